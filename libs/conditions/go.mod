@@ -1,0 +1,11 @@
+module github.com/flotilla-dev/flotilla/libs/conditions
+
+go 1.26.0
+
+require (
+	github.com/flotilla-dev/flotilla/libs/contract v0.0.0
+)
+
+replace (
+	github.com/flotilla-dev/flotilla/libs/contract => ../../libs/contract
+)

@@ -1,0 +1,43 @@
+package contract
+
+import "time"
+
+// ChangeOperation is the last token of a change subject. The list is closed.
+type ChangeOperation string
+
+// Operations on a stored object.
+const (
+	ChangeCreated  ChangeOperation = "created"
+	ChangeUpdated  ChangeOperation = "updated"
+	ChangeDeleted  ChangeOperation = "deleted"  // soft-deleted: the row stays, closed
+	ChangeEvicted  ChangeOperation = "evicted"  // gone from the cluster on purpose, live in MySQL
+	ChangeRestored ChangeOperation = "restored" // a closed row is live again
+)
+
+// Valid says whether the operation is in the closed list.
+func (o ChangeOperation) Valid() bool {
+	switch o {
+	case ChangeCreated, ChangeUpdated, ChangeDeleted, ChangeEvicted, ChangeRestored:
+		return true
+	}
+	return false
+}
+
+// Change is one committed write of the ingester. It says what changed, not the
+// content: readers ask MySQL or the cluster for that.
+type Change struct {
+	Object    Object          `json:"object"`
+	Operation ChangeOperation `json:"operation"`
+	// OutboxID orders the changes of one database.
+	OutboxID    int64     `json:"outboxId"`
+	CommittedAt time.Time `json:"committedAt"`
+}
+
+// Heartbeat says that an observer is alive and connected.
+type Heartbeat struct {
+	Cluster         string    `json:"cluster"`
+	Observer        Observer  `json:"observer"`
+	Epoch           int64     `json:"epoch"`
+	IntervalSeconds int       `json:"intervalSeconds"`
+	SentAt          time.Time `json:"sentAt"`
+}

@@ -1,0 +1,73 @@
+package contract
+
+import "sort"
+
+// GroupVersionKind names a Kubernetes kind without importing Kubernetes.
+type GroupVersionKind struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+// Kind is the token that stands for a Kubernetes kind in subjects.
+// The registry is closed: a token that [Lookup] does not know is refused.
+type Kind string
+
+// Tokens of the kinds that Flotilla manages.
+const (
+	Superset            Kind = "superset"
+	FireboltEngine      Kind = "fireboltengine"
+	FireboltEngineClass Kind = "fireboltengineclass"
+	FireboltInstance    Kind = "fireboltinstance"
+)
+
+var registry = map[Kind]GroupVersionKind{
+	Superset:            {"superset.apache.org", "v1alpha1", "Superset"},
+	FireboltEngine:      {"compute.firebolt.io", "v1alpha1", "FireboltEngine"},
+	FireboltEngineClass: {"compute.firebolt.io", "v1alpha1", "FireboltEngineClass"},
+	FireboltInstance:    {"compute.firebolt.io", "v1alpha1", "FireboltInstance"},
+
+	"model":           michelangelo("Model"),
+	"modelfamily":     michelangelo("ModelFamily"),
+	"pipeline":        michelangelo("Pipeline"),
+	"pipelinerun":     michelangelo("PipelineRun"),
+	"deployment":      michelangelo("Deployment"),
+	"inferenceserver": michelangelo("InferenceServer"),
+	"project":         michelangelo("Project"),
+	"revision":        michelangelo("Revision"),
+	"cluster":         michelangelo("Cluster"),
+	"raycluster":      michelangelo("RayCluster"),
+	"rayjob":          michelangelo("RayJob"),
+	"sparkjob":        michelangelo("SparkJob"),
+	"triggerrun":      michelangelo("TriggerRun"),
+}
+
+func michelangelo(kind string) GroupVersionKind {
+	return GroupVersionKind{"michelangelo.api", "v2", kind}
+}
+
+// Lookup returns the Kubernetes kind behind a token.
+func Lookup(k Kind) (GroupVersionKind, bool) {
+	gvk, ok := registry[k]
+	return gvk, ok
+}
+
+// KindFor returns the token of a Kubernetes group and kind.
+func KindFor(group, kind string) (Kind, bool) {
+	for token, gvk := range registry {
+		if gvk.Group == group && gvk.Kind == kind {
+			return token, true
+		}
+	}
+	return "", false
+}
+
+// Kinds lists all tokens in alphabetical order.
+func Kinds() []Kind {
+	out := make([]Kind, 0, len(registry))
+	for k := range registry {
+		out = append(out, k)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
+	return out
+}

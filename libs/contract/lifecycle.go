@@ -1,0 +1,108 @@
+package contract
+
+import "time"
+
+// LifecycleEvent is the last token of a lifecycle subject. The list is closed.
+type LifecycleEvent string
+
+// Lifecycle events. Those of a condition come in pairs, one for each direction.
+const (
+	EventAvailable     LifecycleEvent = "available"
+	EventUnavailable   LifecycleEvent = "unavailable"
+	EventProgressing   LifecycleEvent = "progressing"
+	EventSettled       LifecycleEvent = "settled" // Progressing went False
+	EventDegraded      LifecycleEvent = "degraded"
+	EventRecovered     LifecycleEvent = "recovered"
+	EventUpgradable    LifecycleEvent = "upgradable"
+	EventNotUpgradable LifecycleEvent = "notupgradable"
+	EventPaused        LifecycleEvent = "paused"
+	EventResumed       LifecycleEvent = "resumed"
+	EventStopped       LifecycleEvent = "stopped"
+	EventStarted       LifecycleEvent = "started"
+	EventUnknown       LifecycleEvent = "unknown"  // a condition went Unknown
+	EventPhase         LifecycleEvent = "phase"    // status.transitions grew by one entry
+	EventSnapshot      LifecycleEvent = "snapshot" // first sight of an object, or of one whose history was lost
+	EventGap           LifecycleEvent = "gap"      // something happened that could not be delivered
+	EventDeleted       LifecycleEvent = "deleted"
+)
+
+var lifecycleEvents = map[LifecycleEvent]bool{
+	EventAvailable: true, EventUnavailable: true, EventProgressing: true, EventSettled: true,
+	EventDegraded: true, EventRecovered: true, EventUpgradable: true, EventNotUpgradable: true,
+	EventPaused: true, EventResumed: true, EventStopped: true, EventStarted: true,
+	EventUnknown: true, EventPhase: true, EventSnapshot: true, EventGap: true, EventDeleted: true,
+}
+
+// Valid says whether the event is in the closed list.
+func (e LifecycleEvent) Valid() bool { return lifecycleEvents[e] }
+
+// Lifecycle is one entry of an object's public history.
+//
+// The promise: at least once, ids unique, in order for each object. What could
+// not be delivered is one event with Gap set.
+type Lifecycle struct {
+	Object Object         `json:"object"`
+	Event  LifecycleEvent `json:"event"`
+	// Condition is set on the events of a condition.
+	Condition *ConditionChange `json:"condition,omitempty"`
+	// Phase is set on phase events and on the snapshot.
+	Phase *PhaseChange `json:"phase,omitempty"`
+	// Conditions is set on the snapshot: all of them as they are.
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Gap is true when events before this one are missing from the history.
+	Gap bool `json:"gap,omitempty"`
+	// Message says what is missing, or why, for people.
+	Message string `json:"message,omitempty"`
+}
+
+// Condition is a Kubernetes status condition without importing Kubernetes.
+type Condition struct {
+	Type               string    `json:"type"`
+	Status             string    `json:"status"` // True, False or Unknown
+	Reason             string    `json:"reason"`
+	Message            string    `json:"message,omitempty"`
+	ObservedGeneration int64     `json:"observedGeneration,omitempty"`
+	LastTransitionTime time.Time `json:"lastTransitionTime"`
+}
+
+// ConditionChange is one flip of one condition.
+type ConditionChange struct {
+	Type   string     `json:"type"`
+	Before *Condition `json:"before,omitempty"` // nil at first sight
+	After  Condition  `json:"after"`
+}
+
+// PhaseChange is one entry of status.transitions.
+type PhaseChange struct {
+	Seq     int64     `json:"seq"`
+	Time    time.Time `json:"time"`
+	From    string    `json:"from"`
+	To      string    `json:"to"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+}
+
+// StatusEntry is the value of an object's key in the status bucket: what the
+// aggregator last said about it, and on whose word.
+type StatusEntry struct {
+	Object     Object      `json:"object"`
+	Phase      string      `json:"phase,omitempty"`
+	Conditions []Condition `json:"conditions"`
+	Provenance *Provenance `json:"provenance,omitempty"` // nil before the first observation
+	// LastTransitionSeq is the newest entry of status.transitions that was published.
+	LastTransitionSeq int64     `json:"lastTransitionSeq"`
+	DeployedVersion   string    `json:"deployedVersion,omitempty"`
+	UpdatedAt         time.Time `json:"updatedAt"`
+	// Memory is the fold's memory between two observations, opaque to readers.
+	Memory []byte `json:"memory,omitempty"`
+}
+
+// Provenance says on whose word a status entry stands.
+type Provenance struct {
+	Observer       Observer  `json:"observer"`
+	Epoch          int64     `json:"epoch"`
+	Seq            uint64    `json:"seq"`
+	StreamSequence uint64    `json:"streamSequence"`
+	ReceivedAt     time.Time `json:"receivedAt"`
+	Evidence       []string  `json:"evidence,omitempty"`
+}

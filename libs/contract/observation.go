@@ -1,0 +1,171 @@
+package contract
+
+import "time"
+
+// Observation is what one observer (an operator) sees of one object at one moment.
+// It is complete: a reader needs no earlier observation to understand it.
+//
+// Version is (Object.UID, Epoch, Seq). Readers keep the greatest one and ignore
+// the rest, so duplicates, reordering and replay change nothing.
+type Observation struct {
+	Object   Object   `json:"object"`
+	Observer Observer `json:"observer"`
+	// Epoch is the start of the observer's leadership term in milliseconds since 1970,
+	// or one more than the greatest epoch known before, whichever is greater.
+	Epoch int64 `json:"epoch"`
+	// Seq counts the observations of this object within the epoch, from 1.
+	Seq uint64 `json:"seq"`
+	// ObservedAt is when the observer looked, by its own clock. For people only: no rule reads it.
+	ObservedAt time.Time `json:"observedAt"`
+	// ValidForSeconds is how long after the last heartbeat the observation may be believed.
+	ValidForSeconds int `json:"validForSeconds"`
+	// ObservedGeneration is the newest generation of the object's spec that was applied
+	// and that every child has observed.
+	ObservedGeneration int64     `json:"observedGeneration"`
+	Deleting           bool      `json:"deleting,omitempty"`
+	Phase              string    `json:"phase,omitempty"`
+	DeployedVersion    string    `json:"deployedVersion,omitempty"`
+	Reconcile          Reconcile `json:"reconcile"`
+	Intent             Intent    `json:"intent"`
+	// Units are the workloads that the spec declares, whether they exist or not.
+	Units []Unit `json:"units,omitempty"`
+	// Jobs are the tasks of the object that run, or whose last run matters.
+	Jobs []Job `json:"jobs,omitempty"`
+	// Dependencies are other resources that this one needs.
+	Dependencies []Dependency `json:"dependencies,omitempty"`
+	// UpgradeBlockers are the reasons why an upgrade should not begin now,
+	// beyond those that follow from the rest of the observation.
+	UpgradeBlockers []string `json:"upgradeBlockers,omitempty"`
+	// Coalesced counts the observations that this one replaced before they were sent.
+	Coalesced int `json:"coalesced,omitempty"`
+}
+
+// Object identifies one incarnation of a Kubernetes object.
+type Object struct {
+	GroupVersionKind
+	Namespace       string `json:"namespace"`
+	Name            string `json:"name"`
+	UID             string `json:"uid"`
+	Generation      int64  `json:"generation"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// Observer says who looked.
+type Observer struct {
+	Name     string `json:"name"`     // for example "superset-operator"; equals the subject's last token
+	Instance string `json:"instance"` // the process, usually the pod's name
+	Version  string `json:"version,omitempty"`
+}
+
+// Outcome is how the last reconcile ended.
+type Outcome string
+
+// Outcomes of a reconcile.
+const (
+	Succeeded Outcome = "Succeeded"
+	Failed    Outcome = "Failed"
+)
+
+// Reconcile is the outcome of the observer's last reconcile of the object.
+type Reconcile struct {
+	Outcome Outcome    `json:"outcome"`
+	Reason  string     `json:"reason,omitempty"`
+	Message string     `json:"message,omitempty"` // at most 1 KiB, never a Secret's content
+	Since   *time.Time `json:"since,omitempty"`   // since when this outcome lasts
+}
+
+// Intent is what the user asked for beside the spec proper.
+type Intent struct {
+	Paused  bool `json:"paused,omitempty"`
+	Stopped bool `json:"stopped,omitempty"`
+	// PausedBy and StoppedBy name the field or annotation that asks, for messages.
+	PausedBy  string `json:"pausedBy,omitempty"`
+	StoppedBy string `json:"stoppedBy,omitempty"`
+}
+
+// Role is what a unit is for at the moment.
+type Role string
+
+// Roles of a unit. Availability reads only the serving ones.
+const (
+	Serving  Role = "serving"
+	Incoming Role = "incoming" // being rolled out, not yet serving
+	Outgoing Role = "outgoing" // draining, no longer serving
+)
+
+// Unit is one workload that the spec declares.
+type Unit struct {
+	Name string `json:"name"` // for people, unique within the object, for example "webServer" or "g3"
+	Kind string `json:"kind"` // Deployment, StatefulSet, ...
+	Role Role   `json:"role"`
+	// Routed is false while users' traffic does not reach the unit although it is
+	// meant to serve, for example behind a maintenance page.
+	Routed bool `json:"routed"`
+	// Present is false while the workload does not exist; all counts are then zero.
+	Present bool `json:"present"`
+	// Observed is true when the workload's controller has seen the spec that was last applied.
+	Observed  bool  `json:"observed"`
+	Desired   int32 `json:"desired"`
+	Current   int32 `json:"current"`
+	Updated   int32 `json:"updated"`
+	Ready     int32 `json:"ready"`
+	Available int32 `json:"available"`
+	// Terminating counts pods that are going but not gone.
+	Terminating int32 `json:"terminating,omitempty"`
+	// MinAvailable is how many available replicas the unit needs to count as available; nil means Desired.
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// Stalled is true when the workload's progress deadline has passed.
+	Stalled  bool      `json:"stalled,omitempty"`
+	Failures []Failure `json:"failures,omitempty"`
+}
+
+// FailureClass is a kind of trouble that a pod can be in.
+type FailureClass string
+
+// Failure classes, terminal ones first: those do not heal by waiting.
+const (
+	FailureCrashLoop     FailureClass = "CrashLoop"
+	FailureImagePull     FailureClass = "ImagePull"
+	FailureConfigError   FailureClass = "ConfigError"
+	FailurePodFailed     FailureClass = "PodFailed"
+	FailureEvicted       FailureClass = "Evicted"
+	FailureOOMKilled     FailureClass = "OOMKilled"
+	FailureUnschedulable FailureClass = "Unschedulable"
+	FailureNodeLost      FailureClass = "NodeLost"
+	FailureProbeFailing  FailureClass = "ProbeFailing"
+	FailureCreateFailed  FailureClass = "CreateFailed"
+)
+
+// Failure is one class of trouble in one unit.
+type Failure struct {
+	Class    FailureClass `json:"class"`
+	Count    int32        `json:"count"`
+	Examples []string     `json:"examples,omitempty"` // at most 3 pod names
+	Message  string       `json:"message,omitempty"`  // at most 1 KiB
+}
+
+// JobState is where a task stands.
+type JobState string
+
+// States of a task.
+const (
+	JobPending  JobState = "Pending"
+	JobRunning  JobState = "Running"
+	JobFailed   JobState = "Failed" // for good: no retry is left
+	JobComplete JobState = "Complete"
+)
+
+// Job is one task of the object, for example a database migration.
+type Job struct {
+	Name    string   `json:"name"`
+	State   JobState `json:"state"`
+	Message string   `json:"message,omitempty"`
+}
+
+// Dependency is another resource that the object needs.
+type Dependency struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Ready   bool   `json:"ready"`
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,19 @@
+package contract
+
+import (
+	"embed"
+	"strings"
+)
+
+// schemaBase is where the JSON Schemas are published; the dataschema attribute points there.
+const schemaBase = "https://flotilla.dev/schemas/"
+
+// Schemas holds one JSON Schema (draft 2020-12) for each event type, as schemas/<name>.v1.json.
+//
+//go:embed schemas/*.json
+var Schemas embed.FS
+
+// schemaFile returns "observation.v1.json" for "dev.flotilla.observation.v1".
+func schemaFile(eventType string) string {
+	return strings.TrimPrefix(eventType, "dev.flotilla.") + ".json"
+}
