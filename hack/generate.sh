@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Writes what is generated from the API types: deepcopy functions and
+# CustomResourceDefinitions. Usage: hack/generate.sh [service...]
+# The ingester's definitions follow from its registry: go generate ./... there.
+set -euo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+
+operators=(superset-operator engine-operator)
+[ $# -eq 0 ] || operators=("$@")
+
+for name in "${operators[@]}"; do
+  api=services/$name/api
+  [ -d "$api/v1alpha1" ] || continue
+  echo "generate: $name"
+  out=$top/services/$name/config/crd
+  mkdir -p "$out"
+  (cd "$api" && GOWORK=off "$top/hack/tool" controller-gen object paths=./... crd:generateEmbeddedObjectMeta=true paths=./... "output:crd:dir=$out")
+  (cd tools && GOWORK=off go run ./crdfix "$out"/*.yaml)
+done
+if [ -d libs/conditions/transition ] && [ $# -eq 0 ] && grep -rqs 'kubebuilder:object' libs/conditions; then
+  echo "generate: libs/conditions"
+  (cd libs/conditions && GOWORK=off "$top/hack/tool" controller-gen object paths=./...)
+fi
+if [ $# -eq 0 ] && [ -d services/ingester ] && grep -rqs '^//go:generate' services/ingester; then
+  echo "generate: ingester"
+  (cd services/ingester && GOWORK=off go generate ./...)
+fi

@@ -1,0 +1,134 @@
+// Command crdfix finishes the CustomResourceDefinitions that controller-gen writes:
+//
+//   - items of status.conditions become atomic, so that one condition has one owner
+//     under server-side apply (controller-gen refuses the marker on metav1.Condition);
+//   - the metadata of embedded pod templates keeps its labels and annotations, which
+//     structural pruning would drop;
+//   - embedded pod specs do not require containers, so that a template may set other fields only;
+//   - descriptions below the second level of an embedded pod template are dropped, since
+//     a definition over 256 KiB cannot be applied with kubectl's default mode.
+//
+// Usage: crdfix FILE...
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+func main() {
+	for _, path := range os.Args[1:] {
+		if err := fixFile(path); err != nil {
+			fmt.Fprintln(os.Stderr, "crdfix:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+func fixFile(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var crd map[string]any
+	if err := yaml.Unmarshal(raw, &crd); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	fix(crd)
+	out, err := yaml.Marshal(crd)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.WriteFile(path, append([]byte("---\n"), out...), 0o644)
+}
+
+// fix changes one definition in place.
+func fix(crd map[string]any) {
+	versions, _ := dig(crd, "spec", "versions").([]any)
+	for _, v := range versions {
+		schema, ok := dig(v, "schema", "openAPIV3Schema").(map[string]any)
+		if !ok {
+			continue
+		}
+		if items, ok := dig(schema, "properties", "status", "properties", "conditions", "items").(map[string]any); ok {
+			items["x-kubernetes-map-type"] = "atomic"
+		}
+		if spec, ok := dig(schema, "properties", "spec").(map[string]any); ok {
+			fixTemplates(spec)
+		}
+	}
+}
+
+// fixTemplates walks a schema and mends every embedded PodTemplateSpec in it.
+func fixTemplates(schema map[string]any) {
+	if isPodTemplate(schema) {
+		if metadata, ok := dig(schema, "properties", "metadata").(map[string]any); ok {
+			metadata["x-kubernetes-preserve-unknown-fields"] = true
+		}
+		if podSpec, ok := dig(schema, "properties", "spec").(map[string]any); ok {
+			dropRequired(podSpec, "containers")
+			dropDescriptions(podSpec)
+		}
+		return
+	}
+	for _, key := range []string{"properties", "items", "additionalProperties"} {
+		switch child := schema[key].(type) {
+		case map[string]any:
+			if key != "properties" {
+				fixTemplates(child)
+				continue
+			}
+			for _, property := range child {
+				if p, ok := property.(map[string]any); ok {
+					fixTemplates(p)
+				}
+			}
+		}
+	}
+}
+
+func isPodTemplate(schema map[string]any) bool {
+	return dig(schema, "properties", "metadata") != nil &&
+		dig(schema, "properties", "spec", "properties", "containers") != nil
+}
+
+func dropRequired(schema map[string]any, name string) {
+	required, _ := schema["required"].([]any)
+	required = slices.DeleteFunc(required, func(r any) bool { return r == name })
+	if len(required) == 0 {
+		delete(schema, "required")
+		return
+	}
+	schema["required"] = required
+}
+
+func dropDescriptions(node any) {
+	switch n := node.(type) {
+	case map[string]any:
+		if _, isText := n["description"].(string); isText {
+			delete(n, "description")
+		}
+		for _, child := range n {
+			dropDescriptions(child)
+		}
+	case []any:
+		for _, child := range n {
+			dropDescriptions(child)
+		}
+	}
+}
+
+// dig follows keys through nested maps; nil where one is missing.
+func dig(node any, keys ...string) any {
+	for _, key := range keys {
+		m, ok := node.(map[string]any)
+		if !ok {
+			return nil
+		}
+		node = m[key]
+	}
+	return node
+}
