@@ -1,0 +1,87 @@
+package architecture
+
+import "strings"
+
+// prefix is the import path of the repository.
+const prefix = "github.com/flotilla-dev/flotilla/"
+
+// pureNames are the last elements of package paths that hold decisions: values in, values out.
+// A package of one of these names below services/*/internal or libs does no I/O.
+var pureNames = map[string]bool{
+	"plan": true, "render": true, "resolve": true, "decide": true, "fold": true,
+	"checksum": true, "status": true, "lifecycle": true, "engine": true, "model": true,
+	"silence": true, "index": true, "wire": true,
+}
+
+// purePaths are pure packages whose name does not say so, by path inside the repository.
+var purePaths = map[string]bool{
+	"libs/contract":              true,
+	"libs/conditions":            true,
+	"libs/conditions/transition": true,
+	"libs/kube/observe":          true,
+}
+
+// impure are imports, and prefixes of imports, that reach outside the process.
+var impure = []string{
+	"os", "os/exec", "net", "net/http", "io/ioutil", "syscall", "database/sql", "os/signal",
+	"sigs.k8s.io/controller-runtime", "k8s.io/client-go", "github.com/nats-io", "github.com/jmoiron", "github.com/go-sql-driver",
+}
+
+// isPure says whether a package, given by its folder inside the repository, must do no I/O.
+func isPure(dir string) bool {
+	if purePaths[dir] {
+		return true
+	}
+	parts := strings.Split(dir, "/")
+	inside := len(parts) > 3 && parts[0] == "services" && parts[2] == "internal"
+	// A controller package may carry a pure name: controller/engine is the I/O edge.
+	return inside && parts[3] != "controller" && pureNames[parts[len(parts)-1]]
+}
+
+// isImpure says whether an import reaches outside the process.
+func isImpure(path string) bool {
+	for _, p := range impure {
+		if path == p || strings.Contains(p, ".") && strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignInternals says whether a file in dir imports something of another service that is not its api.
+func foreignInternals(dir, path string) bool {
+	rest, ours := strings.CutPrefix(path, prefix)
+	if !ours || !strings.HasPrefix(rest, "services/") {
+		return false
+	}
+	target := strings.Split(rest, "/")
+	own := strings.Split(dir, "/")
+	if len(own) > 1 && own[0] == "services" && own[1] == target[1] {
+		return false
+	}
+	return len(target) < 3 || target[2] != "api"
+}
+
+// limits of the house style, in lines.
+const (
+	maxSource = 500
+	maxTypes  = 700 // API types: one kind a file
+	maxTest   = 900
+)
+
+// badNames are package names that say nothing.
+var badNames = map[string]bool{
+	"util": true, "utils": true, "common": true, "helper": true, "helpers": true, "misc": true, "base": true, "types": true, "impl": true,
+}
+
+// maxLines returns the cap for one file.
+func maxLines(path string) int {
+	switch {
+	case strings.HasSuffix(path, "_test.go"):
+		return maxTest
+	case strings.Contains(path, "/api/v"):
+		return maxTypes
+	default:
+		return maxSource
+	}
+}
