@@ -40,3 +40,6 @@ test/%: ## tests of one module, for example make test/libs/bus
 .PHONY: bench
 bench: ## the figures that the budgets name, one BENCH line each
 	@hack/bench.sh
+
+.PHONY: presubmit
+presubmit: verify lint test ## what CI runs
