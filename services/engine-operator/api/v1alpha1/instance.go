@@ -1,0 +1,142 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ScrapeMode is how engine pods are asked for their metrics.
+// +kubebuilder:validation:Enum=PodIP;ApiserverProxy
+type ScrapeMode string
+
+// Scrape modes.
+const (
+	ScrapePodIP          ScrapeMode = "PodIP"
+	ScrapeAPIServerProxy ScrapeMode = "ApiserverProxy"
+)
+
+// FireboltInstanceSpec is what the user wants of an instance.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || oldSelf.id == ” || (has(self.id) && self.id == oldSelf.id)",message="spec.id is immutable once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(self.id) || self.id == ” || self.id.matches('^[0-7][0-9A-HJKMNP-TV-Z]{25}$')",message="spec.id must be a ULID: 26 characters of Crockford's base 32"
+type FireboltInstanceSpec struct {
+	// ID is the ULID that engines and metadata know the instance by. Empty: the operator makes one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=26
+	ID string `json:"id,omitempty"`
+	// MetadataNG selects an experimental flavour of the metadata service's configuration.
+	// +optional
+	// +kubebuilder:default=false
+	MetadataNG bool `json:"metadataNG,omitempty"`
+	// Metadata is the service that holds the catalogue.
+	// +required
+	Metadata MetadataSpec `json:"metadata"`
+	// Gateway is the entry point for queries.
+	// +required
+	Gateway GatewaySpec `json:"gateway"`
+	// MetricScrapeMode is how engine pods are asked for their metrics.
+	// +optional
+	// +kubebuilder:default=PodIP
+	MetricScrapeMode ScrapeMode `json:"metricScrapeMode,omitempty"`
+	// Auth configures who may log in.
+	// +optional
+	Auth *AuthSpec `json:"auth,omitempty"`
+	// TLS configures encryption.
+	// +optional
+	TLS *TLSSpec `json:"tls,omitempty"`
+}
+
+// MetadataSpec describes the metadata service. It has one writer, so one replica.
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas == 1",message="spec.metadata.replicas must be absent or 1"
+type MetadataSpec struct {
+	// Replicas is absent or 1.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Template overrides parts of the pod template.
+	// +optional
+	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+	// EngineRegistration is accepted and has no effect.
+	// +optional
+	// +kubebuilder:default=false
+	EngineRegistration bool `json:"engineRegistration,omitempty"`
+	// Postgres is the external database; absent: the operator runs one.
+	// +optional
+	Postgres *PostgresSpec `json:"postgres,omitempty"`
+}
+
+// PostgresSpec is how an external PostgreSQL is reached.
+type PostgresSpec struct {
+	// Host name or address.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9.\-:\[\]]+$`
+	Host string `json:"host"`
+	// Port of the server.
+	// +optional
+	// +kubebuilder:default=5432
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+	// Database name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.\-]+$`
+	Database string `json:"database"`
+	// Schema within the database.
+	// +optional
+	// +kubebuilder:default=public
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.\-]+$`
+	Schema string `json:"schema,omitempty"`
+	// CredentialsSecretRef names a Secret with the keys username and password.
+	// +required
+	CredentialsSecretRef corev1.LocalObjectReference `json:"credentialsSecretRef"`
+}
+
+// GatewaySpec describes the entry point for queries.
+type GatewaySpec struct {
+	// Replicas of the gateway; absent means 2.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas *int32 `json:"replicas,omitempty"`
+	// MetricsPort serves the gateway's metrics.
+	// +optional
+	// +kubebuilder:default=9090
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	MetricsPort int32 `json:"metricsPort,omitempty"`
+	// Template overrides parts of the pod template.
+	// +optional
+	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+}
+
+// FireboltInstance is what a set of engines shares: identity, metadata, entry point.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=fire
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Gateway",type=boolean,JSONPath=`.status.gatewayReady`
+// +kubebuilder:printcolumn:name="Metadata",type=boolean,JSONPath=`.status.metadataReady`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (size(self.metadata.name) <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",optionalOldSelf=true,message="metadata.name must be a DNS label of at most 40 characters that begins with a letter: the names and labels of the instance's Services and pods are made from it"
+type FireboltInstance struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec FireboltInstanceSpec `json:"spec"`
+	// +optional
+	Status FireboltInstanceStatus `json:"status,omitempty"`
+}
+
+// FireboltInstanceList is a list of instances.
+//
+// +kubebuilder:object:root=true
+type FireboltInstanceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []FireboltInstance `json:"items"`
+}
