@@ -1,0 +1,85 @@
+package transition
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Keep is how many entries a status holds.
+const Keep = 20
+
+// MaxMessageBytes is the longest message of an entry.
+const MaxMessageBytes = 1024
+
+// Entry is one phase change. In an API type it stands as an atomic list:
+//
+//	// +listType=atomic
+//	Transitions []transition.Entry `json:"transitions,omitempty"`
+type Entry struct {
+	// Seq numbers the changes of one object from 1.
+	Seq int64 `json:"seq"`
+	// Time is when the phase changed.
+	Time metav1.Time `json:"time"`
+	// From is the phase before; empty for the first entry.
+	// +optional
+	From string `json:"from,omitempty"`
+	// To is the phase after.
+	To string `json:"to"`
+	// Reason is a CamelCase word for programs.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Message is a sentence for people, at most 1 KiB.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// DeepCopyInto copies e into out.
+func (e *Entry) DeepCopyInto(out *Entry) {
+	*out = *e
+	e.Time.DeepCopyInto(&out.Time)
+}
+
+// DeepCopy returns a copy of e.
+func (e *Entry) DeepCopy() *Entry {
+	if e == nil {
+		return nil
+	}
+	out := new(Entry)
+	e.DeepCopyInto(out)
+	return out
+}
+
+// Append returns the ring with the change to phase `to`, and never more than [Keep]
+// entries. It returns the ring as it is when `to` is already the newest phase. The
+// given slice is never written to, since it may stem from a cache.
+func Append(ring []Entry, to, reason, message string, now time.Time) []Entry {
+	next := Entry{Seq: 1, Time: metav1.NewTime(now.Truncate(time.Second)), To: to, Reason: reason, Message: clamp(message)}
+	if len(ring) > 0 {
+		last := ring[len(ring)-1]
+		if last.To == to {
+			return ring
+		}
+		next.Seq, next.From = last.Seq+1, last.To
+	}
+	kept := ring[max(0, len(ring)+1-Keep):]
+	out := make([]Entry, 0, len(kept)+1)
+	return append(append(out, kept...), next)
+}
+
+// clamp shortens a message to whole characters within the limit and makes it valid UTF-8.
+func clamp(message string) string {
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(message) <= MaxMessageBytes {
+		return message
+	}
+	const ellipsis = "..."
+	cut := MaxMessageBytes - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(message[cut]) {
+		cut--
+	}
+	return message[:cut] + ellipsis
+}
