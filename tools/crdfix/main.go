@@ -6,7 +6,10 @@
 //     structural pruning would drop;
 //   - embedded pod specs do not require containers, so that a template may set other fields only;
 //   - descriptions below the second level of an embedded pod template are dropped, since
-//     a definition over 256 KiB cannot be applied with kubectl's default mode.
+//     a definition over 256 KiB cannot be applied with kubectl's default mode;
+//   - so are those of the Kubernetes types inside a template of our own (one with sidecars
+//     and a container) and of autoscaling metrics: ten such templates in one definition
+//     would pass the size that etcd stores.
 //
 // Usage: crdfix FILE...
 package main
@@ -74,6 +77,10 @@ func fixTemplates(schema map[string]any) {
 		}
 		return
 	}
+	if isOwnTemplate(schema) {
+		shorten(schema)
+		return
+	}
 	for _, key := range []string{"properties", "items", "additionalProperties"} {
 		switch child := schema[key].(type) {
 		case map[string]any:
@@ -93,6 +100,29 @@ func fixTemplates(schema map[string]any) {
 func isPodTemplate(schema map[string]any) bool {
 	return dig(schema, "properties", "metadata") != nil &&
 		dig(schema, "properties", "spec", "properties", "containers") != nil
+}
+
+// isOwnTemplate tells our flat pod templates, whose fields are Kubernetes types, and
+// the autoscaling settings.
+func isOwnTemplate(schema map[string]any) bool {
+	return dig(schema, "properties", "sidecars") != nil && dig(schema, "properties", "container") != nil ||
+		dig(schema, "properties", "maxReplicas") != nil && dig(schema, "properties", "metrics") != nil
+}
+
+// shorten keeps the descriptions of a schema's own properties and drops all below.
+func shorten(schema map[string]any) {
+	properties, _ := schema["properties"].(map[string]any)
+	for _, property := range properties {
+		p, ok := property.(map[string]any)
+		if !ok {
+			continue
+		}
+		text, has := p["description"]
+		dropDescriptions(p)
+		if has {
+			p["description"] = text
+		}
+	}
 }
 
 func dropRequired(schema map[string]any, name string) {
