@@ -1,0 +1,18 @@
+// Package v1alpha1 is the API of the Superset operator: the Superset resource,
+// its status, and the names of its conditions, reasons, labels and annotations.
+//
+// One Superset describes one installation of Apache Superset: an image, where
+// its metadata database and cache are, which of six components run, and the
+// lifecycle tasks (clone, migrate, rotate, init) that run before them. What can
+// be checked without I/O is checked by the API server: defaults, enums and CEL
+// rules are markers on these types.
+//
+// Names, defaults and rules follow the published API, so existing manifests keep
+// working; fields are added, never renamed. Added by this project are
+// status.transitions, the component fields ready and ref, the task field ref,
+// status.lifecycle.checksumScheme, the phase Stopped and the upgrade direction
+// Rebuild.
+//
+// +kubebuilder:object:generate=true
+// +groupName=superset.apache.org
+package v1alpha1
