@@ -1,0 +1,146 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Heard is one observation as it came.
+type Heard struct {
+	Observation contract.Observation
+	// StreamSequence is the message's place in the stream, 0 when the stream was re-created since.
+	StreamSequence uint64
+	// ReceivedAt is when it came, by our own clock.
+	ReceivedAt time.Time
+}
+
+// Outcome says what a merge did.
+type Outcome string
+
+// Outcomes of a merge.
+const (
+	Applied Outcome = "applied" // the object knows something newer now
+	Stale   Outcome = "stale"   // older than, or equal to, what was known
+)
+
+// Object is what was heard about one name. The zero value has heard nothing.
+// Values are never changed in place.
+type Object struct {
+	incarnations []incarnation // sorted by uid
+}
+
+// incarnation is one uid of the name.
+type incarnation struct {
+	UID    string
+	Top    Heard // greatest (epoch, seq)
+	Latest Heard // greatest place in the stream
+	// MaxResourceVersion tells earlier incarnations from later ones.
+	MaxResourceVersion uint64
+}
+
+// Merge returns the object with one more observation heard.
+func (o Object) Merge(h Heard) (Object, Outcome) {
+	uid := h.Observation.Object.UID
+	i, found := slices.BinarySearchFunc(o.incarnations, uid, func(in incarnation, uid string) int {
+		return cmp.Compare(in.UID, uid)
+	})
+	out := Object{incarnations: slices.Clone(o.incarnations)}
+	if !found {
+		out.incarnations = slices.Insert(out.incarnations, i, incarnation{UID: uid, Top: h, Latest: h,
+			MaxResourceVersion: parseVersion(h.Observation.Object.ResourceVersion)})
+		return out, Applied
+	}
+	in := &out.incarnations[i]
+	outcome := Stale
+	if c := compareVersions(h, in.Top); c > 0 || c == 0 && h.StreamSequence > in.Top.StreamSequence {
+		in.Top = h
+		if c > 0 {
+			outcome = Applied
+		}
+	}
+	if comparePlaces(h, in.Latest) > 0 {
+		in.Latest = h
+		if h.Observation.Epoch < in.Top.Observation.Epoch {
+			outcome = Applied // a candidate for when the greater epoch falls silent
+		}
+	}
+	in.MaxResourceVersion = max(in.MaxResourceVersion, parseVersion(h.Observation.Object.ResourceVersion))
+	return out, outcome
+}
+
+// Pick returns the observation of the incarnation to believe. expired says
+// whether nothing of the observation's epoch, or a greater one, was heard for
+// longer than it is valid; it is asked only when a later message of a lower
+// epoch waits, and waiting reports that it said no.
+func (o Object) Pick(uid string, expired func(Heard) bool) (h Heard, waiting, ok bool) {
+	for _, in := range o.incarnations {
+		if in.UID != uid {
+			continue
+		}
+		if in.Latest.Observation.Epoch >= in.Top.Observation.Epoch {
+			return in.Top, false, true
+		}
+		if expired(in.Top) {
+			return in.Latest, false, true
+		}
+		return in.Top, true, true
+	}
+	return Heard{}, false, false
+}
+
+// StreamRecreated forgets the places in a stream that exists no longer: any
+// message of the new stream is later than all of the old one.
+func (o Object) StreamRecreated() Object {
+	out := Object{incarnations: slices.Clone(o.incarnations)}
+	for i := range out.incarnations {
+		out.incarnations[i].Top.StreamSequence = 0
+		out.incarnations[i].Latest.StreamSequence = 0
+	}
+	return out
+}
+
+// Retain forgets the incarnations that came before the one that lives: nothing
+// was heard of them at a resource version above its present one. One that the
+// watch has not shown yet stays.
+func (o Object) Retain(uid, resourceVersion string) Object {
+	now := parseVersion(resourceVersion)
+	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
+		return in.UID != uid && in.MaxResourceVersion <= now
+	})}
+}
+
+// Without returns the object with one incarnation forgotten.
+func (o Object) Without(uid string) Object {
+	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
+		return in.UID == uid
+	})}
+}
+
+// Empty says that nothing is remembered.
+func (o Object) Empty() bool { return len(o.incarnations) == 0 }
+
+// compareVersions orders by (epoch, seq).
+func compareVersions(a, b Heard) int {
+	return cmp.Or(
+		cmp.Compare(a.Observation.Epoch, b.Observation.Epoch),
+		cmp.Compare(a.Observation.Seq, b.Observation.Seq),
+	)
+}
+
+// comparePlaces orders by place in the stream, and by version so that the order is total.
+func comparePlaces(a, b Heard) int {
+	return cmp.Or(cmp.Compare(a.StreamSequence, b.StreamSequence), compareVersions(a, b))
+}
+
+// parseVersion is 0 for a resource version that is no number.
+func parseVersion(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

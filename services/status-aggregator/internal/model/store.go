@@ -1,0 +1,70 @@
+package model
+
+import (
+	"sync"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Store holds the objects by name. It is safe for concurrent use.
+type Store struct {
+	mu      sync.RWMutex
+	objects map[contract.Ref]Object
+}
+
+// NewStore returns a store that has heard nothing.
+func NewStore() *Store {
+	return &Store{objects: map[contract.Ref]Object{}}
+}
+
+// Merge adds what was heard about one name.
+func (s *Store) Merge(ref contract.Ref, h Heard) Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object, outcome := s.objects[ref].Merge(h)
+	s.objects[ref] = object
+	return outcome
+}
+
+// Get returns what was heard about one name.
+func (s *Store) Get(ref contract.Ref) Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.objects[ref]
+}
+
+// Forget drops one incarnation of a name, once its object is gone.
+func (s *Store) Forget(ref contract.Ref, uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left := s.objects[ref].Without(uid); left.Empty() {
+		delete(s.objects, ref)
+	} else {
+		s.objects[ref] = left
+	}
+}
+
+// Retain applies [Object.Retain] to one name.
+func (s *Store) Retain(ref contract.Ref, uid, resourceVersion string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if object, ok := s.objects[ref]; ok && len(object.incarnations) > 1 {
+		s.objects[ref] = object.Retain(uid, resourceVersion)
+	}
+}
+
+// StreamRecreated applies [Object.StreamRecreated] to all objects.
+func (s *Store) StreamRecreated() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ref, object := range s.objects {
+		s.objects[ref] = object.StreamRecreated()
+	}
+}
+
+// Len counts the names of which something was heard.
+func (s *Store) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.objects)
+}

@@ -1,0 +1,96 @@
+package registry
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Kind is one row: a kind whose conditions the aggregator writes.
+type Kind struct {
+	// Token stands for the kind in subjects and keys.
+	Token contract.Kind
+	// GVK is the version that is watched and written.
+	GVK schema.GroupVersionKind
+	// Resource is the plural of the kind, as in its CRD's name and in RBAC rules.
+	Resource string
+	// Observer is whose word counts: the last token of the observation subjects.
+	Observer string
+	// Conditions, Phase and Transitions are the field paths in the object.
+	Conditions, Phase, Transitions []string
+	// WithReady adds the summary condition Ready to the six (architecture D2).
+	WithReady bool
+}
+
+// CRD returns the name of the CustomResourceDefinition, for example "supersets.superset.apache.org".
+func (k Kind) CRD() string { return k.Resource + "." + k.GVK.Group }
+
+// Set is a closed list of kinds, found by token.
+type Set struct {
+	rows   []Kind
+	byName map[contract.Kind]Kind
+}
+
+// Managed returns the kinds of architecture D2.
+func Managed() (Set, error) {
+	return New(
+		row(contract.Superset, "supersets", "superset-operator", true),
+		row(contract.FireboltEngine, "fireboltengines", "engine-operator", false),
+		row(contract.FireboltInstance, "fireboltinstances", "engine-operator", false),
+	)
+}
+
+// New makes a set of rows. A token must be in the contract's registry and stand for the row's kind there.
+func New(rows ...Kind) (Set, error) {
+	s := Set{rows: rows, byName: make(map[contract.Kind]Kind, len(rows))}
+	for _, k := range rows {
+		gvk, ok := contract.Lookup(k.Token)
+		if !ok || gvk.Group != k.GVK.Group || gvk.Kind != k.GVK.Kind {
+			return Set{}, fmt.Errorf("kind token %q does not stand for %s in the contract", k.Token, k.GVK)
+		}
+		if _, twice := s.byName[k.Token]; twice {
+			return Set{}, fmt.Errorf("kind token %q is listed twice", k.Token)
+		}
+		s.byName[k.Token] = k
+	}
+	return s, nil
+}
+
+// Kinds returns the rows in the order in which they were given.
+func (s Set) Kinds() []Kind { return s.rows }
+
+// Lookup finds a row by its token.
+func (s Set) Lookup(token contract.Kind) (Kind, bool) {
+	k, ok := s.byName[token]
+	return k, ok
+}
+
+// ObservedBy returns the rows for which the observer speaks.
+func (s Set) ObservedBy(observer string) []Kind {
+	var out []Kind
+	for _, k := range s.rows {
+		if k.Observer == observer {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func row(token contract.Kind, resource, observer string, withReady bool) Kind {
+	gvk, ok := contract.Lookup(token)
+	if !ok {
+		return Kind{Token: token} // refused by New
+	}
+	return Kind{
+		Token:       token,
+		GVK:         schema.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		Resource:    resource,
+		Observer:    observer,
+		Conditions:  []string{"status", "conditions"},
+		Phase:       []string{"status", "phase"},
+		Transitions: []string{"status", "transitions"},
+		WithReady:   withReady,
+	}
+}

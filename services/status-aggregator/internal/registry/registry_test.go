@@ -1,0 +1,65 @@
+package registry
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+func TestManagedKinds(t *testing.T) {
+	set, err := Managed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]struct {
+		observer string
+		ready    bool
+	}{
+		"supersets.superset.apache.org":         {"superset-operator", true},
+		"fireboltengines.compute.firebolt.io":   {"engine-operator", false},
+		"fireboltinstances.compute.firebolt.io": {"engine-operator", false},
+	}
+	for _, k := range set.Kinds() {
+		w, ok := want[k.CRD()]
+		if !ok {
+			t.Errorf("unexpected row %s", k.CRD())
+			continue
+		}
+		if k.Observer != w.observer || k.WithReady != w.ready {
+			t.Errorf("%s: observer %q, ready %v, want %+v", k.CRD(), k.Observer, k.WithReady, w)
+		}
+		found, ok := set.Lookup(k.Token)
+		if diff := cmp.Diff(k, found); !ok || diff != "" {
+			t.Errorf("lookup of %q: %v %s", k.Token, ok, diff)
+		}
+	}
+	if n := len(set.Kinds()); n != len(want) {
+		t.Errorf("%d rows, want %d", n, len(want))
+	}
+	if n := len(set.ObservedBy("engine-operator")); n != 2 {
+		t.Errorf("engine-operator speaks for %d kinds, want 2", n)
+	}
+	if n := len(set.ObservedBy("nobody")); n != 0 {
+		t.Errorf("nobody speaks for %d kinds, want none", n)
+	}
+}
+
+func TestNewRefusesRowsThatContradictTheContract(t *testing.T) {
+	superset := row(contract.Superset, "supersets", "superset-operator", true)
+	cases := map[string][]Kind{
+		"a token that the contract does not know":   {{Token: "nonsense"}},
+		"a token that stands for another kind":      {{Token: contract.Superset, GVK: schema.GroupVersionKind{Group: "a", Kind: "B"}}},
+		"a token that is listed twice":              {superset, superset},
+		"a row made of an unknown token by mistake": {row("nonsense", "x", "y", false)},
+	}
+	for name, rows := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := New(rows...); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package silence
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// retryProbe is the pause before a look into the stream that did not succeed is repeated.
+const retryProbe = time.Second
+
+// Probe looks directly into the stream of heartbeats for a sign of life of the
+// observer that is newer than what the subscription delivered. An error means
+// that the bus could not be asked, so nothing follows from the silence.
+type Probe func(ctx context.Context, observer string) (heard bool, err error)
+
+// Watchdog tells when a verdict changes, at the exact time and without polling.
+type Watchdog struct {
+	tracker  *Tracker
+	probe    Probe
+	clock    clock.Clock
+	onChange func(observer string, v Verdict)
+	told     map[string]Verdict
+}
+
+// NewWatchdog calls onChange for each change of an observer's verdict.
+func NewWatchdog(t *Tracker, p Probe, c clock.Clock, onChange func(observer string, v Verdict)) *Watchdog {
+	return &Watchdog{tracker: t, probe: p, clock: c, onChange: onChange, told: map[string]Verdict{}}
+}
+
+// Start watches until the context ends.
+func (w *Watchdog) Start(ctx context.Context) error {
+	for {
+		next := w.Step(ctx, w.clock.Now())
+		var wake <-chan time.Time
+		var timer clock.Timer
+		if !next.IsZero() {
+			timer = w.clock.NewTimer(max(next.Sub(w.clock.Now()), time.Millisecond))
+			wake = timer.C()
+		}
+		select {
+		case <-ctx.Done():
+		case <-w.tracker.Changed():
+		case <-wake:
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// Step judges all observers once and returns when to do so again (zero: when something is heard).
+func (w *Watchdog) Step(ctx context.Context, now time.Time) time.Time {
+	var next time.Time
+	for _, name := range w.tracker.Observers() {
+		verdict, until := w.tracker.Judge(name, now)
+		if !until.IsZero() && !now.Before(until) {
+			verdict, until = w.look(ctx, name, now)
+		}
+		if !until.IsZero() && (next.IsZero() || until.Before(next)) {
+			next = until
+		}
+		if w.told[name] != verdict {
+			logr.FromContextOrDiscard(ctx).Info("Judged observer anew", "observer", name,
+				"verdict", verdict.String(), "before", w.told[name].String())
+			w.told[name] = verdict
+			w.onChange(name, verdict)
+		}
+	}
+	return next
+}
+
+// look asks the stream about an observer whose time is over.
+func (w *Watchdog) look(ctx context.Context, name string, now time.Time) (Verdict, time.Time) {
+	heard, err := w.probe(ctx, name)
+	switch {
+	case err != nil:
+		logr.FromContextOrDiscard(ctx).Info("Asked the bus about a silent observer in vain", "observer", name, "reason", err.Error())
+		verdict, _ := w.tracker.Judge(name, now)
+		return verdict, now.Add(retryProbe)
+	case heard:
+		w.tracker.Hear(name, 0, 0, now)
+	default:
+		w.tracker.Confirm(name, now)
+	}
+	verdict, until := w.tracker.Judge(name, now)
+	return verdict, until
+}
