@@ -1,0 +1,17 @@
+// Package apply writes whole objects with server-side apply: one field manager,
+// one controller owner, and no request when nothing would change.
+//
+// [Applier.Object] takes the desired object as a renderer made it and the
+// existing one as the cache has it, and
+//
+//   - creates only what is absent: a name that somebody else already uses is an
+//     error ([ErrNotOwned]), never a takeover;
+//   - sends nothing when the annotation [HashAnnotation] shows that the same
+//     desired object was applied before and every desired field still has its
+//     value, whatever the API server has defaulted beside it;
+//   - repairs what somebody changed by hand;
+//   - removes the fields that the renderer no longer sets, also those that an
+//     earlier release wrote with Update ([WithFormerManagers]).
+//
+// It decides nothing else: what to render, and when to delete, is the caller's.
+package apply

@@ -1,0 +1,12 @@
+// Package ownedstatus writes the status fields that one component owns, beside
+// others who write theirs into the same status.
+//
+// Every write is a server-side apply of the whole set of owned fields. It
+// carries the resourceVersion that the decision was made from, so a decision
+// from a stale cache never lands ([ErrStale]); fields of other managers are
+// never touched and never taken ([ErrOwnership]). When the cached status already
+// has the values and the manager already owns them, no request is made.
+//
+// The cache must keep metadata.managedFields of the objects whose status is
+// written here: they are the only record of who owns what.
+package ownedstatus

@@ -1,0 +1,73 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
+)
+
+const tracerName = "github.com/flotilla-dev/flotilla/libs/kube/steps"
+
+// Result is what a step, or a whole run, asks for.
+type Result struct {
+	// Requeue is after how long to reconcile again; zero means not by time.
+	Requeue time.Duration
+	// Stop ends the run after this step, without an error.
+	Stop bool
+}
+
+// Step is one named part of a reconcile. The name stands in errors and spans:
+// a few words, lower case, for example "preflight" or "apply networking".
+type Step[S any] struct {
+	Name string
+	Run  func(ctx context.Context, state *S) (Result, error)
+}
+
+// Run executes the steps in order until one fails or asks to stop.
+//
+// The result holds the shortest requeue that any executed step asked for, also
+// when an error is returned, and Stop when a step ended the run. An error is
+// wrapped with the name of its step.
+func Run[S any](ctx context.Context, state *S, list []Step[S]) (Result, error) {
+	var total Result
+	for _, step := range list {
+		if err := ctx.Err(); err != nil {
+			return total, fmt.Errorf("%s: %w", step.Name, err)
+		}
+		result, err := runOne(ctx, state, step)
+		total.Requeue = Sooner(total.Requeue, result.Requeue)
+		if err != nil {
+			return total, fmt.Errorf("%s: %w", step.Name, err)
+		}
+		if result.Stop {
+			total.Stop = true
+			return total, nil
+		}
+	}
+	return total, nil
+}
+
+func runOne[S any](ctx context.Context, state *S, step Step[S]) (Result, error) {
+	ctx, span := otel.Tracer(tracerName).Start(ctx, step.Name)
+	defer span.End()
+	result, err := step.Run(ctx, state)
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, "step failed")
+	}
+	return result, err
+}
+
+// Sooner returns the shorter of two delays, where zero and less mean "never".
+func Sooner(a, b time.Duration) time.Duration {
+	switch {
+	case a <= 0:
+		return max(b, 0)
+	case b <= 0:
+		return a
+	}
+	return min(a, b)
+}
