@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const namespaceTimeout = 30 * time.Second
+
+// Namespace creates a namespace for the test, named after it, and returns its name once pods can be created in it.
+// At the end of the test its deletion is started but not waited for.
+func (c *Cluster) Namespace(t testing.TB) string {
+	t.Helper()
+	cl := c.Client(t, scheme.Scheme)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(t.Name())}}
+	if err := cl.Create(t.Context(), ns); err != nil {
+		t.Fatalf("create namespace %q: %v", ns.Name, err)
+	}
+	t.Cleanup(func() {
+		// The test's own context has ended by now.
+		ctx, cancel := context.WithTimeout(context.Background(), namespaceTimeout)
+		defer cancel()
+		if err := client.IgnoreNotFound(cl.Delete(ctx, ns)); err != nil {
+			t.Errorf("delete namespace %q: %v", ns.Name, err)
+		}
+	})
+	if err := waitServiceAccount(t.Context(), cl, ns.Name); err != nil {
+		t.Fatal(err)
+	}
+	return ns.Name
+}
+
+// waitServiceAccount waits for the account without which the API server refuses pods.
+func waitServiceAccount(ctx context.Context, cl client.Client, namespace string) error {
+	key := client.ObjectKey{Namespace: namespace, Name: "default"}
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, namespaceTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			err := cl.Get(ctx, key, &corev1.ServiceAccount{})
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+	if err != nil {
+		return fmt.Errorf("wait for the default service account of namespace %q: %w", namespace, err)
+	}
+	return nil
+}
+
+var notDNS = regexp.MustCompile(`[^a-z0-9]+`)
+
+// namespaceName makes a namespace name out of a test name; the suffix makes it unique under go test -count.
+func namespaceName(test string) string {
+	const longest = 40
+	name := strings.Trim(notDNS.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-"), "-")
+	if len(name) > longest {
+		name = strings.Trim(name[:longest], "-")
+	}
+	return strings.Trim(name+"-"+randomSuffix(), "-")
+}

@@ -1,0 +1,202 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Cluster is a control plane that was created in Config.Dir. It outlives the process that created it.
+type Cluster struct {
+	Config
+	// Kubeconfig is a file with an administrator's credentials.
+	Kubeconfig string
+	tools      Tools
+}
+
+// Component is one process of a cluster.
+type Component struct {
+	Name string
+	PID  int
+	Log  string // file
+}
+
+const (
+	createAttempts = 3
+	readyTimeout   = 2 * time.Minute
+)
+
+// Open returns the cluster that was created in cfg.Dir before, or reports that there is none.
+func (t Tools) Open(cfg Config) (*Cluster, bool) {
+	c := &Cluster{Config: cfg, Kubeconfig: cfg.kubeconfig(), tools: t}
+	for _, file := range []string{c.Kubeconfig, filepath.Join(cfg.clusterDir(), "kwok.yaml")} {
+		if _, err := os.Stat(file); err != nil {
+			return nil, false
+		}
+	}
+	return c, true
+}
+
+// Create starts a new cluster and returns when its API server and its nodes are ready. When a port was taken in the
+// meantime it tries again with others.
+func (t Tools) Create(ctx context.Context, cfg Config) (*Cluster, error) {
+	if cfg.Nodes == 0 {
+		cfg.Nodes = DefaultNodes
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the folder of cluster %q: %w", cfg.Name, err)
+	}
+	c := &Cluster{Config: cfg, Kubeconfig: cfg.kubeconfig(), tools: t}
+	var err error
+	for range createAttempts {
+		if err = c.create(ctx); err == nil {
+			return c, nil
+		}
+		err = fmt.Errorf("create cluster %q: %w%s", cfg.Name, err, c.logTail())
+		if deleteErr := c.Delete(context.WithoutCancel(ctx)); deleteErr != nil || ctx.Err() != nil {
+			return nil, errors.Join(err, deleteErr)
+		}
+	}
+	return nil, err
+}
+
+func (c *Cluster) create(ctx context.Context) error {
+	text, err := c.render(c.tools)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(c.Dir, "kwokctl.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the configuration of kwokctl: %w", err)
+	}
+	err = c.kwokctl(ctx, "create", "cluster", "--config", file, "--kubeconfig", c.Kubeconfig,
+		"--timeout", "60s", "--wait", "60s")
+	if err != nil {
+		return err
+	}
+	if err := c.ScaleNodes(ctx, c.Nodes); err != nil {
+		return err
+	}
+	return c.waitNodes(ctx)
+}
+
+// Start starts the components that are not running, with the data they had.
+func (c *Cluster) Start(ctx context.Context) error {
+	if err := c.kwokctl(ctx, "start", "cluster", "--timeout", "60s", "--wait", "60s"); err != nil {
+		return fmt.Errorf("start cluster %q: %w%s", c.Name, err, c.logTail())
+	}
+	return c.waitNodes(ctx)
+}
+
+// Stop stops all components and keeps the data.
+func (c *Cluster) Stop(ctx context.Context) error {
+	return c.kwokctl(ctx, "stop", "cluster")
+}
+
+// Delete stops the cluster and removes its data. Deleting a cluster that is not there is no error.
+func (c *Cluster) Delete(ctx context.Context) error {
+	if _, err := os.Stat(c.clusterDir()); err == nil {
+		if err := c.kwokctl(ctx, "delete", "cluster"); err != nil {
+			return fmt.Errorf("delete cluster %q: %w", c.Name, err)
+		}
+	}
+	for _, path := range []string{c.clusterDir(), c.Kubeconfig} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("delete cluster %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// ScaleNodes sets the number of simulated nodes.
+func (c *Cluster) ScaleNodes(ctx context.Context, n int) error {
+	if err := c.kwokctl(ctx, "scale", "node", "--replicas", strconv.Itoa(n)); err != nil {
+		return fmt.Errorf("scale the nodes of cluster %q: %w", c.Name, err)
+	}
+	c.Nodes = n
+	return nil
+}
+
+// Components lists the processes that the cluster was made of, running or not.
+func (c *Cluster) Components() ([]Component, error) {
+	files, err := filepath.Glob(filepath.Join(c.clusterDir(), "pids", "*.pid"))
+	if err != nil {
+		return nil, fmt.Errorf("list the components of cluster %q: %w", c.Name, err)
+	}
+	var all []Component
+	for _, file := range files {
+		data, err := os.ReadFile(file) //nolint:gosec // inside the cluster's own folder
+		if err != nil {
+			return nil, fmt.Errorf("read a pid of cluster %q: %w", c.Name, err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".pid")
+		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil {
+			return nil, fmt.Errorf("read the pid of %s: %w", name, err)
+		}
+		all = append(all, Component{Name: name, PID: pid, Log: filepath.Join(c.clusterDir(), "logs", name+".log")})
+	}
+	return all, nil
+}
+
+// waitNodes waits until kwok has made every node ready; pods created before that would wait for the scheduler's retry.
+func (c *Cluster) waitNodes(ctx context.Context) error {
+	if c.Nodes == 0 {
+		return nil
+	}
+	args := []string{
+		"--kubeconfig", c.Kubeconfig, "wait", "--for=condition=Ready", "node", "--all",
+		"--timeout=" + readyTimeout.String(),
+	}
+	cmd := exec.CommandContext(ctx, c.tools.Path("kubectl"), args...) //nolint:gosec // our own program
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("wait for the nodes of cluster %q: %w\n%s", c.Name, err, out)
+	}
+	return nil
+}
+
+func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	args = append([]string{"--name", c.Name}, args...)
+	cmd := exec.CommandContext(ctx, c.tools.Path("kwokctl"), args...) //nolint:gosec // our own program
+	cmd.Env = append(os.Environ(),
+		"KWOK_WORKDIR="+c.Dir,
+		"PATH="+c.tools.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if c.Marker != "" {
+		cmd.Env = append(cmd.Env, c.Marker)
+	}
+	cmd.Dir = c.Dir
+	// kwokctl leaves servers behind that inherit nothing but their own log files, so waiting for its output is safe.
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("kwokctl %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// logTail quotes the last lines of each component's log, for an error that needs them.
+func (c *Cluster) logTail() string {
+	const lines = 5
+	files, err := filepath.Glob(filepath.Join(c.clusterDir(), "logs", "*.log"))
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, file := range files {
+		data, err := os.ReadFile(file) //nolint:gosec // inside the cluster's own folder
+		if err != nil || len(data) == 0 {
+			continue
+		}
+		all := strings.Split(strings.TrimSpace(string(data)), "\n")
+		all = all[max(0, len(all)-lines):]
+		fmt.Fprintf(&b, "\n%s:\n  %s", filepath.Base(file), strings.Join(all, "\n  "))
+	}
+	return b.String()
+}

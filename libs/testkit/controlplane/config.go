@@ -1,0 +1,80 @@
+package controlplane
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+)
+
+// Config describes a cluster.
+type Config struct {
+	// Name of the cluster; also the name of its kubeconfig context, with "kwok-" before it.
+	Name string
+	// Dir holds everything the cluster writes. It must be used by this cluster only.
+	Dir string
+	// Nodes is the number of simulated nodes, each with 32 CPUs and room for 110 pods. 0 means DefaultNodes.
+	Nodes int
+	// Faults loads the stages behind FailAnnotation and its siblings.
+	Faults bool
+	// Marker is a KEY=value that every process of the cluster gets in its environment.
+	Marker string
+}
+
+// DefaultNodes is enough for some 300 pods by CPU requests of up to a third of a core.
+const DefaultNodes = 5
+
+// portNames are kwokctl's options for everything that listens. kwokctl would pick ports by counting down from the same
+// number in every process, so clusters that start at the same moment would collide.
+var portNames = []string{
+	"etcdPeerPort", "etcdPort", "kubeApiserverPort", "kubeControllerManagerPort", "kubeSchedulerPort", "kwokControllerPort",
+}
+
+// render returns the configuration file for kwokctl, with newly picked ports.
+func (c Config) render(t Tools) (string, error) {
+	ports, err := freeport.Pick(len(portNames))
+	if err != nil {
+		return "", err
+	}
+	options := map[string]any{
+		"runtime":                     "binary",
+		"bindAddress":                 "127.0.0.1",
+		"kubectlBinary":               t.Path("kubectl"),
+		"etcdBinary":                  t.Path("etcd"),
+		"kubeApiserverBinary":         t.Path("kube-apiserver"),
+		"kubeControllerManagerBinary": t.Path("kube-controller-manager"),
+		"kubeSchedulerBinary":         t.Path("kube-scheduler"),
+		"kwokControllerBinary":        t.Path("kwok"),
+	}
+	for i, name := range portNames {
+		options[name] = ports[i]
+	}
+	doc, err := yaml.Marshal(map[string]any{
+		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+		"kind":       "KwokctlConfiguration",
+		"options":    options,
+	})
+	if err != nil {
+		return "", fmt.Errorf("render the configuration of kwokctl: %w", err)
+	}
+	docs := []string{string(doc)}
+	if c.Faults {
+		stages, err := t.stages()
+		if err != nil {
+			return "", err
+		}
+		docs = append(docs, stages)
+	}
+	return strings.Join(docs, "\n---\n"), nil
+}
+
+func (c Config) kubeconfig() string {
+	return filepath.Join(c.Dir, "kubeconfig")
+}
+
+func (c Config) clusterDir() string {
+	return filepath.Join(c.Dir, "clusters", c.Name)
+}

@@ -1,0 +1,16 @@
+// Package controlplane builds the programs of a Kubernetes control plane from pinned Go modules and runs clusters
+// from them, with nodes and pods that kwok simulates.
+//
+// The API server, etcd, the controller manager and the scheduler are the real ones. Only the kubelets are not: kwok
+// plays their part, so a Deployment's pods become Ready without an image, a container or any work being there. Nobody
+// answers at a simulated pod's address.
+//
+// Programs: Find looks them up and Build builds them, which takes minutes the first time. Both use one folder outside
+// the checkout, named after the contents of tools/controlplane/go.mod and go.sum, so that checkouts share it and a
+// change of version gets a folder of its own.
+//
+// Clusters: Tools.Create starts one in about three seconds. It belongs to a folder of its own and listens on loopback
+// only. The tests (package cluster) throw theirs away; the local stack (tools/stack) keeps its own between runs.
+//
+// A pod can be made to fail with an annotation: see FailAnnotation.
+package controlplane

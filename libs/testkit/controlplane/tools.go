@@ -1,0 +1,125 @@
+package controlplane
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// ErrMissing says that the programs, or the checkout that pins them, are not there. The error text says what to do.
+var ErrMissing = errors.New("control plane tools are missing")
+
+// Programs lists what a cluster needs, in the order in which they are built: small ones first, so that progress shows
+// early.
+var Programs = []Program{
+	{Name: "etcd", Package: "go.etcd.io/etcd/server/v3"},
+	{Name: "kwok", Package: "sigs.k8s.io/kwok/cmd/kwok"},
+	{Name: "kwokctl", Package: "sigs.k8s.io/kwok/cmd/kwokctl"},
+	{Name: "kubectl", Package: "k8s.io/kubernetes/cmd/kubectl"},
+	{Name: "helm", Package: "helm.sh/helm/v3/cmd/helm"},
+	{Name: "kube-scheduler", Package: "k8s.io/kubernetes/cmd/kube-scheduler"},
+	{Name: "kube-controller-manager", Package: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{Name: "kube-apiserver", Package: "k8s.io/kubernetes/cmd/kube-apiserver"},
+}
+
+// Program is one program of the control plane and the package that it is built from.
+type Program struct {
+	Name    string
+	Package string
+}
+
+// Tools is a folder with all Programs and kwok's default stages.
+type Tools struct {
+	Dir string
+}
+
+// Path is the file of one program.
+func (t Tools) Path(program string) string {
+	return filepath.Join(t.Dir, program)
+}
+
+// Missing lists the parts that are not there yet.
+func (t Tools) Missing() []string {
+	var names []string
+	for _, p := range Programs {
+		info, err := os.Stat(t.Path(p.Name))
+		if err != nil || info.Mode()&0o111 == 0 {
+			names = append(names, p.Name)
+		}
+	}
+	if _, err := os.Stat(t.stagesFile()); err != nil {
+		names = append(names, stagesName)
+	}
+	return names
+}
+
+// CacheDir is the folder that all checkouts share: $FLOTILLA_CACHE, else flotilla in the user's cache folder.
+func CacheDir() (string, error) {
+	if dir := os.Getenv("FLOTILLA_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder (set FLOTILLA_CACHE): %w", err)
+	}
+	return filepath.Join(dir, "flotilla"), nil
+}
+
+// Module finds tools/controlplane, the module that pins the programs: in $FLOTILLA_ROOT, else in the working
+// directory or above it, which is where go test runs a package's tests.
+func Module() (string, error) {
+	dir := os.Getenv("FLOTILLA_ROOT")
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return "", fmt.Errorf("find the checkout: %w", err)
+		}
+	}
+	for start := dir; ; dir = filepath.Dir(dir) {
+		module := filepath.Join(dir, "tools", "controlplane")
+		if _, err := os.Stat(filepath.Join(module, "go.mod")); err == nil {
+			return module, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%w: no tools/controlplane/go.mod in %s or above it; run inside a checkout of "+
+				"Flotilla or set FLOTILLA_ROOT", ErrMissing, start)
+		}
+	}
+}
+
+// At is the folder of the tools that the module pins, whether it is filled yet or not.
+func At(module string) (Tools, error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return Tools{}, err
+	}
+	sum := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(module, name)) //nolint:gosec // the checkout's own file
+		if err != nil {
+			return Tools{}, fmt.Errorf("read the versions of the control plane: %w", err)
+		}
+		sum.Write(data)
+	}
+	key := hex.EncodeToString(sum.Sum(nil))[:12]
+	return Tools{Dir: filepath.Join(cache, "controlplane-"+key)}, nil
+}
+
+// Find returns the tools when all of them are built, else an error with advice.
+func Find() (Tools, error) {
+	module, err := Module()
+	if err != nil {
+		return Tools{}, err
+	}
+	tools, err := At(module)
+	if err != nil {
+		return Tools{}, err
+	}
+	if missing := tools.Missing(); len(missing) > 0 {
+		return Tools{}, fmt.Errorf("%w: %v not in %s; run `make tools` once (some minutes)", ErrMissing, missing, tools.Dir)
+	}
+	return tools, nil
+}

@@ -1,0 +1,16 @@
+// Package testkit is the root of the test vocabulary that every module shares.
+//
+// It holds no code itself. Each concern is a package of its own:
+//
+//   - cluster: a real Kubernetes control plane with simulated nodes, one per test binary, one namespace per test.
+//   - natstest: a real NATS server with JetStream inside the test process, which can be stopped, started and wiped.
+//   - mysqltest: a fresh database on a real MySQL or MariaDB server for each test.
+//   - expect: waiting for conditions without sleeping.
+//   - gen: builders for the objects that many tests need.
+//
+// Below them lie the parts that the local stack (tools/stack) uses as well: controlplane, mysqlserver, freeport and
+// watchdog.
+//
+// Nothing here is a fake, and nothing here skips: a server that is missing fails the test with advice on how to get
+// it. Whatever a test starts is removed when its process ends, also when that process is killed (see watchdog).
+package testkit

@@ -1,0 +1,91 @@
+package expect
+
+import (
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Object reads obj, which must have a name, again and again until check returns nil. obj then holds what was read.
+func Object[T client.Object](t testing.TB, c client.Reader, obj T, check func(T) error) {
+	t.Helper()
+	key := client.ObjectKeyFromObject(obj)
+	Eventually(t, Long, func() error {
+		if err := c.Get(t.Context(), key, obj); err != nil {
+			return fmt.Errorf("read %T %q: %w", obj, key, err)
+		}
+		if err := check(obj); err != nil {
+			return fmt.Errorf("%T %q: %w", obj, key, err)
+		}
+		return nil
+	})
+}
+
+// Gone waits until obj does not exist any more, or is another one of the same name.
+func Gone(t testing.TB, c client.Reader, obj client.Object) {
+	t.Helper()
+	key, uid := client.ObjectKeyFromObject(obj), obj.GetUID()
+	Eventually(t, Long, func() error {
+		err := c.Get(t.Context(), key, obj)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %T %q: %w", obj, key, err)
+		}
+		if uid != "" && obj.GetUID() != uid {
+			return nil
+		}
+		return fmt.Errorf("%T %q still exists, finalizers %v", obj, key, obj.GetFinalizers())
+	})
+}
+
+// Condition waits until the condition of obj has the status and was computed from obj's present generation (when the
+// condition names one), and returns it.
+func Condition(
+	t testing.TB, c client.Reader, obj client.Object, conditionType string, status metav1.ConditionStatus,
+) metav1.Condition {
+	t.Helper()
+	var found metav1.Condition
+	Object(t, c, obj, func(o client.Object) error {
+		conditions, err := Conditions(o)
+		if err != nil {
+			return err
+		}
+		has := meta.FindStatusCondition(conditions, conditionType)
+		switch {
+		case has == nil:
+			return fmt.Errorf("no condition %s among %v", conditionType, conditions)
+		case has.Status != status:
+			return fmt.Errorf("condition %s is %s/%s (%s) instead of %s", conditionType, has.Status, has.Reason, has.Message, status)
+		case has.ObservedGeneration != 0 && has.ObservedGeneration != o.GetGeneration():
+			return fmt.Errorf("condition %s is of generation %d, not %d", conditionType, has.ObservedGeneration, o.GetGeneration())
+		}
+		found = *has
+		return nil
+	})
+	return found
+}
+
+// Conditions reads status.conditions of any object, typed or not.
+func Conditions(obj runtime.Object) ([]metav1.Condition, error) {
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("read the conditions: %w", err)
+	}
+	var holder struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &holder); err != nil {
+		return nil, fmt.Errorf("read the conditions: %w", err)
+	}
+	return holder.Status.Conditions, nil
+}
+

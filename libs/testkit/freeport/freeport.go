@@ -1,0 +1,77 @@
+// Package freeport picks TCP ports on loopback that nobody listens on.
+//
+// The ports come from 20000 to 31999, below the range from which Linux takes the source ports of outgoing
+// connections (32768 and up). A server can therefore be stopped and started again on its port without a passing
+// client connection having taken it meanwhile. Picks are random, so that test binaries that start at the same moment
+// rarely meet; a caller that starts servers should still try again with other ports when a start fails.
+package freeport
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+const (
+	lowest  = 20000
+	highest = 31999
+	tries   = 1000
+)
+
+// ErrNone says that no free port was found after many tries.
+var ErrNone = errors.New("no free TCP port between 20000 and 31999 on 127.0.0.1")
+
+// Pick returns n different free ports.
+func Pick(n int) ([]int, error) {
+	ports := make([]int, 0, n)
+	taken := map[int]bool{}
+	for range tries {
+		if len(ports) == n {
+			return ports, nil
+		}
+		port := lowest + rand.IntN(highest-lowest+1) //nolint:gosec // a port is not a secret
+		if taken[port] || !Free(port) {
+			continue
+		}
+		taken[port] = true
+		ports = append(ports, port)
+	}
+	if len(ports) == n {
+		return ports, nil
+	}
+	return nil, ErrNone
+}
+
+// One returns a single free port.
+func One() (int, error) {
+	ports, err := Pick(1)
+	if err != nil {
+		return 0, err
+	}
+	return ports[0], nil
+}
+
+// Free says whether a server could listen on the port now, on loopback and on all addresses.
+func Free(port int) bool {
+	for _, host := range []string{"127.0.0.1", ""} {
+		if !canListen(net.JoinHostPort(host, strconv.Itoa(port))) {
+			return false
+		}
+	}
+	return true
+}
+
+// Address is host:port on loopback.
+func Address(port int) string {
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+func canListen(address string) bool {
+	l, err := net.Listen("tcp", address) //nolint:noctx // bound and closed at once
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}

@@ -1,0 +1,92 @@
+// Package watchdog removes what a process started as soon as that process is gone, however it went.
+//
+// A test binary can end by a panic, by the timeout of go test, by Ctrl-C or by SIGKILL; none of them runs deferred
+// functions. So cleaning up is the work of somebody else: a shell in a session of its own, which reads from a pipe
+// whose only writing end belongs to the guarded process. When the process ends, the kernel closes the pipe, the shell
+// reads the end of file and cleans up. A normal end takes the same path (Release), so there is one way to clean up
+// and it is the one that is tested.
+//
+// Processes are found by a marker in their environment, not by pid files: a server that was being started at the very
+// moment of the kill has no pid file yet, but it has inherited the marker.
+//
+// Linux only, since it reads /proc.
+package watchdog
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+//go:embed cleanup.sh
+var script string
+
+// Cleanup says what to remove.
+type Cleanup struct {
+	// Marker is a whole KEY=value that stands in the environment of every process to kill. It must be unique and
+	// must not be in the environment of the guarded process itself; see Marker.
+	Marker string
+	// Dir is removed with all its contents once the processes are gone.
+	Dir string
+	// Containers are the names of Docker containers to remove.
+	Containers []string
+}
+
+// Marker builds a marker from a key and a unique value. The closing semicolon keeps one value from being a prefix of
+// another.
+func Marker(key, value string) string {
+	return key + "=" + value + ";"
+}
+
+// Guard watches the calling process and cleans up after it.
+type Guard struct {
+	once sync.Once
+	pipe io.Closer
+	cmd  *exec.Cmd
+	err  error
+}
+
+// Start begins to watch. Call it before starting the first marked process.
+func Start(c Cleanup) (*Guard, error) {
+	if !strings.Contains(c.Marker, "=") {
+		return nil, fmt.Errorf("watchdog marker %q is not KEY=value", c.Marker)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("open the watchdog's pipe: %w", err)
+	}
+	args := append([]string{"-c", script, "flotilla-watchdog", c.Marker, c.Dir}, c.Containers...)
+	cmd := exec.Command("sh", args...) //nolint:gosec,noctx // a fixed script that must outlive every context
+	cmd.Dir = "/"
+	cmd.Stdin = read
+	// A session of its own keeps Ctrl-C and a closing terminal away from it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	if closeErr := read.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the watchdog: %w", err), write.Close())
+	}
+	return &Guard{pipe: write, cmd: cmd}, nil
+}
+
+// Release cleans up now and returns when everything is gone. Further calls return the first one's result.
+func (g *Guard) Release() error {
+	g.once.Do(func() {
+		if err := g.pipe.Close(); err != nil {
+			g.err = fmt.Errorf("close the watchdog's pipe: %w", err)
+			return
+		}
+		if err := g.cmd.Wait(); err != nil {
+			g.err = fmt.Errorf("watchdog could not clean up: %w", err)
+		}
+	})
+	return g.err
+}
