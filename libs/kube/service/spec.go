@@ -1,0 +1,59 @@
+package service
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+)
+
+// Spec declares a service.
+type Spec struct {
+	// Name is the binary's name, its field manager, its observer name on the bus and,
+	// with ".flotilla.dev" behind it, its leader election Lease.
+	Name string
+	// AddToScheme registers the kinds that the service uses. The built-in Kubernetes kinds are always there.
+	AddToScheme []func(*runtime.Scheme) error
+	// Flags adds the service's own flags. Each has the environment variable
+	// FLOTILLA_<UPPER_SNAKE> as fallback, like the common ones.
+	Flags func(*pflag.FlagSet)
+	// Env names one more environment variable for a flag, for example {"mysql-dsn": "MYSQL_DSN"}.
+	Env map[string]string
+	// Validate checks the service's own flags. The error is one line that names the flag.
+	Validate func(Options) error
+	// Setup registers the controllers. The API server answers when it is called.
+	Setup func(ctx context.Context, rt *Runtime) error
+	// Commands are run by the first argument instead of the service.
+	Commands map[string]Command
+	// CacheOptions and ManagerOptions adjust what the common options have made.
+	CacheOptions   func(*cache.Options)
+	ManagerOptions func(*ctrl.Options)
+}
+
+// Command is a subcommand, for example "migrate" or "uninstall".
+type Command struct {
+	Help string // one line for --help
+	// Run does the work; ctx carries the logger and ends on SIGTERM. An error is printed in one line, exit code 1.
+	Run func(ctx context.Context, opts Options, args []string) error
+}
+
+// Runtime is what [Spec.Setup] works with: the manager and everything around it.
+type Runtime struct {
+	ctrl.Manager
+	Options Options
+	Log     logr.Logger
+	// Bus, Publisher and Observations are nil when no bus is configured.
+	// A nil *bus.Observations takes everything and does nothing.
+	Bus          *bus.Conn
+	Publisher    *bus.Publisher
+	Observations *bus.Observations
+	Clock        clock.WithTicker
+	// Instance names this process: the pod's name in a cluster, else the host's.
+	Instance string
+}
