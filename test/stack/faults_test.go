@@ -1,0 +1,219 @@
+package stack_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// apply creates or changes an object as kubectl would.
+func (s *suite) apply(t *testing.T, kind schema.GroupVersionKind, name string, spec map[string]any) {
+	t.Helper()
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	obj.SetGroupVersionKind(kind)
+	obj.SetName(name)
+	obj.SetNamespace("default")
+	err := s.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("whole-stack-test"), client.ForceOwnership)
+	if err != nil {
+		t.Fatalf("apply %s %s: %v", kind.Kind, name, err)
+	}
+}
+
+// superset is a small instance like the sample.
+func superset(tag string) map[string]any {
+	return map[string]any{
+		"environment": "Development",
+		"image":       map[string]any{"tag": tag},
+		"secretKey":   "only-for-this-test",
+		"metastore":   map[string]any{"uri": "sqlite:////tmp/superset.db"},
+		"webServer":   map[string]any{"replicas": int64(1)},
+	}
+}
+
+func (s *suite) stack(t *testing.T, args ...string) {
+	t.Helper()
+	if err := s.Stack(t.Context(), args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// history waits until the lifecycle stream satisfies check.
+func (s *suite) history(t *testing.T, check func(h historyReader) error) {
+	t.Helper()
+	expect.Eventually(t, patience, func() error {
+		h, err := s.Lifecycle(t.Context())
+		if err != nil {
+			return err
+		}
+		return check(h)
+	})
+}
+
+type historyReader interface {
+	Of(kind, name string) []contract.Lifecycle
+	Phases(kind, name string) []string
+	Wrong(kind, name string) []string
+	Check() error
+}
+
+// endsWith waits until the phase events of an object end with the given phases.
+func (s *suite) endsWith(t *testing.T, kind, name string, want ...string) {
+	t.Helper()
+	s.history(t, func(h historyReader) error {
+		phases := h.Phases(kind, name)
+		if len(phases) < len(want) || !slices.Equal(phases[len(phases)-len(want):], want) {
+			return fmt.Errorf("%s %s went through %v, want the end %v", kind, name, phases, want)
+		}
+		return h.Check()
+	})
+}
+
+// changeIsSeen changes an engine and creates a Superset, and expects both stories on the bus.
+func (s *suite) changeIsSeen(t *testing.T) {
+	s.apply(t, supersets, "seen", superset("4.1.1"))
+	s.wait(t, supersets, "seen", isHealthy)
+	s.endsWith(t, "Superset", "seen", "Initializing", "Running")
+
+	engine := s.list(t, engines)[0]
+	replicas, _, err := unstructured.NestedInt64(engine.Object, "spec", "replicas")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas+1))
+	if err := s.Client.Patch(t.Context(), &engine, patch); err != nil {
+		t.Fatal(err)
+	}
+	s.wait(t, engines, engine.GetName(), isHealthy)
+	s.endsWith(t, "FireboltEngine", engine.GetName(), "creating", "switching", "draining", "cleaning", "stable")
+}
+
+func (s *suite) secondUpChangesNothing(t *testing.T) {
+	before := s.versions(t)
+	if err := s.Make(t.Context(), "up"); err != nil {
+		t.Fatal(err)
+	}
+	if after := s.versions(t); before != after {
+		t.Errorf("make up changed the resources of a healthy stack:\nbefore %s\nafter  %s", before, after)
+	}
+}
+
+// versions returns generation and state of every managed resource.
+func (s *suite) versions(t *testing.T) string {
+	t.Helper()
+	var out []string
+	for kind := range healthy {
+		for _, item := range s.list(t, kind) {
+			out = append(out, fmt.Sprintf("%s/%s@%d uid %s", item.GetKind(), item.GetName(), item.GetGeneration(), item.GetUID()))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// servicesAreKilled kills one service after another while work arrives, and expects all of it to be done.
+func (s *suite) servicesAreKilled(t *testing.T) {
+	for i, service := range services {
+		name := fmt.Sprintf("killed-%d", i)
+		s.apply(t, supersets, name, superset("4.1.1"))
+		s.apply(t, projects, name, map[string]any{"description": service, "tier": int64(2)})
+		s.stack(t, "kill", service)
+		s.apply(t, projects, name, map[string]any{"description": service + " was killed", "tier": int64(3)})
+		s.stack(t, "start", service)
+		s.wait(t, supersets, name, isHealthy)
+		s.samplesAreHealthy(t)
+		s.rowsMatchObjects(t)
+		s.endsWith(t, "Superset", name, "Initializing", "Running")
+	}
+}
+
+// natsIsAway stops the bus, works without it, and expects the whole story once it is back.
+func (s *suite) natsIsAway(t *testing.T) {
+	s.stack(t, "stop", "nats")
+	s.apply(t, supersets, "without-nats", superset("4.1.1"))
+	s.apply(t, projects, "without-nats", map[string]any{"description": "no bus", "tier": int64(1)})
+	s.wait(t, supersets, "without-nats", isHealthy)
+	s.rowsMatchObjects(t)
+	s.stack(t, "start", "nats")
+	s.endsWith(t, "Superset", "without-nats", "Initializing", "Running")
+	s.sawChange(t, "without-nats", contract.ChangeCreated)
+	s.samplesAreHealthy(t)
+}
+
+// aggregatorIsAway expects the operators to write the conditions themselves.
+func (s *suite) aggregatorIsAway(t *testing.T) {
+	s.stack(t, "stop", "status-aggregator")
+	s.apply(t, supersets, "alone", superset("4.1.1"))
+	s.wait(t, supersets, "alone", isHealthy)
+	s.stack(t, "start", "status-aggregator")
+	s.endsWith(t, "Superset", "alone", "Initializing", "Running")
+	s.samplesAreHealthy(t)
+}
+
+// mysqlIsAway deletes an object while its database is gone: the deletion waits, and nothing is lost.
+func (s *suite) mysqlIsAway(t *testing.T) {
+	s.apply(t, projects, "deleted-without-mysql", map[string]any{"description": "stays until stored", "tier": int64(1)})
+	s.rowsMatchObjects(t)
+	s.stack(t, "stop", "mysql")
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(projects)
+	obj.SetName("deleted-without-mysql")
+	obj.SetNamespace("default")
+	if err := s.Client.Delete(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	s.wait(t, projects, obj.GetName(), func(o *unstructured.Unstructured) error {
+		if o.GetDeletionTimestamp() == nil {
+			return errors.New("not being deleted")
+		}
+		return nil
+	})
+	s.stack(t, "start", "mysql")
+	expect.Gone(t, s.Client, obj)
+	s.rowsMatchObjects(t)
+	s.sawChange(t, obj.GetName(), contract.ChangeDeleted)
+}
+
+// sawChange waits for a change event of a project.
+func (s *suite) sawChange(t *testing.T, name string, operation contract.ChangeOperation) {
+	t.Helper()
+	expect.Eventually(t, patience, func() error {
+		changes, err := s.Changes(t.Context())
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			if c.Object.Name == name && c.Operation == operation {
+				return nil
+			}
+		}
+		return fmt.Errorf("no change event %q of %s among %d", operation, name, len(changes))
+	})
+}
+
+// historyIsClean looks back: what nobody touched never looked unwell, and the stream
+// holds nothing twice and lacks nothing.
+func (s *suite) historyIsClean(t *testing.T) {
+	h, err := s.Lifecycle(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Check(); err != nil {
+		t.Error(err)
+	}
+	for kind := range healthy {
+		for _, item := range s.list(t, kind) {
+			if wrong := h.Wrong(item.GetKind(), item.GetName()); len(wrong) > 0 {
+				t.Errorf("%s %s was reported unwell: %v", item.GetKind(), item.GetName(), wrong)
+			}
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// History is what the lifecycle stream holds, in order.
+type History struct {
+	Events []contract.Lifecycle
+	IDs    map[string]int // how often each event id stands in the stream
+}
+
+// Lifecycle reads the whole lifecycle stream, as a tool outside the cluster would.
+func (p *Platform) Lifecycle(ctx context.Context) (History, error) {
+	h := History{IDs: map[string]int{}}
+	err := p.readStream(ctx, contract.StreamLifecycle, func(message []byte) error {
+		event, data, err := contract.Decode[contract.Lifecycle](message)
+		if err != nil {
+			return err
+		}
+		h.IDs[event.ID]++
+		h.Events = append(h.Events, data)
+		return nil
+	})
+	return h, err
+}
+
+// Changes reads the whole stream of the ingester's change events.
+func (p *Platform) Changes(ctx context.Context) ([]contract.Change, error) {
+	var out []contract.Change
+	err := p.readStream(ctx, contract.StreamChanges, func(message []byte) error {
+		_, data, err := contract.Decode[contract.Change](message)
+		out = append(out, data)
+		return err
+	})
+	return out, err
+}
+
+func (p *Platform) readStream(ctx context.Context, name string, each func([]byte) error) error {
+	stream, err := p.JS.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	if info.State.Msgs == 0 {
+		return nil
+	}
+	consumer, err := p.JS.OrderedConsumer(ctx, name, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return fmt.Errorf("read stream %s: %w", name, err)
+	}
+	for {
+		msg, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
+		if err != nil {
+			return fmt.Errorf("read stream %s: %w", name, err)
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return fmt.Errorf("read stream %s: %w", name, err)
+		}
+		if len(msg.Data()) > 0 { // an empty body marks a deletion
+			if err := each(msg.Data()); err != nil {
+				return fmt.Errorf("message %d of stream %s: %w", meta.Sequence.Stream, name, err)
+			}
+		}
+		if meta.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
+// Of returns the events of one object by kind and name.
+func (h History) Of(kind, name string) []contract.Lifecycle {
+	var out []contract.Lifecycle
+	for _, e := range h.Events {
+		if e.Object.Kind == kind && e.Object.Name == name {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Phases returns the phases that the object entered, from its phase events.
+func (h History) Phases(kind, name string) []string {
+	var out []string
+	for _, e := range h.Of(kind, name) {
+		if e.Event == contract.EventPhase {
+			out = append(out, e.Phase.To)
+		}
+	}
+	return out
+}
+
+// Check says what is wrong with the history as a whole: an id that stands twice,
+// or a transition that is missing without a gap event.
+func (h History) Check() error {
+	var problems []error
+	for id, n := range h.IDs {
+		if n > 1 {
+			problems = append(problems, fmt.Errorf("id %s stands %d times in the stream", id, n))
+		}
+	}
+	last := map[string]int64{}
+	for _, e := range h.Events {
+		if e.Event != contract.EventPhase {
+			continue
+		}
+		before, seen := last[e.Object.UID]
+		if seen && e.Phase.Seq != before+1 && !e.Gap {
+			problems = append(problems, fmt.Errorf("%s %s: transition %d follows %d", e.Object.Kind, e.Object.Name, e.Phase.Seq, before))
+		}
+		last[e.Object.UID] = e.Phase.Seq
+	}
+	return errors.Join(problems...)
+}
+
+// Wrong returns the events which claim that an object that had become available was
+// not well any more. For an object that nobody touched it must be empty, whatever
+// happened to the services and to the bus.
+func (h History) Wrong(kind, name string) []string {
+	available := false
+	var out []string
+	for _, e := range h.Of(kind, name) {
+		switch e.Event {
+		case contract.EventAvailable:
+			available = true
+		case contract.EventUnavailable, contract.EventDegraded, contract.EventUnknown, contract.EventGap:
+			if available {
+				out = append(out, fmt.Sprintf("%s %+v %s", e.Event, e.Condition, e.Message))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Metric returns the sum of a metric's counters and gauges in one service.
+// A metric that is not there (yet) counts as zero.
+func (p *Platform) Metric(ctx context.Context, service, name string) (float64, error) {
+	url := p.Env[strings.ToUpper(strings.ReplaceAll(service, "-", "_"))+"_METRICS"]
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, fmt.Errorf("scrape %q: %w", url, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("scrape %q: %w", url, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("scrape %q: %s", url, response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return 0, fmt.Errorf("scrape %q: %w", url, err)
+	}
+	return sum(families[name]), nil
+}
+
+func sum(family *dto.MetricFamily) float64 {
+	total := 0.0
+	for _, m := range family.GetMetric() {
+		total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	}
+	return total
+}

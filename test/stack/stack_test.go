@@ -1,0 +1,220 @@
+package stack_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/test/stack/platform"
+)
+
+// patience is when the test gives up on something that must happen.
+const patience = 3 * time.Minute
+
+var (
+	supersets = schema.GroupVersionKind{Group: "superset.apache.org", Version: "v1alpha1", Kind: "Superset"}
+	engines   = schema.GroupVersionKind{Group: "compute.firebolt.io", Version: "v1alpha1", Kind: "FireboltEngine"}
+	instances = schema.GroupVersionKind{Group: "compute.firebolt.io", Version: "v1alpha1", Kind: "FireboltInstance"}
+	projects  = schema.GroupVersionKind{Group: "michelangelo.api", Version: "v2", Kind: "Project"}
+	models    = schema.GroupVersionKind{Group: "michelangelo.api", Version: "v2", Kind: "Model"}
+	services  = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+)
+
+// healthy lists, for each kind with conditions, the phase of a well resource.
+var healthy = map[schema.GroupVersionKind]string{supersets: "Running", engines: "stable", instances: "Ready"}
+
+// suite is the platform under test; its methods fail the test that they are given.
+type suite struct {
+	*platform.Platform
+}
+
+// TestWholeStack runs the platform as a person would and then breaks it, part by
+// part. The order matters: each step leaves everything healthy for the next.
+func TestWholeStack(t *testing.T) {
+	s := start(t)
+	steps := []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"every sample is healthy", s.samplesAreHealthy},
+		{"MySQL holds what the cluster holds", s.rowsMatchObjects},
+		{"a change is seen by a subscriber", s.changeIsSeen},
+		{"a second make up changes nothing", s.secondUpChangesNothing},
+		{"a killed service comes back to a converged platform", s.servicesAreKilled},
+		{"NATS may be away", s.natsIsAway},
+		{"the aggregator may be away", s.aggregatorIsAway},
+		{"MySQL may be away", s.mysqlIsAway},
+		{"no untouched sample ever looked unwell", s.historyIsClean},
+	}
+	for _, step := range steps {
+		if !t.Run(step.name, step.run) {
+			t.Fatalf("%q failed; what follows would only repeat it", step.name)
+		}
+	}
+}
+
+func start(t *testing.T) *suite {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &suite{&platform.Platform{Root: root, Local: filepath.Join(t.TempDir(), "local"), Out: os.Stderr}}
+	t.Cleanup(func() { s.stop(t) })
+	if err := s.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// stop takes the stack down, also after a failure, and checks that nothing of it is left.
+func (s *suite) stop(t *testing.T) {
+	t.Helper()
+	if t.Failed() {
+		logs, err := s.Logs()
+		if err != nil {
+			t.Error(err)
+		}
+		for name, text := range logs {
+			t.Logf("--- end of %s\n%s", name, text)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	// The test's own context has ended by now.
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.Down(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// list returns all objects of a kind in the samples' namespace.
+func (s *suite) list(t *testing.T, kind schema.GroupVersionKind) []unstructured.Unstructured {
+	t.Helper()
+	items, err := s.read(t.Context(), kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items
+}
+
+func (s *suite) read(ctx context.Context, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := s.Client.List(ctx, list, client.InNamespace("default")); err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
+	}
+	return list.Items, nil
+}
+
+// wait waits until check accepts the object.
+func (s *suite) wait(t *testing.T, kind schema.GroupVersionKind, name string, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(kind)
+	expect.Eventually(t, patience, func() error {
+		if err := s.Client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: name}, obj); err != nil {
+			return err
+		}
+		return check(obj)
+	})
+	return obj
+}
+
+// isHealthy accepts an object in its good phase whose conditions all say so of its present generation.
+func isHealthy(obj *unstructured.Unstructured) error {
+	phase, _, err := unstructured.NestedString(obj.Object, "status", "phase")
+	if err != nil {
+		return err
+	}
+	if want := healthy[obj.GroupVersionKind()]; phase != want {
+		return fmt.Errorf("%s %s is in phase %q, want %q", obj.GetKind(), obj.GetName(), phase, want)
+	}
+	conditions, err := expect.Conditions(obj)
+	if err != nil {
+		return err
+	}
+	want := map[string]string{"Available": "True", "Progressing": "False", "Degraded": "False", "Paused": "False", "Stopped": "False", "Upgradable": "True"}
+	for _, c := range conditions {
+		status, known := want[c.Type]
+		if !known {
+			continue
+		}
+		if string(c.Status) != status || c.ObservedGeneration != obj.GetGeneration() {
+			return fmt.Errorf("%s %s: condition %s is %s/%s of generation %d (%s), want %s of generation %d",
+				obj.GetKind(), obj.GetName(), c.Type, c.Status, c.Reason, c.ObservedGeneration, c.Message, status, obj.GetGeneration())
+		}
+		delete(want, c.Type)
+	}
+	if len(want) > 0 {
+		return fmt.Errorf("%s %s lacks conditions %v", obj.GetKind(), obj.GetName(), want)
+	}
+	return nil
+}
+
+func (s *suite) samplesAreHealthy(t *testing.T) {
+	for kind := range healthy {
+		items := s.list(t, kind)
+		if len(items) == 0 {
+			t.Fatalf("make up applied no sample of kind %s", kind.Kind)
+		}
+		for _, item := range items {
+			s.wait(t, kind, item.GetName(), isHealthy)
+		}
+	}
+}
+
+// rowsMatchObjects compares MySQL's live rows with the cluster's objects by uid and version.
+func (s *suite) rowsMatchObjects(t *testing.T) {
+	for _, kind := range []schema.GroupVersionKind{projects, models} {
+		if len(s.list(t, kind)) == 0 {
+			t.Fatalf("make up applied no sample of kind %s", kind.Kind)
+		}
+		expect.Eventually(t, patience, func() error { return s.compareRows(t.Context(), kind) })
+	}
+}
+
+func (s *suite) compareRows(ctx context.Context, kind schema.GroupVersionKind) error {
+	items, err := s.read(ctx, kind)
+	if err != nil {
+		return err
+	}
+	table := strings.ToLower(kind.Kind)
+	rows, err := s.DB.QueryContext(ctx, "SELECT uid, res_version FROM "+table+" WHERE delete_time IS NULL") //nolint:gosec // the name is one of two constants
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	stored := map[string]string{}
+	for rows.Next() {
+		var uid, version string
+		if err := rows.Scan(&uid, &version); err != nil {
+			return err
+		}
+		stored[uid] = version
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if len(stored) != len(items) {
+		return fmt.Errorf("%s: %d live rows, %d objects", table, len(stored), len(items))
+	}
+	for _, item := range items {
+		if got := stored[string(item.GetUID())]; got != item.GetResourceVersion() {
+			return fmt.Errorf("%s %s: row has version %q, object %q", table, item.GetName(), got, item.GetResourceVersion())
+		}
+	}
+	return nil
+}
