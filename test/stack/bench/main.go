@@ -34,15 +34,15 @@ var benches = []bench{
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, names []string) (err error) {
+func run(names []string) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	if wanted("controlplane") {
 		if err := controlPlane(ctx); err != nil {
