@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Times after which a pass is repeated although nothing was reported. Repeated passes
+// read only caches.
+const (
+	RequeueDrift = 30 * time.Second // look for drift
+	RequeueGate  = 10 * time.Second // the instance is not ready
+	RequeueWait  = 5 * time.Second  // pods start, or objects go
+	RequeueNow   = time.Second      // an event of our own write is on its way
+)
+
+// Decide returns the next step. It is total: every state, also one that no release of
+// this operator would write, leads somewhere, and repeated application with a cluster
+// that follows ends in a terminal phase.
+func Decide(in Input) Plan {
+	d := decision{Input: in, plan: Plan{Next: in.State, Route: None}}
+	if in.State.Phase == "" {
+		d.initialize()
+		return d.plan
+	}
+	if seen := in.Snapshot.newest(); seen > in.State.Allocated {
+		if !in.Confirmed {
+			return Plan{Confirm: true, Next: in.State, Route: None}
+		}
+		d.plan.Next.Allocated = seen
+	}
+	switch in.State.Phase {
+	case v1.PhaseStable, v1.PhaseStopped:
+		d.terminal()
+	case v1.PhaseCreating:
+		d.creating()
+	case v1.PhaseSwitching:
+		d.switching()
+	case v1.PhaseDraining:
+		d.draining()
+	case v1.PhaseCleaning:
+		d.cleaning()
+	default:
+		d.settle("UnknownPhase", "The recorded phase is not known to this release.")
+	}
+	d.sweep()
+	if !in.Confirmed && d.risky() {
+		return Plan{Confirm: true, Next: in.State, Route: None}
+	}
+	return d.plan
+}
+
+type decision struct {
+	Input
+	plan Plan
+	// recordOnly is set by decisions that must be recorded before anything is touched.
+	recordOnly bool
+}
+
+func (d *decision) generation(n int64) Generation { return d.Snapshot.Generations[n] }
+
+// initialize seeds the status. Children of an engine whose status was lost keep serving,
+// and no number of theirs is used again.
+func (d *decision) initialize() {
+	active := None
+	if d.generation(d.Snapshot.Route).StatefulSet == Present {
+		active = d.Snapshot.Route
+	}
+	next := d.Snapshot.newest() + 1
+	d.plan.Next = State{Phase: v1.PhaseCreating, Current: next, Active: active, Draining: None, Allocated: next}
+	d.plan.Reason, d.plan.Message = v1.ReasonInitializing, "The engine is new."
+	d.plan.Requeue = RequeueNow
+}
+
+// enter records a phase.
+func (d *decision) enter(phase v1.EnginePhase, reason, message string) {
+	d.plan.Next.Phase = phase
+	d.plan.Reason, d.plan.Message = reason, message
+	d.plan.Requeue = RequeueNow
+}
+
+// settle enters the terminal phase. It is the only place that tells stable from stopped.
+func (d *decision) settle(reason, message string) {
+	d.plan.Next.Draining = None
+	if d.plan.Next.Active == None || d.plan.Next.Active != d.plan.Next.Current {
+		d.enter(v1.PhaseCreating, reason, message)
+		return
+	}
+	d.enter(TerminalPhase(d.Replicas), reason, message)
+}
+
+// TerminalPhase is stopped for an engine that is wanted at zero, stable for any other.
+func TerminalPhase(replicas int32) v1.EnginePhase {
+	if replicas == 0 {
+		return v1.PhaseStopped
+	}
+	return v1.PhaseStable
+}
+
+// allocate records the intent to build a new generation, and nothing else: what it
+// replaces is touched only once the number is written.
+func (d *decision) allocate(reason, message string) {
+	next := d.plan.Next.Allocated + 1
+	d.plan.Next.Current, d.plan.Next.Allocated = next, next
+	d.enter(v1.PhaseCreating, reason, message)
+	d.plan.Ensure, d.plan.Route, d.recordOnly = nil, None, true
+}
+
+// serve keeps a generation reachable: the cluster Service selects it and its pods have names.
+func (d *decision) serve(n int64) {
+	if n == None {
+		return
+	}
+	d.plan.Route = n
+	d.ensure(Ensure{Generation: n, Headless: true})
+}
+
+func (d *decision) ensure(e Ensure) {
+	if i := slices.IndexFunc(d.plan.Ensure, func(o Ensure) bool { return o.Generation == e.Generation }); i >= 0 {
+		o := &d.plan.Ensure[i]
+		o.Config, o.Headless, o.StatefulSet = o.Config || e.Config, o.Headless || e.Headless, o.StatefulSet || e.StatefulSet
+		return
+	}
+	d.plan.Ensure = append(d.plan.Ensure, e)
+}
+
+// sweep deletes generations that nothing refers to any more: abandoned ones, and those
+// that a crash or an earlier operator left behind.
+func (d *decision) sweep() {
+	if d.recordOnly {
+		return
+	}
+	d.plan.Delete = append(d.plan.Delete, d.unreferenced()...)
+	slices.Sort(d.plan.Delete)
+	d.plan.Delete = slices.Compact(d.plan.Delete)
+}
+
+// unreferenced lists the generations, not yet gone, that neither status nor Service knows.
+func (d *decision) unreferenced() []int64 {
+	var out []int64
+	for n, g := range d.Snapshot.Generations {
+		if !d.referenced(n) && !g.gone() {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (d *decision) referenced(n int64) bool {
+	s, next := d.State, d.plan.Next
+	return n == s.Current || n == s.Active || n == s.Draining || n == d.Snapshot.Route ||
+		n == next.Current || n == next.Active || n == next.Draining
+}
+
+// risky says whether the plan does what must not be done from an outdated state.
+func (d *decision) risky() bool {
+	if len(d.plan.Delete) > 0 || (d.plan.Route != None && d.plan.Route != d.Snapshot.Route) {
+		return true
+	}
+	return slices.ContainsFunc(d.plan.Ensure, func(e Ensure) bool {
+		g := d.generation(e.Generation)
+		return (e.Config && g.Config == Absent) || (e.Headless && g.Headless == Absent) ||
+			(e.StatefulSet && g.StatefulSet == Absent)
+	})
+}

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"time"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// None stands for "no generation".
+const None int64 = -1
+
+// State is the recorded part: what the status says.
+type State struct {
+	Phase v1.EnginePhase
+	// Current is being built or, in a terminal phase, serves.
+	Current int64
+	// Active serves; None before the first switch.
+	Active int64
+	// Draining is on its way out; None outside draining and cleaning.
+	Draining int64
+	// Allocated is the greatest number ever given out.
+	Allocated int64
+}
+
+// StateOf reads the recorded state out of a status. A status without an allocated
+// number, left by an earlier operator, counts its current generation as the last.
+func StateOf(s v1.FireboltEngineStatus) State {
+	st := State{
+		Phase: s.Phase, Current: s.CurrentGeneration, Active: s.ActiveGeneration,
+		Draining: None, Allocated: max(s.CurrentGeneration, s.ActiveGeneration),
+	}
+	if s.Phase == "" {
+		return State{Current: 0, Active: None, Draining: None, Allocated: None}
+	}
+	if s.DrainingGeneration != nil {
+		st.Draining = *s.DrainingGeneration
+	}
+	if s.LastAllocatedGeneration != nil {
+		st.Allocated = max(st.Allocated, *s.LastAllocatedGeneration)
+	}
+	return st
+}
+
+// Existence of one object.
+type Existence int
+
+// An object can be absent, present, or on its way out (deletion has begun).
+const (
+	Absent Existence = iota
+	Present
+	Leaving
+)
+
+// Match says how a StatefulSet compares with what would be rendered now.
+type Match int
+
+// Unknown when nothing can be rendered, for lack of the instance's id or endpoint.
+const (
+	Unknown Match = iota
+	Same
+	Differs
+)
+
+// Generation is what exists of one generation.
+type Generation struct {
+	StatefulSet, Headless, Config Existence
+	// Match compares the StatefulSet; set for the current generation.
+	Match Match
+	// Replicas is what the StatefulSet asks for.
+	Replicas int32
+	// PodsTotal and PodsReady count pods that are neither going nor finished.
+	PodsTotal, PodsReady int32
+	// Held is true when all that is left is leaving and only somebody else's finalizer keeps it.
+	Held bool
+}
+
+// ready says whether the generation could take traffic. Zero of zero is ready.
+func (g Generation) ready() bool {
+	return g.StatefulSet == Present && g.PodsTotal == g.Replicas && g.PodsReady == g.Replicas
+}
+
+// gone says whether nothing more can be done about the generation's removal.
+func (g Generation) gone() bool {
+	return g.Held || (g.StatefulSet == Absent && g.Headless == Absent && g.Config == Absent)
+}
+
+// Snapshot is the seen part. Generations holds those of which anything exists.
+type Snapshot struct {
+	Generations map[int64]Generation
+	// Route is what the cluster Service selects; None when there is no such Service, or
+	// when it selects no generation.
+	Route int64
+}
+
+// newest is the greatest generation of which anything was seen.
+func (s Snapshot) newest() int64 {
+	n := s.Route
+	for g := range s.Generations {
+		n = max(n, g)
+	}
+	return n
+}
+
+// Input is all that a decision depends on.
+type Input struct {
+	State    State
+	Snapshot Snapshot
+	// Replicas wanted, with the user's stop command already applied.
+	Replicas int32
+	// Renderable is true when the instance's id and endpoint are known and the spec can be
+	// rendered. Only the phases that compare or create need it.
+	Renderable bool
+	// Confirmed is true when State was checked against the API server.
+	Confirmed bool
+	Drain     Drain
+}
+
+// Drain is what is known about the queries of the draining generation.
+type Drain struct {
+	Skip    bool          // rollout recreate, or the check is switched off
+	Drained bool          // no query is left
+	Every   time.Duration // between two looks
+}
+
+// Ensure names parts of a generation that must exist as rendered. A StatefulSet is named
+// only when it is absent: one that exists is never changed, its pods have read their
+// configuration already.
+type Ensure struct {
+	Generation                    int64
+	Config, Headless, StatefulSet bool
+}
+
+// Plan is a decision. The write layer carries it out in the order of the fields, and
+// may crash between any two writes.
+type Plan struct {
+	// Confirm asks for the state to be checked first; everything else is then empty.
+	Confirm bool
+	Ensure  []Ensure
+	// Route is the generation that the cluster Service must select; None leaves it alone.
+	Route int64
+	// Delete lists generations of which nothing may remain.
+	Delete []int64
+	Next   State
+	// Settled is true in a terminal phase without any difference to the spec.
+	Settled bool
+	// Reason and Message explain a change of phase.
+	Reason, Message string
+	// Requeue is when to look again without an event; zero means not at all.
+	Requeue time.Duration
+}

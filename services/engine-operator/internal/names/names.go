@@ -1,0 +1,102 @@
+// Package names says how everything that the engine operator makes is called and
+// labelled. The names are part of the API (seed 001, "Operator-managed resources"):
+// people, dashboards and the gateway rely on them, so they never change.
+package names
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// FieldManager owns what the operator applies.
+const FieldManager = "firebolt-operator"
+
+// Labels on everything that belongs to an engine or an instance.
+const (
+	LabelEngine     = "firebolt.io/engine"
+	LabelGeneration = "firebolt.io/generation"
+	LabelInstance   = "firebolt.io/instance"
+	LabelComponent  = "firebolt.io/component"
+)
+
+// Annotations on a generation's StatefulSet. Each is absent when it has no input.
+const (
+	AnnotationConfigHash    = "firebolt.io/custom-engine-config-hash"
+	AnnotationClassHash     = "firebolt.io/engine-class-hash"
+	AnnotationOverride      = "firebolt.io/metadata-override"
+	AnnotationRenderingHash = "firebolt.io/rendering-hash"
+	// AnnotationPodConfig rolls the metadata Deployment when its configuration changes.
+	AnnotationPodConfig = "firebolt.io/config-hash"
+)
+
+// Ports of an engine, of the metadata service and of PostgreSQL.
+const (
+	PortQuery    = 3473
+	PortHealth   = 8122
+	PortMetrics  = 9090
+	PortWeb      = 9100
+	PortMetadata = 7000
+	PortPostgres = 5432
+)
+
+// Containers.
+const (
+	ContainerEngine   = "engine"
+	ContainerWeb      = "engine-web"
+	ContainerMetadata = "metadata"
+	ContainerPostgres = "postgresql"
+)
+
+// Generation is the StatefulSet of generation n of an engine, and the stem of the rest.
+func Generation(engine string, n int64) string { return fmt.Sprintf("%s-g%d", engine, n) }
+
+// Headless is the Service that gives the pods of a generation their DNS names.
+func Headless(engine string, n int64) string { return Generation(engine, n) + "-hl" }
+
+// Config is the ConfigMap of a generation.
+func Config(engine string, n int64) string { return Generation(engine, n) + "-config" }
+
+// Cluster is the Service that clients and the gateway use.
+func Cluster(engine string) string { return engine + "-service" }
+
+// EngineLabels select everything of one engine.
+func EngineLabels(engine string) map[string]string {
+	return map[string]string{LabelEngine: engine}
+}
+
+// GenerationLabels select everything of one generation.
+func GenerationLabels(engine string, n int64) map[string]string {
+	return map[string]string{LabelEngine: engine, LabelGeneration: strconv.FormatInt(n, 10)}
+}
+
+// ParseGeneration reads the generation out of labels or of a selector. It says false
+// for an absent or unreadable label, so that a stranger's object is left alone.
+func ParseGeneration(labels map[string]string) (int64, bool) {
+	n, err := strconv.ParseInt(labels[LabelGeneration], 10, 64)
+	if err != nil || n < 0 {
+		return 0, false
+	}
+	return n, true
+}
+
+// ComponentLabels select one component of an instance.
+func ComponentLabels(instance, component string) map[string]string {
+	return map[string]string{LabelInstance: instance, LabelComponent: component}
+}
+
+// Metadata is the Deployment and the Service of an instance's metadata service.
+func Metadata(instance string) string { return instance + "-metadata" }
+
+// MetadataConfig is its ConfigMap.
+func MetadataConfig(instance string) string { return instance + "-metadata-config" }
+
+// Postgres is the StatefulSet and the headless Service of the operator's own PostgreSQL.
+func Postgres(instance string) string { return instance + "-metadata-pg" }
+
+// PostgresSecret holds its credentials.
+func PostgresSecret(instance string) string { return instance + "-metadata-postgres-creds" }
+
+// ServiceHost is the DNS name of a Service.
+func ServiceHost(service, namespace string) string {
+	return service + "." + namespace + ".svc.cluster.local"
+}
