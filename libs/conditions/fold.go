@@ -77,13 +77,112 @@ type Result struct {
 	Evidence []string
 }
 
-// Memory is what damping must remember between two folds. It is plain JSON, so that
-// it survives a restart; losing it only restarts a hold-down.
+// Memory is what the fold must remember between two calls for one object. It is
+// plain JSON, so that it survives a restart; losing it only restarts a hold-down,
+// since the rest is taken from the previous conditions.
 type Memory struct {
 	// UID is the incarnation of the object that the memory is about.
 	UID string `json:"uid,omitempty"`
+	// Degraded is the damped state; a stale observer hides it but does not change it.
+	Degraded bool `json:"degraded,omitempty"`
 	// BadSince is since when a finding that needs a hold-down has lasted without a break.
 	BadSince *time.Time `json:"badSince,omitempty"`
-	// GoodSince is since when there has been no finding while Degraded is published as True.
+	// GoodSince is since when there has been no finding while Degraded is true.
 	GoodSince *time.Time `json:"goodSince,omitempty"`
+	// Settled is the newest generation whose roll-out was seen to be complete; what
+	// is missing after that is no longer the roll-out's.
+	Settled int64 `json:"settled,omitempty"`
+}
+
+// Fold computes the conditions of one object.
+func Fold(in Input) Result {
+	old := indexByType(in.Previous)
+	if !heard(in) {
+		return unheard(in, old)
+	}
+	v := newView(in, old)
+	degraded, next := v.damp(in.Now)
+
+	verdicts := map[string]verdict{
+		TypeAvailable:   firstMatch(availableRules, v),
+		TypeProgressing: firstMatch(progressingRules, v),
+		TypeDegraded:    degraded,
+		TypePaused:      firstMatch(pausedRules, v),
+		TypeStopped:     firstMatch(stoppedRules, v),
+	}
+	verdicts[TypeUpgradable] = upgradable(v, verdicts[TypeProgressing], degraded)
+	if in.WithReady {
+		verdicts[TypeReady] = ready(verdicts[TypeAvailable], degraded)
+	}
+	return Result{
+		Conditions: publish(in, old, verdicts, v.observedGeneration),
+		Memory:     v.memory,
+		Next:       next,
+		Evidence:   v.evidence(),
+	}
+}
+
+// heard says whether there is an observation that may be believed.
+func heard(in Input) bool { return in.Observation != nil && in.Freshness == Fresh }
+
+// unheard answers Unknown for every type and leaves the memory alone, so that
+// hold-downs go on where they were once the observer is heard again.
+func unheard(in Input, old map[string]metav1.Condition) Result {
+	says := verdict{metav1.ConditionUnknown, ReasonNotYetObserved, "No observation of this object has been received yet."}
+	var covered func(string) int64
+	if in.Observation != nil && in.Freshness != NeverObserved {
+		observer := in.Observation.Observer.Name
+		says.reason = ReasonObserverStale
+		says.message = "Nothing has been heard from " + orElse(observer, "the observer") + " for too long; what it said last may no longer be true."
+		covered = newView(in, old).observedGeneration
+	} else {
+		covered = func(string) int64 { return 0 }
+	}
+	verdicts := make(map[string]verdict, len(types(in.WithReady)))
+	for _, t := range types(in.WithReady) {
+		verdicts[t] = says
+	}
+	return Result{Conditions: publish(in, old, verdicts, covered), Memory: in.Memory, Evidence: []string{says.message}}
+}
+
+// types lists the condition types in the order in which they are published.
+func types(withReady bool) []string {
+	six := []string{TypeAvailable, TypeProgressing, TypeDegraded, TypeUpgradable, TypePaused, TypeStopped}
+	if withReady {
+		return append(six, TypeReady)
+	}
+	return six
+}
+
+// publish makes conditions of verdicts. lastTransitionTime moves only when the status does.
+func publish(in Input, old map[string]metav1.Condition, verdicts map[string]verdict, covered func(string) int64) []metav1.Condition {
+	out := make([]metav1.Condition, 0, len(verdicts))
+	for _, t := range types(in.WithReady) {
+		says := verdicts[t]
+		c := metav1.Condition{
+			Type:               t,
+			Status:             says.status,
+			Reason:             says.reason,
+			Message:            clamp(says.message, MaxMessageBytes),
+			ObservedGeneration: covered(t),
+			LastTransitionTime: metav1.NewTime(in.Now.Truncate(time.Second)),
+		}
+		if before, ok := old[t]; ok && before.Status == c.Status && !before.LastTransitionTime.IsZero() {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// indexByType keeps the newest entry of each type.
+func indexByType(previous []metav1.Condition) map[string]metav1.Condition {
+	out := make(map[string]metav1.Condition, len(previous))
+	for _, c := range previous {
+		have, ok := out[c.Type]
+		if !ok || have.LastTransitionTime.Before(&c.LastTransitionTime) {
+			out[c.Type] = c
+		}
+	}
+	return out
 }

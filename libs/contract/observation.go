@@ -72,6 +72,8 @@ type Reconcile struct {
 	Reason  string     `json:"reason,omitempty"`
 	Message string     `json:"message,omitempty"` // at most 1 KiB, never a Secret's content
 	Since   *time.Time `json:"since,omitempty"`   // since when this outcome lasts
+	// Terminal is true when no retry can succeed before the spec, or what it refers to, changes.
+	Terminal bool `json:"terminal,omitempty"`
 }
 
 // Intent is what the user asked for beside the spec proper.

@@ -1,0 +1,89 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// pausedRules say what was read. A spec that the observer has not read yet does not
+// turn the answer Unknown: the condition's observedGeneration tells.
+var pausedRules = []rule{
+	func(v *view) (verdict, bool) {
+		if !v.o.Intent.Paused {
+			return pass()
+		}
+		return yes(ReasonReconciliationPaused, "Not reconciled, as asked"+by(v.o.Intent.PausedBy)+".")
+	},
+	func(*view) (verdict, bool) { return no(ReasonNotPaused, "Reconciled.") },
+}
+
+// stoppedRules: the wish is not the fact. Stopped is True once the last pod is gone.
+var stoppedRules = []rule{
+	func(v *view) (verdict, bool) {
+		if v.o.Intent.Stopped {
+			return pass()
+		}
+		return no(ReasonRunning, "No stop is asked for.")
+	},
+	func(v *view) (verdict, bool) {
+		if v.pods() > 0 {
+			return pass()
+		}
+		return yes(ReasonStopped, "Stopped on request"+by(v.o.Intent.StoppedBy)+"; the last pod is gone.")
+	},
+	func(v *view) (verdict, bool) {
+		if !v.o.Intent.Paused {
+			return pass()
+		}
+		return unknown(ReasonReconciliationPaused, "A stop is asked for"+by(v.o.Intent.StoppedBy)+", but reconciling is paused.")
+	},
+	func(v *view) (verdict, bool) {
+		return no(ReasonStopping, fmt.Sprintf("Stopping on request%s; %d pods are left.", by(v.o.Intent.StoppedBy), v.pods()))
+	},
+}
+
+// pods counts the pods of all units and running tasks, those on their way out included.
+func (v *view) pods() int {
+	n := len(v.jobsIn(contract.JobPending, contract.JobRunning))
+	for _, u := range v.o.Units {
+		n += int(max(0, u.Current, u.Ready, u.Available)) + int(max(0, u.Terminating))
+	}
+	return n
+}
+
+// upgradable follows from the others: an upgrade begins from a steady, healthy,
+// reconciled state only.
+func upgradable(v *view, progressing, degraded verdict) verdict {
+	refuse := func(reason, message string) verdict {
+		return verdict{metav1.ConditionFalse, reason, message}
+	}
+	switch {
+	case v.deleting():
+		return refuse(ReasonDeleting, "The object is being deleted.")
+	case v.o.Intent.Paused:
+		return refuse(ReasonReconciliationPaused, "Paused"+by(v.o.Intent.PausedBy)+".")
+	case v.o.Intent.Stopped:
+		return refuse(ReasonStopped, "A stop is asked for"+by(v.o.Intent.StoppedBy)+", and tasks do not start then.")
+	case progressing.status == metav1.ConditionTrue:
+		return refuse(progressing.reason, progressing.message)
+	case degraded.status == metav1.ConditionTrue:
+		return refuse(ReasonDegraded, degraded.message)
+	case len(v.findings) > 0:
+		return refuse(v.findings[0].reason, v.findings[0].message)
+	case len(v.o.UpgradeBlockers) > 0:
+		return refuse(ReasonUpgradeBlocked, sentence(slices.Clone(v.o.UpgradeBlockers)))
+	}
+	return verdict{metav1.ConditionTrue, ReasonAsExpected, "An upgrade may begin."}
+}
+
+// ready is the summary: available, and not degraded.
+func ready(available, degraded verdict) verdict {
+	if available.status == metav1.ConditionTrue && degraded.status == metav1.ConditionTrue {
+		return verdict{metav1.ConditionFalse, ReasonDegraded, degraded.message}
+	}
+	return available
+}

@@ -1,0 +1,89 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// MaxMessageBytes is the longest message that the API server takes in a condition.
+const MaxMessageBytes = 32768
+
+// maxNamed is how many things a message names before it counts the rest.
+const maxNamed = 5
+
+// clamp makes a text fit for a condition: valid UTF-8 without control characters and
+// not too long. The API server would refuse the whole status otherwise.
+func clamp(text string, limit int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) <= limit {
+		return text
+	}
+	const ellipsis = "..."
+	cut := limit - len(ellipsis)
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + ellipsis
+}
+
+// sentence joins parts in alphabetical order.
+func sentence(parts []string) string {
+	slices.Sort(parts)
+	if rest := len(parts) - maxNamed; rest > 0 {
+		parts = append(parts[:maxNamed], fmt.Sprintf("and %d more", rest))
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// list names things in alphabetical order.
+func list(names []string) string {
+	names = slices.Sorted(slices.Values(names))
+	if rest := len(names) - maxNamed; rest > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", rest))
+	}
+	return strings.Join(names, ", ")
+}
+
+func names(units []contract.Unit) []string {
+	out := make([]string, 0, len(units))
+	for _, u := range units {
+		out = append(out, u.Name)
+	}
+	return out
+}
+
+// by names who asked for something.
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " by " + who
+}
+
+func detail(message, more string) string {
+	if more == "" {
+		return message
+	}
+	return message + " " + more
+}
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+func reconcileMessage(r contract.Reconcile) string {
+	return detail("The last reconcile failed: "+orElse(r.Reason, "error")+".", r.Message)
+}
