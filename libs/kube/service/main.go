@@ -1,8 +1,101 @@
 package service
 
-import "os"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
 
-// Main runs the service, or one of its commands, and exits the process.
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
+)
+
+// Main runs the service, or one of its commands, and exits the process: 0 after
+// --help, --version, a command that succeeded or a signal; 1 after an error, which
+// is one line on stderr.
 func Main(spec Spec) {
-	os.Exit(1)
+	err := execute(ctrl.SetupSignalHandler(), spec, os.Args[1:], os.Stdout)
+	if errors.Is(err, errStartOver) {
+		err = restart()
+	}
+	if err != nil {
+		report(os.Stderr, spec.Name, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func execute(ctx context.Context, spec Spec, args []string, out io.Writer) error {
+	inv, err := parse(spec, args, os.Getenv, out)
+	if errors.Is(err, errDone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	log, err := telemetry.NewLogger(os.Stderr, inv.options.LogFormat, inv.options.LogLevel)
+	if err != nil {
+		return settingError("log-level and --log-format", "%w", err)
+	}
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	ctx = logr.NewContext(ctx, log)
+	if command, ok := spec.Commands[inv.command]; ok {
+		if spec.Validate != nil {
+			if err := spec.Validate(inv.options); err != nil {
+				return err
+			}
+		}
+		return command.Run(ctx, inv.options, inv.args)
+	}
+	return serve(ctx, spec, inv.options, log)
+}
+
+// errStartOver says that the run ended for a reason that may pass: the Lease went
+// to somebody else, or the API server went away.
+var errStartOver = errors.New("start over")
+
+// restart replaces the process with a fresh one. After a lost Lease controllers
+// may still be between two steps; a new process is the only clean state, and it
+// waits for the API server as at any other start.
+func restart() error {
+	path, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("start over: %w", err)
+	}
+	return fmt.Errorf("start over: %w", syscall.Exec(path, os.Args, os.Environ()))
+}
+
+// report prints an error in one line.
+func report(w io.Writer, name string, err error) {
+	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	fmt.Fprintf(w, "%s: %s\n", name, text) //nolint:errcheck // Without stderr the exit code is all that is left.
+}
+
+func serve(ctx context.Context, spec Spec, o Options, log logr.Logger) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if spec.Validate != nil {
+		if err := spec.Validate(o); err != nil {
+			return err
+		}
+	}
+	stopTracing, err := telemetry.SetupTracing(ctx, spec.Name)
+	if err != nil {
+		return err
+	}
+	p := &process{spec: spec, options: o, log: log, clock: clock.RealClock{}, health: newHealth()}
+	p.atExit(stopTracing)
+	telemetry.RegisterBuildInfo(metrics.Registry, spec.Name)
+	defer p.close(context.WithoutCancel(ctx))
+	return p.run(ctx)
 }

@@ -1,6 +1,19 @@
 package service
 
-// Options are the settings that all services share. See [Options.AddFlags] for what each flag does.
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Options are the settings that all services share. See addFlags for what each flag does.
 type Options struct {
 	Kubeconfig               string
 	ClusterName              string
@@ -17,4 +30,93 @@ type Options struct {
 	Workers                  int
 	LogLevel                 string
 	LogFormat                string
+
+	service string // Spec.Name
+}
+
+// Disabled turns an address flag off.
+const Disabled = "0"
+
+func (o *Options) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means the pod's service account (also KUBECONFIG)")
+	fs.StringVar(&o.ClusterName, "cluster-name", "", "name of this cluster on the bus, a DNS name; required with --nats-url")
+	fs.StringVar(&o.NATSURL, "nats-url", "", "NATS servers, separated by commas; empty means no bus (also NATS_URL)")
+	fs.StringVar(&o.NATSCreds, "nats-creds", "", "NATS credentials file, read again on each reconnect")
+	fs.BoolVar(&o.BusBootstrap, "bus-bootstrap", false, "create the bus's streams and bucket instead of only verifying them")
+	fs.StringVar(&o.MetricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint, 0 for none")
+	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by TLS to callers that the API server authenticates and authorises")
+	fs.StringVar(&o.HealthAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 for none")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "let one replica at a time work, by a Lease")
+	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of that Lease; empty means the pod's namespace")
+	fs.StringVar(&o.ConditionsLeaseNamespace, "conditions-lease-namespace", "flotilla-system", "namespace of the Lease flotilla-conditions")
+	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil, "namespaces to work in, separated by commas; empty means all")
+	fs.IntVar(&o.Workers, "workers", 8, "objects of one kind that are reconciled at the same time")
+	fs.StringVar(&o.LogLevel, "log-level", "info", "error, warn, info, debug or trace")
+	fs.StringVar(&o.LogFormat, "log-format", "json", "json or text")
+}
+
+// Validate checks what can be checked without the API server. Each error names its flag.
+func (o *Options) Validate() error {
+	checks := []error{
+		o.validateBus(),
+		validateAddress("metrics-bind-address", o.MetricsAddr),
+		validateAddress("health-probe-bind-address", o.HealthAddr),
+	}
+	if o.Workers < 1 {
+		checks = append(checks, settingError("workers", "must be at least 1, is %d", o.Workers))
+	}
+	if o.LeaderElect && o.LeaderElectionNamespace == "" {
+		checks = append(checks, settingError("leader-election-namespace", "is required outside a pod while --leader-elect is on"))
+	}
+	if o.ConditionsLeaseNamespace == "" {
+		checks = append(checks, settingError("conditions-lease-namespace", "must not be empty"))
+	}
+	return errors.Join(checks...)
+}
+
+func (o *Options) validateBus() error {
+	if o.NATSURL == "" {
+		return nil
+	}
+	for u := range strings.SplitSeq(o.NATSURL, ",") {
+		if parsed, err := url.Parse(strings.TrimSpace(u)); err != nil || parsed.Host == "" {
+			// The URL may hold a password, so it is not repeated.
+			return settingError("nats-url", "is not a URL such as nats://host:4222")
+		}
+	}
+	if o.ClusterName == "" {
+		return settingError("cluster-name", "is required with --nats-url")
+	}
+	if _, err := contract.EncodeToken(o.ClusterName); err != nil {
+		return settingError("cluster-name", "%q is not a DNS name", o.ClusterName)
+	}
+	if o.NATSCreds == "" {
+		return nil
+	}
+	if _, err := os.Stat(o.NATSCreds); err != nil {
+		return settingError("nats-creds", "%w", err)
+	}
+	return nil
+}
+
+func validateAddress(flag, address string) error {
+	if address == Disabled {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return settingError(flag, "%q is not host:port, :port or 0", address)
+	}
+	return nil
+}
+
+// settingError says what is wrong with a setting, by flag and by environment variable.
+func settingError(flag, format string, args ...any) error {
+	return fmt.Errorf("--%s (%s) %w", flag, envName(flag), fmt.Errorf(format, args...))
+}
+
+const envPrefix = "FLOTILLA_"
+
+// envName returns FLOTILLA_NATS_URL for nats-url.
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

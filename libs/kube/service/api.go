@@ -1,0 +1,101 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
+)
+
+const (
+	pingTimeout = 3 * time.Second
+	firstRetry  = 500 * time.Millisecond
+	lastRetry   = 5 * time.Second
+)
+
+// RESTConfig returns how to reach the API server, without asking it. The client
+// limits no rate: the API server's priority and fairness does.
+func (o Options) RESTConfig() (*rest.Config, error) {
+	cfg, err := o.loadConfig()
+	if err != nil {
+		return nil, settingError("kubeconfig", "cannot be used: %w", err)
+	}
+	cfg.UserAgent = o.service + "/" + telemetry.BuildInfo().Version
+	cfg.QPS = -1
+	return cfg, nil
+}
+
+func (o Options) loadConfig() (*rest.Config, error) {
+	if o.Kubeconfig == "" {
+		cfg, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("none is set and this is no pod: %w", err)
+		}
+		return cfg, nil
+	}
+	files := filepath.SplitList(o.Kubeconfig)
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil {
+			return nil, err
+		}
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: files}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+}
+
+// apiServer knows whether the API server answers.
+type apiServer struct {
+	client rest.Interface
+	clock  clock.Clock
+}
+
+func newAPIServer(cfg *rest.Config, c clock.Clock) (*apiServer, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = pingTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, settingError("kubeconfig", "cannot be used: %w", err)
+	}
+	return &apiServer{client: client.RESTClient(), clock: c}, nil
+}
+
+func (a *apiServer) ping(ctx context.Context) error {
+	return a.client.Get().AbsPath("/version").Do(ctx).Error()
+}
+
+// wait returns once the API server answers, or with ctx's error. It logs one line
+// when it begins to wait and one when it ends.
+func (a *apiServer) wait(ctx context.Context, log logr.Logger) error {
+	delay, waiting := firstRetry, false
+	for {
+		err := a.ping(ctx)
+		if err == nil {
+			if waiting {
+				log.Info("API server answered")
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !waiting {
+			waiting = true
+			log.Info("Waiting for the API server", "reason", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.clock.After(delay):
+		}
+		delay = min(2*delay, lastRetry)
+	}
+}

@@ -1,0 +1,161 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
+)
+
+const (
+	// busCloseTimeout is how long the last observations may take to leave.
+	busCloseTimeout = 5 * time.Second
+	// assetsEvery is how often the streams are looked at while the connection stays up.
+	assetsEvery   = time.Minute
+	assetsTimeout = 30 * time.Second
+)
+
+// busRun is the process's end of the bus: the connection and what runs on it.
+type busRun struct {
+	conn         *bus.Conn
+	publisher    *bus.Publisher
+	observations *bus.Observations
+	observer     contract.Observer
+	options      Options
+	log          logr.Logger
+	clock        clock.Clock
+
+	reached chan struct{} // a server has been reached, first or again
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// openBus connects without waiting; it returns nil when no bus is configured.
+// The sender runs outside the manager, so that it outlives the controllers and
+// can send what they said last.
+func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c clock.WithTicker) (*busRun, error) {
+	if o.NATSURL == "" {
+		return nil, nil
+	}
+	conn, err := bus.Connect(bus.Config{
+		URL: o.NATSURL, Name: o.service, CredsFile: o.NATSCreds,
+		Log: log.WithName("bus"), Registerer: metrics.Registry, Clock: c,
+	})
+	if err != nil {
+		return nil, settingError("nats-url", "cannot be used: %w", err)
+	}
+	b := &busRun{
+		conn: conn, publisher: bus.NewPublisher(conn), options: o, log: log.WithName("bus"), clock: c,
+		observer: contract.Observer{Name: o.service, Instance: instance, Version: telemetry.BuildInfo().Version},
+		reached:  make(chan struct{}, 1),
+	}
+	// The term begins with the first observation: only a leader makes any.
+	epoch := sync.OnceValue(func() int64 { return c.Now().UnixMilli() })
+	b.observations = bus.NewObservations(b.publisher, o.ClusterName, b.observer, epoch)
+
+	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
+	conn.OnReconnect(func() {
+		select {
+		case b.reached <- struct{}{}:
+		default:
+		}
+	})
+	b.background(ctx, "publisher", b.publisher.Run)
+	b.background(ctx, "assets", b.watchAssets)
+	return b, nil
+}
+
+// heartbeats runs while this process leads: the heart of the observer, not of the process.
+func (b *busRun) heartbeats() manager.Runnable {
+	return bus.NewHeartbeats(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
+}
+
+func (b *busRun) background(ctx context.Context, name string, run func(context.Context) error) {
+	b.done.Go(func() {
+		if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			b.log.Error(err, "Bus task ended", "task", name)
+		}
+	})
+}
+
+// close sends what is left, for a few seconds at most.
+func (b *busRun) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, busCloseTimeout)
+	defer cancel()
+	b.stop()
+	b.done.Wait()
+	if err := b.conn.Close(ctx); err != nil {
+		return fmt.Errorf("close the bus: %w", err)
+	}
+	return nil
+}
+
+// watchAssets creates or verifies the streams whenever a server was reached, and
+// once a minute, until ctx ends. It logs when the verdict changes, not each time.
+func (b *busRun) watchAssets(ctx context.Context) error {
+	verdict := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-b.reached:
+		case <-b.clock.After(assetsEvery):
+		}
+		if !b.conn.Connected() {
+			continue
+		}
+		now := b.checkAssets(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if now != verdict {
+			b.log.Info("Bus assets checked", "verdict", now)
+			verdict = now
+		}
+		if now != assetsFine {
+			b.retrySoon(ctx)
+		}
+	}
+}
+
+const assetsFine = "as the contract wants them"
+
+func (b *busRun) checkAssets(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, assetsTimeout)
+	defer cancel()
+	if b.options.BusBootstrap {
+		if err := bus.Bootstrap(ctx, b.conn.JetStream(), bus.DefaultParams()); err != nil {
+			return err.Error()
+		}
+		return assetsFine
+	}
+	drifts, err := bus.Verify(ctx, b.conn.JetStream(), bus.DefaultParams())
+	if err != nil {
+		return err.Error()
+	}
+	for _, d := range drifts {
+		return fmt.Sprintf("%s: %s is %s, want %s (%d differences)", d.Asset, d.Field, d.Got, d.Want, len(drifts))
+	}
+	return assetsFine
+}
+
+func (b *busRun) retrySoon(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-b.clock.After(lastRetry):
+		select {
+		case b.reached <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+)
+
+// pingEvery bounds how often readiness probes reach the API server.
+const pingEvery = 3 * time.Second
+
+// health serves /healthz and /readyz from the first moment of the process, also
+// while it still waits for the API server. The manager's own endpoints begin too
+// late for that: a liveness probe would kill a pod that only waits.
+type health struct {
+	mu     sync.Mutex
+	live   map[string]healthz.Checker
+	ready  map[string]healthz.Checker
+	server *http.Server
+}
+
+func newHealth() *health {
+	return &health{
+		live:  map[string]healthz.Checker{"ping": healthz.Ping},
+		ready: map[string]healthz.Checker{},
+	}
+}
+
+// listen serves in the background; an empty or disabled address serves nothing.
+func (h *health) listen(ctx context.Context, address string) error {
+	if address == Disabled {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return settingError("health-probe-bind-address", "cannot be used: %w", err)
+	}
+	mux := http.NewServeMux()
+	h.handle(mux, "/healthz", h.live)
+	h.handle(mux, "/readyz", h.ready)
+	h.server = &http.Server{Handler: mux, ReadHeaderTimeout: pingTimeout}
+	go func() {
+		// Serve ends with ErrServerClosed when close is called; a listener that
+		// breaks shows as failing probes, which is what probes are for.
+		if err := h.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return
+		}
+	}()
+	return nil
+}
+
+func (h *health) close(ctx context.Context) error {
+	if h.server == nil {
+		return nil
+	}
+	return h.server.Shutdown(ctx)
+}
+
+func (h *health) handle(mux *http.ServeMux, path string, checks map[string]healthz.Checker) {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		snapshot := make(map[string]healthz.Checker, len(checks))
+		for name, check := range checks {
+			snapshot[name] = check
+		}
+		h.mu.Unlock()
+		(&healthz.Handler{Checks: snapshot}).ServeHTTP(w, r)
+	})
+	mux.Handle(path, http.StripPrefix(path, serve))
+	mux.Handle(path+"/", http.StripPrefix(path, serve))
+}
+
+func (h *health) add(checks map[string]healthz.Checker, name string, check healthz.Checker) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	checks[name] = check
+}
+
+// readiness is the check that the API server answers. Its answer is kept for
+// [pingEvery], so that eager probes cost no requests, and shown as a metric.
+type readiness struct {
+	api   *apiServer
+	clock clock.PassiveClock
+	gauge prometheus.Gauge
+
+	mu   sync.Mutex
+	last time.Time
+	err  error
+}
+
+func newReadiness(api *apiServer, c clock.PassiveClock, reg prometheus.Registerer) (*readiness, error) {
+	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "flotilla_api_server_reachable",
+		Help: "1 while the API server answers, as the readiness probe last saw it.",
+	})
+	if err := reg.Register(gauge); err != nil {
+		return nil, err
+	}
+	return &readiness{api: api, clock: c, gauge: gauge}, nil
+}
+
+func (r *readiness) check(req *http.Request) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.clock.Now(); r.last.IsZero() || now.Sub(r.last) >= pingEvery {
+		r.last = now
+		r.err = r.api.ping(req.Context())
+		r.gauge.Set(map[bool]float64{true: 1, false: 0}[r.err == nil])
+	}
+	return r.err
+}

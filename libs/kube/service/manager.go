@@ -1,0 +1,106 @@
+package service
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// shutdownTimeout leaves a third of a pod's usual 30 s for the bus and the traces.
+const shutdownTimeout = 20 * time.Second
+
+func newScheme(spec Spec) (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, spec.AddToScheme...) {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register kinds: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func newManager(spec Spec, o Options, cfg *rest.Config, log logr.Logger) (ctrl.Manager, error) {
+	scheme, err := newScheme(spec)
+	if err != nil {
+		return nil, err
+	}
+	timeout := shutdownTimeout
+	options := ctrl.Options{
+		Scheme:                  scheme,
+		Logger:                  log,
+		Cache:                   cacheOptions(spec, o),
+		Metrics:                 metricsOptions(o),
+		HealthProbeBindAddress:  Disabled, // served by health, which starts earlier
+		LeaderElection:          o.LeaderElect,
+		LeaderElectionID:        spec.Name + ".flotilla.dev",
+		LeaderElectionNamespace: o.LeaderElectionNamespace,
+		// Safe: when Start returns after a signal, every controller has ended.
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &timeout,
+	}
+	options.Controller.MaxConcurrentReconciles = o.Workers
+	if spec.ManagerOptions != nil {
+		spec.ManagerOptions(&options)
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
+	if err != nil {
+		return nil, fmt.Errorf("create the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+func cacheOptions(spec Spec, o Options) cache.Options {
+	var options cache.Options
+	if len(o.WatchNamespaces) > 0 {
+		options.DefaultNamespaces = map[string]cache.Config{}
+		for _, ns := range o.WatchNamespaces {
+			options.DefaultNamespaces[ns] = cache.Config{}
+		}
+	}
+	if spec.CacheOptions != nil {
+		spec.CacheOptions(&options)
+	}
+	return options
+}
+
+func metricsOptions(o Options) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: o.MetricsAddr, SecureServing: o.MetricsSecure}
+	if o.MetricsSecure {
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
+}
+
+// instrumented is the manager as Setup sees it: it counts what is added, since a
+// service without anything to run is a mistake, and puts checks on our endpoints.
+type instrumented struct {
+	ctrl.Manager
+	health *health
+	added  atomic.Int32
+}
+
+func (m *instrumented) Add(r manager.Runnable) error {
+	m.added.Add(1)
+	return m.Manager.Add(r)
+}
+
+func (m *instrumented) AddHealthzCheck(name string, check healthz.Checker) error {
+	m.health.add(m.health.live, name, check)
+	return nil
+}
+
+func (m *instrumented) AddReadyzCheck(name string, check healthz.Checker) error {
+	m.health.add(m.health.ready, name, check)
+	return nil
+}

@@ -1,0 +1,134 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
+)
+
+// closeTimeout bounds everything that happens after the controllers have ended.
+const closeTimeout = 8 * time.Second
+
+// process is one run of a service from valid options to the end.
+type process struct {
+	spec    Spec
+	options Options
+	log     logr.Logger
+	clock   clock.WithTicker
+	health  *health
+	closers []func(context.Context) error
+}
+
+func (p *process) atExit(f func(context.Context) error) { p.closers = append(p.closers, f) }
+
+// close undoes what run began, newest first.
+func (p *process) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	for _, f := range slices.Backward(p.closers) {
+		if err := f(ctx); err != nil {
+			// The work is done; what cannot be handed over any more is lost either way.
+			p.log.Error(err, "Shut down incompletely")
+		}
+	}
+}
+
+func (p *process) run(ctx context.Context) error {
+	cfg, err := p.options.RESTConfig()
+	if err != nil {
+		return err
+	}
+	api, err := newAPIServer(cfg, p.clock)
+	if err != nil {
+		return err
+	}
+	ready, err := newReadiness(api, p.clock, metrics.Registry)
+	if err != nil {
+		return err
+	}
+	p.health.add(p.health.ready, "api", ready.check)
+	if err := p.health.listen(ctx, p.options.HealthAddr); err != nil {
+		return err
+	}
+	p.atExit(p.health.close)
+	p.log.Info("Started", "build", telemetry.BuildInfo().String())
+
+	rt := &Runtime{Options: p.options, Log: p.log, Clock: p.clock, Instance: instance()}
+	busRun, err := openBus(ctx, p.options, rt.Instance, p.log, p.clock)
+	if err != nil {
+		return err
+	}
+	if busRun != nil {
+		p.atExit(busRun.close)
+		rt.Bus, rt.Publisher, rt.Observations = busRun.conn, busRun.publisher, busRun.observations
+	}
+	if err := api.wait(ctx, p.log); err != nil {
+		return nil // stopped by a signal while waiting
+	}
+	err = p.manage(ctx, cfg, rt, busRun)
+	if err != nil && ctx.Err() == nil && mayPass(err, api.ping(ctx)) {
+		p.log.Info("Starting over", "reason", err.Error())
+		return errStartOver
+	}
+	return err
+}
+
+// mayPass tells an end that another start can cure from a mistake: the Lease was
+// lost, or the API server is away.
+func mayPass(err, ping error) bool {
+	return ping != nil || errors.Is(err, errLeaseLost)
+}
+
+// errLeaseLost stands for the manager's own error, which has no type.
+var errLeaseLost = errors.New("leader election lost")
+
+// manage sets the controllers up and runs them until ctx ends.
+func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *busRun) error {
+	mgr, err := newManager(p.spec, p.options, cfg, p.log)
+	if err != nil {
+		return err
+	}
+	counted := &instrumented{Manager: mgr, health: p.health}
+	rt.Manager = counted
+	if err := p.spec.Setup(ctx, rt); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	if counted.added.Load() == 0 {
+		return errors.New("set up: no controller was registered")
+	}
+	if b != nil {
+		if err := mgr.Add(b.heartbeats()); err != nil {
+			return fmt.Errorf("set up heartbeats: %w", err)
+		}
+	}
+	if err := mgr.Start(ctx); err != nil {
+		if err.Error() == errLeaseLost.Error() {
+			return errLeaseLost
+		}
+		return fmt.Errorf("run: %w", err)
+	}
+	p.log.Info("Stopped")
+	return nil
+}
+
+// instance names this process for people: the pod, else the host.
+func instance() string {
+	if pod := os.Getenv("POD_NAME"); pod != "" {
+		return pod
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return host
+}
