@@ -1,0 +1,120 @@
+package mysqlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
+)
+
+const (
+	// EnvImage names the variable with the image to run in Docker.
+	EnvImage     = "FLOTILLA_MYSQL_IMAGE"
+	defaultImage = "mysql:8.4"
+
+	dockerAnswer = 10 * time.Second
+	pullTimeout  = 5 * time.Minute
+)
+
+// inDocker runs the image when a daemon answers. The docker program must be there as well, because the watchdog uses
+// it to remove the container of a test that was killed.
+func inDocker(ctx context.Context, cfg Config) (*Server, error) {
+	docker, err := exec.LookPath("docker")
+	if err != nil {
+		return nil, unavailable{"docker is not on PATH"}
+	}
+	if _, err := run(ctx, dockerAnswer, docker, "version", "--format", "{{.Server.Version}}"); err != nil {
+		return nil, unavailable{"no Docker daemon answers"}
+	}
+	image := os.Getenv(EnvImage)
+	if image == "" {
+		image = defaultImage
+	}
+	if _, err := run(ctx, dockerAnswer, docker, "image", "inspect", image); err != nil {
+		cfg.Say("pulling the image %s", image)
+		if _, err := run(ctx, pullTimeout, docker, "pull", "--quiet", image); err != nil {
+			return nil, unavailable{fmt.Sprintf("the image %s is not there and cannot be pulled (%v); "+
+				"`make offline-images` builds it without a registry", image, err)}
+		}
+	}
+	login, err := local(cfg, "root")
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		Source:    "the Docker container " + cfg.Name + " of " + image,
+		Container: cfg.Name,
+		login:     login,
+		backend:   &dockerBackend{cfg: cfg, image: image, docker: docker},
+	}, nil
+}
+
+type dockerBackend struct {
+	cfg           Config
+	image, docker string
+}
+
+func (d *dockerBackend) start(ctx context.Context, s *Server) error {
+	// Its own reaper is one more image to pull; the watchdog and `make down` do that work here.
+	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
+		return fmt.Errorf("configure testcontainers: %w", err)
+	}
+	binding := network.PortMap{network.MustParsePort("3306/tcp"): {{
+		HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: strconv.Itoa(d.cfg.Port),
+	}}}
+	_, err := testcontainers.Run(ctx, d.image,
+		testcontainers.WithReuseByName(d.cfg.Name),
+		testcontainers.WithEnv(map[string]string{"MYSQL_ROOT_PASSWORD": password, "MYSQL_ROOT_HOST": "%"}),
+		testcontainers.WithExposedPorts("3306/tcp"),
+		testcontainers.WithHostConfigModifier(func(h *container.HostConfig) { h.PortBindings = binding }),
+		testcontainers.WithLogger(tclog.NewNoopLogger()),
+	)
+	if err != nil {
+		return err
+	}
+	return s.waitAnswer(ctx, nil)
+}
+
+func (d *dockerBackend) stop(ctx context.Context) error {
+	_, err := run(ctx, time.Minute, d.docker, "stop", d.cfg.Name)
+	return err
+}
+
+func (d *dockerBackend) remove(ctx context.Context) error {
+	return RemoveContainer(ctx, d.cfg.Name)
+}
+
+// RemoveContainer removes a container and its volumes. It is no error when the container is not there.
+func RemoveContainer(ctx context.Context, name string) error {
+	_, err := run(ctx, time.Minute, "docker", "rm", "--force", "--volumes", name)
+	if err != nil && strings.Contains(err.Error(), "No such container") {
+		return nil
+	}
+	return err
+}
+
+func run(ctx context.Context, timeout time.Duration, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // fixed programs with our own arguments
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return text, fmt.Errorf("%s %s: no answer within %s", name, args[0], timeout)
+	}
+	if err != nil {
+		return text, fmt.Errorf("%s %s: %w: %s", name, args[0], err, text)
+	}
+	return text, nil
+}

@@ -1,0 +1,78 @@
+package mysqlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+)
+
+// EnvDSN names the variable that points at a server to use instead of starting one.
+const EnvDSN = "FLOTILLA_MYSQL_DSN"
+
+// DSN is the data source name for a database on the server, in the form of github.com/go-sql-driver/mysql. Times are
+// UTC and cut to microseconds on the client (MySQL rounds, MariaDB cuts), and the largest packet is the server's.
+func (s *Server) DSN(database string) string {
+	login := s.login.Clone()
+	login.DBName = database
+	return login.FormatDSN()
+}
+
+func local(cfg Config, name string) (*mysql.Config, error) {
+	login := mysql.NewConfig()
+	login.User, login.Passwd = name, password
+	login.Net, login.Addr = "tcp", freeport.Address(cfg.Port)
+	return complete(login)
+}
+
+// complete sets what Flotilla's services expect of a connection.
+func complete(login *mysql.Config) (*mysql.Config, error) {
+	if err := login.Apply(mysql.TimeTruncate(time.Microsecond)); err != nil {
+		return nil, fmt.Errorf("configure the connection: %w", err)
+	}
+	login.ParseTime = true
+	login.Loc = time.UTC
+	login.MaxAllowedPacket = 0
+	login.Collation = "utf8mb4_bin"
+	if login.Params == nil {
+		login.Params = map[string]string{}
+	}
+	login.Params["time_zone"] = "'+00:00'"
+	return login, nil
+}
+
+func fromEnvironment(_ context.Context, _ Config) (*Server, error) {
+	dsn := os.Getenv(EnvDSN)
+	if dsn == "" {
+		return nil, unavailable{EnvDSN + " is not set"}
+	}
+	login, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", EnvDSN, err)
+	}
+	login.DBName = ""
+	if login, err = complete(login); err != nil {
+		return nil, err
+	}
+	return &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: given{}}, nil
+}
+
+// given is a server that somebody else runs.
+type given struct{}
+
+var errGiven = errors.New("it is not ours to stop; unset " + EnvDSN + " for tests that stop their server")
+
+func (given) start(ctx context.Context, s *Server) error {
+	if err := s.Ping(ctx); err != nil {
+		return fmt.Errorf("it does not answer; correct or unset %s: %w", EnvDSN, err)
+	}
+	return nil
+}
+
+func (given) stop(context.Context) error   { return errGiven }
+func (given) remove(context.Context) error { return nil }

@@ -1,0 +1,50 @@
+package mysqlserver
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// debianPackage holds the server without a service that would start it on port 3306.
+const debianPackage = "mariadb-server-core"
+
+const installTimeout = 10 * time.Minute
+
+// installed installs the Debian package and goes on with the program that it brings.
+func installed(ctx context.Context, cfg Config) (*Server, error) {
+	if _, err := os.Stat("/etc/debian_version"); err != nil {
+		return nil, unavailable{"this is not Debian, so no package is installed"}
+	}
+	if os.Geteuid() != 0 {
+		return nil, unavailable{"not root, so no package is installed; run as root: apt-get install " + debianPackage}
+	}
+	apt, err := exec.LookPath("apt-get")
+	if err != nil {
+		return nil, unavailable{"apt-get is not on PATH"}
+	}
+	cfg.Say("no MySQL server found: installing the Debian package %s with apt-get", debianPackage)
+	if err := aptInstall(ctx, apt); err != nil {
+		// The package lists of a fresh machine are empty or old.
+		if _, err := run(ctx, installTimeout, apt, "update", "-q"); err != nil {
+			return nil, unavailable{fmt.Sprintf("apt-get update: %v", err)}
+		}
+		if err := aptInstall(ctx, apt); err != nil {
+			return nil, unavailable{err.Error()}
+		}
+	}
+	return asProgram(ctx, cfg)
+}
+
+func aptInstall(ctx context.Context, apt string) error {
+	args := []string{
+		"DEBIAN_FRONTEND=noninteractive", apt, "install", "--yes", "--no-install-recommends",
+		// Another test binary may be installing the same.
+		"-o", "DPkg::Lock::Timeout=300",
+		debianPackage,
+	}
+	_, err := run(ctx, installTimeout, "env", args...)
+	return err
+}

@@ -1,0 +1,251 @@
+package mysqlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sbin are folders that hold servers but are often not on the PATH of a user.
+var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin"}
+
+const (
+	initTimeout = 2 * time.Minute
+	stopTimeout = 30 * time.Second
+)
+
+func asProgram(_ context.Context, cfg Config) (*Server, error) {
+	mysqld := find("mysqld", "mariadbd")
+	if mysqld == "" {
+		return nil, unavailable{"neither mysqld nor mariadbd is on PATH or in " + strings.Join(sbin, ", ")}
+	}
+	login, err := local(cfg, user)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		Source:  "a private server of " + mysqld,
+		Log:     filepath.Join(cfg.Dir, "mysqld.log"),
+		login:   login,
+		backend: &program{cfg: cfg, mysqld: mysqld},
+	}, nil
+}
+
+func find(names ...string) string {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+		for _, dir := range sbin {
+			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// program is a private server in a folder of its own.
+type program struct {
+	cfg    Config
+	mysqld string
+}
+
+func (p *program) data() string    { return filepath.Join(p.cfg.Dir, "data") }
+func (p *program) pidFile() string { return filepath.Join(p.cfg.Dir, "mysqld.pid") }
+
+func (p *program) start(ctx context.Context, s *Server) error {
+	if s.PID = p.pid(); s.PID != 0 {
+		return s.waitAnswer(ctx, p.gone(s))
+	}
+	if err := p.initialise(ctx); err != nil {
+		return err
+	}
+	if err := p.launch(s); err != nil {
+		return err
+	}
+	return s.waitAnswer(ctx, p.gone(s))
+}
+
+// initialise fills the data folder once. It is built under another name, so that a folder that is there is complete.
+func (p *program) initialise(ctx context.Context) error {
+	if _, err := os.Stat(p.data()); err == nil {
+		return nil
+	}
+	part := p.data() + ".part"
+	if err := os.RemoveAll(part); err != nil {
+		return fmt.Errorf("clear the data folder: %w", err)
+	}
+	if err := os.MkdirAll(part, 0o700); err != nil {
+		return fmt.Errorf("create the data folder: %w", err)
+	}
+	version, err := run(ctx, initTimeout, p.mysqld, "--no-defaults", "--version")
+	if err != nil {
+		return err
+	}
+	name, args := p.mysqld, []string{"--no-defaults", "--initialize-insecure"}
+	if strings.Contains(version, "MariaDB") {
+		if name = find("mariadb-install-db", "mysql_install_db"); name == "" {
+			return errors.New("mariadb-install-db is not on PATH; it belongs to the MariaDB server package")
+		}
+		args = []string{"--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"}
+	}
+	args = append(args, "--datadir="+part)
+	if _, err := run(ctx, initTimeout, name, append(args, asUser()...)...); err != nil {
+		return fmt.Errorf("initialise the data folder: %w", err)
+	}
+	return os.Rename(part, p.data())
+}
+
+// launch starts the server in a session of its own: it is to survive the end of `make up`.
+func (p *program) launch(s *Server) error {
+	init := filepath.Join(p.cfg.Dir, "init.sql")
+	statements := fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY '%s';\n"+
+		"GRANT ALL PRIVILEGES ON *.* TO '%s'@'%%' WITH GRANT OPTION;\n", user, password, user)
+	if err := os.WriteFile(init, []byte(statements), 0o600); err != nil {
+		return fmt.Errorf("write the first statements: %w", err)
+	}
+	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	args := append([]string{
+		"--no-defaults",
+		"--datadir=" + p.data(),
+		"--bind-address=127.0.0.1",
+		"--port=" + strconv.Itoa(p.cfg.Port),
+		"--socket=" + p.socket(),
+		"--pid-file=" + p.pidFile(),
+		"--init-file=" + init,
+		"--skip-name-resolve",
+		"--secure-file-priv=" + p.cfg.Dir,
+		"--loose-mysqlx=0", // MySQL's second port, which MariaDB does not know
+	}, asUser()...)
+	cmd := exec.Command(p.mysqld, args...) //nolint:gosec,noctx // outlives every context
+	cmd.Dir = p.cfg.Dir
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Env = append(os.Environ(), p.cfg.Marker)
+	err = cmd.Start()
+	if err = errors.Join(err, log.Close()); err != nil {
+		return fmt.Errorf("run %s: %w", p.mysqld, err)
+	}
+	s.PID = cmd.Process.Pid
+	go reap(cmd)
+	return nil
+}
+
+// reap takes the exit status, so that a server that ended is not a zombie. How it ended stands in its log.
+func reap(cmd *exec.Cmd) {
+	if err := cmd.Wait(); err != nil {
+		return
+	}
+}
+
+func (p *program) gone(s *Server) func() error {
+	return func() error {
+		if alive(s.PID) {
+			return nil
+		}
+		return fmt.Errorf("it ended: %s", tail(s.Log))
+	}
+}
+
+func (p *program) stop(ctx context.Context) error {
+	pid := p.pid()
+	if pid == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	signal := syscall.SIGTERM
+	for alive(pid) {
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("signal process %d: %w", pid, err)
+		}
+		select {
+		case <-ctx.Done():
+			if signal == syscall.SIGKILL {
+				return fmt.Errorf("process %d does not end: %w", pid, ctx.Err())
+			}
+			signal = syscall.SIGKILL
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+func (p *program) remove(ctx context.Context) error {
+	if err := p.stop(ctx); err != nil {
+		return err
+	}
+	return os.RemoveAll(p.cfg.Dir)
+}
+
+// pid is the server of this folder, or 0 when it does not run. A pid from a file may have been given to another
+// process since, so its command line must name the folder.
+func (p *program) pid() int {
+	data, err := os.ReadFile(p.pidFile())
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || !alive(pid) {
+		return 0
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || !strings.Contains(string(line), "--datadir="+p.data()) {
+		return 0
+	}
+	return pid
+}
+
+// alive says whether a process runs; a zombie does not.
+func alive(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, found := strings.Cut(string(data), ") ")
+	return found && !strings.HasPrefix(rest, "Z")
+}
+
+// socket is in the folder, or, when that path is too long for a socket, in the temporary folder.
+func (p *program) socket() string {
+	const longest = 100
+	path := filepath.Join(p.cfg.Dir, "mysqld.sock")
+	if len(path) <= longest {
+		return path
+	}
+	sum := fnv.New64a()
+	sum.Write([]byte(path))
+	return filepath.Join(os.TempDir(), fmt.Sprintf("flotilla-mysql-%x.sock", sum.Sum64()))
+}
+
+// asUser lets the server run as root, which it refuses unless told.
+func asUser() []string {
+	if os.Geteuid() == 0 {
+		return []string{"--user=root"}
+	}
+	return nil
+}
+
+func tail(path string) string {
+	const lines = 10
+	data, err := os.ReadFile(path) //nolint:gosec // the server's own log
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,167 @@
+package mysqlserver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// ErrNone says that no server was found and none could be started. The text says what to do.
+var ErrNone = errors.New("no MySQL server")
+
+// Config describes the server to start.
+type Config struct {
+	// Name is unique on this machine; it becomes the container's name.
+	Name string
+	// Dir holds the data and the log of a private server. It must be used by this server only.
+	Dir string
+	// Port on loopback.
+	Port int
+	// Marker is a KEY=value that a private server gets in its environment.
+	Marker string
+	// Say is told about what takes long or changes the machine.
+	Say func(format string, args ...any)
+}
+
+// Server is a server that answers.
+type Server struct {
+	// Source says in words which server it is.
+	Source string
+	// Container is the container's name, or empty.
+	Container string
+	// PID is the process id of a private server, or 0.
+	PID int
+	// Log is the log file of a private server, or empty.
+	Log string
+
+	login   *mysql.Config
+	backend backend
+}
+
+// backend is one way to run a server. Its start finds a running server of the same Config and leaves it alone.
+type backend interface {
+	start(ctx context.Context, s *Server) error
+	stop(ctx context.Context) error
+	remove(ctx context.Context) error
+}
+
+// unavailable is why one of the ways cannot be taken; the next is tried.
+type unavailable struct{ reason string }
+
+func (u unavailable) Error() string { return u.reason }
+
+const (
+	user     = "flotilla"
+	password = "flotilla" // of a throw-away server on loopback
+	// answerTimeout is generous: a container of MySQL initialises its data folder first.
+	answerTimeout = 2 * time.Minute
+)
+
+// Start finds or starts a server and returns once it answers.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	ways := []func(context.Context, Config) (*Server, error){fromEnvironment, inDocker, asProgram, installed}
+	var reasons []string
+	for _, way := range ways {
+		s, err := way(ctx, cfg)
+		var no unavailable
+		if errors.As(err, &no) {
+			reasons = append(reasons, "- "+no.reason)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Start(ctx); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w: start Docker, install mysql-server or mariadb-server (10.11 or later), or set "+
+		"FLOTILLA_MYSQL_DSN to user:password@tcp(host:port)/\n%s", ErrNone, strings.Join(reasons, "\n"))
+}
+
+// Start starts the server again after Stop, on its port and with its data.
+func (s *Server) Start(ctx context.Context) error {
+	if err := s.backend.start(ctx, s); err != nil {
+		return fmt.Errorf("start %s: %w", s.Source, err)
+	}
+	return nil
+}
+
+// Stop stops the server and keeps its data. The server of FLOTILLA_MYSQL_DSN cannot be stopped.
+func (s *Server) Stop(ctx context.Context) error {
+	if err := s.backend.stop(ctx); err != nil {
+		return fmt.Errorf("stop %s: %w", s.Source, err)
+	}
+	return nil
+}
+
+// Remove stops the server and removes its data. It leaves the server of FLOTILLA_MYSQL_DSN alone.
+func (s *Server) Remove(ctx context.Context) error {
+	if err := s.backend.remove(ctx); err != nil {
+		return fmt.Errorf("remove %s: %w", s.Source, err)
+	}
+	return nil
+}
+
+// Ping returns nil when the server answers.
+func (s *Server) Ping(ctx context.Context) error {
+	return s.exec(ctx, "DO 1")
+}
+
+// CreateDatabase creates a database unless it is there. It names no character set: what the tables need they must
+// say themselves, since the servers' defaults differ.
+func (s *Server) CreateDatabase(ctx context.Context, name string) error {
+	return s.exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quote(name))
+}
+
+// DropDatabase removes a database if it is there.
+func (s *Server) DropDatabase(ctx context.Context, name string) error {
+	return s.exec(ctx, "DROP DATABASE IF EXISTS "+quote(name))
+}
+
+// exec runs one statement on a connection of its own, so that a restarted server is no surprise.
+func (s *Server) exec(ctx context.Context, statement string) (err error) {
+	db, err := sql.Open("mysql", s.DSN(""))
+	if err != nil {
+		return fmt.Errorf("open a connection to %s: %w", s.Source, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("run %q: %w", statement, err)
+	}
+	return nil
+}
+
+// waitAnswer waits until the server answers, or until gone says why it never will.
+func (s *Server) waitAnswer(ctx context.Context, gone func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.Ping(ctx)
+		if err == nil {
+			return nil
+		}
+		if gone != nil {
+			if goneErr := gone(); goneErr != nil {
+				return goneErr
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("no answer at %s: %w", s.login.Addr, errors.Join(ctx.Err(), err))
+		case <-tick.C:
+		}
+	}
+}
+
+func quote(name string) string {
+	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+}
