@@ -1,0 +1,208 @@
+package render
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+)
+
+// Users that the images run as.
+const (
+	metadataUser   = 1111
+	metadataNGUser = 1112
+	postgresUser   = 70
+)
+
+// Components of an instance, as values of the component label.
+const (
+	ComponentMetadata = "metadata"
+	ComponentPostgres = "postgres"
+)
+
+// Database is how the metadata service reaches PostgreSQL. Passwords never stand here:
+// they are mounted from the Secret.
+type Database struct {
+	Host, Name, Schema, Secret string
+	Port                       int32
+}
+
+// DatabaseOf is the external database of the spec, else the operator's own.
+func DatabaseOf(i *v1.FireboltInstance) Database {
+	if p := i.Spec.Metadata.Postgres; p != nil {
+		return Database{Host: p.Host, Port: p.Port, Name: p.Database, Schema: p.Schema, Secret: p.CredentialsSecretRef.Name}
+	}
+	return Database{
+		Host: names.ServiceHost(names.Postgres(i.Name), i.Namespace), Port: names.PortPostgres,
+		Name: PostgresDatabase, Schema: "public", Secret: names.PostgresSecret(i.Name),
+	}
+}
+
+// Metadata is everything of an instance's metadata service.
+type Metadata struct {
+	Config     *corev1.ConfigMap
+	Service    *corev1.Service
+	Deployment *appsv1.Deployment
+}
+
+// MetadataOf renders the metadata service with the given number of replicas, 0 or 1.
+func MetadataOf(i *v1.FireboltInstance, images Images, replicas int32) (Metadata, error) {
+	db := DatabaseOf(i)
+	text, err := metadataConfig(i, db)
+	if err != nil {
+		return Metadata{}, err
+	}
+	hash, err := resolve.Hash(text)
+	if err != nil {
+		return Metadata{}, fmt.Errorf("hash metadata configuration of instance %q: %w", i.Name, err)
+	}
+	labels := names.ComponentLabels(i.Name, ComponentMetadata)
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: name, Namespace: i.Namespace, Labels: labels}
+	}
+	return Metadata{
+		Config: &corev1.ConfigMap{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: meta(names.MetadataConfig(i.Name)), Data: map[string]string{"config.yaml": text},
+		},
+		Service: &corev1.Service{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+			ObjectMeta: meta(names.Metadata(i.Name)),
+			Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{port("grpc", names.PortMetadata)}},
+		},
+		Deployment: &appsv1.Deployment{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+			ObjectMeta: meta(names.Metadata(i.Name)),
+			Spec: appsv1.DeploymentSpec{
+				Replicas: ptr.To(replicas),
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Strategy: appsv1.DeploymentStrategy{ // one writer: the old pod goes first
+					Type: appsv1.RollingUpdateDeploymentStrategyType,
+					RollingUpdate: &appsv1.RollingUpdateDeployment{
+						MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+					},
+				},
+				Template: metadataPod(i, db, images.Metadata, hash),
+			},
+		},
+	}, nil
+}
+
+func metadataConfig(i *v1.FireboltInstance, db Database) (string, error) {
+	root := map[string]any{
+		"default_account_id": i.Spec.ID, "host": "0.0.0.0", "port": names.PortMetadata,
+		"metadata_storage": map[string]any{"postgresql": map[string]any{
+			"host": db.Host, "port": db.Port, "database": db.Name, "schema": db.Schema,
+		}},
+	}
+	if !i.Spec.MetadataNG {
+		root["server_threads"] = 0
+		root["log_level"] = "info"
+		root["connect_timeout"] = 5
+		root["keepalive"] = map[string]any{"enabled": 1, "time": 120, "timeout": 30, "probes": 5}
+		root["garbage_collection"] = map[string]any{"enabled": true, "interval_ms": 3600000, "retention_s": 86400}
+	}
+	text, err := yaml.Marshal(map[string]any{"pensieve_lite": root})
+	if err != nil {
+		return "", fmt.Errorf("write metadata configuration of instance %q: %w", i.Name, err)
+	}
+	return string(text), nil
+}
+
+func metadataPod(i *v1.FireboltInstance, db Database, image, hash string) corev1.PodTemplateSpec {
+	user := int64(metadataUser)
+	if i.Spec.MetadataNG {
+		user = metadataNGUser
+	}
+	c := corev1.Container{
+		Name: names.ContainerMetadata, Image: image,
+		Command: []string{"/dedicated-pensieve", "--config", "/configs/config.yaml"},
+		Env: []corev1.EnvVar{
+			{Name: "POSTGRES_USERNAME_FILE", Value: "/secrets/postgres/username"},
+			{Name: "POSTGRES_PASSWORD_FILE", Value: "/secrets/postgres/password"},
+		},
+		Ports:           []corev1.ContainerPort{containerPort("grpc", names.PortMetadata)},
+		SecurityContext: hardened(user),
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: names.PortMetadata}},
+			PeriodSeconds: 3, TimeoutSeconds: 3,
+		},
+		LivenessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(names.PortMetadata)}},
+			PeriodSeconds: 10, TimeoutSeconds: 3,
+		},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "config", MountPath: "/configs", ReadOnly: true},
+			{Name: "postgres-creds", MountPath: "/secrets/postgres", ReadOnly: true},
+		},
+	}
+	overrideContainer(&c, i.Spec.Metadata.Template)
+	t := podOverlay(i.Spec.Metadata.Template, names.ComponentLabels(i.Name, ComponentMetadata))
+	t.Annotations[names.AnnotationPodConfig] = hash
+	t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](30)
+	t.Spec.AutomountServiceAccountToken = ptr.To(false)
+	t.Spec.Containers = []corev1.Container{c}
+	t.Spec.Volumes = []corev1.Volume{
+		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: names.MetadataConfig(i.Name)},
+		}}},
+		{Name: "postgres-creds", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: db.Secret}}},
+	}
+	return t
+}
+
+// overrideContainer takes image, pull policy and resources from the user's template.
+func overrideContainer(c *corev1.Container, user *corev1.PodTemplateSpec) {
+	if user != nil {
+		for _, o := range user.Spec.Containers {
+			if o.Name != c.Name {
+				continue
+			}
+			if o.Image != "" {
+				c.Image = o.Image
+			}
+			c.ImagePullPolicy = o.ImagePullPolicy
+			c.Resources = *o.Resources.DeepCopy()
+		}
+	}
+	if c.ImagePullPolicy == "" {
+		c.ImagePullPolicy = pullPolicy(c.Image)
+	}
+}
+
+// podOverlay takes labels, annotations and placement from the user's template.
+func podOverlay(user *corev1.PodTemplateSpec, labels map[string]string) corev1.PodTemplateSpec {
+	out := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
+	if user != nil {
+		u := user.DeepCopy()
+		for k, v := range u.Labels {
+			out.Labels[k] = v
+		}
+		for k, v := range u.Annotations {
+			out.Annotations[k] = v
+		}
+		out.Spec = corev1.PodSpec{
+			ServiceAccountName: u.Spec.ServiceAccountName, NodeSelector: u.Spec.NodeSelector,
+			Tolerations: u.Spec.Tolerations, Affinity: u.Spec.Affinity, PriorityClassName: u.Spec.PriorityClassName,
+			TopologySpreadConstraints: u.Spec.TopologySpreadConstraints, ImagePullSecrets: u.Spec.ImagePullSecrets,
+			SecurityContext: u.Spec.SecurityContext,
+		}
+	}
+	for k, v := range labels {
+		out.Labels[k] = v
+	}
+	return out
+}
+
+func quantities(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+}

@@ -1,0 +1,127 @@
+package render
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// What the operator's own PostgreSQL is set up with.
+const (
+	PostgresUsername = "firebolt"
+	PostgresDatabase = "firebolt_metadata"
+)
+
+// Keys of a credentials Secret.
+const (
+	SecretUsername = "username"
+	SecretPassword = "password"
+	SecretDatabase = "database"
+)
+
+// Postgres is the operator's own database.
+type Postgres struct {
+	Service     *corev1.Service
+	StatefulSet *appsv1.StatefulSet
+}
+
+// PostgresCredentials is the Secret of the operator's own database. It is created once
+// and never applied again: the password in it is the one that the data was set up with.
+func PostgresCredentials(i *v1.FireboltInstance, password string) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: names.PostgresSecret(i.Name), Namespace: i.Namespace,
+			Labels: names.ComponentLabels(i.Name, ComponentPostgres),
+		},
+		StringData: map[string]string{
+			SecretUsername: PostgresUsername, SecretPassword: password, SecretDatabase: PostgresDatabase,
+		},
+	}
+}
+
+// PostgresOf renders the operator's own database. The volume stays when the instance
+// goes: it holds the catalogue of every engine's data.
+func PostgresOf(i *v1.FireboltInstance, images Images, replicas int32) Postgres {
+	labels := names.ComponentLabels(i.Name, ComponentPostgres)
+	meta := metav1.ObjectMeta{Name: names.Postgres(i.Name), Namespace: i.Namespace, Labels: labels}
+	return Postgres{
+		Service: &corev1.Service{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+			ObjectMeta: meta,
+			Spec: corev1.ServiceSpec{
+				ClusterIP: corev1.ClusterIPNone, Selector: labels,
+				Ports: []corev1.ServicePort{port("postgres", names.PortPostgres)},
+			},
+		},
+		StatefulSet: &appsv1.StatefulSet{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
+			ObjectMeta: meta,
+			Spec: appsv1.StatefulSetSpec{
+				Replicas: ptr.To(replicas), ServiceName: names.Postgres(i.Name),
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec: corev1.PodSpec{
+						AutomountServiceAccountToken: ptr.To(false),
+						SecurityContext:              &corev1.PodSecurityContext{FSGroup: ptr.To[int64](postgresUser)},
+						Containers:                   []corev1.Container{postgresContainer(names.PostgresSecret(i.Name), images.Postgres)},
+						Volumes: []corev1.Volume{
+							{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+							{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+						},
+					},
+				},
+				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
+					TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+					ObjectMeta: metav1.ObjectMeta{Name: "data"},
+					Spec: corev1.PersistentVolumeClaimSpec{
+						AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+						Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
+							corev1.ResourceStorage: resource.MustParse("10Gi"),
+						}},
+					},
+				}},
+			},
+		},
+	}
+}
+
+func postgresContainer(secret, image string) corev1.Container {
+	fromSecret := func(name, key string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: key,
+		}}}
+	}
+	return corev1.Container{
+		Name: names.ContainerPostgres, Image: image, ImagePullPolicy: pullPolicy(image),
+		Env: []corev1.EnvVar{
+			fromSecret("POSTGRES_USER", SecretUsername), fromSecret("POSTGRES_PASSWORD", SecretPassword),
+			fromSecret("POSTGRES_DB", SecretDatabase), {Name: "PGDATA", Value: "/var/lib/postgresql/data/pgdata"},
+		},
+		Ports:           []corev1.ContainerPort{containerPort("postgres", names.PortPostgres)},
+		SecurityContext: hardened(postgresUser),
+		Resources:       corev1.ResourceRequirements{Requests: quantities("25m", "64Mi"), Limits: quantities("250m", "256Mi")},
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(names.PortPostgres)}},
+			PeriodSeconds: 5,
+		},
+		LivenessProbe: &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
+				Command: []string{"pg_isready", "-U", PostgresUsername, "-d", PostgresDatabase},
+			}},
+			InitialDelaySeconds: 30, PeriodSeconds: 10, TimeoutSeconds: 5,
+		},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "data", MountPath: "/var/lib/postgresql/data"},
+			{Name: "run", MountPath: "/var/run/postgresql"},
+			{Name: "tmp", MountPath: "/tmp"},
+		},
+	}
+}

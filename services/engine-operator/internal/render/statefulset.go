@@ -1,0 +1,184 @@
+package render
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+)
+
+// engineUser is the user and group that the engine image runs as.
+const engineUser = 3473
+
+// Volumes of an engine pod that belong to the operator.
+const (
+	volumeData    = "data"
+	volumeConfig  = "engine-config"
+	volumeRuntime = "runtime"
+	volumeWeb     = "nginx-writable-dir"
+)
+
+var reservedVolumes = []string{volumeData, volumeConfig, volumeRuntime, volumeWeb}
+
+func statefulSet(in Input) *appsv1.StatefulSet {
+	e := in.Engine
+	labels := names.GenerationLabels(e.Name, in.Generation)
+	set := &appsv1.StatefulSet{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: names.Generation(e.Name, in.Generation), Namespace: e.Namespace,
+			Labels: labels, Annotations: inputs(e),
+		},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas:            ptr.To(e.Replicas),
+			ServiceName:         names.Headless(e.Name, in.Generation),
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			Selector:            &metav1.LabelSelector{MatchLabels: labels},
+			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+				WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+				WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+			},
+			Template: podTemplate(in, labels),
+		},
+	}
+	if pvc := e.Storage.PersistentVolumeClaim; pvc != nil {
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim(*pvc)}
+	}
+	return set
+}
+
+// inputs are the annotations that say what the generation was made from.
+func inputs(e resolve.Engine) map[string]string {
+	out := map[string]string{}
+	for key, v := range map[string]string{
+		names.AnnotationConfigHash: e.ConfigHash,
+		names.AnnotationClassHash:  e.ClassHash,
+		names.AnnotationOverride:   e.EndpointOverride,
+	} {
+		if v != "" {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+func podTemplate(in Input, labels map[string]string) corev1.PodTemplateSpec {
+	t := in.Engine.Template.DeepCopy()
+	if t.Labels == nil {
+		t.Labels = map[string]string{}
+	}
+	maps.Copy(t.Labels, labels)
+	user := t.Spec
+	t.Spec = corev1.PodSpec{
+		TerminationGracePeriodSeconds: ptr.To[int64](GracePeriodSeconds),
+		EnableServiceLinks:            ptr.To(false),
+		SecurityContext:               podSecurity(user.SecurityContext),
+
+		ServiceAccountName: user.ServiceAccountName, PriorityClassName: user.PriorityClassName,
+		DNSPolicy: user.DNSPolicy, SchedulerName: user.SchedulerName, Affinity: user.Affinity,
+		RuntimeClassName: user.RuntimeClassName, DNSConfig: user.DNSConfig, PreemptionPolicy: user.PreemptionPolicy,
+		OS: user.OS, Overhead: user.Overhead, NodeSelector: user.NodeSelector,
+		Tolerations: user.Tolerations, ReadinessGates: user.ReadinessGates,
+		TopologySpreadConstraints: user.TopologySpreadConstraints, ResourceClaims: user.ResourceClaims,
+		HostAliases: user.HostAliases, ImagePullSecrets: user.ImagePullSecrets, InitContainers: user.InitContainers,
+	}
+	t.Spec.Containers = containers(in, user.Containers)
+	t.Spec.Volumes = volumes(in, user.Volumes)
+	return *t
+}
+
+// podSecurity fills the group of the volumes in unless the user names one.
+func podSecurity(user *corev1.PodSecurityContext) *corev1.PodSecurityContext {
+	out := user.DeepCopy()
+	if out == nil {
+		out = &corev1.PodSecurityContext{}
+	}
+	if out.FSGroup == nil {
+		out.FSGroup = ptr.To[int64](engineUser)
+	}
+	if out.FSGroupChangePolicy == nil {
+		out.FSGroupChangePolicy = ptr.To(corev1.FSGroupChangeOnRootMismatch)
+	}
+	return out
+}
+
+// volumes puts the operator's first; a user's volume of a reserved name is left out.
+func volumes(in Input, user []corev1.Volume) []corev1.Volume {
+	e := in.Engine
+	config := &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: names.Config(e.Name, in.Generation)},
+	}
+	out := []corev1.Volume{
+		{Name: volumeConfig, VolumeSource: corev1.VolumeSource{ConfigMap: config}},
+		{Name: volumeRuntime, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}
+	if data, ok := dataVolume(e.Storage); ok {
+		out = append([]corev1.Volume{data}, out...)
+	}
+	if e.UISidecar {
+		out = append(out, corev1.Volume{Name: volumeWeb, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	}
+	for _, v := range user {
+		if !slices.Contains(reservedVolumes, v.Name) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// dataVolume is the engine's local data, unless each pod has a claim for it.
+func dataVolume(s v1.EngineStorageSpec) (corev1.Volume, bool) {
+	v := corev1.Volume{Name: volumeData}
+	switch {
+	case s.PersistentVolumeClaim != nil:
+		return v, false
+	case s.HostPath != nil:
+		v.HostPath = &corev1.HostPathVolumeSource{Path: s.HostPath.Path, Type: s.HostPath.Type}
+	case s.EmptyDir != nil:
+		v.EmptyDir = &corev1.EmptyDirVolumeSource{Medium: s.EmptyDir.Medium, SizeLimit: s.EmptyDir.SizeLimit}
+	default:
+		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	}
+	return v, true
+}
+
+// claim fills in what the schema defaults only when the struct is present.
+func claim(s v1.EnginePVCStorage) corev1.PersistentVolumeClaim {
+	size, modes := s.Size, s.AccessModes
+	if size.IsZero() {
+		size = resource.MustParse("1Gi")
+	}
+	if len(modes) == 0 {
+		modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	}
+	return corev1.PersistentVolumeClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: metav1.ObjectMeta{Name: volumeData},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes, StorageClassName: s.StorageClassName,
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
+		},
+	}
+}
+
+// pullPolicy is Always for an image whose tag moves.
+func pullPolicy(image string) corev1.PullPolicy {
+	name := image[strings.LastIndex(image, "/")+1:]
+	_, tag, tagged := strings.Cut(name, ":")
+	switch {
+	case strings.Contains(name, "@"):
+		return corev1.PullIfNotPresent
+	case !tagged, tag == "latest", tag == "dev":
+		return corev1.PullAlways
+	}
+	return corev1.PullIfNotPresent
+}

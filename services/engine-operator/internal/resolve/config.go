@@ -1,0 +1,90 @@
+package resolve
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Protected lists the paths of config.yaml that belong to the operator: whole sections
+// (nil), or single keys of a section. They are removed from what users write.
+var Protected = map[string][]string{
+	"schema_version": nil,
+	"endpoints":      nil,
+	"instance":       {"id", "type", "multi_engine", "auth"},
+	"engine":         {"id", "nodes", "termination_grace_period"},
+}
+
+// mergeConfig lays the engine's configuration over the class's, both without protected paths.
+func mergeConfig(class, engine *apiextensionsv1.JSON) (map[string]any, error) {
+	var out map[string]any
+	for _, layer := range []struct {
+		from string
+		json *apiextensionsv1.JSON
+	}{{"class", class}, {"engine", engine}} {
+		if layer.json == nil || len(layer.json.Raw) == 0 {
+			continue
+		}
+		var m map[string]any
+		if err := json.Unmarshal(layer.json.Raw, &m); err != nil {
+			return nil, fmt.Errorf("customEngineConfig of the %s: %w", layer.from, err)
+		}
+		out = Overlay(out, strip(m))
+	}
+	return out, nil
+}
+
+// strip removes the protected paths. A protected section that is no object goes as a
+// whole, and so does one that nothing is left of.
+func strip(m map[string]any) map[string]any {
+	out := maps.Clone(m)
+	for section, keys := range Protected {
+		if keys == nil {
+			delete(out, section)
+			continue
+		}
+		inner, isObject := out[section].(map[string]any)
+		inner = maps.Clone(inner)
+		for _, k := range keys {
+			delete(inner, k)
+		}
+		if !isObject || len(inner) == 0 {
+			delete(out, section)
+			continue
+		}
+		out[section] = inner
+	}
+	return out
+}
+
+// Overlay lays upper over lower: objects are merged key by key, everything else is replaced.
+func Overlay(lower, upper map[string]any) map[string]any {
+	out := maps.Clone(lower)
+	if out == nil && len(upper) > 0 {
+		out = map[string]any{}
+	}
+	for k, v := range upper {
+		below, okBelow := out[k].(map[string]any)
+		above, okAbove := v.(map[string]any)
+		if okBelow && okAbove {
+			out[k] = Overlay(below, above)
+			continue
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// Hash is the first 16 hexadecimal digits of the SHA-256 of v as JSON, whose keys are sorted.
+func Hash(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("marshal: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])[:16], nil
+}

@@ -1,0 +1,110 @@
+package resolve
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// DefaultDrainInterval is the time between two looks at a draining generation.
+const DefaultDrainInterval = 5 * time.Second
+
+// Engine is what an engine is meant to be, with every default applied.
+type Engine struct {
+	Name, Namespace string
+	Replicas        int32
+	// Template is the user's part of the pod template: class and engine merged.
+	Template corev1.PodTemplateSpec
+	Storage  v1.EngineStorageSpec
+	// Config is the user's part of config.yaml without protected paths; nil when empty.
+	Config map[string]any
+	// ConfigHash and ClassHash are absent (empty) when their input is.
+	ConfigHash, ClassHash string
+	// EndpointOverride replaces the instance's metadata endpoint when set.
+	EndpointOverride string
+	UISidecar        bool
+	Drain            Drain
+}
+
+// Drain says how the old generation of an engine goes.
+type Drain struct {
+	// Skip is true for rollout recreate and for a check that is switched off.
+	Skip     bool
+	Interval time.Duration
+}
+
+// Resolve merges the layers. class is nil when the engine refers to none; replicas are
+// the effective ones, with a stop command already applied.
+func Resolve(e *v1.FireboltEngine, class *v1.FireboltEngineClass, replicas int32) (Engine, error) {
+	base := v1.FireboltEngineClassSpec{}
+	if class != nil {
+		base = class.Spec
+	}
+	config, err := mergeConfig(base.CustomEngineConfig, e.Spec.CustomEngineConfig)
+	if err != nil {
+		return Engine{}, err
+	}
+	out := Engine{
+		Name: e.Name, Namespace: e.Namespace, Replicas: replicas,
+		Template:         mergeTemplates(&base.Template, e.Spec.Template),
+		Storage:          storage(base.Storage, e.Spec.Storage),
+		Config:           config,
+		EndpointOverride: value(e.Spec.MetadataEndpointOverride, nil, ""),
+		UISidecar:        value(e.Spec.UISidecar, base.UISidecar, false),
+		Drain:            DrainOf(e, class),
+	}
+	if len(config) > 0 {
+		if out.ConfigHash, err = Hash(config); err != nil {
+			return Engine{}, fmt.Errorf("hash custom engine config: %w", err)
+		}
+	}
+	if class != nil {
+		if out.ClassHash, err = Hash(class.Spec.Template); err != nil {
+			return Engine{}, fmt.Errorf("hash template of class %q: %w", class.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// DrainOf resolves how the old generation goes. It is read live: a change of these
+// fields rolls nothing and takes effect on a drain that runs.
+func DrainOf(e *v1.FireboltEngine, class *v1.FireboltEngineClass) Drain {
+	base := v1.FireboltEngineClassSpec{}
+	if class != nil {
+		base = class.Spec
+	}
+	d := Drain{Interval: DefaultDrainInterval}
+	if i := first(e.Spec.DrainCheckInterval, base.DrainCheckInterval); i != nil && i.Duration > 0 {
+		d.Interval = i.Duration
+	}
+	d.Skip = value(e.Spec.Rollout, base.Rollout, v1.RolloutGraceful) == v1.RolloutRecreate ||
+		!value(e.Spec.DrainCheckEnabled, base.DrainCheckEnabled, true)
+	return d
+}
+
+// storage takes the engine's backend as a whole when it names one, else the class's.
+func storage(class, engine v1.EngineStorageSpec) v1.EngineStorageSpec {
+	if engine.PersistentVolumeClaim != nil || engine.EmptyDir != nil || engine.HostPath != nil {
+		return engine
+	}
+	return class
+}
+
+// first returns the first pointer that is set.
+func first[T any](engine, class *T) *T {
+	if engine != nil {
+		return engine
+	}
+	return class
+}
+
+// value returns what the first set pointer holds, else the default.
+func value[T any](engine, class *T, fallback T) T {
+	if p := first(engine, class); p != nil {
+		return *p
+	}
+	return fallback
+}

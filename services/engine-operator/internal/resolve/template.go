@@ -1,0 +1,146 @@
+package resolve
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// mergeTemplates lays the engine's template over the class's. Either may be nil.
+func mergeTemplates(class, engine *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	var out corev1.PodTemplateSpec
+	for _, layer := range []*corev1.PodTemplateSpec{class, engine} {
+		if layer == nil {
+			continue
+		}
+		l := layer.DeepCopy()
+		out.Labels = mergeMaps(out.Labels, l.Labels)
+		out.Annotations = mergeMaps(out.Annotations, l.Annotations)
+		mergePodScalars(&out.Spec, &l.Spec)
+		mergePodLists(&out.Spec, &l.Spec)
+		mergeContainers(&out.Spec, l.Spec.Containers)
+	}
+	return out
+}
+
+// mergePodScalars replaces what the upper layer sets.
+func mergePodScalars(out, l *corev1.PodSpec) {
+	set(&out.ServiceAccountName, l.ServiceAccountName)
+	set(&out.PriorityClassName, l.PriorityClassName)
+	set(&out.DNSPolicy, l.DNSPolicy)
+	set(&out.SchedulerName, l.SchedulerName)
+	setPointer(&out.Affinity, l.Affinity)
+	setPointer(&out.RuntimeClassName, l.RuntimeClassName)
+	setPointer(&out.DNSConfig, l.DNSConfig)
+	setPointer(&out.PreemptionPolicy, l.PreemptionPolicy)
+	setPointer(&out.OS, l.OS)
+	setPointer(&out.SecurityContext, l.SecurityContext)
+	if l.Overhead != nil {
+		out.Overhead = l.Overhead
+	}
+	out.NodeSelector = mergeMaps(out.NodeSelector, l.NodeSelector)
+}
+
+// mergePodLists concatenates, by merge key where the API has one.
+func mergePodLists(out, l *corev1.PodSpec) {
+	out.Tolerations = append(out.Tolerations, l.Tolerations...)
+	out.ReadinessGates = append(out.ReadinessGates, l.ReadinessGates...)
+	out.TopologySpreadConstraints = Concat(out.TopologySpreadConstraints, l.TopologySpreadConstraints,
+		func(c corev1.TopologySpreadConstraint) string {
+			return c.TopologyKey + "/" + string(c.WhenUnsatisfiable)
+		})
+	out.ResourceClaims = Concat(out.ResourceClaims, l.ResourceClaims, func(c corev1.PodResourceClaim) string { return c.Name })
+	out.HostAliases = Concat(out.HostAliases, l.HostAliases, func(a corev1.HostAlias) string { return a.IP })
+	out.ImagePullSecrets = Concat(out.ImagePullSecrets, l.ImagePullSecrets, func(r corev1.LocalObjectReference) string { return r.Name })
+	out.InitContainers = Concat(out.InitContainers, l.InitContainers, ContainerName)
+	out.Volumes = Concat(out.Volumes, l.Volumes, VolumeName)
+}
+
+// mergeContainers merges the engine container field by field and replaces others by name.
+func mergeContainers(out *corev1.PodSpec, upper []corev1.Container) {
+	for _, c := range upper {
+		i := slices.IndexFunc(out.Containers, func(o corev1.Container) bool { return o.Name == c.Name })
+		switch {
+		case i < 0:
+			out.Containers = append(out.Containers, c)
+		case c.Name == names.ContainerEngine:
+			mergeEngineContainer(&out.Containers[i], &c)
+		default:
+			out.Containers[i] = c
+		}
+	}
+}
+
+func mergeEngineContainer(out, l *corev1.Container) {
+	set(&out.Image, l.Image)
+	set(&out.ImagePullPolicy, l.ImagePullPolicy)
+	set(&out.WorkingDir, l.WorkingDir)
+	set(&out.TerminationMessagePath, l.TerminationMessagePath)
+	set(&out.TerminationMessagePolicy, l.TerminationMessagePolicy)
+	setPointer(&out.SecurityContext, l.SecurityContext)
+	setPointer(&out.Lifecycle, l.Lifecycle)
+	if l.Resources.Requests != nil || l.Resources.Limits != nil || l.Resources.Claims != nil {
+		out.Resources = l.Resources
+	}
+	out.Env = Concat(out.Env, l.Env, EnvName)
+	out.EnvFrom = append(out.EnvFrom, l.EnvFrom...)
+	out.VolumeMounts = Concat(out.VolumeMounts, l.VolumeMounts, MountPath)
+	out.VolumeDevices = Concat(out.VolumeDevices, l.VolumeDevices, func(d corev1.VolumeDevice) string { return d.DevicePath })
+	out.ResizePolicy = append(out.ResizePolicy, l.ResizePolicy...)
+}
+
+// Merge keys of lists that render merges too.
+
+// ContainerName is the merge key of containers.
+func ContainerName(c corev1.Container) string { return c.Name }
+
+// VolumeName is the merge key of volumes.
+func VolumeName(v corev1.Volume) string { return v.Name }
+
+// EnvName is the merge key of environment variables.
+func EnvName(e corev1.EnvVar) string { return e.Name }
+
+// MountPath is the merge key of volume mounts.
+func MountPath(m corev1.VolumeMount) string { return m.MountPath }
+
+// Concat appends upper to lower. An entry of the same key, also within one of the
+// lists, replaces the earlier one in place.
+func Concat[T any](lower, upper []T, key func(T) string) []T {
+	var out []T
+	for _, e := range append(slices.Clone(lower), upper...) {
+		if i := slices.IndexFunc(out, func(o T) bool { return key(o) == key(e) }); i >= 0 {
+			out[i] = e
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func mergeMaps[V any](lower, upper map[string]V) map[string]V {
+	if len(upper) == 0 {
+		return lower
+	}
+	out := maps.Clone(lower)
+	if out == nil {
+		out = make(map[string]V, len(upper))
+	}
+	maps.Copy(out, upper)
+	return out
+}
+
+func set[T comparable](out *T, v T) {
+	var zero T
+	if v != zero {
+		*out = v
+	}
+}
+
+func setPointer[T any](out **T, v *T) {
+	if v != nil {
+		*out = v
+	}
+}
