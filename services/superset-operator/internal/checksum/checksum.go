@@ -1,0 +1,76 @@
+package checksum
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Scheme is the name of the method by which this release computes fingerprints.
+const Scheme = "flotilla.dev/v1"
+
+// Builder gathers named inputs. The zero value is not usable: begin with [New].
+// Inputs that are absent (nil) and inputs that are empty differ.
+type Builder struct{ inputs []byte }
+
+// New begins a fingerprint of the given kind, for example "task/Migrate".
+func New(kind string) *Builder {
+	b := &Builder{}
+	return b.String("scheme", Scheme).String("kind", kind)
+}
+
+// String adds a text.
+func (b *Builder) String(name, value string) *Builder {
+	// Lengths go first, so that no two lists of inputs can read the same.
+	b.inputs = fmt.Appendf(b.inputs, "%d:%s%d:%s", len(name), name, len(value), value)
+	return b
+}
+
+// Optional adds a text that may be absent.
+func (b *Builder) Optional(name string, value *string) *Builder {
+	if value == nil {
+		return b
+	}
+	return b.String(name, *value)
+}
+
+// Bool adds a truth value; false counts as absent.
+func (b *Builder) Bool(name string, value bool) *Builder {
+	if !value {
+		return b
+	}
+	return b.String(name, "true")
+}
+
+// Int adds a number that may be absent.
+func (b *Builder) Int(name string, value *int32) *Builder {
+	if value == nil {
+		return b
+	}
+	return b.String(name, strconv.Itoa(int(*value)))
+}
+
+// List adds texts in order; an empty list counts as absent.
+func (b *Builder) List(name string, values []string) *Builder {
+	for i, value := range values {
+		b.String(fmt.Sprintf("%s[%d]", name, i), value)
+	}
+	return b
+}
+
+// SecretRef adds the place of a Secret's value, never the value.
+func (b *Builder) SecretRef(name string, ref *corev1.SecretKeySelector) *Builder {
+	if ref == nil {
+		return b
+	}
+	return b.String(name+".name", ref.Name).String(name+".key", ref.Key)
+}
+
+// Sum returns the fingerprint as "sha256:" and 64 hexadecimal digits.
+func (b *Builder) Sum() string {
+	sum := sha256.Sum256(b.inputs)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,7 @@
+// Package component is the table of the components that a Superset can have.
+//
+// What differs between the components (name, port, which part of the spec, which
+// slot of the status) stands in one [Descriptor] each; everything else treats
+// them alike. [All] is the order in which they are reconciled. A component that
+// the table lacks is refused by the resolve package, never ignored.
+package component

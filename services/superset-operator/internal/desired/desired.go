@@ -1,0 +1,68 @@
+package desired
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// State is everything that a Superset should have.
+type State struct {
+	resolve.Plan
+	// ConfigChecksum covers what all components share.
+	ConfigChecksum string
+	// ServiceAccount is nil when the user brings one.
+	ServiceAccount *corev1.ServiceAccount
+	Components     []Component
+	Tasks          []Task
+}
+
+// Component is one component with its objects.
+type Component struct {
+	resolve.Component
+	Checksum   string
+	ConfigMap  *corev1.ConfigMap
+	Deployment *appsv1.Deployment
+	Service    *corev1.Service // nil when the component listens nowhere
+}
+
+// Task is one task with its ConfigMap. Its Job is rendered when an attempt begins.
+type Task struct {
+	resolve.Task
+	// Checksum changes when the task has to run again.
+	Checksum string
+	// PodHash changes when the pod of the task changes, which alone is no reason to run again.
+	PodHash   string
+	ConfigMap *corev1.ConfigMap
+}
+
+// For computes the desired state. stopped asks for zero replicas everywhere.
+func For(sup *v1alpha1.Superset, stopped bool) (*State, error) {
+	plan := resolve.For(sup, stopped)
+	state := &State{Plan: plan, ConfigChecksum: shared(&sup.Spec)}
+	if plan.ServiceAccount != nil {
+		state.ServiceAccount = render.ServiceAccount(sup, plan.ServiceAccount)
+	}
+	for _, c := range plan.Components {
+		sum := config(&c.Workload)
+		state.Components = append(state.Components, Component{
+			Component: c, Checksum: sum,
+			ConfigMap: render.ConfigMap(&c.Workload), Deployment: render.Deployment(&c, sum), Service: render.Service(&c),
+		})
+	}
+	incoming := string(sup.UID)
+	for _, t := range plan.Tasks {
+		hash, err := render.TaskPodHash(&t)
+		if err != nil {
+			return nil, err
+		}
+		incoming = task(&t, incoming)
+		state.Tasks = append(state.Tasks, Task{
+			Task: t, Checksum: incoming, PodHash: hash, ConfigMap: render.ConfigMap(&t.Workload),
+		})
+	}
+	return state, nil
+}

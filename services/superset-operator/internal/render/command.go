@@ -1,0 +1,106 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+const (
+	celeryApp = "superset.tasks.celery_app:app"
+	shellName = "superset"
+)
+
+// componentCommand returns the main container's command: the user's, or the
+// default one with the bootstrap script before it.
+func componentCommand(c *resolve.Component) []string {
+	if user := c.Pod.Container.Command; len(user) > 0 {
+		return user
+	}
+	return bootstrapped(c.Bootstrap, defaultCommand(c))
+}
+
+func defaultCommand(c *resolve.Component) []string {
+	switch c.Descriptor.Name {
+	case component.CeleryWorkerName:
+		return workerCommand(c.Celery)
+	case component.CeleryBeatName:
+		return []string{
+			"celery", "--app=" + celeryApp, "beat",
+			"--pidfile", "/tmp/celerybeat.pid", "--schedule", "/tmp/celerybeat-schedule",
+		}
+	}
+	return []string{"/usr/bin/run-server.sh"}
+}
+
+func workerCommand(c *resolve.Celery) []string {
+	if c == nil {
+		return []string{"celery", "--app=" + celeryApp, "worker", "--pool=prefork", "-O", "fair", "-c", "4"}
+	}
+	command := []string{
+		"celery", "--app=" + celeryApp, "worker",
+		"--pool=" + c.Pool, "-O", c.Optimization, "-c", fmt.Sprint(c.Concurrency),
+	}
+	for _, limit := range []struct {
+		flag  string
+		value int32
+	}{
+		{"--max-tasks-per-child", c.MaxTasksPerChild},
+		{"--max-memory-per-child", c.MaxMemoryPerChild},
+		{"--prefetch-multiplier", c.PrefetchMultiplier},
+		{"--soft-time-limit", c.SoftTimeLimit},
+		{"--time-limit", c.TaskTimeLimit},
+	} {
+		if limit.value > 0 {
+			command = append(command, fmt.Sprintf("%s=%d", limit.flag, limit.value))
+		}
+	}
+	return command
+}
+
+// taskCommand returns a task's command: the user's as it is, or the default one
+// with the bootstrap script before it.
+func taskCommand(t *resolve.Task) []string {
+	if len(t.Command) > 0 {
+		return t.Command
+	}
+	return bootstrapped(t.Bootstrap, []string{"/bin/sh", "-c", taskScript(t)})
+}
+
+func taskScript(t *resolve.Task) string {
+	if t.Kind.Type == resolve.Migrate.Type {
+		return "superset db upgrade"
+	}
+	script := []string{"superset init"}
+	if t.AdminUser != nil {
+		// The user exists already when the task runs again, which is no failure.
+		script = append(script, fmt.Sprintf(
+			`(superset fab create-admin --username "$%s" --password "$%s" --firstname "$%s" --lastname "$%s" --email "$%s" || true)`,
+			envAdminUsername, envAdminPassword, envAdminFirstName, envAdminLastName, envAdminEmail))
+	}
+	if t.LoadExamples {
+		script = append(script, "superset load-examples")
+	}
+	return strings.Join(script, " && ")
+}
+
+// bootstrapped sources the bootstrap script, if there is one, before the command.
+// Its variables and functions are visible to the command.
+func bootstrapped(bootstrap string, command []string) []string {
+	if bootstrap == "" {
+		return command
+	}
+	source := ". " + configFolder + "/" + bootstrapKey + "\n"
+	if len(command) == 3 && slices.Equal(command[:2], []string{"/bin/sh", "-c"}) {
+		return []string{"/bin/sh", "-c", source + command[2]}
+	}
+	quoted := make([]string, len(command))
+	for i, word := range command {
+		quoted[i] = shellQuote(word)
+	}
+	// The last word is the script's $0, so that the user's args become its "$@".
+	return []string{"/bin/sh", "-c", source + "exec " + strings.Join(quoted, " ") + ` "$@"`, shellName}
+}

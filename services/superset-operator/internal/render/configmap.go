@@ -1,0 +1,21 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// ConfigMap renders the ConfigMap with superset_config.py and, if there is one, the bootstrap script.
+func ConfigMap(w *resolve.Workload) *corev1.ConfigMap {
+	data := map[string]string{configKey: Config(&w.Python)}
+	if w.Bootstrap != "" {
+		data[bootstrapKey] = w.Bootstrap
+	}
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.ConfigName, Labels: w.Labels},
+		Data:       data,
+	}
+}

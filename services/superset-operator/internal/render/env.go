@@ -1,0 +1,103 @@
+package render
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+const envPrefix = "SUPERSET_OPERATOR__"
+
+// Names of the environment variables that superset_config.py reads.
+const (
+	envInstanceName      = envPrefix + "INSTANCE_NAME"
+	envSecretKey         = envPrefix + "SECRET_KEY"
+	envPreviousSecretKey = envPrefix + "PREVIOUS_SECRET_KEY"
+	envDatabaseURI       = envPrefix + "DB_URI"
+	envDatabaseHost      = envPrefix + "DB_HOST"
+	envDatabasePort      = envPrefix + "DB_PORT"
+	envDatabaseName      = envPrefix + "DB_NAME"
+	envDatabaseUser      = envPrefix + "DB_USER"
+	envDatabasePassword  = envPrefix + "DB_PASS"
+	envForceReload       = envPrefix + "FORCE_RELOAD"
+	envAdminUsername     = envPrefix + "ADMIN_USERNAME"
+	envAdminPassword     = envPrefix + "ADMIN_PASSWORD"
+	envAdminFirstName    = envPrefix + "ADMIN_FIRST_NAME"
+	envAdminLastName     = envPrefix + "ADMIN_LAST_NAME"
+	envAdminEmail        = envPrefix + "ADMIN_EMAIL"
+)
+
+// environment returns the operator's variables of a Python workload; extra ones go before FORCE_RELOAD.
+func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
+	in := &w.Inputs
+	env := []corev1.EnvVar{plain(envInstanceName, w.Superset)}
+	env = appendValue(env, envSecretKey, in.SecretKey)
+	env = appendValue(env, envPreviousSecretKey, in.PreviousSecretKey)
+	env = appendValue(env, envDatabaseURI, in.DatabaseURI)
+	if w.Python.Database.Mode == resolve.DatabaseParts {
+		env = append(env,
+			plain(envDatabaseHost, in.DatabaseHost),
+			plain(envDatabasePort, strconv.Itoa(int(in.DatabasePort))),
+			plain(envDatabaseName, in.DatabaseName),
+			plain(envDatabaseUser, in.DatabaseUser))
+		env = appendValue(env, envDatabasePassword, in.DatabasePassword)
+	}
+	env = append(env, extra...)
+	if in.ForceReload != "" {
+		env = append(env, plain(envForceReload, in.ForceReload))
+	}
+	return env
+}
+
+func gunicornEnvironment(g *resolve.Gunicorn) []corev1.EnvVar {
+	if g == nil {
+		return nil
+	}
+	return []corev1.EnvVar{
+		number("SERVER_WORKER_AMOUNT", g.Workers),
+		number("SERVER_THREADS_AMOUNT", g.Threads),
+		plain("SERVER_WORKER_CLASS", g.WorkerClass),
+		number("GUNICORN_TIMEOUT", g.Timeout),
+		number("GUNICORN_KEEPALIVE", g.KeepAlive),
+		number("WORKER_MAX_REQUESTS", g.MaxRequests),
+		number("WORKER_MAX_REQUESTS_JITTER", g.MaxRequestsJitter),
+		number("SERVER_LIMIT_REQUEST_LINE", g.LimitRequestLine),
+		number("SERVER_LIMIT_REQUEST_FIELD_SIZE", g.LimitRequestFieldSize),
+		plain("GUNICORN_LOGLEVEL", g.LogLevel),
+	}
+}
+
+func adminEnvironment(t *resolve.Task) []corev1.EnvVar {
+	user := t.AdminUser
+	if user == nil {
+		return nil
+	}
+	return []corev1.EnvVar{
+		plain(envAdminUsername, user.Username),
+		plain(envAdminPassword, user.Password),
+		plain(envAdminFirstName, user.FirstName),
+		plain(envAdminLastName, user.LastName),
+		plain(envAdminEmail, user.Email),
+	}
+}
+
+func appendValue(env []corev1.EnvVar, name string, v resolve.Value) []corev1.EnvVar {
+	switch {
+	case v.From != nil:
+		return append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: v.From}})
+	case v.Inline != nil:
+		return append(env, plain(name, *v.Inline))
+	}
+	return env
+}
+
+// plain makes a variable whose value reaches the container as it is.
+func plain(name, value string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, Value: escapeDollars(value)}
+}
+
+func number(name string, value int32) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, Value: strconv.Itoa(int(value))}
+}

@@ -1,0 +1,73 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// Job renders one attempt of a task. The Job never retries by itself: the
+// operator counts attempts, so that they survive the Job.
+func Job(t *resolve.Task, taskChecksum string, attempt int32) (*batchv1.Job, error) {
+	pod := taskPod(t)
+	hash, err := PodHash(&pod)
+	if err != nil {
+		return nil, err
+	}
+	annotations := map[string]string{v1alpha1.AnnotationConfigChecksum: taskChecksum}
+	podAnnotations := layered(t.Pod.Annotations, annotations)
+	annotations[v1alpha1.AnnotationPodSpecHash] = hash
+	annotations[v1alpha1.AnnotationAttempt] = strconv.Itoa(int(attempt))
+	return &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name, Labels: t.Labels, Annotations: annotations},
+		Spec: batchv1.JobSpec{
+			BackoffLimit:          new(int32),
+			Completions:           ptr(int32(1)),
+			Parallelism:           ptr(int32(1)),
+			ActiveDeadlineSeconds: ptr(int64(t.Timeout.Seconds())),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: layered(t.Pod.Labels, t.Labels), Annotations: podAnnotations},
+				Spec:       pod,
+			},
+		},
+	}, nil
+}
+
+// TaskPodHash returns the fingerprint of the pod that a task asks for. A task
+// that failed for good is tried again when it changes.
+func TaskPodHash(t *resolve.Task) (string, error) {
+	pod := taskPod(t)
+	return PodHash(&pod)
+}
+
+// PodHash returns the fingerprint of a pod.
+func PodHash(pod *corev1.PodSpec) (string, error) {
+	text, err := json.Marshal(pod)
+	if err != nil {
+		return "", fmt.Errorf("encode pod: %w", err)
+	}
+	return checksum.New("pod").String("spec", string(text)).Sum(), nil
+}
+
+func taskPod(t *resolve.Task) corev1.PodSpec {
+	template := t.Pod.Container
+	pod := podSpec(&t.Workload, container{
+		command: taskCommand(t),
+		env:     environment(&t.Workload, adminEnvironment(t)...),
+		ports:   template.Ports,
+		// A task is done when it ends: probes would only kill it.
+	})
+	pod.RestartPolicy = corev1.RestartPolicyNever
+	return pod
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,119 @@
+package resolve
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// Python is what superset_config.py is rendered from. It holds no secret: those
+// reach the containers as environment variables ([Inputs]).
+type Python struct {
+	PreviousSecretKey bool
+	Database          Database
+	// WebServerPort is set for the web server only.
+	WebServerPort int32
+	// Pool is nil when nothing is to be rendered.
+	Pool         *Pool
+	FeatureFlags map[string]bool
+	// Config and ComponentConfig are the user's raw Python; nil when absent.
+	Config, ComponentConfig *string
+}
+
+// Database says how the connection URI comes about.
+type Database struct {
+	// Mode is empty when the user configures the database in raw Python.
+	Mode DatabaseMode
+	// Scheme is the URI's scheme with driver, for DatabaseParts.
+	Scheme string
+}
+
+// DatabaseMode says how the connection URI comes about.
+type DatabaseMode string
+
+// Database modes.
+const (
+	DatabaseNone  DatabaseMode = ""
+	DatabaseURI   DatabaseMode = "uri"   // one variable holds the whole URI
+	DatabaseParts DatabaseMode = "parts" // host, port, name, user and password in variables
+)
+
+// Inputs are the values behind the environment variables of all Python workloads.
+type Inputs struct {
+	SecretKey         Value
+	PreviousSecretKey Value
+	DatabaseURI       Value
+	DatabaseHost      string
+	DatabasePort      int32
+	DatabaseName      string
+	DatabaseUser      string
+	DatabasePassword  Value
+	ForceReload       string
+}
+
+// Value is a secret: inline, a reference, or neither.
+type Value struct {
+	Inline *string
+	From   *corev1.SecretKeySelector
+}
+
+// Set is true when there is a value.
+func (v Value) Set() bool { return v.Inline != nil || v.From != nil }
+
+func python(sup *v1alpha1.Superset, componentConfig *string) Python {
+	spec := &sup.Spec
+	return Python{
+		PreviousSecretKey: spec.PreviousSecretKey != nil || spec.PreviousSecretKeyFrom != nil,
+		Database:          database(spec.Metastore),
+		FeatureFlags:      spec.FeatureFlags,
+		Config:            spec.Config,
+		ComponentConfig:   componentConfig,
+	}
+}
+
+func database(m *v1alpha1.MetastoreSpec) Database {
+	switch {
+	case m == nil:
+		return Database{}
+	case m.URI != nil || m.URIFrom != nil:
+		return Database{Mode: DatabaseURI}
+	case m.Host == nil:
+		return Database{}
+	}
+	scheme, driver := "postgresql", "psycopg2"
+	if isMySQL(m) {
+		scheme, driver = "mysql", "mysqldb"
+	}
+	if m.Driver != nil {
+		driver = *m.Driver
+	}
+	return Database{Mode: DatabaseParts, Scheme: scheme + "+" + driver}
+}
+
+func inputs(sup *v1alpha1.Superset) Inputs {
+	spec := &sup.Spec
+	in := Inputs{
+		SecretKey:         Value{spec.SecretKey, spec.SecretKeyFrom},
+		PreviousSecretKey: Value{spec.PreviousSecretKey, spec.PreviousSecretKeyFrom},
+		ForceReload:       spec.ForceReload,
+	}
+	m := spec.Metastore
+	switch database(m).Mode {
+	case DatabaseURI:
+		in.DatabaseURI = Value{m.URI, m.URIFrom}
+	case DatabaseParts:
+		in.DatabaseHost, in.DatabaseName, in.DatabaseUser = *m.Host, orZero(m.Database), orZero(m.Username)
+		in.DatabasePassword = Value{m.Password, m.PasswordFrom}
+		in.DatabasePort = 5432
+		if isMySQL(m) {
+			in.DatabasePort = 3306
+		}
+		if m.Port != nil {
+			in.DatabasePort = *m.Port
+		}
+	case DatabaseNone:
+	}
+	return in
+}
+
+func isMySQL(m *v1alpha1.MetastoreSpec) bool { return m.Type != nil && *m.Type == v1alpha1.MySQL }

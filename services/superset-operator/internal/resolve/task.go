@@ -1,0 +1,91 @@
+package resolve
+
+import (
+	"time"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+)
+
+// TaskKind is one kind of lifecycle task.
+type TaskKind struct {
+	// Word is the task's name in object names and labels, for example "migrate".
+	Word string
+	// Type is the task's name in checksums and in status.lifecycle.lastCompletedChecksums.
+	Type string
+	// Phase is the lifecycle phase while the task runs.
+	Phase v1alpha1.LifecyclePhase
+	// Slot returns the task's place in the status.
+	Slot func(*v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus
+}
+
+// Kinds of tasks.
+var (
+	Migrate = TaskKind{
+		Word: "migrate", Type: "Migrate", Phase: v1alpha1.LifecycleMigrating,
+		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Migrate },
+	}
+	Init = TaskKind{
+		Word: "init", Type: "Init", Phase: v1alpha1.LifecycleInitializing,
+		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Init },
+	}
+)
+
+// TaskKinds returns all kinds of tasks in the order in which they run.
+func TaskKinds() []TaskKind { return []TaskKind{Migrate, Init} }
+
+const (
+	defaultTimeout    = 5 * time.Minute
+	defaultMaxRetries = 3
+)
+
+// tasks returns the enabled tasks in order.
+func tasks(sup *v1alpha1.Superset) []Task {
+	lc := orZero(sup.Spec.Lifecycle)
+	var out []Task
+	if migrate := orZero(lc.Migrate); !enabled(migrate.Disabled) {
+		out = append(out, task(sup, Migrate, &migrate.BaseTaskSpec))
+	}
+	if init := orZero(lc.Init); !enabled(init.Disabled) {
+		t := task(sup, Init, &init.BaseTaskSpec)
+		t.AdminUser, t.LoadExamples = init.AdminUser, enabled(init.LoadExamples)
+		out = append(out, t)
+	}
+	return out
+}
+
+func task(sup *v1alpha1.Superset, kind TaskKind, base *v1alpha1.BaseTaskSpec) Task {
+	spec, lc := &sup.Spec, orZero(sup.Spec.Lifecycle)
+	image, policy := overrideImage(&spec.Image, lc.Image)
+	t := Task{
+		Workload: Workload{
+			Superset: sup.Name, Namespace: sup.Namespace, Word: kind.Word,
+			Name: naming.Job(sup.Name, kind.Word), ConfigName: naming.Config(sup.Name, kind.Word),
+			Labels:         naming.Task(sup.Name, kind.Word),
+			ServiceAccount: naming.ServiceAccount(sup),
+			Image:          image, PullPolicy: policy, PullSecrets: spec.Image.PullSecrets,
+			Pod:       podTemplate(spec.PodTemplate, lc.PodTemplate),
+			Bootstrap: orZero(first(lc.BootstrapScript, spec.BootstrapScript)),
+			Inputs:    inputs(sup),
+		},
+		Kind: kind, Command: base.Command, Trigger: base.Trigger,
+		Timeout: defaultTimeout, MaxRetries: defaultMaxRetries,
+	}
+	if base.Timeout != nil {
+		// A Job's deadline is in whole seconds and at least one.
+		t.Timeout = max(base.Timeout.Duration.Truncate(time.Second), time.Second)
+	}
+	if base.MaxRetries != nil {
+		t.MaxRetries = *base.MaxRetries
+	}
+	t.Python = python(sup, lc.Config)
+	t.Python.Pool = taskPool(first(lc.SQLAEngineOptions, spec.SQLAEngineOptions))
+	return t
+}
+
+func taskImage(sup *v1alpha1.Superset) string {
+	image, _ := overrideImage(&sup.Spec.Image, orZero(sup.Spec.Lifecycle).Image)
+	return image
+}
+
+func enabled(flag *bool) bool { return flag != nil && *flag }

@@ -1,0 +1,108 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// Names of what asks for a pause or a stop.
+const (
+	PausedBySpec    = "spec.suspend"
+	ByAnnotation    = "annotation " + v1alpha1.AnnotationCommand
+	reasonPaused    = "ReconciliationPaused"
+	reasonStopped   = "Stopped"
+	reasonFirstRun  = "FirstDeployment"
+	reasonImage     = "ImageChanged"
+	reasonReady     = "AllComponentsReady"
+	reasonNoneAsked = "NoComponentsEnabled"
+	reasonNotReady  = "ComponentsNotReady"
+)
+
+// Intent reads what the user asked for beside the spec proper. Paused wins over Stopped.
+func Intent(sup *v1alpha1.Superset) contract.Intent {
+	var intent contract.Intent
+	command := sup.Annotations[v1alpha1.AnnotationCommand]
+	switch {
+	case sup.Spec.Suspend != nil && *sup.Spec.Suspend:
+		intent.Paused, intent.PausedBy = true, PausedBySpec
+	case command == v1alpha1.CommandPaused:
+		intent.Paused, intent.PausedBy = true, ByAnnotation
+	}
+	if command == v1alpha1.CommandStopped {
+		intent.Stopped, intent.StoppedBy = true, ByAnnotation
+	}
+	return intent
+}
+
+// change is a phase with the words for the transition into it.
+type change struct {
+	phase           v1alpha1.Phase
+	reason, message string
+}
+
+// phase applies the rules in order; the first that matches wins.
+func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
+	old := in.Superset.Status.Phase
+	switch {
+	case in.Intent.Paused:
+		return change{v1alpha1.PhaseSuspended, reasonPaused, "Paused by " + in.Intent.PausedBy}
+	case len(in.Refused) > 0:
+		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonUnsupportedField, refusal(in.Refused)}
+	case in.Intent.Stopped && sum.pods == 0 && noneWanted(in):
+		return change{v1alpha1.PhaseStopped, reasonStopped, "Stopped by " + in.Intent.StoppedBy}
+	case in.Intent.Stopped && old != "":
+		return change{phase: old}
+	case in.Decision == nil:
+		return change{phase: old}
+	}
+	if c, running := lifecyclePhase(in, old); running {
+		return c
+	}
+	if out.Lifecycle != nil && out.Lifecycle.Phase == v1alpha1.LifecycleRestoring &&
+		(old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading) {
+		return change{phase: old}
+	}
+	return componentsPhase(in, sum)
+}
+
+// lifecyclePhase holds while the tasks of a first deployment or of an upgrade are
+// not complete. A task that runs again for another reason leaves the phase to the components.
+func lifecyclePhase(in Input, old v1alpha1.Phase) (change, bool) {
+	d := in.Decision
+	settled := d.Done && (old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading || working(old))
+	switch {
+	case settled:
+		return change{}, false
+	case d.Initial:
+		return change{v1alpha1.PhaseInitializing, reasonFirstRun, "First deployment of " + in.Desired.TaskImage}, true
+	case d.Upgrading:
+		return change{
+			v1alpha1.PhaseUpgrading, reasonImage,
+			fmt.Sprintf("The image changes from %s to %s", in.Superset.Status.LastLifecycleImage, in.Desired.TaskImage),
+		}, true
+	}
+	return change{}, false
+}
+
+func componentsPhase(in Input, sum totals) change {
+	switch {
+	case len(in.Desired.Components) == 0:
+		return change{v1alpha1.PhaseRunning, reasonNoneAsked, "No component is enabled"}
+	case sum.allReady:
+		return change{v1alpha1.PhaseRunning, reasonReady, "All components are ready"}
+	}
+	return change{v1alpha1.PhaseDegraded, reasonNotReady, "Not ready: " + strings.Join(sum.notReady, ", ")}
+}
+
+// noneWanted is true when every Deployment that exists asks for no pods.
+func noneWanted(in Input) bool {
+	for _, d := range in.Snapshot.Deployments {
+		if replicas(d) != 0 || d.Status.ObservedGeneration < d.Generation || d.Status.Replicas != 0 {
+			return false
+		}
+	}
+	return true
+}

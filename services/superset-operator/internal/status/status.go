@@ -1,0 +1,156 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+)
+
+// Input is all that [For] reads.
+type Input struct {
+	// Superset carries the status that was persisted.
+	Superset *v1alpha1.Superset
+	Desired  *desired.State
+	Snapshot *snapshot.Snapshot
+	// Decision is nil when the tasks were not looked at: paused or refused.
+	Decision *lifecycle.Decision
+	Intent   contract.Intent
+	// Refused lists the fields of the spec that cannot be honoured.
+	Refused []string
+	Now     time.Time
+}
+
+// For returns the whole set of status fields that the operator owns.
+func For(in Input) v1alpha1.SupersetStatus {
+	sup := in.Superset
+	out := v1alpha1.SupersetStatus{
+		ObservedGeneration: sup.Generation,
+		Version:            sup.Spec.Image.Tag,
+		ConfigChecksum:     in.Desired.ConfigChecksum,
+		LastLifecycleImage: sup.Status.LastLifecycleImage,
+		Lifecycle:          sup.Status.Lifecycle.DeepCopy(),
+	}
+	if in.Decision != nil {
+		out.Lifecycle, out.LastLifecycleImage = in.Decision.Status, in.Decision.LastImage
+	}
+	sum := components(in, &out)
+	out.Ready = fraction(sum.ready, sum.want)
+	finishRestoring(in, &out, sum)
+	change := phase(in, &out, sum)
+	out.Phase = change.phase
+	out.Transitions = record(sup.Status.Transitions, change, in.Now)
+	out.Conditions = conditions(in)
+	return out
+}
+
+// totals sums up the components.
+type totals struct {
+	ready, want int32
+	pods        int // pods that exist, terminating ones too
+	allReady    bool
+	notReady    []string
+}
+
+func components(in Input, out *v1alpha1.SupersetStatus) totals {
+	sum := totals{allReady: true}
+	for i := range in.Desired.Components {
+		c := &in.Desired.Components[i]
+		if out.Components == nil {
+			out.Components = &v1alpha1.ComponentsStatus{}
+		}
+		state := component(c, in.Snapshot)
+		*c.Descriptor.Slot(out.Components) = state
+		sum.ready += state.ReadyReplicas
+		sum.want += state.Replicas
+		if in.Snapshot.Deployments[c.Word] == nil {
+			sum.want += c.Replicas
+		}
+		if state.Phase != v1alpha1.ComponentReady {
+			sum.allReady = false
+			sum.notReady = append(sum.notReady, c.Descriptor.Key)
+		}
+	}
+	for _, pods := range in.Snapshot.Pods {
+		sum.pods += len(pods)
+	}
+	return sum
+}
+
+// finishRestoring ends the lifecycle once the components are back.
+func finishRestoring(in Input, out *v1alpha1.SupersetStatus, sum totals) {
+	if in.Decision == nil || !in.Decision.Done || !sum.allReady || out.Lifecycle == nil {
+		return
+	}
+	if out.Lifecycle.Phase == v1alpha1.LifecycleRestoring {
+		out.Lifecycle.Phase = v1alpha1.LifecycleComplete
+	}
+}
+
+// conditions returns the operator's own conditions, with times carried over where the status stays.
+func conditions(in Input) []metav1.Condition {
+	var out []metav1.Condition
+	for _, kind := range []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSuspended} {
+		if old := meta.FindStatusCondition(in.Superset.Status.Conditions, kind); old != nil {
+			out = append(out, *old)
+		}
+	}
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration = in.Superset.Generation
+		c.LastTransitionTime = metav1.NewTime(in.Now.Truncate(time.Second))
+		meta.SetStatusCondition(&out, c)
+	}
+	switch {
+	case len(in.Refused) > 0:
+		set(metav1.Condition{
+			Type: v1alpha1.ConditionLifecycleComplete, Status: metav1.ConditionFalse,
+			Reason: v1alpha1.ReasonUnsupportedField, Message: refusal(in.Refused),
+		})
+	case in.Decision != nil:
+		set(in.Decision.Condition)
+	}
+	set(suspended(in.Intent))
+	return out
+}
+
+func refusal(fields []string) string {
+	return fmt.Sprintf("This version cannot honour %s; nothing is changed until the spec does without", strings.Join(fields, ", "))
+}
+
+func suspended(intent contract.Intent) metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonNotSuspended, Message: "Reconciliation is active",
+	}
+	if !intent.Paused {
+		return c
+	}
+	c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonSuspended
+	if intent.PausedBy != PausedBySpec {
+		c.Reason = v1alpha1.ReasonOperatorCommand
+	}
+	c.Message = "Reconciliation is paused by " + intent.PausedBy
+	return c
+}
+
+// record appends a change of phase to the ring. Going back and forth between
+// Running and Degraded is left out.
+func record(ring []transition.Entry, c change, now time.Time) []transition.Entry {
+	if len(ring) > 0 && working(v1alpha1.Phase(ring[len(ring)-1].To)) && working(c.phase) || c.phase == "" {
+		return ring
+	}
+	return transition.Append(ring, string(c.phase), c.reason, c.message, now)
+}
+
+func working(p v1alpha1.Phase) bool {
+	return p == v1alpha1.PhaseRunning || p == v1alpha1.PhaseDegraded
+}
