@@ -3,9 +3,18 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/internal/managedfields"
 )
 
 // HashAnnotation holds the hash of the desired object as it was last applied.
@@ -34,39 +43,19 @@ var (
 
 // Applier writes objects under one field manager. It is safe for concurrent use.
 type Applier struct {
-	client  client.Client
-	manager string
-	options options
-}
-
-type options struct {
-	former      []string
-	adopt       bool
-	propagation metav1.DeletionPropagation
-}
-
-// Option changes how an [Applier] writes, for all its calls or for one.
-type Option func(*options)
-
-// WithFormerManagers names field managers whose fields are taken over, typically
-// those of an earlier release that wrote with Update. The Applier's own name is
-// always among them.
-func WithFormerManagers(names ...string) Option {
-	return func(o *options) { o.former = append(o.former, names...) }
-}
-
-// WithAdoption lets an existing object without any controller become the owner's.
-// An object that has another controller is never adopted.
-func WithAdoption() Option { return func(o *options) { o.adopt = true } }
-
-// WithPropagation chooses how the dependents of a deleted object go; the default is Background.
-func WithPropagation(p metav1.DeletionPropagation) Option {
-	return func(o *options) { o.propagation = p }
+	client   client.Client
+	manager  string
+	options  options
+	residues residues
 }
 
 // New returns an Applier that writes with c under the given field manager.
+//
+// c is usually the manager's client. When the cache shows no object but the API
+// server has one, the Applier reads it as unstructured, which that client by
+// default does from the API server.
 func New(c client.Client, fieldManager string, opts ...Option) *Applier {
-	return &Applier{client: c, manager: fieldManager}
+	return &Applier{client: c, manager: fieldManager, options: options{}.with(opts)}
 }
 
 // Object makes the cluster's object equal to desired in every field that desired sets.
@@ -76,16 +65,199 @@ func New(c client.Client, fieldManager string, opts ...Option) *Applier {
 // of the object in the cluster, so that a caller knows which generation its
 // children have to observe; the rest of desired stays as it was.
 func (a *Applier) Object(ctx context.Context, owner, desired, existing client.Object, opts ...Option) (Outcome, error) {
-	return Unchanged, errors.ErrUnsupported
-}
-
-// Delete removes the object that the caller's cache shows, and only that one: a
-// re-created object of the same name stays. An object that is gone or already
-// being deleted is no error and, if the cache shows it, no request.
-func (a *Applier) Delete(ctx context.Context, obj client.Object, opts ...Option) error {
-	return errors.ErrUnsupported
+	cfg, err := a.configure(owner, desired)
+	if err != nil {
+		return Unchanged, fmt.Errorf("prepare %T %q: %w", desired, desired.GetName(), err)
+	}
+	call := &call{Applier: a, options: a.options.with(opts), owner: owner, cfg: cfg}
+	outcome, result, err := call.run(ctx, existing)
+	if err != nil {
+		return Unchanged, fmt.Errorf("apply %s %s: %w", cfg.kind(), client.ObjectKeyFromObject(desired), err)
+	}
+	desired.SetUID(result.GetUID())
+	desired.SetResourceVersion(result.GetResourceVersion())
+	desired.SetGeneration(result.GetGeneration())
+	if outcome != Unchanged {
+		logr.FromContextOrDiscard(ctx).Info("Applied object",
+			"kind", cfg.kind(), "name", desired.GetName(), "outcome", outcome)
+	}
+	return outcome, nil
 }
 
 // NotInstalled says that the API server does not serve the object's kind, as when
 // the resource definitions of an optional component are absent.
-func NotInstalled(err error) bool { return false }
+func NotInstalled(err error) bool { return meta.IsNoMatchError(err) }
+
+// call is one use of [Applier.Object].
+type call struct {
+	*Applier
+	options options
+	owner   client.Object
+	cfg     config
+}
+
+func (c *call) run(ctx context.Context, existing client.Object) (Outcome, client.Object, error) {
+	if isNil(existing) {
+		created, err := c.create(ctx)
+		if !isStale(err) {
+			return Created, created, err
+		}
+		// The name is taken, by an object that the cache does not have yet or does not select.
+		if existing, err = c.live(ctx); err != nil {
+			return Unchanged, nil, err
+		}
+	}
+	return c.update(ctx, existing)
+}
+
+// create applies under a resourceVersion that no stored object can have. The API
+// server ignores it for an object that does not exist and answers with a conflict
+// for one that does: this is how an apply can create without ever taking over.
+func (c *call) create(ctx context.Context) (client.Object, error) {
+	u := c.cfg.fresh()
+	u.SetResourceVersion("1")
+	return c.send(ctx, u)
+}
+
+func (c *call) live(ctx context.Context) (client.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(c.cfg.content.GroupVersionKind())
+	err := c.client.Get(ctx, client.ObjectKeyFromObject(c.cfg.content), u)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%w: gone again", ErrStale)
+	}
+	return u, err
+}
+
+func (c *call) update(ctx context.Context, existing client.Object) (Outcome, client.Object, error) {
+	if err := c.mayWrite(existing); err != nil {
+		return Unchanged, nil, err
+	}
+	seen := stateOf(existing)
+	taken, err := c.takeOver(ctx, existing, &seen)
+	if err != nil {
+		return Unchanged, nil, err
+	}
+	same, err := c.unchanged(ctx, existing, seen)
+	if err != nil {
+		return Unchanged, nil, err
+	}
+	if same && !taken {
+		return Unchanged, existing, nil
+	}
+	u := c.cfg.fresh()
+	u.SetUID(seen.GetUID()) // an object that was deleted meanwhile is not created again
+	result, err := c.send(ctx, u)
+	if err != nil {
+		return Unchanged, nil, err
+	}
+	if !taken && result.GetResourceVersion() == existing.GetResourceVersion() {
+		return Unchanged, result, nil
+	}
+	return Updated, result, nil
+}
+
+// mayWrite refuses objects that are not the owner's.
+func (c *call) mayWrite(existing client.Object) error {
+	controller := metav1.GetControllerOf(existing)
+	switch {
+	case controller == nil && !c.options.adopt:
+		return fmt.Errorf("%w: it has no controller", ErrNotOwned)
+	case controller != nil && controller.UID != c.owner.GetUID():
+		return fmt.Errorf("%w: it belongs to %s %q (uid %s)", ErrNotOwned, controller.Kind, controller.Name, controller.UID)
+	case existing.GetDeletionTimestamp() != nil:
+		return ErrBeingDeleted
+	}
+	return nil
+}
+
+// state is the part of the existing object that taking over changes.
+type state struct{ metav1.ObjectMeta }
+
+func stateOf(obj client.Object) state {
+	return state{metav1.ObjectMeta{
+		UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), ManagedFields: obj.GetManagedFields(),
+	}}
+}
+
+// beforeFirstApply is the name that the API server gives to the writers of an
+// object from before its first server-side apply.
+const beforeFirstApply = "before-first-apply"
+
+func (c *call) takeOver(ctx context.Context, existing client.Object, seen *state) (bool, error) {
+	former := append([]string{beforeFirstApply}, c.options.former...)
+	patch, err := managedfields.TakeOver(existing, c.manager, "", former)
+	if err != nil || patch == nil {
+		return false, err
+	}
+	target := &metav1.PartialObjectMetadata{}
+	target.SetGroupVersionKind(c.cfg.content.GroupVersionKind())
+	target.SetNamespace(existing.GetNamespace())
+	target.SetName(existing.GetName())
+	err = c.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(c.manager))
+	if err != nil {
+		return false, classify(err)
+	}
+	seen.ManagedFields = target.ManagedFields
+	return true, nil
+}
+
+// unchanged says whether an apply would change nothing.
+func (c *call) unchanged(ctx context.Context, existing client.Object, seen state) (bool, error) {
+	if existing.GetAnnotations()[HashAnnotation] != c.cfg.hash {
+		return false, nil
+	}
+	differences, err := c.cfg.differences(existing, seen.ManagedFields, c.manager)
+	if err != nil {
+		return false, err
+	}
+	if len(differences) == 0 || c.residues.known(existing.GetUID(), c.cfg.hash, differences) {
+		return true, nil
+	}
+	logr.FromContextOrDiscard(ctx).V(1).Info("Found drift",
+		"kind", c.cfg.kind(), "name", existing.GetName(), "fields", differences.paths())
+	return false, nil
+}
+
+// send applies u, with force: what desired sets is ours to set.
+func (c *call) send(ctx context.Context, u *unstructured.Unstructured) (client.Object, error) {
+	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(c.manager), client.ForceOwnership)
+	if err != nil {
+		return nil, classify(err)
+	}
+	// What differs right after our own apply is the API server's doing, for example
+	// a mutating webhook, and no drift.
+	residue, err := c.cfg.differences(u, u.GetManagedFields(), c.manager)
+	if err != nil {
+		return nil, err
+	}
+	c.residues.remember(u.GetUID(), c.cfg.hash, residue)
+	return u, nil
+}
+
+func classify(err error) error {
+	if apierrors.IsConflict(err) || apierrors.HasStatusCause(err, metav1.CauseTypeFieldValueInvalid) && onlyUID(err) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return err
+}
+
+// onlyUID recognises the answer to an apply for an object that was re-created meanwhile.
+func onlyUID(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field != "metadata.uid" {
+			return false
+		}
+	}
+	return true
+}
+
+func isStale(err error) bool { return errors.Is(err, ErrStale) }
+
+func isNil(obj client.Object) bool {
+	return obj == nil || reflect.ValueOf(obj).IsNil()
+}

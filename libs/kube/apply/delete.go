@@ -1,0 +1,37 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Delete removes the object that the caller's cache shows, and only that one: a
+// re-created object of the same name stays. An object that is gone or already
+// being deleted is no error and, if the cache shows it, no request.
+func (a *Applier) Delete(ctx context.Context, obj client.Object, opts ...Option) error {
+	if isNil(obj) || obj.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	o := a.options.with(opts)
+	if o.propagation == "" {
+		o.propagation = metav1.DeletePropagationBackground
+	}
+	err := a.client.Delete(ctx, obj, client.PropagationPolicy(o.propagation), client.Preconditions{UID: ptr.To(obj.GetUID())})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		// Gone, or gone and re-created by somebody: the one we meant does not exist.
+		a.residues.forget(obj.GetUID())
+		return nil
+	case err != nil:
+		return fmt.Errorf("delete %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
+	}
+	a.residues.forget(obj.GetUID())
+	logr.FromContextOrDiscard(ctx).Info("Deleted object", "kind", fmt.Sprintf("%T", obj), "name", obj.GetName())
+	return nil
+}

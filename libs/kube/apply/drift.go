@@ -1,0 +1,205 @@
+package apply
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/internal/managedfields"
+)
+
+// difference is one desired field that the cluster's object does not have, or that
+// is not ours any more. What the live value is stays out of it but for a hash:
+// differences are logged, and the value may be a secret.
+type difference struct {
+	path string
+	live uint64
+}
+
+type differences []difference
+
+func (d differences) paths() []string {
+	out := make([]string, len(d))
+	for i := range d {
+		out[i] = d[i].path
+	}
+	return out
+}
+
+// differences compares the configuration with an object of the cluster.
+//
+// A desired field must have its value; what stands beside it is defaulted, or
+// somebody else's. As far as managed fields are known each desired field must
+// also be owned by us: that shows what others added to lists and maps that are
+// owned as a whole.
+func (c config) differences(live client.Object, entries []metav1.ManagedFieldsEntry, manager string) (differences, error) {
+	owned, err := managedfields.Applied(&metav1.ObjectMeta{ManagedFields: entries}, manager, "")
+	if err != nil {
+		return nil, err
+	}
+	if owned == nil && len(entries) > 0 {
+		owned = &fieldpath.Set{} // known, and nothing is ours
+	}
+	content, err := jsonOf(live)
+	if err != nil {
+		return nil, err
+	}
+	return compare(c.content.Object, content, owned), nil
+}
+
+func compare(wanted, live map[string]any, owned *fieldpath.Set) differences {
+	c := comparison{}
+	for k, v := range wanted {
+		switch k {
+		case "apiVersion", "kind": // a typed object does not carry them
+		case "metadata":
+			c.metadata(owned, v, live[k])
+		default:
+			c.field(fieldpath.Path{}, owned, k, pair{v, live[k]})
+		}
+	}
+	slices.SortFunc(c.found, func(a, b difference) int { return cmp.Compare(a.path, b.path) })
+	return c.found
+}
+
+type comparison struct{ found differences }
+
+// pair is a desired value and what stands in its place; live is nil when nothing does.
+type pair struct{ wanted, live any }
+
+// metadata compares labels, annotations and the like; name and namespace are
+// equal or it would be another object, and belong to nobody.
+func (c *comparison) metadata(owned *fieldpath.Set, wanted, live any) {
+	w, _ := wanted.(map[string]any) //nolint:errcheck // an object always has metadata, and a nil map compares as empty
+	l, _ := live.(map[string]any)   //nolint:errcheck // as above
+	pe := fieldpath.FieldNameElement("metadata")
+	below := descend(owned, pe)
+	for k, v := range w {
+		if k == "name" || k == "namespace" {
+			continue
+		}
+		c.field(fieldpath.Path{pe}, below, k, pair{v, l[k]})
+	}
+}
+
+// field compares the field k of a map. owned is the set of the map, nil when unknown.
+func (c *comparison) field(at fieldpath.Path, owned *fieldpath.Set, k string, p pair) {
+	pe := fieldpath.FieldNameElement(k)
+	path := append(slices.Clone(at), pe)
+	if owned != nil && !owns(owned, pe) {
+		c.add(path, p.live)
+		return
+	}
+	c.value(path, descend(owned, pe), k, p)
+}
+
+func (c *comparison) value(path fieldpath.Path, owned *fieldpath.Set, name string, p pair) {
+	switch w := p.wanted.(type) {
+	case map[string]any:
+		l, ok := p.live.(map[string]any)
+		if !ok {
+			c.add(path, p.live)
+			return
+		}
+		for k, v := range w {
+			c.field(path, owned, k, pair{v, l[k]})
+		}
+	case []any:
+		l, ok := p.live.([]any)
+		if !ok && len(w) > 0 {
+			c.add(path, p.live)
+			return
+		}
+		c.list(path, owned, name, w, l)
+	default:
+		if !equalScalar(p.wanted, p.live) {
+			c.add(path, p.live)
+		}
+	}
+}
+
+func (c *comparison) list(path fieldpath.Path, owned *fieldpath.Set, name string, wanted, live []any) {
+	keys := mergeKeys(name, owned, wanted)
+	if keys == nil {
+		if len(wanted) != len(live) {
+			c.add(path, live)
+			return
+		}
+		for i, w := range wanted {
+			// Owned as a whole, which the caller has checked.
+			c.value(append(slices.Clone(path), fieldpath.IndexElement(i)), nil, "", pair{w, live[i]})
+		}
+		return
+	}
+	for _, w := range wanted {
+		pe := keys.element(w)
+		at := append(slices.Clone(path), pe)
+		item := keys.find(pe, live)
+		if item == nil || owned != nil && !owns(owned, pe) {
+			c.add(at, item)
+			continue
+		}
+		c.value(at, descend(owned, pe), "", pair{w, item})
+	}
+}
+
+func (c *comparison) add(path fieldpath.Path, live any) {
+	c.found = append(c.found, difference{path: path.String(), live: fingerprint(live)})
+}
+
+func owns(set *fieldpath.Set, pe fieldpath.PathElement) bool {
+	if set.Members.Has(pe) {
+		return true
+	}
+	_, ok := set.Children.Get(pe)
+	return ok
+}
+
+// descend returns the set below pe; nil (unknown, do not check) when it is owned
+// as a whole, or when nothing is known.
+func descend(set *fieldpath.Set, pe fieldpath.PathElement) *fieldpath.Set {
+	if set == nil {
+		return nil
+	}
+	child, ok := set.Children.Get(pe)
+	if !ok {
+		return nil
+	}
+	return child
+}
+
+func equalScalar(a, b any) bool {
+	if a == b {
+		return true
+	}
+	// JSON does not tell 1 from 1.0.
+	x, ok := asFloat(a)
+	y, ok2 := asFloat(b)
+	return ok && ok2 && x == y
+}
+
+func asFloat(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+func fingerprint(v any) uint64 {
+	h := fnv.New64a()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		raw = fmt.Appendf(nil, "%T", v) // not JSON, so not from the API server
+	}
+	h.Write(raw)
+	return h.Sum64()
+}

@@ -1,0 +1,119 @@
+package apply
+
+import (
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// keys are the fields that tell the items of a list apart; none means that the
+// items are told apart by their value, as in a set.
+type keys []string
+
+// listKeys are the merge keys of the built-in lists, by field name. Lists that are
+// not here are atomic: compared item by item.
+var listKeys = map[string]keys{
+	"containers":                {"name"},
+	"initContainers":            {"name"},
+	"ephemeralContainers":       {"name"},
+	"env":                       {"name"},
+	"volumes":                   {"name"},
+	"resourceClaims":            {"name"},
+	"imagePullSecrets":          {"name"},
+	"secrets":                   {"name"},
+	"listeners":                 {"name"},
+	"volumeMounts":              {"mountPath"},
+	"volumeDevices":             {"devicePath"},
+	"hostAliases":               {"ip"},
+	"ownerReferences":           {"uid"},
+	"topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
+	"conditions":                {"type"},
+	"finalizers":                {},
+}
+
+// mergeKeys returns the keys of a list, nil for an atomic one. What the API server
+// recorded in the managed fields is believed first, since it knows the schema.
+func mergeKeys(name string, owned *fieldpath.Set, wanted []any) keys {
+	if k := recordedKeys(owned); k != nil {
+		return k
+	}
+	if k, ok := listKeys[name]; ok && keyed(k, wanted) {
+		return k
+	}
+	if name != "ports" {
+		return nil
+	}
+	for _, k := range []keys{{"containerPort", "protocol"}, {"port", "protocol"}} {
+		if keyed(k[:1], wanted) {
+			return k
+		}
+	}
+	return nil
+}
+
+func recordedKeys(owned *fieldpath.Set) keys {
+	if owned == nil {
+		return nil
+	}
+	var out keys
+	look := func(pe fieldpath.PathElement) {
+		if pe.Value != nil {
+			out = keys{}
+		}
+		if pe.Key == nil || out != nil {
+			return
+		}
+		out = keys{}
+		for _, f := range *pe.Key {
+			out = append(out, f.Name)
+		}
+	}
+	owned.Members.Iterate(look)
+	owned.Children.Iterate(look)
+	return out
+}
+
+// keyed says whether every item has the key fields; a list of the same field name
+// elsewhere may not.
+func keyed(k keys, items []any) bool {
+	for _, item := range items {
+		m, ok := item.(map[string]any)
+		if !ok && len(k) > 0 {
+			return false
+		}
+		for _, field := range k {
+			if _, ok := m[field]; !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// element names an item the way managed fields do.
+func (k keys) element(item any) fieldpath.PathElement {
+	m, ok := item.(map[string]any)
+	if !ok || len(k) == 0 {
+		v := value.NewValueInterface(item)
+		return fieldpath.PathElement{Value: &v}
+	}
+	fields := make([]any, 0, 2*len(k))
+	for _, name := range k {
+		v, ok := m[name]
+		if !ok && name == "protocol" {
+			v = "TCP" // the only key field that the API server defaults
+		}
+		fields = append(fields, name, v)
+	}
+	return fieldpath.PathElement{Key: ptr.To(*fieldpath.KeyByFields(fields...))}
+}
+
+// find returns the item that pe names, nil if there is none.
+func (k keys) find(pe fieldpath.PathElement, items []any) any {
+	for _, item := range items {
+		if k.element(item).Equals(pe) {
+			return item
+		}
+	}
+	return nil
+}

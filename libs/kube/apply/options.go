@@ -1,0 +1,40 @@
+package apply
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type options struct {
+	former      []string
+	adopt       bool
+	propagation metav1.DeletionPropagation
+}
+
+func (o options) with(opts []Option) options {
+	o.former = slices.Clone(o.former)
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// Option changes how an [Applier] writes, for all its calls or for one.
+type Option func(*options)
+
+// WithFormerManagers names field managers whose fields are taken over, typically
+// those of an earlier release that wrote with Update. They must not write any
+// more. The Applier's own name is always among them.
+func WithFormerManagers(names ...string) Option {
+	return func(o *options) { o.former = append(o.former, names...) }
+}
+
+// WithAdoption lets an existing object without any controller become the owner's.
+// An object that has another controller is never adopted.
+func WithAdoption() Option { return func(o *options) { o.adopt = true } }
+
+// WithPropagation chooses how the dependents of a deleted object go; the default is Background.
+func WithPropagation(p metav1.DeletionPropagation) Option {
+	return func(o *options) { o.propagation = p }
+}

@@ -1,0 +1,74 @@
+// Package managedfields reads and rewrites metadata.managedFields: who owns which
+// field, and how the fields of a former manager become those of the present one.
+package managedfields
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Applied returns the fields that manager owns by server-side apply to the
+// subresource ("" is the object itself), or nil when it has applied nothing.
+func Applied(obj metav1.Object, manager, subresource string) (*fieldpath.Set, error) {
+	for _, entry := range obj.GetManagedFields() {
+		if entry.Manager != manager || entry.Subresource != subresource ||
+			entry.Operation != metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		set := &fieldpath.Set{}
+		if entry.FieldsV1 == nil {
+			return set, nil
+		}
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			return nil, fmt.Errorf("read managed fields of %q: %w", manager, err)
+		}
+		return set, nil
+	}
+	return nil, nil
+}
+
+// TakeOver returns a JSON patch that gives the fields of the former managers to
+// manager, or nil when there is nothing to take over. What manager itself wrote
+// with Update counts as former. The patch carries the resourceVersion of obj.
+//
+// Without this a former manager stays a co-owner: fields that are no longer
+// applied would never go, and changed ones would conflict.
+func TakeOver(obj metav1.Object, manager, subresource string, former []string) ([]byte, error) {
+	entries := obj.GetManagedFields()
+	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return isFormer(e, manager, subresource, former)
+	}) {
+		return nil, nil
+	}
+	// csaupgrade knows former managers by the operation Update only.
+	entries = slices.Clone(entries)
+	for i, e := range entries {
+		if isFormer(e, manager, subresource, former) {
+			entries[i].Operation = metav1.ManagedFieldsOperationUpdate
+		}
+	}
+	stand := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: obj.GetResourceVersion(), ManagedFields: entries,
+	}}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(
+		stand, sets.New(former...).Insert(manager), manager, csaupgrade.Subresource(subresource))
+	if err != nil {
+		return nil, fmt.Errorf("take over managed fields: %w", err)
+	}
+	return patch, nil
+}
+
+func isFormer(e metav1.ManagedFieldsEntry, manager, subresource string, former []string) bool {
+	if e.Subresource != subresource {
+		return false
+	}
+	if e.Manager == manager {
+		return e.Operation == metav1.ManagedFieldsOperationUpdate
+	}
+	return slices.Contains(former, e.Manager)
+}

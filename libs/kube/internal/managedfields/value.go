@@ -1,0 +1,144 @@
+package managedfields
+
+import (
+	"reflect"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// UpToDate says whether applying the value wanted would change nothing: each part
+// of it is owned, as set tells, and has its value in live. All values are JSON
+// values as encoding/json makes them, with int64 for whole numbers.
+func UpToDate(set *fieldpath.Set, wanted, live any) bool {
+	switch w := wanted.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		if !ok {
+			return false
+		}
+		for k, v := range w {
+			lv, ok := l[k]
+			if !ok || !partUpToDate(set, fieldpath.FieldNameElement(k), v, lv) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		l, ok := live.([]any)
+		return ok && itemsUpToDate(set, w, l)
+	}
+	return reflect.DeepEqual(wanted, live)
+}
+
+// partUpToDate compares one field or item. A part with owned parts of its own is
+// looked into; one that is owned as a whole must be equal as a whole.
+func partUpToDate(set *fieldpath.Set, pe fieldpath.PathElement, wanted, live any) bool {
+	if child, ok := set.Children.Get(pe); ok {
+		return UpToDate(child, wanted, live)
+	}
+	return set.Members.Has(pe) && reflect.DeepEqual(wanted, live)
+}
+
+// itemsUpToDate compares a list whose items are owned one by one: matched by key or by value.
+func itemsUpToDate(set *fieldpath.Set, wanted, live []any) bool {
+	elements := Elements(set)
+	for _, item := range wanted {
+		pe, ok := elementOf(elements, item)
+		if !ok {
+			return false
+		}
+		other, ok := step(live, pe)
+		if !ok || !partUpToDate(set, pe, item, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// Surplus says whether set owns a field that v does not have: applying v would remove it.
+func Surplus(set *fieldpath.Set, v any) bool {
+	for path := range set.Leaves().All() {
+		if !has(v, path) {
+			return true
+		}
+	}
+	return false
+}
+
+func has(v any, path fieldpath.Path) bool {
+	for _, pe := range path {
+		next, ok := step(v, pe)
+		if !ok {
+			return false
+		}
+		v = next
+	}
+	return true
+}
+
+// Elements lists the path elements directly under a set.
+func Elements(set *fieldpath.Set) []fieldpath.PathElement {
+	var out []fieldpath.PathElement
+	set.Members.Iterate(func(pe fieldpath.PathElement) { out = append(out, pe) })
+	set.Children.Iterate(func(pe fieldpath.PathElement) { out = append(out, pe) })
+	return out
+}
+
+func elementOf(elements []fieldpath.PathElement, item any) (fieldpath.PathElement, bool) {
+	for _, pe := range elements {
+		if matches(pe, item) {
+			return pe, true
+		}
+	}
+	return fieldpath.PathElement{}, false
+}
+
+func step(v any, pe fieldpath.PathElement) (any, bool) {
+	switch {
+	case pe.FieldName != nil:
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		next, ok := m[*pe.FieldName]
+		return next, ok
+	case pe.Index != nil:
+		l, ok := v.([]any)
+		if !ok || *pe.Index >= len(l) {
+			return nil, false
+		}
+		return l[*pe.Index], true
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, false
+	}
+	for _, item := range list {
+		if matches(pe, item) {
+			return item, true
+		}
+	}
+	return nil, false
+}
+
+// matches says whether pe names the list item, by its key fields or by its value.
+func matches(pe fieldpath.PathElement, item any) bool {
+	if pe.Value != nil {
+		return value.Equals(*pe.Value, value.NewValueInterface(item))
+	}
+	if pe.Key == nil {
+		return false
+	}
+	m, ok := item.(map[string]any)
+	if !ok {
+		return false
+	}
+	for _, f := range *pe.Key {
+		v, ok := m[f.Name]
+		if !ok || !value.Equals(f.Value, value.NewValueInterface(v)) {
+			return false
+		}
+	}
+	return true
+}
