@@ -2,15 +2,21 @@ package bus
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Params are what an installation may choose about the streams and the bucket.
+// Params are what an installation may choose about the streams and the bucket. Sizes
+// are in bytes. [Bootstrap] needs all of them; to [Verify] a zero value means that
+// any choice will do.
 type Params struct {
 	Replicas   int  // copies of each asset: 1, 3 or 5
-	Production bool // forbid deleting and purging the lifecycle history
+	Production bool // forbid deleting and purging in the public histories
 
 	ObservationsMaxBytes int64
 	LifecycleMaxAge      time.Duration
@@ -22,16 +28,136 @@ type Params struct {
 	StatusMaxBytes       int64
 }
 
-// DefaultParams are those of the local stack: one copy, nothing forbidden.
-func DefaultParams() Params { return Params{Replicas: 1} }
+const (
+	mebibyte = 1 << 20
+	day      = 24 * time.Hour
 
-// Drift is one difference between an asset and what the contract wants.
-type Drift struct {
-	Asset, Field, Want, Got string
+	statusHistory     = 20
+	heartbeatMaxBytes = 16 * mebibyte
+	markerTTL         = 10 * time.Minute // how long a reader may be away and still see a marker
+	statusMarkerTTL   = day
+)
+
+// DefaultParams are those of the local stack: one copy, modest sizes, nothing forbidden.
+func DefaultParams() Params {
+	return Params{
+		Replicas:             1,
+		ObservationsMaxBytes: 256 * mebibyte,
+		LifecycleMaxAge:      30 * day,
+		LifecycleMaxBytes:    1024 * mebibyte,
+		ChangesMaxAge:        7 * day,
+		ChangesMaxBytes:      1024 * mebibyte,
+		DeadLettersMaxAge:    7 * day,
+		DeadLettersMaxBytes:  64 * mebibyte,
+		StatusMaxBytes:       256 * mebibyte,
+	}
 }
 
-// Bootstrap creates or updates every asset; it may be run again and again.
-func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error { return nil }
+// streams describes every stream of the contract.
+func (p Params) streams() []jetstream.StreamConfig {
+	stream := func(name, prefix, what string) jetstream.StreamConfig {
+		return jetstream.StreamConfig{
+			Name:        name,
+			Description: what,
+			Subjects:    []string{prefix + ".>"},
+			Retention:   jetstream.LimitsPolicy,
+			Discard:     jetstream.DiscardOld,
+			Storage:     jetstream.FileStorage,
+			Replicas:    p.Replicas,
+			MaxMsgSize:  contract.MaxMessageBytes,
+			Duplicates:  2 * time.Minute,
+			AllowDirect: true,
+		}
+	}
+	observations := stream(contract.StreamObservations, contract.ObservationPrefix, "What operators see, the last word on each object")
+	observations.MaxMsgsPerSubject = 1
+	observations.MaxBytes = p.ObservationsMaxBytes
+	observations.AllowMsgTTL = true
+	observations.SubjectDeleteMarkerTTL = markerTTL
 
-// Verify lists each difference between the assets and p; none means that all is well.
-func Verify(ctx context.Context, js jetstream.JetStream, p Params) ([]Drift, error) { return nil, nil }
+	heartbeats := stream(contract.StreamHeartbeats, contract.HeartbeatPrefix, "Who is alive")
+	heartbeats.Storage = jetstream.MemoryStorage
+	heartbeats.MaxMsgsPerSubject = 1
+	heartbeats.MaxBytes = heartbeatMaxBytes
+	heartbeats.AllowMsgTTL = true
+	heartbeats.SubjectDeleteMarkerTTL = markerTTL
+
+	lifecycle := stream(contract.StreamLifecycle, contract.LifecyclePrefix, "What became of each object: the public history")
+	lifecycle.MaxAge, lifecycle.MaxBytes = p.LifecycleMaxAge, p.LifecycleMaxBytes
+	lifecycle.Duplicates = 10 * time.Minute
+	lifecycle.Compression = jetstream.S2Compression
+	lifecycle.DenyDelete, lifecycle.DenyPurge = p.Production, p.Production
+
+	changes := stream(contract.StreamChanges, contract.ChangePrefix, "What was stored in the database")
+	changes.MaxAge, changes.MaxBytes = p.ChangesMaxAge, p.ChangesMaxBytes
+	changes.Duplicates = 10 * time.Minute
+	changes.Compression = jetstream.S2Compression
+	changes.DenyDelete, changes.DenyPurge = p.Production, p.Production
+
+	letters := stream(contract.StreamDeadLetters, contract.DeadLetterPrefix, "Messages that could not be processed")
+	letters.MaxAge, letters.MaxBytes = p.DeadLettersMaxAge, p.DeadLettersMaxBytes
+	letters.MaxMsgSize = 0 // a dead letter may be one that was too large
+
+	return []jetstream.StreamConfig{observations, heartbeats, lifecycle, changes, letters}
+}
+
+// bucket describes the key-value bucket.
+func (p Params) bucket() jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket:         contract.BucketStatus,
+		Description:    "What the aggregator last said of each object",
+		MaxValueSize:   contract.MaxMessageBytes,
+		History:        statusHistory,
+		MaxBytes:       p.StatusMaxBytes,
+		Storage:        jetstream.FileStorage,
+		Replicas:       p.Replicas,
+		LimitMarkerTTL: statusMarkerTTL,
+	}
+}
+
+// Bootstrap creates every asset, or brings it in line with p; it may be run again and again.
+func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error {
+	for _, cfg := range p.streams() {
+		err := again(ctx, func() error {
+			_, err := js.CreateOrUpdateStream(ctx, cfg)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("create stream %q: %w", cfg.Name, err)
+		}
+	}
+	err := again(ctx, func() error {
+		_, err := js.CreateOrUpdateKeyValue(ctx, p.bucket())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create bucket %q: %w", contract.BucketStatus, err)
+	}
+	return nil
+}
+
+// errCodeStreamCreate is what the server answers when it could not create a stream.
+// Among others that happens right after the account's last stream was deleted, when
+// the folder of the account is removed at the same time; the next try then succeeds.
+const errCodeStreamCreate = 10049
+
+const createTries = 5
+
+func again(ctx context.Context, create func() error) error {
+	var err error
+	for try := 1; try <= createTries; try++ {
+		err = create()
+		var api *jetstream.APIError
+		if !errors.As(err, &api) || api.ErrorCode != errCodeStreamCreate {
+			return err
+		}
+		timer := time.NewTimer(backoff(try))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(err, ctx.Err())
+		case <-timer.C:
+		}
+	}
+	return err
+}

@@ -3,45 +3,64 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/utils/clock"
 )
 
-// Config says how to reach the bus.
-type Config struct {
-	// URL is one NATS URL or several separated by commas.
-	URL string
-	// Name is the client's name, for example "superset-operator"; it must be a subject
-	// token. Replies arrive under _INBOX_<name>.
-	Name string
-	// CredsFile is a NATS credentials file (JWT and key); it is read again on every reconnect.
-	CredsFile string
-	TLS       TLS
-	Log       logr.Logger
-	// Registerer takes the metrics; nil keeps them private.
-	Registerer prometheus.Registerer
-	// Clock is the real one when nil.
-	Clock clock.WithTicker
-}
+// drainTimeout bounds what Close waits for even when its context does not end.
+const drainTimeout = 10 * time.Second
 
-// TLS names PEM files. All empty means that the URL's scheme decides.
-type TLS struct {
-	CAFile, CertFile, KeyFile string
-}
+// deniedMemory is how long a refused subject explains a publish that got no answer.
+const deniedMemory = time.Minute
 
 // Conn is a connection that never gives up.
 type Conn struct {
-	cfg Config
-	nc  *nats.Conn
-	js  jetstream.JetStream
+	cfg     Config
+	log     logr.Logger
+	metrics *metrics
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	closed  chan struct{} // closed with the connection
+
+	mu          sync.Mutex
+	onReconnect []func()
+	denied      map[string]time.Time // subjects that the server refused, and when
 }
 
-// Connect starts to connect and returns at once; the error is for a wrong [Config] only.
-func Connect(cfg Config) (*Conn, error) { return nil, errors.ErrUnsupported }
+// Connect starts to connect and returns at once, or after the dial timeout when the
+// server's machine does not answer at all. The error is for a wrong [Config] only; a
+// server that is not there is tried again for ever.
+func Connect(cfg Config) (*Conn, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics of the bus: %w", err)
+	}
+	c := &Conn{cfg: cfg, log: cfg.Log, metrics: m, closed: make(chan struct{}), denied: map[string]time.Time{}}
+	opts, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	if c.nc, err = nats.Connect(cfg.URL, opts...); err != nil {
+		return nil, fmt.Errorf("set up the connection to the bus: %w", err)
+	}
+	if c.js, err = jetstream.New(c.nc); err != nil {
+		c.nc.Close()
+		return nil, fmt.Errorf("set up JetStream: %w", err)
+	}
+	if !c.nc.IsConnected() {
+		c.log.Info("Bus is not there yet; trying again until it is", "cause", text(c.nc.LastError()))
+	}
+	return c, nil
+}
 
 // JetStream returns the JetStream context.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
@@ -50,14 +69,87 @@ func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 func (c *Conn) Connected() bool { return c != nil && c.nc.IsConnected() }
 
 // OnReconnect adds a function that runs, on a goroutine of its own, each time a
-// server is reached: the first time too when it was absent at the start.
-func (c *Conn) OnReconnect(f func()) {}
+// server is reached: the first time too, unless that was before the call.
+func (c *Conn) OnReconnect(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onReconnect = append(c.onReconnect, f)
+}
 
 // Close drains the connection and closes it, at the latest when ctx ends.
-func (c *Conn) Close(ctx context.Context) error { return nil }
+func (c *Conn) Close(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	err := c.nc.Drain()
+	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionReconnecting) {
+		err = nil // nothing to drain; the client closes by itself
+		c.nc.Close()
+	}
+	select {
+	case <-c.closed:
+	case <-ctx.Done():
+		c.nc.Close()
+		<-c.closed
+	}
+	if err != nil {
+		return fmt.Errorf("drain the connection to the bus: %w", err)
+	}
+	return nil
+}
 
-// Publish sends one message and waits for the stream's acknowledgement. It is for
-// callers that keep an outbox of their own; everyone else uses a [Publisher].
-func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	return nil, errors.ErrUnsupported
+func (c *Conn) reached(nc *nats.Conn) {
+	c.metrics.connected.Set(1)
+	c.log.Info("Connected to the bus", "server", nc.ConnectedUrlRedacted())
+	c.mu.Lock()
+	fs := append([]func(){}, c.onReconnect...)
+	clear(c.denied)
+	c.mu.Unlock()
+	for _, f := range fs {
+		go f()
+	}
+}
+
+func (c *Conn) lost(err error) {
+	c.metrics.connected.Set(0)
+	if err != nil {
+		c.log.Info("Lost the bus; trying again until it is back", "cause", err.Error())
+	}
+}
+
+// asyncError takes what the server says outside of any request. A refused publish is
+// told here only, while its sender just never gets an answer.
+func (c *Conn) asyncError(err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		c.log.Info("Bus reported an error", "cause", text(err))
+		return
+	}
+	subject := quoted(err.Error())
+	c.metrics.denied.Inc()
+	c.mu.Lock()
+	_, known := c.denied[subject]
+	c.denied[subject] = c.cfg.Clock.Now()
+	c.mu.Unlock()
+	if !known {
+		c.log.Error(err, "Bus refused a subject; check the permissions of this client", "subject", subject)
+	}
+}
+
+// isDenied says whether the server has lately refused this client the subject.
+func (c *Conn) isDenied(subject string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.denied[subject]
+	if ok && c.cfg.Clock.Since(at) > deniedMemory {
+		delete(c.denied, subject)
+		return false
+	}
+	return ok
+}
+
+// quoted returns the first quoted part of a text: the subject in a violation.
+func quoted(s string) string {
+	_, rest, _ := strings.Cut(s, `"`)
+	subject, _, _ := strings.Cut(rest, `"`)
+	return subject
 }

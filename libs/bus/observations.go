@@ -1,22 +1,207 @@
 package bus
 
-import "github.com/flotilla-dev/flotilla/libs/contract"
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
 
-// Observations publishes what one observer sees. A nil *Observations is "no bus": it takes everything and does nothing.
-type Observations struct{ p *Publisher }
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
+)
 
-// NewObservations returns a publisher of observations for one observer in one
-// cluster. epoch returns the start of the leadership term in milliseconds since 1970.
-func NewObservations(p *Publisher, cluster string, me contract.Observer, epoch func() int64) *Observations {
-	return &Observations{p: p}
+// TombstoneTTL is how long the last word on a deleted object stays on the bus.
+const TombstoneTTL = time.Hour
+
+const headerTTL = "Nats-TTL"
+
+// Observations publishes what one observer sees: the newest observation of each
+// object, with a version that only ever grows. It remembers what it was last offered,
+// so it drops repetitions, and offers everything again by itself when the stream was
+// lost. A nil *Observations is "no bus": it takes everything and does nothing.
+type Observations struct {
+	p       *Publisher
+	cluster string
+	me      contract.Observer
+	epoch   *epoch
+
+	mu      sync.Mutex
+	objects map[string]*observed // by subject
 }
 
-// Offer publishes o as the newest observation of its object, unless it equals the
-// last one. It sets Observer, Epoch, Seq and Coalesced.
-func (o *Observations) Offer(kind contract.Kind, obs contract.Observation) {}
+// observed is what was last said about one object.
+type observed struct {
+	last    contract.Observation
+	gone    bool
+	trace   map[string][]string
+	seq     uint64
+	unacked int // offers that no acknowledged message covers yet
+}
+
+// NewObservations returns a publisher of observations for one observer in one
+// cluster. start returns the beginning of the leadership term in milliseconds since
+// 1970, and 0 or less while there is none to speak of. The epoch of the observations
+// is that or one more than the greatest epoch that the stream holds of this observer,
+// whichever is greater: a clock that was set back cannot make the new term older.
+func NewObservations(p *Publisher, cluster string, me contract.Observer, start func() int64) *Observations {
+	o := &Observations{p: p, cluster: cluster, me: me, objects: map[string]*observed{}}
+	o.epoch = newEpoch(p.conn, cluster, me.Name, start)
+	p.OnReset(o.offerAll)
+	return o
+}
+
+// Offer publishes obs as the newest observation of its object, unless it equals the
+// last one but for ObservedAt and the object's resource version (which the writing of
+// conditions moves). It sets Observer, Epoch, Seq and Coalesced.
+func (o *Observations) Offer(kind contract.Kind, obs contract.Observation) {
+	o.offer(kind, obs, nil, false)
+}
+
+// OfferContext is [Observations.Offer] with the trace of ctx in the message's headers.
+func (o *Observations) OfferContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {
+	trace := map[string][]string{}
+	telemetry.InjectHeaders(ctx, trace)
+	o.offer(kind, obs, trace, false)
+}
 
 // Gone publishes that the object no longer exists, as a tombstone that expires, and forgets it.
-func (o *Observations) Gone(kind contract.Kind, object contract.Object) {}
+func (o *Observations) Gone(kind contract.Kind, object contract.Object) {
+	o.offer(kind, contract.Observation{
+		Object:             object,
+		Deleting:           true,
+		ObservedGeneration: object.Generation,
+		Reconcile:          contract.Reconcile{Outcome: contract.Succeeded},
+	}, nil, true)
+}
 
 // Epoch returns the epoch that observations carry at the moment; heartbeats carry the same.
-func (o *Observations) Epoch() int64 { return 0 }
+func (o *Observations) Epoch() int64 {
+	if o == nil {
+		return 0
+	}
+	return o.epoch.current()
+}
+
+func (o *Observations) offer(kind contract.Kind, obs contract.Observation, trace map[string][]string, gone bool) {
+	if o == nil {
+		return
+	}
+	ref := contract.Ref{Cluster: o.cluster, Namespace: obs.Object.Namespace, Kind: kind, Name: obs.Object.Name}
+	subject, err := contract.ObservationSubject(ref, o.me.Name)
+	if err != nil {
+		o.p.conn.metrics.published.WithLabelValues(outcomeInvalid).Inc()
+		o.p.log.Error(err, "Dropped an observation without a subject", "namespace", obs.Object.Namespace, "name", obs.Object.Name)
+		return
+	}
+	obs.Observer = o.me
+	if o.remember(subject, obs, trace, gone) {
+		o.p.Offer(subject, func() (Message, error) { return o.build(subject) })
+	}
+}
+
+// remember takes note of an observation and says whether it brings anything new.
+func (o *Observations) remember(subject string, obs contract.Observation, trace map[string][]string, gone bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	said := o.objects[subject]
+	switch {
+	case said == nil || said.last.Object.UID != obs.Object.UID:
+		said = &observed{}
+		o.objects[subject] = said
+	case said.gone == gone && sameObservation(said.last, obs):
+		return false
+	}
+	said.last, said.gone, said.trace = obs, gone, trace
+	said.unacked++
+	return true
+}
+
+// offerAll offers everything once more.
+func (o *Observations) offerAll() {
+	o.mu.Lock()
+	subjects := make([]string, 0, len(o.objects))
+	for subject, said := range o.objects {
+		said.unacked++
+		subjects = append(subjects, subject)
+	}
+	o.mu.Unlock()
+	for _, subject := range subjects {
+		o.p.Offer(subject, func() (Message, error) { return o.build(subject) })
+	}
+}
+
+// build makes the message of what was last said on a subject; it runs in the sender.
+func (o *Observations) build(subject string) (Message, error) {
+	epoch, err := o.epoch.resolve()
+	if err != nil {
+		return Message{}, err
+	}
+	o.mu.Lock()
+	said := o.objects[subject]
+	if said == nil {
+		o.mu.Unlock()
+		return Message{}, fmt.Errorf("observation on %q was forgotten", subject)
+	}
+	said.seq++
+	covers := said.unacked
+	obs, gone, header := said.last.Bounded(), said.gone, maps.Clone(said.trace)
+	obs.Epoch, obs.Seq, obs.Coalesced = epoch, said.seq, max(0, covers-1)
+	o.mu.Unlock()
+
+	if gone {
+		header = map[string][]string{headerTTL: {strconv.Itoa(int(TombstoneTTL / time.Second))}}
+	}
+	m, err := o.encode(obs)
+	if err != nil {
+		return Message{}, err
+	}
+	m.Header = header
+	m.acked = func() { o.acknowledged(subject, said, covers) }
+	return m, nil
+}
+
+func (o *Observations) encode(obs contract.Observation) (Message, error) {
+	at := obs.ObservedAt
+	if at.IsZero() {
+		at = o.p.conn.cfg.Clock.Now()
+	}
+	if obs.Object.UID == "" {
+		return Message{}, fmt.Errorf("observation of %s/%s has no uid", obs.Object.Namespace, obs.Object.Name)
+	}
+	id := fmt.Sprintf("%s.%s.%d.%d", obs.Object.UID, o.me.Name, obs.Epoch, obs.Seq)
+	body, err := contract.Encode(contract.Event{
+		ID:       id,
+		Source:   contract.Source(o.cluster, o.me.Name),
+		Subject:  obs.Object.Namespace + "/" + obs.Object.Name,
+		Time:     at,
+		Sequence: contract.Sequence(obs.Epoch, obs.Seq),
+	}, obs)
+	if err != nil {
+		return Message{}, err
+	}
+	return Message{ID: id, Body: body}, nil
+}
+
+// acknowledged forgets what has arrived: how many offers it covered and, when it was
+// the tombstone, the object.
+func (o *Observations) acknowledged(subject string, said *observed, covers int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	said.unacked -= covers
+	if said.gone && said.unacked == 0 && o.objects[subject] == said {
+		delete(o.objects, subject)
+	}
+}
+
+// sameObservation compares what two observations say of the object.
+func sameObservation(a, b contract.Observation) bool {
+	for _, o := range []*contract.Observation{&a, &b} {
+		o.ObservedAt = time.Time{}
+		o.Object.ResourceVersion = ""
+		o.Epoch, o.Seq, o.Coalesced = 0, 0, 0
+	}
+	return reflect.DeepEqual(a, b)
+}

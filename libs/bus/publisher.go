@@ -1,34 +1,246 @@
 package bus
 
-import "context"
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
 
-// Message is what goes on the bus.
-type Message struct {
-	Subject string
-	ID      string // Nats-Msg-Id; equals the id of the event in Body
-	Body    []byte
-	Header  map[string][]string
+	"github.com/go-logr/logr"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// ErrLater makes the publisher call a build again after a while. Any other error of
+// a build drops the message.
+var ErrLater = errors.New("the message cannot be built yet")
+
+const (
+	maxInFlight        = 64               // subjects that are being sent at a time
+	streamCheckEvery   = 15 * time.Second // how soon a re-created stream is noticed at the latest
+	streamCheckTimeout = 2 * time.Second
+)
+
+// Publisher sends the newest message of each subject in the background: one at a
+// time for each subject, again and again until the stream has acknowledged it or a
+// newer one has been offered. It holds one entry for each subject with something to
+// send, and nothing for the others.
+type Publisher struct {
+	conn       *Conn
+	log        logr.Logger
+	checkEvery time.Duration
+	wake       chan struct{}
+	streams    *streamWatch
+
+	mu       sync.Mutex
+	entries  map[string]*entry
+	ready    []*entry
+	later    []*entry  // waiting for their own turn, see entry.due
+	nextDue  time.Time // not after the first of them
+	inFlight int
+	brake    brake
+	checkDue bool
+	onReset  []func()
 }
 
-// Publisher sends the newest message of each subject in the background.
-type Publisher struct{ conn *Conn }
+// entry is one subject with something to send.
+type entry struct {
+	subject  string
+	build    func() (Message, error) // the newest offer, not built yet
+	message  *Message                // built, not acknowledged
+	sending  bool
+	waiting  bool // in ready or in later
+	failures int
+	due      time.Time
+}
 
 // PublisherOption changes a [Publisher].
 type PublisherOption func(*Publisher)
 
+// WithStreams names the streams whose loss makes the publisher call OnReset; the
+// default is the stream of observations.
+func WithStreams(names ...string) PublisherOption {
+	return func(p *Publisher) { p.streams = newStreamWatch(names) }
+}
+
+// WithStreamCheck sets how soon a re-created stream is noticed while nothing is
+// published. It is noticed at once after a reconnect.
+func WithStreamCheck(every time.Duration) PublisherOption {
+	return func(p *Publisher) { p.checkEvery = every }
+}
+
 // NewPublisher returns a publisher that sends nothing before [Publisher.Run].
-func NewPublisher(conn *Conn, opts ...PublisherOption) *Publisher { return &Publisher{conn: conn} }
+func NewPublisher(conn *Conn, opts ...PublisherOption) *Publisher {
+	p := &Publisher{
+		conn:       conn,
+		log:        conn.log.WithName("publisher"),
+		checkEvery: streamCheckEvery,
+		wake:       make(chan struct{}, 1),
+		streams:    newStreamWatch([]string{contract.StreamObservations}),
+		entries:    map[string]*entry{},
+	}
+	for _, o := range opts {
+		o(p)
+	}
+	return p
+}
 
 // Offer makes build the next message of subject, in place of any that was not sent
-// yet. It never blocks and never touches the network; build runs in the sender.
-func (p *Publisher) Offer(subject string, build func() (Message, error)) {}
+// yet. It never blocks, never touches the network and cannot fail; build runs in the
+// sender, so it must not wait for anything that waits for Offer.
+func (p *Publisher) Offer(subject string, build func() (Message, error)) {
+	p.mu.Lock()
+	e := p.entries[subject]
+	if e == nil {
+		e = &entry{subject: subject}
+		p.entries[subject] = e
+		p.conn.metrics.outbox.Inc()
+	} else if e.build != nil || (e.message != nil && !e.sending) {
+		p.conn.metrics.coalesced.Inc()
+	}
+	e.build = build
+	p.enqueue(e)
+	p.mu.Unlock()
+	p.nudge()
+}
 
 // OnReset adds a function that runs when the stream was re-created or went back:
-// everything must be offered again.
-func (p *Publisher) OnReset(f func()) {}
+// everything must be offered again. It is called between two sends and must not block.
+func (p *Publisher) OnReset(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.onReset = append(p.onReset, f)
+}
 
-// Run sends until ctx ends.
-func (p *Publisher) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// Depth is the number of subjects with a message that is not acknowledged yet.
+func (p *Publisher) Depth() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.entries)
+}
 
 // Start is [Publisher.Run] under the name that controller-runtime's manager expects.
 func (p *Publisher) Start(ctx context.Context) error { return p.Run(ctx) }
+
+// Run sends until ctx ends. It is to be called once.
+func (p *Publisher) Run(ctx context.Context) error {
+	clk := p.conn.cfg.Clock
+	p.conn.OnReconnect(p.reconnected)
+	p.reconnected()
+	ticker := clk.NewTicker(p.checkEvery)
+	defer ticker.Stop()
+	var senders sync.WaitGroup
+	defer senders.Wait()
+
+	for ctx.Err() == nil {
+		if p.takeCheck() {
+			p.checkStreams(ctx)
+		}
+		e, wait := p.next(clk.Now())
+		if e != nil {
+			senders.Go(func() { p.send(ctx, e) })
+			continue
+		}
+		timer := clk.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-p.wake:
+		case <-timer.C():
+		case <-ticker.C():
+			p.askForCheck()
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// idle is how long Run sleeps when only an event can give it something to do.
+const idle = time.Hour
+
+// next takes the subject to send now, or says how long there is none.
+func (p *Publisher) next(now time.Time) (*entry, time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wait := p.collectDue(now)
+	if len(p.ready) == 0 {
+		return nil, wait
+	}
+	if !p.conn.Connected() || p.inFlight >= p.brake.limit() {
+		return nil, idle
+	}
+	if until := p.brake.until.Sub(now); until > 0 {
+		return nil, until
+	}
+	e := p.ready[0]
+	p.ready = p.ready[1:]
+	e.waiting, e.sending = false, true
+	p.inFlight++
+	return e, 0
+}
+
+// collectDue moves entries whose turn has come to the ready queue and says when the next one is due.
+func (p *Publisher) collectDue(now time.Time) time.Duration {
+	if len(p.later) == 0 {
+		return idle
+	}
+	if d := p.nextDue.Sub(now); d > 0 {
+		return d
+	}
+	wait := idle
+	kept := p.later[:0]
+	for _, e := range p.later {
+		if d := e.due.Sub(now); d > 0 {
+			wait = min(wait, d)
+			kept = append(kept, e)
+			continue
+		}
+		p.ready = append(p.ready, e)
+	}
+	clear(p.later[len(kept):])
+	p.later, p.nextDue = kept, now.Add(wait)
+	return wait
+}
+
+// enqueue puts an entry in line unless it is there or being sent. The caller holds the lock.
+func (p *Publisher) enqueue(e *entry) {
+	if e.waiting || e.sending {
+		return
+	}
+	e.waiting = true
+	p.ready = append(p.ready, e)
+}
+
+func (p *Publisher) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// reconnected lets everything that is not acknowledged go out at once.
+func (p *Publisher) reconnected() {
+	p.mu.Lock()
+	p.checkDue = true
+	p.brake = brake{}
+	p.ready = append(p.ready, p.later...)
+	p.later = nil
+	p.mu.Unlock()
+	p.nudge()
+}
+
+func (p *Publisher) askForCheck() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checkDue = true
+}
+
+func (p *Publisher) takeCheck() bool {
+	if !p.conn.Connected() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	due := p.checkDue
+	p.checkDue = false
+	return due
+}

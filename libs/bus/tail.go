@@ -3,10 +3,13 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"k8s.io/utils/clock"
 )
 
 // TailConfig says what to read.
@@ -19,9 +22,12 @@ type TailConfig struct {
 	// runs again after each restart, which delivers all of them again.
 	OnSnapshot func()
 	// OnRestart, if set, runs before deliveries begin anew. recreated is true when the
-	// stream is not the one read before: sequences start over.
+	// stream is not the one read before: sequences start over, and what is not in the
+	// coming snapshot is gone.
 	OnRestart func(recreated bool)
 	Log       logr.Logger
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
 }
 
 // Delivery is one message read.
@@ -39,5 +45,205 @@ type Delivery struct {
 	Snapshot bool
 }
 
-// Tail delivers the last message of each subject, then follows the stream, until ctx ends.
-func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error { return errors.ErrUnsupported }
+const (
+	headerMarkerReason = "Nats-Marker-Reason"
+
+	tailHeartbeat  = 5 * time.Second // two missed ones end a session
+	tailPull       = 2000
+	tailAPITimeout = 5 * time.Second
+	// A consumer that nobody pulls from any more, because its reader died or lost it, goes by itself.
+	tailAbandoned = time.Minute
+)
+
+var (
+	errReconnected = errors.New("connection was re-established")
+	errSkipped     = errors.New("consumer skipped a delivery")
+)
+
+// Tail delivers the last message of each subject, then follows the stream, until ctx
+// ends; then it returns nil. It returns an error for a wrong configuration only.
+//
+// Whenever it cannot be sure to have seen everything (the connection was lost, the
+// consumer or its heartbeats are gone, a delivery was skipped, the stream was
+// re-created) it starts over with a new snapshot, after a back-off. Readers merge
+// monotonically, so seeing a message twice changes nothing, and a snapshot of ten
+// thousand subjects costs tens of milliseconds.
+func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error {
+	if cfg.Stream == "" || cfg.OnMessage == nil {
+		return errors.New("tail needs a stream and a function for its messages")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Log.GetSink() == nil {
+		cfg.Log = logr.Discard()
+	}
+	t := &tail{cfg: cfg, js: js, log: cfg.Log.WithValues("stream", cfg.Stream)}
+	for ctx.Err() == nil {
+		err := t.session(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		t.log.V(1).Info("Started over", "cause", text(err))
+		if !errors.Is(err, errReconnected) {
+			t.pause(ctx)
+		}
+	}
+	return nil
+}
+
+// tail is the state that outlives a session.
+type tail struct {
+	cfg      TailConfig
+	js       jetstream.JetStream
+	log      logr.Logger
+	created  time.Time // of the stream read before
+	last     uint64    // sequence of the last delivery
+	started  bool      // a session has delivered before
+	failures int
+}
+
+// pause waits for the back-off to pass, or for a server to be reached.
+func (t *tail) pause(ctx context.Context) {
+	t.failures++
+	reached := t.js.Conn().StatusChanged(nats.CONNECTED)
+	defer t.js.Conn().RemoveStatusListener(reached)
+	timer := t.cfg.Clock.NewTimer(backoff(t.failures))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	case <-reached:
+	}
+}
+
+// session reads from one consumer until something is wrong with it.
+func (t *tail) session(ctx context.Context) error {
+	// Listen before anything is asked, so that no reconnect goes unnoticed.
+	reached := t.js.Conn().StatusChanged(nats.CONNECTED)
+	defer t.js.Conn().RemoveStatusListener(reached)
+
+	consumer, err := t.consumer(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.discard(ctx, consumer.CachedInfo().Name)
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(tailPull), jetstream.PullHeartbeat(tailHeartbeat))
+	if err != nil {
+		return fmt.Errorf("read from %q: %w", t.cfg.Stream, err)
+	}
+	defer messages.Stop()
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-reached:
+			cancel(errReconnected)
+		}
+	}()
+	return t.read(ctx, messages, consumer.CachedInfo().NumPending)
+}
+
+// consumer makes an ephemeral one that starts with the last message of each subject.
+func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, tailAPITimeout)
+	defer cancel()
+	stream, err := t.js.Stream(ctx, t.cfg.Stream)
+	if err != nil {
+		return nil, fmt.Errorf("look at stream %q: %w", t.cfg.Stream, err)
+	}
+	info := stream.CachedInfo()
+	filters := t.cfg.Filters
+	if len(filters) == 0 {
+		filters = info.Config.Subjects
+	}
+	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
+		AckPolicy:         jetstream.AckNonePolicy,
+		FilterSubjects:    filters,
+		MemoryStorage:     true,
+		Replicas:          1,
+		InactiveThreshold: tailAbandoned,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create a consumer on %q: %w", t.cfg.Stream, err)
+	}
+	t.restart(info)
+	return consumer, nil
+}
+
+// restart tells the reader that deliveries begin anew.
+func (t *tail) restart(info *jetstream.StreamInfo) {
+	recreated := t.started && (!t.created.Equal(info.Created) || info.State.LastSeq < t.last)
+	if recreated {
+		t.log.Info("Stream was re-created or set back")
+	}
+	if t.started && t.cfg.OnRestart != nil {
+		t.cfg.OnRestart(recreated)
+	}
+	t.created, t.last, t.started = info.Created, 0, true
+}
+
+// read delivers until an error; pending is how many messages the snapshot has.
+func (t *tail) read(ctx context.Context, messages jetstream.MessagesContext, pending uint64) error {
+	snapshot := true
+	complete := func() {
+		snapshot = false
+		t.failures = 0
+		if t.cfg.OnSnapshot != nil {
+			t.cfg.OnSnapshot()
+		}
+	}
+	if pending == 0 {
+		complete()
+	}
+	var expected uint64
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("read from %q: %w", t.cfg.Stream, errors.Join(context.Cause(ctx), err))
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("read from %q: %w", t.cfg.Stream, err)
+		}
+		if expected++; meta.Sequence.Consumer != expected {
+			return fmt.Errorf("read from %q: %w: %d instead of %d", t.cfg.Stream, errSkipped, meta.Sequence.Consumer, expected)
+		}
+		t.last = meta.Sequence.Stream
+		t.cfg.OnMessage(delivery(m, meta, snapshot))
+		if snapshot && meta.NumPending == 0 {
+			complete()
+		}
+	}
+}
+
+func delivery(m jetstream.Msg, meta *jetstream.MsgMetadata, snapshot bool) Delivery {
+	d := Delivery{
+		Subject:  m.Subject(),
+		Header:   m.Headers(),
+		Data:     m.Data(),
+		Sequence: meta.Sequence.Stream,
+		Time:     meta.Timestamp,
+		Snapshot: snapshot,
+	}
+	if reason := m.Headers().Get(headerMarkerReason); reason != "" {
+		d.Deleted, d.Reason, d.Data = true, reason, nil
+	}
+	return d
+}
+
+// discard removes the consumer, so that reconnects leave none behind; where that
+// fails the server removes it after a while.
+func (t *tail) discard(ctx context.Context, name string) {
+	if !t.js.Conn().IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	if err := t.js.DeleteConsumer(ctx, t.cfg.Stream, name); err != nil {
+		t.log.V(1).Info("Left a consumer to expire", "consumer", name, "cause", err.Error())
+	}
+}

@@ -1,0 +1,116 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Config says how to reach the bus.
+type Config struct {
+	// URL is one NATS URL or several separated by commas.
+	URL string
+	// Name is the client's name, for example "superset-operator"; it must be a subject
+	// token. Replies arrive under _INBOX_<name>, so that no other client can read them.
+	Name string
+	// CredsFile is a NATS credentials file (JWT and key); it is read again on every reconnect.
+	CredsFile string
+	TLS       TLS
+	Log       logr.Logger
+	// Registerer takes the metrics; nil keeps them private.
+	Registerer prometheus.Registerer
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+}
+
+// TLS names PEM files, read again on every reconnect. All empty means that the
+// URL's scheme decides. There is no way to skip verification.
+type TLS struct {
+	CAFile, CertFile, KeyFile string
+}
+
+// How a connection behaves. The client's own defaults give up after two minutes of
+// outage, notice a half-open connection after minutes, and send what was published
+// during an outage long after its publisher was told that it failed.
+const (
+	dialTimeout     = 2 * time.Second
+	reconnectWait   = time.Second
+	reconnectJitter = 500 * time.Millisecond
+	pingInterval    = 10 * time.Second
+	maxPingsOut     = 2
+	forever         = -1
+	noBuffer        = -1
+)
+
+// check completes the configuration and refuses a wrong one.
+func (cfg *Config) check() error {
+	if cfg.URL == "" {
+		return errors.New("the bus has no URL")
+	}
+	if _, err := contract.EncodeToken(cfg.Name); err != nil {
+		return fmt.Errorf("client name of the bus: %w", err)
+	}
+	if (cfg.TLS.CertFile == "") != (cfg.TLS.KeyFile == "") {
+		return errors.New("a client certificate of the bus needs both its certificate and its key")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.Log.GetSink() == nil {
+		cfg.Log = logr.Discard()
+	}
+	return nil
+}
+
+// options translates the configuration for the client.
+func (c *Conn) options() ([]nats.Option, error) {
+	token, err := contract.EncodeToken(c.cfg.Name)
+	if err != nil {
+		return nil, fmt.Errorf("client name of the bus: %w", err)
+	}
+	opts := []nats.Option{
+		nats.Name(c.cfg.Name),
+		nats.CustomInboxPrefix("_INBOX_" + token),
+		nats.Timeout(dialTimeout),
+		nats.RetryOnFailedConnect(true),
+		nats.IgnoreAuthErrorAbort(), // credentials may be rotated while we try
+		nats.MaxReconnects(forever),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		nats.ReconnectBufSize(noBuffer),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(maxPingsOut),
+		nats.DrainTimeout(drainTimeout),
+		nats.ConnectHandler(c.reached),
+		nats.ReconnectHandler(func(nc *nats.Conn) { c.metrics.reconnects.Inc(); c.reached(nc) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.lost(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.log.V(1).Info("Did not reach the bus", "cause", text(err)) }),
+		nats.LameDuckModeHandler(func(*nats.Conn) { c.log.Info("Server of the bus is about to stop") }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.asyncError(err) }),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
+	}
+	if c.cfg.CredsFile != "" {
+		opts = append(opts, nats.UserCredentials(c.cfg.CredsFile))
+	}
+	if c.cfg.TLS.CAFile != "" {
+		opts = append(opts, nats.RootCAs(c.cfg.TLS.CAFile))
+	}
+	if c.cfg.TLS.CertFile != "" {
+		opts = append(opts, nats.ClientCert(c.cfg.TLS.CertFile, c.cfg.TLS.KeyFile))
+	}
+	return opts, nil
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,108 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
+)
+
+// Message is what goes on the bus.
+type Message struct {
+	Subject string
+	ID      string // Nats-Msg-Id; equals the id of the event in Body
+	Body    []byte
+	Header  map[string][]string // beside Content-Type and Nats-Msg-Id, which are set here
+
+	acked func() // runs in the sender once the stream has it
+}
+
+// ErrDenied says that the server refuses this client the subject.
+var ErrDenied = errors.New("the bus refuses this client the subject")
+
+// publishTimeout is how long an acknowledgement may take.
+const publishTimeout = 2 * time.Second
+
+// Outcomes of a publish, as the metric counts them.
+const (
+	outcomeAcked        = "acked"
+	outcomeDuplicate    = "duplicate"    // the stream had it already
+	outcomeDisconnected = "disconnected" // not sent
+	outcomeNoStream     = "no_stream"    // no stream takes the subject
+	outcomeTimeout      = "timeout"      // may or may not be stored
+	outcomeDenied       = "denied"       // no permission for the subject
+	outcomeConflict     = "conflict"     // the caller expected another last sequence
+	outcomeRejected     = "rejected"     // the stream refused it, for example because it is full
+	outcomeInvalid      = "invalid"      // too large, or not to be built at all; not tried again
+)
+
+// Publish sends one message and waits for the stream's acknowledgement, for two
+// seconds unless ctx has a deadline. It is for callers that keep an outbox of their
+// own; everyone else uses a [Publisher].
+//
+// An error says that the message may or may not be stored; sending it again with the
+// same ID is safe for as long as the stream remembers ids.
+func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, publishTimeout)
+		defer cancel()
+	}
+	ack, err := c.js.PublishMsg(ctx, wire(ctx, m), opts...)
+	outcome := c.outcomeOf(m.Subject, ack, err)
+	c.metrics.published.WithLabelValues(outcome).Inc()
+	switch {
+	case err == nil:
+		return ack, nil
+	case outcome == outcomeDenied:
+		return nil, fmt.Errorf("publish %q: %w", m.Subject, ErrDenied)
+	default:
+		return nil, fmt.Errorf("publish %q: %w", m.Subject, err)
+	}
+}
+
+// wire adds the headers that every message has, and the trace of ctx if there is one.
+func wire(ctx context.Context, m Message) *nats.Msg {
+	header := make(nats.Header, len(m.Header)+3)
+	telemetry.InjectHeaders(ctx, header)
+	maps.Copy(header, m.Header)
+	header[contract.HeaderContentType] = []string{contract.ContentType}
+	if m.ID != "" {
+		header[contract.HeaderMsgID] = []string{m.ID}
+	}
+	return &nats.Msg{Subject: m.Subject, Header: header, Data: m.Body}
+}
+
+func (c *Conn) outcomeOf(subject string, ack *jetstream.PubAck, err error) string {
+	var api *jetstream.APIError
+	switch {
+	case err == nil && ack.Duplicate:
+		return outcomeDuplicate
+	case err == nil:
+		return outcomeAcked
+	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum),
+		errors.Is(err, nats.ErrBadSubject), errors.Is(err, nats.ErrBadHeaderMsg):
+		return outcomeInvalid
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		return outcomeNoStream
+	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionClosed),
+		errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected):
+		return outcomeDisconnected
+	case errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+		return outcomeConflict
+	case errors.As(err, &api):
+		return outcomeRejected
+	case c.isDenied(subject):
+		return outcomeDenied
+	default:
+		return outcomeTimeout
+	}
+}

@@ -1,0 +1,199 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Back-off between tries: doubled from first to longest, each time shortened by up
+// to half at random, so that many clients do not come back at the same moment.
+const (
+	firstWait   = 100 * time.Millisecond
+	longestWait = 10 * time.Second
+)
+
+func backoff(failures int) time.Duration {
+	d := longestWait
+	if failures < 8 {
+		d = min(longestWait, firstWait<<max(0, failures-1))
+	}
+	return d/2 + rand.N(d/2) //nolint:gosec // spreads load, guards nothing
+}
+
+// brake slows the whole publisher down while the fault is not one subject's: at most
+// one try at a time, further and further apart.
+type brake struct {
+	failures int
+	until    time.Time
+}
+
+func (b *brake) limit() int {
+	if b.failures > 0 {
+		return 1
+	}
+	return maxInFlight
+}
+
+// slower counts one failure for all that were in flight together.
+func (b *brake) slower(now time.Time) {
+	if now.Before(b.until) {
+		return
+	}
+	b.failures++
+	b.until = now.Add(backoff(b.failures))
+}
+
+// send publishes the newest message of a subject once.
+func (p *Publisher) send(ctx context.Context, e *entry) {
+	message, err := p.take(e)
+	if err != nil {
+		p.unbuilt(e, err)
+		return
+	}
+	before := p.streams.mark()
+	// What has left for the wire is waited for even when Run ends.
+	sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	ack, err := p.conn.Publish(sendCtx, *message)
+	if err != nil {
+		p.unsent(e, *message, err)
+		return
+	}
+	if message.acked != nil {
+		message.acked()
+	}
+	p.sent(e)
+	if !ack.Duplicate && p.streams.regressed(before, ack) {
+		p.reset(ack.Stream)
+	}
+}
+
+// take returns the message to send: the newest offer, built now, or the one that has
+// been tried before.
+func (p *Publisher) take(e *entry) (*Message, error) {
+	p.mu.Lock()
+	build := e.build
+	if build == nil {
+		defer p.mu.Unlock()
+		return e.message, nil
+	}
+	e.build, e.message, e.failures = nil, nil, 0
+	p.mu.Unlock()
+
+	m, err := build()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		if errors.Is(err, ErrLater) && e.build == nil {
+			e.build = build
+		}
+		return nil, err
+	}
+	m.Subject = e.subject
+	e.message = &m
+	return e.message, nil
+}
+
+// unbuilt puts an entry off whose message cannot be built yet, and drops one that never can.
+func (p *Publisher) unbuilt(e *entry, err error) {
+	if !errors.Is(err, ErrLater) {
+		p.conn.metrics.published.WithLabelValues(outcomeInvalid).Inc()
+		p.log.Error(err, "Dropped a message that cannot be built", "subject", e.subject)
+	}
+	p.done(e, func(now time.Time) {
+		if e.build != nil {
+			p.putOff(e, now)
+		}
+	})
+}
+
+func (p *Publisher) sent(e *entry) {
+	p.done(e, func(time.Time) {
+		e.message = nil
+		if p.brake.failures > 0 {
+			p.brake = brake{}
+			p.checkDue = true
+		}
+	})
+}
+
+func (p *Publisher) unsent(e *entry, m Message, err error) {
+	outcome := p.conn.outcomeOf(m.Subject, nil, err)
+	if outcome == outcomeInvalid {
+		p.log.Error(err, "Dropped a message that the bus cannot carry", "subject", e.subject)
+	} else {
+		p.log.V(1).Info("Kept a message for another try", "subject", e.subject, "cause", err.Error())
+	}
+	var api *jetstream.APIError
+	p.done(e, func(now time.Time) {
+		switch {
+		case outcome == outcomeInvalid:
+			e.message = nil
+		case errors.Is(err, ErrDenied), errors.As(err, &api) && api.Code < 500:
+			p.putOff(e, now)
+		default:
+			p.brake.slower(now)
+		}
+	})
+}
+
+// putOff lets one entry wait for its own sake. The caller holds the lock.
+func (p *Publisher) putOff(e *entry, now time.Time) {
+	e.failures++
+	e.due = now.Add(backoff(e.failures))
+	e.waiting = true
+	if len(p.later) == 0 || e.due.Before(p.nextDue) {
+		p.nextDue = e.due
+	}
+	p.later = append(p.later, e)
+}
+
+// done ends a try: settle says what becomes of the entry, which then goes back in
+// line or, with nothing left to send, away.
+func (p *Publisher) done(e *entry, settle func(now time.Time)) {
+	now := p.conn.cfg.Clock.Now()
+	p.mu.Lock()
+	p.inFlight--
+	e.sending = false
+	settle(now)
+	if e.build == nil && e.message == nil {
+		delete(p.entries, e.subject)
+		p.conn.metrics.outbox.Dec()
+	} else {
+		p.enqueue(e)
+	}
+	p.mu.Unlock()
+	p.nudge()
+}
+
+// checkStreams looks whether the streams are still those that took our messages.
+func (p *Publisher) checkStreams(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, streamCheckTimeout)
+	defer cancel()
+	for _, name := range p.streams.names {
+		replaced, err := p.streams.check(ctx, p.conn.js, name)
+		if err != nil {
+			p.log.V(1).Info("Did not see a stream", "stream", name, "cause", err.Error())
+			continue
+		}
+		if replaced {
+			p.reset(name)
+		}
+	}
+}
+
+// reset tells everyone to offer everything again.
+func (p *Publisher) reset(stream string) {
+	p.conn.metrics.resets.Inc()
+	p.log.Info("Stream was re-created or set back; offering everything again", "stream", stream)
+	p.mu.Lock()
+	fs := append([]func(){}, p.onReset...)
+	p.mu.Unlock()
+	for _, f := range fs {
+		f()
+	}
+}
