@@ -16,6 +16,9 @@ type Heard struct {
 	StreamSequence uint64
 	// ReceivedAt is when it came, by our own clock.
 	ReceivedAt time.Time
+	// Live is true for one that came while we listened, false for one that the
+	// stream retained, and for all after a pause ([Object.Retained]).
+	Live bool
 }
 
 // Outcome says what a merge did.
@@ -99,6 +102,16 @@ func (o Object) StreamRecreated() Object {
 	for i := range out.incarnations {
 		out.incarnations[i].Top.StreamSequence = 0
 		out.incarnations[i].Latest.StreamSequence = 0
+	}
+	return out
+}
+
+// Retained marks everything as heard before a pause in listening.
+func (o Object) Retained() Object {
+	out := Object{incarnations: slices.Clone(o.incarnations)}
+	for i := range out.incarnations {
+		out.incarnations[i].Top.Live = false
+		out.incarnations[i].Latest.Live = false
 	}
 	return out
 }

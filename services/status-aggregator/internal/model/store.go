@@ -54,11 +54,16 @@ func (s *Store) Retain(ref contract.Ref, uid, resourceVersion string) {
 }
 
 // StreamRecreated applies [Object.StreamRecreated] to all objects.
-func (s *Store) StreamRecreated() {
+func (s *Store) StreamRecreated() { s.all(Object.StreamRecreated) }
+
+// Retained applies [Object.Retained] to all objects.
+func (s *Store) Retained() { s.all(Object.Retained) }
+
+func (s *Store) all(change func(Object) Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ref, object := range s.objects {
-		s.objects[ref] = object.StreamRecreated()
+		s.objects[ref] = change(object)
 	}
 }
 

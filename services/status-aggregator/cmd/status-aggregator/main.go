@@ -1,0 +1,13 @@
+// Command status-aggregator folds what the operators observe into the status
+// conditions of every managed resource, and tells the world what became of them.
+package main
+
+import (
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/aggregator"
+)
+
+func main() {
+	service.Main(aggregator.Spec())
+}

@@ -1,0 +1,216 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
+)
+
+// grace is how long an object may go without a first observation while its observer speaks.
+const grace = 30 * time.Second
+
+// facts are all that a decision is made from.
+type facts struct {
+	now     time.Time
+	verdict silence.Verdict
+	// heard is the observation to believe; nil: none of this incarnation.
+	heard *model.Heard
+	// formerAlive is until when the epoch that spoke last is believed; zero: no longer.
+	formerAlive time.Time
+	// unheardSince is since when we have waited for a first observation.
+	unheardSince time.Time
+	// entry is what was said last of this incarnation; nil: nothing is known.
+	entry *contract.StatusEntry
+	// present are the conditions that the object carries.
+	present []metav1.Condition
+}
+
+// decision is what to say.
+type decision struct {
+	// hold says nothing new: what the object carries stays.
+	hold      bool
+	freshness conditions.Freshness
+	// again is when to decide anew although nothing changed; zero: not by time.
+	again time.Time
+}
+
+// decide says whether the observation may be acted upon, and how fresh it is.
+func decide(f facts) decision {
+	d := judge(f)
+	if d.again.IsZero() {
+		d.again = f.formerAlive // a word of a lower epoch may count then
+	}
+	return d
+}
+
+// judge is the list of rules; the first match wins.
+func judge(f facts) decision {
+	switch {
+	case f.verdict == silence.Deaf:
+		return decision{hold: true}
+	case f.heard == nil:
+		return decideUnheard(f)
+	case f.verdict == silence.Silent:
+		return decision{freshness: conditions.ObserverStale}
+	case older(f):
+		// What we heard is older than what was said last: the stream lost the rest, or
+		// the observer's clock went back. The newer word counts while its speaker may live.
+		return decision{hold: true}
+	case f.verdict == silence.Speaking:
+		return decision{freshness: conditions.Fresh}
+	case newer(f) || len(ours(f.present)) == 0:
+		return decision{freshness: conditions.Fresh}
+	default:
+		// Unsure: operators may have written since. The observer's next word decides.
+		return decision{hold: true}
+	}
+}
+
+// decideUnheard answers for an object of which nothing was heard.
+func decideUnheard(f facts) decision {
+	until := f.unheardSince.Add(grace)
+	switch {
+	case f.verdict == silence.Silent:
+		return decision{freshness: conditions.NeverObserved}
+	case f.verdict == silence.Speaking && !f.now.Before(until):
+		return decision{freshness: conditions.NeverObserved}
+	default:
+		return decision{hold: true, again: until}
+	}
+}
+
+// older says that the observation is older than the one behind the entry.
+func older(f facts) bool {
+	p := provenance(f)
+	if p == nil {
+		return false
+	}
+	o := f.heard.Observation
+	if o.Epoch != p.Epoch {
+		return o.Epoch < p.Epoch && !f.formerAlive.IsZero()
+	}
+	return o.Seq < p.Seq
+}
+
+// newer says that the observation came live and is newer than the one behind the entry.
+func newer(f facts) bool {
+	p := provenance(f)
+	o := f.heard.Observation
+	return f.heard.Live && (p == nil || o.Epoch > p.Epoch || o.Epoch == p.Epoch && o.Seq > p.Seq)
+}
+
+func provenance(f facts) *contract.Provenance {
+	if f.entry == nil {
+		return nil
+	}
+	return f.entry.Provenance
+}
+
+// previous merges what the object carries with what the entry says: of each type
+// the one that changed last, and the object's when they changed at the same time.
+// The object may be ahead (operators wrote while we were away) or behind (our last
+// write did not come through).
+func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.Condition {
+	merged := ours(present)
+	if entry == nil {
+		return merged
+	}
+	for _, c := range entry.Conditions {
+		said := toKubernetes(c)
+		i := index(merged, c.Type)
+		switch {
+		case i < 0:
+			merged = append(merged, said)
+		case merged[i].LastTransitionTime.Before(&said.LastTransitionTime):
+			merged[i] = said
+		}
+	}
+	return merged
+}
+
+// ours keeps the conditions that the fold writes.
+func ours(present []metav1.Condition) []metav1.Condition {
+	var out []metav1.Condition
+	for _, c := range present {
+		switch c.Type {
+		case conditions.TypeAvailable, conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable,
+			conditions.TypePaused, conditions.TypeStopped, conditions.TypeReady:
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// sameEntry compares what two entries say, leaving out when and at which version it was said.
+func sameEntry(a, b contract.StatusEntry) (bool, error) {
+	left, err := json.Marshal(essence(a))
+	if err != nil {
+		return false, err
+	}
+	right, err := json.Marshal(essence(b))
+	if err != nil {
+		return false, err
+	}
+	return bytes.Equal(left, right), nil
+}
+
+func essence(e contract.StatusEntry) contract.StatusEntry {
+	e.Object.ResourceVersion = "" // our own write of the status moves it
+	e.UpdatedAt = time.Time{}
+	e.Memory = nil
+	if e.Provenance != nil {
+		p := *e.Provenance
+		p.StreamSequence, p.ReceivedAt = 0, time.Time{}
+		e.Provenance = &p
+	}
+	return e
+}
+
+func sameMemory(a, b conditions.Memory) (bool, error) {
+	left, err := json.Marshal(a)
+	if err != nil {
+		return false, err
+	}
+	right, err := json.Marshal(b)
+	if err != nil {
+		return false, err
+	}
+	return bytes.Equal(left, right), nil
+}
+
+func index(list []metav1.Condition, conditionType string) int {
+	for i := range list {
+		if list[i].Type == conditionType {
+			return i
+		}
+	}
+	return -1
+}
+
+func toContract(list []metav1.Condition) []contract.Condition {
+	out := make([]contract.Condition, 0, len(list))
+	for _, c := range list {
+		out = append(out, contract.Condition{
+			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: c.ObservedGeneration,
+			// As the API server stores it: whole seconds.
+			LastTransitionTime: c.LastTransitionTime.UTC().Truncate(time.Second),
+		})
+	}
+	return out
+}
+
+func toKubernetes(c contract.Condition) metav1.Condition {
+	return metav1.Condition{
+		Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+		ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.LastTransitionTime),
+	}
+}

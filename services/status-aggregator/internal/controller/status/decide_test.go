@@ -1,0 +1,158 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func at(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+
+func observed(epoch int64, seq uint64, live bool) *model.Heard {
+	return &model.Heard{Observation: contract.Observation{Epoch: epoch, Seq: seq}, Live: live}
+}
+
+func spoken(epoch int64, seq uint64) *contract.StatusEntry {
+	return &contract.StatusEntry{Provenance: &contract.Provenance{Epoch: epoch, Seq: seq}}
+}
+
+func TestDecide(t *testing.T) {
+	present := []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue}}
+	theirs := []metav1.Condition{{Type: "LifecycleComplete", Status: metav1.ConditionTrue}}
+	hold := decision{hold: true}
+	fresh := decision{freshness: conditions.Fresh}
+	cases := map[string]struct {
+		facts facts
+		want  decision
+	}{
+		"deaf: say nothing": {
+			facts{verdict: silence.Deaf, heard: observed(1, 1, true), present: present}, hold},
+		"speaking: fold": {
+			facts{verdict: silence.Speaking, heard: observed(1, 1, false), present: present}, fresh},
+		"speaking, the same as last time: fold, since time may have passed": {
+			facts{verdict: silence.Speaking, heard: observed(1, 1, false), entry: spoken(1, 1), present: present}, fresh},
+		"silent: stale": {
+			facts{verdict: silence.Silent, heard: observed(1, 1, true), entry: spoken(1, 1), present: present},
+			decision{freshness: conditions.ObserverStale}},
+		"unsure, and the object has conditions that somebody may have written since: wait": {
+			facts{verdict: silence.Unsure, heard: observed(1, 1, false), entry: spoken(1, 1), present: present}, hold},
+		"unsure, a retained observation that is newer: wait, an even newer one may be held back": {
+			facts{verdict: silence.Unsure, heard: observed(1, 2, false), entry: spoken(1, 1), present: present}, hold},
+		"unsure, but a newer observation came live: fold": {
+			facts{verdict: silence.Unsure, heard: observed(1, 2, true), entry: spoken(1, 1), present: present}, fresh},
+		"unsure, a live observation of a greater epoch: fold": {
+			facts{verdict: silence.Unsure, heard: observed(2, 1, true), entry: spoken(1, 9), present: present}, fresh},
+		"unsure, but nobody has written conditions yet: fold": {
+			facts{verdict: silence.Unsure, heard: observed(1, 1, false), present: theirs}, fresh},
+		"an observation older than the last word, same epoch: wait": {
+			facts{verdict: silence.Speaking, heard: observed(1, 1, true), entry: spoken(1, 2), present: present}, hold},
+		"a lower epoch while the former one is believed: wait until it is not": {
+			facts{verdict: silence.Speaking, heard: observed(1, 9, true), entry: spoken(2, 1), formerAlive: at(20), present: present},
+			decision{hold: true, again: at(20)}},
+		"a lower epoch when the former one has fallen silent: fold": {
+			facts{verdict: silence.Speaking, heard: observed(1, 9, true), entry: spoken(2, 1), present: present}, fresh},
+		"a lower epoch waits behind the one that is believed: fold, and look again": {
+			facts{verdict: silence.Speaking, heard: observed(2, 1, true), entry: spoken(2, 1), formerAlive: at(20), present: present},
+			decision{freshness: conditions.Fresh, again: at(20)}},
+		"nothing heard of a new object: wait": {
+			facts{verdict: silence.Speaking, unheardSince: at(-5)}, decision{hold: true, again: at(25)}},
+		"nothing heard for long although the observer speaks: never observed": {
+			facts{verdict: silence.Speaking, unheardSince: at(-30)}, decision{freshness: conditions.NeverObserved}},
+		"nothing heard, and the observer is silent: never observed": {
+			facts{verdict: silence.Silent, unheardSince: now}, decision{freshness: conditions.NeverObserved}},
+		"nothing heard, and it is unsure whether the observer speaks: wait": {
+			facts{verdict: silence.Unsure, unheardSince: at(-300), present: present}, decision{hold: true, again: at(-270)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.facts.now = now
+			if diff := cmp.Diff(tc.want, decide(tc.facts), cmp.AllowUnexported(decision{})); diff != "" {
+				t.Errorf("decision (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPrevious(t *testing.T) {
+	available := func(status metav1.ConditionStatus, second int) metav1.Condition {
+		return metav1.Condition{Type: conditions.TypeAvailable, Status: status, LastTransitionTime: metav1.NewTime(at(second))}
+	}
+	entry := func(list ...metav1.Condition) *contract.StatusEntry {
+		return &contract.StatusEntry{Conditions: toContract(list)}
+	}
+	cases := map[string]struct {
+		present []metav1.Condition
+		entry   *contract.StatusEntry
+		want    []metav1.Condition
+	}{
+		"nothing is known": {},
+		"the object alone, without what others own": {
+			present: []metav1.Condition{{Type: "LifecycleComplete"}, available("True", 1)},
+			want:    []metav1.Condition{available("True", 1)}},
+		"the entry alone: the object lost its status": {
+			entry: entry(available("True", 1)), want: []metav1.Condition{available("True", 1)}},
+		"operators wrote while we were away": {
+			present: []metav1.Condition{available("False", 9)}, entry: entry(available("True", 1)),
+			want: []metav1.Condition{available("False", 9)}},
+		"our last write did not come through": {
+			present: []metav1.Condition{available("False", 1)}, entry: entry(available("True", 9)),
+			want: []metav1.Condition{available("True", 9)}},
+		"at the same time the object counts": {
+			present: []metav1.Condition{available("False", 1)}, entry: entry(available("True", 1)),
+			want: []metav1.Condition{available("False", 1)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, previous(tc.present, tc.entry)); diff != "" {
+				t.Errorf("previous (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSameEntry(t *testing.T) {
+	base := contract.StatusEntry{
+		Object: contract.Object{UID: "u", ResourceVersion: "1"}, Phase: "Running", UpdatedAt: now,
+		Conditions: []contract.Condition{{Type: "Available", Status: "True"}},
+		Provenance: &contract.Provenance{Epoch: 1, Seq: 1, StreamSequence: 7, ReceivedAt: now},
+	}
+	cases := map[string]struct {
+		change func(*contract.StatusEntry)
+		want   bool
+	}{
+		"nothing":                        {func(*contract.StatusEntry) {}, true},
+		"the object's resource version":  {func(e *contract.StatusEntry) { e.Object.ResourceVersion = "2" }, true},
+		"the time of writing":            {func(e *contract.StatusEntry) { e.UpdatedAt = at(1) }, true},
+		"the opaque memory":              {func(e *contract.StatusEntry) { e.Memory = []byte("{}") }, true},
+		"the place in the stream":        {func(e *contract.StatusEntry) { e.Provenance.StreamSequence = 8 }, true},
+		"the time of receipt":            {func(e *contract.StatusEntry) { e.Provenance.ReceivedAt = at(1) }, true},
+		"the version of the observation": {func(e *contract.StatusEntry) { e.Provenance.Seq = 2 }, false},
+		"the phase":                      {func(e *contract.StatusEntry) { e.Phase = "Degraded" }, false},
+		"the last transition":            {func(e *contract.StatusEntry) { e.LastTransitionSeq = 2 }, false},
+		"a condition":                    {func(e *contract.StatusEntry) { e.Conditions[0].Status = "False" }, false},
+		"the generation":                 {func(e *contract.StatusEntry) { e.Object.Generation = 2 }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			other := base
+			other.Conditions = append([]contract.Condition{}, base.Conditions...)
+			provenance := *base.Provenance
+			other.Provenance = &provenance
+			tc.change(&other)
+			got, err := sameEntry(base, other)
+			if err != nil || got != tc.want {
+				t.Errorf("same: %v, %v", got, err)
+			}
+		})
+	}
+}

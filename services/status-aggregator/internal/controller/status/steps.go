@@ -1,0 +1,296 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
+)
+
+// staleRetry is the safety net behind the event of a change that our write lost against.
+const staleRetry = time.Second
+
+// object is the state of one reconcile.
+type object struct {
+	ref    contract.Ref
+	now    time.Time
+	kind   registry.Kind
+	live   watch.Object
+	record *history.Record
+	// held: nothing new is said, what the object carries stays.
+	held   bool
+	folded conditions.Result
+	entry  contract.StatusEntry
+}
+
+// known is what was said last of the incarnation that lives.
+func (s *object) known() *contract.StatusEntry {
+	if s.record.Entry.Object.UID != string(s.live.GetUID()) {
+		return nil
+	}
+	return &s.record.Entry
+}
+
+func (c *Controller) guard(_ context.Context, s *object) (steps.Result, error) {
+	kind, managed := c.cfg.Kinds.Lookup(s.ref.Kind)
+	s.kind = kind
+	return steps.Result{Stop: !managed || !c.cfg.Permitted()}, nil
+}
+
+// load reads the object and its entry, and sends what the entry still owes.
+func (c *Controller) load(ctx context.Context, s *object) (steps.Result, error) {
+	live, err := c.cfg.Watcher.Get(ctx, s.kind, s.ref)
+	switch {
+	case errors.Is(err, watch.ErrGone):
+		return steps.Result{Stop: true}, c.end(ctx, s)
+	case watch.IsLagging(err):
+		return steps.Result{Stop: true}, nil // its event will come
+	case err != nil:
+		return steps.Result{}, err
+	}
+	if c.lagging(s.ref, live.GetResourceVersion()) {
+		return steps.Result{Stop: true, Requeue: staleRetry}, nil
+	}
+	s.live = live
+	if s.record, err = c.cfg.History.Load(ctx, s.ref); err != nil {
+		return steps.Result{}, err
+	}
+	return steps.Result{}, c.cfg.History.Flush(ctx, s.ref)
+}
+
+// end says that the object is gone.
+func (c *Controller) end(ctx context.Context, s *object) error {
+	record, err := c.cfg.History.Load(ctx, s.ref)
+	if err != nil {
+		return err
+	}
+	uid := record.Entry.Object.UID
+	whole, err := c.lastWords(ctx, s, record)
+	if err != nil {
+		return err
+	}
+	if err := c.cfg.History.Delete(ctx, s.ref, !whole); err != nil {
+		return err
+	}
+	if uid != "" {
+		logr.FromContextOrDiscard(ctx).Info("Object is gone", "object", s.ref.String(), "uid", uid)
+	}
+	c.buried(s.ref, uid)
+	return nil
+}
+
+// replace ends the history of a former incarnation of the name.
+func (c *Controller) replace(ctx context.Context, s *object) (steps.Result, error) {
+	uid := string(s.live.GetUID())
+	c.cfg.Model.Retain(s.ref, uid, s.live.GetResourceVersion())
+	former := s.record.Entry.Object.UID
+	if former == "" || former == uid {
+		return steps.Result{}, nil
+	}
+	// The entry may be ahead of our cache: ask which of the two lives.
+	alive, err := c.cfg.Watcher.LiveUID(ctx, s.kind, s.ref)
+	switch {
+	case errors.Is(err, watch.ErrGone) || err == nil && alive != uid:
+		return steps.Result{Stop: true, Requeue: staleRetry}, nil
+	case err != nil:
+		return steps.Result{}, err
+	}
+	whole, err := c.lastWords(ctx, s, s.record)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	if err := c.cfg.History.Bury(ctx, s.ref, !whole); err != nil {
+		return steps.Result{}, err
+	}
+	c.buried(s.ref, former)
+	return steps.Result{}, nil
+}
+
+// lastWords publishes the phase changes that the last state of a former incarnation
+// holds. It says whether that state was seen: without it changes may be missing.
+func (c *Controller) lastWords(ctx context.Context, s *object, record *history.Record) (bool, error) {
+	if record.Entry.Object.UID == "" {
+		return true, nil
+	}
+	last, seen := c.cfg.Watcher.Last(s.kind, s.ref, record.Entry.Object.UID)
+	if !seen {
+		return false, nil
+	}
+	if err := c.cfg.History.Flush(ctx, s.ref); err != nil {
+		return false, err
+	}
+	_, err := c.cfg.History.Phases(ctx, s.ref, last.Identity(s.kind), last.Transitions)
+	return true, err
+}
+
+func (c *Controller) buried(ref contract.Ref, uid string) {
+	c.cfg.Watcher.Drop(ref)
+	c.cfg.Model.Forget(ref, uid)
+	c.forget(ref)
+}
+
+// fold decides what to say.
+func (c *Controller) fold(_ context.Context, s *object) (steps.Result, error) {
+	f := c.facts(s)
+	d := decide(f)
+	result := steps.Result{Requeue: until(d.again, s.now)}
+	s.held = d.hold
+	if d.hold {
+		known := s.known()
+		if known == nil {
+			return steps.Result{Stop: true, Requeue: result.Requeue}, nil
+		}
+		s.entry = *known
+	} else {
+		in := conditions.Input{
+			Generation: s.live.GetGeneration(),
+			Deleting:   s.live.GetDeletionTimestamp() != nil,
+			Freshness:  d.freshness,
+			Now:        s.now,
+			Previous:   previous(s.live.Conditions, s.known()),
+			Memory:     s.record.Memory,
+			WithReady:  s.kind.WithReady,
+		}
+		if f.heard != nil {
+			in.Observation = &f.heard.Observation
+		}
+		s.folded = conditions.Fold(in)
+		s.entry = said(s, f.heard)
+		result.Requeue = steps.Sooner(result.Requeue, until(s.folded.Next, s.now))
+	}
+	s.entry.Object = s.live.Identity(s.kind)
+	s.entry.Phase = s.live.Phase
+	s.entry.UpdatedAt = s.now.UTC()
+	return result, nil
+}
+
+// facts gathers what a decision is made from.
+func (c *Controller) facts(s *object) facts {
+	f := facts{now: s.now, entry: s.known(), present: s.live.Conditions}
+	verdict, end := c.cfg.Silence.Judge(s.kind.Observer, s.now)
+	if verdict == silence.Speaking && !s.now.Before(end) {
+		verdict = silence.Unsure // its time is over, and nobody has looked yet whether it is silent
+	}
+	f.verdict = verdict
+	expired := func(epoch int64, validity time.Duration) bool {
+		over, at := c.cfg.Silence.EpochExpired(s.kind.Observer, epoch, validity, s.now)
+		if !over {
+			f.formerAlive = at
+		}
+		return over
+	}
+	heard, _, ok := c.cfg.Model.Get(s.ref).Pick(string(s.live.GetUID()), func(h model.Heard) bool {
+		return expired(h.Observation.Epoch, validity(h))
+	})
+	if !ok {
+		f.unheardSince = c.waitingSince(s.ref, s.now)
+		return f
+	}
+	c.heardOf(s.ref)
+	f.heard = &heard
+	if p := provenance(f); p != nil && p.Epoch > heard.Observation.Epoch {
+		expired(p.Epoch, validity(heard))
+	}
+	return f
+}
+
+// phases publishes the phase changes that the object's status holds.
+func (c *Controller) phases(ctx context.Context, s *object) (steps.Result, error) {
+	last, err := c.cfg.History.Phases(ctx, s.ref, s.entry.Object, s.live.Transitions)
+	s.entry.LastTransitionSeq = last
+	return steps.Result{}, err
+}
+
+// record writes the entry when it says something new.
+func (c *Controller) record(ctx context.Context, s *object) (steps.Result, error) {
+	memory := s.folded.Memory
+	if s.held {
+		memory = s.record.Memory
+	}
+	same, err := sameEntry(s.record.Entry, s.entry)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	remembered, err := sameMemory(s.record.Memory, memory)
+	if err != nil || same && remembered && s.record.Known() {
+		return steps.Result{}, err
+	}
+	s.record, err = c.cfg.History.Put(ctx, s.ref, s.entry, memory)
+	if errors.Is(err, history.ErrConflict) {
+		return steps.Result{Stop: true, Requeue: firstRetry}, nil // what we planned is void
+	}
+	return steps.Result{}, err
+}
+
+// events publishes what the entry owes.
+func (c *Controller) events(ctx context.Context, s *object) (steps.Result, error) {
+	return steps.Result{Stop: s.held}, c.cfg.History.Flush(ctx, s.ref)
+}
+
+// write applies the conditions to the object, if they differ and we still may.
+func (c *Controller) write(ctx context.Context, s *object) (steps.Result, error) {
+	if !c.cfg.Permitted() {
+		return steps.Result{Stop: true}, nil
+	}
+	before := s.live.GetResourceVersion()
+	changed, err := c.cfg.Writer.ApplyConditions(ctx, s.live.Unstructured, s.folded.Conditions)
+	switch {
+	case errors.Is(err, ownedstatus.ErrStale):
+		c.cfg.Metrics.Conflicts.WithLabelValues("status").Inc()
+		return steps.Result{Requeue: staleRetry}, nil
+	case apierrors.IsNotFound(err):
+		return steps.Result{}, nil // its event will come
+	case err != nil:
+		return steps.Result{}, err
+	}
+	c.cfg.Metrics.Writes.WithLabelValues(strconv.FormatBool(changed)).Inc()
+	if changed {
+		c.wrote(s.ref, before)
+		logr.FromContextOrDiscard(ctx).V(1).Info("Wrote conditions", "object", s.ref.String())
+	}
+	return steps.Result{}, nil
+}
+
+// said makes the entry of what was folded.
+func said(s *object, heard *model.Heard) contract.StatusEntry {
+	e := contract.StatusEntry{Conditions: toContract(s.folded.Conditions)}
+	if heard == nil {
+		return e
+	}
+	o := heard.Observation
+	e.DeployedVersion = o.DeployedVersion
+	e.Provenance = &contract.Provenance{
+		Observer: o.Observer, Epoch: o.Epoch, Seq: o.Seq,
+		StreamSequence: heard.StreamSequence, ReceivedAt: heard.ReceivedAt.UTC(), Evidence: s.folded.Evidence,
+	}
+	return e
+}
+
+func validity(h model.Heard) time.Duration {
+	if h.Observation.ValidForSeconds <= 0 {
+		return silence.DefaultValidity
+	}
+	return time.Duration(h.Observation.ValidForSeconds) * time.Second
+}
+
+// until is the time left, at least a moment; zero for never.
+func until(at, now time.Time) time.Duration {
+	if at.IsZero() {
+		return 0
+	}
+	return max(at.Sub(now), time.Millisecond)
+}

@@ -1,0 +1,55 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+func (s *Store) bucket(ctx context.Context) (jetstream.KeyValue, error) {
+	s.mu.Lock()
+	kv := s.kv
+	s.mu.Unlock()
+	if kv != nil {
+		return kv, nil
+	}
+	kv, err := s.bus.JetStream().KeyValue(ctx, contract.BucketStatus)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", contract.BucketStatus, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kv = kv
+	return kv, nil
+}
+
+func (s *Store) lifecycle(ctx context.Context) (jetstream.Stream, error) {
+	s.mu.Lock()
+	stream := s.stream
+	s.mu.Unlock()
+	if stream != nil {
+		return stream, nil
+	}
+	stream, err := s.bus.JetStream().Stream(ctx, contract.StreamLifecycle)
+	if err != nil {
+		return nil, fmt.Errorf("open stream %s: %w", contract.StreamLifecycle, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stream = stream
+	return stream, nil
+}
+
+// wrongSequence recognises a refused expectation: 10071, or 10164 from a replicated stream.
+func wrongSequence(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) &&
+		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == wrongSequenceConstant)
+}
+
+// wrongSequenceConstant is how a replicated stream refuses without telling its last sequence.
+const wrongSequenceConstant jetstream.ErrorCode = 10164

@@ -1,0 +1,201 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// private is what an entry's opaque memory holds.
+type private struct {
+	// Fold is the memory of damping.
+	Fold conditions.Memory `json:"fold"`
+	// Owes lists the events that this entry gives rise to, in order.
+	Owes []owed `json:"owes,omitempty"`
+	// Base tells apart the revisions of a bucket that was lost from those of its
+	// successor: the place in the stream of the last event of the former; 0: none.
+	Base uint64 `json:"base,omitempty"`
+}
+
+// owed is one event that an entry gives rise to.
+type owed struct {
+	// Type is the condition's; empty for the snapshot.
+	Type string `json:"type,omitempty"`
+	// Before is the condition as it was; nil when there was none.
+	Before *contract.Condition `json:"before,omitempty"`
+	// Gap says that changes before this one are missing.
+	Gap bool `json:"gap,omitempty"`
+}
+
+// planned is an event that is ready to be published.
+type planned struct {
+	id    string
+	seq   int64 // of a phase change, else 0
+	event contract.LifecycleEvent
+	time  time.Time
+	data  contract.Lifecycle
+}
+
+// owes compares two entries of one object. before is nil at first sight.
+func owes(before *contract.StatusEntry, after contract.StatusEntry, lost bool) []owed {
+	if before == nil || before.Object.UID != after.Object.UID {
+		return []owed{{Gap: lost || carriesHistory(after)}}
+	}
+	var out []owed
+	for _, c := range after.Conditions {
+		was := find(before.Conditions, c.Type)
+		_, public := events[c.Type]
+		switch {
+		case !public: // Ready: a summary of the others
+		case was == nil || was.Status != c.Status:
+			out = append(out, owed{Type: c.Type, Before: was})
+		case c.LastTransitionTime.After(was.LastTransitionTime):
+			// There and back again while somebody else wrote: the way is unknown.
+			out = append(out, owed{Type: c.Type, Before: was, Gap: true})
+		}
+	}
+	return out
+}
+
+// carriesHistory says that a condition is older than the entry: somebody wrote it before us.
+func carriesHistory(e contract.StatusEntry) bool {
+	for _, c := range e.Conditions {
+		if c.LastTransitionTime.Before(e.UpdatedAt.Truncate(time.Second)) {
+			return true
+		}
+	}
+	return false
+}
+
+// plan makes the events that an entry owes. It depends on the entry alone.
+func plan(e contract.StatusEntry, p private, revision uint64) []planned {
+	out := make([]planned, 0, len(p.Owes))
+	for _, o := range p.Owes {
+		if o.Type == "" {
+			out = append(out, snapshot(e, o, id(e, "snapshot", p.Base, revision)))
+			continue
+		}
+		after := find(e.Conditions, o.Type)
+		if after == nil {
+			continue // of an entry that another release wrote
+		}
+		event := eventOf(*after)
+		message := ""
+		if o.Gap {
+			event, message = contract.EventGap, fmt.Sprintf("%s changed and changed back while nobody published it", o.Type)
+		}
+		out = append(out, planned{
+			id:    id(e, o.Type, p.Base, revision),
+			event: event,
+			time:  after.LastTransitionTime,
+			data: contract.Lifecycle{Object: e.Object, Event: event, Gap: o.Gap, Message: message,
+				Condition: &contract.ConditionChange{Type: o.Type, Before: o.Before, After: *after}},
+		})
+	}
+	return out
+}
+
+func snapshot(e contract.StatusEntry, o owed, id string) planned {
+	p := planned{id: id, event: contract.EventSnapshot, time: e.UpdatedAt,
+		data: contract.Lifecycle{Object: e.Object, Event: contract.EventSnapshot, Gap: o.Gap, Conditions: e.Conditions}}
+	if e.Phase != "" {
+		p.data.Phase = &contract.PhaseChange{Seq: e.LastTransitionSeq, Time: e.UpdatedAt, To: e.Phase}
+	}
+	if o.Gap {
+		p.data.Message = "changes before this snapshot are not in the history"
+	}
+	return p
+}
+
+// planPhases makes the events of the ring's entries after the given one. When the
+// ring has lost some, the first event says so.
+func planPhases(object contract.Object, ring []transition.Entry, after int64) []planned {
+	var out []planned
+	for _, t := range ring {
+		if t.Seq <= after {
+			continue
+		}
+		p := planned{
+			id:    fmt.Sprintf("%s.%d", object.UID, t.Seq),
+			seq:   t.Seq,
+			event: contract.EventPhase,
+			time:  t.Time.Time,
+			data: contract.Lifecycle{Object: object, Event: contract.EventPhase, Phase: &contract.PhaseChange{
+				Seq: t.Seq, Time: t.Time.Time, From: t.From, To: t.To, Reason: t.Reason, Message: t.Message,
+			}},
+		}
+		if missing := t.Seq - after - 1; len(out) == 0 && missing > 0 {
+			p.data.Gap = true
+			p.data.Message = fmt.Sprintf("%d phase changes before this one were overwritten before they could be published", missing)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// deletedSuffix ends the id of an object's last event.
+const deletedSuffix = ".deleted"
+
+func deletion(object contract.Object, phase string, gap bool, now time.Time) planned {
+	p := planned{id: object.UID + deletedSuffix, event: contract.EventDeleted, time: now,
+		data: contract.Lifecycle{Object: object, Event: contract.EventDeleted, Gap: gap}}
+	if phase != "" {
+		p.data.Phase = &contract.PhaseChange{Time: now, From: phase}
+	}
+	if gap {
+		p.data.Message = "the object went while nobody watched; its last changes may be missing"
+	}
+	return p
+}
+
+// id is `<uid>.<type>.<revision>`, with the base behind it in a bucket that replaces a lost one.
+func id(e contract.StatusEntry, what string, base, revision uint64) string {
+	if base == 0 {
+		return fmt.Sprintf("%s.%s.%d", e.Object.UID, what, revision)
+	}
+	return fmt.Sprintf("%s.%s.%d.%d", e.Object.UID, what, revision, base)
+}
+
+// events names the event of each condition going True and going False.
+var events = map[string][2]contract.LifecycleEvent{
+	conditions.TypeAvailable:   {contract.EventAvailable, contract.EventUnavailable},
+	conditions.TypeProgressing: {contract.EventProgressing, contract.EventSettled},
+	conditions.TypeDegraded:    {contract.EventDegraded, contract.EventRecovered},
+	conditions.TypeUpgradable:  {contract.EventUpgradable, contract.EventNotUpgradable},
+	conditions.TypePaused:      {contract.EventPaused, contract.EventResumed},
+	conditions.TypeStopped:     {contract.EventStopped, contract.EventStarted},
+}
+
+// eventOf names the event of a condition that took its present status.
+func eventOf(c contract.Condition) contract.LifecycleEvent {
+	pair, ok := events[c.Type]
+	switch {
+	case !ok || c.Status == "Unknown":
+		return contract.EventUnknown
+	case c.Status == "True":
+		return pair[0]
+	default:
+		return pair[1]
+	}
+}
+
+func find(list []contract.Condition, conditionType string) *contract.Condition {
+	for i := range list {
+		if list[i].Type == conditionType {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func decodePrivate(raw []byte) private {
+	var p private
+	if len(raw) == 0 || json.Unmarshal(raw, &p) != nil {
+		return private{} // of a release that kept something else: only a hold-down begins anew
+	}
+	return p
+}

@@ -1,0 +1,138 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+)
+
+const (
+	firstRetry = 250 * time.Millisecond // a CRD is there a moment before it is served
+	lastRetry  = 15 * time.Second
+)
+
+// follower keeps one kind followed while its CRD exists.
+type follower struct {
+	watcher *Watcher
+	kind    registry.Kind
+	exists  atomic.Bool
+	changed chan struct{}
+}
+
+// want notes whether the CRD exists.
+func (f *follower) want(exists bool) {
+	f.exists.Store(exists)
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (f *follower) run(ctx context.Context) {
+	log := logr.FromContextOrDiscard(ctx).WithValues("kind", f.kind.GVK.Kind)
+	following, delay := false, firstRetry
+	for {
+		var retry <-chan time.Time
+		switch {
+		case f.exists.Load() && !following:
+			if err := f.follow(ctx); err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				log.Info("Followed the kind in vain", "reason", err.Error(), "again", delay.String())
+				retry, delay = f.watcher.cfg.Clock.After(delay), min(2*delay, lastRetry)
+				break
+			}
+			log.Info("Follows the kind")
+			following, delay = true, firstRetry
+			f.watcher.cfg.OnKind(f.kind)
+		case !f.exists.Load() && following:
+			if err := f.leave(ctx); err != nil {
+				log.Error(err, "Let the kind go")
+			}
+			log.Info("Let the kind go: its CRD is gone")
+			following = false
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.changed:
+		case <-retry:
+		}
+	}
+}
+
+// follow starts the informer and returns when it has seen all objects.
+func (f *follower) follow(ctx context.Context) error {
+	w := f.watcher
+	informer, err := w.cfg.Cache.GetInformer(ctx, f.template())
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", f.kind.Resource, err)
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    f.tell,
+		UpdateFunc: func(_, obj any) { f.tell(obj) },
+		DeleteFunc: f.ended,
+	})
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", f.kind.Resource, err)
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return ctx.Err()
+	}
+	w.setFollowed(f.kind.Token, true)
+	return nil
+}
+
+// leave stops the informer and reports each of its objects, which went with the CRD.
+func (f *follower) leave(ctx context.Context) error {
+	w := f.watcher
+	refs, err := w.List(ctx)
+	w.setFollowed(f.kind.Token, false)
+	for _, ref := range refs {
+		if ref.Kind == f.kind.Token {
+			w.cfg.OnObject(ref)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return w.cfg.Cache.RemoveInformer(ctx, f.template())
+}
+
+func (f *follower) template() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(f.kind.GVK)
+	return u
+}
+
+func (f *follower) tell(obj any) {
+	if o, ok := living(obj); ok {
+		f.watcher.cfg.OnObject(f.watcher.ref(f.kind, o))
+	}
+}
+
+func (f *follower) ended(obj any) {
+	o, ok := living(obj)
+	if !ok {
+		return
+	}
+	ref := f.watcher.ref(f.kind, o)
+	if u, ok := o.(*unstructured.Unstructured); ok && isFinal(obj) {
+		f.watcher.bury(ref, u)
+	}
+	f.watcher.cfg.OnObject(ref)
+}
+
+// isFinal says that the state is the very last one, not just the last that was seen before a gap in the watch.
+func isFinal(obj any) bool {
+	_, unknown := obj.(toolscache.DeletedFinalStateUnknown)
+	return !unknown
+}

@@ -1,0 +1,213 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+)
+
+// ErrGone says that there is no such object.
+var ErrGone = errors.New("object does not exist")
+
+// maxGraves bounds the last states that are kept.
+const maxGraves = 10_000
+
+// crdKind is how a CRD's existence is watched: its metadata only.
+var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// Config says what to follow and whom to tell.
+type Config struct {
+	Cache cache.Cache
+	// Live reads from the API server.
+	Live    client.Reader
+	Kinds   registry.Set
+	Cluster string
+	Clock   clock.WithTicker
+	// OnObject is called when an object appeared, changed or went.
+	OnObject func(contract.Ref)
+	// OnKind is called when a kind began to be followed, after OnObject for all of its objects.
+	OnKind func(registry.Kind)
+}
+
+// Watcher follows the managed kinds on every replica, so that a new leader starts with a warm cache.
+type Watcher struct {
+	cfg Config
+
+	mu       sync.Mutex
+	followed map[contract.Kind]bool
+	graves   map[contract.Ref]*unstructured.Unstructured
+}
+
+// New returns a watcher that follows nothing before [Watcher.Start].
+func New(cfg Config) *Watcher {
+	return &Watcher{cfg: cfg, followed: map[contract.Kind]bool{}, graves: map[contract.Ref]*unstructured.Unstructured{}}
+}
+
+// NeedLeaderElection is false: every replica follows.
+func (w *Watcher) NeedLeaderElection() bool { return false }
+
+// Start follows until the context ends.
+func (w *Watcher) Start(ctx context.Context) error {
+	wanted := map[string]*follower{}
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, kind := range w.cfg.Kinds.Kinds() {
+		f := &follower{watcher: w, kind: kind, changed: make(chan struct{}, 1)}
+		wanted[kind.CRD()] = f
+		running.Go(func() { f.run(ctx) })
+	}
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(crdKind)
+	informer, err := w.cfg.Cache.GetInformer(ctx, crd)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
+	}
+	tell := func(obj any, exists bool) {
+		if o, ok := living(obj); ok {
+			if f := wanted[o.GetName()]; f != nil {
+				f.want(exists)
+			}
+		}
+	}
+	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { tell(obj, true) },
+		UpdateFunc: func(_, obj any) { tell(obj, true) },
+		DeleteFunc: func(obj any) { tell(obj, false) },
+	}); err != nil {
+		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// Get reads an object from the cache. It returns [ErrGone] when the cache does not
+// have it and the API server says the same, so a cache that lags behind never makes
+// an object disappear.
+func (w *Watcher) Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (Object, error) {
+	if w.Followed(ref.Kind) {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(kind.GVK)
+		err := w.cfg.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
+		if err == nil {
+			return Read(kind, u)
+		}
+		if !apierrors.IsNotFound(err) {
+			return Object{}, fmt.Errorf("read %s %s/%s: %w", kind.GVK.Kind, ref.Namespace, ref.Name, err)
+		}
+	}
+	if _, err := w.LiveUID(ctx, kind, ref); err != nil {
+		return Object{}, err
+	}
+	return Object{}, errLagging
+}
+
+// errLagging says that an object exists which the cache does not show yet.
+var errLagging = errors.New("object is not in the cache yet")
+
+// IsLagging says that the cache does not show the object yet; its event will come.
+func IsLagging(err error) bool { return errors.Is(err, errLagging) }
+
+// LiveUID asks the API server which incarnation of a name lives, or returns [ErrGone].
+func (w *Watcher) LiveUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error) {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(kind.GVK)
+	err := w.cfg.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, m)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return "", ErrGone
+	case err != nil:
+		return "", fmt.Errorf("read %s %s/%s: %w", kind.GVK.Kind, ref.Namespace, ref.Name, err)
+	}
+	return string(m.GetUID()), nil
+}
+
+// Followed says whether the objects of a kind are in the cache.
+func (w *Watcher) Followed(kind contract.Kind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.followed[kind]
+}
+
+// List names all objects in the cache.
+func (w *Watcher) List(ctx context.Context) ([]contract.Ref, error) {
+	var out []contract.Ref
+	for _, kind := range w.cfg.Kinds.Kinds() {
+		if !w.Followed(kind.Token) {
+			continue
+		}
+		objects := &unstructured.UnstructuredList{}
+		objects.SetGroupVersionKind(kind.GVK.GroupVersion().WithKind(kind.GVK.Kind + "List"))
+		if err := w.cfg.Cache.List(ctx, objects, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list %s: %w", kind.Resource, err)
+		}
+		for i := range objects.Items {
+			out = append(out, w.ref(kind, &objects.Items[i]))
+		}
+	}
+	return out, nil
+}
+
+// Last returns the last state of a deleted incarnation, until [Watcher.Drop].
+func (w *Watcher) Last(kind registry.Kind, ref contract.Ref, uid string) (Object, bool) {
+	w.mu.Lock()
+	u := w.graves[ref]
+	w.mu.Unlock()
+	if u == nil || string(u.GetUID()) != uid {
+		return Object{}, false
+	}
+	o, err := Read(kind, u)
+	return o, err == nil
+}
+
+// Drop forgets the last state of a deleted incarnation.
+func (w *Watcher) Drop(ref contract.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.graves, ref)
+}
+
+func (w *Watcher) ref(kind registry.Kind, o metav1.Object) contract.Ref {
+	return contract.Ref{Cluster: w.cfg.Cluster, Namespace: o.GetNamespace(), Kind: kind.Token, Name: o.GetName()}
+}
+
+func (w *Watcher) setFollowed(kind contract.Kind, followed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.followed[kind] = followed
+}
+
+func (w *Watcher) bury(ref contract.Ref, u *unstructured.Unstructured) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.graves) >= maxGraves {
+		clear(w.graves) // of a standby that nobody asks; without a last state the end of an object is marked as a gap
+	}
+	w.graves[ref] = u
+}
+
+// living unwraps what an informer's handler gets.
+func living(obj any) (metav1.Object, bool) {
+	if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = unknown.Obj
+	}
+	o, ok := obj.(metav1.Object)
+	return o, ok
+}
