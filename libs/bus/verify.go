@@ -104,7 +104,9 @@ type field struct {
 }
 
 var fields = []field{
-	{"subjects", false, func(c *jetstream.StreamConfig) string { return strings.Join(slices.Sorted(slices.Values(c.Subjects)), ",") }},
+	{"subjects", false, func(c *jetstream.StreamConfig) string {
+		return strings.Join(slices.Sorted(slices.Values(c.Subjects)), ",")
+	}},
 	{"retention", false, func(c *jetstream.StreamConfig) string { return c.Retention.String() }},
 	{"discard", false, func(c *jetstream.StreamConfig) string { return c.Discard.String() }},
 	{"storage", false, func(c *jetstream.StreamConfig) string { return c.Storage.String() }},

@@ -1,0 +1,141 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+)
+
+func TestConnectRefusesOnlyAWrongConfiguration(t *testing.T) {
+	tests := map[string]struct {
+		cfg  bus.Config
+		want string // part of the error; empty means that there is none
+	}{
+		"a server that is not there":   {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"}, ""},
+		"no URL":                       {bus.Config{Name: "tester"}, "no URL"},
+		"no name":                      {bus.Config{URL: "nats://127.0.0.1:1"}, "client name"},
+		"a name that is no token":      {bus.Config{URL: "nats://127.0.0.1:1", Name: "a>b"}, "client name"},
+		"a URL that is none":           {bus.Config{URL: "nats://[", Name: "tester"}, "connection"},
+		"a certificate without a key":  {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CertFile: "c"}}, "both"},
+		"an authority that is missing": {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CAFile: "/nowhere"}}, "rootCA"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			conn, err := bus.Connect(tc.cfg)
+			if tc.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if conn.Connected() {
+					t.Error("Connected without a server")
+				}
+				closeNow(t, conn)
+				return
+			}
+			if err == nil {
+				closeNow(t, conn)
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %q does not contain %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func closeNow(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := conn.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConnectionComesUpWithTheServerAndComesBack(t *testing.T) {
+	srv := natstest.Start(t)
+	srv.Stop()
+	c := connect(t, srv.URL())
+	var reached atomic.Int32
+	c.OnReconnect(func() { reached.Add(1) })
+
+	waitFor := func(connected bool, times int32) {
+		t.Helper()
+		eventually(t, func() error {
+			if c.Connected() != connected || reached.Load() != times {
+				return fmt.Errorf("connected %t, reached %d times; want %t, %d", c.Connected(), reached.Load(), connected, times)
+			}
+			return nil
+		})
+	}
+	srv.Start()
+	waitFor(true, 1)
+	if got := c.metric(t, "flotilla_bus_connected"); got != 1 {
+		t.Errorf("connected is %v, want 1", got)
+	}
+	srv.Stop()
+	waitFor(false, 1)
+	srv.Start()
+	waitFor(true, 2)
+	if got := c.metric(t, "flotilla_bus_reconnects_total"); got != 1 {
+		t.Errorf("reconnects_total is %v, want 1", got)
+	}
+}
+
+func TestCloseLeavesNothingBehind(t *testing.T) {
+	srv := natstest.Start(t)
+	conn, err := bus.Connect(bus.Config{URL: srv.URL(), Name: "tester"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeNow(t, conn)
+	closeNow(t, conn) // twice is fine
+	wantNoLeaks(t)
+	var none *bus.Conn
+	closeNow(t, none)
+	if none.Connected() {
+		t.Error("a nil connection is connected")
+	}
+}
+
+// An ACL mistake looks like an outage to the client unless the refusal, which comes
+// by another way, is put together with it.
+func TestPublishTellsARefusalFromAnOutage(t *testing.T) {
+	srv := natstest.Start(t, func(o *server.Options) {
+		o.Users = []*server.User{{
+			Username: "tester", Password: "secret",
+			Permissions: &server.Permissions{
+				Publish:   &server.SubjectPermission{Deny: []string{subject(2)}},
+				Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX_tester.>"}},
+			},
+		}}
+	})
+	c := connect(t, strings.Replace(srv.URL(), "nats://", "nats://tester:secret@", 1))
+	bootstrap(t, c)
+
+	if _, err := c.Publish(t.Context(), bus.Message{Subject: subject(1), ID: "1", Body: []byte("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Publish(t.Context(), bus.Message{Subject: subject(2), ID: "2", Body: []byte("a")}); !errors.Is(err, bus.ErrDenied) {
+		t.Errorf("error is %v, want ErrDenied", err)
+	}
+	if got := c.published(t, "denied"); got != 1 {
+		t.Errorf("%d publishes counted as denied, want 1", got)
+	}
+
+	// A refused subject holds up nobody else.
+	p := bus.NewPublisher(c.Conn)
+	running(t, p.Run)
+	p.Offer(subject(2), text("3", "b"))
+	p.Offer(subject(3), text("4", "c"))
+	wantStored(t, c, map[string]string{subject(3): "c"})
+}
