@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 // Cluster is a control plane that was created in Config.Dir. It outlives the process that created it.
@@ -25,6 +27,16 @@ type Component struct {
 	Name string
 	PID  int
 	Log  string // file
+	dir  string // of its cluster, which stands in its command line
+}
+
+// Running says whether the process is alive and still this component.
+func (c Component) Running() bool {
+	if !proc.Alive(c.PID) {
+		return false
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", c.PID))
+	return err == nil && strings.Contains(string(line), c.dir)
 }
 
 const (
@@ -32,15 +44,25 @@ const (
 	readyTimeout   = 2 * time.Minute
 )
 
-// Open returns the cluster that was created in cfg.Dir before, or reports that there is none.
+// Open returns the cluster that was created in cfg.Dir by these tools before, or reports that there is none. A cluster
+// of other tools, from before a change of version, does not count.
 func (t Tools) Open(cfg Config) (*Cluster, bool) {
-	c := &Cluster{Config: cfg, Kubeconfig: cfg.kubeconfig(), tools: t}
+	c := t.Attach(cfg)
 	for _, file := range []string{c.Kubeconfig, filepath.Join(cfg.clusterDir(), "kwok.yaml")} {
 		if _, err := os.Stat(file); err != nil {
 			return nil, false
 		}
 	}
+	data, err := os.ReadFile(cfg.configFile()) // names the programs
+	if err != nil || !strings.Contains(string(data), t.Dir+string(filepath.Separator)) {
+		return nil, false
+	}
 	return c, true
+}
+
+// Attach returns the cluster of cfg.Dir whether it is there or not, to look at it or to stop it.
+func (t Tools) Attach(cfg Config) *Cluster {
+	return &Cluster{Config: cfg, Kubeconfig: cfg.kubeconfig(), tools: t}
 }
 
 // Create starts a new cluster and returns when its API server and its nodes are ready. When a port was taken in the
@@ -52,7 +74,7 @@ func (t Tools) Create(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of cluster %q: %w", cfg.Name, err)
 	}
-	c := &Cluster{Config: cfg, Kubeconfig: cfg.kubeconfig(), tools: t}
+	c := t.Attach(cfg)
 	var err error
 	for range createAttempts {
 		if err = c.create(ctx); err == nil {
@@ -71,7 +93,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(c.Dir, "kwokctl.yaml")
+	file := c.configFile()
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the configuration of kwokctl: %w", err)
 	}
@@ -88,6 +110,9 @@ func (c *Cluster) create(ctx context.Context) error {
 
 // Start starts the components that are not running, with the data they had.
 func (c *Cluster) Start(ctx context.Context) error {
+	if err := c.forgetDead(); err != nil {
+		return err
+	}
 	if err := c.kwokctl(ctx, "start", "cluster", "--timeout", "60s", "--wait", "60s"); err != nil {
 		return fmt.Errorf("start cluster %q: %w%s", c.Name, err, c.logTail())
 	}
@@ -96,6 +121,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 
 // Stop stops all components and keeps the data.
 func (c *Cluster) Stop(ctx context.Context) error {
+	if _, err := os.Stat(c.clusterDir()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	return c.kwokctl(ctx, "stop", "cluster")
 }
 
@@ -123,6 +151,23 @@ func (c *Cluster) ScaleNodes(ctx context.Context, n int) error {
 	return nil
 }
 
+// Ready returns nil when every component runs and the API server calls itself ready.
+func (c *Cluster) Ready(ctx context.Context) error {
+	components, err := c.Components()
+	if err != nil {
+		return err
+	}
+	if len(components) < len(portNames)-1 { // etcd has two ports
+		return fmt.Errorf("only %d components were started", len(components))
+	}
+	for _, one := range components {
+		if !one.Running() {
+			return fmt.Errorf("%s does not run", one.Name)
+		}
+	}
+	return c.kubectl(ctx, "get", "--raw", "/readyz", "--request-timeout=5s")
+}
+
 // Components lists the processes that the cluster was made of, running or not.
 func (c *Cluster) Components() ([]Component, error) {
 	files, err := filepath.Glob(filepath.Join(c.clusterDir(), "pids", "*.pid"))
@@ -140,9 +185,29 @@ func (c *Cluster) Components() ([]Component, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the pid of %s: %w", name, err)
 		}
-		all = append(all, Component{Name: name, PID: pid, Log: filepath.Join(c.clusterDir(), "logs", name+".log")})
+		all = append(all, Component{
+			Name: name, PID: pid, Log: c.LogFile(name), dir: c.clusterDir(),
+		})
 	}
 	return all, nil
+}
+
+// forgetDead removes the pid files of components that ended. kwokctl takes a zombie, and any other process that got the
+// pid since, for a running component and would not start it.
+func (c *Cluster) forgetDead() error {
+	components, err := c.Components()
+	if err != nil {
+		return err
+	}
+	for _, one := range components {
+		if one.Running() {
+			continue
+		}
+		if err := os.Remove(filepath.Join(c.clusterDir(), "pids", one.Name+".pid")); err != nil {
+			return fmt.Errorf("forget the dead %s: %w", one.Name, err)
+		}
+	}
+	return nil
 }
 
 // waitNodes waits until kwok has made every node ready; pods created before that would wait for the scheduler's retry.
@@ -150,13 +215,18 @@ func (c *Cluster) waitNodes(ctx context.Context) error {
 	if c.Nodes == 0 {
 		return nil
 	}
-	args := []string{
-		"--kubeconfig", c.Kubeconfig, "wait", "--for=condition=Ready", "node", "--all",
-		"--timeout=" + readyTimeout.String(),
+	err := c.kubectl(ctx, "wait", "--for=condition=Ready", "node", "--all", "--timeout="+readyTimeout.String())
+	if err != nil {
+		return fmt.Errorf("wait for the nodes of cluster %q: %w", c.Name, err)
 	}
+	return nil
+}
+
+func (c *Cluster) kubectl(ctx context.Context, args ...string) error {
+	args = append([]string{"--kubeconfig", c.Kubeconfig}, args...)
 	cmd := exec.CommandContext(ctx, c.tools.Path("kubectl"), args...) //nolint:gosec // our own program
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("wait for the nodes of cluster %q: %w\n%s", c.Name, err, out)
+		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args[2:], " "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

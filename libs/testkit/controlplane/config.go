@@ -75,6 +75,15 @@ func (c Config) kubeconfig() string {
 	return filepath.Join(c.Dir, "kubeconfig")
 }
 
+// LogFile is the log of a component.
+func (c Config) LogFile(component string) string {
+	return filepath.Join(c.clusterDir(), "logs", component+".log")
+}
+
+func (c Config) configFile() string {
+	return filepath.Join(c.Dir, "kwokctl.yaml")
+}
+
 func (c Config) clusterDir() string {
 	return filepath.Join(c.Dir, "clusters", c.Name)
 }

@@ -47,6 +47,23 @@ func inDocker(ctx context.Context, cfg Config) (*Server, error) {
 				"`make offline-images` builds it without a registry", image, err)}
 		}
 	}
+	return containerServer(cfg, docker, image)
+}
+
+// existingContainer goes on with a container of the name.
+func existingContainer(ctx context.Context, cfg Config) (*Server, error) {
+	docker, err := exec.LookPath("docker")
+	if err != nil {
+		return nil, unavailable{}
+	}
+	image, err := run(ctx, dockerAnswer, docker, "container", "inspect", "--format", "{{.Config.Image}}", cfg.Name)
+	if err != nil {
+		return nil, unavailable{}
+	}
+	return containerServer(cfg, docker, image)
+}
+
+func containerServer(cfg Config, docker, image string) (*Server, error) {
 	login, err := local(cfg, "root")
 	if err != nil {
 		return nil, err

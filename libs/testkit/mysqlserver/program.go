@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 // sbin are folders that hold servers but are often not on the PATH of a user.
@@ -33,10 +35,18 @@ func asProgram(_ context.Context, cfg Config) (*Server, error) {
 	}
 	return &Server{
 		Source:  "a private server of " + mysqld,
-		Log:     filepath.Join(cfg.Dir, "mysqld.log"),
+		Log:     cfg.logFile(),
 		login:   login,
 		backend: &program{cfg: cfg, mysqld: mysqld},
 	}, nil
+}
+
+// asBefore goes on with the private server whose data is in the folder.
+func asBefore(ctx context.Context, cfg Config) (*Server, error) {
+	if _, err := os.Stat((&program{cfg: cfg}).data()); err != nil {
+		return nil, unavailable{}
+	}
+	return asProgram(ctx, cfg)
 }
 
 func find(names ...string) string {
@@ -63,16 +73,17 @@ func (p *program) data() string    { return filepath.Join(p.cfg.Dir, "data") }
 func (p *program) pidFile() string { return filepath.Join(p.cfg.Dir, "mysqld.pid") }
 
 func (p *program) start(ctx context.Context, s *Server) error {
-	if s.PID = p.pid(); s.PID != 0 {
-		return s.waitAnswer(ctx, p.gone(s))
+	if pid := p.pid(); pid != 0 {
+		return s.waitAnswer(ctx, gone(pid, s.Log))
 	}
 	if err := p.initialise(ctx); err != nil {
 		return err
 	}
-	if err := p.launch(s); err != nil {
+	pid, err := p.launch(s)
+	if err != nil {
 		return err
 	}
-	return s.waitAnswer(ctx, p.gone(s))
+	return s.waitAnswer(ctx, gone(pid, s.Log))
 }
 
 // initialise fills the data folder once. It is built under another name, so that a folder that is there is complete.
@@ -106,16 +117,19 @@ func (p *program) initialise(ctx context.Context) error {
 }
 
 // launch starts the server in a session of its own: it is to survive the end of `make up`.
-func (p *program) launch(s *Server) error {
+func (p *program) launch(s *Server) (int, error) {
 	init := filepath.Join(p.cfg.Dir, "init.sql")
 	statements := fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY '%s';\n"+
 		"GRANT ALL PRIVILEGES ON *.* TO '%s'@'%%' WITH GRANT OPTION;\n", user, password, user)
 	if err := os.WriteFile(init, []byte(statements), 0o600); err != nil {
-		return fmt.Errorf("write the first statements: %w", err)
+		return 0, fmt.Errorf("write the first statements: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(s.Log), 0o700); err != nil {
+		return 0, fmt.Errorf("create the folder of the log: %w", err)
 	}
 	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
+		return 0, fmt.Errorf("open the log: %w", err)
 	}
 	args := append([]string{
 		"--no-defaults",
@@ -136,11 +150,10 @@ func (p *program) launch(s *Server) error {
 	cmd.Env = append(os.Environ(), p.cfg.Marker)
 	err = cmd.Start()
 	if err = errors.Join(err, log.Close()); err != nil {
-		return fmt.Errorf("run %s: %w", p.mysqld, err)
+		return 0, fmt.Errorf("run %s: %w", p.mysqld, err)
 	}
-	s.PID = cmd.Process.Pid
 	go reap(cmd)
-	return nil
+	return cmd.Process.Pid, nil
 }
 
 // reap takes the exit status, so that a server that ended is not a zombie. How it ended stands in its log.
@@ -150,12 +163,12 @@ func reap(cmd *exec.Cmd) {
 	}
 }
 
-func (p *program) gone(s *Server) func() error {
+func gone(pid int, log string) func() error {
 	return func() error {
-		if alive(s.PID) {
+		if proc.Alive(pid) {
 			return nil
 		}
-		return fmt.Errorf("it ended: %s", tail(s.Log))
+		return fmt.Errorf("it ended: %s", tail(log))
 	}
 }
 
@@ -164,25 +177,7 @@ func (p *program) stop(ctx context.Context) error {
 	if pid == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	signal := syscall.SIGTERM
-	for alive(pid) {
-		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("signal process %d: %w", pid, err)
-		}
-		select {
-		case <-ctx.Done():
-			if signal == syscall.SIGKILL {
-				return fmt.Errorf("process %d does not end: %w", pid, ctx.Err())
-			}
-			signal = syscall.SIGKILL
-		case <-tick.C:
-		}
-	}
-	return nil
+	return proc.Terminate(ctx, pid, stopTimeout)
 }
 
 func (p *program) remove(ctx context.Context) error {
@@ -200,7 +195,7 @@ func (p *program) pid() int {
 		return 0
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
-	if err != nil || !alive(pid) {
+	if err != nil || !proc.Alive(pid) {
 		return 0
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -208,16 +203,6 @@ func (p *program) pid() int {
 		return 0
 	}
 	return pid
-}
-
-// alive says whether a process runs; a zombie does not.
-func alive(pid int) bool {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	_, rest, found := strings.Cut(string(data), ") ")
-	return found && !strings.HasPrefix(rest, "Z")
 }
 
 // socket is in the folder, or, when that path is too long for a socket, in the temporary folder.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ type Config struct {
 	Dir string
 	// Port on loopback.
 	Port int
+	// Log is the log file of a private server; mysqld.log in Dir when empty.
+	Log string
 	// Marker is a KEY=value that a private server gets in its environment.
 	Marker string
 	// Say is told about what takes long or changes the machine.
@@ -34,8 +37,6 @@ type Server struct {
 	Source string
 	// Container is the container's name, or empty.
 	Container string
-	// PID is the process id of a private server, or 0.
-	PID int
 	// Log is the log file of a private server, or empty.
 	Log string
 
@@ -50,6 +51,13 @@ type backend interface {
 	remove(ctx context.Context) error
 }
 
+func (c Config) logFile() string {
+	if c.Log != "" {
+		return c.Log
+	}
+	return filepath.Join(c.Dir, "mysqld.log")
+}
+
 // unavailable is why one of the ways cannot be taken; the next is tried.
 type unavailable struct{ reason string }
 
@@ -62,27 +70,37 @@ const (
 	answerTimeout = 2 * time.Minute
 )
 
-// Start finds or starts a server and returns once it answers.
+// Start finds or starts a server and returns once it answers. A private server whose data is in Config.Dir stays the
+// choice when Docker turns up later.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	ways := []func(context.Context, Config) (*Server, error){fromEnvironment, inDocker, asProgram, installed}
+	s, err := choose(ctx, cfg, fromEnvironment, asBefore, inDocker, asProgram, installed)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Start(ctx)
+}
+
+// Existing returns the server that an earlier Start of the same Config chose, running or not, without starting,
+// pulling or installing anything. The error is ErrNone when there is none.
+func Existing(ctx context.Context, cfg Config) (*Server, error) {
+	return choose(ctx, cfg, fromEnvironment, asBefore, existingContainer)
+}
+
+// choose takes the first way that can be taken.
+func choose(ctx context.Context, cfg Config, ways ...func(context.Context, Config) (*Server, error)) (*Server, error) {
 	var reasons []string
 	for _, way := range ways {
 		s, err := way(ctx, cfg)
 		var no unavailable
-		if errors.As(err, &no) {
+		if !errors.As(err, &no) {
+			return s, err
+		}
+		if no.reason != "" {
 			reasons = append(reasons, "- "+no.reason)
-			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		if err := s.Start(ctx); err != nil {
-			return nil, err
-		}
-		return s, nil
 	}
 	return nil, fmt.Errorf("%w: start Docker, install mysql-server or mariadb-server (10.11 or later), or set "+
-		"FLOTILLA_MYSQL_DSN to user:password@tcp(host:port)/\n%s", ErrNone, strings.Join(reasons, "\n"))
+		"%s to user:password@tcp(host:port)/\n%s", ErrNone, EnvDSN, strings.Join(reasons, "\n"))
 }
 
 // Start starts the server again after Stop, on its port and with its data.
@@ -107,6 +125,23 @@ func (s *Server) Remove(ctx context.Context) error {
 		return fmt.Errorf("remove %s: %w", s.Source, err)
 	}
 	return nil
+}
+
+// Given says that the server is the one of FLOTILLA_MYSQL_DSN, which somebody else runs.
+func (s *Server) Given() bool {
+	_, ok := s.backend.(given)
+	return ok
+}
+
+// Address is host:port.
+func (s *Server) Address() string { return s.login.Addr }
+
+// RunningPID is the process id of a private server that runs, else 0.
+func (s *Server) RunningPID() int {
+	if p, ok := s.backend.(*program); ok {
+		return p.pid()
+	}
+	return 0
 }
 
 // Ping returns nil when the server answers.

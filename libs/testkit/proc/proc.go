@@ -1,0 +1,118 @@
+// Package proc looks at processes through /proc: whether one is alive, what its environment holds, and which ones
+// carry a marker (see package watchdog). Linux only.
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Alive says whether a process runs. A zombie, which ended and waits for its parent, does not.
+func Alive(pid int) bool {
+	if pid <= 0 {
+		return false
+	}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// The command's name stands in parentheses and may hold anything.
+	end := strings.LastIndexByte(string(data), ')')
+	return end >= 0 && !strings.HasPrefix(string(data)[end+1:], " Z")
+}
+
+// Has says whether a living process carries the marker, a whole KEY=value, in its environment. A pid that was read
+// from a file may long belong to somebody else's process; this tells.
+func Has(pid int, marker string) bool {
+	if !Alive(pid) {
+		return false
+	}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	for entry := range strings.SplitSeq(string(data), "\x00") {
+		if entry == marker {
+			return true
+		}
+	}
+	return false
+}
+
+// Marked lists the living processes with the marker, apart from this one.
+func Marked(marker string) ([]int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var pids []int
+	for _, file := range files {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && pid != os.Getpid() && Has(pid, marker) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// KillMarked kills every process with the marker and looks again until none is left, since one of them may just have
+// been starting another. It returns how many it killed.
+func KillMarked(ctx context.Context, marker string) (int, error) {
+	killed := map[int]bool{}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		pids, err := Marked(marker)
+		if err != nil || len(pids) == 0 {
+			return len(killed), err
+		}
+		for _, pid := range pids {
+			if err := signal(pid, syscall.SIGKILL); err != nil {
+				return len(killed), err
+			}
+			killed[pid] = true
+		}
+		select {
+		case <-ctx.Done():
+			return len(killed), fmt.Errorf("processes %v do not end: %w", pids, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// Terminate asks a process to end, waits for as long as grace, and then kills it. It returns when the process is gone.
+func Terminate(ctx context.Context, pid int, grace time.Duration) error {
+	if err := signal(pid, syscall.SIGTERM); err != nil {
+		return err
+	}
+	patience := time.NewTimer(grace)
+	defer patience.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for Alive(pid) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("process %d does not end: %w", pid, ctx.Err())
+		case <-patience.C:
+			if err := signal(pid, syscall.SIGKILL); err != nil {
+				return err
+			}
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+func signal(pid int, s syscall.Signal) error {
+	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("signal process %d: %w", pid, err)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+)
+
+// control stops, starts or restarts one part; nothing is built.
+func (a *app) control(ctx context.Context, verb string, args []string) (err error) {
+	all, mysql := a.all()
+	part, err := pick(all, args)
+	if err != nil {
+		return err
+	}
+	unlock, err := a.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if verb != "start" {
+		if err := a.step("stopping "+part.Name(), func() (string, error) { return "stopped", part.Stop(ctx) }); err != nil {
+			return err
+		}
+	}
+	if verb == "stop" {
+		return nil
+	}
+	// A service is told the database's address, which is known once the server was looked up.
+	mysql.Status(ctx)
+	return a.ensure(ctx, part)
+}
+
+func pick(all []parts.Part, args []string) (parts.Part, error) {
+	names := make([]string, 0, len(all))
+	for _, part := range all {
+		if len(args) == 1 && part.Name() == args[0] {
+			return part, nil
+		}
+		names = append(names, part.Name())
+	}
+	return nil, fmt.Errorf("name one part of the stack: %s", list(names))
+}

@@ -1,0 +1,54 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+)
+
+const downTimeout = 2 * time.Minute
+
+// down stops everything, whatever state it is in. An `up` that is at work is stopped first.
+func (a *app) down(ctx context.Context) (err error) {
+	unlock, err := a.takeLock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := a.takeDown(ctx); err != nil {
+		return err
+	}
+	a.info("the stack is down; its logs stay in %s", a.env.Checkout.Local("log"))
+	return nil
+}
+
+// takeDown stops the services in the order opposite to their start, so that they give back their leases, and then
+// kills whatever else carries the stack's marker. The data goes as well: the parts belong together, and a database
+// that remembers the objects of another cluster would only confuse.
+func (a *app) takeDown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, downTimeout)
+	defer cancel()
+	mysql := parts.NewMySQL(a.env)
+	var errs []error
+	for _, name := range slices.Backward(a.env.State.Services) {
+		errs = append(errs, parts.NewService(a.env, name, noDSN).Stop(ctx))
+	}
+	errs = append(errs, mysql.Remove(ctx))
+	killed, err := proc.KillMarked(ctx, a.env.Checkout.Marker())
+	errs = append(errs, err)
+	a.info("stopped %d services and %d other processes", len(a.env.State.Services), killed)
+	for _, name := range []string{"cluster", "nats", "mysql", "run", "cache"} {
+		if err := os.RemoveAll(a.env.Checkout.Local(name)); err != nil {
+			errs = append(errs, fmt.Errorf("remove .local/%s: %w", name, err))
+		}
+	}
+	a.env.State.Services = nil
+	return errors.Join(append(errs, a.removeEnv(), a.env.State.Save())...)
+}

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lock lets one command at a time change the stack of a checkout. The lock goes with the process that holds it.
+func (a *app) lock() (func() error, error) {
+	if err := os.MkdirAll(a.env.Checkout.Local(), 0o750); err != nil {
+		return nil, fmt.Errorf("create .local: %w", err)
+	}
+	file, err := os.OpenFile(a.env.Checkout.Local("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock of the stack: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		err = errors.Join(errLocked{pid: a.holder()}, file.Close())
+		return nil, err
+	}
+	if err := errors.Join(file.Truncate(0), write(file, strconv.Itoa(os.Getpid()))); err != nil {
+		return nil, errors.Join(fmt.Errorf("note who holds the lock: %w", err), file.Close())
+	}
+	return file.Close, nil
+}
+
+// errLocked says that another command is changing the stack.
+type errLocked struct{ pid int }
+
+func (e errLocked) Error() string {
+	return fmt.Sprintf("another `make up` or `make down` of this checkout is at work (process %d); wait for it, "+
+		"or stop it with `make down`", e.pid)
+}
+
+// takeLock ends another `up` and waits for the lock: who says `down` means it.
+func (a *app) takeLock(ctx context.Context) (func() error, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for told := false; ; told = true {
+		unlock, err := a.lock()
+		var locked errLocked
+		if !errors.As(err, &locked) {
+			return unlock, err
+		}
+		if !told {
+			a.info("stopping the command that is at work (process %d)", locked.pid)
+			if err := syscall.Kill(locked.pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return nil, fmt.Errorf("stop process %d: %w", locked.pid, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *app) holder() int {
+	data, err := os.ReadFile(a.env.Checkout.Local("lock"))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+func write(file *os.File, text string) error {
+	_, err := file.WriteString(text)
+	return err
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// tailLines are shown of a log before it is followed.
+const tailLines = 200
+
+// logs shows the end of a log, and on a terminal or when asked to goes on until it is interrupted.
+func (a *app) logs(ctx context.Context, args []string, follow bool) (err error) {
+	known := a.logFiles()
+	if len(args) != 1 || known[args[0]] == "" {
+		return fmt.Errorf("name one log, for example `make logs S=nats`: %s", list(slices.Sorted(maps.Keys(known))))
+	}
+	file, err := os.Open(known[args[0]])
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s has no log yet; start the stack with `make up`", args[0])
+	}
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w", args[0], err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return fmt.Errorf("read the log of %s: %w", args[0], err)
+	}
+	if _, err := a.out.Write(lastLines(data, tailLines)); err != nil {
+		return fmt.Errorf("show the log of %s: %w", args[0], err)
+	}
+	if !follow && !isTerminal(a.out) {
+		return nil
+	}
+	return a.follow(ctx, file)
+}
+
+func (a *app) logFiles() map[string]string {
+	known := map[string]string{}
+	all, _ := a.all()
+	for _, part := range all {
+		maps.Copy(known, part.Logs())
+	}
+	return known
+}
+
+func (a *app) follow(ctx context.Context, file io.Reader) error {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := io.Copy(a.out, file); err != nil {
+			return fmt.Errorf("follow the log: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func lastLines(data []byte, n int) []byte {
+	end := len(bytes.TrimRight(data, "\n"))
+	for i := end - 1; i >= 0; i-- {
+		if data[i] != '\n' {
+			continue
+		}
+		if n--; n == 0 {
+			return data[i+1:]
+		}
+	}
+	return data
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	return term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,219 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/build"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/envfile"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
+)
+
+// errInterrupted says that `up` was stopped by a signal and has taken the stack down.
+var errInterrupted = errors.New("interrupted; the stack was taken down")
+
+const samplesTimeout = 3 * time.Minute
+
+// up brings the stack up. When it is interrupted, nothing of the stack is left; when it fails, what runs is left for a
+// look at it, and another `up` goes on from there.
+func (a *app) up(ctx context.Context, services string) (err error) {
+	chosen, err := a.env.Checkout.Choose(services)
+	if err != nil {
+		return err
+	}
+	unlock, err := a.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	start := time.Now() //nolint:forbidigo // told to a person
+	err = a.bringUp(ctx, chosen)
+	if ctx.Err() != nil {
+		a.info("\ninterrupted: taking the stack down")
+		// The signal has ended ctx; taking down must still work.
+		if downErr := a.takeDown(context.WithoutCancel(ctx)); downErr != nil {
+			return downErr
+		}
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	a.info("\nthe stack is up (%s)", seconds(start))
+	return nil
+}
+
+func (a *app) bringUp(ctx context.Context, chosen []string) error {
+	if err := a.tools(ctx); err != nil {
+		return err
+	}
+	if err := a.setServices(ctx, chosen); err != nil {
+		return err
+	}
+	cp, nats, mysql := a.infrastructure()
+	for _, part := range []parts.Part{cp, nats, mysql} {
+		if err := a.ensure(ctx, part); err != nil {
+			return err
+		}
+	}
+	if err := a.step("CRDs and namespace "+parts.SystemNamespace, func() (string, error) {
+		return "applied", a.prepareCluster(ctx)
+	}); err != nil {
+		return err
+	}
+	for _, name := range chosen {
+		if err := a.step("building "+name, func() (string, error) {
+			return "done", build.Service(ctx, a.env.Checkout, name, a.env.Binary(name))
+		}); err != nil {
+			return err
+		}
+		if err := a.ensure(ctx, parts.NewService(a.env, name, mysql.DSN)); err != nil {
+			return err
+		}
+	}
+	if err := a.writeEnv(mysql.DSN()); err != nil {
+		return err
+	}
+	return a.bringUpSamples(ctx, mysql.DSN())
+}
+
+// tools builds what the parts run.
+func (a *app) tools(ctx context.Context) error {
+	if _, err := controlplane.Build(ctx, a.env.Checkout.Path("tools", "controlplane"), a.info); err != nil {
+		return err
+	}
+	return a.step("control plane tools and NATS server", func() (string, error) {
+		return "ready", build.NATS(ctx, a.env.Checkout)
+	})
+}
+
+// setServices notes which services run from now on and stops the others.
+func (a *app) setServices(ctx context.Context, chosen []string) error {
+	keep := map[string]bool{}
+	for _, name := range chosen {
+		keep[name] = true
+	}
+	for _, name := range a.env.State.Services {
+		if keep[name] {
+			continue
+		}
+		if err := parts.NewService(a.env, name, noDSN).Stop(ctx); err != nil {
+			return err
+		}
+	}
+	a.env.State.Services = chosen
+	return a.env.State.Save()
+}
+
+func noDSN() string { return "" }
+
+func (a *app) ensure(ctx context.Context, part parts.Part) error {
+	return a.step(part.Name(), func() (string, error) {
+		outcome, err := part.Ensure(ctx)
+		return string(outcome), err
+	})
+}
+
+// step says what is being done, how it ended and how long it took.
+func (a *app) step(what string, do func() (string, error)) error {
+	a.info("%s ...", what)
+	start := time.Now() //nolint:forbidigo // told to a person
+	outcome, err := do()
+	if err != nil {
+		return err
+	}
+	a.info("%s: %s (%s)", what, outcome, seconds(start))
+	return nil
+}
+
+func (a *app) writeEnv(dsn string) error {
+	vars := envfile.Vars{
+		{Name: "KUBECONFIG", Value: a.env.Kubeconfig()},
+		{Name: "NATS_URL", Value: a.env.NATSURL()},
+		{Name: "MYSQL_DSN", Value: dsn},
+	}
+	for _, name := range a.env.State.Services {
+		vars = append(vars,
+			envfile.Var{Name: envfile.Name(name, "METRICS"), Value: a.env.MetricsURL(name)},
+			envfile.Var{Name: envfile.Name(name, "HEALTH"), Value: a.env.HealthURL(name)})
+	}
+	return envfile.Write(a.env.Checkout.Local("env"), vars, []string{a.env.Tools.Dir})
+}
+
+func (a *app) bringUpSamples(ctx context.Context, dsn string) error {
+	set, err := a.samples()
+	if err != nil {
+		return err
+	}
+	if err := a.step("samples", func() (string, error) { return "applied", a.applySamples(ctx, set) }); err != nil {
+		return err
+	}
+	var reports []samples.Report
+	err = a.step("waiting for the samples", func() (string, error) {
+		reports, err = a.waitSamples(ctx, set, dsn)
+		return "healthy", err
+	})
+	if len(reports) > 0 {
+		a.info("")
+		a.showSamples(reports)
+	}
+	if err != nil {
+		return err
+	}
+	a.showNext()
+	return nil
+}
+
+// waitSamples waits until every sample is healthy and says what is missing whenever that changes.
+func (a *app) waitSamples(ctx context.Context, set samples.Set, dsn string) ([]samples.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, samplesTimeout)
+	defer cancel()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	var last []samples.Report
+	told := ""
+	for {
+		reports, err := a.checkSamples(ctx, set, dsn)
+		if err != nil {
+			if ctx.Err() != nil {
+				return last, errors.Join(errUnhealthy, err)
+			}
+			return last, err
+		}
+		last = reports
+		problem := firstProblem(reports)
+		if problem == "" {
+			return reports, nil
+		}
+		if problem != told {
+			a.info("  %s", problem)
+			told = problem
+		}
+		select {
+		case <-ctx.Done():
+			return last, fmt.Errorf("%w after %s: %s", errUnhealthy, samplesTimeout, problem)
+		case <-tick.C:
+		}
+	}
+}
+
+var errUnhealthy = errors.New("the samples are not all healthy (see `make status` and `make logs S=<service>`)")
+
+func firstProblem(reports []samples.Report) string {
+	for _, r := range reports {
+		if r.Problem != "" {
+			return fmt.Sprintf("%s %s/%s: %s", r.Kind, r.Namespace, r.Name, r.Problem)
+		}
+	}
+	return ""
+}
+
+func (a *app) removeEnv() error {
+	return os.RemoveAll(a.env.Checkout.Local("env"))
+}

@@ -1,0 +1,153 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+)
+
+// Nodes is the number of simulated nodes.
+const Nodes = 30
+
+// components of the control plane, which all have a log of their own.
+var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
+
+// ControlPlane is a Kubernetes control plane with simulated nodes.
+type ControlPlane struct{ env *Env }
+
+// NewControlPlane returns the part.
+func NewControlPlane(env *Env) *ControlPlane { return &ControlPlane{env: env} }
+
+// Name of the part.
+func (c *ControlPlane) Name() string { return "control-plane" }
+
+func (c *ControlPlane) config() controlplane.Config {
+	return controlplane.Config{
+		Name:   "flotilla-" + c.env.Checkout.ID(),
+		Dir:    c.env.Checkout.Local("cluster"),
+		Nodes:  Nodes,
+		Faults: true,
+		Marker: c.env.Checkout.Marker(),
+	}
+}
+
+// Kubeconfig is a file with an administrator's credentials.
+func (e *Env) Kubeconfig() string {
+	return e.Checkout.Local("cluster", "kubeconfig")
+}
+
+// Logs are the logs of the components. They are links, since the components write into the cluster's own folder.
+func (c *ControlPlane) Logs() map[string]string {
+	logs := map[string]string{}
+	for _, name := range components {
+		logs[name] = c.env.Checkout.Log(name)
+	}
+	return logs
+}
+
+// Ensure starts the components that do not run. A cluster that cannot be started again is created anew.
+func (c *ControlPlane) Ensure(ctx context.Context) (Outcome, error) {
+	cfg := c.config()
+	cluster, found := c.env.Tools.Open(cfg)
+	if found {
+		if cluster.Ready(ctx) == nil {
+			return Reused, nil
+		}
+		err := cluster.Start(ctx)
+		if err == nil {
+			return Restarted, nil
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		c.env.Say("  the control plane does not start again, so it is created anew and its objects are lost: %v", err)
+	}
+	if cluster != nil || exists(cfg.Dir) {
+		if err := c.discard(ctx, cfg); err != nil {
+			return "", err
+		}
+	}
+	if _, err := c.env.Tools.Create(ctx, cfg); err != nil {
+		return "", err
+	}
+	return Started, c.linkLogs(cfg)
+}
+
+// discard removes a cluster that is broken or belongs to other versions of the tools.
+func (c *ControlPlane) discard(ctx context.Context, cfg controlplane.Config) error {
+	old := c.env.Tools.Attach(cfg)
+	return errors.Join(old.Delete(ctx), os.RemoveAll(cfg.Dir))
+}
+
+func (c *ControlPlane) linkLogs(cfg controlplane.Config) error {
+	for name, link := range c.Logs() {
+		if err := os.MkdirAll(filepath.Dir(link), 0o750); err != nil {
+			return fmt.Errorf("link the logs of the control plane: %w", err)
+		}
+		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("link the logs of the control plane: %w", err)
+		}
+		if err := os.Symlink(cfg.LogFile(name), link); err != nil {
+			return fmt.Errorf("link the logs of the control plane: %w", err)
+		}
+	}
+	return nil
+}
+
+// Stop stops the components and keeps the data.
+func (c *ControlPlane) Stop(ctx context.Context) error {
+	return c.env.Tools.Attach(c.config()).Stop(ctx)
+}
+
+// Status has a line for each component.
+func (c *ControlPlane) Status(ctx context.Context) []Status {
+	cluster := c.env.Tools.Attach(c.config())
+	running, err := cluster.Components()
+	if err != nil {
+		return []Status{{Name: c.Name(), Health: err.Error()}}
+	}
+	known := map[string]Status{}
+	for _, one := range running {
+		if one.Running() {
+			known[one.Name] = Status{Name: one.Name, PID: one.PID, Health: OK}
+		}
+	}
+	var all []Status
+	for _, name := range components {
+		s, ok := known[name]
+		if !ok {
+			s = Status{Name: name, Health: "not running"}
+		}
+		if ok && name == "kube-apiserver" {
+			s.Address = serverOf(c.env.Kubeconfig())
+			if err := cluster.Ready(ctx); err != nil {
+				s.Health = err.Error()
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+var serverLine = regexp.MustCompile(`(?m)^\s*server: (\S+)$`)
+
+func serverOf(kubeconfig string) string {
+	data, err := os.ReadFile(kubeconfig) //nolint:gosec // the stack's own file
+	if err != nil {
+		return ""
+	}
+	if m := serverLine.FindSubmatch(data); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,189 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/process"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/state"
+)
+
+// Env is what the parts share.
+type Env struct {
+	Checkout checkout.Checkout
+	State    *state.State
+	Tools    controlplane.Tools
+	Say      func(format string, args ...any)
+}
+
+// Outcome says what Ensure did.
+type Outcome string
+
+// The outcomes of Ensure.
+const (
+	Reused    Outcome = "already running"
+	Started   Outcome = "started"
+	Restarted Outcome = "restarted"
+)
+
+// Status is one line of `make status`.
+type Status struct {
+	Name    string
+	PID     int // 0 when there is none to show
+	Address string
+	// Health is "ok", or says what is wrong.
+	Health string
+}
+
+// OK is the health of a part that works.
+const OK = "ok"
+
+// Part is a part of the stack.
+type Part interface {
+	Name() string
+	// Ensure starts the part unless it runs as it should, and returns when it answers.
+	Ensure(ctx context.Context) (Outcome, error)
+	// Stop stops the part and keeps its data.
+	Stop(ctx context.Context) error
+	Status(ctx context.Context) []Status
+	// Logs are the part's log files by name.
+	Logs() map[string]string
+}
+
+// portFunc gives the port for a use; see state.State.
+type portFunc func(use string) (int, error)
+
+// program is a part that consists of one process.
+type program struct {
+	name    string
+	env     *Env
+	spec    func(port portFunc) (process.Spec, error)
+	address func() string
+	healthy func(ctx context.Context) error
+}
+
+const (
+	// patience with a running process that does not answer yet, before it is restarted.
+	patience = 15 * time.Second
+	// startTimeout is how long a new process may take until it answers.
+	startTimeout = 90 * time.Second
+)
+
+func (p *program) Name() string { return p.name }
+
+func (p *program) Logs() map[string]string {
+	return map[string]string{p.name: p.env.Checkout.Log(p.name)}
+}
+
+func (p *program) Ensure(ctx context.Context) (Outcome, error) {
+	spec, err := p.spec(p.env.State.Port)
+	if err != nil {
+		return "", err
+	}
+	current, err := spec.Current()
+	if err != nil {
+		return "", err
+	}
+	if current && p.wait(ctx, spec, patience) == nil {
+		return Reused, nil
+	}
+	outcome := Started
+	if spec.PID() != 0 {
+		outcome = Restarted
+	}
+	if err := spec.Stop(ctx); err != nil {
+		return "", err
+	}
+	if spec, err = p.spec(p.env.State.Settle); err != nil {
+		return "", err
+	}
+	if err := spec.Start(); err != nil {
+		return "", err
+	}
+	if err := p.wait(ctx, spec, startTimeout); err != nil {
+		return "", fmt.Errorf("%s does not come up (make logs S=%s): %w", p.name, p.name, err)
+	}
+	return outcome, nil
+}
+
+func (p *program) Stop(ctx context.Context) error {
+	spec, err := p.spec(p.env.State.Port)
+	if err != nil {
+		return err
+	}
+	return spec.Stop(ctx)
+}
+
+func (p *program) Status(ctx context.Context) []Status {
+	s := Status{Name: p.name, Health: "not running"}
+	spec, err := p.spec(p.env.State.Port)
+	switch {
+	case err != nil:
+		s.Health = err.Error()
+	case spec.PID() != 0:
+		s.PID, s.Address, s.Health = spec.PID(), p.address(), OK
+		if err := p.healthy(ctx); err != nil {
+			s.Health = err.Error()
+		}
+	}
+	return []Status{s}
+}
+
+// wait returns when the process answers, or as soon as it has ended.
+func (p *program) wait(ctx context.Context, spec process.Spec, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := p.healthy(ctx)
+		if err == nil {
+			return nil
+		}
+		if spec.PID() == 0 {
+			return fmt.Errorf("it ended:\n%s", lastLines(spec.Log))
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("no answer within %s", timeout), err)
+		case <-tick.C:
+		}
+	}
+}
+
+func lastLines(path string) string {
+	const lines = 5
+	data, err := os.ReadFile(path) //nolint:gosec // the stack's own log
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// answers returns nil when the URL answers with 200.
+func answers(ctx context.Context, url string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", url, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("no answer: %w", err)
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, resp.Status)
+	}
+	return nil
+}

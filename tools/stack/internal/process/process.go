@@ -1,0 +1,173 @@
+// Package process runs the stack's programs: detached from the terminal, with a log file and a pid file, and known
+// again by a marker in their environment rather than by a pid alone.
+package process
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+)
+
+// Spec describes a program of the stack.
+type Spec struct {
+	Name string
+	Args []string // the program and its arguments
+	Env  []string // KEY=value, on top of the stack's own environment
+	Dir  string
+	Log  string // file; appended to
+	Run  string // folder of the pid files
+	// Marker of the stack; see checkout.Marker.
+	Marker string
+	// Files whose contents belong to what runs: a change of one means that the process is out of date.
+	Files []string
+}
+
+const (
+	grace     = 20 * time.Second
+	rotateAt  = 20 << 20
+	pidSuffix = ".pid"
+	sumSuffix = ".sum"
+)
+
+// PID is the running process of the spec, or 0. A process that only has the same pid does not count.
+func (s Spec) PID() int {
+	data, err := os.ReadFile(s.file(pidSuffix))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || !proc.Has(pid, s.Marker) || !proc.Has(pid, s.part()) {
+		return 0
+	}
+	return pid
+}
+
+// Current says whether the process runs and was started from the same files and arguments.
+func (s Spec) Current() (bool, error) {
+	if s.PID() == 0 {
+		return false, nil
+	}
+	want, err := s.fingerprint()
+	if err != nil {
+		return false, err
+	}
+	has, err := os.ReadFile(s.file(sumSuffix))
+	return err == nil && strings.TrimSpace(string(has)) == want, nil
+}
+
+// Start starts the process. It must not be running.
+func (s Spec) Start() error {
+	for _, dir := range []string{s.Run, filepath.Dir(s.Log)} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return fmt.Errorf("start %s: %w", s.Name, err)
+		}
+	}
+	sum, err := s.fingerprint()
+	if err != nil {
+		return err
+	}
+	log, err := openLog(s.Log)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.Name, err)
+	}
+	cmd := exec.Command(s.Args[0], s.Args[1:]...) //nolint:gosec,noctx // our own programs, which outlive this one
+	cmd.Dir = s.Dir
+	cmd.Env = append(cleanEnv(os.Environ()), append(s.Env, s.Marker, s.part())...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	if err = errors.Join(err, log.Close()); err != nil {
+		return fmt.Errorf("start %s: %w", s.Name, err)
+	}
+	pid := cmd.Process.Pid
+	if err := errors.Join(
+		os.WriteFile(s.file(sumSuffix), []byte(sum+"\n"), 0o600),
+		os.WriteFile(s.file(pidSuffix), []byte(strconv.Itoa(pid)+"\n"), 0o600),
+		cmd.Process.Release(),
+	); err != nil {
+		return fmt.Errorf("note the process of %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// Stop asks the process to end, kills it when it does not, and forgets it. Stopping what does not run is no error.
+func (s Spec) Stop(ctx context.Context) error {
+	if pid := s.PID(); pid != 0 {
+		if err := proc.Terminate(ctx, pid, grace); err != nil {
+			return fmt.Errorf("stop %s: %w", s.Name, err)
+		}
+	}
+	for _, suffix := range []string{pidSuffix, sumSuffix} {
+		if err := os.Remove(s.file(suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("stop %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s Spec) file(suffix string) string {
+	return filepath.Join(s.Run, s.Name+suffix)
+}
+
+func (s Spec) part() string {
+	return "FLOTILLA_STACK_PART=" + s.Name + ";"
+}
+
+func (s Spec) fingerprint() (string, error) {
+	sum := sha256.New()
+	for _, text := range append(append([]string{}, s.Args...), s.Env...) {
+		sum.Write([]byte(text + "\x00"))
+	}
+	for _, path := range s.Files {
+		if err := addFile(sum, path); err != nil {
+			return "", fmt.Errorf("read what %s runs: %w", s.Name, err)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func addFile(w io.Writer, path string) (err error) {
+	file, err := os.Open(path) //nolint:gosec // one of the stack's own files
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = io.Copy(w, file)
+	return err
+}
+
+// openLog opens a log for appending, and sets a large one aside first.
+func openLog(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > rotateAt {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the stack's own file
+}
+
+// cleanEnv drops what would steer the program past its arguments: every flag of a service can be set by a FLOTILLA_
+// variable, and a sourced .local/env may belong to another checkout.
+func cleanEnv(env []string) []string {
+	var kept []string
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "FLOTILLA_") || name == "KUBECONFIG" || name == "NATS_URL" || name == "MYSQL_DSN" {
+			continue
+		}
+		kept = append(kept, entry)
+	}
+	return kept
+}

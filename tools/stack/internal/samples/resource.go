@@ -1,0 +1,90 @@
+package samples
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resource is what this package reads of an object.
+type Resource struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Status            struct {
+		Phase      string             `json:"phase"`
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// ingesterGroup is the API group of the kinds that are copied to MySQL.
+const ingesterGroup = "michelangelo.api"
+
+// rule says when a kind is healthy.
+type rule struct {
+	phase     string // status.phase must be this
+	condition string // this condition must be True
+}
+
+var rules = map[schema.GroupKind]rule{
+	{Group: "superset.apache.org", Kind: "Superset"}:         {phase: "Running", condition: "Available"},
+	{Group: "compute.firebolt.io", Kind: "FireboltEngine"}:   {phase: "stable", condition: "Available"},
+	{Group: "compute.firebolt.io", Kind: "FireboltInstance"}: {phase: "Ready", condition: "Ready"},
+}
+
+// Key names a resource: kind, namespace and name.
+func (r Resource) Key() string {
+	return fmt.Sprintf("%s %s/%s", r.groupKind(), r.Namespace, r.Name)
+}
+
+func (r Resource) groupKind() schema.GroupKind {
+	return r.GroupVersionKind().GroupKind()
+}
+
+// Stored says whether the resource is one that the ingester copies to MySQL.
+func (r Resource) Stored() bool {
+	return r.groupKind().Group == ingesterGroup
+}
+
+// Table is the table of MySQL that holds the kind.
+func (r Resource) Table() string {
+	return strings.ToLower(r.Kind)
+}
+
+// Problem says why the resource is not healthy yet, or nothing.
+func (r Resource) Problem() string {
+	want, ok := rules[r.groupKind()]
+	if !ok {
+		return ""
+	}
+	if r.Status.Phase != want.phase {
+		return fmt.Sprintf("phase %q, not %s", r.Status.Phase, want.phase)
+	}
+	for _, c := range r.Status.Conditions {
+		if c.Type != want.condition {
+			continue
+		}
+		if c.Status != metav1.ConditionTrue {
+			return fmt.Sprintf("%s is %s/%s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+		if c.ObservedGeneration != 0 && c.ObservedGeneration != r.Generation {
+			return fmt.Sprintf("%s speaks of generation %d, not %d", c.Type, c.ObservedGeneration, r.Generation)
+		}
+		return ""
+	}
+	return "no condition " + want.condition
+}
+
+// Conditions lists the conditions for a table, one a line.
+func (r Resource) Conditions() string {
+	lines := make([]string, 0, len(r.Status.Conditions))
+	for _, c := range r.Status.Conditions {
+		line := fmt.Sprintf("%s=%s", c.Type, c.Status)
+		if c.Reason != "" {
+			line += " (" + c.Reason + ")"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}

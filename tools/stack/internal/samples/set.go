@@ -1,0 +1,154 @@
+package samples
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Set is the samples of some services.
+type Set struct {
+	Files    []string
+	Expected []Resource
+}
+
+// Load reads the sample files of the folders; a folder that is not there has none.
+func Load(folders []string) (Set, error) {
+	var set Set
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+		if err != nil {
+			return Set{}, fmt.Errorf("list the samples: %w", err)
+		}
+		for _, file := range files {
+			resources, err := parse(file)
+			if err != nil {
+				return Set{}, err
+			}
+			set.Files = append(set.Files, file)
+			set.Expected = append(set.Expected, resources...)
+		}
+	}
+	return set, nil
+}
+
+func parse(file string) ([]Resource, error) {
+	data, err := os.ReadFile(file) //nolint:gosec // a sample of the checkout
+	if err != nil {
+		return nil, fmt.Errorf("read sample: %w", err)
+	}
+	var all []Resource
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		var r Resource
+		err := decoder.Decode(&r)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parse sample %s: %w", file, err)
+		}
+		if r.Kind == "" {
+			continue // an empty document
+		}
+		if r.Namespace == "" {
+			r.Namespace = "default"
+		}
+		all = append(all, r)
+	}
+}
+
+// Store looks into the ingester's database.
+type Store interface {
+	// Has says whether a live row of the name is in the table.
+	Has(ctx context.Context, table, namespace, name string) (bool, error)
+}
+
+// Report is the state of one sample.
+type Report struct {
+	Resource
+	// Problem is empty when the sample is healthy.
+	Problem string
+	// Row is "stored" or "-".
+	Row string
+}
+
+// Check compares the expected samples with what the API server returned and with the database. A store of nil means
+// that no ingester runs, so nothing has to be stored.
+func (s Set) Check(ctx context.Context, found []Resource, store Store) ([]Report, error) {
+	byKey := map[string]Resource{}
+	for _, r := range found {
+		byKey[r.Key()] = r
+	}
+	reports := make([]Report, 0, len(s.Expected))
+	for _, want := range s.Expected {
+		has, exists := byKey[want.Key()]
+		report := Report{Resource: want, Problem: "does not exist", Row: "-"}
+		if exists {
+			report.Resource, report.Problem = has, has.Problem()
+		}
+		if want.Stored() && store != nil {
+			stored, err := store.Has(ctx, want.Table(), want.Namespace, want.Name)
+			if err != nil {
+				return nil, err
+			}
+			report.Row, report.Problem = stateOfRow(stored)
+		}
+		reports = append(reports, report)
+	}
+	return reports, nil
+}
+
+// stateOfRow: the row alone decides, since the ingester moves immutable objects out of the API server.
+func stateOfRow(stored bool) (row, problem string) {
+	if stored {
+		return "stored", ""
+	}
+	return "-", "not stored in MySQL"
+}
+
+// ParseList reads what kubectl get -o json prints: one object or a list.
+func ParseList(data []byte) ([]Resource, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, nil
+	}
+	var list struct {
+		Kind  string     `json:"kind"`
+		Items []Resource `json:"items"`
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("read the resources: %w", err)
+	}
+	if list.Kind == "List" {
+		return list.Items, nil
+	}
+	var one Resource
+	if err := json.Unmarshal(data, &one); err != nil {
+		return nil, fmt.Errorf("read the resource: %w", err)
+	}
+	return []Resource{one}, nil
+}
+
+// Rows are the reports as a table.
+func Rows(reports []Report) [][]string {
+	rows := [][]string{{"KIND", "NAMESPACE", "NAME", "PHASE", "MYSQL", "CONDITIONS"}}
+	for _, r := range reports {
+		phase := r.Status.Phase
+		if phase == "" {
+			phase = "-"
+		}
+		conditions := r.Conditions()
+		if r.Problem != "" {
+			conditions = "! " + r.Problem + "\n" + conditions
+		}
+		rows = append(rows, []string{r.Kind, r.Namespace, r.Name, phase, r.Row, conditions})
+	}
+	return rows
+}

@@ -1,0 +1,93 @@
+// Package state keeps what the local stack must remember between two commands: its ports and its services. Everything
+// else is looked up each time, so a stale file can never claim that something runs.
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+)
+
+// State is the contents of .local/state.json.
+type State struct {
+	// Ports by use, for example "nats" or "ingester-metrics". They stay the same over restarts and over `down`.
+	Ports map[string]int `json:"ports"`
+	// Services that the last `up` ran.
+	Services []string `json:"services"`
+
+	path string
+}
+
+// Load reads the file; a missing one is an empty state.
+func Load(path string) (*State, error) {
+	s := &State{Ports: map[string]int{}, path: path}
+	data, err := os.ReadFile(path) //nolint:gosec // the stack's own file
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the state of the stack: %w", err)
+	}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("read the state of the stack (remove %s to begin anew): %w", path, err)
+	}
+	if s.Ports == nil {
+		s.Ports = map[string]int{}
+	}
+	return s, nil
+}
+
+// Save writes the file as a whole or not at all.
+func (s *State) Save() error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the state of the stack: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o750); err != nil {
+		return fmt.Errorf("write the state of the stack: %w", err)
+	}
+	part := s.path + ".part"
+	if err := os.WriteFile(part, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write the state of the stack: %w", err)
+	}
+	return os.Rename(part, s.path)
+}
+
+// Port returns the port for a use and picks one the first time.
+func (s *State) Port(use string) (int, error) {
+	if port, ok := s.Ports[use]; ok {
+		return port, nil
+	}
+	return s.pick(use)
+}
+
+// Settle returns the port for a use that nobody has yet: when somebody else listens on the one it had, another is
+// picked. Call it for a server that does not run.
+func (s *State) Settle(use string) (int, error) {
+	if port, ok := s.Ports[use]; ok && freeport.Free(port) {
+		return port, nil
+	}
+	return s.pick(use)
+}
+
+// pick takes a port that is free and promised to no other use, running or not.
+func (s *State) pick(use string) (int, error) {
+	promised := map[int]bool{}
+	for _, port := range s.Ports {
+		promised[port] = true
+	}
+	for {
+		port, err := freeport.One()
+		if err != nil {
+			return 0, fmt.Errorf("pick a port for %s: %w", use, err)
+		}
+		if !promised[port] {
+			s.Ports[use] = port
+			return port, s.Save()
+		}
+	}
+}
