@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -70,7 +71,8 @@ func (l *lot) run(ctx context.Context) error {
 // publish parks one message as it came. Its id is its place, so reading a stream
 // again parks nothing twice within the window of deduplication.
 func (l *lot) publish(ctx context.Context, p letter) error {
-	subject, err := contract.DeadLetterSubject(p.stream, p.cause)
+	// A stream's name has underscores, which stand for dots in a token.
+	subject, err := contract.DeadLetterSubject(strings.ReplaceAll(p.stream, "_", "."), p.cause)
 	if err != nil {
 		return err
 	}
