@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+)
+
+// clean deletes everything of a deleted engine and lets go of it. Every deletion is
+// tried; the finalizer stays while one of them fails. It comes before protect, so a
+// deleted engine never gets the finalizer back.
+func (c *Controller) clean(ctx context.Context, p *pass) (steps.Result, error) {
+	if p.engine.DeletionTimestamp == nil {
+		return steps.Result{}, nil
+	}
+	p.gone = true
+	if !controllerutil.ContainsFinalizer(p.engine, v1.EngineFinalizer) {
+		return steps.Result{Stop: true}, nil
+	}
+	children, err := observe.Read(ctx, c.Client, p.engine)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	foreground := apply.WithPropagation(metav1.DeletePropagationForeground)
+	var failed []error
+	for _, set := range children.StatefulSets {
+		failed = append(failed, c.applier.Delete(ctx, set.DeepCopy(), foreground))
+	}
+	for _, s := range children.Headless {
+		failed = append(failed, c.applier.Delete(ctx, s.DeepCopy()))
+	}
+	for _, config := range children.Configs {
+		failed = append(failed, c.applier.Delete(ctx, config.DeepCopy()))
+	}
+	if children.Cluster != nil {
+		failed = append(failed, c.applier.Delete(ctx, children.Cluster.DeepCopy()))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return steps.Result{}, fmt.Errorf("delete what belongs to engine %q: %w", p.engine.Name, err)
+	}
+	err = c.patchFinalizer(ctx, p.engine, controllerutil.RemoveFinalizer)
+	if client.IgnoreNotFound(err) != nil {
+		return steps.Result{}, fmt.Errorf("remove finalizer of engine %q: %w", p.engine.Name, err)
+	}
+	c.drains.forget(p.engine.UID)
+	c.Reporter.Gone(kubeobserve.Object(p.engine, v1.GroupVersion.WithKind("FireboltEngine")))
+	return steps.Result{Stop: true}, nil
+}
+
+// protect adds the finalizer, also to an engine that is paused: its deletion must be clean too.
+func (c *Controller) protect(ctx context.Context, p *pass) (steps.Result, error) {
+	if controllerutil.ContainsFinalizer(p.engine, v1.EngineFinalizer) {
+		return steps.Result{}, nil
+	}
+	if err := c.patchFinalizer(ctx, p.engine, controllerutil.AddFinalizer); err != nil {
+		return steps.Result{}, fmt.Errorf("add finalizer to engine %q: %w", p.engine.Name, err)
+	}
+	return steps.Result{}, nil
+}
+
+// patchFinalizer changes the finalizers by a merge patch that carries the resource
+// version: it replaces the whole list, and must not undo somebody else's change.
+func (c *Controller) patchFinalizer(ctx context.Context, e *v1.FireboltEngine, change func(client.Object, string) bool) error {
+	before := e.DeepCopy()
+	change(e, v1.EngineFinalizer)
+	return c.Client.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+)
+
+// pass is the state that the steps of one reconcile share.
+type pass struct {
+	engine *v1.FireboltEngine
+	gone   bool // the last finalizer was removed
+
+	children observe.Children
+	observed bool // children were read
+	class    *v1.FireboltEngineClass
+	instance *v1.FireboltInstance
+	// noClass and gate say what is wrong with the class and the instance, empty when nothing is.
+	noClass, gate string
+	// unsupported names a field that asks for what this release cannot do.
+	unsupported string
+
+	// input of the rendering; desired is nil when it cannot be rendered.
+	input   render.Input
+	desired *render.Generation
+
+	drain        engine.Drain
+	drainTrouble string
+
+	snapshot engine.Snapshot
+	plan     engine.Plan
+}
+
+// begin sets the plan to "nothing", which stands until the decision.
+func (p *pass) begin() {
+	p.plan = engine.Plan{Route: engine.None, Next: engine.StateOf(p.engine.Status)}
+}
+
+// abandon drops a decision that was not carried out: its state must not be recorded.
+func (p *pass) abandon() {
+	p.begin()
+}
+
+// gateAsked says whether the phase looks at the instance: those that may compare or
+// create (seed 001, "Layer responsibilities"). A rollout in flight does not stall for it.
+func (p *pass) gateAsked() bool {
+	switch p.engine.Status.Phase {
+	case v1.PhaseStable, v1.PhaseStopped, v1.PhaseCreating:
+		return true
+	}
+	return false
+}
+
+// applied says whether the current generation is what the spec asks for, and its
+// controller has seen it.
+func (p *pass) applied() bool {
+	set := p.children.StatefulSets[p.plan.Next.Current]
+	return set != nil && set.Status.ObservedGeneration >= set.Generation &&
+		p.snapshot.Generations[p.plan.Next.Current].Match == engine.Same
+}
+
+// outcome gathers what the status is made from.
+func (p *pass) outcome() status.Engine {
+	out := status.Engine{
+		Object: p.engine, Plan: p.plan, Gate: p.gate, GateAsked: p.gateAsked() && !status.Intent(p.engine).Paused,
+		Class: p.noClass, Unsupported: p.unsupported, DrainTrouble: p.drainTrouble,
+	}
+	out.PodsReady, out.PodsTotal, out.Replicas, out.Image = status.Serving(p.children, p.plan.Next.Active)
+	return out
+}
+
+// resolved is the flat description of the engine.
+func (p *pass) resolved() (resolve.Engine, error) {
+	return resolve.Resolve(p.engine, p.class, status.Replicas(p.engine))
+}

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+)
+
+// Indexes that lead from what an engine refers to back to the engine.
+const (
+	indexInstance = "spec.instanceRef"
+	indexClass    = "spec.engineClassRef"
+)
+
+// IndexInstance finds the engines of an instance.
+const IndexInstance = indexInstance
+
+// Index adds the cache indexes that the controllers of this service read by.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := observe.Register(ctx, indexer); err != nil {
+		return err
+	}
+	for field, of := range map[string]func(*v1.FireboltEngine) string{
+		indexInstance: func(e *v1.FireboltEngine) string { return e.Spec.InstanceRef },
+		indexClass: func(e *v1.FireboltEngine) string {
+			if e.Spec.EngineClassRef == nil {
+				return ""
+			}
+			return *e.Spec.EngineClassRef
+		},
+	} {
+		err := indexer.IndexField(ctx, &v1.FireboltEngine{}, field, func(o client.Object) []string {
+			if e, ok := o.(*v1.FireboltEngine); ok && of(e) != "" {
+				return []string{of(e)}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("index engines by %s: %w", field, err)
+		}
+	}
+	return nil
+}
+
+// Register adds the controller to the manager.
+func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
+	b := ctrl.NewControllerManagedBy(mgr).Named("engine").
+		For(&v1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		Owns(&appsv1.StatefulSet{}).
+		Owns(&corev1.Service{}).
+		Owns(&corev1.ConfigMap{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(engineOfPod), builder.WithPredicates(predicate.Funcs{UpdateFunc: podMatters})).
+		Watches(&v1.FireboltInstance{}, c.enginesOf(indexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceMatters})).
+		Watches(&v1.FireboltEngineClass{}, c.enginesOf(indexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	if gate != nil {
+		b = b.WatchesRawSource(gate.Source(&v1.FireboltEngineList{}))
+	}
+	if err := b.Complete(c); err != nil {
+		return fmt.Errorf("register the engine controller: %w", err)
+	}
+	return nil
+}
+
+// matters drops the events of status writes that no decision depends on, our own
+// conditions and the aggregator's among them.
+func matters(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*v1.FireboltEngine)
+	is, okIs := u.ObjectNew.(*v1.FireboltEngine)
+	if !okWas || !okIs {
+		return true
+	}
+	return was.Generation != is.Generation ||
+		was.ResourceVersion == is.ResourceVersion || // a resync
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
+		!maps.Equal(was.Annotations, is.Annotations) ||
+		len(was.Finalizers) != len(is.Finalizers) ||
+		engine.StateOf(was.Status) != engine.StateOf(is.Status)
+}
+
+func podMatters(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*corev1.Pod)
+	is, okIs := u.ObjectNew.(*corev1.Pod)
+	if !okWas || !okIs {
+		return true
+	}
+	totalWas, readyWas := observe.Count([]corev1.Pod{*was})
+	totalIs, readyIs := observe.Count([]corev1.Pod{*is})
+	return totalWas != totalIs || readyWas != readyIs || was.Status.Phase != is.Status.Phase || trouble(was) != trouble(is)
+}
+
+// trouble sums up why containers wait, and how often they restarted.
+func trouble(p *corev1.Pod) string {
+	var out string
+	for _, s := range p.Status.ContainerStatuses {
+		if s.State.Waiting != nil {
+			out += s.Name + "=" + s.State.Waiting.Reason + ";"
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
+			out += c.Reason
+		}
+	}
+	return out
+}
+
+func instanceMatters(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*v1.FireboltInstance)
+	is, okIs := u.ObjectNew.(*v1.FireboltInstance)
+	if !okWas || !okIs {
+		return true
+	}
+	return was.Spec.ID != is.Spec.ID || was.Status.MetadataEndpoint != is.Status.MetadataEndpoint ||
+		was.Spec.MetricScrapeMode != is.Spec.MetricScrapeMode
+}
+
+func engineOfPod(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[names.LabelEngine]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// enginesOf wakes the engines that refer to an instance or a class.
+func (c *Controller) enginesOf(index string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		var list v1.FireboltEngineList
+		err := c.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: o.GetName()})
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Listed the engines of an object in vain", "index", index, "name", o.GetName())
+			return nil
+		}
+		out := make([]reconcile.Request, 0, len(list.Items))
+		for i := range list.Items {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+		return out
+	})
+}

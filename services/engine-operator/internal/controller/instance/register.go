@@ -1,0 +1,65 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Register adds the controller to the manager.
+func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
+	b := ctrl.NewControllerManagedBy(mgr).Named("instance").
+		For(&v1.FireboltInstance{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		Owns(&appsv1.Deployment{}).
+		Owns(&appsv1.StatefulSet{}).
+		Owns(&corev1.Service{}).
+		Owns(&corev1.ConfigMap{}).
+		Watches(&v1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(instanceOf), builder.WithPredicates(predicate.Funcs{
+			CreateFunc: func(event.CreateEvent) bool { return false },
+			UpdateFunc: stopped,
+		}))
+	if gate != nil {
+		b = b.WatchesRawSource(gate.Source(&v1.FireboltInstanceList{}))
+	}
+	if err := b.Complete(c); err != nil {
+		return fmt.Errorf("register the instance controller: %w", err)
+	}
+	return nil
+}
+
+// matters drops the events of status writes: nothing here depends on the status.
+func matters(u event.UpdateEvent) bool {
+	was, is := u.ObjectOld, u.ObjectNew
+	return was.GetGeneration() != is.GetGeneration() || was.GetResourceVersion() == is.GetResourceVersion() ||
+		was.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(was.GetAnnotations(), is.GetAnnotations()) || len(was.GetFinalizers()) != len(is.GetFinalizers())
+}
+
+// stopped passes the update with which an engine stops or starts: a stopped instance waits for it.
+func stopped(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*v1.FireboltEngine)
+	is, okIs := u.ObjectNew.(*v1.FireboltEngine)
+	return okWas && okIs && (was.Status.Phase == v1.PhaseStopped) != (is.Status.Phase == v1.PhaseStopped)
+}
+
+func instanceOf(_ context.Context, o client.Object) []reconcile.Request {
+	e, ok := o.(*v1.FireboltEngine)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: e.Namespace, Name: e.Spec.InstanceRef}}}
+}

@@ -1,0 +1,125 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+func TestJudgeWantsTwoZerosInARowAfterTheSwitchSettled(t *testing.T) {
+	switched := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(s int, queries int, err error) Sample {
+		return Sample{At: switched.Add(time.Duration(s) * time.Second), Pods: 2, Queries: queries, Err: err}
+	}
+	cases := map[string]struct {
+		samples []Sample
+		want    bool
+	}{
+		"two zeros after the settling time":       {[]Sample{at(5, 0, nil), at(10, 0, nil)}, true},
+		"one zero is not enough":                  {[]Sample{at(60, 0, nil)}, false},
+		"an early zero does not count":            {[]Sample{at(4, 0, nil), at(9, 0, nil)}, false},
+		"a query between two zeros starts over":   {[]Sample{at(5, 0, nil), at(10, 1, nil), at(15, 0, nil)}, false},
+		"a failed look starts over":               {[]Sample{at(5, 0, nil), at(10, 0, errors.New("x")), at(15, 0, nil)}, false},
+		"a look before the interval is no sample": {[]Sample{at(5, 0, nil), at(6, 0, nil)}, false},
+		"no running pod is drained at once":       {[]Sample{{At: switched}}, true},
+		"no pod, but a failed look, is not":       {[]Sample{{At: switched, Err: errors.New("x")}}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var m Memory
+			var got bool
+			for _, s := range tc.samples {
+				m, got = Judge(m, s, switched, 5*time.Second)
+			}
+			if got != tc.want {
+				t.Errorf("drained = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	cases := map[string]struct {
+		page string
+		want int
+		err  string
+	}{
+		"both gauges are summed":             {"firebolt_running_queries 2\nfirebolt_suspended_queries 3 1700000000\n", 5, ""},
+		"comments and others are ignored":    {"# HELP firebolt_running_queries x\nother 7\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0.0\n", 0, ""},
+		"a missing gauge is an error":        {"firebolt_running_queries 0\n", 0, "firebolt_suspended_queries is missing"},
+		"a labelled gauge does not count":    {"firebolt_running_queries{a=\"b\"} 0\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
+		"a gauge that is no number":          {"firebolt_running_queries NaN\nfirebolt_suspended_queries 0\n", 0, "not a count"},
+		"a negative gauge is no count":       {"firebolt_running_queries -1\nfirebolt_suspended_queries 0\n", 0, "not a count"},
+		"an empty page is no drained engine": {"", 0, "is missing"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse(strings.NewReader(tc.page))
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error = %v, want one with %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil || got != tc.want {
+				t.Errorf("Parse = %d, %v; want %d", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("firebolt_running_queries 2\nfirebolt_suspended_queries 3\n")
+	f.Fuzz(func(t *testing.T, page string) {
+		if n, err := Parse(strings.NewReader(page)); err == nil && n < 0 {
+			t.Errorf("negative count %d", n)
+		}
+	})
+}
+
+func TestSampleAsksRunningPodsOnly(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.WriteString(w, "firebolt_running_queries 1\nfirebolt_suspended_queries 1\n"); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewProber(map[v1.ScrapeMode]Transport{v1.ScrapePodIP: NewPodIP(port)}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	pods := []corev1.Pod{pod("a", corev1.PodRunning, u.Hostname()), pod("b", corev1.PodRunning, u.Hostname()), pod("c", corev1.PodPending, "")}
+	s := p.Sample(context.Background(), "", pods)
+	if s.Pods != 2 || s.Queries != 4 || s.Err != nil {
+		t.Errorf("sample = %+v", s)
+	}
+	s = p.Sample(context.Background(), "", append(pods, pod("d", corev1.PodRunning, "")))
+	if s.Err == nil || !strings.Contains(s.Err.Error(), `pod "d"`) {
+		t.Errorf("error = %v, want one that names pod d", s.Err)
+	}
+	if s = p.Sample(context.Background(), "Smoke", pods); s.Err == nil {
+		t.Error("an unknown mode was accepted")
+	}
+}
+
+func pod(name string, phase corev1.PodPhase, ip string) corev1.Pod {
+	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Phase: phase, PodIP: ip}}
+}

@@ -1,0 +1,120 @@
+package observe
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+)
+
+// Snapshot reduces the children to the facts that decisions are made from. desired is
+// the rendering of the current generation; nil when it cannot be rendered.
+func (c Children) Snapshot(current int64, desired *appsv1.StatefulSet) (engine.Snapshot, error) {
+	out := engine.Snapshot{Route: c.Route(), Generations: map[int64]engine.Generation{}}
+	for _, n := range c.generations() {
+		g := c.reduce(n)
+		if live := c.StatefulSets[n]; n == current && live != nil && desired != nil {
+			match, err := render.Compare(desired, live)
+			if err != nil {
+				return engine.Snapshot{}, err
+			}
+			g.Match = match
+		}
+		out.Generations[n] = g
+	}
+	return out, nil
+}
+
+// Route is the generation that the cluster Service selects, or [engine.None].
+func (c Children) Route() int64 {
+	if c.Cluster == nil || c.Cluster.DeletionTimestamp != nil {
+		return engine.None
+	}
+	if n, ok := names.ParseGeneration(c.Cluster.Spec.Selector); ok {
+		return n
+	}
+	return engine.None
+}
+
+func (c Children) generations() []int64 {
+	seen := map[int64]bool{}
+	var out []int64
+	add := func(n int64) {
+		if !seen[n] {
+			seen[n] = true
+			out = append(out, n)
+		}
+	}
+	for n := range c.StatefulSets {
+		add(n)
+	}
+	for n := range c.Headless {
+		add(n)
+	}
+	for n := range c.Configs {
+		add(n)
+	}
+	return out
+}
+
+func (c Children) reduce(n int64) engine.Generation {
+	g := engine.Generation{Held: true}
+	for _, part := range []struct {
+		into *engine.Existence
+		obj  metav1.Object
+		have bool
+	}{
+		{&g.StatefulSet, c.StatefulSets[n], c.StatefulSets[n] != nil},
+		{&g.Headless, c.Headless[n], c.Headless[n] != nil},
+		{&g.Config, c.Configs[n], c.Configs[n] != nil},
+	} {
+		if !part.have {
+			continue
+		}
+		*part.into = engine.Present
+		if part.obj.GetDeletionTimestamp() != nil {
+			*part.into = engine.Leaving
+		}
+		g.Held = g.Held && *part.into == engine.Leaving && foreign(part.obj.GetFinalizers())
+	}
+	if set := c.StatefulSets[n]; set != nil {
+		g.Replicas = ptr.Deref(set.Spec.Replicas, 1)
+	}
+	g.PodsTotal, g.PodsReady = Count(c.Pods[n])
+	return g
+}
+
+// Count counts the pods that are neither going nor finished, and the ready ones among
+// them: a terminating or evicted pod must not hold up its replacement.
+func Count(pods []corev1.Pod) (total, ready int32) {
+	for i := range pods {
+		p := &pods[i]
+		if p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		total++
+		if p.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		for _, cond := range p.Status.Conditions {
+			if cond.Type == corev1.PodReady && cond.Status == corev1.ConditionTrue {
+				ready++
+			}
+		}
+	}
+	return total, ready
+}
+
+// foreign says whether somebody beside Kubernetes' own garbage collector holds the object.
+func foreign(finalizers []string) bool {
+	for _, f := range finalizers {
+		if f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,155 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+)
+
+// engineConditions are the condition types that the operator owns on an engine.
+var engineConditions = []string{v1.ConditionReady, v1.ConditionInstanceReady}
+
+// Engine is what a pass over an engine found out.
+type Engine struct {
+	Object *v1.FireboltEngine
+	// Plan is the decision; Next in it is what is to be recorded.
+	Plan engine.Plan
+	// Gate is empty when the instance is usable, else what is wrong with it.
+	Gate string
+	// GateAsked is false in phases that do not look at the instance; InstanceReady then stays.
+	GateAsked bool
+	// Class is empty when the engine's class is usable, else what is wrong with it.
+	Class string
+	// Unsupported names a field that asks for what this release cannot do, or is empty.
+	Unsupported string
+	// DrainTrouble is empty unless the draining generation could not be asked.
+	DrainTrouble string
+	// Pods of the serving generation.
+	PodsReady, PodsTotal, Replicas int32
+	// Image of the serving generation; empty when there is none.
+	Image string
+}
+
+// Next returns the whole set of status fields that the operator owns. It equals the
+// current one, but for lastReconciled, unless something changed.
+func (p Engine) Next(now time.Time) v1.FireboltEngineStatus {
+	was := p.Object.Status
+	out := *was.DeepCopy()
+	out.Conditions = own(was.Conditions, engineConditions)
+	before := *out.DeepCopy()
+
+	next := p.Plan.Next
+	out.CurrentGeneration, out.ActiveGeneration, out.Phase = next.Current, next.Active, next.Phase
+	out.LastAllocatedGeneration = ptr.To(next.Allocated)
+	out.DrainingGeneration = nil
+	if next.Draining != engine.None {
+		out.DrainingGeneration = ptr.To(next.Draining)
+	}
+	if next.Phase == "" { // a paused engine that was never reconciled
+		out.LastAllocatedGeneration, out.ActiveGeneration = nil, engine.None
+	}
+	if next.Phase != was.Phase {
+		out.Transitions = transition.Append(was.Transitions, string(next.Phase), p.Plan.Reason, p.Plan.Message, now)
+	}
+	if p.Plan.Settled {
+		out.ObservedGeneration = p.Object.Generation
+	}
+	if p.Image != "" {
+		out.DeployedVersion = p.Image
+	}
+	p.conditions(&out, now)
+	out.Conditions = own(out.Conditions, engineConditions)
+	if !equality.Semantic.DeepEqual(before, out) {
+		out.LastReconciled = ptr.To(metav1.NewTime(now.Truncate(time.Second)))
+	}
+	return out
+}
+
+func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
+	if p.GateAsked {
+		c := metav1.Condition{
+			Type: v1.ConditionInstanceReady, Status: metav1.ConditionTrue, Reason: v1.ReasonInstanceReady,
+			Message: fmt.Sprintf("FireboltInstance %q has an id and a metadata endpoint.", p.Object.Spec.InstanceRef),
+		}
+		if p.Gate != "" {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonInstanceNotReady, p.Gate
+		}
+		p.set(out, c, now)
+	}
+	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
+	ready.Reason, ready.Message = p.notReady(out)
+	if ready.Reason == "" {
+		ready.Status, ready.Reason = metav1.ConditionTrue, v1.ReasonEngineReady
+		ready.Message = fmt.Sprintf("Generation %d serves with %d pods.", out.ActiveGeneration, p.PodsReady)
+	}
+	p.set(out, ready, now)
+}
+
+// notReady is the order of precedence of Ready=False (seed 001, "Top-level Ready
+// condition"): the first line that holds wins.
+func (p Engine) notReady(out *v1.FireboltEngineStatus) (reason, message string) {
+	instance := meta.FindStatusCondition(out.Conditions, v1.ConditionInstanceReady)
+	switch {
+	case p.Object.Status.Phase == "":
+		return v1.ReasonInitializing, "The engine has not been reconciled yet."
+	case instance == nil:
+		return v1.ReasonInstanceNotReady, "The instance has not been looked at yet."
+	case instance.Status != metav1.ConditionTrue:
+		return v1.ReasonInstanceNotReady, instance.Message
+	case p.Class != "":
+		return v1.ReasonEngineClassUnready, p.Class
+	case p.Unsupported != "":
+		return v1.ReasonNotSupported, fmt.Sprintf("This release does not support %s; the engine is left as it is.", p.Unsupported)
+	case out.Phase == v1.PhaseStopped && p.Object.Spec.Replicas == 0:
+		return v1.ReasonStopped, "Engine is stopped (spec.replicas is 0)"
+	case out.Phase == v1.PhaseStopped:
+		return v1.ReasonStopped, fmt.Sprintf("Engine is stopped (annotation %s is %s)", v1.AnnotationCommand, v1.CommandStopped)
+	case p.DrainTrouble != "":
+		return v1.ReasonDrainCheckFailing, p.DrainTrouble
+	case out.Phase != v1.PhaseStable:
+		return v1.ReasonRolling, fmt.Sprintf("Engine is in phase %s.", out.Phase)
+	case p.PodsReady < p.Replicas || p.PodsTotal != p.Replicas:
+		return v1.ReasonPodsNotReady, fmt.Sprintf("Generation %d has %d of %d pods ready.", out.ActiveGeneration, p.PodsReady, p.Replicas)
+	}
+	return "", ""
+}
+
+// set records a condition with the generation that it speaks of; the time of the last
+// transition moves only when the status does.
+func (p Engine) set(out *v1.FireboltEngineStatus, c metav1.Condition, now time.Time) {
+	c.ObservedGeneration = p.Object.Generation
+	put(&out.Conditions, c, now)
+}
+
+func put(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) {
+	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+	if old := meta.FindStatusCondition(*conditions, c.Type); old != nil && old.Status == c.Status {
+		c.LastTransitionTime = old.LastTransitionTime
+	}
+	for i := range *conditions {
+		if (*conditions)[i].Type == c.Type {
+			(*conditions)[i] = c
+			return
+		}
+	}
+	*conditions = append(*conditions, c)
+}
+
+// own keeps the conditions of the given types, in that order.
+func own(conditions []metav1.Condition, types []string) []metav1.Condition {
+	var out []metav1.Condition
+	for _, t := range types {
+		if c := meta.FindStatusCondition(conditions, t); c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+)
+
+// Observation is what goes to the bus about an engine. children is what was seen in
+// this pass, applied whether the current generation is as the spec wants it, and failure
+// the error that the pass ended with.
+func (p Engine) Observation(children observe.Children, applied bool, failure error) contract.Observation {
+	e, next := p.Object, p.Plan.Next
+	o := contract.Observation{
+		Object:             kubeobserve.Object(e, v1.GroupVersion.WithKind("FireboltEngine")),
+		ObservedGeneration: e.Status.ObservedGeneration,
+		Deleting:           e.DeletionTimestamp != nil,
+		Phase:              string(next.Phase),
+		DeployedVersion:    e.Status.DeployedVersion,
+		Reconcile:          outcome(failure),
+		Intent:             Intent(e),
+		Units:              units(children, next, Replicas(e)),
+	}
+	if applied {
+		o.ObservedGeneration = e.Generation
+	}
+	if p.GateAsked {
+		o.Dependencies = []contract.Dependency{{
+			Kind: "FireboltInstance", Name: e.Spec.InstanceRef, Ready: p.Gate == "", Message: p.Gate,
+		}}
+	}
+	if p.Class != "" {
+		o.Dependencies = append(o.Dependencies, contract.Dependency{
+			Kind: "FireboltEngineClass", Name: *e.Spec.EngineClassRef, Message: p.Class,
+		})
+	}
+	if p.DrainTrouble != "" {
+		o.UpgradeBlockers = []string{p.DrainTrouble}
+	}
+	return o
+}
+
+// units are the generations that the status knows. The one that users reach, or are
+// meant to reach, serves; a generation on its way in or out never makes the engine
+// unavailable. Before the first switch the first generation is meant to serve, unrouted.
+func units(c observe.Children, s engine.State, replicas int32) []contract.Unit {
+	route := c.Route()
+	serving := s.Active
+	switch {
+	case route != engine.None && route == s.Current:
+		serving = s.Current
+	case serving == engine.None:
+		serving = s.Current
+	}
+	out := []contract.Unit{unit(c, serving, contract.Serving, route == serving, replicas)}
+	if s.Current != serving {
+		out = append(out, unit(c, s.Current, contract.Incoming, false, replicas))
+	}
+	for _, old := range slices.Compact([]int64{s.Active, s.Draining}) {
+		if old != engine.None && old != serving && old != s.Current {
+			out = append(out, unit(c, old, contract.Outgoing, false, 0))
+		}
+	}
+	return out
+}
+
+func name(n int64) string { return fmt.Sprintf("g%d", n) }
+
+// unit counts a generation against its own size, since the spec of a later generation
+// says nothing about this one; an absent one counts against the size that is wanted.
+func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas int32) contract.Unit {
+	set := c.StatefulSets[n]
+	if set != nil && set.Spec.Replicas != nil {
+		replicas = *set.Spec.Replicas
+	}
+	base := contract.Unit{Name: name(n), Kind: "StatefulSet", Role: role, Routed: routed, Desired: replicas}
+	return kubeobserve.StatefulSet(base, set, kubeobserve.Seen{Pods: c.Pods[n]})
+}
+
+func outcome(failure error) contract.Reconcile {
+	if failure == nil {
+		return contract.Reconcile{Outcome: contract.Succeeded}
+	}
+	return contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: clamp(failure.Error())}
+}
+
+// clamp keeps a message within the contract's limit.
+func clamp(s string) string {
+	const limit = 1024
+	if len(s) > limit {
+		return s[:limit-3] + "..."
+	}
+	return s
+}
+
+// Serving returns the pods of the active generation and the size that it is meant to have.
+func Serving(c observe.Children, active int64) (ready, total, replicas int32, image string) {
+	set := c.StatefulSets[active]
+	if set == nil || active == engine.None {
+		return 0, 0, 0, ""
+	}
+	total, ready = observe.Count(c.Pods[active])
+	if set.Spec.Replicas != nil {
+		replicas = *set.Spec.Replicas
+	}
+	if len(set.Spec.Template.Spec.Containers) > 0 {
+		image = set.Spec.Template.Spec.Containers[0].Image
+	}
+	return ready, total, replicas, image
+}
