@@ -138,7 +138,7 @@ func (p *pass) settle() {
 	if status.Phase != v1alpha1.LifecycleComplete && status.Phase != v1alpha1.LifecycleRestoring || p.out.Upgrading || p.out.Initial {
 		status.Phase = v1alpha1.LifecycleRestoring
 	}
-	if !p.in.Components || p.in.Disabled {
+	if !p.in.Components {
 		status.Phase = v1alpha1.LifecycleComplete
 	}
 	p.out.LastImage = p.in.Image

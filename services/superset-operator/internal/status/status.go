@@ -142,10 +142,13 @@ func suspended(intent contract.Intent) metav1.Condition {
 	return c
 }
 
-// record appends a change of phase to the ring. Going back and forth between
-// Running and Degraded is left out.
+// record appends a change of phase to the ring. A fall from Running to Degraded
+// and the way back are left out, since they may come and go at any rate.
 func record(ring []transition.Entry, c change, now time.Time) []transition.Entry {
-	if len(ring) > 0 && working(v1alpha1.Phase(ring[len(ring)-1].To)) && working(c.phase) || c.phase == "" {
+	if c.phase == "" {
+		return ring
+	}
+	if c.phase == v1alpha1.PhaseDegraded && len(ring) > 0 && ring[len(ring)-1].To == string(v1alpha1.PhaseRunning) {
 		return ring
 	}
 	return transition.Append(ring, string(c.phase), c.reason, c.message, now)

@@ -1,0 +1,128 @@
+package superset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+)
+
+// serviceAccount makes the account under which all pods run, unless the user brings one.
+func (r *Reconciler) serviceAccount(ctx context.Context, p *pass) (steps.Result, error) {
+	if err := r.pruneAccounts(ctx, p); err != nil {
+		return steps.Result{}, err
+	}
+	want := p.desired.ServiceAccount
+	if want == nil {
+		return steps.Result{}, nil
+	}
+	_, err := r.applier.Object(ctx, p.sup, want, p.snapshot.ServiceAccount)
+	if errors.Is(err, apply.ErrNotOwned) {
+		return steps.Result{}, fmt.Errorf("%w: to use an account of your own set spec.serviceAccount.create to false", err)
+	}
+	return steps.Result{}, err
+}
+
+// pruneAccounts removes accounts that were made under an earlier name.
+func (r *Reconciler) pruneAccounts(ctx context.Context, p *pass) error {
+	var list corev1.ServiceAccountList
+	err := r.client.List(ctx, &list, client.InNamespace(p.sup.Namespace), client.MatchingFields{observe.ParentIndex: p.sup.Name})
+	if err != nil {
+		return fmt.Errorf("list service accounts: %w", err)
+	}
+	for i := range list.Items {
+		account := &list.Items[i]
+		wanted := p.desired.ServiceAccount != nil && p.desired.ServiceAccount.Name == account.Name
+		if wanted || !metav1.IsControlledBy(account, p.sup) {
+			continue
+		}
+		if err := r.applier.Delete(ctx, account); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// components makes the objects of every enabled component and removes those of the others.
+func (r *Reconciler) components(ctx context.Context, p *pass) (steps.Result, error) {
+	for _, d := range component.All() {
+		c := find(p.desired.Components, d.Name)
+		var err error
+		if c == nil {
+			err = r.removeComponent(ctx, p, d.Name)
+		} else {
+			err = r.applyComponent(ctx, p, c)
+		}
+		if err != nil {
+			return steps.Result{}, fmt.Errorf("%s: %w", d.Key, err)
+		}
+	}
+	return steps.Result{}, nil
+}
+
+func find(list []desired.Component, name string) *desired.Component {
+	for i := range list {
+		if list[i].Word == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) applyComponent(ctx context.Context, p *pass, c *desired.Component) error {
+	if _, err := r.applier.Object(ctx, p.sup, c.ConfigMap, p.snapshot.ConfigMaps[c.Word]); err != nil {
+		return err
+	}
+	if _, err := r.applier.Object(ctx, p.sup, c.Deployment, p.snapshot.Deployments[c.Word]); err != nil {
+		return err
+	}
+	p.generations[c.Word] = c.Deployment.Generation
+	if c.Service == nil {
+		return nil
+	}
+	_, err := r.applier.Object(ctx, p.sup, c.Service, p.snapshot.Services[c.Word])
+	return err
+}
+
+func (r *Reconciler) removeComponent(ctx context.Context, p *pass, name string) error {
+	var objects []client.Object
+	if d := p.snapshot.Deployments[name]; d != nil {
+		objects = append(objects, d)
+	}
+	if s := p.snapshot.Services[name]; s != nil {
+		objects = append(objects, s)
+	}
+	if c := p.snapshot.ConfigMaps[name]; c != nil {
+		objects = append(objects, c)
+	}
+	for _, obj := range objects {
+		if err := r.applier.Delete(ctx, obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scaleDown stops the components of a Superset whose tasks are not complete:
+// their Deployments stay as they are but for the number of pods.
+func (r *Reconciler) scaleDown(ctx context.Context, p *pass) error {
+	for name, d := range p.snapshot.Deployments {
+		if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
+			continue
+		}
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`))
+		if err := r.client.Patch(ctx, d.DeepCopy(), patch, client.FieldOwner(FieldManager)); err != nil {
+			return fmt.Errorf("stop %s: %w", name, err)
+		}
+	}
+	return nil
+}

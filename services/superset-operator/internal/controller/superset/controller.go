@@ -1,0 +1,117 @@
+package superset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// FieldManager owns everything that this operator writes but the conditions of flotilla-conditions.
+const FieldManager = "superset-operator"
+
+// formerManager is what the operator that came before wrote under.
+const formerManager = "manager"
+
+// staleRetry is how long to wait for the cache after a write met newer data.
+const staleRetry = 50 * time.Millisecond
+
+// Reporter publishes observations and keeps the conditions of flotilla-conditions true.
+type Reporter interface {
+	Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error)
+}
+
+// Reconciler brings the cluster to what a Superset asks for.
+type Reconciler struct {
+	client   client.Client // reads come from the cache
+	live     client.Reader // reads come from the API server
+	applier  *apply.Applier
+	status   *ownedstatus.Writer
+	reporter Reporter
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	written  *written
+	trouble  *trouble
+}
+
+// Dependencies are what a [Reconciler] works with.
+type Dependencies struct {
+	// Client reads from the cache and keeps the index observe.ParentIndex.
+	Client client.Client
+	// Live reads from the API server.
+	Live     client.Reader
+	Reporter Reporter
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+}
+
+// New returns a Reconciler.
+func New(d Dependencies) *Reconciler {
+	return &Reconciler{
+		client: d.Client, live: d.Live, reporter: d.Reporter, recorder: d.Recorder, clock: d.Clock,
+		applier: apply.New(d.Client, FieldManager, apply.WithFormerManagers(formerManager)),
+		status:  ownedstatus.New(d.Client, FieldManager, formerManager),
+		written: newWritten(), trouble: newTrouble(),
+	}
+}
+
+// steps is the reconcile in the order of its parts. Each stops the rest when they have to wait for it.
+func (r *Reconciler) steps() []steps.Step[pass] {
+	return []steps.Step[pass]{
+		{Name: "preflight", Run: r.preflight},
+		{Name: "service account", Run: r.serviceAccount},
+		{Name: "lifecycle", Run: r.lifecycle},
+		{Name: "components", Run: r.components},
+		{Name: "status", Run: r.persistStatus},
+	}
+}
+
+// Reconcile brings one Superset a step further.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	sup := &v1alpha1.Superset{}
+	err := r.client.Get(ctx, req.NamespacedName, sup)
+	if apierrors.IsNotFound(err) {
+		// Everything that belonged to it goes with it, by its owner reference.
+		r.written.forget(req.NamespacedName)
+		r.trouble.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read superset %q: %w", req.NamespacedName, err)
+	}
+	p := &pass{sup: r.written.newest(sup), generations: map[string]int64{}}
+	read := p.sup.ResourceVersion
+	result, err := steps.Run(ctx, p, r.steps())
+	if isStale(err) {
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	after, reportErr := r.report(ctx, p, err)
+	if p.sup.ResourceVersion != read {
+		r.written.remember(p.sup)
+	}
+	if isStale(reportErr) {
+		after, reportErr = staleRetry, nil
+	}
+	if err := errors.Join(err, reportErr); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: steps.Sooner(result.Requeue, after)}, nil
+}
+
+// isStale says that the decision was made from data that is no longer current:
+// the cache will catch up, and there is nothing to report.
+func isStale(err error) bool {
+	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errStale)
+}

@@ -1,0 +1,100 @@
+package superset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/report"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
+)
+
+// errStale says that the API server has newer data than the decision was made from.
+var errStale = errors.New("the Superset changed since it was read")
+
+// pass is one reconcile of one Superset.
+type pass struct {
+	// sup is the newest version known; status writes bring it up to date.
+	sup      *v1alpha1.Superset
+	intent   contract.Intent
+	refused  []string
+	desired  *desired.State
+	snapshot *snapshot.Snapshot
+	// decision is nil when the tasks were not looked at.
+	decision *lifecycle.Decision
+	// applied is true once everything in the spec was applied.
+	applied bool
+	// generations are those that applying the Deployments returned, by component name.
+	generations map[string]int64
+}
+
+// preflight reads everything and stops what must not be touched: a Superset that
+// is being deleted, paused, or that asks for what this version cannot do. Their
+// status stays fresh all the same.
+func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, error) {
+	var err error
+	p.intent = status.Intent(p.sup)
+	if p.desired, err = desired.For(p.sup, p.intent.Stopped); err != nil {
+		return steps.Result{}, err
+	}
+	if p.snapshot, err = observe.Snapshot(ctx, r.client, p.sup); err != nil {
+		return steps.Result{}, err
+	}
+	if !p.sup.DeletionTimestamp.IsZero() {
+		return steps.Result{Stop: true}, nil
+	}
+	if !p.intent.Paused {
+		p.refused = resolve.Unsupported(&p.sup.Spec)
+	}
+	if p.intent.Paused || len(p.refused) > 0 {
+		_, err := r.persist(ctx, p)
+		return steps.Result{Stop: true}, err
+	}
+	return steps.Result{}, nil
+}
+
+// persistStatus ends a pass that went all the way.
+func (r *Reconciler) persistStatus(ctx context.Context, p *pass) (steps.Result, error) {
+	p.applied = true
+	_, err := r.persist(ctx, p)
+	return steps.Result{}, err
+}
+
+// persist writes the owned status fields if they differ from what is stored.
+func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
+	owned := status.For(status.Input{
+		Superset: p.sup, Desired: p.desired, Snapshot: p.snapshot, Decision: p.decision,
+		Intent: p.intent, Refused: p.refused, Now: r.clock.Now(),
+	})
+	changed, err := r.status.Apply(ctx, p.sup, owned)
+	if err == nil && changed {
+		r.written.remember(p.sup)
+	}
+	return changed, err
+}
+
+// report tells the world what was seen, also when the reconcile failed.
+func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.Duration, error) {
+	reason := "ReconcileError"
+	if failure == nil && len(p.refused) > 0 {
+		reason = v1alpha1.ReasonUnsupportedField
+		failure = fmt.Errorf("spec asks for what this version cannot do: %s", strings.Join(slices.Clone(p.refused), ", "))
+	}
+	since := r.trouble.since(p.sup, failure, r.clock.Now())
+	return r.reporter.Report(ctx, p.sup, report.Observation(report.Input{
+		Superset: p.sup, Desired: p.desired, Snapshot: p.snapshot, Intent: p.intent,
+		Applied: p.applied, Generations: p.generations,
+		Outcome: report.Outcome(failure, reason, since), Now: r.clock.Now(),
+	}))
+}

@@ -1,0 +1,110 @@
+package superset
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// relevant lets a change of a Superset through that somebody else made to
+// anything but the conditions of other managers.
+func (r *Reconciler) relevant() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		old, okOld := e.ObjectOld.(*v1alpha1.Superset)
+		now, okNow := e.ObjectNew.(*v1alpha1.Superset)
+		if !okOld || !okNow {
+			return true
+		}
+		if metadataDiffers(old, now) || old.Generation != now.Generation {
+			return true
+		}
+		return !r.written.wrote(now) && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
+	}}
+}
+
+// ownStatus is the status without the conditions of other managers.
+func ownStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
+	own := sup.Status
+	own.Conditions = nil
+	for _, c := range sup.Status.Conditions {
+		if c.Type == v1alpha1.ConditionLifecycleComplete || c.Type == v1alpha1.ConditionSuspended {
+			own.Conditions = append(own.Conditions, c)
+		}
+	}
+	return own
+}
+
+// meaningful drops events after which no decision could be another one.
+func meaningful() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return metadataDiffers(e.ObjectOld, e.ObjectNew) || contentDiffers(e.ObjectOld, e.ObjectNew)
+	}}
+}
+
+func metadataDiffers(old, now client.Object) bool {
+	return old.GetUID() != now.GetUID() || old.GetGeneration() != now.GetGeneration() ||
+		old.GetDeletionTimestamp().IsZero() != now.GetDeletionTimestamp().IsZero() ||
+		!equality.Semantic.DeepEqual(old.GetLabels(), now.GetLabels()) ||
+		!equality.Semantic.DeepEqual(old.GetAnnotations(), now.GetAnnotations()) ||
+		!equality.Semantic.DeepEqual(old.GetOwnerReferences(), now.GetOwnerReferences())
+}
+
+// contentDiffers compares what the metadata does not show, by kind.
+func contentDiffers(old, now client.Object) bool {
+	switch now := now.(type) {
+	case *appsv1.Deployment:
+		old, ok := old.(*appsv1.Deployment)
+		return !ok || !sameRollout(&old.Status, &now.Status)
+	case *batchv1.Job:
+		old, ok := old.(*batchv1.Job)
+		return !ok || !equality.Semantic.DeepEqual(old.Status.Conditions, now.Status.Conditions)
+	case *corev1.Service:
+		old, ok := old.(*corev1.Service)
+		return !ok || !equality.Semantic.DeepEqual(old.Spec, now.Spec)
+	case *corev1.ConfigMap:
+		old, ok := old.(*corev1.ConfigMap)
+		return !ok || !equality.Semantic.DeepEqual(old.Data, now.Data)
+	case *corev1.Pod:
+		old, ok := old.(*corev1.Pod)
+		return !ok || !samePod(&old.Status, &now.Status)
+	case *corev1.ServiceAccount:
+		return false
+	}
+	return true
+}
+
+func sameRollout(a, b *appsv1.DeploymentStatus) bool {
+	state := func(s *appsv1.DeploymentStatus) []any {
+		conditions := make([]string, 0, 2*len(s.Conditions))
+		for _, c := range s.Conditions {
+			conditions = append(conditions, string(c.Type)+"="+string(c.Status), c.Reason)
+		}
+		return []any{
+			s.ObservedGeneration, s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas,
+			s.UnavailableReplicas, s.TerminatingReplicas, conditions,
+		}
+	}
+	return equality.Semantic.DeepEqual(state(a), state(b))
+}
+
+func samePod(a, b *corev1.PodStatus) bool {
+	return a.Phase == b.Phase && a.Reason == b.Reason &&
+		equality.Semantic.DeepEqual(brief(a.Conditions), brief(b.Conditions)) &&
+		equality.Semantic.DeepEqual(a.ContainerStatuses, b.ContainerStatuses) &&
+		equality.Semantic.DeepEqual(a.InitContainerStatuses, b.InitContainerStatuses)
+}
+
+func brief(list []corev1.PodCondition) []metav1.Condition {
+	out := make([]metav1.Condition, 0, len(list))
+	for _, c := range list {
+		out = append(out, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason})
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package superset
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+)
+
+// CacheOptions keeps everything out of the cache that is not Superset's: all
+// objects of this operator bear one label, also those of the operator before it.
+func CacheOptions(o *cache.Options) {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue})}
+	if o.ByObject == nil {
+		o.ByObject = map[client.Object]cache.ByObject{}
+	}
+	for _, obj := range []client.Object{
+		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &corev1.Pod{},
+	} {
+		o.ByObject[obj] = ours
+	}
+}
+
+// Setup registers the controller with the service's manager.
+func Setup(ctx context.Context, rt *service.Runtime) error {
+	gate, err := standalone.NewGate(rt.Manager, rt.Options.ConditionsLeaseNamespace)
+	if err != nil {
+		return fmt.Errorf("watch the conditions lease: %w", err)
+	}
+	reporter := standalone.NewReporter(rt.GetClient(), gate, rt.Observations, contract.Superset, rt.Clock)
+	r := New(Dependencies{
+		Client: rt.GetClient(), Live: rt.GetAPIReader(), Reporter: reporter,
+		Recorder: rt.GetEventRecorder("superset-controller"), Clock: rt.Clock,
+	})
+	return r.SetupWithManager(ctx, rt.Manager, gate, rt.Options.Workers)
+}
+
+// SetupWithManager registers the controller with a manager whose cache was made with [CacheOptions].
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gate *standalone.Gate, workers int) error {
+	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.ServiceAccount{}} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, obj, observe.ParentIndex, observe.ParentOf); err != nil {
+			return fmt.Errorf("index %T: %w", obj, err)
+		}
+	}
+	b := ctrl.NewControllerManagedBy(mgr).Named("superset").
+		For(&v1alpha1.Superset{}, builder.WithPredicates(r.relevant())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	for _, obj := range []client.Object{
+		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{},
+	} {
+		b = b.Owns(obj, builder.WithPredicates(meaningful()))
+	}
+	b = b.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(parent), builder.WithPredicates(meaningful()))
+	if gate != nil {
+		b = b.WatchesRawSource(gate.Source(&v1alpha1.SupersetList{}))
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("register the superset controller: %w", err)
+	}
+	return nil
+}
+
+// parent finds the Superset that a pod belongs to: its owner is a ReplicaSet, so a label says it.
+func parent(_ context.Context, obj client.Object) []reconcile.Request {
+	name := obj.GetLabels()[v1alpha1.LabelParent]
+	if name == "" || obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}
+}

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+)
+
+// ValidForSeconds is how long after the last heartbeat an observation may be believed.
+const ValidForSeconds = 30
+
+// Input is all that [Observation] reads.
+type Input struct {
+	// Superset carries the status as it is after this reconcile.
+	Superset *v1alpha1.Superset
+	// Desired and Snapshot are nil when the reconcile failed before it had them.
+	Desired  *desired.State
+	Snapshot *snapshot.Snapshot
+	Intent   contract.Intent
+	// Applied says whether the whole spec was applied in this reconcile.
+	Applied bool
+	// Generations are those that applying the Deployments returned, by component name.
+	Generations map[string]int64
+	Outcome     contract.Reconcile
+	Now         time.Time
+}
+
+// Observation describes the Superset.
+func Observation(in Input) contract.Observation {
+	sup := in.Superset
+	o := contract.Observation{
+		Object:          observe.Object(sup, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)),
+		ObservedAt:      in.Now,
+		ValidForSeconds: ValidForSeconds,
+		Deleting:        !sup.DeletionTimestamp.IsZero(),
+		Phase:           string(sup.Status.Phase),
+		DeployedVersion: tag(sup.Status.LastLifecycleImage),
+		Reconcile:       in.Outcome,
+		Intent:          in.Intent,
+		Jobs:            jobs(sup, in.Intent),
+	}
+	if in.Desired != nil && in.Snapshot != nil {
+		o.Units = units(in)
+	}
+	o.ObservedGeneration = covered(in, o.Units)
+	return o
+}
+
+// covered is the newest generation that was applied and that every child has
+// seen. What was covered before stands in the conditions.
+func covered(in Input, list []contract.Unit) int64 {
+	unseen := func(u contract.Unit) bool { return !u.Present || !u.Observed }
+	if in.Applied && !slices.ContainsFunc(list, unseen) {
+		return in.Superset.Generation
+	}
+	var before int64
+	for _, c := range in.Superset.Status.Conditions {
+		if c.Type != v1alpha1.ConditionLifecycleComplete && c.Type != v1alpha1.ConditionSuspended && c.Type != "Paused" {
+			before = max(before, c.ObservedGeneration)
+		}
+	}
+	return min(before, in.Superset.Generation)
+}
+
+func units(in Input) []contract.Unit {
+	var out []contract.Unit
+	for i := range in.Desired.Components {
+		c := &in.Desired.Components[i]
+		routed := c.Service == nil || in.Snapshot.Services[c.Word] != nil
+		out = append(out, observe.Deployment(
+			contract.Unit{
+				Name: c.Descriptor.Key, Kind: "Deployment", Role: contract.Serving,
+				Routed: routed, Desired: c.Replicas,
+			},
+			in.Snapshot.Deployments[c.Word],
+			observe.Seen{AppliedGeneration: in.Generations[c.Word], Pods: in.Snapshot.Pods[c.Word]},
+		))
+	}
+	return out
+}
+
+// jobs reports the tasks from the status, which outlives their Jobs.
+func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
+	if sup.Status.Lifecycle == nil {
+		return nil
+	}
+	var out []contract.Job
+	for _, kind := range resolve.TaskKinds() {
+		slot := *kind.Slot(sup.Status.Lifecycle)
+		if slot == nil || slot.State == v1alpha1.TaskPending && (intent.Stopped || intent.Paused) {
+			// A task that may not start is no sign of progress.
+			continue
+		}
+		out = append(out, contract.Job{Name: kind.Word, State: contract.JobState(slot.State), Message: slot.Message})
+	}
+	return out
+}
+
+// Outcome describes how a reconcile ended; since is when the trouble began.
+func Outcome(err error, reason string, since *metav1.Time) contract.Reconcile {
+	if err == nil {
+		return contract.Reconcile{Outcome: contract.Succeeded}
+	}
+	out := contract.Reconcile{Outcome: contract.Failed, Reason: reason, Message: err.Error()}
+	if since != nil {
+		out.Since = &since.Time
+	}
+	return out
+}
+
+func tag(image string) string { return image[strings.LastIndex(image, ":")+1:] }
