@@ -76,7 +76,8 @@ func (p Params) streams() []jetstream.StreamConfig {
 	observations.SubjectDeleteMarkerTTL = markerTTL
 
 	heartbeats := stream(contract.StreamHeartbeats, contract.HeartbeatPrefix, "Who is alive")
-	heartbeats.Storage = jetstream.MemoryStorage
+	// In a file although nobody needs the beats after a restart: a single server forgets
+	// a stream in memory altogether, and whoever listens for beats would miss them all.
 	heartbeats.MaxMsgsPerSubject = 1
 	heartbeats.MaxBytes = heartbeatMaxBytes
 	heartbeats.AllowMsgTTL = true

@@ -19,6 +19,7 @@ const (
 	maxInFlight        = 64               // subjects that are being sent at a time
 	streamCheckEvery   = 15 * time.Second // how soon a re-created stream is noticed at the latest
 	streamCheckTimeout = 2 * time.Second
+	streamRecheck      = time.Second // after a look that failed
 )
 
 // Publisher sends the newest message of each subject in the background: one at a
@@ -40,6 +41,7 @@ type Publisher struct {
 	inFlight int
 	brake    brake
 	checkDue bool
+	recheck  time.Time // when to look again after a look that failed
 	onReset  []func()
 }
 
@@ -133,7 +135,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	defer senders.Wait()
 
 	for ctx.Err() == nil {
-		if p.takeCheck() {
+		if p.takeCheck(clk.Now()) {
 			p.checkStreams(ctx)
 		}
 		e, wait := p.next(clk.Now())
@@ -162,14 +164,17 @@ func (p *Publisher) next(now time.Time) (*entry, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wait := p.collectDue(now)
-	if len(p.ready) == 0 {
-		return nil, wait
-	}
-	if !p.conn.Connected() || p.inFlight >= p.brake.limit() {
+	if !p.conn.Connected() {
 		return nil, idle
 	}
+	if !p.recheck.IsZero() {
+		wait = min(wait, max(0, p.recheck.Sub(now)))
+	}
+	if len(p.ready) == 0 || p.inFlight >= p.brake.limit() {
+		return nil, wait
+	}
 	if until := p.brake.until.Sub(now); until > 0 {
-		return nil, until
+		return nil, min(wait, until)
 	}
 	e := p.ready[0]
 	p.ready = p.ready[1:]
@@ -234,13 +239,15 @@ func (p *Publisher) askForCheck() {
 	p.checkDue = true
 }
 
-func (p *Publisher) takeCheck() bool {
+func (p *Publisher) takeCheck(now time.Time) bool {
 	if !p.conn.Connected() {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	due := p.checkDue
-	p.checkDue = false
+	due := p.checkDue || (!p.recheck.IsZero() && !now.Before(p.recheck))
+	if due {
+		p.checkDue, p.recheck = false, time.Time{}
+	}
 	return due
 }

@@ -178,12 +178,19 @@ func (p *Publisher) checkStreams(ctx context.Context) {
 		replaced, err := p.streams.check(ctx, p.conn.js, name)
 		if err != nil {
 			p.log.V(1).Info("Did not see a stream", "stream", name, "cause", err.Error())
+			p.checkAgainAt(p.conn.cfg.Clock.Now().Add(streamRecheck))
 			continue
 		}
 		if replaced {
 			p.reset(name)
 		}
 	}
+}
+
+func (p *Publisher) checkAgainAt(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recheck = at
 }
 
 // reset tells everyone to offer everything again.

@@ -233,4 +233,3 @@ func asJSON(t *testing.T, v any) string {
 	}
 	return string(out)
 }
-

@@ -1,0 +1,271 @@
+package bus_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+var me = contract.Observer{Name: "tester", Instance: "tester-0", Version: "v1.2.3"}
+
+func seen(name, phase string) contract.Observation {
+	gvk, _ := contract.Lookup(contract.Superset)
+	return contract.Observation{
+		Object: contract.Object{
+			GroupVersionKind: gvk, Namespace: "ns", Name: name, UID: "uid-" + name, Generation: 1, ResourceVersion: "1",
+		},
+		ObservedAt:      time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
+		ValidForSeconds: 30,
+		Phase:           phase,
+		Reconcile:       contract.Reconcile{Outcome: contract.Succeeded},
+	}
+}
+
+func subjectOf(t *testing.T, name string) string {
+	t.Helper()
+	ref := contract.Ref{Cluster: "prod", Namespace: "ns", Kind: contract.Superset, Name: name}
+	s, err := contract.ObservationSubject(ref, me.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// wantPhase waits until the stream holds an observation with the phase and returns it.
+func wantPhase(t *testing.T, c client, name, phase string) (contract.Event, contract.Observation) {
+	t.Helper()
+	var (
+		e contract.Event
+		o contract.Observation
+	)
+	eventually(t, func() error {
+		got, err := stored(t.Context(), c, subjectOf(t, name))
+		if err != nil {
+			return err
+		}
+		if e, o = decodeObservation(t, got[subjectOf(t, name)]); o.Phase != phase {
+			return fmt.Errorf("phase is %q, want %q", o.Phase, phase)
+		}
+		return nil
+	})
+	return e, o
+}
+
+func observing(t *testing.T, c client, start int64) *bus.Observations {
+	t.Helper()
+	p := bus.NewPublisher(c.Conn)
+	o := bus.NewObservations(p, "prod", me, func() int64 { return start })
+	running(t, p.Run)
+	return o
+}
+
+func TestAnObservationCarriesItsVersion(t *testing.T) {
+	_, c := bootstrapped(t)
+	o := observing(t, c, 1000)
+	o.Offer(contract.Superset, seen("a", "Initializing"))
+	wantPhase(t, c, "a", "Initializing")
+	o.Offer(contract.Superset, seen("a", "Running"))
+	e, got := wantPhase(t, c, "a", "Running")
+
+	want := seen("a", "Running")
+	want.Observer, want.Epoch, want.Seq = me, 1000, 2
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("observation (-want +got):\n%s", diff)
+	}
+	if want := "uid-a.tester.1000.2"; e.ID != want {
+		t.Errorf("id is %q, want %q", e.ID, want)
+	}
+	if want := contract.Sequence(1000, 2); e.Sequence != want {
+		t.Errorf("sequence is %q, want %q", e.Sequence, want)
+	}
+}
+
+func TestAnEqualObservationIsNotSentAgain(t *testing.T) {
+	_, c := bootstrapped(t)
+	o := observing(t, c, 1000)
+	o.Offer(contract.Superset, seen("a", "Running"))
+	wantPhase(t, c, "a", "Running")
+	for i := range 10 {
+		same := seen("a", "Running")
+		same.ObservedAt = same.ObservedAt.Add(time.Duration(i) * time.Minute)
+		same.Object.ResourceVersion = fmt.Sprint(i)
+		o.Offer(contract.Superset, same)
+	}
+	o.Offer(contract.Superset, seen("b", "Running"))
+	wantPhase(t, c, "b", "Running")
+	if got := streamState(t, c, contract.StreamObservations).LastSeq; got != 2 {
+		t.Errorf("%d messages were stored, want 2", got)
+	}
+}
+
+func TestWhatWasReplacedBeforeItWasSentIsCounted(t *testing.T) {
+	srv, c := bootstrapped(t)
+	srv.Stop()
+	o := observing(t, c, 1000)
+	for i := range 5 {
+		o.Offer(contract.Superset, seen("a", fmt.Sprint(i)))
+	}
+	srv.Start()
+	_, got := wantPhase(t, c, "a", "4")
+	if got.Coalesced != 4 || got.Seq != 1 {
+		t.Errorf("coalesced %d and seq %d, want 4 and 1", got.Coalesced, got.Seq)
+	}
+	o.Offer(contract.Superset, seen("a", "5"))
+	if _, got = wantPhase(t, c, "a", "5"); got.Coalesced != 0 {
+		t.Errorf("coalesced %d after everything had arrived, want 0", got.Coalesced)
+	}
+}
+
+func TestANewTermIsNewerThanTheLastOne(t *testing.T) {
+	tests := map[string]struct {
+		first, second int64
+		want          int64
+	}{
+		"the clock goes on":      {1000, 2000, 2000},
+		"the clock was set back": {2000, 1000, 2001},
+		"the same start":         {1000, 1000, 1001},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, c := bootstrapped(t)
+			observing(t, c, tc.first).Offer(contract.Superset, seen("a", "old"))
+			wantPhase(t, c, "a", "old")
+			o := observing(t, c, tc.second)
+			o.Offer(contract.Superset, seen("b", "new")) // another object: the head is the observer's, not the object's
+			if _, got := wantPhase(t, c, "b", "new"); got.Epoch != tc.want || o.Epoch() != tc.want {
+				t.Errorf("epoch is %d, and %d for heartbeats; want %d", got.Epoch, o.Epoch(), tc.want)
+			}
+		})
+	}
+}
+
+func TestALostStreamIsFilledAgain(t *testing.T) {
+	srv, c := bootstrapped(t)
+	o := observing(t, c, 1000)
+	for i := range 20 {
+		o.Offer(contract.Superset, seen(fmt.Sprintf("s%d", i), "Running"))
+	}
+	for i := range 20 {
+		wantPhase(t, c, fmt.Sprintf("s%d", i), "Running")
+	}
+	srv.Wipe()
+	bootstrap(t, c)
+	for i := range 20 {
+		if _, got := wantPhase(t, c, fmt.Sprintf("s%d", i), "Running"); got.Seq != 2 || got.Epoch != 1000 {
+			t.Errorf("version is (%d,%d), want (1000,2)", got.Epoch, got.Seq)
+		}
+	}
+}
+
+func TestADeletedObjectLeavesATombstoneThatExpires(t *testing.T) {
+	_, c := bootstrapped(t)
+	o := observing(t, c, 1000)
+	o.Offer(contract.Superset, seen("a", "Running"))
+	wantPhase(t, c, "a", "Running")
+	o.Gone(contract.Superset, seen("a", "").Object)
+	_, got := wantPhase(t, c, "a", "")
+	if !got.Deleting || got.Seq != 2 {
+		t.Errorf("deleting %t with seq %d, want true with 2", got.Deleting, got.Seq)
+	}
+	stream, err := c.JetStream().Stream(t.Context(), contract.StreamObservations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := stream.GetLastMsgForSubject(t.Context(), subjectOf(t, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Header.Get("Nats-TTL"); got != "3600" {
+		t.Errorf("the tombstone lives for %q seconds, want 3600", got)
+	}
+
+	// A new object of the same name starts a history of its own.
+	again := seen("a", "Running")
+	again.Object.UID = "uid-2"
+	o.Offer(contract.Superset, again)
+	if e, got := wantPhase(t, c, "a", "Running"); got.Seq != 1 || e.ID != "uid-2.tester.1000.1" {
+		t.Errorf("seq %d, id %q; want 1 and the new uid", got.Seq, e.ID)
+	}
+}
+
+func TestWhatHasNoSubjectOrVersionIsDropped(t *testing.T) {
+	_, c := bootstrapped(t)
+	o := observing(t, c, 1000)
+	hostile := seen("a", "x")
+	hostile.Object.Name = "a.*.>\r\nPUB x"
+	o.Offer(contract.Superset, hostile)
+	o.Offer("nosuchkind", seen("a", "x"))
+	anonymous := seen("c", "x")
+	anonymous.Object.UID = ""
+	o.Offer(contract.Superset, anonymous)
+	huge := seen("d", "x")
+	for i := range 2000 {
+		huge.Units = append(huge.Units, contract.Unit{Name: fmt.Sprintf("unit-%d", i)})
+	}
+	o.Offer(contract.Superset, huge)
+	o.Offer(contract.Superset, seen("b", "Running"))
+	wantPhase(t, c, "b", "Running")
+	eventually(t, func() error {
+		if got := c.published(t, "invalid"); got != 4 {
+			return fmt.Errorf("%d invalid, want 4", got)
+		}
+		return nil
+	})
+}
+
+func TestLongTextsAreCut(t *testing.T) {
+	_, c := bootstrapped(t)
+	o := observing(t, c, 1000)
+	long := seen("a", "Failed")
+	long.Reconcile.Message = strings.Repeat("ä", 100_000)
+	o.Offer(contract.Superset, long)
+	if _, got := wantPhase(t, c, "a", "Failed"); len(got.Reconcile.Message) > contract.MaxTextBytes {
+		t.Errorf("message has %d bytes", len(got.Reconcile.Message))
+	}
+}
+
+func TestNoBusTakesEverything(*testing.T) {
+	var none *bus.Observations
+	none.Offer(contract.Superset, seen("a", "Running"))
+	none.Gone(contract.Superset, seen("a", "").Object)
+	none.Epoch()
+}
+
+func TestHeartbeatsCarryTheEpochAndAnExpiry(t *testing.T) {
+	srv, c := bootstrapped(t)
+	h := bus.NewHeartbeats(c.Conn, "prod", me, func() int64 { return 7 })
+	running(t, h.Run)
+	subject, err := contract.HeartbeatSubject("prod", me.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beat := func() error {
+		stream, err := c.JetStream().Stream(t.Context(), contract.StreamHeartbeats)
+		if err != nil {
+			return err
+		}
+		m, err := stream.GetLastMsgForSubject(t.Context(), subject)
+		if err != nil {
+			return err
+		}
+		_, got, err := contract.Decode[contract.Heartbeat](m.Data)
+		if err != nil {
+			return err
+		}
+		want := contract.Heartbeat{Cluster: "prod", Observer: me, Epoch: 7, IntervalSeconds: 10, SentAt: got.SentAt}
+		if diff := cmp.Diff(want, got); diff != "" || m.Header.Get("Nats-TTL") != "35" {
+			return fmt.Errorf("heartbeat with TTL %q (-want +got):\n%s", m.Header.Get("Nats-TTL"), diff)
+		}
+		return nil
+	}
+	eventually(t, beat)
+	srv.Stop() // memory storage: the beats are gone with the server
+	srv.Start()
+	eventually(t, beat)
+}

@@ -1,0 +1,239 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// follower keeps what a tail delivers.
+type follower struct {
+	mu        sync.Mutex
+	model     map[string]string // subject to body
+	deleted   map[string]string // subject to reason
+	log       []string
+	snapshots int
+	restarts  int
+	recreated int
+}
+
+func follow(t *testing.T, c client, stream string, filters ...string) *follower {
+	t.Helper()
+	f := &follower{model: map[string]string{}, deleted: map[string]string{}}
+	cfg := bus.TailConfig{
+		Stream: stream, Filters: filters,
+		OnMessage: func(d bus.Delivery) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.log = append(f.log, fmt.Sprintf("%s=%s %t", d.Subject[strings.LastIndex(d.Subject, ".s")+1:], d.Data, d.Snapshot))
+			delete(f.model, d.Subject)
+			if d.Deleted {
+				f.deleted[d.Subject] = d.Reason
+				return
+			}
+			f.model[d.Subject] = string(d.Data)
+		},
+		OnSnapshot: func() { f.mu.Lock(); f.snapshots++; f.mu.Unlock() },
+		OnRestart: func(recreated bool) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.restarts++
+			if recreated {
+				f.recreated++
+				f.model = map[string]string{}
+			}
+		},
+	}
+	running(t, func(ctx context.Context) error { return bus.Tail(ctx, c.JetStream(), cfg) })
+	return f
+}
+
+func (f *follower) want(t *testing.T, want map[string]string, snapshots int) {
+	t.Helper()
+	eventually(t, func() error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if fmt.Sprint(f.model) != fmt.Sprint(want) || f.snapshots < snapshots {
+			return fmt.Errorf("%d snapshots and %v, want %d and %v", f.snapshots, f.model, snapshots, want)
+		}
+		return nil
+	})
+}
+
+func put(t *testing.T, c client, subject, body string, header map[string][]string) {
+	t.Helper()
+	eventually(t, func() error {
+		_, err := c.Publish(t.Context(), bus.Message{Subject: subject, Body: []byte(body), Header: header})
+		return err
+	})
+}
+
+func TestTailDeliversASnapshotAndThenFollows(t *testing.T) {
+	_, c := bootstrapped(t)
+	for round := range 2 {
+		for i := range 3 {
+			put(t, c, subject(i), fmt.Sprintf("%d%d", i, round), nil)
+		}
+	}
+	f := follow(t, c, contract.StreamObservations)
+	f.want(t, map[string]string{subject(0): "01", subject(1): "11", subject(2): "21"}, 1)
+	put(t, c, subject(1), "12", nil)
+	f.want(t, map[string]string{subject(0): "01", subject(1): "12", subject(2): "21"}, 1)
+	want := "[s0.tester=01 true s1.tester=11 true s2.tester=21 true s1.tester=12 false]"
+	if got := fmt.Sprint(f.log); got != want {
+		t.Errorf("deliveries are %s, want %s", got, want)
+	}
+}
+
+func TestTailOfAnEmptyStreamIsCompleteAtOnce(t *testing.T) {
+	_, c := bootstrapped(t)
+	follow(t, c, contract.StreamObservations).want(t, map[string]string{}, 1)
+}
+
+func TestTailTakesOnlyWhatItsFiltersMatch(t *testing.T) {
+	_, c := bootstrapped(t)
+	for i := range 4 {
+		put(t, c, subject(i), fmt.Sprint(i), nil)
+	}
+	f := follow(t, c, contract.StreamObservations, subject(1), subject(3))
+	f.want(t, map[string]string{subject(1): "1", subject(3): "3"}, 1)
+}
+
+func TestTailTellsAnExpiredMessageFromAnEmptyOne(t *testing.T) {
+	_, c := bootstrapped(t)
+	f := follow(t, c, contract.StreamObservations)
+	put(t, c, subject(1), "short-lived", map[string][]string{"Nats-TTL": {"1"}})
+	put(t, c, subject(2), "", nil)
+	f.want(t, map[string]string{subject(2): ""}, 1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if got := f.deleted[subject(1)]; got != "MaxAge" {
+		t.Errorf("the reason is %q, want MaxAge", got)
+	}
+}
+
+func TestTailSurvives(t *testing.T) {
+	tests := map[string]struct {
+		fault     func(t *testing.T, c client, stop, start, wipe func())
+		recreated bool
+	}{
+		"a restart of the server": {func(_ *testing.T, _ client, stop, start, _ func()) { stop(); start() }, false},
+		"the loss of all data": {func(t *testing.T, c client, _, _, wipe func()) {
+			wipe()
+			bootstrap(t, c)
+		}, true},
+		"the re-creation of the stream": {func(t *testing.T, c client, _, _, _ func()) {
+			if err := c.JetStream().DeleteStream(t.Context(), contract.StreamObservations); err != nil {
+				t.Fatal(err)
+			}
+			bootstrap(t, c)
+		}, true},
+		"the deletion of its consumer": {func(t *testing.T, c client, _, _, _ func()) { deleteConsumers(t, c) }, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			srv, c := bootstrapped(t)
+			put(t, c, subject(1), "1", nil)
+			put(t, c, subject(2), "2", nil)
+			f := follow(t, c, contract.StreamObservations)
+			f.want(t, map[string]string{subject(1): "1", subject(2): "2"}, 1)
+			tc.fault(t, c, srv.Stop, srv.Start, srv.Wipe)
+			put(t, c, subject(1), "1b", nil)
+			want := map[string]string{subject(1): "1b", subject(2): "2"}
+			if tc.recreated {
+				delete(want, subject(2))
+			}
+			f.want(t, want, 2)
+			if got := f.recreated > 0; got != tc.recreated {
+				t.Errorf("recreated is %t, want %t", got, tc.recreated)
+			}
+		})
+	}
+}
+
+func consumers(t *testing.T, c client) []string {
+	t.Helper()
+	stream, err := c.JetStream().Stream(t.Context(), contract.StreamObservations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := stream.ConsumerNames(t.Context())
+	var names []string
+	for n := range list.Name() {
+		names = append(names, n)
+	}
+	if err := list.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func deleteConsumers(t *testing.T, c client) {
+	t.Helper()
+	for _, n := range consumers(t, c) {
+		if err := c.JetStream().DeleteConsumer(t.Context(), contract.StreamObservations, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTailLeavesNoConsumersBehind(t *testing.T) {
+	_, c := bootstrapped(t)
+	for range 10 {
+		done := make(chan struct{})
+		stop := running(t, func(ctx context.Context) error {
+			return bus.Tail(ctx, c.JetStream(), bus.TailConfig{
+				Stream:     contract.StreamObservations,
+				OnMessage:  func(bus.Delivery) {},
+				OnSnapshot: func() { close(done) },
+			})
+		})
+		<-done
+		stop()
+	}
+	if got := consumers(t, c); len(got) != 0 {
+		t.Errorf("%d consumers are left", len(got))
+	}
+}
+
+func TestTailAndConnectionLeaveNoGoroutines(t *testing.T) {
+	srv, c := bootstrapped(t)
+	conn, err := bus.Connect(bus.Config{URL: srv.URL(), Name: "tester"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	stop := running(t, func(ctx context.Context) error {
+		return bus.Tail(ctx, conn.JetStream(), bus.TailConfig{
+			Stream:     contract.StreamObservations,
+			OnMessage:  func(bus.Delivery) {},
+			OnSnapshot: func() { close(done) },
+		})
+	})
+	<-done
+	stop()
+	closeNow(t, conn)
+	closeNow(t, c.Conn)
+	wantNoLeaks(t)
+}
+
+func TestTailNeedsAStreamAndAReader(t *testing.T) {
+	var js jetstream.JetStream
+	for name, cfg := range map[string]bus.TailConfig{
+		"no stream": {OnMessage: func(bus.Delivery) {}},
+		"no reader": {Stream: contract.StreamObservations},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := bus.Tail(t.Context(), js, cfg); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+}
