@@ -2,8 +2,12 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // install applies the CRDs and waits until they are served, then the other manifests. kubectl does it, as a person
@@ -13,7 +17,7 @@ func (c *Cluster) install(ctx context.Context, o Options) error {
 		if err := c.kubectl(ctx, "apply", "--server-side", "-f", path); err != nil {
 			return fmt.Errorf("apply CRDs: %w", err)
 		}
-		if err := c.kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "-f", path); err != nil {
+		if err := c.established(ctx, path); err != nil {
 			return fmt.Errorf("wait for CRDs: %w", err)
 		}
 	}
@@ -21,6 +25,20 @@ func (c *Cluster) install(ctx context.Context, o Options) error {
 		if err := c.kubectl(ctx, "apply", "--server-side", "-f", path); err != nil {
 			return fmt.Errorf("apply manifests: %w", err)
 		}
+	}
+	return nil
+}
+
+// established waits until the CRDs of a path are served. kubectl wait fails at once on one that is so new that it
+// has no conditions yet, so it is asked again.
+func (c *Cluster) established(ctx context.Context, path string) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = c.kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "-f", path)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
 	}
 	return nil
 }
