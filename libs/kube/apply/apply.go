@@ -17,9 +17,6 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/managedfields"
 )
 
-// HashAnnotation holds the hash of the desired object as it was last applied.
-const HashAnnotation = "flotilla.dev/applied-hash"
-
 // Outcome says what [Applier.Object] did.
 type Outcome string
 
@@ -43,10 +40,10 @@ var (
 
 // Applier writes objects under one field manager. It is safe for concurrent use.
 type Applier struct {
-	client   client.Client
-	manager  string
-	options  options
-	residues residues
+	client  client.Client
+	manager string
+	options options
+	answers answers
 }
 
 // New returns an Applier that writes with c under the given field manager.
@@ -116,7 +113,7 @@ func (c *call) run(ctx context.Context, existing client.Object) (Outcome, client
 func (c *call) create(ctx context.Context) (client.Object, error) {
 	u := c.cfg.fresh()
 	u.SetResourceVersion("1")
-	return c.send(ctx, u)
+	return c.send(ctx, u, false)
 }
 
 func (c *call) live(ctx context.Context) (client.Object, error) {
@@ -134,27 +131,55 @@ func (c *call) update(ctx context.Context, existing client.Object) (Outcome, cli
 		return Unchanged, nil, err
 	}
 	seen := stateOf(existing)
-	taken, err := c.takeOver(ctx, existing, &seen)
+	taken, err := c.takeOver(ctx, &seen, append([]string{beforeFirstApply}, c.options.former...))
 	if err != nil {
 		return Unchanged, nil, err
 	}
-	same, err := c.unchanged(ctx, existing, seen)
+	found, err := c.cfg.differences(existing, seen.ManagedFields, c.manager)
 	if err != nil {
 		return Unchanged, nil, err
 	}
-	if same && !taken {
+	switch same := c.unchanged(found, seen); {
+	case same && taken:
+		return Updated, existing, nil
+	case same:
 		return Unchanged, existing, nil
 	}
-	u := c.cfg.fresh()
-	u.SetUID(seen.GetUID()) // an object that was deleted meanwhile is not created again
-	result, err := c.send(ctx, u)
+	logr.FromContextOrDiscard(ctx).V(1).Info("Found differences",
+		"kind", c.cfg.kind(), "name", existing.GetName(), "fields", found.paths())
+	result, err := c.replace(ctx, seen, found)
 	if err != nil {
 		return Unchanged, nil, err
 	}
-	if !taken && result.GetResourceVersion() == existing.GetResourceVersion() {
+	if result.GetResourceVersion() == existing.GetResourceVersion() {
 		return Unchanged, result, nil
 	}
 	return Updated, result, nil
+}
+
+// replace applies to the object that was seen, and to no other.
+//
+// When somebody changes the merge key of a list item, the changed item is theirs
+// and ours is missing, and putting ours back beside it may be invalid, as with two
+// Service ports of one name. Then what they wrote with Update is taken over first.
+func (c *call) replace(ctx context.Context, seen state, found differences) (client.Object, error) {
+	apply := func() (client.Object, error) {
+		u := c.cfg.fresh()
+		u.SetUID(seen.GetUID()) // an object that was deleted meanwhile is not created again
+		return c.send(ctx, u, seen.blind())
+	}
+	result, err := apply()
+	if !apierrors.IsInvalid(err) {
+		return result, err
+	}
+	others, lookErr := managedfields.Updaters(&seen, c.manager, found.lists())
+	if lookErr != nil {
+		return nil, errors.Join(err, lookErr)
+	}
+	if taken, takeErr := c.takeOver(ctx, &seen, others); takeErr != nil || !taken {
+		return nil, errors.Join(err, takeErr)
+	}
+	return apply()
 }
 
 // mayWrite refuses objects that are not the owner's.
@@ -174,6 +199,9 @@ func (c *call) mayWrite(existing client.Object) error {
 // state is the part of the existing object that taking over changes.
 type state struct{ metav1.ObjectMeta }
 
+// blind says that nothing tells which fields are ours, as when a cache strips managed fields.
+func (s state) blind() bool { return len(s.ManagedFields) == 0 }
+
 func stateOf(obj client.Object) state {
 	return state{metav1.ObjectMeta{
 		UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), ManagedFields: obj.GetManagedFields(),
@@ -184,54 +212,52 @@ func stateOf(obj client.Object) state {
 // object from before its first server-side apply.
 const beforeFirstApply = "before-first-apply"
 
-func (c *call) takeOver(ctx context.Context, existing client.Object, seen *state) (bool, error) {
-	former := append([]string{beforeFirstApply}, c.options.former...)
-	patch, err := managedfields.TakeOver(existing, c.manager, "", former)
+func (c *call) takeOver(ctx context.Context, seen *state, former []string) (bool, error) {
+	patch, err := managedfields.TakeOver(seen, c.manager, "", former)
 	if err != nil || patch == nil {
 		return false, err
 	}
 	target := &metav1.PartialObjectMetadata{}
 	target.SetGroupVersionKind(c.cfg.content.GroupVersionKind())
-	target.SetNamespace(existing.GetNamespace())
-	target.SetName(existing.GetName())
+	target.SetNamespace(c.cfg.content.GetNamespace())
+	target.SetName(c.cfg.content.GetName())
 	err = c.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(c.manager))
 	if err != nil {
 		return false, classify(err)
 	}
-	seen.ManagedFields = target.ManagedFields
+	*seen = stateOf(target)
 	return true, nil
 }
 
 // unchanged says whether an apply would change nothing.
-func (c *call) unchanged(ctx context.Context, existing client.Object, seen state) (bool, error) {
-	if existing.GetAnnotations()[HashAnnotation] != c.cfg.hash {
-		return false, nil
+func (c *call) unchanged(found differences, seen state) bool {
+	if c.answers.known(seen.GetUID(), answer{hash: c.cfg.hash, found: found}) {
+		return true
 	}
-	differences, err := c.cfg.differences(existing, seen.ManagedFields, c.manager)
-	if err != nil {
-		return false, err
-	}
-	if len(differences) == 0 || c.residues.known(existing.GetUID(), c.cfg.hash, differences) {
-		return true, nil
-	}
-	logr.FromContextOrDiscard(ctx).V(1).Info("Found drift",
-		"kind", c.cfg.kind(), "name", existing.GetName(), "fields", differences.paths())
-	return false, nil
+	return len(found) == 0 && !seen.blind()
 }
 
 // send applies u, with force: what desired sets is ours to set.
-func (c *call) send(ctx context.Context, u *unstructured.Unstructured) (client.Object, error) {
+func (c *call) send(ctx context.Context, u *unstructured.Unstructured, blind bool) (client.Object, error) {
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(c.manager), client.ForceOwnership)
 	if err != nil {
 		return nil, classify(err)
 	}
 	// What differs right after our own apply is the API server's doing, for example
 	// a mutating webhook, and no drift.
-	residue, err := c.cfg.differences(u, u.GetManagedFields(), c.manager)
+	seen := stateOf(u)
+	if blind { // compare later with what can be seen later
+		seen.ManagedFields = nil
+	}
+	found, err := c.cfg.differences(u, seen.ManagedFields, c.manager)
 	if err != nil {
 		return nil, err
 	}
-	c.residues.remember(u.GetUID(), c.cfg.hash, residue)
+	if blind || len(found) > 0 {
+		c.answers.remember(u.GetUID(), answer{hash: c.cfg.hash, found: found})
+	} else {
+		c.answers.forget(u.GetUID())
+	}
 	return u, nil
 }
 

@@ -18,7 +18,6 @@ import (
 // config is the apply configuration of one desired object.
 type config struct {
 	content *unstructured.Unstructured // never sent itself: a response overwrites what is sent
-	typed   client.Object              // desired as the renderer made it
 	hash    string
 }
 
@@ -50,13 +49,7 @@ func (a *Applier) configure(owner, desired client.Object) (config, error) {
 	if err != nil {
 		return config{}, err
 	}
-	annotations := u.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[HashAnnotation] = hash
-	u.SetAnnotations(annotations)
-	return config{content: u, typed: desired, hash: hash}, nil
+	return config{content: u, hash: hash}, nil
 }
 
 // toMap converts desired into what an apply may say: no status, nothing that only
@@ -102,11 +95,13 @@ func jsonOf(obj client.Object) (map[string]any, error) {
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }
 
+// dropNulls also drops the zero targetPort of a Service: a typed object cannot leave
+// it out, and the API server replaces it.
 func dropNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, field := range v {
-			if field == nil {
+			if field == nil || k == "targetPort" && field == int64(0) {
 				delete(v, k)
 				continue
 			}

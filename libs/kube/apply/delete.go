@@ -26,12 +26,12 @@ func (a *Applier) Delete(ctx context.Context, obj client.Object, opts ...Option)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		// Gone, or gone and re-created by somebody: the one we meant does not exist.
-		a.residues.forget(obj.GetUID())
+		a.answers.forget(obj.GetUID())
 		return nil
 	case err != nil:
 		return fmt.Errorf("delete %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}
-	a.residues.forget(obj.GetUID())
+	a.answers.forget(obj.GetUID())
 	logr.FromContextOrDiscard(ctx).Info("Deleted object", "kind", fmt.Sprintf("%T", obj), "name", obj.GetName())
 	return nil
 }

@@ -6,12 +6,16 @@
 //
 //   - creates only what is absent: a name that somebody else already uses is an
 //     error ([ErrNotOwned]), never a takeover;
-//   - sends nothing when the annotation [HashAnnotation] shows that the same
-//     desired object was applied before and every desired field still has its
-//     value, whatever the API server has defaulted beside it;
+//   - sends nothing when every desired field has its value and is ours, and
+//     nothing else is, whatever the API server has defaulted beside it;
 //   - repairs what somebody changed by hand;
 //   - removes the fields that the renderer no longer sets, also those that an
 //     earlier release wrote with Update ([WithFormerManagers]).
+//
+// What was applied last is read from the object's managed fields; no annotation
+// records it, since an annotation that appears or changes bumps the generation of
+// a Deployment. Where a cache strips managed fields, the process remembers what it
+// applied, and applies once more after a restart.
 //
 // It decides nothing else: what to render, and when to delete, is the caller's.
 package apply

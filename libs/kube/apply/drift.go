@@ -20,9 +20,25 @@ import (
 type difference struct {
 	path string
 	live uint64
+	list fieldpath.Path // of a missing list item: where the list is
 }
 
 type differences []difference
+
+func (d differences) equal(other differences) bool {
+	return slices.EqualFunc(d, other, func(a, b difference) bool { return a.path == b.path && a.live == b.live })
+}
+
+// lists returns the lists that miss an item.
+func (d differences) lists() []fieldpath.Path {
+	var out []fieldpath.Path
+	for i := range d {
+		if d[i].list != nil {
+			out = append(out, d[i].list)
+		}
+	}
+	return out
+}
 
 func (d differences) paths() []string {
 	out := make([]string, len(d))
@@ -36,8 +52,9 @@ func (d differences) paths() []string {
 //
 // A desired field must have its value; what stands beside it is defaulted, or
 // somebody else's. As far as managed fields are known each desired field must
-// also be owned by us: that shows what others added to lists and maps that are
-// owned as a whole.
+// also be owned by us, which shows what others added to lists and maps that are
+// owned as a whole, and we must own nothing that is not desired any more. That is
+// exactly when an apply changes nothing.
 func (c config) differences(live client.Object, entries []metav1.ManagedFieldsEntry, manager string) (differences, error) {
 	owned, err := managedfields.Applied(&metav1.ObjectMeta{ManagedFields: entries}, manager, "")
 	if err != nil {
@@ -50,7 +67,15 @@ func (c config) differences(live client.Object, entries []metav1.ManagedFieldsEn
 	if err != nil {
 		return nil, err
 	}
-	return compare(c.content.Object, content, owned), nil
+	found := compare(c.content.Object, content, owned)
+	if owned != nil {
+		// What we own and no longer want goes with the next apply.
+		for _, path := range managedfields.Surplus(owned, c.content.Object) {
+			found = append(found, difference{path: "-" + path.String()})
+		}
+	}
+	slices.SortFunc(found, func(a, b difference) int { return cmp.Compare(a.path, b.path) })
+	return found, nil
 }
 
 func compare(wanted, live map[string]any, owned *fieldpath.Set) differences {
@@ -64,7 +89,6 @@ func compare(wanted, live map[string]any, owned *fieldpath.Set) differences {
 			c.field(fieldpath.Path{}, owned, k, pair{v, live[k]})
 		}
 	}
-	slices.SortFunc(c.found, func(a, b difference) int { return cmp.Compare(a.path, b.path) })
 	return c.found
 }
 
@@ -141,7 +165,11 @@ func (c *comparison) list(path fieldpath.Path, owned *fieldpath.Set, name string
 		pe := keys.element(w)
 		at := append(slices.Clone(path), pe)
 		item := keys.find(pe, live)
-		if item == nil || owned != nil && !owns(owned, pe) {
+		if item == nil {
+			c.found = append(c.found, difference{path: at.String(), live: fingerprint(nil), list: path})
+			continue
+		}
+		if owned != nil && !owns(owned, pe) {
 			c.add(at, item)
 			continue
 		}

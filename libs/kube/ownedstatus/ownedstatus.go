@@ -105,7 +105,7 @@ func (w *Writer) upToDate(current client.Object, wanted map[string]any) (bool, e
 	if !ok {
 		set = &fieldpath.Set{}
 	}
-	return managedfields.UpToDate(set, wanted, live) && !managedfields.Surplus(set, wanted), nil
+	return managedfields.UpToDate(set, wanted, live) && len(managedfields.Surplus(set, wanted)) == 0, nil
 }
 
 func (w *Writer) takeOver(ctx context.Context, current client.Object, gvk schema.GroupVersionKind) (bool, error) {

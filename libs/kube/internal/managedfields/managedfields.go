@@ -72,3 +72,34 @@ func isFormer(e metav1.ManagedFieldsEntry, manager, subresource string, former [
 	}
 	return slices.Contains(former, e.Manager)
 }
+
+// Updaters lists the managers, other than the given one, that own anything under
+// one of the paths because they wrote the object itself with Update.
+func Updaters(obj metav1.Object, except string, paths []fieldpath.Path) ([]string, error) {
+	var out []string
+	for _, entry := range obj.GetManagedFields() {
+		if entry.Manager == except || entry.Subresource != "" || entry.FieldsV1 == nil ||
+			entry.Operation != metav1.ManagedFieldsOperationUpdate {
+			continue
+		}
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			return nil, fmt.Errorf("read managed fields of %q: %w", entry.Manager, err)
+		}
+		if slices.ContainsFunc(paths, func(p fieldpath.Path) bool { return under(set, p) }) {
+			out = append(out, entry.Manager)
+		}
+	}
+	return out, nil
+}
+
+func under(set *fieldpath.Set, path fieldpath.Path) bool {
+	for _, pe := range path {
+		child, ok := set.Children.Get(pe)
+		if !ok {
+			return false
+		}
+		set = child
+	}
+	return true
+}

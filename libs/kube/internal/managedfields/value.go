@@ -56,14 +56,15 @@ func itemsUpToDate(set *fieldpath.Set, wanted, live []any) bool {
 	return true
 }
 
-// Surplus says whether set owns a field that v does not have: applying v would remove it.
-func Surplus(set *fieldpath.Set, v any) bool {
+// Surplus lists the owned fields that v does not have: applying v would remove them.
+func Surplus(set *fieldpath.Set, v any) []fieldpath.Path {
+	var out []fieldpath.Path
 	for path := range set.Leaves().All() {
 		if !has(v, path) {
-			return true
+			out = append(out, path.Copy())
 		}
 	}
-	return false
+	return out
 }
 
 func has(v any, path fieldpath.Path) bool {
@@ -136,6 +137,9 @@ func matches(pe fieldpath.PathElement, item any) bool {
 	}
 	for _, f := range *pe.Key {
 		v, ok := m[f.Name]
+		if !ok && f.Name == "protocol" {
+			v, ok = "TCP", true // the only key field that the API server defaults
+		}
 		if !ok || !value.Equals(f.Value, value.NewValueInterface(v)) {
 			return false
 		}
