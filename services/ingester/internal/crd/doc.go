@@ -1,0 +1,14 @@
+// Package crd renders the CustomResourceDefinitions of the registered kinds from
+// their protobuf descriptors.
+//
+// The rules of the structural schema: field names in lowerCamel; int32 as integer,
+// int64 as text, enums as text with the full value names, bytes in base64,
+// Timestamp and Duration as text, Struct with its unknown fields kept, Any as
+// "@type" and base64 "value", Quantity as integer or text, maps as
+// additionalProperties. A message that contains itself keeps unknown fields where
+// the recursion begins. Unsigned integers cannot be expressed and are an error.
+// Comments in the .proto files become descriptions.
+//
+// The result is committed under config/crd; a test compares it with what the
+// registry says now.
+package crd

@@ -1,0 +1,107 @@
+package schema
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// File is a migration to be written.
+type File struct {
+	Name    string // NNNNN_name.sql
+	Content string
+}
+
+// marker is a comment in a migration that says what it makes: "-- makes: column model.tier".
+// The generator reads these lines, never the SQL.
+const marker = "-- makes: "
+
+var numbered = regexp.MustCompile(`^(\d{5})_.*\.sql$`)
+
+// Missing returns the migrations that are missing in a folder of migrations: one
+// for each table, column or index that no file there claims to make. It returns
+// nothing when the folder is complete, which a test checks.
+func Missing(dir fs.FS, want []Table) ([]File, error) {
+	made, next, err := scan(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []File
+	add := func(name string, makes []string, ddl string) {
+		out = append(out, File{Name: fmt.Sprintf("%05d_%s.sql", next, name), Content: migration(makes, ddl)})
+		next++
+	}
+	for _, t := range want {
+		if !made["table "+t.Name] {
+			add("create_"+t.Name, claims(t), Create(t))
+			continue
+		}
+		for _, c := range t.Columns {
+			if id := t.Name + "." + c.Name; !made["column "+id] {
+				add("add_"+t.Name+"_"+c.Name, []string{"column " + id}, AddColumn(t.Name, c))
+			}
+		}
+		for _, k := range t.Keys {
+			if id := t.Name + "." + k.Name; !made["index "+id] {
+				add("add_"+t.Name+"_"+strings.ToLower(k.Name), []string{"index " + id}, AddKey(t.Name, k))
+			}
+		}
+	}
+	return out, nil
+}
+
+func claims(t Table) []string {
+	out := []string{"table " + t.Name}
+	for _, c := range t.Columns {
+		out = append(out, "column "+t.Name+"."+c.Name)
+	}
+	for _, k := range t.Keys {
+		out = append(out, "index "+t.Name+"."+k.Name)
+	}
+	return out
+}
+
+func migration(makes []string, ddl string) string {
+	var b strings.Builder
+	for _, m := range makes {
+		b.WriteString(marker + m + "\n")
+	}
+	b.WriteString("\n-- +goose NO TRANSACTION\n-- +goose Up\n")
+	for _, statement := range strings.Split(ddl, ";\n") {
+		b.WriteString(statement + ";\n")
+	}
+	return b.String()
+}
+
+func scan(dir fs.FS) (made map[string]bool, next int, err error) {
+	names, err := fs.Glob(dir, "*.sql")
+	if err != nil {
+		return nil, 0, err
+	}
+	sort.Strings(names)
+	made = map[string]bool{}
+	for _, name := range names {
+		match := numbered.FindStringSubmatch(name)
+		if match == nil {
+			return nil, 0, fmt.Errorf("migration %q is not named NNNNN_name.sql", name)
+		}
+		n, err := strconv.Atoi(match[1])
+		if err != nil {
+			return nil, 0, fmt.Errorf("number of migration %q: %w", name, err)
+		}
+		next = max(next, n)
+		raw, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		for line := range strings.Lines(string(raw)) {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(line), marker); ok {
+				made[rest] = true
+			}
+		}
+	}
+	return made, next + 1, nil
+}

@@ -1,0 +1,61 @@
+package schema_test
+
+import (
+	"os"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+func TestMigrationsMakeEverythingThatTheRegistryWants(t *testing.T) {
+	r, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, err := schema.Missing(os.DirFS("../../migrations"), schema.Tables(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range missing {
+		t.Errorf("migration %s is missing: run go generate ./internal/registry", f.Name)
+	}
+}
+
+func TestThePageIsCurrent(t *testing.T) {
+	r, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	committed, err := os.ReadFile("../../docs/schema.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(committed), string(schema.Page(r))); diff != "" {
+		t.Errorf("docs/schema.md is not current, run go generate ./internal/registry (-committed +fresh):\n%s", diff)
+	}
+}
+
+// TestANewFieldIsOneNewFile shows what an index option more leads to.
+func TestANewFieldIsOneNewFile(t *testing.T) {
+	dir := fstest.MapFS{"00004_create_thing.sql": {Data: []byte("-- makes: table thing\n-- makes: column thing.uid\n-- makes: index thing.PRIMARY\n")}}
+	want := schema.Table{
+		Name:    "thing",
+		Columns: []schema.Column{{Name: "uid", Type: "VARCHAR(64)", Rest: "NOT NULL"}, {Name: "tier", Type: "INT", Rest: "NULL"}},
+		Keys:    []schema.Key{{Name: "PRIMARY", Unique: true, Columns: []string{"uid"}}, {Name: "idx_tier", Columns: []string{"tier"}}},
+	}
+	got, err := schema.Missing(dir, []schema.Table{want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, 0, len(got))
+	for _, f := range got {
+		names = append(names, f.Name)
+	}
+	if diff := cmp.Diff([]string{"00005_add_thing_tier.sql", "00006_add_thing_idx_tier.sql"}, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,132 @@
+package schema
+
+import (
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+)
+
+// Column is one column of a table.
+type Column struct {
+	Name string
+	Type string // as information_schema says it, in upper case: "VARCHAR(64)"
+	Rest string // "NOT NULL", "NULL", "NOT NULL AUTO_INCREMENT", ...
+}
+
+// Key is an index of a table. The primary key has the name PRIMARY.
+type Key struct {
+	Name    string
+	Unique  bool
+	Columns []string
+}
+
+// Table is one table.
+type Table struct {
+	Name    string
+	Columns []Column
+	Keys    []Key
+}
+
+// Shared tables.
+const (
+	OutboxTable      = "outbox"
+	IncarnationTable = "incarnation"
+)
+
+// Tables lists all tables: three for each kind in the order of the registry, then the shared ones.
+func Tables(r *registry.Registry) []Table {
+	var out []Table
+	for _, kind := range r.Kinds() {
+		out = append(out, mainTable(kind), labelsTable(kind), annotationsTable(kind))
+	}
+	return append(out, outboxTable(), incarnationTable())
+}
+
+func mainTable(kind *registry.Kind) Table {
+	t := Table{
+		Name: kind.Table,
+		Columns: []Column{
+			{"uid", "VARCHAR(64)", "NOT NULL"},
+			{"group_ver", "VARCHAR(128)", "NOT NULL"},
+			{"namespace", "VARCHAR(256)", "NOT NULL"},
+			{"name", "VARCHAR(256)", "NOT NULL"},
+			{"res_version", "BIGINT", "NOT NULL"},
+			{"incarnation", "BIGINT", "NOT NULL DEFAULT 0"},
+			{"create_time", "DATETIME(6)", "NOT NULL"},
+			{"update_time", "DATETIME(6)", "NOT NULL"},
+			{"delete_time", "DATETIME(6)", "NULL"},
+			{"evict_time", "DATETIME(6)", "NULL"},
+			{"proto", "LONGBLOB", "NOT NULL"},
+			{"json", "JSON", "NOT NULL"},
+		},
+		Keys: []Key{
+			{Name: primary, Unique: true, Columns: []string{"uid"}},
+			{Name: "idx_namespace_name", Columns: []string{"namespace", "name"}},
+			{Name: "idx_delete_time", Columns: []string{"delete_time"}},
+			{Name: "idx_create_time", Columns: []string{"create_time"}},
+		},
+	}
+	for _, c := range kind.Columns {
+		t.Columns = append(t.Columns, Column{c.Name, c.SQLType, "NULL"})
+	}
+	for _, k := range kind.Keys {
+		t.Keys = append(t.Keys, Key{Name: k.Name, Columns: k.Columns})
+	}
+	return t
+}
+
+const primary = "PRIMARY"
+
+func labelsTable(kind *registry.Kind) Table {
+	return pairsTable(kind.LabelsTable(), Column{"value", "VARCHAR(63)", "NOT NULL"},
+		Key{Name: "idx_key_value", Columns: []string{"key", "value"}})
+}
+
+func annotationsTable(kind *registry.Kind) Table {
+	return pairsTable(kind.AnnotationsTable(), Column{"value", "MEDIUMTEXT", "NOT NULL"})
+}
+
+func pairsTable(name string, value Column, keys ...Key) Table {
+	return Table{
+		Name: name,
+		Columns: []Column{
+			{"id", "BIGINT", "NOT NULL AUTO_INCREMENT"},
+			{"obj_uid", "VARCHAR(64)", "NOT NULL"},
+			{"key", "VARCHAR(317)", "NOT NULL"},
+			value,
+		},
+		Keys: append([]Key{
+			{Name: primary, Unique: true, Columns: []string{"id"}},
+			{Name: "idx_obj_uid_key", Unique: true, Columns: []string{"obj_uid", "key"}},
+		}, keys...),
+	}
+}
+
+func outboxTable() Table {
+	return Table{
+		Name: OutboxTable,
+		Columns: []Column{
+			{"id", "BIGINT", "NOT NULL AUTO_INCREMENT"},
+			{"kind", "VARCHAR(63)", "NOT NULL"},
+			{"namespace", "VARCHAR(256)", "NOT NULL"},
+			{"name", "VARCHAR(256)", "NOT NULL"},
+			{"uid", "VARCHAR(64)", "NOT NULL"},
+			{"generation", "BIGINT", "NOT NULL"},
+			{"res_version", "BIGINT", "NOT NULL"},
+			{"operation", "VARCHAR(16)", "NOT NULL"},
+			{"committed_at", "DATETIME(6)", "NOT NULL"},
+			{"traceparent", "VARCHAR(64)", "NOT NULL DEFAULT ''"},
+		},
+		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"id"}}},
+	}
+}
+
+func incarnationTable() Table {
+	return Table{
+		Name: IncarnationTable,
+		Columns: []Column{
+			{"cluster_uid", "VARCHAR(64)", "NOT NULL"},
+			{"incarnation", "BIGINT", "NOT NULL"},
+			{"raised_at", "DATETIME(6)", "NOT NULL"},
+		},
+		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"cluster_uid"}}},
+	}
+}
