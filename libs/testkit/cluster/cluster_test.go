@@ -21,6 +21,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childVar) != "" {
+		fmt.Println(child())
+		os.Exit(1)
+	}
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"testdata/crd"}, Nodes: 3}))
 }
 

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -243,12 +244,27 @@ func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
 		cmd.Env = append(cmd.Env, c.Marker)
 	}
 	cmd.Dir = c.Dir
-	// kwokctl leaves servers behind that inherit nothing but their own log files, so waiting for its output is safe.
+	// The servers that kwokctl leaves behind inherit their own log files only, so waiting for its output is safe.
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("kwokctl %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("kwokctl %s: %w: %s", strings.Join(args[2:], " "), err, complaints(out))
 	}
 	return nil
+}
+
+// complaints takes the errors out of kwokctl's log, which is JSON when it is not on a terminal.
+func complaints(out []byte) string {
+	var said []string
+	for line := range strings.Lines(string(out)) {
+		var entry struct{ Level, Msg, Err string }
+		switch err := json.Unmarshal([]byte(line), &entry); {
+		case err != nil:
+			said = append(said, strings.TrimSpace(line))
+		case entry.Level == "ERROR":
+			said = append(said, strings.TrimSpace(entry.Msg+": "+entry.Err))
+		}
+	}
+	return strings.Join(said, "\n")
 }
 
 // logTail quotes the last lines of each component's log, for an error that needs them.

@@ -1,0 +1,149 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+)
+
+// childVar turns this test binary into a process that holds a cluster until it is killed.
+const childVar = "CLUSTER_TEST_CHILD"
+
+// quiet is longer than a whole start takes.
+const quiet = 5 * time.Second
+
+func child() error {
+	fmt.Println("starting")
+	c, err := cluster.StartForTest(context.Background())
+	if err != nil {
+		return err
+	}
+	fmt.Println(c.MarkerOf())
+	_, err = os.Stdin.Read(make([]byte, 1))
+	return err
+}
+
+// holder is a process that holds a cluster in a temporary folder of its own.
+type holder struct {
+	cmd *exec.Cmd
+	out *bufio.Reader
+	tmp string
+}
+
+func startHolder(t *testing.T) holder {
+	t.Helper()
+	h := holder{cmd: exec.Command(os.Args[0]), tmp: t.TempDir()} //nolint:noctx // it is killed on purpose
+	h.cmd.Env = append(os.Environ(), childVar+"=1", "TMPDIR="+h.tmp)
+	h.cmd.Stderr = os.Stderr
+	in, err := h.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := in.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	out, err := h.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.out = bufio.NewReader(out)
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.line(t)
+	return h
+}
+
+func (h holder) line(t *testing.T) string {
+	t.Helper()
+	line, err := h.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+func (h holder) kill(t *testing.T) {
+	t.Helper()
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Wait(); err == nil {
+		t.Fatal("the process ended by itself")
+	}
+}
+
+// folder is the cluster's folder, once it is there.
+func (h holder) folder(t *testing.T) string {
+	t.Helper()
+	var dirs []string
+	expect.Eventually(t, expect.Long, func() error {
+		var err error
+		if dirs, err = filepath.Glob(filepath.Join(h.tmp, "flotilla-cluster-*")); err != nil || len(dirs) == 0 {
+			return fmt.Errorf("no folder: %w", err)
+		}
+		return nil
+	})
+	return dirs[0]
+}
+
+func wantGone(t *testing.T, dir string) {
+	t.Helper()
+	expect.Eventually(t, expect.Long, func() error {
+		pids, err := proc.Marked(cluster.MarkerPrefix + dir + ";")
+		if err != nil {
+			return err
+		}
+		if len(pids) > 0 {
+			return fmt.Errorf("processes %v are left", pids)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			return fmt.Errorf("the folder is left: %v", err)
+		}
+		return nil
+	})
+}
+
+func TestClusterGoesWhenItsTestIsKilled(t *testing.T) {
+	h := startHolder(t)
+	marker := h.line(t)
+	pids, err := proc.Marked(marker)
+	if err != nil || len(pids) < 5 {
+		t.Fatalf("a cluster of processes %v, %v", pids, err)
+	}
+	h.kill(t)
+	wantGone(t, h.folder(t))
+}
+
+func TestClusterGoesWhenItsTestIsKilledInTheMiddleOfTheStart(t *testing.T) {
+	h := startHolder(t)
+	dir := h.folder(t)
+	expect.Eventually(t, expect.Long, func() error {
+		if pids, err := proc.Marked(cluster.MarkerPrefix + dir + ";"); err != nil || len(pids) == 0 {
+			return fmt.Errorf("nothing runs yet: %w", err)
+		}
+		return nil
+	})
+	h.kill(t)
+	wantGone(t, dir)
+	// kwokctl was at work when the test died; it must not have gone on.
+	expect.Never(t, quiet, func() error {
+		if pids, err := proc.Marked(cluster.MarkerPrefix + dir + ";"); err != nil || len(pids) > 0 {
+			return fmt.Errorf("processes %v came back: %w", pids, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,156 @@
+package controlplane
+
+import (
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
+)
+
+// newCluster starts a cluster that goes with the test, however it ends.
+func newCluster(t *testing.T) *Cluster {
+	t.Helper()
+	tools, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "flotilla-controlplane-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker := watchdog.Marker("CONTROLPLANE_TEST", dir)
+	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := guard.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := tools.Create(t.Context(), Config{Name: "test", Dir: dir, Nodes: 2, Marker: marker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func component(t *testing.T, c *Cluster, name string) Component {
+	t.Helper()
+	all, err := c.Components()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		if one.Name == name {
+			return one
+		}
+	}
+	t.Fatalf("no component %s among %v", name, all)
+	return Component{}
+}
+
+func TestClusterSurvivesStopStartAndTheLossOfAComponent(t *testing.T) {
+	c := newCluster(t)
+	ctx := t.Context()
+	if err := c.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !proc.Has(component(t, c, "etcd").PID, c.Marker) {
+		t.Error("etcd does not carry the marker")
+	}
+	if err := c.kubectl(ctx, "create", "namespace", "kept"); err != nil {
+		t.Fatal(err)
+	}
+
+	dead := component(t, c, "kube-scheduler")
+	if err := proc.Terminate(ctx, dead.PID, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(ctx); err == nil {
+		t.Error("ready without a scheduler")
+	}
+	apiserver := component(t, c, "kube-apiserver").PID
+	mustRunAgain(ctx, t, c)
+	if now := component(t, c, "kube-apiserver").PID; now != apiserver {
+		t.Error("the API server was restarted although it ran")
+	}
+
+	if err := c.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	mustRunAgain(ctx, t, c)
+
+	if _, found := c.tools.Open(c.Config); !found {
+		t.Error("the cluster is not found in its folder")
+	}
+	if _, found := (Tools{Dir: "/other/tools"}).Open(c.Config); found {
+		t.Error("a cluster of other tools counts as found")
+	}
+	if err := c.Delete(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(ctx); err != nil {
+		t.Errorf("delete what is gone: %v", err)
+	}
+	if err := c.Stop(ctx); err != nil {
+		t.Errorf("stop what is gone: %v", err)
+	}
+}
+
+func mustRunAgain(ctx context.Context, t *testing.T, c *Cluster) {
+	t.Helper()
+	if err := c.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.kubectl(ctx, "get", "namespace", "kept"); err != nil {
+		t.Errorf("the data is lost: %v", err)
+	}
+}
+
+func TestCreateSaysWhyAndLeavesNothingWhenAComponentIsBroken(t *testing.T) {
+	tools, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := t.TempDir()
+	for _, p := range Programs {
+		if err := os.Symlink(tools.Path(p.Name), broken+"/"+p.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := "#!/bin/sh\necho the disk is on fire\nexit 3\n"
+	if err := os.Remove(broken + "/etcd"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(broken+"/etcd", []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	marker := watchdog.Marker("CONTROLPLANE_TEST", dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err = (Tools{Dir: broken}).Create(ctx, Config{Name: "test", Dir: dir, Marker: marker})
+	if err == nil || !strings.Contains(err.Error(), "the disk is on fire") {
+		t.Fatalf("a cluster without etcd: %v", err)
+	}
+	pids, listErr := proc.Marked(marker)
+	if listErr != nil || len(pids) > 0 {
+		t.Errorf("processes %v are left, %v", pids, listErr)
+	}
+}
+
+// A process that got the pid of a dead component must not pass for it.
+func TestComponentIsKnownByItsCommandLine(t *testing.T) {
+	other := Component{Name: "etcd", PID: syscall.Getpid(), dir: "/some/cluster"}
+	if other.Running() {
+		t.Error("this test passes for etcd")
+	}
+}

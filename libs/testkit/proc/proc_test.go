@@ -1,0 +1,92 @@
+package proc_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+)
+
+func sleeper(t *testing.T, script string, env ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd.Env = append(os.Environ(), env...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+func TestZombieIsNotAlive(t *testing.T) {
+	cmd := sleeper(t, "exit 0")
+	// Nobody waits for it yet, so it stays a zombie.
+	expect.Eventually(t, expect.Long, func() error {
+		if proc.Alive(cmd.Process.Pid) {
+			return fmt.Errorf("process %d counts as alive", cmd.Process.Pid)
+		}
+		return nil
+	})
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAliveKnowsThisProcessAndNoImpossibleOne(t *testing.T) {
+	if !proc.Alive(os.Getpid()) {
+		t.Error("this process is not alive")
+	}
+	for _, pid := range []int{0, -1, 1 << 30} {
+		if proc.Alive(pid) {
+			t.Errorf("process %d is alive", pid)
+		}
+	}
+}
+
+func TestMarkerMustMatchAsAWhole(t *testing.T) {
+	marker := fmt.Sprintf("PROC_TEST=%d;", os.Getpid())
+	cmd := sleeper(t, "exec sleep 1000", marker)
+	pid := cmd.Process.Pid
+	expect.Eventually(t, expect.Long, func() error {
+		pids, err := proc.Marked(marker)
+		if err != nil || !slices.Equal(pids, []int{pid}) {
+			return fmt.Errorf("marked are %v instead of %d: %w", pids, pid, err)
+		}
+		return nil
+	})
+	for _, other := range []string{marker[:len(marker)-1], marker[1:], marker + "x", "PROC_TEST="} {
+		if proc.Has(pid, other) {
+			t.Errorf("%q matches the process of %q", other, marker)
+		}
+	}
+	if n, err := proc.KillMarked(t.Context(), marker); n != 1 || err != nil {
+		t.Errorf("killed %d, %v", n, err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the process was not killed")
+	}
+}
+
+func TestTerminateKillsWhatIgnoresThePoliteSignal(t *testing.T) {
+	for name, script := range map[string]string{
+		"a process that ends when asked":    "exec sleep 1000",
+		"a process that ignores the signal": "trap '' TERM; while :; do sleep 0.05; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := sleeper(t, script)
+			if err := proc.Terminate(t.Context(), cmd.Process.Pid, 300*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			if proc.Alive(cmd.Process.Pid) {
+				t.Error("it is still alive")
+			}
+			if err := cmd.Wait(); err == nil {
+				t.Error("it ended by itself")
+			}
+		})
+	}
+}
