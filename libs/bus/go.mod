@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/flotilla-dev/flotilla/libs/contract v0.0.0
-	github.com/flotilla-dev/flotilla/libs/telemetry v0.0.0-00010101000000-000000000000
+	github.com/flotilla-dev/flotilla/libs/telemetry v0.0.0
 	github.com/go-logr/logr v1.4.4
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
