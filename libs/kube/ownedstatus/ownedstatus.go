@@ -48,7 +48,8 @@ func New(c client.Client, fieldManager string, former ...string) *Writer {
 // current is the object as read from the cache, never changed in between; owned is
 // a struct or map that marshals to the whole set of status fields that this manager
 // owns. A field that it owned before and that is absent now is removed; null and
-// empty lists and maps count as absent. On success current carries the new status,
+// empty lists and maps count as absent. The API server refuses to let the last
+// owned field of a whole status go (it would become null), so own at least one. On success current carries the new status,
 // resourceVersion and managed fields, so that a second write in the same reconcile
 // does not conflict with the first; its spec is left alone.
 func (w *Writer) Apply(ctx context.Context, current client.Object, owned any) (changed bool, err error) {
