@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,7 @@ const (
 	// assetsEvery is how often the streams are looked at while the connection stays up.
 	assetsEvery   = time.Minute
 	assetsTimeout = 30 * time.Second
+	flushPoll     = 20 * time.Millisecond
 )
 
 // busRun is the process's end of the bus: the connection and what runs on it.
@@ -35,6 +37,7 @@ type busRun struct {
 	log          logr.Logger
 	clock        clock.Clock
 
+	term    atomic.Int64  // when this process began to lead, in milliseconds since 1970; 0 before
 	reached chan struct{} // a server has been reached, first or again
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -59,9 +62,7 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 		observer: contract.Observer{Name: o.service, Instance: instance, Version: telemetry.BuildInfo().Version},
 		reached:  make(chan struct{}, 1),
 	}
-	// The term begins with the first observation: only a leader makes any.
-	epoch := sync.OnceValue(func() int64 { return c.Now().UnixMilli() })
-	b.observations = bus.NewObservations(b.publisher, o.ClusterName, b.observer, epoch)
+	b.observations = bus.NewObservations(b.publisher, o.ClusterName, b.observer, b.term.Load)
 
 	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	conn.OnReconnect(func() {
@@ -75,9 +76,14 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 	return b, nil
 }
 
-// heartbeats runs while this process leads: the heart of the observer, not of the process.
-func (b *busRun) heartbeats() manager.Runnable {
-	return bus.NewHeartbeats(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
+// lead runs while this process leads: it begins the term and beats. The heart is
+// the observer's, not the process's, so replicas in waiting have none.
+func (b *busRun) lead() manager.Runnable {
+	hearts := bus.NewHeartbeats(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		b.term.Store(b.clock.Now().UnixMilli())
+		return hearts.Run(ctx)
+	})
 }
 
 func (b *busRun) background(ctx context.Context, name string, run func(context.Context) error) {
@@ -92,6 +98,12 @@ func (b *busRun) background(ctx context.Context, name string, run func(context.C
 func (b *busRun) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, busCloseTimeout)
 	defer cancel()
+	for b.publisher.Depth() > 0 && b.conn.Connected() && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-b.clock.After(flushPoll):
+		}
+	}
 	b.stop()
 	b.done.Wait()
 	if err := b.conn.Close(ctx); err != nil {

@@ -107,8 +107,8 @@ func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *
 		return errors.New("set up: no controller was registered")
 	}
 	if b != nil {
-		if err := mgr.Add(b.heartbeats()); err != nil {
-			return fmt.Errorf("set up heartbeats: %w", err)
+		if err := mgr.Add(b.lead()); err != nil {
+			return fmt.Errorf("set up the bus: %w", err)
 		}
 	}
 	if err := mgr.Start(ctx); err != nil {

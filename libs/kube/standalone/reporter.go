@@ -2,39 +2,129 @@ package standalone
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"reflect"
+	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 )
 
-// Reporter publishes observations and, while the [Gate] says so, writes the conditions that follow from them.
-type Reporter struct{}
+// Reporter publishes observations and, while the [Gate] says so, writes the
+// conditions that follow from them. It is safe for concurrent use.
+type Reporter struct {
+	writer       *ownedstatus.Writer
+	gate         *Gate
+	observations *bus.Observations
+	kind         contract.Kind
+	clock        clock.PassiveClock
 
-// ReporterOption changes a [Reporter].
-type ReporterOption func(*Reporter)
+	mu     sync.Mutex
+	memory map[types.UID]conditions.Memory
+}
 
 // NewReporter returns a Reporter for one kind. observations may be nil: no bus.
-func NewReporter(c client.Client, gate *Gate, observations *bus.Observations, kind contract.Kind, clk clock.PassiveClock, opts ...ReporterOption) *Reporter {
-	return &Reporter{}
+// A Superset gets the summary Ready too, since its operator writes none.
+func NewReporter(c client.Client, gate *Gate, observations *bus.Observations, kind contract.Kind, clk clock.PassiveClock) *Reporter {
+	return &Reporter{
+		writer: ownedstatus.New(c, conditions.FieldManager), gate: gate, observations: observations,
+		kind: kind, clock: clk, memory: map[types.UID]conditions.Memory{},
+	}
 }
 
 // Report offers o to the bus and, while this process must write, applies the
 // conditions to cr. The answer is after how long the conditions may change by the
-// mere passing of time; zero means never. cr is the object as read from the cache
-// (after the operator's own status write, if it made one); on a write it carries
-// the new resourceVersion afterwards.
+// mere passing of time; zero means never.
+//
+// cr is the object as read from the cache, after the operator's own status write if
+// it made one; after a write it carries the new resourceVersion. The error is
+// [ownedstatus.ErrStale] when the object changed meanwhile: reconcile again.
 func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Observation) (requeueAfter time.Duration, err error) {
-	return 0, errors.ErrUnsupported
+	r.observations.OfferContext(ctx, r.kind, o)
+	if !r.gate.MustWrite() {
+		r.Forget(cr.GetUID()) // the aggregator remembers from here on
+		return 0, nil
+	}
+	previous, err := conditionsOf(cr)
+	if err != nil {
+		return 0, fmt.Errorf("report %s %s: %w", r.kind, client.ObjectKeyFromObject(cr), err)
+	}
+	now := r.clock.Now()
+	folded := conditions.Fold(conditions.Input{
+		Observation: &o,
+		Generation:  cr.GetGeneration(),
+		Deleting:    cr.GetDeletionTimestamp() != nil,
+		Freshness:   conditions.Fresh,
+		Now:         now,
+		Previous:    previous,
+		Memory:      r.recall(cr.GetUID()),
+		WithReady:   r.kind == contract.Superset,
+	})
+	r.remember(cr.GetUID(), folded.Memory)
+	if _, err := r.writer.ApplyConditions(ctx, cr, folded.Conditions); err != nil {
+		return 0, fmt.Errorf("report %s %s: %w", r.kind, client.ObjectKeyFromObject(cr), err)
+	}
+	if folded.Next.IsZero() {
+		return 0, nil
+	}
+	return max(folded.Next.Sub(now), time.Millisecond), nil
 }
 
 // Gone publishes that the object no longer exists and drops what is remembered of it.
-func (r *Reporter) Gone(object contract.Object) {}
+func (r *Reporter) Gone(object contract.Object) {
+	r.observations.Gone(r.kind, object)
+	r.Forget(types.UID(object.UID))
+}
 
 // Forget drops what is remembered of an object that no longer exists.
-func (r *Reporter) Forget(uid types.UID) {}
+func (r *Reporter) Forget(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.memory, uid)
+}
+
+func (r *Reporter) recall(uid types.UID) conditions.Memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.memory[uid]
+}
+
+func (r *Reporter) remember(uid types.UID, m conditions.Memory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.memory[uid] = m
+}
+
+// conditionsOf returns status.conditions of a typed or unstructured object.
+func conditionsOf(obj client.Object) ([]metav1.Condition, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		if status := reflect.ValueOf(obj).Elem().FieldByName("Status"); status.IsValid() {
+			if field := status.FieldByName("Conditions"); field.IsValid() {
+				if list, ok := field.Interface().([]metav1.Condition); ok {
+					return list, nil
+				}
+			}
+		}
+		return nil, fmt.Errorf("%T has no status.conditions", obj)
+	}
+	status := struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &status); err != nil {
+		return nil, fmt.Errorf("read conditions: %w", err)
+	}
+	return status.Status.Conditions, nil
+}
