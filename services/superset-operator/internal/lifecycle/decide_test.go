@@ -1,0 +1,347 @@
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const image = "superset:1"
+
+func at(seconds int) *metav1.Time {
+	return &metav1.Time{Time: now.Add(time.Duration(seconds) * time.Second)}
+}
+
+func input(edit ...func(*lifecycle.Input)) lifecycle.Input {
+	in := lifecycle.Input{
+		Steps: []lifecycle.Step{
+			{Kind: resolve.Migrate, JobName: "x-migrate", Checksum: "m1", PodHash: "p1", Image: image, MaxRetries: 3},
+			{Kind: resolve.Init, JobName: "x-init", Checksum: "i1", PodHash: "p1", Image: image, MaxRetries: 3},
+		},
+		Jobs: map[string]lifecycle.Job{}, Image: image, Components: true,
+		Retention: v1alpha1.RetentionRetainOnFailure, Now: now,
+	}
+	for _, e := range edit {
+		e(&in)
+	}
+	return in
+}
+
+func slot(state v1alpha1.TaskState, desired, completed string, attempts int32) *v1alpha1.TaskRefStatus {
+	return &v1alpha1.TaskRefStatus{
+		State: state, DesiredChecksum: desired, CompletedChecksum: completed, Attempts: attempts,
+		Image: image, MaxRetries: 3, StartedAt: at(-60),
+	}
+}
+
+func persisted(migrate, init *v1alpha1.TaskRefStatus) func(*lifecycle.Input) {
+	return func(in *lifecycle.Input) {
+		in.Status = &v1alpha1.LifecycleStatus{
+			ChecksumScheme: checksum.Scheme, Phase: v1alpha1.LifecycleMigrating, Migrate: migrate, Init: init,
+			LastCompletedChecksums: map[string]string{},
+		}
+		for kind, s := range map[string]*v1alpha1.TaskRefStatus{"Migrate": migrate, "Init": init} {
+			if s != nil && s.CompletedChecksum != "" {
+				in.Status.LastCompletedChecksums[kind] = s.CompletedChecksum
+			}
+		}
+	}
+}
+
+func job(task string, j lifecycle.Job) func(*lifecycle.Input) {
+	return func(in *lifecycle.Input) {
+		if j.UID == "" {
+			j.UID = "job-uid"
+		}
+		if j.PodHash == "" {
+			j.PodHash = "p1"
+		}
+		in.Jobs[task] = j
+	}
+}
+
+func lastImage(image string) func(*lifecycle.Input) {
+	return func(in *lifecycle.Input) { in.LastImage = image }
+}
+
+// outcome is what a case looks at.
+type outcome struct {
+	Migrate, Init v1alpha1.TaskState
+	Attempts      int32
+	Reason        string
+	Done          bool
+	Actions       []lifecycle.Action
+	NextIn        time.Duration
+}
+
+func TestDecide(t *testing.T) {
+	const (
+		pending  = v1alpha1.TaskPending
+		running  = v1alpha1.TaskRunning
+		complete = v1alpha1.TaskComplete
+		failed   = v1alpha1.TaskFailed
+	)
+	finished := func(state lifecycle.JobState, attempt int32) lifecycle.Job {
+		return lifecycle.Job{Checksum: "m1", Attempt: attempt, State: state, FinishedAt: at(-4), Message: "BackoffLimitExceeded"}
+	}
+	cases := map[string]struct {
+		in   lifecycle.Input
+		want outcome
+	}{
+		"a new Superset counts its first attempt, then makes the Job": {
+			in: input(),
+			want: outcome{
+				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
+			},
+		},
+		"an attempt that was counted but has no Job gets it without counting again": {
+			in: input(persisted(slot(running, "m1", "", 1), nil)),
+			want: outcome{
+				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
+			},
+		},
+		"a running Job is waited for": {
+			in:   input(persisted(slot(running, "m1", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1})),
+			want: outcome{Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress"},
+		},
+		"the completion of a task and the begin of the next are one write": {
+			in: input(persisted(slot(running, "m1", "", 1), nil), job("migrate", finished(lifecycle.JobSucceeded, 1))),
+			want: outcome{
+				Migrate: complete, Init: running, Attempts: 1, Reason: "TaskInProgress",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "init", Attempt: 1}},
+			},
+		},
+		"a completed task is not run again": {
+			in:   input(persisted(slot(complete, "m1", "m1", 1), slot(complete, "i1", "i1", 1)), lastImage(image)),
+			want: outcome{Migrate: complete, Init: complete, Attempts: 1, Reason: "LifecycleComplete", Done: true},
+		},
+		"succeeded Jobs go once everything is complete": {
+			in: input(persisted(slot(complete, "m1", "m1", 1), slot(complete, "i1", "i1", 1)), lastImage(image),
+				job("migrate", finished(lifecycle.JobSucceeded, 1))),
+			want: outcome{
+				Migrate: complete, Init: complete, Attempts: 1, Reason: "LifecycleComplete", Done: true,
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"a first failure waits ten seconds from its end": {
+			in:   input(persisted(slot(running, "m1", "", 1), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
+			want: outcome{Migrate: pending, Init: pending, Attempts: 1, Reason: "TaskRetrying", NextIn: 6 * time.Second},
+		},
+		"a second failure waits twice as long": {
+			in:   input(persisted(slot(running, "m1", "", 2), nil), job("migrate", finished(lifecycle.JobFailed, 2))),
+			want: outcome{Migrate: pending, Init: pending, Attempts: 2, Reason: "TaskRetrying", NextIn: 16 * time.Second},
+		},
+		"the failed Job goes when the next attempt is due": {
+			in: input(persisted(waitingUntil(slot(pending, "m1", "", 1), -1), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
+			want: outcome{
+				Migrate: pending, Init: pending, Attempts: 1, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"the next attempt begins when the failed Job is gone": {
+			in: input(persisted(waitingUntil(slot(pending, "m1", "", 1), -1), nil)),
+			want: outcome{
+				Migrate: running, Init: pending, Attempts: 2, Reason: "TaskInProgress",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 2}},
+			},
+		},
+		"a Job that is on its way out is waited for": {
+			in: input(persisted(waitingUntil(slot(pending, "m1", "", 1), -1), nil),
+				job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1, State: lifecycle.JobFailed, Deleting: true})),
+			want: outcome{Migrate: pending, Init: pending, Attempts: 1, Reason: "TaskWaiting"},
+		},
+		"a Job of an attempt that was given up goes": {
+			in: input(persisted(slot(running, "m1", "", 2), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
+			want: outcome{
+				Migrate: running, Init: pending, Attempts: 2, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"the last failure is final": {
+			in:   input(persisted(slot(running, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
+			want: outcome{Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed"},
+		},
+		"a final failure stays, with its Job for people to look at": {
+			in:   input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
+			want: outcome{Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed"},
+		},
+		"a final failure under retention Delete takes its Job along": {
+			in: input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
+				func(in *lifecycle.Input) { in.Retention = v1alpha1.RetentionDelete }),
+			want: outcome{
+				Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"other pod settings rescue a final failure": {
+			in: input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
+				func(in *lifecycle.Input) { in.Steps[0].PodHash = "p2" }),
+			want: outcome{
+				Migrate: pending, Init: pending, Attempts: 0, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"a rescued task does not count the old failure again": {
+			in: input(persisted(slot(pending, "m1", "", 0), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
+				func(in *lifecycle.Input) { in.Steps[0].PodHash = "p2" }),
+			want: outcome{
+				Migrate: pending, Init: pending, Attempts: 0, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"more retries let a final failure go on": {
+			in: input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
+				func(in *lifecycle.Input) { in.Steps[0].MaxRetries = 4 }),
+			want: outcome{
+				Migrate: pending, Init: pending, Attempts: 3, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"another image runs all tasks again": {
+			in: input(persisted(slot(complete, "m0", "m0", 1), slot(complete, "i0", "i0", 1)), lastImage("superset:0")),
+			want: outcome{
+				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
+			},
+		},
+		"a Job for older inputs is replaced": {
+			in: input(persisted(slot(running, "m0", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m0", Attempt: 1})),
+			want: outcome{
+				Migrate: pending, Init: pending, Attempts: 0, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"going back to what ran last runs nothing if nothing ran in between": {
+			in:   input(persisted(slot(pending, "m2", "m1", 0), slot(pending, "i2", "i1", 0)), lastImage(image)),
+			want: outcome{Migrate: complete, Init: complete, Attempts: 0, Reason: "LifecycleComplete", Done: true},
+		},
+		"going back while another migration runs runs the old one again": {
+			in: input(persisted(slot(running, "m2", "", 1), slot(pending, "i2", "i1", 0)), lastImage(image),
+				job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 1})),
+			want: outcome{
+				Migrate: pending, Init: complete, Attempts: 0, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+		"a Job that runs beside a completion goes before components start": {
+			in: input(persisted(slot(complete, "m1", "m1", 1), slot(complete, "i1", "i1", 1)), lastImage(image),
+				job("init", lifecycle.Job{Checksum: "of an earlier operator"})),
+			want: outcome{
+				Migrate: complete, Init: complete, Attempts: 1, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "init", UID: "job-uid"}},
+			},
+		},
+		"a stopped Superset starts no task": {
+			in:   input(func(in *lifecycle.Input) { in.Stopped = true }),
+			want: outcome{Migrate: pending, Init: pending, Reason: "TaskWaiting"},
+		},
+		"a stopped Superset lets a running task finish": {
+			in: input(func(in *lifecycle.Input) { in.Stopped = true }, persisted(slot(running, "m1", "", 1), nil),
+				job("migrate", finished(lifecycle.JobSucceeded, 1))),
+			want: outcome{Migrate: complete, Init: pending, Attempts: 1, Reason: "TaskWaiting"},
+		},
+		"without tasks there is nothing to wait for": {
+			in:   input(func(in *lifecycle.Input) { in.Steps, in.Disabled = nil, true }),
+			want: outcome{Reason: "LifecycleDisabled", Done: true},
+		},
+		"a disabled task that still runs keeps components away": {
+			in: input(func(in *lifecycle.Input) { in.Steps, in.Disabled = nil, true },
+				job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1})),
+			want: outcome{
+				Reason:  "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, summary(lifecycle.Decide(tc.in))); diff != "" {
+				t.Errorf("decision differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func waitingUntil(s *v1alpha1.TaskRefStatus, seconds int) *v1alpha1.TaskRefStatus {
+	s.NextAttemptAt = at(seconds)
+	return s
+}
+
+func summary(d lifecycle.Decision) outcome {
+	out := outcome{Reason: d.Condition.Reason, Done: d.Done, Actions: d.Actions}
+	if s := d.Status.Migrate; s != nil {
+		out.Migrate, out.Attempts = s.State, s.Attempts
+	}
+	if s := d.Status.Init; s != nil {
+		out.Init = s.State
+	}
+	if !d.Next.IsZero() {
+		out.NextIn = d.Next.Sub(now)
+	}
+	return out
+}
+
+func TestTheInputIsNeverChanged(t *testing.T) {
+	in := input(persisted(slot(v1alpha1.TaskComplete, "m0", "m0", 1), nil), lastImage("superset:0"))
+	before := in.Status.DeepCopy()
+	lifecycle.Decide(in)
+	if diff := cmp.Diff(before, in.Status); diff != "" {
+		t.Errorf("the persisted state was changed:\n%s", diff)
+	}
+}
+
+func TestAnEarlierOperatorsCompletionsStayComplete(t *testing.T) {
+	cases := map[string]struct {
+		image string
+		want  bool
+	}{
+		"the same image is not run again": {image: image, want: true},
+		"another image is":                {image: "superset:0", want: false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := input(persisted(slot(v1alpha1.TaskComplete, "sha256:old", "sha256:old", 1),
+				slot(v1alpha1.TaskComplete, "sha256:old2", "sha256:old2", 1)), lastImage(tc.image))
+			in.Status.ChecksumScheme = ""
+			in.Status.Migrate.Image, in.Status.Init.Image = tc.image, tc.image
+			if got := lifecycle.Decide(in).Done; got != tc.want {
+				t.Errorf("done: want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestADisabledTaskKeepsItsCompletion(t *testing.T) {
+	in := input(persisted(slot(v1alpha1.TaskComplete, "m1", "m1", 1), slot(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage(image))
+	all := in.Steps
+	in.Steps = all[1:]
+	without := lifecycle.Decide(in)
+	if without.Status.Migrate != nil || without.Status.LastCompletedChecksums["Migrate"] != "m1" {
+		t.Fatalf("want no slot and the checksum kept, got %+v", without.Status)
+	}
+	in.Steps, in.Status = all, without.Status
+	if again := lifecycle.Decide(in); !again.Done {
+		t.Errorf("the task would run again: %+v", again.Condition)
+	}
+}
+
+func TestBackoffDoublesUpToFiveMinutes(t *testing.T) {
+	var got []time.Duration
+	for failed := int32(1); failed <= 7; failed++ {
+		got = append(got, lifecycle.Backoff(failed)/time.Second)
+	}
+	if diff := cmp.Diff([]time.Duration{10, 20, 40, 80, 160, 300, 300}, got); diff != "" {
+		t.Errorf("seconds differ (-want +got):\n%s", diff)
+	}
+}

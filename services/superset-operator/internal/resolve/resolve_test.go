@@ -1,0 +1,138 @@
+package resolve_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+func web(edit func(*v1alpha1.SupersetSpec)) resolve.Component {
+	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}}
+	sup.Spec.Image = v1alpha1.ImageSpec{Repository: "r", Tag: "1"}
+	sup.Spec.WebServer = &v1alpha1.WebServerSpec{}
+	edit(&sup.Spec)
+	return resolve.For(sup, false).Components[0]
+}
+
+func container(t *v1alpha1.ContainerTemplate) *v1alpha1.PodTemplate {
+	return &v1alpha1.PodTemplate{Container: t}
+}
+
+func TestKeyedListsMergeInPlaceAndStayUnique(t *testing.T) {
+	c := web(func(s *v1alpha1.SupersetSpec) {
+		s.PodTemplate = container(&v1alpha1.ContainerTemplate{
+			Env:          []corev1.EnvVar{{Name: "A", Value: "top"}, {Name: "B", Value: "top"}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/one"}},
+			Ports:        []corev1.ContainerPort{{Name: "http", ContainerPort: 8088}, {ContainerPort: 9100}, {ContainerPort: 9200}},
+		})
+		s.WebServer.PodTemplate = container(&v1alpha1.ContainerTemplate{
+			Env:          []corev1.EnvVar{{Name: "C", Value: "web"}, {Name: "A", Value: "web"}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/two"}, {Name: "w", MountPath: "/one"}},
+			Ports:        []corev1.ContainerPort{{Name: "http", ContainerPort: 9000}, {Name: "metrics", ContainerPort: 9100, Protocol: "TCP"}},
+		})
+	})
+	got := c.Pod.Container
+	want := &v1alpha1.ContainerTemplate{
+		Env:          []corev1.EnvVar{{Name: "A", Value: "web"}, {Name: "B", Value: "top"}, {Name: "C", Value: "web"}},
+		VolumeMounts: []corev1.VolumeMount{{Name: "w", MountPath: "/one"}, {Name: "v", MountPath: "/two"}},
+		Ports: []corev1.ContainerPort{
+			{Name: "http", ContainerPort: 9000}, {Name: "metrics", ContainerPort: 9100, Protocol: "TCP"}, {ContainerPort: 9200},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("merged container differs (-want +got):\n%s", diff)
+	}
+	if c.Port() != 9000 {
+		t.Errorf("port %d", c.Port())
+	}
+}
+
+func TestPrecedenceOfSingleValues(t *testing.T) {
+	yes, no := true, false
+	c := web(func(s *v1alpha1.SupersetSpec) {
+		s.Replicas, s.BootstrapScript = ptr(int32(4)), ptr("top")
+		s.PodTemplate = &v1alpha1.PodTemplate{EnableServiceLinks: &yes, ShareProcessNamespace: &yes}
+		s.WebServer.PodTemplate = &v1alpha1.PodTemplate{EnableServiceLinks: &no}
+		s.WebServer.BootstrapScript = ptr("")
+		s.WebServer.Image = &v1alpha1.ImageOverrideSpec{Tag: ptr("2")}
+	})
+	if c.Replicas != 4 || c.Bootstrap != "" || c.Image != "r:2" {
+		t.Errorf("got %d replicas, bootstrap %q, image %s", c.Replicas, c.Bootstrap, c.Image)
+	}
+	if *c.Pod.EnableServiceLinks || !*c.Pod.ShareProcessNamespace {
+		t.Error("component over top level does not hold")
+	}
+}
+
+func TestPools(t *testing.T) {
+	preset := func(p v1alpha1.Preset) *v1alpha1.SQLAlchemyEngineOptionsSpec {
+		return &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: &p}
+	}
+	conservative := preset(v1alpha1.PresetConservative)
+	conservative.PoolSize = ptr(int32(3))
+	cases := map[string]struct {
+		options *v1alpha1.SQLAlchemyEngineOptionsSpec
+		want    *resolve.Pool
+	}{
+		"balanced is the default":                      {want: &resolve.Pool{Size: 1, MaxOverflow: -1, Recycle: 3600}},
+		"disabled renders nothing":                     {options: preset(v1alpha1.PresetDisabled)},
+		"conservative keeps no connection":             {options: preset(v1alpha1.PresetConservative), want: &resolve.Pool{Null: true}},
+		"an explicit size overrides conservative":      {options: conservative, want: &resolve.Pool{Size: 3, MaxOverflow: -1, Recycle: 3600}},
+		"performance has one for each worker":          {options: preset(v1alpha1.PresetPerformance), want: &resolve.Pool{Size: 2, MaxOverflow: -1, Recycle: 3600}},
+		"aggressive has one for each thread of worker": {options: preset(v1alpha1.PresetAggressive), want: &resolve.Pool{Size: 16, MaxOverflow: -1, Recycle: 3600}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := web(func(s *v1alpha1.SupersetSpec) { s.SQLAEngineOptions = tc.options })
+			if diff := cmp.Diff(tc.want, c.Python.Pool); diff != "" {
+				t.Errorf("pool differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeHonouredIsNamed(t *testing.T) {
+	yes := true
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want []string
+	}{
+		"nothing": {edit: func(*v1alpha1.SupersetSpec) {}},
+		"a clone": {edit: func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{}}
+		}, want: []string{"spec.lifecycle.clone"}},
+		"a rotate": {edit: func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Rotate: &v1alpha1.RotateTaskSpec{}}
+		}, want: []string{"spec.lifecycle.rotate"}},
+		"a disabled clone asks for nothing": {edit: func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Disabled: &yes}}}
+		}},
+		"a clone of a disabled lifecycle asks for nothing": {edit: func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: &yes, Clone: &v1alpha1.CloneTaskSpec{}}
+		}},
+		"supervised upgrades": {edit: func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle = &v1alpha1.LifecycleSpec{UpgradeMode: ptr(v1alpha1.UpgradeSupervised)}
+		}, want: []string{"spec.lifecycle.upgradeMode"}},
+		"several fields": {edit: func(s *v1alpha1.SupersetSpec) {
+			s.CeleryFlower, s.Valkey = &v1alpha1.CeleryFlowerSpec{}, &v1alpha1.ValkeySpec{}
+			s.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{Metrics: []autoscalingv2.MetricSpec{}}
+		}, want: []string{"spec.celeryFlower", "spec.valkey", "spec.webServer.autoscaling"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec := v1alpha1.SupersetSpec{WebServer: &v1alpha1.WebServerSpec{}}
+			tc.edit(&spec)
+			if diff := cmp.Diff(tc.want, resolve.Unsupported(&spec)); diff != "" {
+				t.Errorf("fields differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

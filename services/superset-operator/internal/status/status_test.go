@@ -1,0 +1,252 @@
+package status_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const image = "apache/superset:6.0.0"
+
+func superset(edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
+	sup := &v1alpha1.Superset{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x", UID: "uid", Generation: 3},
+		Spec: v1alpha1.SupersetSpec{
+			Image:     v1alpha1.ImageSpec{Repository: "apache/superset", Tag: "6.0.0"},
+			WebServer: &v1alpha1.WebServerSpec{ScalableComponentSpec: v1alpha1.ScalableComponentSpec{Replicas: ptr(int32(2))}},
+		},
+	}
+	for _, e := range edit {
+		e(sup)
+	}
+	return sup
+}
+
+func was(phase v1alpha1.Phase, lastImage string) func(*v1alpha1.Superset) {
+	return func(sup *v1alpha1.Superset) {
+		sup.Status.Phase, sup.Status.LastLifecycleImage = phase, lastImage
+	}
+}
+
+func annotated(command string) func(*v1alpha1.Superset) {
+	return func(sup *v1alpha1.Superset) {
+		sup.Annotations = map[string]string{v1alpha1.AnnotationCommand: command}
+	}
+}
+
+func deployment(want, ready int32, edit ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Generation: 1},
+		Spec:       appsv1.DeploymentSpec{Replicas: &want},
+		Status: appsv1.DeploymentStatus{
+			ObservedGeneration: 1, Replicas: want, UpdatedReplicas: want, ReadyReplicas: ready, AvailableReplicas: ready,
+		},
+	}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "superset", Image: image}}
+	for _, e := range edit {
+		e(d)
+	}
+	return d
+}
+
+func seen(d *appsv1.Deployment) *snapshot.Snapshot {
+	s := &snapshot.Snapshot{Deployments: map[string]*appsv1.Deployment{}}
+	if d != nil {
+		s.Deployments["web-server"] = d
+	}
+	return s
+}
+
+func decision(done, initial, upgrading bool, phase v1alpha1.LifecyclePhase) *lifecycle.Decision {
+	return &lifecycle.Decision{
+		Done: done, Initial: initial, Upgrading: upgrading, LastImage: image,
+		Status:    &v1alpha1.LifecycleStatus{Phase: phase},
+		Condition: metav1.Condition{Type: v1alpha1.ConditionLifecycleComplete, Status: metav1.ConditionTrue, Reason: "Any"},
+	}
+}
+
+func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *lifecycle.Decision, refused ...string) v1alpha1.SupersetStatus {
+	t.Helper()
+	intent := status.Intent(sup)
+	want, err := desired.For(sup, intent.Stopped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.For(status.Input{
+		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Refused: refused, Now: now,
+	})
+}
+
+func TestPhase(t *testing.T) {
+	const (
+		migrating = v1alpha1.LifecycleMigrating
+		restoring = v1alpha1.LifecycleRestoring
+		complete  = v1alpha1.LifecycleComplete
+	)
+	cases := map[string]struct {
+		sup      *v1alpha1.Superset
+		snapshot *snapshot.Snapshot
+		decision *lifecycle.Decision
+		refused  []string
+		want     v1alpha1.Phase
+		// lifecycle is the lifecycle phase afterwards.
+		lifecycle v1alpha1.LifecyclePhase
+	}{
+		"the first tasks run": {
+			sup: superset(), snapshot: seen(nil), decision: decision(false, true, false, migrating),
+			want: v1alpha1.PhaseInitializing, lifecycle: migrating,
+		},
+		"the tasks are complete but the components are not there": {
+			sup: superset(was(v1alpha1.PhaseInitializing, "")), snapshot: seen(nil), decision: decision(true, true, false, restoring),
+			want: v1alpha1.PhaseInitializing, lifecycle: restoring,
+		},
+		"the components are ready": {
+			sup: superset(was(v1alpha1.PhaseInitializing, image)), snapshot: seen(deployment(2, 2)), decision: decision(true, false, false, restoring),
+			want: v1alpha1.PhaseRunning, lifecycle: complete,
+		},
+		"a replica is missing": {
+			sup: superset(was(v1alpha1.PhaseRunning, image)), snapshot: seen(deployment(2, 1)), decision: decision(true, false, false, complete),
+			want: v1alpha1.PhaseDegraded, lifecycle: complete,
+		},
+		"another image": {
+			sup: superset(was(v1alpha1.PhaseRunning, "apache/superset:5.0.0")), snapshot: seen(deployment(2, 2)),
+			decision: decision(false, false, true, migrating),
+			want:     v1alpha1.PhaseUpgrading, lifecycle: migrating,
+		},
+		"the upgraded components come up": {
+			sup: superset(was(v1alpha1.PhaseUpgrading, image)), snapshot: seen(deployment(2, 1)), decision: decision(true, false, false, restoring),
+			want: v1alpha1.PhaseUpgrading, lifecycle: restoring,
+		},
+		"a task runs again for another reason than the image": {
+			sup: superset(was(v1alpha1.PhaseRunning, image)), snapshot: seen(deployment(2, 2)),
+			decision: decision(false, false, false, v1alpha1.LifecycleInitializing),
+			want:     v1alpha1.PhaseRunning, lifecycle: v1alpha1.LifecycleInitializing,
+		},
+		"suspended": {
+			sup: superset(was(v1alpha1.PhaseRunning, image), func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true) }), snapshot: seen(deployment(2, 2)),
+			want: v1alpha1.PhaseSuspended,
+		},
+		"paused by annotation": {
+			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Paused")), snapshot: seen(deployment(2, 2)),
+			want: v1alpha1.PhaseSuspended,
+		},
+		"stopping keeps the phase while pods are there": {
+			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Stopped")), snapshot: seen(deployment(0, 1, func(d *appsv1.Deployment) { d.Status.Replicas = 1 })),
+			decision: decision(true, false, false, complete), want: v1alpha1.PhaseRunning, lifecycle: complete,
+		},
+		"stopped when the last pod is gone": {
+			sup: superset(was(v1alpha1.PhaseRunning, image), annotated("Stopped")), snapshot: seen(deployment(0, 0)),
+			decision: decision(true, false, false, complete), want: v1alpha1.PhaseStopped, lifecycle: complete,
+		},
+		"refused": {
+			sup: superset(), snapshot: seen(nil), refused: []string{"spec.valkey"}, want: v1alpha1.PhaseBlocked,
+		},
+		"no components at all": {
+			sup: superset(was(v1alpha1.PhaseInitializing, image), func(s *v1alpha1.Superset) { s.Spec.WebServer = nil }), snapshot: seen(nil),
+			decision: decision(true, false, false, complete), want: v1alpha1.PhaseRunning, lifecycle: complete,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := compute(t, tc.sup, tc.snapshot, tc.decision, tc.refused...)
+			if got.Phase != tc.want {
+				t.Errorf("phase: want %s, got %s", tc.want, got.Phase)
+			}
+			if tc.lifecycle != "" && got.Lifecycle.Phase != tc.lifecycle {
+				t.Errorf("lifecycle phase: want %s, got %s", tc.lifecycle, got.Lifecycle.Phase)
+			}
+		})
+	}
+}
+
+func TestComponentStatus(t *testing.T) {
+	cases := map[string]struct {
+		d       *appsv1.Deployment
+		phase   v1alpha1.ComponentPhase
+		ready   string
+		message string
+	}{
+		"no Deployment":        {phase: "Pending", ready: "0/2", message: "Deployment x-web-server not found"},
+		"all ready":            {d: deployment(2, 2), phase: "Ready", ready: "2/2"},
+		"some ready":           {d: deployment(3, 1), phase: "Progressing", ready: "1/3", message: "1 of 3 replicas are ready"},
+		"wanted to be zero":    {d: deployment(0, 0), phase: "Ready", ready: "0/0", message: "Scaled to zero"},
+		"spec not taken up":    {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Generation = 2 }), phase: "Progressing", ready: "2/2", message: "The Deployment's newest spec has not been taken up yet"},
+		"nothing ready":        {d: deployment(2, 0, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), phase: "Unavailable", ready: "0/2", message: "0 of 2 replicas are ready"},
+		"old pods still there": {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Status.Replicas = 3 }), phase: "Progressing", ready: "2/2", message: "2 of 2 replicas are ready"},
+		"deadline passed": {
+			d: deployment(2, 1, func(d *appsv1.Deployment) {
+				d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: "False", Reason: "ProgressDeadlineExceeded"}}
+			}),
+			phase: "Unavailable", ready: "1/2", message: "The roll-out made no progress in time: 1 of 2 replicas are ready",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := compute(t, superset(was(v1alpha1.PhaseRunning, image)), seen(tc.d), decision(true, false, false, v1alpha1.LifecycleComplete))
+			web := got.Components.WebServer
+			if web.Phase != tc.phase || web.Ready != tc.ready || web.Message != tc.message {
+				t.Errorf("got %s, %s, %q", web.Phase, web.Ready, web.Message)
+			}
+			if got.Ready != tc.ready || web.Ref != "Deployment/x-web-server" {
+				t.Errorf("got ready %s, ref %s", got.Ready, web.Ref)
+			}
+		})
+	}
+}
+
+func TestTransitionsLeaveFlappingOut(t *testing.T) {
+	sup := superset()
+	var got []string
+	for _, phase := range []struct {
+		d     *appsv1.Deployment
+		pause bool
+	}{
+		{d: deployment(2, 2)}, {d: deployment(2, 1)}, {d: deployment(2, 2)}, {d: deployment(2, 2), pause: true},
+		{d: deployment(2, 1)}, {d: deployment(2, 2)}, {d: deployment(2, 1)},
+	} {
+		sup.Spec.Suspend = &phase.pause
+		d := decision(true, false, false, v1alpha1.LifecycleComplete)
+		sup.Status = compute(t, sup, seen(phase.d), d)
+	}
+	for _, e := range sup.Status.Transitions {
+		got = append(got, e.From+">"+e.To)
+	}
+	want := []string{">Running", "Running>Suspended", "Suspended>Degraded", "Degraded>Running"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("transitions differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestConditionsOfOthersAreNeverWritten(t *testing.T) {
+	sup := superset(was(v1alpha1.PhaseRunning, image))
+	earlier := metav1.NewTime(now.Add(-time.Hour))
+	sup.Status.Conditions = []metav1.Condition{
+		{Type: "Available", Status: "True", Reason: "AllComponentsReady", LastTransitionTime: earlier},
+		{Type: "Suspended", Status: "False", Reason: "NotSuspended", LastTransitionTime: earlier},
+	}
+	got := compute(t, sup, seen(deployment(2, 2)), decision(true, false, false, v1alpha1.LifecycleComplete))
+	times := map[string]bool{}
+	for _, c := range got.Conditions {
+		times[c.Type] = c.LastTransitionTime.Equal(&earlier)
+		if c.ObservedGeneration != 3 {
+			t.Errorf("%s speaks of generation %d", c.Type, c.ObservedGeneration)
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"Suspended": true, "LifecycleComplete": false}, times); diff != "" {
+		t.Errorf("conditions, and whether their time stayed (-want +got):\n%s", diff)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
