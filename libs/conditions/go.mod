@@ -2,7 +2,10 @@ module github.com/flotilla-dev/flotilla/libs/conditions
 
 go 1.26.0
 
-require github.com/flotilla-dev/flotilla/libs/contract v0.0.0
+require (
+	github.com/flotilla-dev/flotilla/libs/contract v0.0.0
+	github.com/google/go-cmp v0.7.0
+)
 
 require (
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect

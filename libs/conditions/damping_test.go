@@ -1,0 +1,234 @@
+package conditions_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+var (
+	lacking  = healthy(units(unit("web", available(1))))
+	crashing = healthy(units(unit("web", available(1), failing(contract.FailureCrashLoop, 1))))
+)
+
+// step is one fold in the life of an object.
+type step struct {
+	after time.Duration
+	o     *contract.Observation
+	want  string        // Degraded
+	next  time.Duration // from now; 0 means no deadline
+}
+
+func TestDegradedIsDamped(t *testing.T) {
+	const hold, recovery = conditions.MissingReplicasHold, conditions.RecoveryHold
+	tests := map[string][]step{
+		"missing replicas mature at the deadline and not before": {
+			{0, healthy(), "False/AsExpected", 0},
+			{time.Minute, lacking, "False/WithinTolerance", hold},
+			{hold - time.Nanosecond, lacking, "False/WithinTolerance", time.Nanosecond},
+			{time.Nanosecond, lacking, "True/InsufficientReplicas", 0},
+		},
+		"a break starts the hold-down anew": {
+			{0, healthy(), "False/AsExpected", 0},
+			{time.Minute, lacking, "False/WithinTolerance", hold},
+			{hold / 2, healthy(), "False/AsExpected", 0},
+			{time.Second, lacking, "False/WithinTolerance", hold},
+			{hold / 2, lacking, "False/WithinTolerance", hold / 2},
+		},
+		"one held finding takes over from another": {
+			{0, healthy(), "False/AsExpected", 0},
+			{0, lacking, "False/WithinTolerance", hold},
+			{hold / 2, healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), "False/WithinTolerance", hold / 2},
+			{hold / 2, lacking, "True/InsufficientReplicas", 0},
+		},
+		"a crash ends a hold-down": {
+			{0, healthy(), "False/AsExpected", 0},
+			{0, lacking, "False/WithinTolerance", hold},
+			{time.Second, crashing, "True/CrashLoop", 0},
+		},
+		"recovery is held, and any trouble starts it anew": {
+			{0, crashing, "True/CrashLoop", 0},
+			{time.Minute, healthy(), "True/Recovering", recovery},
+			{recovery - time.Second, healthy(), "True/Recovering", time.Second},
+			{0, lacking, "True/InsufficientReplicas", 0},
+			{time.Minute, healthy(), "True/Recovering", recovery},
+			{recovery, healthy(), "False/AsExpected", 0},
+		},
+		"trouble after a recovery is held again": {
+			{0, crashing, "True/CrashLoop", 0},
+			{0, healthy(), "True/Recovering", recovery},
+			{recovery, healthy(), "False/AsExpected", 0},
+			{time.Second, lacking, "False/WithinTolerance", hold},
+		},
+	}
+	for name, steps := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory(t)
+			for i, s := range steps {
+				r := h.fold(s.after, s.o)
+				if got := one(t, r, conditions.TypeDegraded); got != s.want {
+					t.Errorf("step %d: Degraded is %s, want %s", i, got, s.want)
+				}
+				var next time.Duration
+				if !r.Next.IsZero() {
+					next = r.Next.Sub(h.now)
+				}
+				if next != s.next {
+					t.Errorf("step %d: next look in %s, want %s", i, next, s.next)
+				}
+			}
+		})
+	}
+}
+
+func TestHoldDownsOutliveSilence(t *testing.T) {
+	h := newHistory(t)
+	stale := func(in *conditions.Input) { in.Freshness = conditions.ObserverStale }
+	h.fold(0, healthy())
+	h.fold(0, lacking)
+	compare(t, answers{Degraded: "Unknown/ObserverStale"}, h.fold(time.Minute, lacking, stale))
+	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(time.Minute, lacking))
+	compare(t, answers{Degraded: "Unknown/ObserverStale"}, h.fold(time.Minute, lacking, stale))
+	compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
+}
+
+func TestAClockThatIsSetBackOnlyRestartsAHoldDown(t *testing.T) {
+	h := newHistory(t)
+	h.fold(0, healthy())
+	h.fold(time.Hour, lacking)
+	r := h.fold(-30*time.Minute, lacking)
+	if got := r.Next.Sub(h.now); got != conditions.MissingReplicasHold {
+		t.Errorf("next look in %s, want %s", got, conditions.MissingReplicasHold)
+	}
+	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(conditions.MissingReplicasHold, lacking))
+}
+
+// A writer that has lost its memory, or takes over from another, goes on from the
+// conditions that the object carries.
+func TestALostMemoryIsReadFromTheObject(t *testing.T) {
+	forget := func(in *conditions.Input) { in.Memory = conditions.Memory{} }
+	t.Run("a degraded object stays so until it has recovered", func(t *testing.T) {
+		h := newHistory(t)
+		h.fold(0, crashing)
+		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Minute, healthy(), forget))
+		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(conditions.RecoveryHold, healthy()))
+	})
+	t.Run("an object that was rolled out is not rolling out", func(t *testing.T) {
+		h := newHistory(t)
+		h.fold(0, healthy())
+		r := h.fold(time.Minute, lacking, forget)
+		compare(t, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}, r)
+		r = h.fold(time.Minute, lacking, forget)
+		compare(t, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}, r)
+	})
+	t.Run("another object of the same name starts afresh", func(t *testing.T) {
+		h := newHistory(t)
+		h.fold(0, crashing)
+		h.stands = nil
+		other := healthy(func(o *contract.Observation) { o.Object.UID = "uid-2" })
+		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(time.Second, other))
+	})
+}
+
+func TestARollOutIsToldFromALoss(t *testing.T) {
+	next := func(change ...func(*contract.Unit)) *contract.Observation {
+		return healthy(units(unit("web", change...)), func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
+	}
+	third := func(in *conditions.Input) { in.Generation = 3 }
+	replacing := func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }
+	tests := map[string]struct {
+		life []*contract.Observation // the last one is judged
+		want answers
+	}{
+		"a first roll-out":                           {[]*contract.Observation{next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a new spec, pods not available yet":         {[]*contract.Observation{healthy(), next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a loss after the roll-out":                  {[]*contract.Observation{next(), next(available(1))}, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
+		"a roll-out without a new spec":              {[]*contract.Observation{next(), next(replacing), next(available(1))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a start after a stop":                       {[]*contract.Observation{next(), stoppedNow(next(zero)), next(available(0))}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"components come back after a task":          {[]*contract.Observation{next(), withJob(next(available(0)), contract.JobRunning), withJob(next(available(0)), contract.JobComplete)}, answers{Progressing: "True/RollingOut", Degraded: "False/AsExpected"}},
+		"a pod whose node is lost is not a roll-out": {[]*contract.Observation{next(), next(available(1), func(u *contract.Unit) { u.Current, u.Updated = 1, 1 })}, answers{Progressing: "True/ReplicasMissing", Degraded: "False/WithinTolerance"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory(t)
+			var r conditions.Result
+			for _, o := range tc.life {
+				r = h.fold(time.Second, o, third)
+			}
+			compare(t, tc.want, r)
+		})
+	}
+}
+
+func stoppedNow(o *contract.Observation) *contract.Observation { stopping(o); return o }
+
+func withJob(o *contract.Observation, state contract.JobState) *contract.Observation {
+	job(state)(o)
+	return o
+}
+
+func TestLastTransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
+	h := newHistory(t)
+	at := func(r conditions.Result) time.Time {
+		return full(t, r, conditions.TypeAvailable).LastTransitionTime.UTC()
+	}
+	first := at(h.fold(0, healthy()))
+	if !first.Equal(start) {
+		t.Errorf("first transition at %s, want %s", first, start)
+	}
+	if got := at(h.fold(time.Minute, healthy(units(unit("web", zero))))); !got.Equal(first) {
+		t.Errorf("another reason moved the transition time to %s", got)
+	}
+	if got := at(h.fold(time.Minute, lacking)); !got.Equal(start.Add(2 * time.Minute)) {
+		t.Errorf("the flip is at %s, want two minutes after the start", got)
+	}
+}
+
+// kubectl wait believes a condition whose observedGeneration has caught up with the object.
+func TestObservedGenerationIsWhatTheObservationCovers(t *testing.T) {
+	tests := map[string]struct {
+		seen, applied, now int64
+		paused, others     int64
+	}{
+		"all is applied":         {2, 2, 2, 2, 2},
+		"the spec is unread":     {1, 1, 2, 1, 1},
+		"the spec is unapplied":  {2, 1, 2, 2, 1},
+		"nothing was applied":    {1, 0, 1, 1, 0},
+		"a cache lags behind":    {3, 3, 2, 2, 2},
+		"a claim beyond reason":  {2, 9, 2, 2, 2},
+		"a claim that is absurd": {-1, -1, 2, 0, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, freshness := range []conditions.Freshness{conditions.Fresh, conditions.ObserverStale} {
+				in := fresh(healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = tc.seen, tc.applied }))
+				in.Generation, in.Freshness = tc.now, freshness
+				for _, c := range conditions.Fold(in).Conditions {
+					want := tc.others
+					if c.Type == conditions.TypePaused {
+						want = tc.paused
+					}
+					if c.ObservedGeneration != want {
+						t.Errorf("%s has observedGeneration %d, want %d", c.Type, c.ObservedGeneration, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestForeignConditionsAreIgnored(t *testing.T) {
+	in := fresh(healthy())
+	in.Previous = []metav1.Condition{{Type: "LifecycleComplete", Status: metav1.ConditionFalse}}
+	if got := len(conditions.Fold(in).Conditions); got != 7 {
+		t.Errorf("%d conditions, want 7", got)
+	}
+	in.WithReady = false
+	if got := len(conditions.Fold(in).Conditions); got != 6 {
+		t.Errorf("%d conditions without Ready, want 6", got)
+	}
+}

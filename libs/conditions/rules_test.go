@@ -1,0 +1,280 @@
+package conditions_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// answers is what one fold is expected to say; an empty one is not compared.
+type answers struct {
+	Available, Progressing, Degraded, Upgradable, Paused, Stopped, Ready string
+}
+
+var good = answers{
+	Available: "True/AllComponentsReady", Progressing: "False/AsExpected", Degraded: "False/AsExpected",
+	Upgradable: "True/AsExpected", Paused: "False/NotPaused", Stopped: "False/Running", Ready: "True/AllComponentsReady",
+}
+
+func compare(t *testing.T, want answers, r conditions.Result) {
+	t.Helper()
+	got := answers{
+		one(t, r, conditions.TypeAvailable), one(t, r, conditions.TypeProgressing), one(t, r, conditions.TypeDegraded),
+		one(t, r, conditions.TypeUpgradable), one(t, r, conditions.TypePaused), one(t, r, conditions.TypeStopped),
+		one(t, r, conditions.TypeReady),
+	}
+	for w, g := range map[*string]*string{
+		&want.Available: &got.Available, &want.Progressing: &got.Progressing, &want.Degraded: &got.Degraded,
+		&want.Upgradable: &got.Upgradable, &want.Paused: &got.Paused, &want.Stopped: &got.Stopped, &want.Ready: &got.Ready,
+	} {
+		if *w == "" {
+			*w = *g
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+func TestAvailable(t *testing.T) {
+	away := func(u *contract.Unit) { u.Routed = false }
+	least := func(n int32) func(*contract.Unit) { return func(u *contract.Unit) { u.MinAvailable = &n } }
+	tests := map[string]struct {
+		o    *contract.Observation
+		want string
+	}{
+		"everything is there":                           {healthy(), "True/AllComponentsReady"},
+		"more is there than asked":                      {healthy(units(unit("web", available(3)))), "True/AllComponentsReady"},
+		"one replica is missing":                        {healthy(units(unit("web", available(1)))), "False/InsufficientReplicas"},
+		"enough for the least that is needed":           {healthy(units(unit("web", available(1), least(1)))), "True/AllComponentsReady"},
+		"less than the least, however few are desired":  {healthy(units(unit("web", zero, least(1)))), "False/InsufficientReplicas"},
+		"a workload is absent":                          {healthy(units(unit("web"), unit("worker", absent))), "False/InsufficientReplicas"},
+		"an absent workload whose figures were left":    {healthy(units(unit("web", func(u *contract.Unit) { u.Present = false }))), "False/InsufficientReplicas"},
+		"nothing is declared":                           {healthy(units()), "Unknown/NoWorkloads"},
+		"nothing serves yet":                            {healthy(units(unit("g1", role(contract.Incoming)))), "False/InsufficientReplicas"},
+		"the next generation is not ready":              {healthy(units(unit("g1"), unit("g2", role(contract.Incoming), available(0)))), "True/AllComponentsReady"},
+		"the last generation is going away":             {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), available(0)))), "True/AllComponentsReady"},
+		"the maintenance page is up":                    {healthy(units(unit("web", away))), "False/NotRouted"},
+		"the maintenance page is up, nothing behind it": {healthy(units(unit("web", away, available(0)))), "False/InsufficientReplicas"},
+		"the maintenance page, scaled to zero behind":   {healthy(units(unit("web", away, zero))), "False/NotRouted"},
+		"scaled to zero":                                {healthy(units(unit("web", zero))), "True/ScaledToZero"},
+		"one of two is scaled to zero":                  {healthy(units(unit("web"), unit("worker", zero))), "True/AllComponentsReady"},
+		"a lost node explains it":                       {healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)))), "Unknown/NodeUnreachable"},
+		"a lost node explains only half":                {healthy(units(unit("web", available(0), failing(contract.FailureNodeLost, 1)))), "False/InsufficientReplicas"},
+		"a lost node is not the only cause": {
+			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1), failing(contract.FailureCrashLoop, 1)))),
+			"False/InsufficientReplicas",
+		},
+		"one unit lost a node, another is short": {
+			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)), unit("worker", available(0)))),
+			"False/InsufficientReplicas",
+		},
+		"stopped":                              {healthy(stopping, units(unit("web", zero))), "False/Stopped"},
+		"stopping, the first unit is gone":     {healthy(stopping, units(unit("web", zero), unit("worker"))), "False/Stopped"},
+		"stopping, all still serve":            {healthy(stopping), "True/AllComponentsReady"},
+		"stopped, nothing declared":            {healthy(stopping, units()), "False/Stopped"},
+		"paused while stopping, half is there": {healthy(stopping, paused, units(unit("web"), unit("worker", zero))), "True/AllComponentsReady"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			compare(t, answers{Available: tc.want}, conditions.Fold(fresh(tc.o)))
+		})
+	}
+}
+
+func TestProgressing(t *testing.T) {
+	tests := map[string]struct {
+		o    *contract.Observation
+		want string
+	}{
+		"steady":                      {healthy(), "False/AsExpected"},
+		"deleting":                    {healthy(func(o *contract.Observation) { o.Deleting = true }), "True/Deleting"},
+		"the newest spec is unread":   {healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }), "True/SpecNotObserved"},
+		"the newest spec is not done": {healthy(func(o *contract.Observation) { o.ObservedGeneration = 1 }), "True/SpecNotObserved"},
+		"a cache lags behind":         {healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 }), "False/AsExpected"},
+		"paused, newest spec not done": {
+			healthy(paused, func(o *contract.Observation) { o.ObservedGeneration = 1 }), "False/ReconciliationPaused",
+		},
+		"paused, all done":       {healthy(paused), "False/AsExpected"},
+		"paused, pods come back": {healthy(paused, units(unit("web", available(1)))), "True/RollingOut"},
+		"a task waits":           {healthy(job(contract.JobPending)), "True/JobRunning"},
+		"a task runs":            {healthy(job(contract.JobRunning)), "True/JobRunning"},
+		"a task is done":         {healthy(job(contract.JobComplete)), "False/AsExpected"},
+		"a task failed":          {healthy(job(contract.JobFailed)), "False/JobFailed"},
+		"a task failed on the way": {
+			healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 1 }), "False/JobFailed",
+		},
+		"the spec cannot work": {healthy(func(o *contract.Observation) {
+			o.ObservedGeneration, o.Reconcile = 1, contract.Reconcile{Outcome: contract.Failed, Terminal: true}
+		}), "False/ReconcileError"},
+		"stopping":                      {healthy(stopping), "True/Stopping"},
+		"stopping, last pod is leaving": {healthy(stopping, units(unit("web", zero, func(u *contract.Unit) { u.Terminating = 1 }))), "True/Stopping"},
+		"stopped":                       {healthy(stopping, units(unit("web", zero))), "False/AsExpected"},
+		"old pods are being replaced":   {healthy(units(unit("web", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }))), "True/RollingOut"},
+		"a workload has not been seen by its controller": {
+			healthy(units(unit("web", func(u *contract.Unit) { u.Observed = false }))), "True/RollingOut",
+		},
+		"a workload is about to be created": {healthy(units(unit("web", absent))), "True/RollingOut"},
+		"the next generation comes in":      {healthy(units(unit("g1"), unit("g2", role(contract.Incoming)))), "True/RollingOut"},
+		"the last generation goes":          {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing)))), "True/RollingOut"},
+		"the last generation is gone":       {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), absent))), "False/AsExpected"},
+		"too many":                          {healthy(units(unit("web", available(3), func(u *contract.Unit) { u.Current, u.Updated = 3, 3 }))), "True/ScalingDown"},
+		"an image cannot be pulled":         {healthy(units(unit("web", available(1), failing(contract.FailureImagePull, 1)))), "False/Stalled"},
+		"no node has room":                  {healthy(units(unit("web", available(1), failing(contract.FailureUnschedulable, 1)))), "False/Stalled"},
+		"time is up":                        {healthy(units(unit("web", available(1), func(u *contract.Unit) { u.Stalled = true }))), "False/Stalled"},
+		"one is stuck, one moves": {
+			healthy(units(unit("web", available(1), failing(contract.FailureCrashLoop, 1)), unit("worker", available(1)))), "True/RollingOut",
+		},
+		"all pods failed": {healthy(units(unit("web", available(0), failing(contract.FailurePodFailed, 2),
+			func(u *contract.Unit) { u.Current = 0 }))), "False/Stalled"},
+		"a corpse beside a pod that starts": {healthy(units(unit("web", available(1), failing(contract.FailureEvicted, 1)))), "True/RollingOut"},
+		"the next generation crashes": {
+			healthy(units(unit("g1"), unit("g2", role(contract.Incoming), available(0), failing(contract.FailureCrashLoop, 2)))), "False/Stalled",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			compare(t, answers{Progressing: tc.want}, conditions.Fold(fresh(tc.o)))
+		})
+	}
+}
+
+func TestDegradedAtOnceOrHeld(t *testing.T) {
+	short := func(class contract.FailureClass) *contract.Observation {
+		return healthy(units(unit("web", available(1), failing(class, 1))))
+	}
+	full := func(class contract.FailureClass) *contract.Observation {
+		return healthy(units(unit("web", failing(class, 1))))
+	}
+	tests := map[string]struct {
+		o     *contract.Observation
+		first string // at once
+		later string // two minutes on
+	}{
+		"nothing":                     {healthy(), "False/AsExpected", "False/AsExpected"},
+		"a crash loop":                {short(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
+		"a crash loop, yet available": {full(contract.FailureCrashLoop), "True/CrashLoop", "True/CrashLoop"},
+		"an image that is not there":  {short(contract.FailureImagePull), "True/ImagePull", "True/ImagePull"},
+		"a container without config":  {short(contract.FailureConfigError), "True/ConfigError", "True/ConfigError"},
+		"a failed pod":                {short(contract.FailurePodFailed), "True/PodFailed", "True/PodFailed"},
+		"an evicted pod":              {short(contract.FailureEvicted), "True/Evicted", "True/Evicted"},
+		"a corpse beside a full set":  {full(contract.FailurePodFailed), "False/AsExpected", "False/AsExpected"},
+		"a lost node":                 {short(contract.FailureNodeLost), "False/WithinTolerance", "True/NodeLost"},
+		"no room":                     {short(contract.FailureUnschedulable), "False/WithinTolerance", "True/Unschedulable"},
+		"out of memory":               {short(contract.FailureOOMKilled), "False/WithinTolerance", "True/OOMKilled"},
+		"no pod can be made":          {short(contract.FailureCreateFailed), "False/WithinTolerance", "True/CreateFailed"},
+		"a class from the future":     {short("Haunted"), "False/WithinTolerance", "True/UnknownFailure"},
+		"probes of starting pods":     {short(contract.FailureProbeFailing), "False/AsExpected", "False/AsExpected"},
+		"a failed task":               {healthy(job(contract.JobFailed)), "True/JobFailed", "True/JobFailed"},
+		"a roll-out out of time":      {healthy(units(unit("web", func(u *contract.Unit) { u.Stalled = true }))), "True/Stalled", "True/Stalled"},
+		"the leaving unit crashes":    {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), failing(contract.FailureCrashLoop, 1)))), "False/AsExpected", "False/AsExpected"},
+		"a roll-out that takes time":  {healthy(units(unit("web", available(0)))), "False/AsExpected", "False/AsExpected"},
+		"a dependency that is missing": {healthy(func(o *contract.Observation) {
+			o.Dependencies = []contract.Dependency{{Kind: "FireboltInstance", Name: "i"}}
+		}), "False/WithinTolerance", "True/DependencyUnavailable"},
+		"a reconcile error": {healthy(func(o *contract.Observation) {
+			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Reason: "Conflict"}
+		}), "False/WithinTolerance", "True/ReconcileError"},
+		"a reconcile error for good": {healthy(func(o *contract.Observation) {
+			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true}
+		}), "True/ReconcileError", "True/ReconcileError"},
+		"stopped": {healthy(stopping, units(unit("web", zero))), "False/Stopped", "False/Stopped"},
+		"a spec that nobody has taken up": {
+			healthy(func(o *contract.Observation) { o.ObservedGeneration = 0 }), "Unknown/SpecNotObserved", "Unknown/SpecNotObserved",
+		},
+		"failing before anything was taken up": {healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 0 }), "True/JobFailed", "True/JobFailed"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory(t)
+			compare(t, answers{Degraded: tc.first}, h.fold(0, tc.o))
+			compare(t, answers{Degraded: tc.later}, h.fold(conditions.MissingReplicasHold, tc.o))
+		})
+	}
+}
+
+func TestIntents(t *testing.T) {
+	leaving := func(u *contract.Unit) { u.Terminating = 1 }
+	tests := map[string]struct {
+		o    *contract.Observation
+		want answers
+	}{
+		"none": {healthy(), good},
+		"paused": {healthy(paused), answers{
+			Paused: "True/ReconciliationPaused", Stopped: "False/Running", Upgradable: "False/ReconciliationPaused",
+		}},
+		"paused before the newest spec was read": {
+			healthy(paused, func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 1, 1 }),
+			answers{Paused: "True/ReconciliationPaused"},
+		},
+		"stopped":           {healthy(stopping, units(unit("web", zero))), answers{Stopped: "True/Stopped", Upgradable: "False/Stopped"}},
+		"stopping":          {healthy(stopping), answers{Stopped: "False/Stopping", Upgradable: "False/Stopped"}},
+		"last pod leaves":   {healthy(stopping, units(unit("web", zero, leaving))), answers{Stopped: "False/Stopping"}},
+		"old unit leaves":   {healthy(stopping, units(unit("g2", zero), unit("g1", zero, leaving, role(contract.Outgoing)))), answers{Stopped: "False/Stopping"}},
+		"a task still runs": {healthy(stopping, units(unit("web", zero)), job(contract.JobRunning)), answers{Stopped: "False/Stopping"}},
+		"paused and stopped, pods left": {
+			healthy(stopping, paused), answers{Stopped: "Unknown/ReconciliationPaused", Paused: "True/ReconciliationPaused", Available: "True/AllComponentsReady"},
+		},
+		"paused and stopped, no pods left": {healthy(stopping, paused, units(unit("web", zero))), answers{Stopped: "True/Stopped"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			compare(t, tc.want, conditions.Fold(fresh(tc.o)))
+		})
+	}
+}
+
+func TestUpgradableAndReadyFollowFromTheOthers(t *testing.T) {
+	tests := map[string]struct {
+		o    *contract.Observation
+		want answers
+	}{
+		"healthy":      {healthy(), good},
+		"rolling out":  {healthy(units(unit("web", available(1)))), answers{Upgradable: "False/RollingOut", Ready: "False/InsufficientReplicas"}},
+		"a task runs":  {healthy(job(contract.JobRunning)), answers{Upgradable: "False/JobRunning", Ready: "True/AllComponentsReady"}},
+		"degraded":     {healthy(units(unit("web", failing(contract.FailureCrashLoop, 1)))), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
+		"deleting":     {healthy(func(o *contract.Observation) { o.Deleting = true }), answers{Upgradable: "False/Deleting"}},
+		"held trouble": {healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), answers{Upgradable: "False/ReconcileError", Ready: "True/AllComponentsReady"}},
+		"a blocker":    {healthy(func(o *contract.Observation) { o.UpgradeBlockers = []string{"PDB"} }), answers{Upgradable: "False/UpgradeBlocked"}},
+		"no workloads": {healthy(units()), answers{Ready: "Unknown/NoWorkloads"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			compare(t, tc.want, conditions.Fold(fresh(tc.o)))
+		})
+	}
+}
+
+func TestSilence(t *testing.T) {
+	never := answers{
+		"Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved",
+		"Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved",
+	}
+	stale := answers{
+		"Unknown/ObserverStale", "Unknown/ObserverStale", "Unknown/ObserverStale", "Unknown/ObserverStale",
+		"Unknown/ObserverStale", "Unknown/ObserverStale", "Unknown/ObserverStale",
+	}
+	tests := map[string]struct {
+		o         *contract.Observation
+		freshness conditions.Freshness
+		want      answers
+	}{
+		"fresh":                             {healthy(), conditions.Fresh, good},
+		"stale":                             {healthy(paused, stopping), conditions.ObserverStale, stale},
+		"never observed":                    {nil, conditions.NeverObserved, never},
+		"said to be fresh, but nothing":     {nil, conditions.Fresh, never},
+		"said to be stale, but nothing":     {nil, conditions.ObserverStale, never},
+		"never observed, yet something":     {healthy(), conditions.NeverObserved, never},
+		"a freshness that nobody has heard": {healthy(), conditions.Freshness(42), stale},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := fresh(tc.o)
+			in.Freshness = tc.freshness
+			compare(t, tc.want, conditions.Fold(in))
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package conditions_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+// healthy is an object whose one unit has all it wants, at generation 2.
+func healthy(change ...func(*contract.Observation)) *contract.Observation {
+	o := &contract.Observation{
+		Object:             contract.Object{Namespace: "ns", Name: "main", UID: "uid-1", Generation: 2},
+		Observer:           contract.Observer{Name: "superset-operator"},
+		ObservedGeneration: 2,
+		Reconcile:          contract.Reconcile{Outcome: contract.Succeeded},
+		Units:              []contract.Unit{unit("web")},
+	}
+	for _, c := range change {
+		c(o)
+	}
+	return o
+}
+
+func unit(name string, change ...func(*contract.Unit)) contract.Unit {
+	u := contract.Unit{
+		Name: name, Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true,
+		Desired: 2, Current: 2, Updated: 2, Ready: 2, Available: 2,
+	}
+	for _, c := range change {
+		c(&u)
+	}
+	return u
+}
+
+func units(us ...contract.Unit) func(*contract.Observation) {
+	return func(o *contract.Observation) { o.Units = us }
+}
+
+func available(n int32) func(*contract.Unit) {
+	return func(u *contract.Unit) { u.Available, u.Ready = n, n }
+}
+
+func failing(class contract.FailureClass, n int32) func(*contract.Unit) {
+	return func(u *contract.Unit) {
+		u.Failures = append(u.Failures, contract.Failure{Class: class, Count: n, Examples: []string{"pod-b", "pod-a"}})
+	}
+}
+
+func role(r contract.Role) func(*contract.Unit) {
+	return func(u *contract.Unit) { u.Role = r }
+}
+
+func zero(u *contract.Unit) { u.Desired, u.Current, u.Updated, u.Ready, u.Available = 0, 0, 0, 0, 0 }
+
+func absent(u *contract.Unit) {
+	u.Present, u.Observed = false, false
+	u.Current, u.Updated, u.Ready, u.Available = 0, 0, 0, 0
+}
+
+func paused(o *contract.Observation)   { o.Intent.Paused, o.Intent.PausedBy = true, "spec.suspend" }
+func stopping(o *contract.Observation) { o.Intent.Stopped, o.Intent.StoppedBy = true, "the annotation" }
+
+func job(state contract.JobState) func(*contract.Observation) {
+	return func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: state}} }
+}
+
+func fresh(o *contract.Observation) conditions.Input {
+	return conditions.Input{Observation: o, Generation: 2, Now: start, WithReady: true}
+}
+
+// one returns the condition of a type as "Status/Reason".
+func one(t *testing.T, r conditions.Result, conditionType string) string {
+	t.Helper()
+	c := full(t, r, conditionType)
+	return string(c.Status) + "/" + c.Reason
+}
+
+func full(t *testing.T, r conditions.Result, conditionType string) metav1.Condition {
+	t.Helper()
+	for _, c := range r.Conditions {
+		if c.Type == conditionType {
+			return c
+		}
+	}
+	t.Fatalf("no condition %s", conditionType)
+	return metav1.Condition{}
+}
+
+// history folds one object again and again, as its writer does, with the memory and
+// the conditions going through JSON in between.
+type history struct {
+	t      *testing.T
+	now    time.Time
+	memory conditions.Memory
+	stands []metav1.Condition
+}
+
+func (h *history) fold(after time.Duration, o *contract.Observation, change ...func(*conditions.Input)) conditions.Result {
+	h.t.Helper()
+	h.now = h.now.Add(after)
+	in := fresh(o)
+	in.Now, in.Memory, in.Previous = h.now, h.memory, h.stands
+	for _, c := range change {
+		c(&in)
+	}
+	r := conditions.Fold(in)
+	h.memory, h.stands = conditions.Memory{}, nil
+	through(h.t, r.Memory, &h.memory)
+	through(h.t, r.Conditions, &h.stands)
+	return r
+}
+
+func newHistory(t *testing.T) *history { return &history{t: t, now: start} }
+
+func through(t *testing.T, from, to any) {
+	t.Helper()
+	raw, err := json.Marshal(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		t.Fatal(err)
+	}
+}
