@@ -16,12 +16,11 @@ const (
 )
 
 // FireboltInstanceSpec is what the user wants of an instance.
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || oldSelf.id == ” || (has(self.id) && self.id == oldSelf.id)",message="spec.id is immutable once it is set"
-// +kubebuilder:validation:XValidation:rule="!has(self.id) || self.id == ” || self.id.matches('^[0-7][0-9A-HJKMNP-TV-Z]{25}$')",message="spec.id must be a ULID: 26 characters of Crockford's base 32"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || size(oldSelf.id) == 0 || (has(self.id) && self.id == oldSelf.id)",message="spec.id is immutable once it is set"
 type FireboltInstanceSpec struct {
 	// ID is the ULID that engines and metadata know the instance by. Empty: the operator makes one.
 	// +optional
-	// +kubebuilder:validation:MaxLength=26
+	// +kubebuilder:validation:MaxLength=253
 	ID string `json:"id,omitempty"`
 	// MetadataNG selects an experimental flavour of the metadata service's configuration.
 	// +optional

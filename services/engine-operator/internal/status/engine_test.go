@@ -1,0 +1,123 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+)
+
+var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func stable() Engine {
+	return Engine{
+		Object: &v1.FireboltEngine{
+			ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: 4},
+			Spec:       v1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2},
+			Status:     v1.FireboltEngineStatus{Phase: v1.PhaseStable},
+		},
+		Plan:      engine.Plan{Next: engine.State{Phase: v1.PhaseStable, Draining: engine.None}},
+		GateAsked: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
+	}
+}
+
+// The order of precedence of seed 001, "Top-level Ready condition".
+func TestReadySaysTheMostImportantThing(t *testing.T) {
+	stopped := func(p *Engine) {
+		p.Plan.Next.Phase, p.Object.Spec.Replicas = v1.PhaseStopped, 0
+		p.PodsReady, p.PodsTotal, p.Replicas = 0, 0, 0
+	}
+	cases := map[string]struct {
+		change func(*Engine)
+		reason string
+	}{
+		"all is well":                             {func(*Engine) {}, "EngineReady"},
+		"an engine that was never reconciled":     {func(p *Engine) { p.Object.Status.Phase = "" }, "Initializing"},
+		"no instance wins over stopped":           {func(p *Engine) { stopped(p); p.Gate = "gone" }, "InstanceNotReady"},
+		"no instance wins over missing pods":      {func(p *Engine) { p.PodsReady = 0; p.Gate = "gone" }, "InstanceNotReady"},
+		"an instance that was never looked at":    {func(p *Engine) { p.GateAsked = false }, "InstanceNotReady"},
+		"a missing class":                         {func(p *Engine) { p.Class = "gone" }, "FireboltEngineClassUnready"},
+		"an unsupported feature":                  {func(p *Engine) { p.Unsupported = "spec.autoStop.enabled" }, "NotSupported"},
+		"stopped by replicas":                     {stopped, "Stopped"},
+		"stopped by command":                      {func(p *Engine) { stopped(p); p.Object.Spec.Replicas = 2 }, "Stopped"},
+		"a drain check in vain wins over rolling": {func(p *Engine) { p.Plan.Next.Phase = v1.PhaseDraining; p.DrainTrouble = "x" }, "DrainCheckFailing"},
+		"a rollout":                               {func(p *Engine) { p.Plan.Next.Phase = v1.PhaseCreating; p.PodsReady = 0 }, "Rolling"},
+		"a missing pod":                           {func(p *Engine) { p.PodsReady = 1 }, "PodsNotReady"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := stable()
+			tc.change(&p)
+			out := p.Next(now)
+			c := meta.FindStatusCondition(out.Conditions, v1.ConditionReady)
+			if c == nil || c.Reason != tc.reason || (c.Status == metav1.ConditionTrue) != (tc.reason == "EngineReady") {
+				t.Fatalf("Ready = %+v, want reason %s", c, tc.reason)
+			}
+			if c.ObservedGeneration != 4 {
+				t.Errorf("observedGeneration = %d", c.ObservedGeneration)
+			}
+		})
+	}
+}
+
+func TestASecondPassChangesNothing(t *testing.T) {
+	p := stable()
+	p.Plan.Settled, p.Image = true, "engine:1"
+	first := p.Next(now)
+	p.Object.Status = first
+	second := p.Next(now.Add(time.Hour))
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("status changed without a reason:\n%s", diff)
+	}
+}
+
+func TestConditionsOfOthersAreNotOurs(t *testing.T) {
+	p := stable()
+	p.Object.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue}}
+	for _, c := range p.Next(now).Conditions {
+		if c.Type == "Available" {
+			t.Errorf("%+v would be applied by us", c)
+		}
+	}
+}
+
+func TestTheTimeOfTransitionMovesWithTheStatusOnly(t *testing.T) {
+	p := stable()
+	p.Object.Status = p.Next(now)
+	p.PodsReady = 1
+	p.Object.Status = p.Next(now.Add(time.Minute))
+	p.PodsReady = 0
+	out := p.Next(now.Add(time.Hour))
+	c := meta.FindStatusCondition(out.Conditions, v1.ConditionReady)
+	if !c.LastTransitionTime.Time.Equal(now.Add(time.Minute)) {
+		t.Errorf("lastTransitionTime = %v", c.LastTransitionTime)
+	}
+}
+
+func TestAPhaseChangeIsOneTransition(t *testing.T) {
+	p := stable()
+	p.Plan.Next.Phase, p.Plan.Next.Current = v1.PhaseCreating, 1
+	p.Plan.Reason, p.Plan.Message = "SpecChanged", "Generation 0 differs from the spec."
+	out := p.Next(now)
+	if n := len(out.Transitions); n != 1 || out.Transitions[0].To != "creating" || out.Transitions[0].Reason != "SpecChanged" {
+		t.Fatalf("transitions = %+v", out.Transitions)
+	}
+	if out.ObservedGeneration != 0 {
+		t.Error("a rollout in flight claims the generation")
+	}
+}
+
+func TestIntentIsResolvedFirst(t *testing.T) {
+	p := stable()
+	for value, want := range map[string]int32{"": 2, "Stopped": 0, "Paused": 2, "stopped": 2} {
+		p.Object.Annotations = map[string]string{v1.AnnotationCommand: value}
+		if got := Replicas(p.Object); got != want {
+			t.Errorf("Replicas with command %q = %d, want %d", value, got, want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package status
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+)
+
+// What users are served by, what comes and what goes: only the serving unit decides
+// whether the engine is available.
+func TestRolesFollowTheServiceNotTheStatus(t *testing.T) {
+	none := engine.None
+	cases := map[string]struct {
+		current, active, draining, route int64
+		want                             []string
+	}{
+		"the first generation is meant to serve": {0, none, none, none, []string{"g0 serving unrouted"}},
+		"the first generation serves":            {0, none, none, 0, []string{"g0 serving routed"}},
+		"a settled engine":                       {2, 2, none, 2, []string{"g2 serving routed"}},
+		"a lost Service":                         {2, 2, none, none, []string{"g2 serving unrouted"}},
+		"a rollout before the switch":            {3, 2, none, 2, []string{"g2 serving routed", "g3 incoming unrouted"}},
+		"the Service moved, the status did not":  {3, 2, none, 3, []string{"g3 serving routed", "g2 outgoing unrouted"}},
+		"draining":                               {3, 3, 2, 3, []string{"g3 serving routed", "g2 outgoing unrouted"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := observe.Children{StatefulSets: map[int64]*appsv1.StatefulSet{}}
+			for _, n := range []int64{tc.current, tc.active, tc.draining} {
+				c.StatefulSets[n] = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](2)}}
+			}
+			if tc.route != none {
+				c.Cluster = &corev1.Service{Spec: corev1.ServiceSpec{Selector: names.GenerationLabels("e", tc.route)}}
+			}
+			var got []string
+			for _, u := range units(c, engine.State{Current: tc.current, Active: tc.active, Draining: tc.draining}, 2) {
+				routed := "unrouted"
+				if u.Routed {
+					routed = "routed"
+				}
+				got = append(got, u.Name+" "+string(u.Role)+" "+routed)
+				if u.Desired != 2 {
+					t.Errorf("%s: desired = %d", u.Name, u.Desired)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("units (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFailedPassIsReported(t *testing.T) {
+	o := stable().Observation(observe.Children{}, false, errors.New("apply x: refused"))
+	want := contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: "apply x: refused"}
+	if diff := cmp.Diff(want, o.Reconcile); diff != "" {
+		t.Errorf("reconcile (-want +got):\n%s", diff)
+	}
+}
