@@ -74,12 +74,20 @@ func Start(c Cleanup) (*Guard, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the watchdog: %w", err), write.Close())
 	}
-	return &Guard{pipe: write, cmd: cmd}, nil
+	g := &Guard{pipe: write, cmd: cmd}
+	alive.Store(g, nil)
+	return g, nil
 }
+
+// alive keeps every guard reachable. A guard that its owner has forgotten would be
+// collected, which closes the pipe, and the watchdog would clean up while the
+// process still uses what it started.
+var alive sync.Map
 
 // Release cleans up now and returns when everything is gone. Further calls return the first one's result.
 func (g *Guard) Release() error {
 	g.once.Do(func() {
+		alive.Delete(g)
 		if err := g.pipe.Close(); err != nil {
 			g.err = fmt.Errorf("close the watchdog's pipe: %w", err)
 			return
