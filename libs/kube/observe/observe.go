@@ -20,7 +20,14 @@ type Seen struct {
 
 // Object identifies the custom resource that is observed.
 func Object(cr metav1.Object, gvk schema.GroupVersionKind) contract.Object {
-	return contract.Object{}
+	return contract.Object{
+		GroupVersionKind: contract.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		Namespace:        cr.GetNamespace(),
+		Name:             cr.GetName(),
+		UID:              string(cr.GetUID()),
+		Generation:       cr.GetGeneration(),
+		ResourceVersion:  cr.GetResourceVersion(),
+	}
 }
 
 // Deployment fills base from d, which may be nil. The caller sets Name, Role,

@@ -1,0 +1,167 @@
+package standalone_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
+	"github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+)
+
+// observation is of an object whose one unit has some of two replicas.
+func observation(cr *apitest.Ship, available int32) contract.Observation {
+	return contract.Observation{
+		Object:             observe.Object(cr, apitest.GroupVersion.WithKind("Ship")),
+		ObservedGeneration: cr.Generation,
+		Phase:              "Running",
+		Reconcile:          contract.Reconcile{Outcome: contract.Succeeded},
+		Units: []contract.Unit{{
+			Name: "web", Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true,
+			Desired: 2, Current: 2, Updated: 2, Ready: available, Available: available,
+		}},
+	}
+}
+
+func (w *world) ship() *apitest.Ship {
+	return &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "s"}}
+}
+
+func (w *world) read() *apitest.Ship {
+	w.Helper()
+	return apitest.Read(w.T, w.c.Client, w.ship())
+}
+
+func (w *world) wantCondition(conditionType string, status metav1.ConditionStatus) {
+	w.Helper()
+	c := meta.FindStatusCondition(w.read().Status.Conditions, conditionType)
+	if c == nil || c.Status != status {
+		w.Errorf("condition %s is %+v, want %s", conditionType, c, status)
+	}
+}
+
+func (w *world) reporter(kind contract.Kind) *standalone.Reporter {
+	return standalone.NewReporter(w.c, w.gate, nil, kind, w.clock)
+}
+
+func (w *world) report(r *standalone.Reporter, available int32) time.Duration {
+	w.Helper()
+	cr := w.read()
+	again, err := r.Report(w.Context(), cr, observation(cr, available))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return again
+}
+
+func TestOperatorAloneWritesTheConditions(t *testing.T) {
+	w := setUp(t)
+	apitest.Create(t, w.c, w.ship())
+	w.want(true)
+	r := w.reporter(contract.FireboltEngine)
+
+	if again := w.report(r, 2); again != 0 {
+		t.Errorf("a settled object asks for another look after %v", again)
+	}
+	got := w.read()
+	if len(got.Status.Conditions) != 6 {
+		t.Errorf("there are %d conditions, want the six", len(got.Status.Conditions))
+	}
+	w.wantCondition(conditions.TypeAvailable, metav1.ConditionTrue)
+	for _, entry := range got.ManagedFields {
+		if entry.Subresource == "status" && entry.Manager != conditions.FieldManager {
+			t.Errorf("status is owned by %q, want %q", entry.Manager, conditions.FieldManager)
+		}
+	}
+	cr := w.read()
+	if n := w.c.Requests(func() {
+		if _, err := r.Report(t.Context(), cr, observation(cr, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("reporting the same again cost %d requests, want 0", n)
+	}
+}
+
+func TestSupersetGetsTheSummaryToo(t *testing.T) {
+	w := setUp(t)
+	apitest.Create(t, w.c, w.ship())
+	w.want(true)
+	w.report(w.reporter(contract.Superset), 2)
+	w.wantCondition(conditions.TypeReady, metav1.ConditionTrue)
+}
+
+func TestDegradedComesAfterItsHoldDownAndNotBefore(t *testing.T) {
+	w := setUp(t)
+	apitest.Create(t, w.c, w.ship())
+	w.want(true)
+	r := w.reporter(contract.FireboltEngine)
+	w.report(r, 2)
+
+	if again := w.report(r, 1); again != conditions.MissingReplicasHold {
+		t.Errorf("look again after %v, want %v", again, conditions.MissingReplicasHold)
+	}
+	w.wantCondition(conditions.TypeAvailable, metav1.ConditionFalse)
+	w.wantCondition(conditions.TypeDegraded, metav1.ConditionFalse)
+	w.clock.Step(conditions.MissingReplicasHold - time.Second)
+	if again := w.report(r, 1); again != time.Second {
+		t.Errorf("look again after %v, want the second that is left", again)
+	}
+	w.wantCondition(conditions.TypeDegraded, metav1.ConditionFalse)
+	w.clock.Step(time.Second)
+	w.report(r, 1)
+	w.wantCondition(conditions.TypeDegraded, metav1.ConditionTrue)
+}
+
+func TestOperatorWritesNoneOfTheSixWhileAnAggregatorDoes(t *testing.T) {
+	w := setUp(t)
+	apitest.Create(t, w.c, w.ship())
+	w.want(true)
+	r := w.reporter(contract.FireboltEngine)
+	w.report(r, 2)
+
+	w.hold()
+	w.want(false)
+	cr := w.read()
+	if n := w.c.Requests(func() {
+		if _, err := r.Report(t.Context(), cr, observation(cr, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("it made %d requests, want 0", n)
+	}
+	// The aggregator takes over under the same manager, and hands back.
+	folded := conditions.Fold(conditions.Input{
+		Observation: ptr.To(observation(cr, 1)), Generation: cr.Generation, Now: w.clock.Now(), Previous: cr.Status.Conditions,
+	})
+	if _, err := ownedstatus.New(w.c, conditions.FieldManager).ApplyConditions(t.Context(), cr, folded.Conditions); err != nil {
+		t.Fatal(err)
+	}
+	w.wantCondition(conditions.TypeAvailable, metav1.ConditionFalse)
+	w.release()
+	w.want(true)
+	w.report(r, 2)
+	w.wantCondition(conditions.TypeAvailable, metav1.ConditionTrue)
+}
+
+func TestReportFromAStaleCacheIsRefused(t *testing.T) {
+	w := setUp(t)
+	apitest.Create(t, w.c, w.ship())
+	w.want(true)
+	cached := w.read()
+	if _, err := ownedstatus.New(w.c, "test-operator").Apply(t.Context(), w.read(), map[string]any{"phase": "Running"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.reporter(contract.FireboltEngine).Report(t.Context(), cached, observation(cached, 2))
+	if !errors.Is(err, ownedstatus.ErrStale) {
+		t.Errorf("got %v, want %v", err, ownedstatus.ErrStale)
+	}
+}
