@@ -1,0 +1,137 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// Limits of the pool and of one conversation.
+const (
+	maxOpen         = 25
+	maxIdle         = 10
+	maxLifetime     = 5 * time.Minute
+	dialTimeout     = 5 * time.Second
+	exchangeTimeout = 30 * time.Second
+)
+
+// Open returns a pool for the DSN of github.com/go-sql-driver/mysql, for example
+// "user:password@tcp(host:3306)/michelangelo?tls=true". It does not connect; an error
+// means that the DSN is wrong, and never contains the password.
+func Open(dsn string) (*sql.DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, errors.New("not a DSN like user:password@tcp(host:3306)/database") // the parser's text may quote it
+	}
+	if cfg.DBName == "" {
+		return nil, errors.New("no database in the DSN: want user:password@tcp(host:3306)/database")
+	}
+	if err := settle(cfg); err != nil {
+		return nil, err
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("settings of the DSN: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(maxOpen)
+	db.SetMaxIdleConns(maxIdle)
+	db.SetConnMaxLifetime(maxLifetime)
+	return db, nil
+}
+
+func settle(cfg *mysql.Config) error {
+	cfg.ParseTime = true
+	cfg.Loc = time.UTC
+	cfg.Collation = "utf8mb4_bin"
+	cfg.MaxAllowedPacket = 0 // ask the server
+	cfg.MultiStatements = false
+	cfg.Logger = &mysql.NopLogger{} // what it would print comes back as an error as well
+	if cfg.Timeout == 0 {
+		cfg.Timeout = dialTimeout
+	}
+	if cfg.ReadTimeout == 0 {
+		cfg.ReadTimeout = exchangeTimeout
+	}
+	if cfg.WriteTimeout == 0 {
+		cfg.WriteTimeout = exchangeTimeout
+	}
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	cfg.Params["time_zone"] = "'+00:00'"
+	cfg.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
+	if err := cfg.Apply(mysql.TimeTruncate(time.Microsecond)); err != nil {
+		return fmt.Errorf("settings of the DSN: %w", err)
+	}
+	return nil
+}
+
+// Numbers of server errors that decide what happens next.
+const (
+	errLockWait = 1205
+	errDeadlock = 1213
+)
+
+// content errors lie in the rows of the statement: trying the same again is pointless.
+var content = map[uint16]bool{
+	1048: true, // column cannot be null
+	1264: true, // out of range
+	1292: true, // truncated wrong value
+	1366: true, // incorrect string value
+	1406: true, // data too long
+	3140: true, // invalid JSON (MySQL)
+	3144: true, // wrong character set for JSON
+	4025: true, // constraint failed: invalid JSON (MariaDB)
+	1105: true, // packet too large
+	1153: true, // packet larger than max_allowed_packet
+}
+
+// Class is what an error of the database means for the caller.
+type Class string
+
+// Classes of errors.
+const (
+	Contention Class = "contention" // deadlock or lock wait: the same transaction may succeed at once
+	Lost       Class = "lost"       // the connection broke; whether a commit took effect is unknown
+	Content    Class = "content"    // a row's content is refused
+	Other      Class = "other"
+)
+
+// Classify says what an error means.
+func Classify(err error) Class {
+	var server *mysql.MySQLError
+	if errors.As(err, &server) {
+		switch {
+		case server.Number == errDeadlock || server.Number == errLockWait:
+			return Contention
+		case content[server.Number]:
+			return Content
+		}
+		return Other
+	}
+	var network net.Error
+	switch {
+	case errors.Is(err, mysql.ErrPktTooLarge):
+		return Content
+	case errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone),
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.As(err, &network):
+		return Lost
+	}
+	return Other
+}
+
+// Ping says whether the server answers.
+func Ping(ctx context.Context, db *sql.DB) error {
+	if err := db.PingContext(ctx); err != nil {
+		return fmt.Errorf("reach MySQL: %w", err)
+	}
+	return nil
+}
