@@ -95,6 +95,9 @@ func Decode[P Payload](message []byte) (Event, P, error) {
 	if want := typeOf(data); e.Type != want {
 		return e, data, fmt.Errorf("%w: %q, want %q", ErrUnsupportedType, e.Type, want)
 	}
+	if len(e.Data) == 0 || string(e.Data) == "null" {
+		return e, data, fmt.Errorf("%w: event %q has no data", ErrMalformed, e.ID)
+	}
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		return e, data, fmt.Errorf("%w: data of event %q: %w", ErrMalformed, e.ID, err)
 	}

@@ -105,9 +105,10 @@ func HeartbeatSubject(cluster, observer string) (string, error) {
 	return HeartbeatPrefix + "." + c + "." + o, nil
 }
 
-// DeadLetterSubject is where a message that cannot be processed is parked.
+// DeadLetterSubject is where a message that cannot be processed is parked. The
+// stream's name stands in it in lower case with hyphens, for example "flotilla-obs".
 func DeadLetterSubject(stream, cause string) (string, error) {
-	s, err := EncodeToken(strings.ToLower(stream))
+	s, err := EncodeToken(strings.ReplaceAll(strings.ToLower(stream), "_", "-"))
 	if err != nil {
 		return "", err
 	}
