@@ -38,7 +38,6 @@ var waiting = map[string]contract.FailureClass{
 	"PreCreateHookError":         contract.FailureConfigError,
 	"PreStartHookError":          contract.FailureConfigError,
 	"PostStartHookError":         contract.FailureConfigError,
-	"ContainerStatusUnknown":     contract.FailureNodeLost,
 }
 
 // evictions are the reasons with which a node or the scheduler ends a pod.
