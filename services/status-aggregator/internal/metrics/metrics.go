@@ -26,7 +26,7 @@ type Metrics struct {
 	Gaps prometheus.Counter
 	// Conflicts counts writes that were refused because somebody else wrote first, by store: kv, lifecycle, status.
 	Conflicts *prometheus.CounterVec
-	// Writes counts applies of conditions, by whether they changed anything.
+	// Writes counts what became of the conditions of a reconcile: written, unchanged, refused.
 	Writes *prometheus.CounterVec
 	// Lag is how many seconds after it was stored the newest message was read, by stream.
 	Lag *prometheus.GaugeVec
@@ -46,7 +46,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		Gaps: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "gaps_total",
 			Help: "Lifecycle events that mark missing history."}),
 		Conflicts: counter("write_conflicts_total", "Writes refused because somebody else wrote first.", "store"),
-		Writes:    counter("condition_writes_total", "Applies of an object's conditions.", "changed"),
+		Writes:    counter("condition_writes_total", "What became of the conditions of a reconcile.", "outcome"),
 		Lag:       gauge("bus_lag_seconds", "Age of the newest message when it was read.", "stream"),
 		LeaseHeld: prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "lease_held",
 			Help: "Whether this process holds the right to write conditions."}),

@@ -115,9 +115,10 @@ func provenance(f facts) *contract.Provenance {
 }
 
 // previous merges what the object carries with what the entry says: of each type
-// the one that changed last, and the object's when they changed at the same time.
-// The object may be ahead (operators wrote while we were away) or behind (our last
-// write did not come through).
+// the one that changed last. The object may be ahead (operators wrote while we were
+// away) or behind (our last write did not come through). Within the same second,
+// which is all that the API server stores, it is behind: operators wait for longer
+// than that before they write.
 func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.Condition {
 	merged := ours(present)
 	if entry == nil {
@@ -129,7 +130,7 @@ func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.
 		switch {
 		case i < 0:
 			merged = append(merged, said)
-		case merged[i].LastTransitionTime.Before(&said.LastTransitionTime):
+		case !said.LastTransitionTime.Before(&merged[i].LastTransitionTime):
 			merged[i] = said
 		}
 	}

@@ -107,9 +107,9 @@ func TestPrevious(t *testing.T) {
 		"our last write did not come through": {
 			present: []metav1.Condition{available("False", 1)}, entry: entry(available("True", 9)),
 			want: []metav1.Condition{available("True", 9)}},
-		"at the same time the object counts": {
+		"our last write, in the second of the one before it, did not come through": {
 			present: []metav1.Condition{available("False", 1)}, entry: entry(available("True", 1)),
-			want: []metav1.Condition{available("False", 1)}},
+			want: []metav1.Condition{available("True", 1)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package status
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,8 +20,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
-// staleRetry is the safety net behind the event of a change that our write lost against.
-const staleRetry = time.Second
+const (
+	// staleRetry is the safety net behind the event of a change that our write lost against.
+	staleRetry = time.Second
+	// refusedRetry is the pause after a write that the API server will refuse again until
+	// somebody else acts. Such a change is an event of its own.
+	refusedRetry = 30 * time.Second
+)
 
 // object is the state of one reconcile.
 type object struct {
@@ -254,14 +258,20 @@ func (c *Controller) write(ctx context.Context, s *object) (steps.Result, error)
 		return steps.Result{Requeue: staleRetry}, nil
 	case apierrors.IsNotFound(err):
 		return steps.Result{}, nil // its event will come
+	case apierrors.IsInvalid(err), errors.Is(err, ownedstatus.ErrOwnership):
+		// A schema may require status fields that the operator has not written yet.
+		c.cfg.Metrics.Writes.WithLabelValues("refused").Inc()
+		logr.FromContextOrDiscard(ctx).Info("Conditions were refused", "object", s.ref.String(), "reason", err.Error())
+		return steps.Result{Requeue: refusedRetry}, nil
 	case err != nil:
 		return steps.Result{}, err
+	case !changed:
+		c.cfg.Metrics.Writes.WithLabelValues("unchanged").Inc()
+		return steps.Result{}, nil
 	}
-	c.cfg.Metrics.Writes.WithLabelValues(strconv.FormatBool(changed)).Inc()
-	if changed {
-		c.wrote(s.ref, before)
-		logr.FromContextOrDiscard(ctx).V(1).Info("Wrote conditions", "object", s.ref.String())
-	}
+	c.cfg.Metrics.Writes.WithLabelValues("written").Inc()
+	c.wrote(s.ref, before)
+	logr.FromContextOrDiscard(ctx).V(1).Info("Wrote conditions", "object", s.ref.String())
 	return steps.Result{}, nil
 }
 

@@ -1,0 +1,29 @@
+package aggregator
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+)
+
+// The engine's CRDs are left out: one test installs them while the aggregator runs.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	log := logr.Discard()
+	if testing.Verbose() {
+		var err error
+		if log, err = telemetry.NewLogger(os.Stderr, "text", "info"); err != nil {
+			panic(err)
+		}
+	}
+	ctrl.SetLogger(log)
+	os.Exit(cluster.Main(m, cluster.Options{
+		CRDs: []string{"../../../superset-operator/config/crd"}, Nodes: 1,
+	}))
+}
