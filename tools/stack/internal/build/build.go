@@ -4,6 +4,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -12,9 +13,10 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
 )
 
-// Service compiles a service into a file. An unchanged service gives the same file, byte for byte.
+// Service compiles a service into a file, from its own go.mod as its image is. An unchanged service gives the same file,
+// byte for byte. The flags are those of a plain go build, so that what tests have compiled is not compiled again.
 func Service(ctx context.Context, c checkout.Checkout, name, file string) error {
-	out, err := command(ctx, c.Path("services", name), "go", "build", "-trimpath", "-o", file, "./cmd/"+name)
+	out, err := command(ctx, c.Path("services", name), "go", "build", "-o", file, "./cmd/"+name)
 	if err != nil {
 		return fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
@@ -33,6 +35,7 @@ func NATS(ctx context.Context, c checkout.Checkout) error {
 func command(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // our own programs
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
 	// Compilers are signalled with the go command that runs them.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

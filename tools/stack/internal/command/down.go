@@ -41,9 +41,8 @@ func (a *app) takeDown(ctx context.Context) error {
 		errs = append(errs, parts.NewService(a.env, name, noDSN).Stop(ctx))
 	}
 	errs = append(errs, mysql.Remove(ctx))
-	killed, err := proc.KillMarked(ctx, a.env.Checkout.Marker())
-	errs = append(errs, err)
-	a.info("stopped %d services and %d other processes", len(a.env.State.Services), killed)
+	_, err := proc.KillMarked(ctx, a.env.Checkout.Marker())
+	errs = append(errs, err, parts.NewControlPlane(a.env).KeepLogs())
 	for _, name := range []string{"cluster", "nats", "mysql", "run", "cache"} {
 		if err := os.RemoveAll(a.env.Checkout.Local(name)); err != nil {
 			errs = append(errs, fmt.Errorf("remove .local/%s: %w", name, err))

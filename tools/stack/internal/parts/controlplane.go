@@ -99,6 +99,16 @@ func (c *ControlPlane) linkLogs(cfg controlplane.Config) error {
 	return nil
 }
 
+// KeepLogs puts the logs in the place of their links, before the cluster's folder is removed.
+func (c *ControlPlane) KeepLogs() error {
+	for name, link := range c.Logs() {
+		if err := os.Rename(c.config().LogFile(name), link); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("keep the log of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // Stop stops the components and keeps the data.
 func (c *ControlPlane) Stop(ctx context.Context) error {
 	return c.env.Tools.Attach(c.config()).Stop(ctx)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -146,7 +147,7 @@ func Rows(reports []Report) [][]string {
 		}
 		conditions := r.Conditions()
 		if r.Problem != "" {
-			conditions = "! " + r.Problem + "\n" + conditions
+			conditions = strings.TrimSuffix("! "+r.Problem+"\n"+conditions, "\n")
 		}
 		rows = append(rows, []string{r.Kind, r.Namespace, r.Name, phase, r.Row, conditions})
 	}
