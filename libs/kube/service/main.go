@@ -41,9 +41,9 @@ func execute(ctx context.Context, spec Spec, args []string, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	log, err := telemetry.NewLogger(os.Stderr, inv.options.LogFormat, inv.options.LogLevel)
+	log, err := newLogger(inv.options)
 	if err != nil {
-		return settingError("log-level and --log-format", "%w", err)
+		return err
 	}
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
@@ -57,6 +57,17 @@ func execute(ctx context.Context, spec Spec, args []string, out io.Writer) error
 		return command.Run(ctx, inv.options, inv.args)
 	}
 	return serve(ctx, spec, inv.options, log)
+}
+
+func newLogger(o Options) (logr.Logger, error) {
+	if _, err := telemetry.NewLogger(io.Discard, o.LogFormat, "info"); err != nil {
+		return logr.Discard(), settingError("log-format", "%w", err)
+	}
+	log, err := telemetry.NewLogger(os.Stderr, o.LogFormat, o.LogLevel)
+	if err != nil {
+		return logr.Discard(), settingError("log-level", "%w", err)
+	}
+	return log, nil
 }
 
 // errStartOver says that the run ended for a reason that may pass: the Lease went

@@ -1,0 +1,76 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+)
+
+// modeVariable makes this test binary a service, so that tests can run real processes.
+const modeVariable = "FLOTILLA_TEST_SERVICE_MODE"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(modeVariable); mode != "" {
+		Main(testService(mode))
+	}
+	os.Exit(cluster.Main(m, cluster.Options{}))
+}
+
+// testService marks each ConfigMap that has the key "mark" and observes it.
+func testService(mode string) Spec {
+	return Spec{
+		Name: "test-service",
+		Setup: func(_ context.Context, rt *Runtime) error {
+			switch mode {
+			case "idle":
+				return nil
+			case "broken":
+				return errors.New("nothing works")
+			}
+			return ctrl.NewControllerManagedBy(rt).For(&corev1.ConfigMap{}).Complete(&marker{rt})
+		},
+		Commands: map[string]Command{
+			"greet": {Help: "Say hello", Run: func(_ context.Context, o Options, args []string) error {
+				if len(args) == 0 {
+					return errors.New("greet whom?")
+				}
+				_, err := fmt.Fprintln(os.Stdout, "hello", args[0], "with", o.Workers)
+				return err
+			}},
+		},
+		ManagerOptions: func(o *ctrl.Options) { // a lost lease is noticed soon enough for a test
+			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = ptr.To(3*time.Second), ptr.To(2*time.Second), ptr.To(300*time.Millisecond)
+		},
+	}
+}
+
+type marker struct{ rt *Runtime }
+
+func (m *marker) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var cm corev1.ConfigMap
+	if err := m.rt.GetClient().Get(ctx, req.NamespacedName, &cm); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if cm.Data["mark"] == "" {
+		return ctrl.Result{}, nil
+	}
+	m.rt.Observations.Offer(contract.Superset, contract.Observation{
+		Object: contract.Object{Namespace: cm.Namespace, Name: cm.Name, UID: string(cm.UID)}, Phase: cm.Data["mark"],
+	})
+	if cm.Data["marked"] == cm.Data["mark"] {
+		return ctrl.Result{}, nil
+	}
+	cm.Data["marked"] = cm.Data["mark"]
+	return ctrl.Result{}, m.rt.GetClient().Update(ctx, &cm)
+}

@@ -1,0 +1,190 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+)
+
+// defaults are the options that an empty command line gives.
+func defaults(change func(*Options)) Options {
+	o := Options{
+		MetricsAddr: ":8443", MetricsSecure: true, HealthAddr: ":8081", LeaderElect: true,
+		ConditionsLeaseNamespace: "flotilla-system", Workers: 8, LogLevel: "info", LogFormat: "json",
+	}
+	if change != nil {
+		change(&o)
+	}
+	return o
+}
+
+func TestParse(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		want Options
+		err  string
+	}{
+		"nothing gives the defaults": {want: defaults(nil)},
+		"flags": {
+			args: []string{
+				"--kubeconfig=k", "--cluster-name=c", "--nats-url=nats://n", "--nats-creds=x", "--bus-bootstrap",
+				"--metrics-bind-address=0", "--metrics-secure=false", "--health-probe-bind-address=:1", "--leader-elect=false",
+				"--leader-election-namespace=l", "--conditions-lease-namespace=n", "--watch-namespaces=a,b", "--workers=2",
+				"--log-level=debug", "--log-format=text",
+			},
+			want: Options{
+				Kubeconfig: "k", ClusterName: "c", NATSURL: "nats://n", NATSCreds: "x", BusBootstrap: true,
+				MetricsAddr: "0", HealthAddr: ":1", LeaderElectionNamespace: "l", ConditionsLeaseNamespace: "n",
+				WatchNamespaces: []string{"a", "b"}, Workers: 2, LogLevel: "debug", LogFormat: "text",
+			},
+		},
+		"every flag has its variable": {
+			env: map[string]string{"FLOTILLA_CLUSTER_NAME": "c", "FLOTILLA_METRICS_SECURE": "false", "FLOTILLA_WATCH_NAMESPACES": "a,b", "FLOTILLA_WORKERS": "3"},
+			want: defaults(func(o *Options) {
+				o.ClusterName, o.MetricsSecure, o.WatchNamespaces, o.Workers = "c", false, []string{"a", "b"}, 3
+			}),
+		},
+		"the names that other programs use work too": {
+			env:  map[string]string{"KUBECONFIG": "k", "NATS_URL": "nats://n", "POD_NAMESPACE": "here"},
+			want: defaults(func(o *Options) { o.Kubeconfig, o.NATSURL, o.LeaderElectionNamespace = "k", "nats://n", "here" }),
+		},
+		"our own name wins over the common one": {
+			env:  map[string]string{"KUBECONFIG": "k", "FLOTILLA_KUBECONFIG": "ours"},
+			want: defaults(func(o *Options) { o.Kubeconfig = "ours" }),
+		},
+		"a flag wins over the environment": {
+			args: []string{"--nats-url=nats://flag"}, env: map[string]string{"NATS_URL": "nats://env", "FLOTILLA_NATS_URL": "nats://env2"},
+			want: defaults(func(o *Options) { o.NATSURL = "nats://flag" }),
+		},
+		"a flag set to nothing wins too": {
+			args: []string{"--nats-url="}, env: map[string]string{"NATS_URL": "nats://env"},
+			want: defaults(nil),
+		},
+		"an unknown flag":                    {args: []string{"--colour"}, err: "unknown flag: --colour"},
+		"an unknown command":                 {args: []string{"migrte"}, err: `unknown command "migrte", see --help`},
+		"an argument too many":               {args: []string{"--workers=2", "x"}, err: `unexpected argument "x", see --help`},
+		"a variable of the wrong kind":       {env: map[string]string{"FLOTILLA_WORKERS": "many"}, err: "--workers (FLOTILLA_WORKERS) is not a valid int"},
+		"a flag of the wrong kind":           {args: []string{"--workers=many"}, err: `invalid argument "many" for "--workers" flag: strconv.ParseInt: parsing "many": invalid syntax`},
+		"a secret in a variable is not told": {env: map[string]string{"FLOTILLA_BUS_BOOTSTRAP": "hunter2"}, err: "--bus-bootstrap (FLOTILLA_BUS_BOOTSTRAP) is not a valid bool"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			getenv := func(k string) string { return tc.env[k] }
+			inv, err := parse(Spec{Name: "test-service"}, tc.args, getenv, &bytes.Buffer{})
+			if tc.err != "" {
+				if err == nil || err.Error() != tc.err {
+					t.Errorf("error is %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, inv.options, cmpopts.IgnoreUnexported(Options{})); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		change func(*Options)
+		want   []string // parts of the error; none means valid
+	}{
+		"defaults with a namespace are valid":  {func(o *Options) {}, nil},
+		"a bus with a cluster name is valid":   {func(o *Options) { o.NATSURL, o.ClusterName = "nats://a:1,tls://b:2", "prod" }, nil},
+		"no election needs no namespace":       {func(o *Options) { o.LeaderElect, o.LeaderElectionNamespace = false, "" }, nil},
+		"endpoints may be off":                 {func(o *Options) { o.MetricsAddr, o.HealthAddr = "0", "0" }, nil},
+		"a bus needs a cluster name":           {func(o *Options) { o.NATSURL = "nats://a" }, []string{"--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url"}},
+		"the cluster name must fit a subject":  {func(o *Options) { o.NATSURL, o.ClusterName = "nats://a", "a.*" }, []string{`--cluster-name (FLOTILLA_CLUSTER_NAME) "a.*" is not a DNS name`}},
+		"the bus's address must be a URL":      {func(o *Options) { o.NATSURL, o.ClusterName = "localhost", "c" }, []string{"--nats-url (FLOTILLA_NATS_URL) is not a URL such as nats://host:4222"}},
+		"its credentials must be readable":     {func(o *Options) { o.NATSURL, o.ClusterName, o.NATSCreds = "nats://a", "c", "/nonexistent" }, []string{"--nats-creds (FLOTILLA_NATS_CREDS) stat /nonexistent: no such file"}},
+		"addresses have a port":                {func(o *Options) { o.MetricsAddr = "localhost" }, []string{`--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "localhost" is not host:port, :port or 0`}},
+		"someone has to work":                  {func(o *Options) { o.Workers = 0 }, []string{"--workers (FLOTILLA_WORKERS) must be at least 1, is 0"}},
+		"an election needs a namespace":        {func(o *Options) { o.LeaderElectionNamespace = "" }, []string{"--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required"}},
+		"the conditions lease has a namespace": {func(o *Options) { o.ConditionsLeaseNamespace = "" }, []string{"--conditions-lease-namespace"}},
+		"every mistake is told":                {func(o *Options) { o.Workers, o.HealthAddr = 0, "x" }, []string{"--workers", "--health-probe-bind-address"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := defaults(func(o *Options) { o.LeaderElectionNamespace = "ns" })
+			tc.change(&o)
+			err := o.Validate()
+			if len(tc.want) == 0 && err != nil {
+				t.Errorf("got %v, want no error", err)
+			}
+			for _, part := range tc.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("got %v, want %q in it", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestTextsThatEndTheProcess(t *testing.T) {
+	spec := Spec{
+		Name:     "test-service",
+		Flags:    func(fs *pflag.FlagSet) { fs.String("mysql-dsn", "", "database") },
+		Commands: map[string]Command{"migrate": {Help: "Bring the database up to date"}},
+	}
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"help":              {[]string{"--help"}, []string{"Usage: test-service [COMMAND] [FLAG...]", "migrate", "--nats-url", "--mysql-dsn", "--version"}},
+		"help of a command": {[]string{"migrate", "-h"}, []string{"Usage: test-service"}},
+		"version":           {[]string{"--version"}, []string{"test-service ", "go1."}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if _, err := parse(spec, tc.args, func(string) string { return "" }, &out); !errors.Is(err, errDone) {
+				t.Errorf("error is %v, want %v", err, errDone)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(out.String(), part) {
+					t.Errorf("%q is missing in:\n%s", part, out.String())
+				}
+			}
+		})
+	}
+}
+
+func TestFlagsOfTheServiceHaveVariablesToo(t *testing.T) {
+	var dsn string
+	spec := Spec{
+		Name: "test-service", Env: map[string]string{"mysql-dsn": "MYSQL_DSN"},
+		Flags: func(fs *pflag.FlagSet) { fs.StringVar(&dsn, "mysql-dsn", "", "database") },
+	}
+	for _, name := range []string{"MYSQL_DSN", "FLOTILLA_MYSQL_DSN"} {
+		dsn = ""
+		getenv := func(k string) string { return map[string]string{name: "dsn"}[k] }
+		if _, err := parse(spec, nil, getenv, &bytes.Buffer{}); err != nil || dsn != "dsn" {
+			t.Errorf("%s gives %q and %v", name, dsn, err)
+		}
+	}
+}
+
+func TestCommandGetsItsArguments(t *testing.T) {
+	spec := Spec{Name: "test-service", Commands: map[string]Command{"query": {}}}
+	inv, err := parse(spec, []string{"query", "--workers=2", "a", "b"}, func(string) string { return "" }, &bytes.Buffer{})
+	if err != nil || inv.command != "query" || !cmp.Equal(inv.args, []string{"a", "b"}) || inv.options.Workers != 2 {
+		t.Errorf("got %+v and %v", inv, err)
+	}
+}
+
+func TestReportIsOneLine(t *testing.T) {
+	var out bytes.Buffer
+	report(&out, "test-service", errors.Join(errors.New("first"), errors.New("second\nthird")))
+	if got := out.String(); got != "test-service: first; second; third\n" {
+		t.Errorf("got %q", got)
+	}
+}
