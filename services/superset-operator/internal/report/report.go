@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -101,18 +99,6 @@ func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
 			continue
 		}
 		out = append(out, contract.Job{Name: kind.Word, State: contract.JobState(slot.State), Message: slot.Message})
-	}
-	return out
-}
-
-// Outcome describes how a reconcile ended; since is when the trouble began.
-func Outcome(err error, reason string, since *metav1.Time) contract.Reconcile {
-	if err == nil {
-		return contract.Reconcile{Outcome: contract.Succeeded}
-	}
-	out := contract.Reconcile{Outcome: contract.Failed, Reason: reason, Message: err.Error()}
-	if since != nil {
-		out.Since = &since.Time
 	}
 	return out
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// component describes one enabled component's workload.
-func component(c *desired.Component, snap *snapshot.Snapshot) *v1alpha1.ComponentRefStatus {
+// component describes one enabled component's workload. applied is the generation
+// that applying its Deployment returned in this reconcile; zero when it was not applied.
+func component(c *desired.Component, snap *snapshot.Snapshot, applied int64) *v1alpha1.ComponentRefStatus {
 	out := &v1alpha1.ComponentRefStatus{
 		Ref:       "Deployment/" + c.Name,
 		Resources: resources(c, snap),
@@ -27,21 +28,24 @@ func component(c *desired.Component, snap *snapshot.Snapshot) *v1alpha1.Componen
 		return out
 	}
 	want := replicas(d)
+	if d.Generation < applied {
+		want = c.Replicas
+	}
 	out.Image = mainImage(d)
 	out.ConfigChecksum = d.Spec.Template.Annotations[v1alpha1.AnnotationConfigChecksum]
 	out.Replicas = want
 	out.ReadyReplicas, out.UpdatedReplicas = d.Status.ReadyReplicas, d.Status.UpdatedReplicas
 	out.AvailableReplicas = d.Status.AvailableReplicas
 	out.Ready = fraction(d.Status.ReadyReplicas, want)
-	out.Phase, out.Message = componentPhase(d, want)
+	out.Phase, out.Message = componentPhase(d, want, max(d.Generation, applied))
 	return out
 }
 
 // componentPhase applies the rules in order; the first that matches wins.
-func componentPhase(d *appsv1.Deployment, want int32) (v1alpha1.ComponentPhase, string) {
+func componentPhase(d *appsv1.Deployment, want int32, generation int64) (v1alpha1.ComponentPhase, string) {
 	s := &d.Status
 	switch {
-	case s.ObservedGeneration < d.Generation:
+	case s.ObservedGeneration < generation:
 		return v1alpha1.ComponentProgressing, "The Deployment's newest spec has not been taken up yet"
 	case want == 0:
 		return v1alpha1.ComponentReady, "Scaled to zero"

@@ -61,6 +61,9 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 	if c, running := lifecyclePhase(in, old); running {
 		return c
 	}
+	if in.Decision.Done && !in.Applied {
+		return change{phase: old}
+	}
 	if out.Lifecycle != nil && out.Lifecycle.Phase == v1alpha1.LifecycleRestoring &&
 		(old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading) {
 		return change{phase: old}
@@ -99,8 +102,8 @@ func componentsPhase(in Input, sum totals) change {
 
 // noneWanted is true when every Deployment that exists asks for no pods.
 func noneWanted(in Input) bool {
-	for _, d := range in.Snapshot.Deployments {
-		if replicas(d) != 0 || d.Status.ObservedGeneration < d.Generation || d.Status.Replicas != 0 {
+	for word, d := range in.Snapshot.Deployments {
+		if replicas(d) != 0 || d.Status.ObservedGeneration < max(d.Generation, in.Generations[word]) || d.Status.Replicas != 0 {
 			return false
 		}
 	}

@@ -22,6 +22,12 @@ type Input struct {
 	Superset *v1alpha1.Superset
 	Desired  *desired.State
 	Snapshot *snapshot.Snapshot
+	// Generations are those that applying the Deployments in this reconcile returned,
+	// by component name: what the snapshot shows of an older one is out of date.
+	Generations map[string]int64
+	// Applied says that all components were applied in this reconcile. Until then
+	// their readiness is that of what ran before.
+	Applied bool
 	// Decision is nil when the tasks were not looked at: paused or refused.
 	Decision *lifecycle.Decision
 	Intent   contract.Intent
@@ -68,7 +74,7 @@ func components(in Input, out *v1alpha1.SupersetStatus) totals {
 		if out.Components == nil {
 			out.Components = &v1alpha1.ComponentsStatus{}
 		}
-		state := component(c, in.Snapshot)
+		state := component(c, in.Snapshot, in.Generations[c.Word])
 		*c.Descriptor.Slot(out.Components) = state
 		sum.ready += state.ReadyReplicas
 		sum.want += state.Replicas
@@ -88,7 +94,7 @@ func components(in Input, out *v1alpha1.SupersetStatus) totals {
 
 // finishRestoring ends the lifecycle once the components are back.
 func finishRestoring(in Input, out *v1alpha1.SupersetStatus, sum totals) {
-	if in.Decision == nil || !in.Decision.Done || !sum.allReady || out.Lifecycle == nil {
+	if !in.Applied || !sum.allReady || out.Lifecycle == nil {
 		return
 	}
 	if out.Lifecycle.Phase == v1alpha1.LifecycleRestoring {

@@ -86,6 +86,7 @@ func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *l
 	}
 	return status.For(status.Input{
 		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Refused: refused, Now: now,
+		Applied: d != nil && d.Done,
 	})
 }
 

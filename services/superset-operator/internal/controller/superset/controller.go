@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,6 +32,7 @@ const staleRetry = 50 * time.Millisecond
 // Reporter publishes observations and keeps the conditions of flotilla-conditions true.
 type Reporter interface {
 	Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error)
+	Gone(object contract.Object)
 }
 
 // Reconciler brings the cluster to what a Superset asks for.
@@ -44,6 +46,7 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	written  *written
 	trouble  *trouble
+	known    *known
 }
 
 // Dependencies are what a [Reconciler] works with.
@@ -63,7 +66,7 @@ func New(d Dependencies) *Reconciler {
 		client: d.Client, live: d.Live, reporter: d.Reporter, recorder: d.Recorder, clock: d.Clock,
 		applier: apply.New(d.Client, FieldManager, apply.WithFormerManagers(formerManager)),
 		status:  ownedstatus.New(d.Client, FieldManager, formerManager),
-		written: newWritten(), trouble: newTrouble(),
+		written: newWritten(), trouble: newTrouble(), known: newKnown(),
 	}
 }
 
@@ -83,9 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	sup := &v1alpha1.Superset{}
 	err := r.client.Get(ctx, req.NamespacedName, sup)
 	if apierrors.IsNotFound(err) {
-		// Everything that belonged to it goes with it, by its owner reference.
-		r.written.forget(req.NamespacedName)
-		r.trouble.forget(req.NamespacedName)
+		r.gone(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -108,6 +109,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: steps.Sooner(result.Requeue, after)}, nil
+}
+
+// gone forgets a Superset that no longer exists. Everything that belonged to it
+// goes with it, by its owner reference.
+func (r *Reconciler) gone(key types.NamespacedName) {
+	r.written.forget(key)
+	r.trouble.forget(key)
+	if object, found := r.known.forget(key); found {
+		r.reporter.Gone(object)
+	}
 }
 
 // isStale says that the decision was made from data that is no longer current:

@@ -3,12 +3,13 @@ package superset
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
@@ -75,7 +76,7 @@ func (r *Reconciler) persistStatus(ctx context.Context, p *pass) (steps.Result, 
 func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 	owned := status.For(status.Input{
 		Superset: p.sup, Desired: p.desired, Snapshot: p.snapshot, Decision: p.decision,
-		Intent: p.intent, Refused: p.refused, Now: r.clock.Now(),
+		Generations: p.generations, Applied: p.applied, Intent: p.intent, Refused: p.refused, Now: r.clock.Now(),
 	})
 	changed, err := r.status.Apply(ctx, p.sup, owned)
 	if err == nil && changed {
@@ -86,15 +87,31 @@ func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 
 // report tells the world what was seen, also when the reconcile failed.
 func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.Duration, error) {
-	reason := "ReconcileError"
-	if failure == nil && len(p.refused) > 0 {
-		reason = v1alpha1.ReasonUnsupportedField
-		failure = fmt.Errorf("spec asks for what this version cannot do: %s", strings.Join(slices.Clone(p.refused), ", "))
+	now := r.clock.Now()
+	outcome := contract.Reconcile{Outcome: contract.Succeeded}
+	switch {
+	case failure != nil:
+		outcome = contract.Reconcile{
+			Outcome: contract.Failed, Reason: "ReconcileError", Message: failure.Error(), Terminal: needsAnotherSpec(failure),
+		}
+	case len(p.refused) > 0:
+		outcome = contract.Reconcile{
+			Outcome: contract.Failed, Reason: v1alpha1.ReasonUnsupportedField, Terminal: true,
+			Message: "This version cannot honour " + strings.Join(p.refused, ", "),
+		}
 	}
-	since := r.trouble.since(p.sup, failure, r.clock.Now())
-	return r.reporter.Report(ctx, p.sup, report.Observation(report.Input{
+	outcome.Since = r.trouble.since(p.sup, outcome.Outcome == contract.Failed, now)
+	observation := report.Observation(report.Input{
 		Superset: p.sup, Desired: p.desired, Snapshot: p.snapshot, Intent: p.intent,
-		Applied: p.applied, Generations: p.generations,
-		Outcome: report.Outcome(failure, reason, since), Now: r.clock.Now(),
-	}))
+		Applied: p.applied, Generations: p.generations, Outcome: outcome, Now: now,
+	})
+	if before, replaced := r.known.remember(observation.Object); replaced {
+		r.reporter.Gone(before)
+	}
+	return r.reporter.Report(ctx, p.sup, observation)
+}
+
+// needsAnotherSpec tells errors that trying again cannot cure.
+func needsAnotherSpec(err error) bool {
+	return errors.Is(err, apply.ErrNotOwned) || apierrors.IsInvalid(err)
 }

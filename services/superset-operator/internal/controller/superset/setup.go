@@ -54,10 +54,8 @@ func Setup(ctx context.Context, rt *service.Runtime) error {
 
 // SetupWithManager registers the controller with a manager whose cache was made with [CacheOptions].
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gate *standalone.Gate, workers int) error {
-	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.ServiceAccount{}} {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, obj, observe.ParentIndex, observe.ParentOf); err != nil {
-			return fmt.Errorf("index %T: %w", obj, err)
-		}
+	if err := Index(ctx, mgr); err != nil {
+		return err
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named("superset").
 		For(&v1alpha1.Superset{}, builder.WithPredicates(r.relevant())).
@@ -73,6 +71,16 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gat
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("register the superset controller: %w", err)
+	}
+	return nil
+}
+
+// Index prepares the cache for looking up what belongs to a Superset.
+func Index(ctx context.Context, mgr ctrl.Manager) error {
+	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.ServiceAccount{}} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, obj, observe.ParentIndex, observe.ParentOf); err != nil {
+			return fmt.Errorf("index %T: %w", obj, err)
+		}
 	}
 	return nil
 }

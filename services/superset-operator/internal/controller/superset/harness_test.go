@@ -1,0 +1,276 @@
+package superset_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset"
+)
+
+const (
+	crds    = "../../../config/crd"
+	samples = "../../../config/samples"
+	long    = 60 * time.Second
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{crds}}))
+}
+
+// bed is an operator at work in a namespace of its own.
+type bed struct {
+	t         *testing.T
+	namespace string
+	// client reads and writes the API server as a user would.
+	client client.Client
+	// reconciler is the one under test; its own controller drives it unless the bed was made idle.
+	reconciler *superset.Reconciler
+	requests   *requests
+	reports    *reports
+}
+
+// options make a bed special.
+type options struct {
+	// idle leaves reconciling to the test.
+	idle bool
+	// wrap replaces the operator's client.
+	wrap  func(client.Client) client.Client
+	clock clock.PassiveClock
+}
+
+func scheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := errors.Join(clientscheme.AddToScheme(s), v1alpha1.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start runs the operator as main does, but for leader election, and without a bus.
+func start(t *testing.T, o options) *bed {
+	t.Helper()
+	c := cluster.Get(t)
+	b := &bed{t: t, namespace: c.Namespace(t), client: c.Client(t, scheme(t)), requests: &requests{}}
+	b.operator(rest.CopyConfig(c.Config), o)
+	return b
+}
+
+// operator starts one more operator process in the bed's namespace.
+func (b *bed) operator(cfg *rest.Config, o options) {
+	b.t.Helper()
+	cfg.Wrap(b.requests.wrap)
+	cacheOptions := cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}}
+	superset.CacheOptions(&cacheOptions)
+	skip := true
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme(b.t), Cache: cacheOptions, Metrics: server.Options{BindAddress: "0"},
+		Logger: logr.Discard(), Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if o.clock == nil {
+		o.clock = clock.RealClock{}
+	}
+	// No aggregator holds the lease in this namespace, so the operator writes the conditions itself.
+	gate, err := standalone.NewGate(mgr, b.namespace)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	operatorClient := mgr.GetClient()
+	if o.wrap != nil {
+		operatorClient = o.wrap(operatorClient)
+	}
+	b.reports = &reports{next: standalone.NewReporter(operatorClient, gate, nil, contract.Superset, o.clock)}
+	b.reconciler = superset.New(superset.Dependencies{
+		Client: operatorClient, Live: mgr.GetAPIReader(), Reporter: b.reports,
+		Recorder: mgr.GetEventRecorder("superset-controller"), Clock: o.clock,
+	})
+	if o.idle {
+		err = superset.Index(b.t.Context(), mgr)
+	} else {
+		err = b.reconciler.SetupWithManager(b.t.Context(), mgr, gate, 2)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.run(mgr)
+	expect.Eventually(b.t, long, func() error {
+		if !gate.MustWrite() {
+			return errors.New("the gate has not looked for the lease yet")
+		}
+		return nil
+	})
+}
+
+// run starts a manager and stops it before the namespace goes.
+func (b *bed) run(mgr ctrl.Manager) {
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	b.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.t.Errorf("the operator ended with: %v", err)
+		}
+	})
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		b.t.Fatal("the cache never filled")
+	}
+}
+
+// sample reads a sample into the bed's namespace.
+func (b *bed) sample(name string, edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
+	b.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(samples, name))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	sup := &v1alpha1.Superset{}
+	if err := yaml.UnmarshalStrict(raw, sup); err != nil {
+		b.t.Fatal(err)
+	}
+	sup.Namespace = b.namespace
+	for _, e := range edit {
+		e(sup)
+	}
+	return sup
+}
+
+func (b *bed) create(sup *v1alpha1.Superset) *v1alpha1.Superset {
+	b.t.Helper()
+	if err := b.client.Create(b.t.Context(), sup); err != nil {
+		b.t.Fatal(err)
+	}
+	return sup
+}
+
+// edit changes the newest version of a Superset as a user would.
+func (b *bed) edit(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) {
+	b.t.Helper()
+	expect.Eventually(b.t, long, func() error {
+		if err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+			return err
+		}
+		change(sup)
+		return b.client.Update(b.t.Context(), sup)
+	})
+}
+
+// becomes waits until the Superset's status satisfies the check.
+func (b *bed) becomes(sup *v1alpha1.Superset, check func(*v1alpha1.Superset) error) {
+	b.t.Helper()
+	expect.Eventually(b.t, long, func() error {
+		if err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+			return err
+		}
+		return check(sup)
+	})
+}
+
+func phase(want v1alpha1.Phase) func(*v1alpha1.Superset) error {
+	return func(sup *v1alpha1.Superset) error {
+		if sup.Status.Phase != want || sup.Status.ObservedGeneration != sup.Generation {
+			return fmt.Errorf("phase %q at generation %d of %d, lifecycle %+v", sup.Status.Phase,
+				sup.Status.ObservedGeneration, sup.Generation, sup.Status.Lifecycle)
+		}
+		return nil
+	}
+}
+
+// requests counts what an operator asks of the API server, watches and lists for caches left out.
+type requests struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		discovery := strings.Count(req.URL.Path, "/namespaces/") == 0
+		watching := req.URL.Query().Get("watch") != "" || req.Method == http.MethodGet && req.URL.Query().Has("limit")
+		sendInitial := req.URL.Query().Has("sendInitialEvents")
+		if !discovery && !watching && !sendInitial {
+			r.mu.Lock()
+			r.seen = append(r.seen, req.Method+" "+req.URL.Path[strings.Index(req.URL.Path, "/namespaces/"):])
+			r.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+func (r *requests) list() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.seen...)
+}
+
+// writes are the requests that are no reads.
+func (r *requests) writes() []string {
+	var out []string
+	for _, s := range r.list() {
+		if !strings.HasPrefix(s, http.MethodGet) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// reports keeps the last observation of each object and passes everything on.
+type reports struct {
+	next superset.Reporter
+	mu   sync.Mutex
+	last map[string]contract.Observation
+}
+
+func (r *reports) Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error) {
+	r.mu.Lock()
+	if r.last == nil {
+		r.last = map[string]contract.Observation{}
+	}
+	r.last[o.Object.Name] = o
+	r.mu.Unlock()
+	return r.next.Report(ctx, cr, o)
+}
+
+func (r *reports) Gone(object contract.Object) { r.next.Gone(object) }
+
+func (r *reports) of(name string) contract.Observation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last[name]
+}
+
+func request(sup *v1alpha1.Superset) ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sup)}
+}

@@ -1,0 +1,298 @@
+package superset_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// requestBudget is how many requests a small Superset may cost on its way to Running.
+const requestBudget = 40
+
+func TestDevelopmentSampleRuns(t *testing.T) {
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml"))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	for _, kind := range []string{"Available", "Ready"} {
+		if got := expect.Condition(t, b.client, sup, kind, metav1.ConditionTrue); got.Reason != "AllComponentsReady" {
+			t.Errorf("%s has reason %s", kind, got.Reason)
+		}
+	}
+	if diff := cmp.Diff(wantStatus(sup), sup.Status, cmp.FilterPath(variable, cmp.Ignore())); diff != "" {
+		t.Errorf("status differs (-want +got):\n%s", diff)
+	}
+	var got []string
+	for _, e := range sup.Status.Transitions {
+		got = append(got, fmt.Sprintf("%d %s>%s %s", e.Seq, e.From, e.To, e.Reason))
+	}
+	want := []string{"1 >Initializing FirstDeployment", "2 Initializing>Running AllComponentsReady"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("transitions differ (-want +got):\n%s", diff)
+	}
+	checkObjects(t, b, sup)
+
+	if n := len(b.requests.list()); n > requestBudget {
+		t.Errorf("%d requests, at most %d are allowed:\n%v", n, requestBudget, b.requests.list())
+	} else {
+		t.Logf("BENCH superset_requests_to_running %d requests", n)
+	}
+	before := len(b.requests.list())
+	for range 3 {
+		if _, err := b.reconciler.Reconcile(t.Context(), request(sup)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := b.requests.list(); len(after) != before {
+		t.Errorf("a reconcile in which nothing changed made requests: %v", after[before:])
+	}
+}
+
+// variable are the parts of a status that differ from run to run.
+func variable(p cmp.Path) bool {
+	name := p.Last().String()
+	return slices.Contains([]string{".Transitions", ".Conditions", ".StartedAt", ".CompletedAt", ".ConfigChecksum", ".DesiredChecksum", ".CompletedChecksum", ".LastCompletedChecksums"}, name)
+}
+
+func wantStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
+	const image = "apache/superset:6.0.0"
+	task := func(name string) *v1alpha1.TaskRefStatus {
+		return &v1alpha1.TaskRefStatus{State: "Complete", Ref: "Job/development-" + name, Attempts: 1, MaxRetries: 3, Image: image}
+	}
+	return v1alpha1.SupersetStatus{
+		ObservedGeneration: sup.Generation, Phase: "Running", Version: "6.0.0", Ready: "2/2", LastLifecycleImage: image,
+		Components: &v1alpha1.ComponentsStatus{WebServer: &v1alpha1.ComponentRefStatus{
+			Phase: "Ready", Ready: "2/2", Ref: "Deployment/development-web-server", Image: image,
+			Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2,
+			Resources: []v1alpha1.ResourceStatus{
+				{Kind: "Deployment", Name: "development-web-server", Status: "Present"},
+				{Kind: "Service", Name: "development-web-server", Status: "Present"},
+				{Kind: "ConfigMap", Name: "development-web-server-config", Status: "Present"},
+			},
+		}},
+		Lifecycle: &v1alpha1.LifecycleStatus{
+			Phase: "Complete", ChecksumScheme: "flotilla.dev/v1", Migrate: task("migrate"), Init: task("init"),
+		},
+	}
+}
+
+func checkObjects(t *testing.T, b *bed, sup *v1alpha1.Superset) {
+	t.Helper()
+	slot := sup.Status.Lifecycle.Migrate
+	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(slot.CompletedChecksum) || slot.CompletedChecksum != slot.DesiredChecksum {
+		t.Errorf("checksums %q and %q", slot.DesiredChecksum, slot.CompletedChecksum)
+	}
+	if slot.StartedAt == nil || slot.CompletedAt == nil || slot.CompletedAt.Before(slot.StartedAt) {
+		t.Errorf("times %v and %v", slot.StartedAt, slot.CompletedAt)
+	}
+	d := get(b, "development-web-server", &appsv1.Deployment{})
+	if !metav1.IsControlledBy(d, sup) || d.Labels[v1alpha1.LabelParent] != sup.Name {
+		t.Errorf("Deployment has owner %v and labels %v", d.OwnerReferences, d.Labels)
+	}
+	if d.Spec.Template.Annotations[v1alpha1.AnnotationConfigChecksum] != sup.Status.Components.WebServer.ConfigChecksum {
+		t.Error("the component's checksum is not that of its pods")
+	}
+	get(b, "development-web-server", &corev1.Service{})
+	get(b, "development", &corev1.ServiceAccount{})
+	for _, name := range []string{"development-migrate", "development-init"} {
+		expect.Gone(t, b.client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}})
+	}
+	// The observation may have come a moment before the cache showed the Service.
+	expect.Eventually(t, long, func() error {
+		o := b.reports.of(sup.Name)
+		if len(o.Units) != 1 || len(o.Jobs) != 2 || o.Phase != "Running" || o.DeployedVersion != "6.0.0" {
+			return fmt.Errorf("observation %+v", o)
+		}
+		if u := o.Units[0]; u.Role != contract.Serving || !u.Routed || !u.Present || u.Available != 2 {
+			return fmt.Errorf("unit %+v", u)
+		}
+		if o.ObservedGeneration != sup.Generation {
+			return fmt.Errorf("generation %d of %d", o.ObservedGeneration, sup.Generation)
+		}
+		return nil
+	})
+}
+
+func get[T client.Object](b *bed, name string, obj T) T {
+	b.t.Helper()
+	if err := b.client.Get(b.t.Context(), client.ObjectKey{Namespace: b.namespace, Name: name}, obj); err != nil {
+		b.t.Fatal(err)
+	}
+	return obj
+}
+
+func TestAnotherImageUpgrades(t *testing.T) {
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml"))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	first := sup.Status.Lifecycle.Migrate.CompletedChecksum
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Image.Tag = "6.0.1" })
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	for _, slot := range []*v1alpha1.TaskRefStatus{sup.Status.Lifecycle.Migrate, sup.Status.Lifecycle.Init} {
+		if slot.State != v1alpha1.TaskComplete || slot.Image != "apache/superset:6.0.1" || slot.Attempts != 1 {
+			t.Errorf("task %+v", slot)
+		}
+	}
+	if sup.Status.Lifecycle.Migrate.CompletedChecksum == first {
+		t.Error("migrate did not run again")
+	}
+	if sup.Status.LastLifecycleImage != "apache/superset:6.0.1" || sup.Status.Version != "6.0.1" {
+		t.Errorf("status speaks of %s and %s", sup.Status.LastLifecycleImage, sup.Status.Version)
+	}
+	var got []string
+	for _, e := range sup.Status.Transitions {
+		got = append(got, e.To)
+	}
+	if diff := cmp.Diff([]string{"Initializing", "Running", "Upgrading", "Running"}, got); diff != "" {
+		t.Errorf("transitions differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestPausedSupersetIsNotTouchedButSeen(t *testing.T) {
+	cases := map[string]struct {
+		pause, resume func(*v1alpha1.Superset)
+		reason        string
+	}{
+		"by spec.suspend": {
+			pause:  func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true); s.Spec.Image.Tag = "6.0.1" },
+			resume: func(s *v1alpha1.Superset) { s.Spec.Suspend = nil }, reason: "Suspended",
+		},
+		"by annotation": {
+			pause: func(s *v1alpha1.Superset) {
+				s.Annotations = map[string]string{"operator-command": "Paused"}
+				s.Spec.Image.Tag = "6.0.1"
+			},
+			resume: func(s *v1alpha1.Superset) { s.Annotations = nil }, reason: "OperatorCommand",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, options{})
+			sup := b.create(b.sample("development.yaml"))
+			b.becomes(sup, phase(v1alpha1.PhaseRunning))
+			b.edit(sup, tc.pause)
+			b.becomes(sup, phase(v1alpha1.PhaseSuspended))
+			if got := expect.Condition(t, b.client, sup, "Suspended", metav1.ConditionTrue); got.Reason != tc.reason {
+				t.Errorf("reason %s", got.Reason)
+			}
+			expect.Condition(t, b.client, sup, "Paused", metav1.ConditionTrue)
+
+			d := get(b, "development-web-server", &appsv1.Deployment{})
+			d.Spec.Replicas = ptr(int32(1))
+			if err := b.client.Update(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			b.becomes(sup, func(s *v1alpha1.Superset) error {
+				if s.Status.Components.WebServer.Ready != "1/1" || s.Status.Phase != v1alpha1.PhaseSuspended {
+					return fmt.Errorf("web server %s in phase %s", s.Status.Components.WebServer.Ready, s.Status.Phase)
+				}
+				return nil
+			})
+			if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil || *d.Spec.Replicas != 1 {
+				t.Errorf("the paused operator scaled the Deployment to %d (%v)", *d.Spec.Replicas, err)
+			}
+			b.edit(sup, tc.resume)
+			b.becomes(sup, phase(v1alpha1.PhaseRunning))
+			if sup.Status.LastLifecycleImage != "apache/superset:6.0.1" || sup.Status.Ready != "2/2" {
+				t.Errorf("after the pause: %s, %s", sup.Status.LastLifecycleImage, sup.Status.Ready)
+			}
+		})
+	}
+}
+
+func TestStoppedSupersetRunsNoPodsAndComesBack(t *testing.T) {
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml"))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = map[string]string{"operator-command": "Stopped"} })
+	b.becomes(sup, phase(v1alpha1.PhaseStopped))
+	expect.Condition(t, b.client, sup, "Stopped", metav1.ConditionTrue)
+	var pods corev1.PodList
+	if err := b.client.List(t.Context(), &pods, client.InNamespace(b.namespace), client.MatchingLabels{v1alpha1.LabelComponent: "web-server"}); err != nil || len(pods.Items) > 0 {
+		t.Errorf("%d pods are left (%v)", len(pods.Items), err)
+	}
+	get(b, "development-web-server", &corev1.Service{})
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	if sup.Status.Ready != "2/2" {
+		t.Errorf("ready %s", sup.Status.Ready)
+	}
+}
+
+func TestRemovedComponentGoes(t *testing.T) {
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
+		s.Spec.CeleryWorker, s.Spec.CeleryBeat = &v1alpha1.CeleryWorkerSpec{}, &v1alpha1.CeleryBeatSpec{}
+	}))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	if sup.Status.Ready != "4/4" {
+		t.Errorf("ready %s", sup.Status.Ready)
+	}
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = nil })
+	expect.Gone(t, b.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development-celery-worker"}})
+	expect.Gone(t, b.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development-celery-worker-config"}})
+	b.becomes(sup, func(s *v1alpha1.Superset) error {
+		if s.Status.Components.CeleryWorker != nil || s.Status.Ready != "3/3" {
+			return fmt.Errorf("status %s, worker %v", s.Status.Ready, s.Status.Components.CeleryWorker)
+		}
+		return nil
+	})
+}
+
+func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle.Clone = &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{
+			Host: "db", Database: "d", Username: "u", Password: ptr("p"),
+		}}
+	}))
+	b.becomes(sup, phase(v1alpha1.PhaseBlocked))
+	got := expect.Condition(t, b.client, sup, "LifecycleComplete", metav1.ConditionFalse)
+	if got.Reason != "UnsupportedField" || !regexp.MustCompile(`spec\.lifecycle\.clone`).MatchString(got.Message) {
+		t.Errorf("condition %+v", got)
+	}
+	expect.Condition(t, b.client, sup, "Degraded", metav1.ConditionTrue)
+	expect.Never(t, time.Second, func() error {
+		var jobs batchv1.JobList
+		if err := b.client.List(t.Context(), &jobs, client.InNamespace(b.namespace)); err != nil {
+			return err
+		}
+		if len(jobs.Items) > 0 {
+			return fmt.Errorf("a refused Superset has Job %s", jobs.Items[0].Name)
+		}
+		return nil
+	})
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone = nil })
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+}
+
+func TestForeignServiceAccountIsNotTakenOver(t *testing.T) {
+	b := start(t, options{})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development"}}
+	if err := b.client.Create(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	sup := b.create(b.sample("development.yaml"))
+	got := expect.Condition(t, b.client, sup, "Degraded", metav1.ConditionTrue)
+	if !regexp.MustCompile(`serviceAccount\.create`).MatchString(got.Message) {
+		t.Errorf("condition %+v", got)
+	}
+	if now := get(b, "development", &corev1.ServiceAccount{}); len(now.OwnerReferences) > 0 || len(now.Labels) > 0 {
+		t.Errorf("the account was changed: %+v", now.ObjectMeta)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
