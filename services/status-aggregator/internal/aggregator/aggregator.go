@@ -1,7 +1,6 @@
 package aggregator
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -81,16 +80,19 @@ func Add(cfg Config) error {
 	if err := controller.Register(cfg.Manager); err != nil {
 		return fmt.Errorf("add controller: %w", err)
 	}
-	for _, r := range []ctrlRunnable{p.watcher, p.announce, p.ingest, p.lease, p.watchdog()} {
+	log := cfg.Manager.GetLogger()
+	for _, r := range []runnable{
+		{p.watcher, log.WithName("watch"), false}, // every replica, so that a new leader starts with a warm cache
+		{p.announce, log.WithName("announce"), true},
+		{p.ingest, log.WithName("ingest"), true},
+		{p.lease, log.WithName("lease"), true},
+		{p.watchdog(), log.WithName("silence"), true},
+	} {
 		if err := cfg.Manager.Add(r); err != nil {
-			return fmt.Errorf("add %T: %w", r, err)
+			return fmt.Errorf("add %T: %w", r.part, err)
 		}
 	}
 	return nil
-}
-
-type ctrlRunnable interface {
-	Start(ctx context.Context) error
 }
 
 func (p *parts) addIngest() {

@@ -34,9 +34,6 @@ func (a *announcer) all() {
 	}
 }
 
-// NeedLeaderElection makes the manager run the announcer on the leader only.
-func (a *announcer) NeedLeaderElection() bool { return true }
-
 // Start announces until the context ends.
 func (a *announcer) Start(ctx context.Context) error {
 	ticker := a.parts.cfg.Clock.NewTicker(lookEvery)

@@ -46,6 +46,7 @@ type fixture struct {
 	namespace string
 	client    client.Client
 	conn      *bus.Conn // the test's own
+	identity  *rest.Config // of the aggregator's account
 	running   *running
 }
 
@@ -96,6 +97,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{t: t, nats: natstest.Start(t), cluster: cluster.Get(t)}
 	f.namespace = f.cluster.Namespace(t)
 	f.client = f.cluster.Client(t, clientgoscheme.Scheme)
+	f.identity = f.account()
 	f.conn = f.connect("test")
 	f.bootstrap()
 	return f
@@ -128,7 +130,7 @@ func (f *fixture) start() *running {
 	r := &running{conn: f.connect(Name), registry: prometheus.NewRegistry()}
 	r.bus = &tappedBus{Conn: r.conn}
 	r.requests = &requests{count: &atomic.Int64{}}
-	cfg := rest.CopyConfig(f.cluster.Config)
+	cfg := rest.CopyConfig(f.identity)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &requests{next: next, count: r.requests.count}
 	})
@@ -158,7 +160,7 @@ func (f *fixture) manager(cfg *rest.Config) ctrl.Manager {
 		Scheme:                        scheme,
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		LeaderElection:                true,
-		LeaderElectionID:              Name,
+		LeaderElectionID:              Name + ".flotilla.dev", // as package service names it
 		LeaderElectionNamespace:       f.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		Cache:                         cache.Options{DefaultNamespaces: map[string]cache.Config{f.namespace: {}}},

@@ -66,9 +66,6 @@ func New(cfg Config) *Ingest {
 	return i
 }
 
-// NeedLeaderElection makes the manager run the reading on the leader only.
-func (i *Ingest) NeedLeaderElection() bool { return true }
-
 // Start reads until the context ends.
 func (i *Ingest) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)

@@ -61,9 +61,6 @@ func (k *Keeper) Held() bool {
 	return k.heldLocked()
 }
 
-// NeedLeaderElection makes the manager run the keeper on the leader only.
-func (k *Keeper) NeedLeaderElection() bool { return true }
-
 // Start renews until the context ends.
 func (k *Keeper) Start(ctx context.Context) error {
 	ticker := k.cfg.Clock.NewTicker(RetryEvery)

@@ -44,7 +44,7 @@ type Config struct {
 	OnKind func(registry.Kind)
 }
 
-// Watcher follows the managed kinds on every replica, so that a new leader starts with a warm cache.
+// Watcher follows the managed kinds.
 type Watcher struct {
 	cfg Config
 
@@ -57,9 +57,6 @@ type Watcher struct {
 func New(cfg Config) *Watcher {
 	return &Watcher{cfg: cfg, followed: map[contract.Kind]bool{}, graves: map[contract.Ref]*unstructured.Unstructured{}}
 }
-
-// NeedLeaderElection is false: every replica follows.
-func (w *Watcher) NeedLeaderElection() bool { return false }
 
 // Start follows until the context ends.
 func (w *Watcher) Start(ctx context.Context) error {
