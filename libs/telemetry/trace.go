@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
@@ -26,7 +27,8 @@ var propagator = propagation.TraceContext{}
 // or grpc; OTEL_SDK_DISABLED=true and OTEL_TRACES_EXPORTER=none turn it off; the
 // other OTEL_* variables mean what the OpenTelemetry specification says.
 //
-// An absent collector never blocks: spans are dropped. Call shutdown before the
+// An absent collector never blocks: spans are dropped, and the logger of ctx is
+// told at V(1). Call shutdown before the
 // process ends to send what is still buffered; it is never nil.
 func SetupTracing(ctx context.Context, service string) (shutdown func(context.Context) error, err error) {
 	otel.SetTextMapPropagator(propagator)
@@ -49,6 +51,10 @@ func SetupTracing(ctx context.Context, service string) (shutdown func(context.Co
 	if err != nil {
 		return nothing, fmt.Errorf("set up tracing: describe process: %w", err)
 	}
+	log := logr.FromContextOrDiscard(ctx).WithName("tracing")
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		log.V(1).Info("Lost spans", "reason", err.Error())
+	}))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res))
 	otel.SetTracerProvider(provider)
 	return provider.Shutdown, nil
