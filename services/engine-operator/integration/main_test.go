@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../config/crd"}}))
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../config/crd"}, Manifests: []string{"../config/rbac/role.yaml"}}))
 }
 
 func scheme(t testing.TB) *runtime.Scheme {

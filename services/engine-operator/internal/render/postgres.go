@@ -79,7 +79,7 @@ func PostgresOf(i *v1.FireboltInstance, images Images, replicas int32) Postgres 
 					},
 				},
 				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
-					TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+					// No kind and no version: the API server drops them inside a StatefulSet.
 					ObjectMeta: metav1.ObjectMeta{Name: "data"},
 					Spec: corev1.PersistentVolumeClaimSpec{
 						AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

@@ -161,7 +161,7 @@ func claim(s v1.EnginePVCStorage) corev1.PersistentVolumeClaim {
 		modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
 	return corev1.PersistentVolumeClaim{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		// No kind and no version: the API server drops them inside a StatefulSet.
 		ObjectMeta: metav1.ObjectMeta{Name: volumeData},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: modes, StorageClassName: s.StorageClassName,

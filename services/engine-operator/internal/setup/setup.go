@@ -41,7 +41,13 @@ func Spec() service.Spec {
 		AddToScheme:  []func(*runtime.Scheme) error{v1.AddToScheme},
 		Flags:        func(f *pflag.FlagSet) { imageFlags(f, images) },
 		CacheOptions: trimCache,
-		Setup:        func(ctx context.Context, rt *service.Runtime) error { return controllers(ctx, rt, *images) },
+		Setup: func(ctx context.Context, rt *service.Runtime) error {
+			transports, err := transports(rt)
+			if err != nil {
+				return err
+			}
+			return Controllers(ctx, rt, *images, transports)
+		},
 	}
 }
 
@@ -53,7 +59,20 @@ func imageFlags(f *pflag.FlagSet, images *render.Images) {
 	f.StringVar(&images.Postgres, "postgres-image", "postgres:16-alpine", "image of the operator's own databases")
 }
 
-func controllers(ctx context.Context, rt *service.Runtime, images render.Images) error {
+// transports are the ways to ask engine pods for their queries.
+func transports(rt *service.Runtime) (map[v1.ScrapeMode]drain.Transport, error) {
+	core, err := kubernetes.NewForConfigAndClient(rt.GetConfig(), rt.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("make a client for pods: %w", err)
+	}
+	return map[v1.ScrapeMode]drain.Transport{
+		v1.ScrapePodIP:          drain.NewPodIP(names.PortMetrics),
+		v1.ScrapeAPIServerProxy: drain.NewProxy(core.CoreV1().RESTClient()),
+	}, nil
+}
+
+// Controllers registers the service's controllers. Tests give their own images and transports.
+func Controllers(ctx context.Context, rt *service.Runtime, images render.Images, transports map[v1.ScrapeMode]drain.Transport) error {
 	if err := engine.Index(ctx, rt.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -61,14 +80,7 @@ func controllers(ctx context.Context, rt *service.Runtime, images render.Images)
 	if err != nil {
 		return fmt.Errorf("watch the conditions lease: %w", err)
 	}
-	core, err := kubernetes.NewForConfigAndClient(rt.GetConfig(), rt.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("make a client for pods: %w", err)
-	}
-	prober := drain.NewProber(map[v1.ScrapeMode]drain.Transport{
-		v1.ScrapePodIP:          drain.NewPodIP(names.PortMetrics),
-		v1.ScrapeAPIServerProxy: drain.NewProxy(core.CoreV1().RESTClient()),
-	}, rt.Clock)
+	prober := drain.NewProber(transports, rt.Clock)
 	reporter := func(kind contract.Kind) *standalone.Reporter {
 		return standalone.NewReporter(rt.GetClient(), gate, rt.Observations, kind, rt.Clock)
 	}

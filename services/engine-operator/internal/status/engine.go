@@ -22,6 +22,9 @@ type Engine struct {
 	Object *v1.FireboltEngine
 	// Plan is the decision; Next in it is what is to be recorded.
 	Plan engine.Plan
+	// Decided is false when the pass decided nothing about the newest spec, paused or
+	// failed: the conditions then do not claim to speak of it.
+	Decided bool
 	// Gate is empty when the instance is usable, else what is wrong with it.
 	Gate string
 	// GateAsked is false in phases that do not look at the instance; InstanceReady then stays.
@@ -126,6 +129,9 @@ func (p Engine) notReady(out *v1.FireboltEngineStatus) (reason, message string) 
 // transition moves only when the status does.
 func (p Engine) set(out *v1.FireboltEngineStatus, c metav1.Condition, now time.Time) {
 	c.ObservedGeneration = p.Object.Generation
+	if !p.Decided {
+		c.ObservedGeneration = out.ObservedGeneration
+	}
 	put(&out.Conditions, c, now)
 }
 

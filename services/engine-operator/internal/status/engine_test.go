@@ -22,7 +22,7 @@ func stable() Engine {
 			Status:     v1.FireboltEngineStatus{Phase: v1.PhaseStable},
 		},
 		Plan:      engine.Plan{Next: engine.State{Phase: v1.PhaseStable, Draining: engine.None}},
-		GateAsked: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
+		GateAsked: true, Decided: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
 	}
 }
 
@@ -96,6 +96,15 @@ func TestTheTimeOfTransitionMovesWithTheStatusOnly(t *testing.T) {
 	c := meta.FindStatusCondition(out.Conditions, v1.ConditionReady)
 	if !c.LastTransitionTime.Time.Equal(now.Add(time.Minute)) {
 		t.Errorf("lastTransitionTime = %v", c.LastTransitionTime)
+	}
+}
+
+func TestAPassThatDecidedNothingDoesNotSpeakOfTheNewestSpec(t *testing.T) {
+	p := stable()
+	p.Decided, p.Object.Status.ObservedGeneration = false, 3
+	out := p.Next(now)
+	if c := meta.FindStatusCondition(out.Conditions, v1.ConditionReady); c.ObservedGeneration != 3 {
+		t.Errorf("observedGeneration = %d", c.ObservedGeneration)
 	}
 }
 

@@ -77,6 +77,9 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	p.begin()
 	result, err := steps.Run(ctx, p, c.list)
+	if ctx.Err() != nil {
+		return ctrl.Result{}, nil // shutting down; the next leader goes on
+	}
 	if p.gone || (err != nil && !p.observed) {
 		return ctrl.Result{}, err
 	}

@@ -32,6 +32,7 @@ type pass struct {
 
 	snapshot engine.Snapshot
 	plan     engine.Plan
+	decided  bool
 }
 
 // begin sets the plan to "nothing", which stands until the decision.
@@ -42,6 +43,7 @@ func (p *pass) begin() {
 // abandon drops a decision that was not carried out: its state must not be recorded.
 func (p *pass) abandon() {
 	p.begin()
+	p.decided = false
 }
 
 // gateAsked says whether the phase looks at the instance: those that may compare or
@@ -65,7 +67,7 @@ func (p *pass) applied() bool {
 // outcome gathers what the status is made from.
 func (p *pass) outcome() status.Engine {
 	out := status.Engine{
-		Object: p.engine, Plan: p.plan, Gate: p.gate, GateAsked: p.gateAsked() && !status.Intent(p.engine).Paused,
+		Object: p.engine, Plan: p.plan, Decided: p.decided, Gate: p.gate, GateAsked: p.gateAsked() && !status.Intent(p.engine).Paused,
 		Class: p.noClass, Unsupported: p.unsupported, DrainTrouble: p.drainTrouble,
 	}
 	out.PodsReady, out.PodsTotal, out.Replicas, out.Image = status.Serving(p.children, p.plan.Next.Active)

@@ -35,7 +35,7 @@ func (c *Controller) decide(ctx context.Context, p *pass) (steps.Result, error) 
 		in.Confirmed = true
 		plan = engine.Decide(in)
 	}
-	p.plan = plan
+	p.plan, p.decided = plan, true
 	return steps.Result{Requeue: plan.Requeue}, nil
 }
 

@@ -1,0 +1,351 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// shop is a namespace with an instance that is ready, and an operator that runs.
+type shop struct {
+	*operator
+	api client.Client
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	s := &shop{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
+	s.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "db"},
+		StringData: map[string]string{"username": "u", "password": "p"},
+	})
+	i := instance("shop")
+	s.create(i)
+	expect.Condition(t, s.api, i, v1.ConditionReady, metav1.ConditionTrue)
+	s.requests.reset()
+	return s
+}
+
+func instance(name string) *v1.FireboltInstance {
+	return &v1.FireboltInstance{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.FireboltInstanceSpec{Metadata: v1.MetadataSpec{Postgres: &v1.PostgresSpec{
+			Host: "db", Database: "d", CredentialsSecretRef: corev1.LocalObjectReference{Name: "db"},
+		}}},
+	}
+}
+
+func engineOf(name string, replicas int32) *v1.FireboltEngine {
+	return &v1.FireboltEngine{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.FireboltEngineSpec{InstanceRef: "shop", Replicas: replicas, DrainCheckEnabled: ptr.To(false)},
+	}
+}
+
+func (s *shop) create(o client.Object) {
+	s.t.Helper()
+	o.SetNamespace(s.namespace)
+	if err := s.api.Create(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// edit changes an engine as a user would.
+func (s *shop) edit(e *v1.FireboltEngine, change func(*v1.FireboltEngine)) {
+	s.t.Helper()
+	before := &v1.FireboltEngine{}
+	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(e), before); err != nil {
+		s.t.Fatal(err)
+	}
+	after := before.DeepCopy()
+	change(after)
+	if err := s.api.Patch(s.t.Context(), after, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// settled waits until the engine's newest spec is rolled out in the given phase and generation.
+func (s *shop) settled(e *v1.FireboltEngine, phase v1.EnginePhase, generation int64) {
+	s.t.Helper()
+	expect.Object(s.t, s.api, e, func(e *v1.FireboltEngine) error {
+		st := e.Status
+		if st.ObservedGeneration != e.Generation || st.Phase != phase || st.ActiveGeneration != generation || st.CurrentGeneration != generation {
+			return fmt.Errorf("observed %d of %d, phase %s, active g%d, current g%d",
+				st.ObservedGeneration, e.Generation, st.Phase, st.ActiveGeneration, st.CurrentGeneration)
+		}
+		return nil
+	})
+}
+
+func (s *shop) children(e *v1.FireboltEngine) []string {
+	s.t.Helper()
+	var out []string
+	for _, list := range []client.ObjectList{&appsv1.StatefulSetList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{}} {
+		if err := s.api.List(s.t.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels(names.EngineLabels(e.Name))); err != nil {
+			s.t.Fatal(err)
+		}
+		switch l := list.(type) {
+		case *appsv1.StatefulSetList:
+			for _, o := range l.Items {
+				out = append(out, o.Name)
+			}
+		case *corev1.ServiceList:
+			for _, o := range l.Items {
+				out = append(out, o.Name)
+			}
+		case *corev1.ConfigMapList:
+			for _, o := range l.Items {
+				out = append(out, o.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func phases(e *v1.FireboltEngine) string {
+	var out []string
+	for _, t := range e.Status.Transitions {
+		out = append(out, t.To)
+	}
+	return strings.Join(out, " ")
+}
+
+var six = []string{"Available", "Progressing", "Degraded", "Upgradable", "Paused", "Stopped"}
+
+func TestEngineFromNothingToStableToTheNextGeneration(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 2)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+	for _, c := range six {
+		want := metav1.ConditionFalse
+		if c == "Available" || c == "Upgradable" {
+			want = metav1.ConditionTrue
+		}
+		expect.Condition(t, s.api, e, c, want)
+	}
+	if got := phases(e); got != "creating switching stable" {
+		t.Errorf("phases = %s", got)
+	}
+	if e.Status.DeployedVersion != images.Engine {
+		t.Errorf("deployedVersion = %q", e.Status.DeployedVersion)
+	}
+	s.within(25, "from nothing to stable")
+
+	served := s.watchRoute(e)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1.PhaseStable, 1)
+	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
+	if problems := served(); len(problems) > 0 {
+		t.Errorf("while rolling: %s", strings.Join(problems, "; "))
+	}
+	if got := phases(e); got != "creating switching stable creating switching draining cleaning stable" {
+		t.Errorf("phases = %s", got)
+	}
+	if e.Status.DeployedVersion != "example.com/engine:2.0" {
+		t.Errorf("deployedVersion = %q", e.Status.DeployedVersion)
+	}
+	if diff := cmp.Diff([]string{"a-g1", "a-g1-config", "a-g1-hl", "a-service"}, s.children(e)); diff != "" {
+		t.Errorf("children (-want +got):\n%s", diff)
+	}
+	s.within(40, "to the next generation")
+}
+
+func template(image string) *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Image: image}}}}
+}
+
+// within compares the requests since the last call with a budget.
+func (s *shop) within(budget int, what string) {
+	s.t.Helper()
+	got := s.requests.list(false)
+	s.t.Logf("%s: %d requests", what, len(got))
+	if len(got) > budget {
+		s.t.Errorf("%s: %d requests, at most %d are allowed:\n%s", what, len(got), budget, strings.Join(got, "\n"))
+	}
+	s.requests.reset()
+}
+
+// watchRoute follows the cluster Service. The returned function stops it and lists the
+// moments at which the Service selected a generation without ready pods.
+func (s *shop) watchRoute(e *v1.FireboltEngine) func() []string {
+	s.t.Helper()
+	stop, done := make(chan struct{}), make(chan []string)
+	go func() {
+		var problems []string
+		for {
+			select {
+			case <-stop:
+				done <- problems
+				return
+			case <-time.After(5 * time.Millisecond):
+				if p := s.routeProblem(e); p != "" {
+					problems = append(problems, p)
+				}
+			}
+		}
+	}()
+	return func() []string { close(stop); return <-done }
+}
+
+func (s *shop) routeProblem(e *v1.FireboltEngine) string {
+	service := &corev1.Service{}
+	key := client.ObjectKey{Namespace: s.namespace, Name: names.Cluster(e.Name)}
+	if err := s.api.Get(s.t.Context(), key, service); err != nil {
+		return err.Error()
+	}
+	var pods corev1.PodList
+	if err := s.api.List(s.t.Context(), &pods, client.InNamespace(s.namespace), client.MatchingLabels(service.Spec.Selector)); err != nil {
+		return err.Error()
+	}
+	for i := range pods.Items {
+		for _, c := range pods.Items[i].Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && pods.Items[i].DeletionTimestamp == nil {
+				return ""
+			}
+		}
+	}
+	return fmt.Sprintf("the Service selects %v, none of whose %d pods is ready", service.Spec.Selector, len(pods.Items))
+}
+
+func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 2)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
+	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
+	s.halt()
+	s.requests.reset()
+	s.run() // a fresh operator looks at everything once
+	expect.Never(t, 3*time.Second, func() error {
+		if w := s.requests.list(true); len(w) > 0 {
+			return fmt.Errorf("%s", strings.Join(w, ", "))
+		}
+		return nil
+	})
+}
+
+func TestStopAndStart(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 0 })
+	s.settled(e, v1.PhaseStopped, 1)
+	if c := expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionFalse); c.Reason != v1.ReasonStopped {
+		t.Errorf("Ready: %s", c.Reason)
+	}
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 1 })
+	s.settled(e, v1.PhaseStable, 2)
+
+	s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped} })
+	expect.Condition(t, s.api, e, "Stopped", metav1.ConditionTrue)
+	s.settled(e, v1.PhaseStopped, 3)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = nil })
+	s.settled(e, v1.PhaseStable, 4)
+	expect.Condition(t, s.api, e, "Stopped", metav1.ConditionFalse)
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+}
+
+func TestAPausedEngineIsLeftAloneButWatched(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandPaused} })
+	expect.Condition(t, s.api, e, "Paused", metav1.ConditionTrue)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 2 })
+	expect.Never(t, short, func() error {
+		if got := s.children(e); slices.Contains(got, "a-g1") {
+			return fmt.Errorf("a paused engine was rolled: %v", got)
+		}
+		return nil
+	})
+	s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = nil })
+	s.settled(e, v1.PhaseStable, 1)
+	expect.Condition(t, s.api, e, "Paused", metav1.ConditionFalse)
+}
+
+func TestLostObjectsComeBack(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	for _, lost := range []client.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-config"}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-hl"}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}},
+	} {
+		s.remove(lost)
+		lost.SetUID("")
+		expect.Object(t, s.api, lost, func(o client.Object) error {
+			if o.GetDeletionTimestamp() != nil {
+				return fmt.Errorf("still going")
+			}
+			return nil
+		})
+	}
+	s.settled(e, v1.PhaseStable, 0)
+
+	s.remove(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a-g0"}})
+	s.settled(e, v1.PhaseStable, 1)
+	if diff := cmp.Diff([]string{"a-g1", "a-g1-config", "a-g1-hl", "a-service"}, s.children(e)); diff != "" {
+		t.Errorf("children (-want +got):\n%s", diff)
+	}
+}
+
+func (s *shop) remove(o client.Object) {
+	s.t.Helper()
+	o.SetNamespace(s.namespace)
+	if err := s.api.Delete(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestADeletedServiceIsRepairedDuringARollout(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	// A generation that can never become ready holds the rollout in creating.
+	s.edit(e, func(e *v1.FireboltEngine) {
+		e.Spec.Template = template("example.com/engine:2.0")
+		e.Spec.Template.Spec.NodeSelector = map[string]string{"no": "such-node"}
+	})
+	expect.Object(t, s.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-g1"}},
+		func(*appsv1.StatefulSet) error { return nil })
+	s.remove(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}})
+	expect.Object(t, s.api, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-service"}},
+		func(o *corev1.Service) error {
+			if o.Spec.Selector[names.LabelGeneration] != "0" {
+				return fmt.Errorf("selects %v", o.Spec.Selector)
+			}
+			return nil
+		})
+	// Another change abandons generation 1; its number is not used again.
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
+	s.settled(e, v1.PhaseStable, 2)
+	if diff := cmp.Diff([]string{"a-g2", "a-g2-config", "a-g2-hl", "a-service"}, s.children(e)); diff != "" {
+		t.Errorf("children (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,234 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// The operator is stopped as soon as it has recorded a phase, and started again.
+func TestAnOperatorThatDiesInAnyPhaseGoesOn(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 2)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	served := s.watchRoute(e)
+	for i, phase := range []v1.EnginePhase{v1.PhaseCreating, v1.PhaseSwitching, v1.PhaseDraining, v1.PhaseCleaning} {
+		s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
+		want := int64(i + 1)
+		expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+			if e.Status.CurrentGeneration == want && strings.Contains(phases(e), string(phase)) {
+				return nil
+			}
+			return fmt.Errorf("phase %s, current g%d", e.Status.Phase, e.Status.CurrentGeneration)
+		})
+		s.halt()
+		s.run()
+		s.settled(e, v1.PhaseStable, want)
+	}
+	if problems := served(); len(problems) > 0 {
+		t.Errorf("while restarting: %s", strings.Join(problems, "; "))
+	}
+	if diff := cmp.Diff([]string{"a-g4", "a-g4-config", "a-g4-hl", "a-service"}, s.children(e)); diff != "" {
+		t.Errorf("children (-want +got):\n%s", diff)
+	}
+	if e.Status.LastAllocatedGeneration == nil || *e.Status.LastAllocatedGeneration != 4 {
+		t.Errorf("lastAllocatedGeneration = %v, one number per change was expected", e.Status.LastAllocatedGeneration)
+	}
+}
+
+// What the API server fills in is no drift: each of these fields reads back differently
+// from how it was rendered.
+func TestDefaultingIsNoDrift(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	e.Spec.Storage.HostPath = &v1.EngineHostPathStorage{Path: "/data"}
+	e.Spec.Template = &corev1.PodTemplateSpec{}
+	raw := `
+metadata: {labels: {team: shop}, annotations: {note: x}}
+spec:
+  serviceAccountName: default
+  tolerations: [{key: a, operator: Exists}]
+  topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {}}]
+  imagePullSecrets: [{name: pull}]
+  hostAliases: [{ip: 10.0.0.1, hostnames: [h]}]
+  volumes: [{name: v, configMap: {name: c, optional: true}}, {name: p, projected: {sources: [{serviceAccountToken: {path: t}}]}}]
+  initContainers:
+    - {name: init, image: i, env: [{name: MINE, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}
+  containers:
+    - name: engine
+      env: [{name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
+      resources: {requests: {cpu: 1000m, memory: 1024Mi}, limits: {memory: 1Gi}}
+      lifecycle: {preStop: {httpGet: {path: /x, port: 8122}}}
+      volumeMounts: [{name: v, mountPath: /v}]
+    - name: agent
+      image: a
+      livenessProbe: {grpc: {port: 1}}
+      resources: {requests: {cpu: 1000m, memory: 1024Mi}}
+`
+	u := parse(t, "t:\n"+indent(raw))
+	if err := convert(u.Object["t"], e.Spec.Template); err != nil {
+		t.Fatal(err)
+	}
+	withClaim := engineOf("b", 1)
+	withClaim.Spec.Storage.PersistentVolumeClaim = &v1.EnginePVCStorage{Size: resource.MustParse("1024Mi")}
+	s.volume("1Gi")
+	for _, e := range []*v1.FireboltEngine{e, withClaim} {
+		s.create(e)
+		s.settled(e, v1.PhaseStable, 0)
+		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+		expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
+	}
+	s.halt()
+	s.requests.reset()
+	s.run()
+	expect.Never(t, 2*short, func() error {
+		if w := s.requests.list(true); len(w) > 0 {
+			return fmt.Errorf("%s", strings.Join(w, ", "))
+		}
+		return nil
+	})
+	// An edit behind the operator's back is drift.
+	set := &appsv1.StatefulSet{}
+	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "a-g0"}, set); err != nil {
+		t.Fatal(err)
+	}
+	set.Spec.Template.Spec.Containers[0].Image = "example.com/other:1"
+	if err := s.api.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	s.settled(e, v1.PhaseStable, 1)
+}
+
+func TestTheOldGenerationStaysUntilItsQueriesEnd(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	e.Spec.DrainCheckEnabled = nil
+	e.Spec.DrainCheckInterval = &metav1.Duration{Duration: 100_000_000}
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.queries.broken.Store(true)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	if c := waitReason(t, s, e, v1.ReasonDrainCheckFailing); c.Status != metav1.ConditionFalse {
+		t.Errorf("Ready = %+v", c)
+	}
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	s.queries.running.Store(3)
+	s.queries.broken.Store(false)
+	waitReason(t, s, e, v1.ReasonRolling)
+	asked := s.queries.asked.Load()
+	expect.Eventually(t, expect.Long, func() error {
+		if s.queries.asked.Load() < asked+20 {
+			return fmt.Errorf("asked %d times", s.queries.asked.Load())
+		}
+		return nil
+	})
+	if got := s.children(e); got[0] != "a-g0" {
+		t.Fatalf("generation 0 is gone while it has queries: %v", got)
+	}
+	s.queries.running.Store(0)
+	s.settled(e, v1.PhaseStable, 1)
+	if diff := cmp.Diff([]string{"a-g1", "a-g1-config", "a-g1-hl", "a-service"}, s.children(e)); diff != "" {
+		t.Errorf("children (-want +got):\n%s", diff)
+	}
+}
+
+func waitReason(t *testing.T, s *shop, e *v1.FireboltEngine, reason string) metav1.Condition {
+	t.Helper()
+	var found metav1.Condition
+	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		c := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
+		if c == nil || c.Reason != reason {
+			return fmt.Errorf("Ready = %+v", c)
+		}
+		found = *c
+		return nil
+	})
+	return found
+}
+
+func TestDeletionCleansUpInOrder(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	i := instance("shop")
+	s.remove(i)
+	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
+		c := meta.FindStatusCondition(i.Status.Conditions, v1.ConditionReady)
+		if c == nil || c.Reason != v1.ReasonDeletionBlocked {
+			return fmt.Errorf("Ready = %+v", c)
+		}
+		return nil
+	})
+	s.remove(e)
+	expect.Gone(t, s.api, e)
+	expect.Gone(t, s.api, i)
+	expect.Eventually(t, expect.Long, func() error {
+		if got := s.children(e); len(got) > 0 {
+			return fmt.Errorf("left behind: %v", got)
+		}
+		return nil
+	})
+}
+
+func TestSomebodyElsesFinalizerDoesNotKeepUsWriting(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	e.Finalizers = []string{"example.com/hold"}
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.remove(e)
+	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		if len(e.Finalizers) != 1 {
+			return fmt.Errorf("finalizers %v", e.Finalizers)
+		}
+		return nil
+	})
+	s.requests.reset()
+	expect.Never(t, short, func() error {
+		if w := s.requests.list(true); len(w) > 0 {
+			return fmt.Errorf("%s", strings.Join(w, ", "))
+		}
+		return nil
+	})
+	s.edit(e, func(e *v1.FireboltEngine) { e.Finalizers = nil })
+	expect.Gone(t, s.api, e)
+}
+
+func TestAnEngineWaitsForItsInstanceAndItsClass(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	e.Spec.InstanceRef, e.Spec.EngineClassRef = "later", ptr.To("large")
+	s.create(e)
+	waitReason(t, s, e, v1.ReasonInstanceNotReady)
+	s.create(instance("later"))
+	waitReason(t, s, e, v1.ReasonEngineClassUnready)
+	if got := s.children(e); len(got) > 0 {
+		t.Errorf("built before its inputs were there: %v", got)
+	}
+	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
+	class.Spec.Template = *template("example.com/class:1.0")
+	s.create(class)
+	s.settled(e, v1.PhaseStable, 0)
+	if e.Status.DeployedVersion != "example.com/class:1.0" {
+		t.Errorf("deployedVersion = %q", e.Status.DeployedVersion)
+	}
+	class.Spec.Template = *template("example.com/class:2.0")
+	if err := s.api.Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	s.settled(e, v1.PhaseStable, 1)
+}

@@ -1,0 +1,153 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// indent moves every line two columns to the right.
+func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+
+// convert turns parsed YAML into a typed value.
+func convert(from, into any) error {
+	raw, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// volume makes a volume of the given size that any claim may bind.
+func (s *shop) volume(size string) {
+	s.t.Helper()
+	err := s.api.Create(s.t.Context(), &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: s.namespace + "-" + strings.ToLower(size)},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
+			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/data"}},
+		},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestInstanceWithItsOwnDatabase(t *testing.T) {
+	s := &shop{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
+	s.volume("10Gi")
+	i := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	s.create(i)
+	expect.Condition(t, s.api, i, v1.ConditionReady, metav1.ConditionTrue)
+	for _, c := range six {
+		expect.Condition(t, s.api, i, c, map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}[c == "Available" || c == "Upgradable"])
+	}
+	if want := "shop-metadata." + s.namespace + ".svc.cluster.local:7000"; i.Status.MetadataEndpoint != want || !i.Status.MetadataReady {
+		t.Errorf("endpoint = %q, want %q", i.Status.MetadataEndpoint, want)
+	}
+	if len(i.Spec.ID) != 26 || i.Status.Phase != v1.InstanceReady {
+		t.Errorf("id = %q, phase = %q", i.Spec.ID, i.Status.Phase)
+	}
+	if c := meta.FindStatusCondition(i.Status.Conditions, v1.ConditionGatewayReady); c == nil || c.Reason != v1.ReasonNotManaged {
+		t.Errorf("GatewayReady = %+v", c)
+	}
+	secret := &corev1.Secret{}
+	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "shop-metadata-postgres-creds"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	password := string(secret.Data["password"])
+	if len(password) != 24 {
+		t.Errorf("password has %d characters", len(password))
+	}
+
+	s.halt()
+	s.requests.reset()
+	s.run()
+	expect.Never(t, 2*short, func() error {
+		if w := s.requests.list(true); len(w) > 0 {
+			return fmt.Errorf("%s", strings.Join(w, ", "))
+		}
+		return nil
+	})
+
+	// A lost password cannot be made anew: the data was set up with the old one.
+	s.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "shop-metadata-postgres-creds"}})
+	before := i.DeepCopy()
+	i.Labels = map[string]string{"touched": "yes"}
+	i.Annotations = map[string]string{"touched": "yes"}
+	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	s.says(i, v1.ReasonPostgresCredentialsLost)
+}
+
+// says waits until the instance's Ready has the reason.
+func (s *shop) says(i *v1.FireboltInstance, reason string) {
+	s.t.Helper()
+	expect.Object(s.t, s.api, i, func(i *v1.FireboltInstance) error {
+		c := meta.FindStatusCondition(i.Status.Conditions, v1.ConditionReady)
+		if c == nil || c.Reason != reason || c.Status != metav1.ConditionFalse {
+			return fmt.Errorf("Ready = %+v", c)
+		}
+		return nil
+	})
+}
+
+func TestInstanceSaysWhatIsWrongWithItsSecret(t *testing.T) {
+	s := &shop{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
+	i := instance("shop")
+	s.create(i)
+	s.says(i, v1.ReasonPostgresSecretPreflightFailed)
+	if i.Status.MetadataEndpoint != "" {
+		t.Errorf("endpoint = %q", i.Status.MetadataEndpoint)
+	}
+	s.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"},
+	})
+	expect.Condition(t, s.api, i, v1.ConditionReady, metav1.ConditionTrue)
+}
+
+func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	i := instance("shop")
+	i.Namespace = s.namespace
+	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(i), i); err != nil {
+		t.Fatal(err)
+	}
+	before := i.DeepCopy()
+	i.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped}
+	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	metadata := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-metadata"}}
+	expect.Never(t, short, func() error {
+		if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(metadata), metadata); err != nil {
+			return err
+		}
+		if *metadata.Spec.Replicas != 1 {
+			return fmt.Errorf("metadata was stopped below a running engine")
+		}
+		return nil
+	})
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 0 })
+	expect.Condition(t, s.api, i, "Stopped", metav1.ConditionTrue)
+	s.says(i, v1.ReasonStopped)
+}

@@ -1,0 +1,196 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/setup"
+)
+
+var images = render.Images{
+	Engine: "example.com/engine:1.0", Web: "example.com/web:1.0",
+	Metadata: "example.com/metadata:1.0", Postgres: "postgres:16-alpine",
+}
+
+// operator is an engine operator in this process, for one namespace, that can be stopped
+// and started again.
+type operator struct {
+	t         *testing.T
+	namespace string
+	queries   *queries
+	requests  *counter
+	stop      context.CancelFunc
+	done      chan error
+}
+
+// start runs an operator until the test ends.
+func start(t *testing.T, namespace string) *operator {
+	t.Helper()
+	o := &operator{t: t, namespace: namespace, queries: &queries{}, requests: &counter{}}
+	o.authorise()
+	o.run()
+	t.Cleanup(o.halt)
+	return o
+}
+
+// user is who the operator is to the API server: it has the rights of config/rbac, in
+// its namespace, and no other.
+func (o *operator) user() string { return "system:serviceaccount:" + o.namespace + ":engine-operator" }
+
+func (o *operator) authorise() {
+	o.t.Helper()
+	api := apiServer(o.t)
+	leases := &rbacv1.Role{}
+	if err := convert(manifests(o.t, "../config/rbac/leader_role.yaml")[0].Object, leases); err != nil {
+		o.t.Fatal(err)
+	}
+	leases.Namespace = o.namespace
+	bind := func(kind, name string) *rbacv1.RoleBinding {
+		return &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: o.namespace, Name: "engine-operator"}},
+		}
+	}
+	for _, object := range []client.Object{leases, bind("Role", leases.Name), bind("ClusterRole", "flotilla-engine-operator")} {
+		if err := api.Create(o.t.Context(), object); err != nil {
+			o.t.Fatal(err)
+		}
+	}
+}
+
+func (o *operator) run() {
+	o.t.Helper()
+	cfg := rest.CopyConfig(cluster.Get(o.t).Config)
+	cfg.Impersonate.UserName = o.user()
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counting{next: next, counter: o.requests} })
+	spec := setup.Spec()
+	options := ctrl.Options{
+		Scheme:  scheme(o.t),
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Logger:  zap.New(zap.WriteTo(testWriter{o.t})),
+	}
+	options.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{o.namespace: {}}}
+	spec.CacheOptions(&options.Cache)
+	skip := true
+	options.Controller.SkipNameValidation = &skip
+	options.Controller.MaxConcurrentReconciles = 4
+	mgr, err := ctrl.NewManager(cfg, options)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	rt := &service.Runtime{
+		Manager: mgr, Clock: clock.RealClock{}, Instance: "test",
+		Options: service.Options{ConditionsLeaseNamespace: o.namespace},
+	}
+	transports := map[v1.ScrapeMode]drain.Transport{v1.ScrapePodIP: o.queries}
+	if err := setup.Controllers(ctx, rt, images, transports); err != nil {
+		cancel()
+		o.t.Fatal(err)
+	}
+	o.stop, o.done = cancel, make(chan error, 1)
+	go func() { o.done <- mgr.Start(ctx) }()
+}
+
+// halt stops the operator, wherever it stands, and waits for its end.
+func (o *operator) halt() {
+	if o.stop == nil {
+		return
+	}
+	o.stop()
+	o.stop = nil
+	if err := <-o.done; err != nil {
+		o.t.Errorf("operator: %v", err)
+	}
+}
+
+// queries answers for the pods, which are simulated and cannot.
+type queries struct {
+	running atomic.Int64
+	broken  atomic.Bool
+	asked   atomic.Int64
+}
+
+func (q *queries) Metrics(_ context.Context, _ *corev1.Pod) (io.ReadCloser, error) {
+	q.asked.Add(1)
+	if q.broken.Load() {
+		return nil, fmt.Errorf("connection refused")
+	}
+	page := fmt.Sprintf("firebolt_running_queries %d\nfirebolt_suspended_queries 0\n", q.running.Load())
+	return io.NopCloser(strings.NewReader(page)), nil
+}
+
+// counter counts requests as the API server does: no watches, no Leases.
+type counter struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// reset forgets what was counted.
+func (c *counter) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = nil
+}
+
+// list returns what was counted; with writes only what is no read.
+func (c *counter) list(writes bool) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, r := range c.all {
+		if !writes || !strings.HasPrefix(r, http.MethodGet+" ") {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+type counting struct {
+	next    http.RoundTripper
+	counter *counter
+}
+
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Get("watch") != "true" && !strings.Contains(r.URL.Path, "/leases") && strings.Contains(r.URL.Path, "/namespaces/") {
+		c.counter.mu.Lock()
+		c.counter.all = append(c.counter.all, r.Method+" "+r.URL.Path)
+		c.counter.mu.Unlock()
+	}
+	return c.next.RoundTrip(r)
+}
+
+// testWriter sends the operator's log to the test's.
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+const short = 500 * time.Millisecond

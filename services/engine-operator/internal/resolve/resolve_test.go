@@ -1,0 +1,123 @@
+package resolve
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+func raw(text string) *apiextensionsv1.JSON {
+	if text == "" {
+		return nil
+	}
+	return &apiextensionsv1.JSON{Raw: []byte(text)}
+}
+
+func TestConfigLayersMergeWithoutProtectedPaths(t *testing.T) {
+	cases := map[string]struct{ class, engine, want string }{
+		"neither layer":                       {"", "", `null`},
+		"objects merge, the engine wins":      {`{"a":{"x":1,"y":1}}`, `{"a":{"y":2}}`, `{"a":{"x":1,"y":2}}`},
+		"arrays are replaced":                 {`{"a":[1,2]}`, `{"a":[3]}`, `{"a":[3]}`},
+		"a scalar replaces an object":         {`{"a":{"x":1}}`, `{"a":1}`, `{"a":1}`},
+		"protected keys go from both layers":  {`{"instance":{"id":"x","region":"eu"}}`, `{"engine":{"nodes":[]},"schema_version":"9"}`, `{"instance":{"region":"eu"}}`},
+		"a section left empty goes":           {`{"instance":{"id":"x"}}`, ``, `null`},
+		"a section that is no object goes":    {``, `{"instance":"x","engine":7,"a":1}`, `{"a":1}`},
+		"a protected section goes as a whole": {``, `{"endpoints":{"http":{}},"a":1}`, `{"a":1}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := mergeConfig(raw(tc.class), raw(tc.engine))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want map[string]any
+			if err := json.Unmarshal([]byte(tc.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			if len(got) == 0 {
+				got = nil
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("config (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzMergeConfigNeverKeepsProtectedPaths(f *testing.F) {
+	f.Add(`{"instance":{"id":1}}`, `{"engine":{"nodes":2,"x":3}}`)
+	f.Fuzz(func(t *testing.T, class, engine string) {
+		got, err := mergeConfig(raw(class), raw(engine))
+		if err != nil {
+			return
+		}
+		for section, keys := range Protected {
+			inner, isObject := got[section].(map[string]any)
+			if _, there := got[section]; there && (keys == nil || !isObject) {
+				t.Errorf("section %q survived", section)
+			}
+			for _, k := range keys {
+				if _, there := inner[k]; there {
+					t.Errorf("path %s.%s survived", section, k)
+				}
+			}
+		}
+	})
+}
+
+func TestLaterEntriesOfTheSameKeyReplaceEarlierOnesInPlace(t *testing.T) {
+	env := func(pairs ...string) []corev1.EnvVar {
+		var out []corev1.EnvVar
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, corev1.EnvVar{Name: pairs[i], Value: pairs[i+1]})
+		}
+		return out
+	}
+	got := Concat(env("A", "class", "B", "class"), env("B", "engine", "C", "engine", "A", "1", "A", "2"), EnvName)
+	if diff := cmp.Diff(env("A", "2", "B", "engine", "C", "engine"), got); diff != "" {
+		t.Errorf("env (-want +got):\n%s", diff)
+	}
+}
+
+func TestScalarsFallThroughEngineThenClassThenDefault(t *testing.T) {
+	class := &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{
+		Rollout: ptr.To(v1.RolloutRecreate), DrainCheckInterval: &metav1.Duration{Duration: time.Minute},
+	}}
+	cases := map[string]struct {
+		spec  v1.FireboltEngineSpec
+		class *v1.FireboltEngineClass
+		want  Drain
+	}{
+		"the defaults":                    {v1.FireboltEngineSpec{}, nil, Drain{Skip: false, Interval: 5 * time.Second}},
+		"the class":                       {v1.FireboltEngineSpec{}, class, Drain{Skip: true, Interval: time.Minute}},
+		"the engine wins over the class":  {v1.FireboltEngineSpec{Rollout: ptr.To(v1.RolloutGraceful)}, class, Drain{Skip: false, Interval: time.Minute}},
+		"the check is switched off":       {v1.FireboltEngineSpec{DrainCheckEnabled: ptr.To(false)}, nil, Drain{Skip: true, Interval: 5 * time.Second}},
+		"a senseless interval is ignored": {v1.FireboltEngineSpec{DrainCheckInterval: &metav1.Duration{}}, nil, Drain{Interval: 5 * time.Second}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, DrainOf(&v1.FireboltEngine{Spec: tc.spec}, tc.class)); diff != "" {
+				t.Errorf("drain (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHashesAreAbsentWithoutInput(t *testing.T) {
+	got, err := Resolve(&v1.FireboltEngine{}, nil, 1)
+	if err != nil || got.ConfigHash != "" || got.ClassHash != "" {
+		t.Errorf("Resolve = %+v, %v", got, err)
+	}
+	got, err = Resolve(&v1.FireboltEngine{}, &v1.FireboltEngineClass{}, 1)
+	if err != nil || len(got.ClassHash) != 16 {
+		t.Errorf("class hash = %q, %v", got.ClassHash, err)
+	}
+}
