@@ -1,0 +1,85 @@
+// Package dbtest is what the ingester's tests share: migrated databases and objects
+// as the API server would hand them out.
+package dbtest
+
+import (
+	"database/sql"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
+)
+
+// Open opens a database and closes it at the end of the test.
+func Open(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := database.Open(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// Migrated returns a fresh database with the current schema, and its DSN.
+func Migrated(t testing.TB) (*sql.DB, string) {
+	t.Helper()
+	dsn := mysqltest.DSN(t)
+	db := Open(t, dsn)
+	if _, err := migrations.Up(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return db, dsn
+}
+
+// Model returns a Model of the namespace default.
+func Model(name, uid string, version int64) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "michelangelo.api/v2",
+		"kind":       "Model",
+		"metadata": map[string]any{
+			"name": name, "namespace": "default", "uid": uid,
+			"resourceVersion":   strconv.FormatInt(version, 10),
+			"generation":        int64(1),
+			"creationTimestamp": "2026-11-21T04:42:00Z",
+			"labels":            map[string]any{"team": "growth", "version": fmt.Sprint(version), "tier": "gold"},
+			"annotations":       map[string]any{"note": "Grüße", "at": fmt.Sprint(version)},
+			"finalizers":        []any{"michelangelo/Ingester"},
+		},
+		"spec": map[string]any{
+			"algorithm": fmt.Sprintf("algorithm-%d", version),
+			"owner":     map[string]any{"name": "ada"},
+			"kind":      "MODEL_KIND_CUSTOM",
+		},
+	}}
+}
+
+// Strings runs a query with one text column, or several joined by CONCAT_WS, and returns its rows.
+func Strings(t testing.TB, db *sql.DB, query string, args ...any) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	var out []string
+	for rows.Next() {
+		var s sql.NullString
+		if err := rows.Scan(&s); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s.String)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+// Package decide chooses what to do with one object. It is pure: a function of what
+// was seen, without clients, clocks or I/O.
+//
+// The tree, in order (seed 003, "Reconcile Decision Tree"):
+//
+//	not found                             nothing
+//	deletionTimestamp set                 store the final state, close the row, release the object
+//	annotation michelangelo/Deleting      the same, then delete the object
+//	annotation michelangelo/Immutable     store one last time as evicted, release, delete the object
+//	otherwise                             store; give the object our finalizer if it lacks it
+//
+// One branch is ours: an object that is Terminating, immutable and without our
+// finalizer is on its way out by our own eviction, held back by somebody else's
+// finalizer. Its row must stay live, so it is evicted again (which changes nothing)
+// and not closed.
+package decide
+
+// Seen is what was seen of an object.
+type Seen struct {
+	Found bool
+	// Terminating: metadata.deletionTimestamp is set.
+	Terminating bool
+	// Finalizer: the object carries ours.
+	Finalizer bool
+	// DeletingMark and ImmutableMark: the annotation has the value "true".
+	DeletingMark, ImmutableMark bool
+	// ImmutableKind: the kind is immutable and such kinds are to be evicted.
+	ImmutableKind bool
+}
+
+// Action is what to do.
+type Action string
+
+// Actions.
+const (
+	// Nothing: the object is gone. Its row was closed or evicted before it could go.
+	Nothing Action = "nothing"
+	// Finish a deletion: close the row, then take our finalizer off.
+	Finish Action = "finish"
+	// Delete: close the row, take our finalizer off, delete the object.
+	Delete Action = "delete"
+	// Evict: store as evicted, take our finalizer off, delete the object.
+	Evict Action = "evict"
+	// KeepEvicted: store as evicted; the object is already being deleted.
+	KeepEvicted Action = "keepEvicted"
+	// Adopt: put our finalizer on, then store.
+	Adopt Action = "adopt"
+	// Sync: store.
+	Sync Action = "sync"
+)
+
+// For returns the action for what was seen.
+func For(s Seen) Action {
+	immutable := s.ImmutableMark || s.ImmutableKind
+	switch {
+	case !s.Found:
+		return Nothing
+	case s.Terminating && immutable && !s.Finalizer:
+		return KeepEvicted
+	case s.Terminating:
+		return Finish
+	case s.DeletingMark:
+		return Delete
+	case immutable:
+		return Evict
+	case !s.Finalizer:
+		return Adopt
+	default:
+		return Sync
+	}
+}

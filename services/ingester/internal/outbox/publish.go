@@ -1,0 +1,143 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+var errNotConnected = errors.New("the bus is not connected")
+
+// observer names the ingester in the envelope.
+const observer = "ingester"
+
+// publish sends rows in rounds: a round holds at most one event of each object, and
+// the next one begins when all of it is acknowledged. Acknowledged rows are removed
+// after every round; an event that fails ends the work, so nothing overtakes it.
+func (r *Relay) publish(ctx context.Context, rows []*row) error {
+	for len(rows) > 0 {
+		round, rest := split(rows)
+		acked, err := r.send(ctx, round)
+		// What the stream has acknowledged is removed even when the rest failed.
+		if removeErr := r.remove(ctx, acked); removeErr != nil {
+			return errors.Join(err, removeErr)
+		}
+		r.cfg.Metrics.Published.Add(float64(len(acked)))
+		if err != nil {
+			r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
+			return err
+		}
+		rows = rest
+	}
+	return nil
+}
+
+func split(rows []*row) (round, rest []*row) {
+	seen := map[string]bool{}
+	for _, o := range rows {
+		if seen[o.key()] {
+			rest = append(rest, o)
+			continue
+		}
+		seen[o.key()] = true
+		round = append(round, o)
+	}
+	return round, rest
+}
+
+// send publishes one round and returns the ids that are done with.
+func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+	defer cancel()
+	type flight struct {
+		id     int64
+		future jetstream.PubAckFuture
+	}
+	var flights []flight
+	fail := func(cause error) { // the first error of a round says it all
+		if err == nil {
+			err = fmt.Errorf("publish change event: %w", cause)
+		}
+	}
+	for _, o := range round {
+		msg, buildErr := r.message(o)
+		if buildErr != nil {
+			// It can never be sent, and would block all others for ever.
+			r.cfg.Metrics.Errors.WithLabelValues("publish", "malformed").Inc()
+			r.cfg.Log.Error(buildErr, "Dropped a change event that cannot be sent", "id", o.id, "kind", o.kind, "namespace", o.namespace, "name", o.name)
+			done = append(done, o.id)
+			continue
+		}
+		future, sendErr := r.cfg.JetStream.PublishMsgAsync(msg)
+		if sendErr != nil {
+			fail(sendErr)
+			break
+		}
+		flights = append(flights, flight{o.id, future})
+	}
+	for _, f := range flights {
+		select {
+		case <-f.future.Ok():
+			done = append(done, f.id)
+		case ackErr := <-f.future.Err():
+			fail(ackErr)
+		case <-ctx.Done():
+			fail(ctx.Err())
+			return done, err
+		}
+	}
+	return done, err
+}
+
+func class(err error) string {
+	switch {
+	case errors.Is(err, errNotConnected), errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionClosed):
+		return "disconnected"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		return "no_stream"
+	}
+	return "other"
+}
+
+// message is the CloudEvents form of a row.
+func (r *Relay) message(o *row) (*nats.Msg, error) {
+	gvk, ok := contract.Lookup(contract.Kind(o.kind))
+	if !ok {
+		return nil, fmt.Errorf("kind %q is not in the contract", o.kind)
+	}
+	ref := contract.Ref{Cluster: r.cfg.Cluster, Namespace: o.namespace, Kind: contract.Kind(o.kind), Name: o.name}
+	subject, err := contract.ChangeSubject(ref, contract.ChangeOperation(o.operation))
+	if err != nil {
+		return nil, err
+	}
+	id := o.uid + "." + strconv.FormatInt(o.id, 10)
+	body, err := contract.Encode(contract.Event{
+		ID: id, Source: contract.Source(r.cfg.Cluster, observer), Subject: o.namespace + "/" + o.name, Time: o.committedAt,
+	}, contract.Change{
+		Object: contract.Object{
+			GroupVersionKind: gvk, Namespace: o.namespace, Name: o.name, UID: o.uid,
+			Generation: o.generation, ResourceVersion: strconv.FormatInt(o.resVersion, 10),
+		},
+		Operation: contract.ChangeOperation(o.operation), OutboxID: o.id, CommittedAt: o.committedAt.UTC().Truncate(time.Microsecond),
+	})
+	if err != nil {
+		return nil, err
+	}
+	msg := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{
+		contract.HeaderContentType: {contract.ContentType},
+		contract.HeaderMsgID:       {id},
+	}}
+	if o.traceParent != "" {
+		msg.Header[contract.HeaderTraceParent] = []string{o.traceParent}
+	}
+	return msg, nil
+}

@@ -1,0 +1,124 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+)
+
+// batch is the work of one transaction.
+type batch struct {
+	tx      *sql.Tx
+	kind    *registry.Kind
+	now     time.Time
+	changes []*change
+	outbox  bool
+}
+
+// change is one record that has to be written.
+type change struct {
+	*record.Record
+	version
+	index    int // in the outcomes
+	exists   bool
+	outcome  Outcome
+	deleteAt sql.NullTime
+	evictAt  sql.NullTime
+}
+
+// commit runs one transaction over records of one kind in the order of their uids.
+func (w *Writer) commit(ctx context.Context, records []*record.Record) (outcomes []Outcome, err error) {
+	tx, err := w.cfg.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = withRollback(err, tx.Rollback())
+		}
+	}()
+	b := &batch{tx: tx, kind: records[0].Kind, now: w.cfg.Clock.Now().UTC().Truncate(time.Microsecond), outbox: w.cfg.Outbox}
+	outcomes, err = b.plan(ctx, records, w.cfg.Incarnation)
+	if err != nil {
+		return nil, fmt.Errorf("look at rows: %w", err)
+	}
+	if len(b.changes) == 0 {
+		return outcomes, tx.Rollback() // nothing to write; lets the row locks go
+	}
+	if err := b.write(ctx); err != nil {
+		return nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, fmt.Errorf("commit: %w", err)
+	}
+	for _, c := range b.changes {
+		outcomes[c.index] = c.outcome
+	}
+	if b.outbox {
+		w.cfg.OnCommit()
+	}
+	return outcomes, nil
+}
+
+func (b *batch) write(ctx context.Context) error {
+	if err := b.upsert(ctx); err != nil {
+		return fmt.Errorf("write rows: %w", err)
+	}
+	closed, err := b.supersede(ctx)
+	if err != nil {
+		return fmt.Errorf("close superseded rows: %w", err)
+	}
+	if err := b.pairs(ctx, b.kind.LabelsTable(), func(r *record.Record) map[string]string { return r.Labels }); err != nil {
+		return fmt.Errorf("write labels: %w", err)
+	}
+	if err := b.pairs(ctx, b.kind.AnnotationsTable(), func(r *record.Record) map[string]string { return r.Annotations }); err != nil {
+		return fmt.Errorf("write annotations: %w", err)
+	}
+	if !b.outbox {
+		return nil
+	}
+	if err := b.announce(ctx, closed); err != nil {
+		return fmt.Errorf("write outbox: %w", err)
+	}
+	return nil
+}
+
+// withRollback joins the error of a rollback, but for the one that only says that
+// the transaction has ended already.
+func withRollback(err, rollback error) error {
+	if rollback == nil || errors.Is(rollback, sql.ErrTxDone) {
+		return err
+	}
+	return errors.Join(err, rollback)
+}
+
+// plan locks the rows that exist and decides for each record.
+func (b *batch) plan(ctx context.Context, records []*record.Record, incarnation int64) ([]Outcome, error) {
+	rows, err := b.lock(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]Outcome, len(records))
+	for i, r := range records {
+		row := rows[r.UID]
+		v := version{incarnation: incarnation, res: r.ResVersion}
+		outcomes[i] = decide(row, r, v)
+		if !outcomes[i].writes() {
+			continue
+		}
+		c := &change{Record: r, version: v, index: i, exists: row != nil, outcome: outcomes[i]}
+		switch r.State {
+		case record.Closed:
+			c.deleteAt = sql.NullTime{Time: b.now, Valid: true}
+		case record.Evicted:
+			c.evictAt = sql.NullTime{Time: b.now, Valid: true}
+		}
+		b.changes = append(b.changes, c)
+	}
+	return outcomes, nil
+}

@@ -1,0 +1,94 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"sort"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+// rival is another live row with the namespace and name of one of ours.
+type rival struct {
+	uid, namespace, name string
+	generation           int64
+	version
+}
+
+// supersede keeps one live row for each namespace and name: the newest. It returns
+// the other rows that it closed. Only rows that have just become live can have a
+// rival, so in the usual case nothing is asked.
+func (b *batch) supersede(ctx context.Context) ([]rival, error) {
+	appeared := map[string]*change{}
+	args := make([]any, 0, len(b.changes))
+	for _, c := range b.changes {
+		if c.deleteAt.Valid || (c.exists && c.outcome != Restored && c.outcome != Evicted) {
+			continue
+		}
+		appeared[c.UID] = c
+		args = append(args, c.UID)
+	}
+	if len(appeared) == 0 {
+		return nil, nil
+	}
+	older := map[string]rival{}
+	t := schema.Quote(b.kind.Table)
+	query := "SELECT n.uid, o.uid, o.namespace, o.name, o.incarnation, o.res_version," +
+		" COALESCE(JSON_UNQUOTE(JSON_EXTRACT(o.json, '$.metadata.generation')), '0')" +
+		" FROM " + t + " n FORCE INDEX (PRIMARY) JOIN " + t + " o FORCE INDEX (idx_namespace_name)" +
+		" ON o.namespace = n.namespace AND o.name = n.name AND o.uid <> n.uid AND o.delete_time IS NULL" +
+		" WHERE n.uid IN " + placeholders(len(args)) + " ORDER BY n.uid, o.uid FOR UPDATE"
+	err := each(ctx, b.tx, query, args, func(rows *sql.Rows) error {
+		var ours string
+		var o rival
+		if err := rows.Scan(&ours, &o.uid, &o.namespace, &o.name, &o.incarnation, &o.res, &o.generation); err != nil {
+			return err
+		}
+		c := appeared[ours]
+		if c.version.compare(o.version) >= 0 {
+			older[o.uid] = o
+		} else {
+			c.outcome = Superseded
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.close(ctx, older)
+}
+
+// close sets the delete time of rivals and of our own rows that have lost.
+func (b *batch) close(ctx context.Context, older map[string]rival) ([]rival, error) {
+	uids := map[string]bool{}
+	for _, c := range b.changes {
+		if c.outcome == Superseded {
+			uids[c.UID] = true
+			delete(older, c.UID) // it stands in the batch itself
+		}
+	}
+	out := make([]rival, 0, len(older))
+	for uid, o := range older {
+		uids[uid] = true
+		out = append(out, o)
+	}
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	sorted := make([]string, 0, len(uids))
+	for uid := range uids {
+		sorted = append(sorted, uid)
+	}
+	sort.Strings(sorted)
+	args := []any{b.now, b.now}
+	for _, uid := range sorted {
+		args = append(args, uid)
+	}
+	query := "UPDATE " + schema.Quote(b.kind.Table) + " SET delete_time = ?, update_time = ?" +
+		" WHERE uid IN " + placeholders(len(sorted)) + " AND delete_time IS NULL"
+	if _, err := b.tx.ExecContext(ctx, query, args...); err != nil {
+		return nil, err
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].uid < out[j].uid })
+	return out, nil
+}

@@ -1,0 +1,163 @@
+package writer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+)
+
+// Outcome is what became of one record.
+type Outcome string
+
+// Outcomes of a write.
+const (
+	Created    Outcome = "created"
+	Updated    Outcome = "updated"
+	Restored   Outcome = "restored" // a closed row is live again
+	Deleted    Outcome = "deleted"
+	Evicted    Outcome = "evicted"
+	Unchanged  Outcome = "unchanged"  // MySQL had it already
+	Stale      Outcome = "stale"      // MySQL has a newer version
+	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
+)
+
+// ErrClosed says that the writer does not take records any more.
+var ErrClosed = errors.New("writer is closed")
+
+// Config says how to write.
+type Config struct {
+	DB      *sql.DB
+	Clock   clock.Clock
+	Log     logr.Logger
+	Metrics *metrics.Metrics
+	// Incarnation of the cluster; see package incarnation.
+	Incarnation int64
+	// Outbox says whether changes get an outbox row. Without a bus nobody would remove them.
+	Outbox bool
+	// OnCommit is called after each commit that added outbox rows. It must not block.
+	OnCommit func()
+
+	// Limits; zero means the default.
+	Slots    int // transactions at the same time, 4
+	MaxRows  int // records in a transaction, 100
+	MaxBytes int // bytes in a transaction, 4 MiB
+}
+
+const (
+	defaultSlots    = 4
+	defaultMaxRows  = 100
+	defaultMaxBytes = 4 << 20
+)
+
+// Writer writes records. It is safe for concurrent use.
+type Writer struct {
+	cfg   Config
+	queue *queue
+	stop  context.CancelFunc
+	slots sync.WaitGroup
+}
+
+// New starts a writer. ctx bounds its life; [Writer.Close] ends it in good order.
+func New(ctx context.Context, cfg Config) *Writer {
+	if cfg.Slots == 0 {
+		cfg.Slots = defaultSlots
+	}
+	if cfg.MaxRows == 0 {
+		cfg.MaxRows = defaultMaxRows
+	}
+	if cfg.MaxBytes == 0 {
+		cfg.MaxBytes = defaultMaxBytes
+	}
+	if cfg.OnCommit == nil {
+		cfg.OnCommit = func() {}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	w := &Writer{cfg: cfg, queue: newQueue(cfg.MaxRows, cfg.MaxBytes), stop: stop}
+	for range cfg.Slots {
+		w.slots.Go(func() { w.work(ctx) })
+	}
+	return w
+}
+
+// Write commits one record and says what became of it. It returns early when ctx
+// ends; the record may then still be written.
+func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
+	req := &request{record: r, done: make(chan struct{}), since: w.cfg.Clock.Now()}
+	if !w.queue.put(req) {
+		return "", ErrClosed
+	}
+	select {
+	case <-req.done:
+		return req.outcome, req.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// Close writes what waits and ends. Records that come later are refused.
+func (w *Writer) Close() {
+	w.queue.close()
+	w.slots.Wait()
+	w.stop()
+}
+
+func (w *Writer) work(ctx context.Context) {
+	for {
+		batch := w.queue.take()
+		if batch == nil {
+			return
+		}
+		w.write(ctx, batch)
+	}
+}
+
+// write commits a batch of one kind and answers every request of it.
+func (w *Writer) write(ctx context.Context, batch []*request) {
+	records := make([]*record.Record, 0, len(batch))
+	for _, req := range batch {
+		records = append(records, req.record)
+	}
+	outcomes, err := w.attempt(ctx, records)
+	if err != nil && len(batch) > 1 && isContent(err) {
+		// One of them is refused for its content: find it, and spare the others.
+		half := len(batch) / 2
+		w.write(ctx, batch[:half])
+		w.write(ctx, batch[half:])
+		return
+	}
+	now := w.cfg.Clock.Now()
+	for i, req := range batch {
+		if err != nil {
+			req.err = err
+		} else {
+			req.outcome = outcomes[i]
+			w.count(req, now)
+		}
+		close(req.done)
+	}
+}
+
+func (w *Writer) count(req *request, now time.Time) {
+	kind, m := req.record.Kind.Name, w.cfg.Metrics
+	m.CommitLag.WithLabelValues(kind).Observe(now.Sub(req.since).Seconds())
+	switch req.outcome {
+	case Created, Updated, Restored:
+		m.Upserts.WithLabelValues(kind, string(req.outcome)).Inc()
+	case Deleted, Superseded:
+		m.Deletes.WithLabelValues(kind).Inc()
+	case Evicted:
+		m.Evictions.WithLabelValues(kind).Inc()
+	case Unchanged:
+		m.Unchanged.WithLabelValues(kind).Inc()
+	case Stale:
+		m.Stale.WithLabelValues(kind).Inc()
+	}
+}

@@ -1,0 +1,12 @@
+// Package mysql keeps objects in MySQL 8.4 and later, or MariaDB 10.11 and later.
+//
+//	store, err := mysql.Open(ctx, mysql.Options{DSN: dsn})
+//	...
+//	err = store.Prepare(ctx)            // waits for the server, applies migrations
+//	store.Settle(1)                     // the incarnation; from now on writes are taken
+//	err = store.Upsert(ctx, object)
+//
+// Open does not connect, so that a program can start before its database. Writes wait
+// for Settle until their context ends. Concurrent writes are gathered into few
+// transactions; call from many goroutines to write fast.
+package mysql

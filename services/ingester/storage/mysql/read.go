@@ -1,0 +1,56 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// GetByName implements storage.MetadataStorage. Should two rows be live, which the
+// writer prevents, the newest one answers.
+func (s *Storage) GetByName(ctx context.Context, namespace, name string, object runtime.Object) error {
+	return s.get(ctx, object, "namespace = ? AND name = ? AND delete_time IS NULL ORDER BY incarnation DESC, res_version DESC LIMIT 1", namespace, name)
+}
+
+// GetByID implements storage.MetadataStorage.
+func (s *Storage) GetByID(ctx context.Context, uid string, object runtime.Object) error {
+	return s.get(ctx, object, "uid = ? AND delete_time IS NULL", uid)
+}
+
+func (s *Storage) get(ctx context.Context, object runtime.Object, where string, args ...any) error {
+	kind, err := s.kindOf(object)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	query := "SELECT json FROM " + schema.Quote(kind.Table) + " WHERE " + where
+	err = s.db.QueryRowContext(ctx, query, args...).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("%s %v: %w", kind.Name, args, storage.ErrNotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s %v: %w", kind.Name, args, err)
+	}
+	if err := json.Unmarshal(text, object); err != nil {
+		return fmt.Errorf("decode %s %v: %w", kind.Name, args, err)
+	}
+	return nil
+}
+
+func (s *Storage) kindOf(object runtime.Object) (*registry.Kind, error) {
+	gvk := object.GetObjectKind().GroupVersionKind()
+	kind, ok := s.kinds.Lookup(gvk.Kind)
+	if !ok || gvk.Group != api.Group {
+		return nil, fmt.Errorf("kind %q of group %q is not registered", gvk.Kind, gvk.Group)
+	}
+	return kind, nil
+}

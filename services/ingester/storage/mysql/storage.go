@@ -1,0 +1,206 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
+	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Options of a store.
+type Options struct {
+	// DSN of github.com/go-sql-driver/mysql with a database name.
+	DSN string
+	// Registerer takes the metrics; nil keeps them private. Ignored when Metrics is set.
+	Registerer prometheus.Registerer
+	// Metrics are those of the surrounding service; nil makes own ones.
+	Metrics *metrics.Metrics
+	Log     logr.Logger
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+	// Outbox adds an outbox row to every change. Something must then relay and remove them.
+	Outbox bool
+	// OnCommit is called after each commit that added outbox rows. It must not block.
+	OnCommit func()
+}
+
+// Storage implements storage.MetadataStorage.
+type Storage struct {
+	options Options
+	db      *sql.DB
+	kinds   *registry.Registry
+	records *record.Builder
+	metrics *metrics.Metrics
+	// life bounds the writer; it ends with the context of Open.
+	life func() context.Context
+
+	prepared chan struct{} // closed once the schema is current
+	settled  chan struct{} // closed once the writer runs
+
+	mu     sync.Mutex
+	writer *writer.Writer
+	closed bool
+}
+
+var _ storage.MetadataStorage = (*Storage)(nil)
+
+// Open returns a store that is not connected yet. ctx bounds its life. An error
+// means that the DSN is wrong; it never contains the password.
+func Open(ctx context.Context, options Options) (*Storage, error) {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	kinds, err := registry.Load()
+	if err != nil {
+		return nil, err
+	}
+	records, err := record.NewBuilder(kinds)
+	if err != nil {
+		return nil, err
+	}
+	m := options.Metrics
+	if m == nil {
+		if m, err = metrics.New(options.Registerer); err != nil {
+			return nil, err
+		}
+	}
+	db, err := database.Open(options.DSN)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Pool(db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Storage{
+		options: options, db: db, kinds: kinds, records: records, metrics: m,
+		life:     func() context.Context { return ctx },
+		prepared: make(chan struct{}), settled: make(chan struct{}),
+	}, nil
+}
+
+// DB is the pool, for the relay of the outbox.
+func (s *Storage) DB() *sql.DB { return s.db }
+
+// pingEvery is the pause between two attempts to reach the server.
+const pingEvery = 2 * time.Second
+
+// Prepare waits for the server and brings the schema up to date. It logs once when
+// it has to wait and once when the wait is over, and returns an error only when ctx ends.
+func (s *Storage) Prepare(ctx context.Context) error {
+	waiting := ""
+	for {
+		err := s.prepareOnce(ctx)
+		if err == nil {
+			s.options.Log.Info("MySQL is ready")
+			close(s.prepared)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.metrics.Errors.WithLabelValues("prepare", string(database.Classify(err))).Inc()
+		if waiting != err.Error() {
+			waiting = err.Error()
+			s.options.Log.Info("Waiting for MySQL", "reason", waiting)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.options.Clock.After(pingEvery):
+		}
+	}
+}
+
+func (s *Storage) prepareOnce(ctx context.Context) error {
+	if err := database.Ping(ctx, s.db); err != nil {
+		return err
+	}
+	applied, err := migrations.Up(logr.NewContext(ctx, s.options.Log.V(1)), s.db)
+	if err != nil {
+		return err
+	}
+	if len(applied) > 0 {
+		s.options.Log.Info("Applied migrations", "count", len(applied), "last", applied[len(applied)-1])
+	}
+	problems, err := migrations.Verify(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	for _, p := range problems {
+		s.options.Log.Info("Schema differs from the registry", "difference", p)
+	}
+	return nil
+}
+
+// SettleFor settles the incarnation of a cluster; see package incarnation. Call it
+// after Prepare, when this process begins to lead.
+func (s *Storage) SettleFor(ctx context.Context, clusterUID string, resourceVersion int64) error {
+	cluster := incarnation.Cluster{UID: clusterUID, ResourceVersion: resourceVersion}
+	n, err := incarnation.Settle(ctx, s.db, s.kinds, cluster, s.options.Clock.Now())
+	if err != nil {
+		return fmt.Errorf("settle incarnation: %w", err)
+	}
+	s.Settle(n)
+	return nil
+}
+
+// Settle starts the writer with an incarnation. Further calls change nothing.
+func (s *Storage) Settle(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writer != nil || s.closed {
+		return
+	}
+	s.writer = writer.New(s.life(), writer.Config{
+		DB: s.db, Clock: s.options.Clock, Log: s.options.Log, Metrics: s.metrics,
+		Incarnation: n, Outbox: s.options.Outbox, OnCommit: s.options.OnCommit,
+	})
+	s.options.Log.V(1).Info("Settled incarnation", "incarnation", n)
+	close(s.settled)
+}
+
+// Prepared is closed once the schema is current.
+func (s *Storage) Prepared() <-chan struct{} { return s.prepared }
+
+// Ready says whether the server answers and the schema is current, for readiness probes.
+func (s *Storage) Ready(ctx context.Context) error {
+	select {
+	case <-s.prepared:
+	default:
+		s.metrics.Reachable.Set(0)
+		return storage.ErrNotReady
+	}
+	err := database.Ping(ctx, s.db)
+	s.metrics.Reachable.Set(map[bool]float64{true: 1, false: 0}[err == nil])
+	return err
+}
+
+// Close implements storage.MetadataStorage.
+func (s *Storage) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	w := s.writer
+	s.mu.Unlock()
+	if w != nil {
+		w.Close()
+	}
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("close MySQL: %w", err)
+	}
+	return nil
+}
