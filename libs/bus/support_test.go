@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
@@ -223,13 +222,4 @@ func decodeObservation(t *testing.T, body string) (contract.Event, contract.Obse
 		t.Fatalf("%v in %s", err, body)
 	}
 	return e, o
-}
-
-func asJSON(t *testing.T, v any) string {
-	t.Helper()
-	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
 }

@@ -80,14 +80,7 @@ func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error {
 	}
 	t := &tail{cfg: cfg, js: js, log: cfg.Log.WithValues("stream", cfg.Stream)}
 	for ctx.Err() == nil {
-		err := t.session(ctx)
-		if ctx.Err() != nil {
-			break
-		}
-		t.log.V(1).Info("Started over", "cause", text(err))
-		if !errors.Is(err, errReconnected) {
-			t.pause(ctx)
-		}
+		t.again(ctx, t.session(ctx))
 	}
 	return nil
 }
@@ -101,6 +94,17 @@ type tail struct {
 	last     uint64    // sequence of the last delivery
 	started  bool      // a session has delivered before
 	failures int
+}
+
+// again prepares another session after one that ended with err.
+func (t *tail) again(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	t.log.V(1).Info("Started over", "cause", text(err))
+	if !errors.Is(err, errReconnected) {
+		t.pause(ctx)
+	}
 }
 
 // pause waits for the back-off to pass, or for a server to be reached.

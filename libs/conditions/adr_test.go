@@ -91,7 +91,7 @@ func TestADR027CellByCell(t *testing.T) {
 				for sound := range int32(4) {
 					// A pod that failed or is lost is not available, and what is available is healthy.
 					c := cell{available: avail, failed: failed, unknown: unknown, healthy: sound}
-					if sound < avail && !(avail > 2 && sound == 0) {
+					if sound < avail && (avail <= 2 || sound > 0) {
 						continue
 					}
 					cells++

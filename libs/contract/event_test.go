@@ -107,7 +107,7 @@ func TestDecodeIsTolerantWithinItsMajorOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := func(old, new string) []byte { return bytes.Replace(heartbeat, []byte(old), []byte(new), 1) }
+	change := func(from, to string) []byte { return bytes.Replace(heartbeat, []byte(from), []byte(to), 1) }
 	tests := map[string]struct {
 		message []byte
 		want    error

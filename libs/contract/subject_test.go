@@ -64,8 +64,8 @@ func TestHostileNamesAreRefusedEverywhere(t *testing.T) {
 				"operation":   func() (string, error) { return contract.ChangeSubject(main, contract.ChangeOperation(bad)) },
 				"dead letter": func() (string, error) { return contract.DeadLetterSubject(contract.StreamLifecycle, bad) },
 			}
-			for where, make := range makers {
-				if got, err := make(); !errors.Is(err, contract.ErrInvalidSubject) {
+			for where, encode := range makers {
+				if got, err := encode(); !errors.Is(err, contract.ErrInvalidSubject) {
 					t.Errorf("%s: got %q and %v, want ErrInvalidSubject", where, got, err)
 				}
 			}
