@@ -15,5 +15,5 @@
 // which the answer may change although no input does, so callers set one timer and
 // never poll.
 //
-// Reasons come from the closed list [Reasons].
+// Reasons come from the closed list [Reasons]; README.md says what each means.
 package conditions

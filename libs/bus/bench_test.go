@@ -1,0 +1,44 @@
+package bus_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Offering costs the caller a map write, whether a server is there or not.
+func BenchmarkOffer(b *testing.B) {
+	conn, err := bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := bus.NewPublisher(conn)
+	subjects := make([]string, 10_000)
+	for i := range subjects {
+		subjects[i] = subject(i)
+	}
+	build := text("id", "body")
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p.Offer(subjects[i%len(subjects)], build)
+	}
+}
+
+// An observation that brings nothing new is compared and dropped.
+func BenchmarkOfferObservation(b *testing.B) {
+	conn, err := bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := bus.NewObservations(bus.NewPublisher(conn), "prod", me, nil)
+	same := seen("a", "Running")
+	for i := range 6 {
+		same.Units = append(same.Units, contract.Unit{Name: fmt.Sprint(i), Kind: "Deployment", Role: contract.Serving})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		o.Offer(contract.Superset, same)
+	}
+}

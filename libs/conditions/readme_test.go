@@ -1,0 +1,50 @@
+package conditions_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+)
+
+// documented reads the table of reasons: reason to types.
+func documented(t *testing.T) map[string][]string {
+	t.Helper()
+	raw, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]string{}
+	_, table, _ := strings.Cut(string(raw), "| reason |")
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([\\w, ]+) \\|").FindAllStringSubmatch(table, -1) {
+		out[row[1]] = strings.Split(row[2], ", ")
+	}
+	return out
+}
+
+func TestEveryReasonIsDocumentedWithItsTypes(t *testing.T) {
+	table := documented(t)
+	var reasons []string
+	for r := range table {
+		reasons = append(reasons, r)
+	}
+	slices.Sort(reasons)
+	if diff := cmp.Diff(conditions.Reasons(), reasons); diff != "" {
+		t.Fatalf("documented reasons (-code +README):\n%s", diff)
+	}
+	reported := map[string]bool{}
+	everyInput(func(in conditions.Input) {
+		for _, c := range conditions.Fold(in).Conditions {
+			types := table[c.Reason]
+			if key := c.Type + "/" + c.Reason; !slices.Contains(types, c.Type) && types[0] != "all" && !reported[key] {
+				reported[key] = true
+				t.Errorf("%s is given on %s, documented on %v", c.Reason, c.Type, types)
+			}
+		}
+	})
+}
