@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,8 @@ type bed struct {
 	reconciler *superset.Reconciler
 	requests   *requests
 	reports    *reports
+	manager    ctrl.Manager
+	clock      clock.PassiveClock
 }
 
 // options make a bed special.
@@ -104,15 +107,9 @@ func (b *bed) operator(cfg *rest.Config, o options) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	operatorClient := mgr.GetClient()
-	if o.wrap != nil {
-		operatorClient = o.wrap(operatorClient)
-	}
-	b.reports = &reports{next: standalone.NewReporter(operatorClient, gate, nil, contract.Superset, o.clock)}
-	b.reconciler = superset.New(superset.Dependencies{
-		Client: operatorClient, Live: mgr.GetAPIReader(), Reporter: b.reports,
-		Recorder: mgr.GetEventRecorder("superset-controller"), Clock: o.clock,
-	})
+	b.manager, b.clock = mgr, o.clock
+	b.reports = &reports{gate: gate}
+	b.reconciler = b.process(o.wrap)
 	if o.idle {
 		err = superset.Index(b.t.Context(), mgr)
 	} else {
@@ -127,6 +124,37 @@ func (b *bed) operator(cfg *rest.Config, o options) {
 			return errors.New("the gate has not looked for the lease yet")
 		}
 		return nil
+	})
+}
+
+// process makes a reconciler with an empty memory, as a new operator process has.
+func (b *bed) process(wrap func(client.Client) client.Client) *superset.Reconciler {
+	c := b.manager.GetClient()
+	if wrap != nil {
+		c = wrap(c)
+	}
+	b.reports.next = standalone.NewReporter(c, b.reports.gate, nil, contract.Superset, b.clock)
+	return superset.New(superset.Dependencies{
+		Client: c, Live: b.manager.GetAPIReader(), Reporter: b.reports,
+		Recorder: b.manager.GetEventRecorder("superset-controller"), Clock: b.clock,
+	})
+}
+
+// drive reconciles by hand until the check is satisfied or a reconcile ends with the given error.
+func (b *bed) drive(sup *v1alpha1.Superset, until error, check func(*v1alpha1.Superset) error) {
+	b.t.Helper()
+	expect.Eventually(b.t, long, func() error {
+		_, err := b.reconciler.Reconcile(b.t.Context(), request(sup))
+		if err != nil {
+			if until != nil && errors.Is(err, until) {
+				return nil
+			}
+			return err
+		}
+		if err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+			return err
+		}
+		return check(sup)
 	})
 }
 
@@ -216,12 +244,13 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 		discovery := strings.Count(req.URL.Path, "/namespaces/") == 0
 		watching := req.URL.Query().Get("watch") != "" || req.Method == http.MethodGet && req.URL.Query().Has("limit")
 		sendInitial := req.URL.Query().Has("sendInitialEvents")
-		if !discovery && !watching && !sendInitial {
+		resp, err := next.RoundTrip(req)
+		if err == nil && !discovery && !watching && !sendInitial {
 			r.mu.Lock()
-			r.seen = append(r.seen, req.Method+" "+req.URL.Path[strings.Index(req.URL.Path, "/namespaces/"):])
+			r.seen = append(r.seen, fmt.Sprintf("%s %s %d", req.Method, req.URL.Path[strings.Index(req.URL.Path, "/namespaces/"):], resp.StatusCode))
 			r.mu.Unlock()
 		}
-		return next.RoundTrip(req)
+		return resp, err
 	})
 }
 
@@ -231,15 +260,15 @@ func (r *requests) list() []string {
 	return append([]string(nil), r.seen...)
 }
 
-// writes are the requests that are no reads.
-func (r *requests) writes() []string {
-	var out []string
+// matching counts the requests that a pattern fits.
+func (r *requests) matching(pattern string) int {
+	n, re := 0, regexp.MustCompile(pattern)
 	for _, s := range r.list() {
-		if !strings.HasPrefix(s, http.MethodGet) {
-			out = append(out, s)
+		if re.MatchString(s) {
+			n++
 		}
 	}
-	return out
+	return n
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -248,6 +277,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // reports keeps the last observation of each object and passes everything on.
 type reports struct {
+	gate *standalone.Gate
 	next superset.Reporter
 	mu   sync.Mutex
 	last map[string]contract.Observation
