@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
@@ -25,7 +26,7 @@ func Spec() service.Spec {
 		Env:      map[string]string{"mysql-dsn": "MYSQL_DSN"},
 		Validate: o.Validate,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
-			return setup(ctx, rt, o)
+			return Setup(ctx, rt, o, metrics.Registry)
 		},
 		Commands: map[string]service.Command{
 			"migrate": {Help: "migrate status|up|verify: show, apply or check the database schema", Run: o.migrate},
@@ -33,8 +34,9 @@ func Spec() service.Spec {
 	}
 }
 
-func setup(ctx context.Context, rt *service.Runtime, o *Options) error {
-	m, err := ingestermetrics.New(metrics.Registry)
+// Setup puts the ingester on a manager.
+func Setup(ctx context.Context, rt *service.Runtime, o *Options, registerer prometheus.Registerer) error {
+	m, err := ingestermetrics.New(registerer)
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
