@@ -178,7 +178,7 @@ func (w *world) check(p Plan) {
 func (w world) next() []world {
 	var out []world
 	for _, view := range []object{w.eng, w.old} {
-		for writes := 0; writes <= 8; writes++ {
+		for writes := range 9 {
 			n, p := w.pass(view, writes)
 			out = append(out, n)
 			if writes > len(p.Writes()) {

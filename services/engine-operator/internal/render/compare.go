@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +19,7 @@ import (
 // fills by itself. A StatefulSet without a fingerprint, left by an earlier operator, is
 // judged by its fields alone.
 func Compare(desired, live *appsv1.StatefulSet) (engine.Match, error) {
-	if print, ok := live.Annotations[names.AnnotationRenderingHash]; ok && print != desired.Annotations[names.AnnotationRenderingHash] {
+	if hash, ok := live.Annotations[names.AnnotationRenderingHash]; ok && hash != desired.Annotations[names.AnnotationRenderingHash] {
 		return engine.Differs, nil
 	}
 	want, have := desired.Spec.Template, live.Spec.Template
@@ -68,39 +69,31 @@ func holds(want, have any) bool {
 	switch w := want.(type) {
 	case map[string]any:
 		h, ok := have.(map[string]any)
-		if !ok {
-			return len(w) == 0 && have == nil
-		}
-		for k, v := range w {
-			if !holds(v, h[k]) {
-				return false
-			}
-		}
-		for k, v := range h {
-			if _, wanted := w[k]; !wanted && hasEntries(v) {
-				return false
-			}
-		}
-		return true
+		return (!ok && len(w) == 0 && have == nil) || (ok && objectHolds(w, h))
 	case []any:
 		h, ok := have.([]any)
-		if !ok || len(w) != len(h) {
-			return len(w) == 0 && !ok && have == nil
-		}
-		for i := range w {
-			if !holds(w[i], h[i]) {
-				return false
-			}
-		}
-		return true
+		return (!ok && len(w) == 0 && have == nil) || (ok && listHolds(w, h))
 	case nil:
 		return true
-	default:
-		return want == have
 	}
+	return want == have
 }
 
-func hasEntries(v any) bool {
-	list, ok := v.([]any)
-	return ok && len(list) > 0
+func objectHolds(want, have map[string]any) bool {
+	for k, v := range want {
+		if !holds(v, have[k]) {
+			return false
+		}
+	}
+	for k, v := range have {
+		list, isList := v.([]any)
+		if _, wanted := want[k]; !wanted && isList && len(list) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func listHolds(want, have []any) bool {
+	return slices.EqualFunc(want, have, holds)
 }

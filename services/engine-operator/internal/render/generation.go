@@ -47,11 +47,11 @@ func Of(in Input) (Generation, error) {
 	if err != nil {
 		return Generation{}, err
 	}
-	print, err := Fingerprint(in)
+	hash, err := Fingerprint(in)
 	if err != nil {
 		return Generation{}, err
 	}
-	out.StatefulSet.Annotations[names.AnnotationRenderingHash] = print
+	out.StatefulSet.Annotations[names.AnnotationRenderingHash] = hash
 	return out, nil
 }
 

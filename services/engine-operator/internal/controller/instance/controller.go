@@ -96,8 +96,10 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("get instance %q: %w", req.Name, err)
 	}
 	result, err := steps.Run(ctx, p, c.list)
-	if ctx.Err() != nil {
-		return ctrl.Result{}, nil // shutting down; the next leader goes on
+	select {
+	case <-ctx.Done(): // shutting down; the next leader goes on
+		return ctrl.Result{}, nil
+	default:
 	}
 	if p.gone || (err != nil && !p.observed) {
 		return ctrl.Result{}, err
