@@ -1,0 +1,172 @@
+package mysqlserver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
+)
+
+func TestFirstWayThatCanBeTakenWins(t *testing.T) {
+	no := func(reason string) func(context.Context, Config) (*Server, error) {
+		return func(context.Context, Config) (*Server, error) { return nil, unavailable{reason} }
+	}
+	yes := func(context.Context, Config) (*Server, error) { return &Server{Source: "found"}, nil }
+	broken := func(context.Context, Config) (*Server, error) { return nil, errors.New("broken") }
+
+	s, err := choose(t.Context(), Config{}, no("one"), yes, broken)
+	if err != nil || s.Source != "found" {
+		t.Errorf("got %v, %v", s, err)
+	}
+	if _, err = choose(t.Context(), Config{}, no("one"), broken, yes); err == nil || errors.Is(err, ErrNone) {
+		t.Errorf("a way that breaks was passed over: %v", err)
+	}
+	_, err = choose(t.Context(), Config{}, no("no docker"), no(""), no("no mysqld"))
+	if !errors.Is(err, ErrNone) {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{"- no docker\n- no mysqld", EnvDSN, "install"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %q", want, err)
+		}
+	}
+}
+
+func TestDSNOfTheEnvironmentIsCompletedAndNeverStopped(t *testing.T) {
+	t.Setenv(EnvDSN, "me:pw@tcp(db.example.org:3307)/ignored?timeout=5s")
+	s, err := Existing(t.Context(), Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Given() || s.Stop(t.Context()) == nil || s.Remove(t.Context()) != nil {
+		t.Error("somebody else's server can be stopped")
+	}
+	got, err := mysql.ParseDSN(s.DSN("boats"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"user": "me", "address": "db.example.org:3307", "database": "boats", "timeout": 5 * time.Second,
+		"parseTime": true, "packet": 0, "collation": "utf8mb4_bin", "zone": "'+00:00'",
+	}
+	has := map[string]any{
+		"user": got.User, "address": got.Addr, "database": got.DBName, "timeout": got.Timeout,
+		"parseTime": got.ParseTime, "packet": got.MaxAllowedPacket, "collation": got.Collation, "zone": got.Params["time_zone"],
+	}
+	if diff := cmp.Diff(want, has); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(s.DSN("boats"), "timeTruncate=1") {
+		t.Errorf("times are not cut in %s", s.DSN("boats"))
+	}
+}
+
+func TestUnreachableOrUnreadableDSNIsAnErrorThatNamesTheVariable(t *testing.T) {
+	port, err := freeport.One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, dsn := range map[string]string{
+		"nobody listens": "me:pw@tcp(" + freeport.Address(port) + ")/",
+		"not a DSN":      "mysql://me@host",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(EnvDSN, dsn)
+			_, err := Start(t.Context(), Config{Dir: t.TempDir()})
+			if err == nil || !strings.Contains(err.Error(), EnvDSN) || strings.Contains(err.Error(), "pw@") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestNothingIsStartedToLookForAnExistingServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mysql")
+	if _, err := Existing(t.Context(), Config{Name: "flotilla-no-such-container", Dir: dir}); !errors.Is(err, ErrNone) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder was made: %v", err)
+	}
+}
+
+func TestPrivateServerIsFoundAgainByItsFolder(t *testing.T) {
+	dir, err := os.MkdirTemp("", "flotilla-mysql-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker := watchdog.Marker("MYSQLSERVER_TEST", dir)
+	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := guard.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	port, err := freeport.One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{
+		Name: filepath.Base(dir), Dir: dir, Port: port, Marker: marker, Log: filepath.Join(dir, "log", "mysql.log"), Say: t.Logf,
+	}
+	first, err := choose(t.Context(), cfg, asProgram, installed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pid := first.RunningPID()
+
+	second, err := Existing(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if second.RunningPID() != pid || pid == 0 {
+		t.Errorf("process %d instead of %d", second.RunningPID(), pid)
+	}
+	if err := second.CreateDatabase(t.Context(), "a`b"); err != nil {
+		t.Error(err)
+	}
+	if err := second.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if first.RunningPID() != 0 || first.Ping(t.Context()) == nil {
+		t.Error("it still runs")
+	}
+	if err := second.Stop(t.Context()); err != nil {
+		t.Errorf("stop what does not run: %v", err)
+	}
+	if err := second.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the data is left: %v", err)
+	}
+}
+
+func TestLongFolderDoesNotBreakTheSocket(t *testing.T) {
+	short := program{cfg: Config{Dir: "/tmp/a"}}
+	long := program{cfg: Config{Dir: "/tmp/" + strings.Repeat("x", 200)}}
+	if got := short.socket(); got != "/tmp/a/mysqld.sock" {
+		t.Errorf("got %s", got)
+	}
+	if got := long.socket(); len(got) > 107 {
+		t.Errorf("%d characters: %s", len(got), got)
+	}
+}
