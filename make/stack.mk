@@ -1,7 +1,9 @@
 ##@ Local stack
 
 # The program is built and then takes the shell's place, so that Ctrl-C and SIGTERM reach it.
-STACK = mkdir -p .local/bin && go build -o .local/bin/stack ./tools/stack && exec .local/bin/stack
+# FLOTILLA_LOCAL moves the stack's folder, so that a second stack runs beside the first.
+LOCAL = $(or $(FLOTILLA_LOCAL),.local)
+STACK = mkdir -p $(LOCAL)/bin && (cd tools/stack && GOWORK=off go build -o $(abspath $(LOCAL))/bin/stack .) && exec $(LOCAL)/bin/stack
 
 .PHONY: up
 up: ## start control plane, NATS, MySQL and services, apply the samples (SERVICES=a,b for some)
@@ -22,3 +24,7 @@ logs: ## show the log of one part: make logs S=superset-operator
 .PHONY: tools
 tools: ## build the control plane tools into the cache folder (minutes, once)
 	@$(STACK) tools
+
+.PHONY: stack
+stack: ## any command of the stack program: make stack ARGS="restart nats"
+	@$(STACK) $(ARGS)

@@ -110,6 +110,23 @@ func Terminate(ctx context.Context, pid int, grace time.Duration) error {
 	return nil
 }
 
+// Kill ends a process at once and waits until it is gone.
+func Kill(ctx context.Context, pid int) error {
+	if err := signal(pid, syscall.SIGKILL); err != nil {
+		return err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for Alive(pid) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("process %d does not end: %w", pid, ctx.Err())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
 func signal(pid int, s syscall.Signal) error {
 	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("signal process %d: %w", pid, err)

@@ -90,3 +90,18 @@ func TestTerminateKillsWhatIgnoresThePoliteSignal(t *testing.T) {
 		})
 	}
 }
+
+func TestKillWaitsUntilTheProcessIsGone(t *testing.T) {
+	cmd := sleeper(t, "trap '' TERM; while :; do sleep 1; done")
+	reaped := make(chan error, 1)
+	go func() { reaped <- cmd.Wait() }()
+	if err := proc.Kill(t.Context(), cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if proc.Alive(cmd.Process.Pid) {
+		t.Error("the process is alive after Kill")
+	}
+	if err := <-reaped; err == nil {
+		t.Error("the process ended by itself")
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
@@ -36,8 +37,9 @@ type Platform struct {
 // Make runs a target of the Makefile on this stack; args are more words, such as variables.
 func (p *Platform) Make(ctx context.Context, target string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "make", append([]string{target}, args...)...)
-	// Let make take its stack down in order instead of being killed at once.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	// Let make take its stack down in order instead of being killed at once. It passes
+	// SIGTERM on to what it runs, which it does not do with SIGINT.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	cmd.Dir = p.Root
 	cmd.Env = append(os.Environ(), "FLOTILLA_LOCAL="+p.Local, "MAKEFLAGS=", "MAKELEVEL=")

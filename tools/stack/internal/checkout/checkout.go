@@ -1,7 +1,8 @@
 // Package checkout knows where things lie in a checkout of Flotilla and what its local stack is called.
 //
-// Everything the stack writes lies in .local at the top of the checkout, and all names are derived from the
-// checkout's path, so stacks of two checkouts run side by side.
+// Everything the stack writes lies in one folder, .local at the top of the checkout unless FLOTILLA_LOCAL names
+// another one, and all names are derived from that folder's path. So stacks of two checkouts run side by side, and a
+// test runs one of its own beside the one that a developer uses.
 package checkout
 
 import (
@@ -16,9 +17,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
-// Checkout is the top folder of a checkout.
+// FolderVariable names the environment variable that moves the stack's folder.
+const FolderVariable = "FLOTILLA_LOCAL"
+
+// Checkout is a checkout and the folder of one stack of it.
 type Checkout struct {
-	Root string
+	Root string // top of the checkout
+	// Folder is what the stack writes into; empty means .local in Root.
+	Folder string
 }
 
 // Find looks for the checkout in and above the working directory.
@@ -31,7 +37,13 @@ func Find() (Checkout, error) {
 	if err != nil {
 		return Checkout{}, fmt.Errorf("find the checkout: %w", err)
 	}
-	return Checkout{Root: root}, nil
+	c := Checkout{Root: root}
+	if folder := os.Getenv(FolderVariable); folder != "" {
+		if c.Folder, err = filepath.Abs(folder); err != nil {
+			return Checkout{}, fmt.Errorf("find the folder %s of the stack: %w", folder, err)
+		}
+	}
+	return c, nil
 }
 
 // Path is a path in the checkout.
@@ -41,7 +53,11 @@ func (c Checkout) Path(parts ...string) string {
 
 // Local is a path in the stack's own folder.
 func (c Checkout) Local(parts ...string) string {
-	return filepath.Join(append([]string{c.Root, ".local"}, parts...)...)
+	folder := c.Folder
+	if folder == "" {
+		folder = c.Path(".local")
+	}
+	return filepath.Join(append([]string{folder}, parts...)...)
 }
 
 // Log is the log file of a part of the stack.
@@ -49,15 +65,15 @@ func (c Checkout) Log(part string) string {
 	return c.Local("log", part+".log")
 }
 
-// ID is eight hexadecimal digits, the same for each run in this checkout.
+// ID is eight hexadecimal digits, the same for each run of this stack.
 func (c Checkout) ID() string {
-	sum := sha256.Sum256([]byte(c.Root))
+	sum := sha256.Sum256([]byte(c.Local()))
 	return hex.EncodeToString(sum[:4])
 }
 
 // Marker stands in the environment of every process of the stack, so that `down` finds those that nothing else knows.
 func (c Checkout) Marker() string {
-	return watchdog.Marker("FLOTILLA_STACK", c.Root)
+	return watchdog.Marker("FLOTILLA_STACK", c.Local())
 }
 
 // Services lists the services of modules.txt, in its order.

@@ -83,3 +83,14 @@ func TestFindReturnsThisCheckout(t *testing.T) {
 		t.Errorf("found %s: %v", c.Root, err)
 	}
 }
+
+func TestAFolderOfItsOwnMakesAnotherStack(t *testing.T) {
+	usual := newCheckout(t)
+	other := checkout.Checkout{Root: usual.Root, Folder: t.TempDir()}
+	if got, want := other.Log("nats"), filepath.Join(other.Folder, "log", "nats.log"); got != want {
+		t.Errorf("log %q instead of %q", got, want)
+	}
+	if other.ID() == usual.ID() || other.Marker() == usual.Marker() {
+		t.Errorf("both stacks are called %q and marked %q", other.ID(), other.Marker())
+	}
+}

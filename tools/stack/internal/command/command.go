@@ -28,6 +28,7 @@ const usage = `usage: stack COMMAND
   stop PART               stop control-plane, nats, mysql or a service; its data stays
   start PART              start it again
   restart PART            stop and start
+  kill PART               end nats or a service at once (SIGKILL), as a crash would
 `
 
 // errUsage is an error that the usage text answers.
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return a.tools(ctx)
 	case "logs":
 		return a.logs(ctx, args, *follow)
-	case "start", "stop", "restart":
+	case "start", "stop", "restart", "kill":
 		return a.control(ctx, name, args)
 	default:
 		return fmt.Errorf("%w: %q", errUsage, name)

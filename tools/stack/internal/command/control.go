@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 )
 
-// control stops, starts or restarts one part; nothing is built.
+// control stops, starts, restarts or kills one part; nothing is built.
 func (a *app) control(ctx context.Context, verb string, args []string) (err error) {
 	all, mysql := a.all()
 	part, err := pick(all, args)
@@ -20,6 +20,9 @@ func (a *app) control(ctx context.Context, verb string, args []string) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	if verb == "kill" {
+		return a.step("killing "+part.Name(), func() (string, error) { return "killed", kill(ctx, part) })
+	}
 	if verb != "start" {
 		if err := a.step("stopping "+part.Name(), func() (string, error) { return "stopped", part.Stop(ctx) }); err != nil {
 			return err
@@ -42,4 +45,13 @@ func pick(all []parts.Part, args []string) (parts.Part, error) {
 		names = append(names, part.Name())
 	}
 	return nil, fmt.Errorf("name one part of the stack: %s", list(names))
+}
+
+// kill ends a part that is one process as a crash would.
+func kill(ctx context.Context, part parts.Part) error {
+	killable, ok := part.(interface{ Kill(context.Context) error })
+	if !ok {
+		return fmt.Errorf("%s is more than one process; stop it", part.Name())
+	}
+	return killable.Kill(ctx)
 }

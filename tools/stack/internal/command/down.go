@@ -45,7 +45,7 @@ func (a *app) takeDown(ctx context.Context) error {
 	errs = append(errs, err, parts.NewControlPlane(a.env).KeepLogs())
 	for _, name := range []string{"cluster", "nats", "mysql", "run", "cache"} {
 		if err := os.RemoveAll(a.env.Checkout.Local(name)); err != nil {
-			errs = append(errs, fmt.Errorf("remove .local/%s: %w", name, err))
+			errs = append(errs, fmt.Errorf("remove the data of %s: %w", name, err))
 		}
 	}
 	a.env.State.Services = nil

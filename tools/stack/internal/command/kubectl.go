@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
@@ -47,8 +48,27 @@ func (a *app) prepareCluster(ctx context.Context) error {
 	if _, err := a.kubectl(ctx, "", append([]string{"apply", "--server-side", "--force-conflicts"}, args...)...); err != nil {
 		return err
 	}
-	_, err = a.kubectl(ctx, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, args...)...)
-	return err
+	return a.established(ctx, args)
+}
+
+// established waits until the CRDs are served. kubectl wait fails at once on one that is so new that it has no
+// conditions yet, so it is asked again.
+func (a *app) established(ctx context.Context, files []string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := a.kubectl(ctx, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, files...)...)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
 }
 
 // samples are those of the services that run.

@@ -122,6 +122,15 @@ func (p *program) Stop(ctx context.Context) error {
 	return spec.Stop(ctx)
 }
 
+// Kill ends the process at once and leaves everything as it was.
+func (p *program) Kill(ctx context.Context) error {
+	spec, err := p.spec(p.env.State.Port)
+	if err != nil {
+		return err
+	}
+	return spec.Kill(ctx)
+}
+
 func (p *program) Status(ctx context.Context) []Status {
 	s := Status{Name: p.name, Health: "not running"}
 	spec, err := p.spec(p.env.State.Port)

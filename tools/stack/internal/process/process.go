@@ -117,6 +117,18 @@ func (s Spec) Stop(ctx context.Context) error {
 	return nil
 }
 
+// Kill ends the process at once, as a crash would. Its pid file stays, as after a crash.
+func (s Spec) Kill(ctx context.Context) error {
+	pid := s.PID()
+	if pid == 0 {
+		return fmt.Errorf("kill %s: it does not run", s.Name)
+	}
+	if err := proc.Kill(ctx, pid); err != nil {
+		return fmt.Errorf("kill %s: %w", s.Name, err)
+	}
+	return nil
+}
+
 func (s Spec) file(suffix string) string {
 	return filepath.Join(s.Run, s.Name+suffix)
 }
