@@ -81,7 +81,10 @@ func start(t *testing.T, o options) *bed {
 	t.Helper()
 	c := cluster.Get(t)
 	b := &bed{t: t, namespace: c.Namespace(t), client: c.Client(t, scheme(t)), requests: &requests{}}
-	b.operator(rest.CopyConfig(c.Config), o)
+	grant(t, c, b.namespace)
+	cfg := rest.CopyConfig(c.Config)
+	cfg.Impersonate.UserName = account
+	b.operator(cfg, o)
 	return b
 }
 
