@@ -36,6 +36,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // each ingester has a logger of its own
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../config/crd"}, Nodes: 1}))
 }
 

@@ -21,7 +21,7 @@ func (o *Options) migrate(ctx context.Context, _ service.Options, args []string)
 	}
 	db, err := database.Open(o.MySQLDSN)
 	if err != nil {
-		return fmt.Errorf("--mysql-dsn is %w", err)
+		return fmt.Errorf("--mysql-dsn %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := database.Ping(ctx, db); err != nil {

@@ -50,7 +50,7 @@ func (o *Options) Validate(service.Options) error {
 	}
 	db, err := database.Open(o.MySQLDSN)
 	if err != nil {
-		return fmt.Errorf("--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) is %w", err)
+		return fmt.Errorf("--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) %w", err)
 	}
 	if err := db.Close(); err != nil {
 		return err

@@ -28,10 +28,10 @@ const (
 func Open(dsn string) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, errors.New("not a DSN like user:password@tcp(host:3306)/database") // the parser's text may quote it
+		return nil, errors.New("is not a DSN like user:password@tcp(host:3306)/database") // the parser's text may quote it
 	}
 	if cfg.DBName == "" {
-		return nil, errors.New("no database in the DSN: want user:password@tcp(host:3306)/database")
+		return nil, errors.New("names no database: want user:password@tcp(host:3306)/database")
 	}
 	if err := settle(cfg); err != nil {
 		return nil, err

@@ -35,10 +35,16 @@ func Migrated(t testing.TB) (*sql.DB, string) {
 	t.Helper()
 	dsn := mysqltest.DSN(t)
 	db := Open(t, dsn)
+	Migrate(t, db)
+	return db, dsn
+}
+
+// Migrate brings a database to the current schema.
+func Migrate(t testing.TB, db *sql.DB) {
+	t.Helper()
 	if _, err := migrations.Up(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	return db, dsn
 }
 
 // Model returns a Model of the namespace default.

@@ -1,0 +1,61 @@
+package app
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+)
+
+const dsn = "--mysql-dsn=user:secret@tcp(db:3306)/michelangelo"
+
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	o := &Options{}
+	fs := pflag.NewFlagSet("ingester", pflag.ContinueOnError)
+	o.addFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string // in the error; empty means valid
+	}{
+		"a DSN is enough":               {[]string{dsn}, ""},
+		"no DSN names all its settings": {nil, "--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) is required"},
+		"a DSN without a database":      {[]string{"--mysql-dsn=user:secret@tcp(db:3306)/"}, "--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) names no database"},
+		"no worker":                     {[]string{dsn, "--concurrent-reconciles=0"}, "--concurrent-reconciles must be at least 1"},
+		"an unknown kind":               {[]string{dsn, "--concurrent-reconciles-map=Modell=3"}, `names "Modell", which is no registered kind`},
+		"a period that is none":         {[]string{dsn, "--requeue-period-map=Model=soon"}, `needs a positive duration for Model, has "soon"`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parse(t, tc.args...).Validate(service.Options{})
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("error %v, want none", err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			case err != nil && strings.Contains(err.Error(), "secret"):
+				t.Errorf("error %v shows the password", err)
+			}
+		})
+	}
+}
+
+func TestSettingsByKind(t *testing.T) {
+	o := parse(t, dsn, "--concurrent-reconciles-map=Model=3", "--requeue-period-map=Project=5s")
+	if o.workers("Model") != 3 || o.workers("Project") != defaultWorkers {
+		t.Errorf("workers %d and %d", o.workers("Model"), o.workers("Project"))
+	}
+	if o.requeuePeriod("Project") != 5*time.Second || o.requeuePeriod("Model") != defaultRequeuePeriod {
+		t.Errorf("periods %s and %s", o.requeuePeriod("Project"), o.requeuePeriod("Model"))
+	}
+}

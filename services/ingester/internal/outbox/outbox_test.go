@@ -1,0 +1,262 @@
+package outbox_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
+)
+
+type fixture struct {
+	*testing.T
+	db      *sql.DB
+	nats    *natstest.Server
+	conn    *bus.Conn
+	js      jetstream.JetStream
+	metrics *metrics.Metrics
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	db, _ := dbtest.Migrated(t)
+	f := &fixture{T: t, db: db, nats: natstest.Start(t)}
+	var err error
+	if f.metrics, err = metrics.New(nil); err != nil {
+		t.Fatal(err)
+	}
+	if f.conn, err = bus.Connect(bus.Config{URL: f.nats.URL(), Name: "ingester"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := f.conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	f.js = f.conn.JetStream()
+	f.bootstrap()
+	return f
+}
+
+func (f *fixture) bootstrap() {
+	f.Helper()
+	if err := bus.Bootstrap(f.Context(), f.js, bus.DefaultParams()); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// add writes rows "name operation" as the writer would, all of uid u-<name>.
+func (f *fixture) add(name string, n int, operation contract.ChangeOperation) {
+	f.Helper()
+	for i := range n {
+		_, err := f.db.ExecContext(f.Context(), "INSERT INTO outbox (kind, namespace, name, uid, generation, res_version, operation, committed_at)"+
+			" VALUES ('model', 'default', ?, ?, 1, ?, ?, '2026-11-21 04:42:00.123456')", name, "u-"+name, i+1, string(operation))
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+func (f *fixture) relay(change ...func(*outbox.Config)) *outbox.Relay {
+	f.Helper()
+	ready := make(chan struct{})
+	close(ready)
+	cfg := outbox.Config{
+		DB: f.db, JetStream: f.js, Connected: f.conn.Connected, Cluster: "test",
+		Metrics: f.metrics, Log: logr.Discard(), Clock: clock.RealClock{}, Ready: ready,
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	r := outbox.New(cfg)
+	ctx, cancel := context.WithCancel(f.Context())
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		if err := r.Start(ctx); err != nil {
+			f.Error(err)
+		}
+	})
+	f.conn.OnReconnect(r.Reconnected)
+	f.Cleanup(func() {
+		cancel()
+		ended.Wait()
+	})
+	return r
+}
+
+func (f *fixture) empty() {
+	f.Helper()
+	expect.Eventually(f, expect.Long, func() error {
+		if n := dbtest.Strings(f, f.db, "SELECT COUNT(*) FROM outbox")[0]; n != "0" {
+			return fmt.Errorf("%s rows wait", n)
+		}
+		return nil
+	})
+}
+
+// messages reads the whole stream.
+func (f *fixture) messages() []*jetstream.RawStreamMsg {
+	f.Helper()
+	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
+	if err != nil {
+		f.Fatal(err)
+	}
+	var out []*jetstream.RawStreamMsg
+	for seq := uint64(1); seq <= stream.CachedInfo().State.LastSeq; seq++ {
+		m, err := stream.GetMsg(f.Context(), seq)
+		if err != nil {
+			f.Fatal(err)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func TestAMessage(t *testing.T) {
+	f := newFixture(t)
+	f.add("a.b", 1, contract.ChangeCreated)
+	f.relay()
+	f.empty()
+	messages := f.messages()
+	if len(messages) != 1 {
+		t.Fatalf("%d messages, want 1", len(messages))
+	}
+	m := messages[0]
+	if want := "flotilla.change.v1.test.default.model.a_b.created"; m.Subject != want {
+		t.Errorf("subject %q, want %q", m.Subject, want)
+	}
+	if got := m.Header.Get(nats.MsgIdHdr); got != "u-a.b.1" {
+		t.Errorf("message id %q", got)
+	}
+	e, change, err := contract.Decode[contract.Change](m.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 21, 4, 42, 0, 123456000, time.UTC)
+	want := contract.Change{
+		Object: contract.Object{
+			GroupVersionKind: contract.GroupVersionKind{Group: "michelangelo.api", Version: "v2", Kind: "Model"},
+			Namespace:        "default", Name: "a.b", UID: "u-a.b", Generation: 1, ResourceVersion: "1",
+		},
+		Operation: contract.ChangeCreated, OutboxID: 1, CommittedAt: at,
+	}
+	if diff := cmp.Diff(want, change); diff != "" {
+		t.Errorf("change (-want +got):\n%s", diff)
+	}
+	if e.Source != "/clusters/test/observers/ingester" || !e.Time.Equal(at) {
+		t.Errorf("source %q, time %s", e.Source, e.Time)
+	}
+}
+
+// TestOrderAcrossAnOutage has many events of few objects, and a bus that comes and goes.
+func TestOrderAcrossAnOutage(t *testing.T) {
+	f := newFixture(t)
+	f.nats.Stop()
+	for range 3 {
+		f.add("a", 40, contract.ChangeUpdated)
+		f.add("b", 40, contract.ChangeUpdated)
+	}
+	f.relay()
+	f.nats.Start()
+	f.empty()
+	last := map[string]int64{}
+	seen := map[string]bool{}
+	for _, m := range f.messages() {
+		e, change, err := contract.Decode[contract.Change](m.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[e.ID] {
+			t.Errorf("event %s is there twice", e.ID)
+		}
+		seen[e.ID] = true
+		if change.OutboxID <= last[change.Object.UID] {
+			t.Errorf("event %d of %s after %d", change.OutboxID, change.Object.UID, last[change.Object.UID])
+		}
+		last[change.Object.UID] = change.OutboxID
+	}
+	if len(seen) != 240 {
+		t.Errorf("%d events, want 240", len(seen))
+	}
+}
+
+// TestRowsStayUntilTheStreamIsThere deletes the stream: the broker answers, but nobody stores.
+func TestRowsStayUntilTheStreamIsThere(t *testing.T) {
+	f := newFixture(t)
+	if err := f.js.DeleteStream(t.Context(), contract.StreamChanges); err != nil {
+		t.Fatal(err)
+	}
+	f.add("a", 3, contract.ChangeUpdated)
+	f.relay()
+	expect.Eventually(t, expect.Long, func() error {
+		if n := testutil.ToFloat64(f.metrics.Errors.WithLabelValues("publish", "no_stream")); n == 0 {
+			return fmt.Errorf("no failure was counted")
+		}
+		return nil
+	})
+	if n := dbtest.Strings(t, f.db, "SELECT COUNT(*) FROM outbox")[0]; n != "3" {
+		t.Errorf("%s rows wait, want 3", n)
+	}
+	f.bootstrap()
+	f.empty()
+	if n := len(f.messages()); n != 3 {
+		t.Errorf("%d messages, want 3", n)
+	}
+}
+
+func TestTheTableIsBounded(t *testing.T) {
+	f := newFixture(t)
+	f.nats.Stop()
+	f.add("a", 30, contract.ChangeUpdated)
+	f.add("b", 1, contract.ChangeDeleted)
+	f.add("c", 30, contract.ChangeUpdated)
+	f.relay(func(c *outbox.Config) { c.MaxRows = 10 })
+	expect.Eventually(t, expect.Long, func() error {
+		if n := dbtest.Strings(t, f.db, "SELECT COUNT(*) FROM outbox")[0]; n != "10" {
+			return fmt.Errorf("%s rows wait", n)
+		}
+		return nil
+	})
+	want := []string{"a 30 updated", "b 1 deleted", "c 30 updated"}
+	got := dbtest.Strings(t, f.db, "SELECT CONCAT_WS(' ', name, res_version, operation) FROM outbox WHERE id IN (SELECT MAX(id) FROM outbox GROUP BY uid) ORDER BY id")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the last event of each object (-want +got):\n%s", diff)
+	}
+	if n := testutil.ToFloat64(f.metrics.Compacted); n != 51 {
+		t.Errorf("%v events were given up, want 51", n)
+	}
+}
+
+// TestAnEventThatCannotBeSentDoesNotBlockOthers has a row of a kind that the contract does not know.
+func TestAnEventThatCannotBeSentDoesNotBlockOthers(t *testing.T) {
+	f := newFixture(t)
+	if _, err := f.db.ExecContext(t.Context(), "INSERT INTO outbox (kind, namespace, name, uid, generation, res_version, operation, committed_at)"+
+		" VALUES ('ghost', 'default', 'x', 'u', 1, 1, 'created', NOW(6))"); err != nil {
+		t.Fatal(err)
+	}
+	f.add("a", 1, contract.ChangeCreated)
+	f.relay()
+	f.empty()
+	if n := len(f.messages()); n != 1 {
+		t.Errorf("%d messages, want 1", n)
+	}
+}

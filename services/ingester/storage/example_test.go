@@ -1,0 +1,17 @@
+package storage_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Callers branch on the errors of the package, whatever is wrapped around them.
+func ExampleErrNotFound() {
+	err := fmt.Errorf("Model default/churn: %w", storage.ErrNotFound)
+	if errors.Is(err, storage.ErrNotFound) {
+		fmt.Println("ask the cluster, or answer 404")
+	}
+	// Output: ask the cluster, or answer 404
+}
