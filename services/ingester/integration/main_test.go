@@ -104,7 +104,7 @@ func (b *bench) start(change ...func(*app.Options)) (stop func()) {
 		c(o)
 	}
 	skip := true
-	mgr, err := ctrl.NewManager(cluster.Get(b).Config, ctrl.Options{
+	mgr, err := ctrl.NewManager(asIngester(b), ctrl.Options{
 		Scheme: b.client.Scheme(), Logger: b.log,
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
