@@ -88,4 +88,3 @@ func Conditions(obj runtime.Object) ([]metav1.Condition, error) {
 	}
 	return holder.Status.Conditions, nil
 }
-

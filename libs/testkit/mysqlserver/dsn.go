@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -20,7 +21,8 @@ const EnvDSN = "FLOTILLA_MYSQL_DSN"
 func (s *Server) DSN(database string) string {
 	login := s.login.Clone()
 	login.DBName = database
-	return login.FormatDSN()
+	// The driver writes the duration with a Greek letter, which not every terminal and YAML file takes well.
+	return strings.Replace(login.FormatDSN(), "=1µs", "=1us", 1)
 }
 
 func local(cfg Config, name string) (*mysql.Config, error) {

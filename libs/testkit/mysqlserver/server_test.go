@@ -65,7 +65,7 @@ func TestDSNOfTheEnvironmentIsCompletedAndNeverStopped(t *testing.T) {
 	if diff := cmp.Diff(want, has); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.Contains(s.DSN("boats"), "timeTruncate=1") {
+	if !strings.Contains(s.DSN("boats"), "timeTruncate=1us") {
 		t.Errorf("times are not cut in %s", s.DSN("boats"))
 	}
 }

@@ -76,15 +76,12 @@ func (r Resource) Problem() string {
 	return "no condition " + want.condition
 }
 
-// Conditions lists the conditions for a table, one a line.
-func (r Resource) Conditions() string {
-	lines := make([]string, 0, len(r.Status.Conditions))
+// conditionStatus is True, False or Unknown, or nothing when the resource has no such condition.
+func (r Resource) conditionStatus(name string) string {
 	for _, c := range r.Status.Conditions {
-		line := fmt.Sprintf("%s=%s", c.Type, c.Status)
-		if c.Reason != "" {
-			line += " (" + c.Reason + ")"
+		if c.Type == name {
+			return string(c.Status)
 		}
-		lines = append(lines, line)
 	}
-	return strings.Join(lines, "\n")
+	return ""
 }

@@ -138,15 +138,16 @@ metadata: {name: gone}
 	}
 }
 
-func TestRowsNameTheProblemBeforeTheConditions(t *testing.T) {
-	found, err := samples.ParseList([]byte(superset + `{"phase":"Degraded","conditions":[{"type":"Available","status":"False","reason":"X"}]}}`))
+func TestRowsHaveAColumnForEachConditionAndTheProblemAtTheEnd(t *testing.T) {
+	found, err := samples.ParseList([]byte(superset + `{"phase":"Degraded","conditions":[` +
+		`{"type":"Available","status":"False","reason":"X"},{"type":"Stopped","status":"Unknown"}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := samples.Rows([]samples.Report{{Resource: found[0], Problem: found[0].Problem(), Row: "-"}})
 	want := [][]string{
-		{"KIND", "NAMESPACE", "NAME", "PHASE", "MYSQL", "CONDITIONS"},
-		{"Superset", "default", "s", "Degraded", "-", "! phase \"Degraded\", not Running\nAvailable=False (X)"},
+		{"KIND", "NAME", "PHASE", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPGRADABLE", "PAUSED", "STOPPED", "MYSQL", "NOTE"},
+		{"Superset", "default/s", "Degraded", "False", "-", "-", "-", "-", "Unknown", "-", `phase "Degraded", not Running`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

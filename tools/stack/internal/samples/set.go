@@ -137,19 +137,29 @@ func ParseList(data []byte) ([]Resource, error) {
 	return []Resource{one}, nil
 }
 
-// Rows are the reports as a table.
+// columns are the conditions that every managed resource has.
+var columns = []string{"Available", "Progressing", "Degraded", "Upgradable", "Paused", "Stopped"}
+
+// Rows are the reports as a table: one row a sample, one column a condition.
 func Rows(reports []Report) [][]string {
-	rows := [][]string{{"KIND", "NAMESPACE", "NAME", "PHASE", "MYSQL", "CONDITIONS"}}
+	heading := []string{"KIND", "NAME", "PHASE"}
+	for _, c := range columns {
+		heading = append(heading, strings.ToUpper(c))
+	}
+	rows := [][]string{append(heading, "MYSQL", "NOTE")}
 	for _, r := range reports {
-		phase := r.Status.Phase
-		if phase == "" {
-			phase = "-"
+		row := []string{r.Kind, r.Namespace + "/" + r.Name, orDash(r.Status.Phase)}
+		for _, c := range columns {
+			row = append(row, orDash(r.conditionStatus(c)))
 		}
-		conditions := r.Conditions()
-		if r.Problem != "" {
-			conditions = strings.TrimSuffix("! "+r.Problem+"\n"+conditions, "\n")
-		}
-		rows = append(rows, []string{r.Kind, r.Namespace, r.Name, phase, r.Row, conditions})
+		rows = append(rows, append(row, r.Row, r.Problem))
 	}
 	return rows
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }
