@@ -156,8 +156,7 @@ func (p *parts) watchdog() *silence.Watchdog {
 
 // healthy says whether this process can do what the Lease promises.
 func (p *parts) healthy() bool {
-	failing := p.history.FailingSince()
-	return p.ingest.CaughtUp() && (failing.IsZero() || p.cfg.Clock.Since(failing) < patience)
+	return p.ingest.CaughtUp() && p.history.Works(patience)
 }
 
 func observers(kinds registry.Set) []string {

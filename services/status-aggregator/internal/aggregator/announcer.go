@@ -56,7 +56,7 @@ func (a *announcer) Start(ctx context.Context) error {
 
 // look asks a bucket that refuses whether it still does: nobody else would while the Lease is not held.
 func (a *announcer) look(ctx context.Context) {
-	if a.parts.history.FailingSince().IsZero() || !a.parts.ingest.CaughtUp() {
+	if !a.parts.history.Doubtful() || !a.parts.ingest.CaughtUp() {
 		return
 	}
 	if err := a.parts.history.Probe(ctx); err != nil {

@@ -45,7 +45,7 @@ type fixture struct {
 	cluster   *cluster.Cluster
 	namespace string
 	client    client.Client
-	conn      *bus.Conn // the test's own
+	conn      *bus.Conn    // the test's own
 	identity  *rest.Config // of the aggregator's account
 	running   *running
 }

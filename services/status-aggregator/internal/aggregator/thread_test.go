@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
@@ -255,6 +256,14 @@ func TestKindThatAppearsLater(t *testing.T) {
 	if present, err := expect.Conditions(u); err != nil || len(present) != 6 {
 		t.Errorf("conditions %v, %v: want the six", present, err)
 	}
+
+	crd := &unstructured.Unstructured{}
+	crd.SetName("fireboltengines.compute.firebolt.io")
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	if err := f.client.Delete(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	f.wantHistory("engine snapshot", "engine deleted")
 }
 
 func TestPoisonIsParked(t *testing.T) {

@@ -144,7 +144,7 @@ func (s *Store) Keys(ctx context.Context) ([]contract.Ref, error) {
 		return nil, err
 	}
 	lister, err := kv.ListKeysFiltered(ctx, token+".>")
-	if err != nil {
+	if err = s.note(err); err != nil {
 		return nil, fmt.Errorf("list status entries: %w", err)
 	}
 	var out []contract.Ref
@@ -185,6 +185,15 @@ func (s *Store) Bury(ctx context.Context, ref contract.Ref, gap bool) error {
 		return err
 	}
 	if err := s.Flush(ctx, ref); err != nil {
+		return err
+	}
+	subject, err := contract.LifecycleSubject(ref, contract.EventDeleted)
+	if err != nil {
+		return err
+	}
+	// Its successor may have events already, so the last event of all does not tell.
+	told, err := s.last(ctx, subject)
+	if err != nil || told.id == r.Entry.Object.UID+deletedSuffix {
 		return err
 	}
 	return s.publish(ctx, ref, r, []planned{deletion(r.Entry.Object, r.Entry.Phase, gap, s.clock.Now())})

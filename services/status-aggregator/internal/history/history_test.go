@@ -256,7 +256,7 @@ func TestCrashBetweenAnyTwoWrites(t *testing.T) {
 		"a phase 3:P3", "a phase 4:P4", "a available Available=True", "a recovered Degraded=False",
 	}
 	errCrash := errors.New("crashed")
-	for crash := range len(want) {
+	for crash := range want {
 		for _, stored := range []bool{false, true} {
 			t.Run(fmt.Sprintf("at event %d, stored %v", crash+1, stored), func(t *testing.T) {
 				f := newFixture(t)
@@ -361,6 +361,18 @@ func TestPhases(t *testing.T) {
 		f.wantHistory("a phase 1:P1", "a phase 2:P2", "a phase 3:P3", "a snapshot 3:Running",
 			"a deleted 0: gap", "b phase 1:P1", "b snapshot 1:Running")
 	})
+	t.Run("the end of a former incarnation is told once, also when the new one has begun", func(t *testing.T) {
+		f := newFixture(t)
+		f.put(f.entry("a", "Available=True@0"))
+		for range 2 {
+			if err := f.store.Bury(t.Context(), ref, false); err != nil {
+				t.Fatal(err)
+			}
+			f.phases("b", ring(1, 1))
+			f.restart()
+		}
+		f.wantHistory("a snapshot 0:Running", "a deleted 0:", "b phase 1:P1")
+	})
 }
 
 func TestConflict(t *testing.T) {
@@ -443,21 +455,39 @@ func TestForeignValueIsReplaced(t *testing.T) {
 	f.wantHistory("a snapshot 0:Running gap")
 }
 
-func TestFailingSince(t *testing.T) {
+func TestWorks(t *testing.T) {
 	f := newFixture(t)
-	if !f.store.FailingSince().IsZero() {
-		t.Error("failing before the first request")
+	const patience = 10 * time.Second
+	if f.store.Works(patience) {
+		t.Error("works before the first answer")
+	}
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Works(patience) {
+		t.Errorf("error %v, works %v", err, f.store.Works(patience))
+	}
+	f.store.Invalidate()
+	if f.store.Works(patience) {
+		t.Error("works although it must be asked anew")
 	}
 	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Load(t.Context(), ref); err == nil || !f.store.FailingSince().Equal(start) {
-		t.Errorf("error %v, failing since %v", err, f.store.FailingSince())
+	if _, err := f.store.Load(t.Context(), ref); err == nil || f.store.Works(patience) {
+		t.Errorf("error %v, works %v", err, f.store.Works(patience))
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Probe(t.Context()); err != nil || !f.store.FailingSince().IsZero() {
-		t.Errorf("error %v, failing since %v", err, f.store.FailingSince())
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Works(patience) {
+		t.Errorf("error %v, works %v", err, f.store.Works(patience))
+	}
+	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Probe(t.Context()); err == nil || !f.store.Works(patience) {
+		t.Errorf("error %v, works %v: a first refusal is no reason to give up", err, f.store.Works(patience))
+	}
+	f.clock.SetTime(start.Add(patience))
+	if f.store.Works(patience) {
+		t.Error("works although it has refused for long")
 	}
 }

@@ -48,7 +48,8 @@ type Store struct {
 	// remembered are records of before the last [Store.Invalidate]: what the bucket
 	// may have lost and we have not.
 	remembered map[contract.Ref]*Record
-	failing    time.Time // since when the bucket or the stream refuses; zero: works
+	failing    time.Time // since when the bucket or the stream refuses; zero: does not
+	proven     bool      // one of them has answered since the last Invalidate
 }
 
 // Record is what is known of one object's entry.
@@ -85,14 +86,22 @@ func (s *Store) Invalidate() {
 		}
 	}
 	s.records = map[contract.Ref]*Record{}
-	s.kv, s.stream = nil, nil
+	s.kv, s.stream, s.proven = nil, nil, false
 }
 
-// FailingSince is since when the bus has refused every request of the store; zero: it works.
-func (s *Store) FailingSince() time.Time {
+// Works says whether the bus takes what the store writes: it has answered, and has
+// not refused everything for longer than patience since.
+func (s *Store) Works(patience time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failing
+	return s.proven && (s.failing.IsZero() || s.clock.Since(s.failing) < patience)
+}
+
+// Doubtful says whether [Store.Probe] could tell something new.
+func (s *Store) Doubtful() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.proven || !s.failing.IsZero()
 }
 
 // Probe asks the bucket and the stream whether they answer.
@@ -165,7 +174,7 @@ func (s *Store) note(err error) error {
 	defer s.mu.Unlock()
 	switch {
 	case err == nil || errors.Is(err, ErrConflict) || wrongSequence(err):
-		s.failing = time.Time{}
+		s.failing, s.proven = time.Time{}, true
 	case s.failing.IsZero():
 		s.failing = s.clock.Now()
 	}

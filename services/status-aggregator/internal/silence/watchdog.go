@@ -40,15 +40,17 @@ func (w *Watchdog) Start(ctx context.Context) error {
 			timer = w.clock.NewTimer(max(next.Sub(w.clock.Now()), time.Millisecond))
 			wake = timer.C()
 		}
+		ended := false
 		select {
 		case <-ctx.Done():
+			ended = true
 		case <-w.tracker.Changed():
 		case <-wake:
 		}
 		if timer != nil {
 			timer.Stop()
 		}
-		if ctx.Err() != nil {
+		if ended {
 			return nil
 		}
 	}
