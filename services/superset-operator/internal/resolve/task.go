@@ -73,7 +73,7 @@ func task(sup *v1alpha1.Superset, kind TaskKind, base *v1alpha1.BaseTaskSpec) Ta
 	}
 	if base.Timeout != nil {
 		// A Job's deadline is in whole seconds and at least one.
-		t.Timeout = max(base.Timeout.Duration.Truncate(time.Second), time.Second)
+		t.Timeout = max(base.Timeout.Truncate(time.Second), time.Second)
 	}
 	if base.MaxRetries != nil {
 		t.MaxRetries = *base.MaxRetries

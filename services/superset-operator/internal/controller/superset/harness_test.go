@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
@@ -65,6 +66,8 @@ type options struct {
 	// wrap replaces the operator's client.
 	wrap  func(client.Client) client.Client
 	clock clock.PassiveClock
+	// observations go to a bus; nil for none.
+	observations *bus.Observations
 }
 
 func scheme(t testing.TB) *runtime.Scheme {
@@ -111,7 +114,7 @@ func (b *bed) operator(cfg *rest.Config, o options) {
 		b.t.Fatal(err)
 	}
 	b.manager, b.clock = mgr, o.clock
-	b.reports = &reports{gate: gate}
+	b.reports = &reports{gate: gate, bus: o.observations}
 	b.reconciler = b.process(o.wrap)
 	if o.idle {
 		err = superset.Index(b.t.Context(), mgr)
@@ -136,7 +139,7 @@ func (b *bed) process(wrap func(client.Client) client.Client) *superset.Reconcil
 	if wrap != nil {
 		c = wrap(c)
 	}
-	b.reports.next = standalone.NewReporter(c, b.reports.gate, nil, contract.Superset, b.clock)
+	b.reports.next = standalone.NewReporter(c, b.reports.gate, b.reports.bus, contract.Superset, b.clock)
 	return superset.New(superset.Dependencies{
 		Client: c, Live: b.manager.GetAPIReader(), Reporter: b.reports,
 		Recorder: b.manager.GetEventRecorder("superset-controller"), Clock: b.clock,
@@ -244,13 +247,13 @@ type requests struct {
 
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		discovery := strings.Count(req.URL.Path, "/namespaces/") == 0
+		_, path, namespaced := strings.Cut(req.URL.Path, "/namespaces/")
 		watching := req.URL.Query().Get("watch") != "" || req.Method == http.MethodGet && req.URL.Query().Has("limit")
 		sendInitial := req.URL.Query().Has("sendInitialEvents")
 		resp, err := next.RoundTrip(req)
-		if err == nil && !discovery && !watching && !sendInitial {
+		if err == nil && namespaced && !watching && !sendInitial {
 			r.mu.Lock()
-			r.seen = append(r.seen, fmt.Sprintf("%s %s %d", req.Method, req.URL.Path[strings.Index(req.URL.Path, "/namespaces/"):], resp.StatusCode))
+			r.seen = append(r.seen, fmt.Sprintf("%s %s %d", req.Method, path, resp.StatusCode))
 			r.mu.Unlock()
 		}
 		return resp, err
@@ -281,6 +284,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // reports keeps the last observation of each object and passes everything on.
 type reports struct {
 	gate *standalone.Gate
+	bus  *bus.Observations
 	next superset.Reporter
 	mu   sync.Mutex
 	last map[string]contract.Observation
