@@ -100,8 +100,8 @@ type pair struct{ wanted, live any }
 // metadata compares labels, annotations and the like; name and namespace are
 // equal or it would be another object, and belong to nobody.
 func (c *comparison) metadata(owned *fieldpath.Set, wanted, live any) {
-	w, _ := wanted.(map[string]any) //nolint:errcheck // an object always has metadata, and a nil map compares as empty
-	l, _ := live.(map[string]any)   //nolint:errcheck // as above
+	w, _ := wanted.(map[string]any) // an object always has metadata, and a nil map compares as empty
+	l, _ := live.(map[string]any)
 	pe := fieldpath.FieldNameElement("metadata")
 	below := descend(owned, pe)
 	for k, v := range w {

@@ -149,7 +149,7 @@ func exit(name string, t *corev1.ContainerStateTerminated) string {
 
 // clean makes one line of at most 1 KiB without control characters.
 func clean(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsControl(r) }), " ")
+	s = strings.Join(strings.FieldsFunc(s, unicode.IsControl), " ")
 	s = strings.ToValidUTF8(strings.TrimSpace(s), "?")
 	if len(s) <= maxMessageBytes {
 		return s

@@ -72,9 +72,9 @@ func (a *apiServer) ping(ctx context.Context) error {
 	return a.client.Get().AbsPath("/version").Do(ctx).Error()
 }
 
-// wait returns once the API server answers, or with ctx's error. It logs one line
-// when it begins to wait and one when it ends.
-func (a *apiServer) wait(ctx context.Context, log logr.Logger) error {
+// wait returns true once the API server answers, false when ctx ends first. It logs
+// one line when it begins to wait and one when it ends.
+func (a *apiServer) wait(ctx context.Context, log logr.Logger) bool {
 	delay, waiting := firstRetry, false
 	for {
 		err := a.ping(ctx)
@@ -82,10 +82,10 @@ func (a *apiServer) wait(ctx context.Context, log logr.Logger) error {
 			if waiting {
 				log.Info("API server answered")
 			}
-			return nil
+			return true
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return false
 		}
 		if !waiting {
 			waiting = true
@@ -93,7 +93,7 @@ func (a *apiServer) wait(ctx context.Context, log logr.Logger) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return false
 		case <-a.clock.After(delay):
 		}
 		delay = min(2*delay, lastRetry)

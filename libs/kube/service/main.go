@@ -88,7 +88,7 @@ func restart() error {
 // report prints an error in one line.
 func report(w io.Writer, name string, err error) {
 	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	fmt.Fprintf(w, "%s: %s\n", name, text) //nolint:errcheck // Without stderr the exit code is all that is left.
+	fmt.Fprintf(w, "%s: %s\n", name, text) // without stderr the exit code is all that is left
 }
 
 func serve(ctx context.Context, spec Spec, o Options, log logr.Logger) error {

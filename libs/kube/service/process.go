@@ -72,8 +72,8 @@ func (p *process) run(ctx context.Context) error {
 		p.atExit(busRun.close)
 		rt.Bus, rt.Publisher, rt.Observations = busRun.conn, busRun.publisher, busRun.observations
 	}
-	if err := api.wait(ctx, p.log); err != nil {
-		return nil // stopped by a signal while waiting
+	if !api.wait(ctx, p.log) {
+		return nil // stopped by a signal
 	}
 	err = p.manage(ctx, cfg, rt, busRun)
 	if err != nil && ctx.Err() == nil && mayPass(err, api.ping(ctx)) {

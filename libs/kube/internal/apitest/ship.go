@@ -53,7 +53,8 @@ type ShipList struct {
 // DeepCopyObject implements runtime.Object.
 func (s *Ship) DeepCopyObject() runtime.Object {
 	out := *s
-	out.ObjectMeta = *s.ObjectMeta.DeepCopy()
+	meta := s.ObjectMeta
+	out.ObjectMeta = *meta.DeepCopy()
 	out.Status.Transitions = append([]Transition(nil), s.Status.Transitions...)
 	out.Status.Conditions = append([]metav1.Condition(nil), s.Status.Conditions...)
 	return &out
@@ -64,7 +65,7 @@ func (l *ShipList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.Items = nil
 	for i := range l.Items {
-		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Ship)) //nolint:errcheck // DeepCopyObject of a Ship is a Ship
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Ship))
 	}
 	return &out
 }
