@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
@@ -31,21 +33,26 @@ func instanceYAML(name, spec string) string {
 	return "apiVersion: compute.firebolt.io/v1alpha1\nkind: FireboltInstance\nmetadata: {name: " + name + "}\nspec: " + spec
 }
 
-func TestSamplesAreAccepted(t *testing.T) {
-	c := apiServer(t)
-	ns := cluster.Get(t).Namespace(t)
+func TestSamplesAreAcceptedAndBecomeHealthy(t *testing.T) {
+	s := &shop{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
 	files, err := filepath.Glob("../config/samples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no samples: %v", err)
 	}
 	for _, file := range files {
 		for _, u := range manifests(t, file) {
-			u.SetNamespace(ns)
-			if err := c.Create(t.Context(), u, client.FieldValidation("Strict")); err != nil {
+			u.SetNamespace(s.namespace)
+			if err := s.api.Create(t.Context(), u, client.FieldValidation("Strict")); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
 		}
 	}
+	e, i := engineOf("sample-engine", 2), instance("sample")
+	e.Namespace, i.Namespace = s.namespace, s.namespace
+	expect.Condition(t, s.api, i, "Available", metav1.ConditionTrue)
+	s.settled(e, v1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 }
 
 func TestBadManifestsAreRefusedWithTheFieldsName(t *testing.T) {
