@@ -64,7 +64,7 @@ func (s *settler) run(ctx context.Context) error {
 	reason := ""
 	for {
 		err := s.once(ctx)
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
 			return nil
 		}
 		if reason != err.Error() {

@@ -76,6 +76,11 @@ func Strings(t testing.TB, db *sql.DB, query string, args ...any) []string {
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
+	defer func() {
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	var out []string
 	for rows.Next() {
 		var s sql.NullString

@@ -189,7 +189,7 @@ func TestBadFieldsAreNamed(t *testing.T) {
 		spec map[string]any
 		want FieldError
 	}{
-		"an unknown key":                {map[string]any{"algoritm": "x"}, FieldError{"spec.algoritm", "unknown field of michelangelo.api.v2.ModelSpec"}},
+		"an unknown key":                {map[string]any{"colour": "x"}, FieldError{"spec.colour", "unknown field of michelangelo.api.v2.ModelSpec"}},
 		"an unknown nested key":         {map[string]any{"owner": map[string]any{"nick": "x"}}, FieldError{"spec.owner.nick", "unknown field of michelangelo.api.v2.UserInfo"}},
 		"the same field twice":          {map[string]any{"trainingFramework": "a", "training_framework": "b"}, FieldError{"spec.training_framework", "the same field as trainingFramework"}},
 		"an unknown enum value":         {map[string]any{"kind": "MODEL_KIND_X"}, FieldError{"spec.kind", `"MODEL_KIND_X" is no value of michelangelo.api.v2.ModelKind`}},
@@ -227,7 +227,7 @@ func importance(baseline map[string]any) map[string]any {
 func TestUnknownKeysOfMetadataAndRoot(t *testing.T) {
 	e := encoder(t, "Model")
 	for name, o := range map[string]map[string]any{
-		"metadata": {"apiVersion": "michelangelo.api/v2", "kind": "Model", "metadata": map[string]any{"nmae": "x"}},
+		"metadata": {"apiVersion": "michelangelo.api/v2", "kind": "Model", "metadata": map[string]any{"colour": "x"}},
 		"root":     {"apiVersion": "michelangelo.api/v2", "kind": "Model", "data": map[string]any{}},
 	} {
 		var got *FieldError

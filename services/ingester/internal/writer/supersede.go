@@ -45,7 +45,7 @@ func (b *batch) supersede(ctx context.Context) ([]rival, error) {
 			return err
 		}
 		c := appeared[ours]
-		if c.version.compare(o.version) >= 0 {
+		if c.compare(o.version) >= 0 {
 			older[o.uid] = o
 		} else {
 			c.outcome = Superseded

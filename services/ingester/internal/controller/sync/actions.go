@@ -102,7 +102,7 @@ func (c *Controller) evict(ctx context.Context, object *unstructured.Unstructure
 // remove takes our finalizer off and deletes exactly the version that was decided on.
 func (c *Controller) remove(ctx context.Context, object *unstructured.Unstructured) error {
 	object, err := c.release(ctx, object)
-	if err != nil || object == nil {
+	if err != nil {
 		return err
 	}
 	uid, version := object.GetUID(), object.GetResourceVersion()
@@ -113,18 +113,16 @@ func (c *Controller) remove(ctx context.Context, object *unstructured.Unstructur
 	return nil
 }
 
-// release takes our finalizer off and returns the object as it is then, or nil when it is gone.
+// release takes our finalizer off and returns the object as it is then. An object
+// that is gone is what we wanted.
 func (c *Controller) release(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	object = object.DeepCopy()
 	if !controllerutil.RemoveFinalizer(object, api.IngesterFinalizer) {
 		return object, nil
 	}
 	err := c.patchFinalizers(ctx, object, object.GetFinalizers())
-	switch {
-	case client.IgnoreNotFound(err) != nil:
+	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("remove finalizer: %w", err)
-	case err != nil:
-		return nil, nil //nolint:nilnil // gone: nothing left to do
 	}
 	return object, nil
 }
