@@ -187,6 +187,7 @@ func (s *shop) within(budget int, what string) {
 // moments at which the Service selected a generation without ready pods.
 func (s *shop) watchRoute(e *v1.FireboltEngine) func() []string {
 	s.t.Helper()
+	name := names.Cluster(e.Name) // e itself changes while the Service is followed
 	stop, done := make(chan struct{}), make(chan []string)
 	go func() {
 		var problems []string
@@ -196,7 +197,7 @@ func (s *shop) watchRoute(e *v1.FireboltEngine) func() []string {
 				done <- problems
 				return
 			case <-time.After(5 * time.Millisecond):
-				if p := s.routeProblem(e); p != "" {
+				if p := s.routeProblem(name); p != "" {
 					problems = append(problems, p)
 				}
 			}
@@ -205,24 +206,31 @@ func (s *shop) watchRoute(e *v1.FireboltEngine) func() []string {
 	return func() []string { close(stop); return <-done }
 }
 
-func (s *shop) routeProblem(e *v1.FireboltEngine) string {
-	service := &corev1.Service{}
-	key := client.ObjectKey{Namespace: s.namespace, Name: names.Cluster(e.Name)}
-	if err := s.api.Get(s.t.Context(), key, service); err != nil {
+// routeProblem looks at the pods behind the Service. The Service may move between the
+// two reads: only what is wrong with a Service that stayed as it was is a problem.
+func (s *shop) routeProblem(name string) string {
+	before, after := &corev1.Service{}, &corev1.Service{}
+	key := client.ObjectKey{Namespace: s.namespace, Name: name}
+	if err := s.api.Get(s.t.Context(), key, before); err != nil {
 		return err.Error()
 	}
 	var pods corev1.PodList
-	if err := s.api.List(s.t.Context(), &pods, client.InNamespace(s.namespace), client.MatchingLabels(service.Spec.Selector)); err != nil {
+	if err := s.api.List(s.t.Context(), &pods, client.InNamespace(s.namespace), client.MatchingLabels(before.Spec.Selector)); err != nil {
 		return err.Error()
 	}
-	for i := range pods.Items {
-		for _, c := range pods.Items[i].Status.Conditions {
-			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && pods.Items[i].DeletionTimestamp == nil {
-				return ""
-			}
-		}
+	if slices.ContainsFunc(pods.Items, ready) {
+		return ""
 	}
-	return fmt.Sprintf("the Service selects %v, none of whose %d pods is ready", service.Spec.Selector, len(pods.Items))
+	if err := s.api.Get(s.t.Context(), key, after); err != nil || after.ResourceVersion != before.ResourceVersion {
+		return ""
+	}
+	return fmt.Sprintf("the Service selects %v, none of whose %d pods is ready", before.Spec.Selector, len(pods.Items))
+}
+
+func ready(p corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
