@@ -111,7 +111,7 @@ func wantGone(t *testing.T, dir string) {
 			return fmt.Errorf("processes %v are left", pids)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
-			return fmt.Errorf("the folder is left: %v", err)
+			return fmt.Errorf("the folder is left: %w", err)
 		}
 		return nil
 	})

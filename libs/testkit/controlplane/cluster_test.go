@@ -18,10 +18,7 @@ func newCluster(t *testing.T) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "flotilla-controlplane-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	marker := watchdog.Marker("CONTROLPLANE_TEST", dir)
 	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir})
 	if err != nil {

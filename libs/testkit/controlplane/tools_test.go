@@ -38,7 +38,8 @@ func TestCacheFolderFollowsTheVersions(t *testing.T) {
 		}
 		return tools.Dir
 	}
-	if at("module a") != at("module a") {
+	first, second := at("module a"), at("module a")
+	if first != second {
 		t.Error("two checkouts of the same versions do not share a folder")
 	}
 	if at("module a") == at("module b") {
@@ -79,11 +80,11 @@ func TestModuleIsFoundFromAFolderBelowTheCheckout(t *testing.T) {
 }
 
 func TestVersionComesFromTheModule(t *testing.T) {
-	real, err := Module()
+	own, err := Module()
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags, err := ldflags(real)
+	flags, err := ldflags(own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,11 +99,11 @@ func TestVersionComesFromTheModule(t *testing.T) {
 }
 
 func TestEveryProgramIsAToolOfTheModule(t *testing.T) {
-	real, err := Module()
+	own, err := Module()
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(real, "go.mod"))
+	data, err := os.ReadFile(filepath.Join(own, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}

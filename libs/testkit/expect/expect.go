@@ -12,7 +12,7 @@
 package expect
 
 import (
-	"errors"
+	"context"
 	"testing"
 	"time"
 )
@@ -26,48 +26,33 @@ const interval = 25 * time.Millisecond
 // Eventually runs check until it returns nil, and fails the test with its last error when timeout passes.
 func Eventually(t testing.TB, timeout time.Duration, check func() error) {
 	t.Helper()
-	if err := until(timeout, t.Context().Done(), check); err != nil {
-		t.Fatalf("not true after %s: %v", timeout, err)
+	var last error
+	if !poll(t.Context(), timeout, func() bool { last = check(); return last == nil }) {
+		t.Fatalf("not true after %s: %v", timeout, last)
 	}
 }
 
 // Never runs check for the whole of duration and fails the test at the first error; so check describes the violation.
 func Never(t testing.TB, duration time.Duration, check func() error) {
 	t.Helper()
-	violated := errors.New("")
-	err := until(duration, t.Context().Done(), func() error {
-		if violated = check(); violated != nil {
-			return nil // stop here
-		}
-		return errHolds
-	})
-	if err == nil {
-		t.Fatalf("must never happen: %v", violated)
+	var violation error
+	if poll(t.Context(), duration, func() bool { violation = check(); return violation != nil }) {
+		t.Fatalf("must never happen: %v", violation)
 	}
 }
 
-var (
-	errHolds = errors.New("holds so far")
-	errEnded = errors.New("the test's context ended")
-)
-
-// until returns nil as soon as check does, else check's last error.
-func until(timeout time.Duration, done <-chan struct{}, check func() error) error {
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
+// poll asks again and again, at least once, and says whether the answer was yes before the time was over.
+func poll(ctx context.Context, timeout time.Duration, done func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return nil
-		}
+	for !done() {
 		select {
-		case <-done:
-			return errors.Join(errEnded, err)
-		case <-deadline.C:
-			return err
+		case <-ctx.Done():
+			return false
 		case <-tick.C:
 		}
 	}
+	return true
 }

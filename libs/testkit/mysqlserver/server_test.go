@@ -100,10 +100,7 @@ func TestNothingIsStartedToLookForAnExistingServer(t *testing.T) {
 }
 
 func TestPrivateServerIsFoundAgainByItsFolder(t *testing.T) {
-	dir, err := os.MkdirTemp("", "flotilla-mysql-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := filepath.Join(t.TempDir(), "mysql")
 	marker := watchdog.Marker("MYSQLSERVER_TEST", dir)
 	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir})
 	if err != nil {

@@ -2,13 +2,16 @@ package watchdog_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
@@ -62,7 +65,7 @@ func wantNothingLeft(t *testing.T, dir string) {
 			return fmt.Errorf("processes %v are left", pids)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
-			return fmt.Errorf("folder %s is left: %v", dir, err)
+			return fmt.Errorf("folder %s is left: %w", dir, err)
 		}
 		return nil
 	})
@@ -166,5 +169,35 @@ func TestProcessesWithoutTheMarkerAreLeftAlone(t *testing.T) {
 func TestMarkerWithoutAKeyIsRefused(t *testing.T) {
 	if _, err := watchdog.Start(watchdog.Cleanup{Marker: "x"}); err == nil {
 		t.Error("a marker that any process may contain was accepted")
+	}
+}
+
+// forget starts a guard and keeps nothing of it, as a package does whose server lives as long as the process.
+func forget(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := watchdog.Start(watchdog.Cleanup{Marker: marker(dir), Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestForgottenGuardStaysOnGuardOverGarbageCollections(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	forget(t, dir)
+	cmd, err := startMarked(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Never(t, time.Second, func() error {
+		runtime.GC()
+		if !proc.Alive(cmd.Process.Pid) {
+			return errors.New("the guard was collected, and its watchdog cleaned up")
+		}
+		return nil
+	})
+	if _, err := proc.KillMarked(t.Context(), marker(dir)); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the process was not killed")
 	}
 }

@@ -32,7 +32,7 @@ func (a *app) up(ctx context.Context, services string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	start := time.Now() //nolint:forbidigo // told to a person
+	start := time.Now()
 	err = a.bringUp(ctx, chosen)
 	if ctx.Err() != nil {
 		a.info("\ninterrupted: taking the stack down")
@@ -123,7 +123,7 @@ func (a *app) ensure(ctx context.Context, part parts.Part) error {
 // step says what is being done, how it ended and how long it took.
 func (a *app) step(what string, do func() (string, error)) error {
 	a.info("%s ...", what)
-	start := time.Now() //nolint:forbidigo // told to a person
+	start := time.Now()
 	outcome, err := do()
 	if err != nil {
 		return err
