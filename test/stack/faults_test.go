@@ -77,23 +77,21 @@ func (s *suite) endsWith(t *testing.T, kind, name string, want ...string) {
 	})
 }
 
-// changeIsSeen changes an engine and creates a Superset, and expects both stories on the bus.
+// changeIsSeen creates a Superset and rolls an engine, and expects both stories on the bus.
 func (s *suite) changeIsSeen(t *testing.T) {
 	s.apply(t, supersets, "seen", superset("4.1.1"))
 	s.wait(t, supersets, "seen", isHealthy)
 	s.endsWith(t, "Superset", "seen", "Initializing", "Running")
 
-	engine := s.list(t, engines)[0]
-	replicas, _, err := unstructured.NestedInt64(engine.Object, "spec", "replicas")
-	if err != nil {
-		t.Fatal(err)
+	spec := map[string]any{
+		"instanceRef": s.list(t, instances)[0].GetName(), "replicas": int64(2), "drainCheckEnabled": false,
 	}
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas+1))
-	if err := s.Client.Patch(t.Context(), &engine, patch); err != nil {
-		t.Fatal(err)
-	}
-	s.wait(t, engines, engine.GetName(), isHealthy)
-	s.endsWith(t, "FireboltEngine", engine.GetName(), "creating", "switching", "draining", "cleaning", "stable")
+	s.apply(t, engines, "seen", spec)
+	s.wait(t, engines, "seen", isHealthy)
+	spec["replicas"] = int64(3)
+	s.apply(t, engines, "seen", spec)
+	s.wait(t, engines, "seen", isHealthy)
+	s.endsWith(t, "FireboltEngine", "seen", "creating", "switching", "draining", "cleaning", "stable")
 }
 
 func (s *suite) secondUpChangesNothing(t *testing.T) {
@@ -199,9 +197,15 @@ func (s *suite) sawChange(t *testing.T, name string, operation contract.ChangeOp
 	})
 }
 
-// historyIsClean looks back: what nobody touched never looked unwell, and the stream
-// holds nothing twice and lacks nothing.
+// historyIsClean looks back: no condition of a sample has flipped since the beginning,
+// what nobody touched never looked unwell, and the stream holds nothing twice and lacks nothing.
 func (s *suite) historyIsClean(t *testing.T) {
+	now := s.transitionTimes(t)
+	for key, before := range s.since {
+		if now[key] != before {
+			t.Errorf("%s was %s at the beginning and is %s", key, before, now[key])
+		}
+	}
 	h, err := s.Lifecycle(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,8 @@ var healthy = map[schema.GroupVersionKind]string{supersets: "Running", engines: 
 // suite is the platform under test; its methods fail the test that they are given.
 type suite struct {
 	*platform.Platform
+	// since holds when each condition of each sample last changed, as seen at the beginning.
+	since map[string]string
 }
 
 // TestWholeStack runs the platform as a person would and then breaks it, part by
@@ -69,7 +71,7 @@ func start(t *testing.T) *suite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &suite{&platform.Platform{Root: root, Local: filepath.Join(t.TempDir(), "local"), Out: os.Stderr}}
+	s := &suite{Platform: &platform.Platform{Root: root, Local: filepath.Join(t.TempDir(), "local"), Out: os.Stderr}}
 	t.Cleanup(func() { s.stop(t) })
 	if err := s.Up(t.Context()); err != nil {
 		t.Fatal(err)
@@ -174,6 +176,28 @@ func (s *suite) samplesAreHealthy(t *testing.T) {
 			s.wait(t, kind, item.GetName(), isHealthy)
 		}
 	}
+	if s.since == nil {
+		s.since = s.transitionTimes(t)
+	}
+}
+
+// transitionTimes returns, for each condition of each resource, its status and since when it has it.
+func (s *suite) transitionTimes(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for kind := range healthy {
+		for _, item := range s.list(t, kind) {
+			conditions, err := expect.Conditions(&item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range conditions {
+				key := fmt.Sprintf("%s %s %s", kind.Kind, item.GetName(), c.Type)
+				out[key] = fmt.Sprintf("%s since %s", c.Status, c.LastTransitionTime)
+			}
+		}
+	}
+	return out
 }
 
 // rowsMatchObjects compares MySQL's live rows with the cluster's objects by uid and version.

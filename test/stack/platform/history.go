@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -124,9 +125,9 @@ func (h History) Check() error {
 	return errors.Join(problems...)
 }
 
-// Wrong returns the events which claim that an object that had become available was
-// not well any more. For an object that nobody touched it must be empty, whatever
-// happened to the services and to the bus.
+// Wrong returns what the history claims against an object after it had become
+// available. For an object that nobody touched it must be empty, whatever happened to
+// the services and to the bus. An object that never became available is wrong too.
 func (h History) Wrong(kind, name string) []string {
 	available := false
 	var out []string
@@ -134,11 +135,22 @@ func (h History) Wrong(kind, name string) []string {
 		switch e.Event {
 		case contract.EventAvailable:
 			available = true
+		case contract.EventSnapshot:
+			available = available || isAvailable(e.Conditions)
 		case contract.EventUnavailable, contract.EventDegraded, contract.EventUnknown, contract.EventGap:
 			if available {
 				out = append(out, fmt.Sprintf("%s %+v %s", e.Event, e.Condition, e.Message))
 			}
 		}
 	}
+	if !available {
+		out = append(out, "no event says that it became available")
+	}
 	return out
+}
+
+func isAvailable(conditions []contract.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c contract.Condition) bool {
+		return c.Type == "Available" && c.Status == "True"
+	})
 }
