@@ -111,7 +111,8 @@ func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *
 			return fmt.Errorf("set up the bus: %w", err)
 		}
 	}
-	if err := mgr.Start(ctx); err != nil {
+	// Runnables log to the logger of their context.
+	if err := mgr.Start(logr.NewContext(ctx, p.log)); err != nil {
 		if err.Error() == errLeaseLost.Error() {
 			return errLeaseLost
 		}
