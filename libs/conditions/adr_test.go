@@ -126,30 +126,36 @@ func TestPublishedDeviationsFromADR027(t *testing.T) {
 	}{
 		"surplus replicas": {
 			healthy(units(unit("web", available(3), func(u *contract.Unit) { u.Current, u.Updated = 3, 3 }))),
-			answers{Available: "True/AllComponentsReady"}, "the ADR calls this an outage",
+			answers{Available: "True/AllComponentsReady"},
+			"the ADR calls this an outage",
 		},
 		"a roll-out that keeps all replicas available": {
 			healthy(units(unit("web", func(u *contract.Unit) { u.Current, u.Updated = 3, 1 }))),
-			answers{Progressing: "True/RollingOut"}, "the ADR does not see it",
+			answers{Progressing: "True/RollingOut"},
+			"the ADR does not see it",
 		},
 		"a crash beside a full set": {
 			healthy(units(unit("web", failing(contract.FailureCrashLoop, 1)))),
-			answers{Degraded: "True/CrashLoop"}, "the ADR sees no trouble",
+			answers{Degraded: "True/CrashLoop"},
+			"the ADR sees no trouble",
 		},
 		"stopped": {
 			healthy(stopping, units(unit("web", zero))),
-			answers{Available: "False/Stopped"}, "the rule says True, the ADR's own example False",
+			answers{Available: "False/Stopped"},
+			"the rule says True, the ADR's own example False",
 		},
 		"a stop that is under way": {
 			healthy(stopping), answers{Stopped: "False/Stopping"}, "the ADR reports the wish as the fact",
 		},
 		"replicas missing for a moment": {
 			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)))),
-			answers{Degraded: "False/WithinTolerance"}, "held for two minutes",
+			answers{Degraded: "False/WithinTolerance"},
+			"held for two minutes",
 		},
 		"an image that is not there": {
 			healthy(units(unit("web", available(1), failing(contract.FailureImagePull, 1)))),
-			answers{Progressing: "False/Stalled", Degraded: "True/ImagePull"}, "the pod's phase is Pending, so the ADR sees progress",
+			answers{Progressing: "False/Stalled", Degraded: "True/ImagePull"},
+			"the pod's phase is Pending, so the ADR sees progress",
 		},
 	}
 	for name, tc := range tests {

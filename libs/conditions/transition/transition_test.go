@@ -24,7 +24,8 @@ func TestAppend(t *testing.T) {
 	}{
 		"the first entry": {nil, "Initializing", []transition.Entry{{Seq: 1, Time: second, To: "Initializing", Reason: "r", Message: "m"}}},
 		"the next entry": {
-			[]transition.Entry{{Seq: 7, To: "Initializing"}}, "Running",
+			[]transition.Entry{{Seq: 7, To: "Initializing"}},
+			"Running",
 			[]transition.Entry{{Seq: 7, To: "Initializing"}, {Seq: 8, Time: second, From: "Initializing", To: "Running", Reason: "r", Message: "m"}},
 		},
 		"no change": {[]transition.Entry{{Seq: 7, To: "Running"}}, "Running", []transition.Entry{{Seq: 7, To: "Running"}}},

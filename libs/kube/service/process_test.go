@@ -140,7 +140,8 @@ func TestMistakesAreOneLineThatNamesTheSetting(t *testing.T) {
 		"an unknown log level":         {[]string{election, "--log-level=loud"}, nil, `--log-level (FLOTILLA_LOG_LEVEL) unknown log level "loud", want`},
 		"an unknown log format":        {[]string{election, "--log-format=xml"}, nil, "--log-format (FLOTILLA_LOG_FORMAT) unknown log format \"xml\", want json or text"},
 		"an address in use": {
-			[]string{election, "--health-probe-bind-address=" + taken.Addr().String()}, []string{"KUBECONFIG=" + unreachable(t, dir)},
+			[]string{election, "--health-probe-bind-address=" + taken.Addr().String()},
+			[]string{"KUBECONFIG=" + unreachable(t, dir)},
 			"--health-probe-bind-address (FLOTILLA_HEALTH_PROBE_BIND_ADDRESS) cannot be used: listen tcp",
 		},
 	}

@@ -103,7 +103,8 @@ func postgresContainer(secret, image string) corev1.Container {
 		Name: names.ContainerPostgres, Image: image, ImagePullPolicy: pullPolicy(image),
 		Env: []corev1.EnvVar{
 			fromSecret("POSTGRES_USER", SecretUsername), fromSecret("POSTGRES_PASSWORD", SecretPassword),
-			fromSecret("POSTGRES_DB", SecretDatabase), {Name: "PGDATA", Value: "/var/lib/postgresql/data/pgdata"},
+			fromSecret("POSTGRES_DB", SecretDatabase),
+			{Name: "PGDATA", Value: "/var/lib/postgresql/data/pgdata"},
 		},
 		Ports:           []corev1.ContainerPort{containerPort("postgres", names.PortPostgres)},
 		SecurityContext: hardened(postgresUser),

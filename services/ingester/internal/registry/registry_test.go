@@ -1,14 +1,13 @@
 package registry
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"os"
 )
 
 func TestLoadDescribesEveryKind(t *testing.T) {

@@ -75,8 +75,10 @@ func (o *operator) beat(ctx context.Context, n int) error {
 	now := time.Now()
 	id := fmt.Sprintf("%s.%d.%d", o.name, now.UnixNano(), n)
 	body, err := contract.Encode(contract.Event{ID: id, Source: contract.Source(clusterName, o.name), Time: now},
-		contract.Heartbeat{Cluster: clusterName, Observer: contract.Observer{Name: o.name}, Epoch: o.observations.Epoch(),
-			IntervalSeconds: 1, SentAt: now})
+		contract.Heartbeat{
+			Cluster: clusterName, Observer: contract.Observer{Name: o.name}, Epoch: o.observations.Epoch(),
+			IntervalSeconds: 1, SentAt: now,
+		})
 	if err != nil {
 		return err
 	}

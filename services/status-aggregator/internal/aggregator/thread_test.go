@@ -249,7 +249,8 @@ func TestKindThatAppearsLater(t *testing.T) {
 	})
 	f.read(u)
 	if _, err := ownedstatus.New(f.client, o.name).Apply(t.Context(), u, map[string]any{
-		"phase": "stable", "currentGeneration": 0, "activeGeneration": 0}); err != nil {
+		"phase": "stable", "currentGeneration": 0, "activeGeneration": 0,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
@@ -305,8 +306,10 @@ func TestPoisonIsParked(t *testing.T) {
 func (f *fixture) encode(o contract.Observation) []byte {
 	f.t.Helper()
 	o.Observer.Name, o.Epoch, o.Seq = "superset-operator", 1, 99
-	body, err := contract.Encode(contract.Event{ID: o.Object.UID + ".99", Time: time.Now(),
-		Source: contract.Source(clusterName, o.Observer.Name)}, o)
+	body, err := contract.Encode(contract.Event{
+		ID: o.Object.UID + ".99", Time: time.Now(),
+		Source: contract.Source(clusterName, o.Observer.Name),
+	}, o)
 	if err != nil {
 		f.t.Fatal(err)
 	}

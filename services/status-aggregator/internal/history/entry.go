@@ -40,7 +40,8 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 
 // next prepares the record that follows r, and its value in the bucket.
 func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry contract.StatusEntry,
-	memory conditions.Memory) (*Record, []byte, error) {
+	memory conditions.Memory,
+) (*Record, []byte, error) {
 	before := &r.Entry
 	next := &Record{Entry: entry, Memory: memory, place: r.place, private: private{Fold: memory}}
 	if r.Entry.Object.UID == entry.Object.UID {

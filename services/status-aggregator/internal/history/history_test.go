@@ -103,8 +103,10 @@ func (f *fixture) entry(uid string, statuses ...string) contract.StatusEntry {
 		if _, err := fmt.Sscan(at, &second); err != nil {
 			f.t.Fatalf("status %q: %v", s, err)
 		}
-		e.Conditions = append(e.Conditions, contract.Condition{Type: kind, Status: status, Reason: "Test",
-			LastTransitionTime: start.Add(time.Duration(second) * time.Second)})
+		e.Conditions = append(e.Conditions, contract.Condition{
+			Type: kind, Status: status, Reason: "Test",
+			LastTransitionTime: start.Add(time.Duration(second) * time.Second),
+		})
 	}
 	return e
 }

@@ -92,16 +92,20 @@ func plan(e contract.StatusEntry, p private, revision uint64) []planned {
 			id:    id(e, o.Type, p.Base, revision),
 			event: event,
 			time:  after.LastTransitionTime,
-			data: contract.Lifecycle{Object: e.Object, Event: event, Gap: o.Gap, Message: message,
-				Condition: &contract.ConditionChange{Type: o.Type, Before: o.Before, After: *after}},
+			data: contract.Lifecycle{
+				Object: e.Object, Event: event, Gap: o.Gap, Message: message,
+				Condition: &contract.ConditionChange{Type: o.Type, Before: o.Before, After: *after},
+			},
 		})
 	}
 	return out
 }
 
 func snapshot(e contract.StatusEntry, o owed, id string) planned {
-	p := planned{id: id, event: contract.EventSnapshot, time: e.UpdatedAt,
-		data: contract.Lifecycle{Object: e.Object, Event: contract.EventSnapshot, Gap: o.Gap, Conditions: e.Conditions}}
+	p := planned{
+		id: id, event: contract.EventSnapshot, time: e.UpdatedAt,
+		data: contract.Lifecycle{Object: e.Object, Event: contract.EventSnapshot, Gap: o.Gap, Conditions: e.Conditions},
+	}
 	if e.Phase != "" {
 		p.data.Phase = &contract.PhaseChange{Seq: e.LastTransitionSeq, Time: e.UpdatedAt, To: e.Phase}
 	}
@@ -141,8 +145,10 @@ func planPhases(object contract.Object, ring []transition.Entry, after int64) []
 const deletedSuffix = ".deleted"
 
 func deletion(object contract.Object, phase string, gap bool, now time.Time) planned {
-	p := planned{id: object.UID + deletedSuffix, event: contract.EventDeleted, time: now,
-		data: contract.Lifecycle{Object: object, Event: contract.EventDeleted, Gap: gap}}
+	p := planned{
+		id: object.UID + deletedSuffix, event: contract.EventDeleted, time: now,
+		data: contract.Lifecycle{Object: object, Event: contract.EventDeleted, Gap: gap},
+	}
 	if phase != "" {
 		p.data.Phase = &contract.PhaseChange{Time: now, From: phase}
 	}

@@ -71,8 +71,10 @@ func (r *Record) Known() bool { return r.Revision > 0 }
 
 // New returns a store that reads nothing before it is asked.
 func New(b Bus, cluster string, c clock.PassiveClock, m *metrics.Metrics) *Store {
-	return &Store{bus: b, cluster: cluster, clock: c, metrics: m,
-		records: map[contract.Ref]*Record{}, remembered: map[contract.Ref]*Record{}}
+	return &Store{
+		bus: b, cluster: cluster, clock: c, metrics: m,
+		records: map[contract.Ref]*Record{}, remembered: map[contract.Ref]*Record{},
+	}
 }
 
 // Invalidate makes the store read everything again: after an outage, or when a

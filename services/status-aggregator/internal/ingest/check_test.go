@@ -62,8 +62,10 @@ func TestObservation(t *testing.T) {
 		"no JSON":                                {body: "\xff\xfe not json", cause: causeMalformed},
 		"an empty message":                       {body: " ", cause: causeMalformed},
 		"more than 64 KiB":                       {body: strings.Repeat("x", contract.MaxMessageBytes+1), cause: causeOversize},
-		"another major version": {body: `{"specversion":"1.0","id":"1","source":"s","type":"dev.flotilla.observation.v2","data":{}}`,
-			cause: causeUnsupported},
+		"another major version": {
+			body:  `{"specversion":"1.0","id":"1","source":"s","type":"dev.flotilla.observation.v2","data":{}}`,
+			cause: causeUnsupported,
+		},
 		"the namespace of somebody else": {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Namespace = "team-b" }, cause: causeForged},
 		"the name of somebody else":      {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Name = "other" }, cause: causeForged},
 		"another kind":                   {change: func(_ *contract.Event, o *contract.Observation) { o.Object.Kind = "FireboltEngine" }, cause: causeForged},

@@ -43,17 +43,23 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		Observations: counter("observations_total", "Observations read from the bus.", "outcome"),
 		DeadLetters:  counter("dead_letters_total", "Messages that could not be processed.", "cause", "parked"),
 		Events:       counter("events_published_total", "Lifecycle events taken by the stream.", "event"),
-		Gaps: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "gaps_total",
-			Help: "Lifecycle events that mark missing history."}),
+		Gaps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: prefix + "gaps_total",
+			Help: "Lifecycle events that mark missing history.",
+		}),
 		Conflicts: counter("write_conflicts_total", "Writes refused because somebody else wrote first.", "store"),
 		Writes:    counter("condition_writes_total", "What became of the conditions of a reconcile.", "outcome"),
 		Lag:       gauge("bus_lag_seconds", "Age of the newest message when it was read.", "stream"),
-		LeaseHeld: prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "lease_held",
-			Help: "Whether this process holds the right to write conditions."}),
+		LeaseHeld: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: prefix + "lease_held",
+			Help: "Whether this process holds the right to write conditions.",
+		}),
 		Observer: gauge("observer", "Verdict on an observer, one series for each verdict.", "observer", "verdict"),
 	}
-	for _, c := range []prometheus.Collector{m.Condition, m.Observations, m.DeadLetters, m.Events, m.Gaps,
-		m.Conflicts, m.Writes, m.Lag, m.LeaseHeld, m.Observer} {
+	for _, c := range []prometheus.Collector{
+		m.Condition, m.Observations, m.DeadLetters, m.Events, m.Gaps,
+		m.Conflicts, m.Writes, m.Lag, m.LeaseHeld, m.Observer,
+	} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

@@ -53,8 +53,10 @@ func (o Object) Merge(h Heard) (Object, Outcome) {
 	})
 	out := Object{incarnations: slices.Clone(o.incarnations)}
 	if !found {
-		out.incarnations = slices.Insert(out.incarnations, i, incarnation{UID: uid, Top: h, Latest: h,
-			MaxResourceVersion: parseVersion(h.Observation.Object.ResourceVersion)})
+		out.incarnations = slices.Insert(out.incarnations, i, incarnation{
+			UID: uid, Top: h, Latest: h,
+			MaxResourceVersion: parseVersion(h.Observation.Object.ResourceVersion),
+		})
 		return out, Applied
 	}
 	in := &out.incarnations[i]

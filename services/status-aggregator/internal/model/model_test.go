@@ -54,9 +54,11 @@ func TestPick(t *testing.T) {
 		"a late replay of a lower epoch is void": {messages: []Heard{heard("a", 2, 1, 2), heard("a", 1, 7, 1)}, uid: "a", expired: always, phase: "a/2/1"},
 		"a later message of a lower epoch waits": {messages: []Heard{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: never, phase: "a/2/1", waiting: true},
 		"a later message of a lower epoch is believed when the other fell silent": {
-			messages: []Heard{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: always, phase: "a/1/1"},
+			messages: []Heard{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: always, phase: "a/1/1",
+		},
 		"an old incarnation does not hide the live one": {
-			messages: []Heard{heard("new", 1, 1, 1), heard("old", 9, 9, 2)}, uid: "new", expired: always, phase: "new/1/1"},
+			messages: []Heard{heard("new", 1, 1, 1), heard("old", 9, 9, 2)}, uid: "new", expired: always, phase: "new/1/1",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

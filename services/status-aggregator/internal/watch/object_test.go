@@ -36,8 +36,10 @@ func whole() *unstructured.Unstructured {
 		"spec": map[string]any{"secretKey": "must not be kept"},
 		"status": map[string]any{
 			"phase": "Running", "version": "6.0.0",
-			"conditions": []any{map[string]any{"type": "Available", "status": "True", "reason": "R", "message": "m",
-				"lastTransitionTime": "2026-01-02T03:04:05Z"}},
+			"conditions": []any{map[string]any{
+				"type": "Available", "status": "True", "reason": "R", "message": "m",
+				"lastTransitionTime": "2026-01-02T03:04:05Z",
+			}},
 			"transitions": []any{map[string]any{"seq": int64(4), "time": "2026-01-02T03:04:05Z", "to": "Running"}},
 		},
 	}}
@@ -92,7 +94,8 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	want := Object{Phase: "Running",
+	want := Object{
+		Phase:       "Running",
 		Conditions:  []metav1.Condition{{Type: "Available", Status: "True", Reason: "R", Message: "m", LastTransitionTime: at}},
 		Transitions: []transition.Entry{{Seq: 4, Time: at, To: "Running"}},
 	}

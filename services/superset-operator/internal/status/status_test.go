@@ -214,8 +214,13 @@ func TestTransitionsLeaveFlappingOut(t *testing.T) {
 		d     *appsv1.Deployment
 		pause bool
 	}{
-		{d: deployment(2, 2)}, {d: deployment(2, 1)}, {d: deployment(2, 2)}, {d: deployment(2, 2), pause: true},
-		{d: deployment(2, 1)}, {d: deployment(2, 2)}, {d: deployment(2, 1)},
+		{d: deployment(2, 2)},
+		{d: deployment(2, 1)},
+		{d: deployment(2, 2)},
+		{d: deployment(2, 2), pause: true},
+		{d: deployment(2, 1)},
+		{d: deployment(2, 2)},
+		{d: deployment(2, 1)},
 	} {
 		sup.Spec.Suspend = &phase.pause
 		d := decision(true, false, false, v1alpha1.LifecycleComplete)

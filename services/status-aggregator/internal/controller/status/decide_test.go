@@ -36,42 +36,59 @@ func TestDecide(t *testing.T) {
 		want  decision
 	}{
 		"deaf: say nothing": {
-			facts{verdict: silence.Deaf, heard: observed(1, 1, true), present: present}, hold},
+			facts{verdict: silence.Deaf, heard: observed(1, 1, true), present: present}, hold,
+		},
 		"speaking: fold": {
-			facts{verdict: silence.Speaking, heard: observed(1, 1, false), present: present}, fresh},
+			facts{verdict: silence.Speaking, heard: observed(1, 1, false), present: present}, fresh,
+		},
 		"speaking, the same as last time: fold, since time may have passed": {
-			facts{verdict: silence.Speaking, heard: observed(1, 1, false), entry: spoken(1, 1), present: present}, fresh},
+			facts{verdict: silence.Speaking, heard: observed(1, 1, false), entry: spoken(1, 1), present: present}, fresh,
+		},
 		"silent: stale": {
 			facts{verdict: silence.Silent, heard: observed(1, 1, true), entry: spoken(1, 1), present: present},
-			decision{freshness: conditions.ObserverStale}},
+			decision{freshness: conditions.ObserverStale},
+		},
 		"unsure, and the object has conditions that somebody may have written since: wait": {
-			facts{verdict: silence.Unsure, heard: observed(1, 1, false), entry: spoken(1, 1), present: present}, hold},
+			facts{verdict: silence.Unsure, heard: observed(1, 1, false), entry: spoken(1, 1), present: present}, hold,
+		},
 		"unsure, a retained observation that is newer: wait, an even newer one may be held back": {
-			facts{verdict: silence.Unsure, heard: observed(1, 2, false), entry: spoken(1, 1), present: present}, hold},
+			facts{verdict: silence.Unsure, heard: observed(1, 2, false), entry: spoken(1, 1), present: present}, hold,
+		},
 		"unsure, but a newer observation came live: fold": {
-			facts{verdict: silence.Unsure, heard: observed(1, 2, true), entry: spoken(1, 1), present: present}, fresh},
+			facts{verdict: silence.Unsure, heard: observed(1, 2, true), entry: spoken(1, 1), present: present}, fresh,
+		},
 		"unsure, a live observation of a greater epoch: fold": {
-			facts{verdict: silence.Unsure, heard: observed(2, 1, true), entry: spoken(1, 9), present: present}, fresh},
+			facts{verdict: silence.Unsure, heard: observed(2, 1, true), entry: spoken(1, 9), present: present}, fresh,
+		},
 		"unsure, but nobody has written conditions yet: fold": {
-			facts{verdict: silence.Unsure, heard: observed(1, 1, false), present: theirs}, fresh},
+			facts{verdict: silence.Unsure, heard: observed(1, 1, false), present: theirs}, fresh,
+		},
 		"an observation older than the last word, same epoch: wait": {
-			facts{verdict: silence.Speaking, heard: observed(1, 1, true), entry: spoken(1, 2), present: present}, hold},
+			facts{verdict: silence.Speaking, heard: observed(1, 1, true), entry: spoken(1, 2), present: present}, hold,
+		},
 		"a lower epoch while the former one is believed: wait until it is not": {
 			facts{verdict: silence.Speaking, heard: observed(1, 9, true), entry: spoken(2, 1), formerAlive: at(20), present: present},
-			decision{hold: true, again: at(20)}},
+			decision{hold: true, again: at(20)},
+		},
 		"a lower epoch when the former one has fallen silent: fold": {
-			facts{verdict: silence.Speaking, heard: observed(1, 9, true), entry: spoken(2, 1), present: present}, fresh},
+			facts{verdict: silence.Speaking, heard: observed(1, 9, true), entry: spoken(2, 1), present: present}, fresh,
+		},
 		"a lower epoch waits behind the one that is believed: fold, and look again": {
 			facts{verdict: silence.Speaking, heard: observed(2, 1, true), entry: spoken(2, 1), formerAlive: at(20), present: present},
-			decision{freshness: conditions.Fresh, again: at(20)}},
+			decision{freshness: conditions.Fresh, again: at(20)},
+		},
 		"nothing heard of a new object: wait": {
-			facts{verdict: silence.Speaking, unheardSince: at(-5)}, decision{hold: true, again: at(25)}},
+			facts{verdict: silence.Speaking, unheardSince: at(-5)}, decision{hold: true, again: at(25)},
+		},
 		"nothing heard for long although the observer speaks: never observed": {
-			facts{verdict: silence.Speaking, unheardSince: at(-30)}, decision{freshness: conditions.NeverObserved}},
+			facts{verdict: silence.Speaking, unheardSince: at(-30)}, decision{freshness: conditions.NeverObserved},
+		},
 		"nothing heard, and the observer is silent: never observed": {
-			facts{verdict: silence.Silent, unheardSince: now}, decision{freshness: conditions.NeverObserved}},
+			facts{verdict: silence.Silent, unheardSince: now}, decision{freshness: conditions.NeverObserved},
+		},
 		"nothing heard, and it is unsure whether the observer speaks: wait": {
-			facts{verdict: silence.Unsure, unheardSince: at(-300), present: present}, decision{hold: true, again: at(-270)}},
+			facts{verdict: silence.Unsure, unheardSince: at(-300), present: present}, decision{hold: true, again: at(-270)},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -98,18 +115,23 @@ func TestPrevious(t *testing.T) {
 		"nothing is known": {},
 		"the object alone, without what others own": {
 			present: []metav1.Condition{{Type: "LifecycleComplete"}, available("True", 1)},
-			want:    []metav1.Condition{available("True", 1)}},
+			want:    []metav1.Condition{available("True", 1)},
+		},
 		"the entry alone: the object lost its status": {
-			entry: entry(available("True", 1)), want: []metav1.Condition{available("True", 1)}},
+			entry: entry(available("True", 1)), want: []metav1.Condition{available("True", 1)},
+		},
 		"operators wrote while we were away": {
 			present: []metav1.Condition{available("False", 9)}, entry: entry(available("True", 1)),
-			want: []metav1.Condition{available("False", 9)}},
+			want: []metav1.Condition{available("False", 9)},
+		},
 		"our last write did not come through": {
 			present: []metav1.Condition{available("False", 1)}, entry: entry(available("True", 9)),
-			want: []metav1.Condition{available("True", 9)}},
+			want: []metav1.Condition{available("True", 9)},
+		},
 		"our last write, in the second of the one before it, did not come through": {
 			present: []metav1.Condition{available("False", 1)}, entry: entry(available("True", 1)),
-			want: []metav1.Condition{available("True", 1)}},
+			want: []metav1.Condition{available("True", 1)},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
