@@ -26,12 +26,13 @@ type queue struct {
 	mu      sync.Mutex
 	ready   *sync.Cond
 	waiting map[*registry.Kind][]*request
-	order   []*registry.Kind // kinds with waiting requests, oldest first
+	order   []*registry.Kind // kinds with waiting requests, the next one first
+	busy    map[string]bool  // uids that are being written
 	closed  bool
 }
 
 func newQueue(maxRows, maxBytes int) *queue {
-	q := &queue{maxRows: maxRows, maxBytes: maxBytes, waiting: map[*registry.Kind][]*request{}}
+	q := &queue{maxRows: maxRows, maxBytes: maxBytes, waiting: map[*registry.Kind][]*request{}, busy: map[string]bool{}}
 	q.ready = sync.NewCond(&q.mu)
 	return q
 }
@@ -53,44 +54,66 @@ func (q *queue) put(req *request) bool {
 }
 
 // take returns the next batch, in the order of the uids, or nil once the queue is
-// closed and empty. A batch holds each uid once: a second request for an object
-// waits for the next batch.
+// closed and empty. Of each object one request is on its way at a time, here and in
+// all other batches; [queue.done] makes way for the next one.
 func (q *queue) take() []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.order) == 0 {
-		if q.closed {
+	for {
+		if batch := q.next(); len(batch) > 0 {
+			sort.Slice(batch, func(i, j int) bool { return batch[i].record.UID < batch[j].record.UID })
+			return batch
+		}
+		if q.closed && len(q.order) == 0 {
 			return nil
 		}
 		q.ready.Wait()
 	}
-	kind := q.order[0]
-	q.order = q.order[1:]
-	batch, rest := q.split(q.waiting[kind])
-	if len(rest) > 0 {
-		q.waiting[kind] = rest
-		q.order = append(q.order, kind)
-		q.ready.Signal()
-	} else {
-		delete(q.waiting, kind)
+}
+
+// done says that a batch has been written.
+func (q *queue) done(batch []*request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, req := range batch {
+		delete(q.busy, req.record.UID)
 	}
-	sort.Slice(batch, func(i, j int) bool { return batch[i].record.UID < batch[j].record.UID })
-	return batch
+	if len(q.order) > 0 {
+		q.ready.Broadcast()
+	}
+}
+
+// next takes a batch of the first kind that has one, and puts the kind last.
+func (q *queue) next() []*request {
+	for i, kind := range q.order {
+		batch, rest := q.split(q.waiting[kind])
+		if len(batch) == 0 {
+			continue
+		}
+		q.order = append(q.order[:i:i], q.order[i+1:]...)
+		delete(q.waiting, kind)
+		if len(rest) > 0 {
+			q.waiting[kind] = rest
+			q.order = append(q.order, kind)
+			q.ready.Signal()
+		}
+		return batch
+	}
+	return nil
 }
 
 func (q *queue) split(waiting []*request) (batch, rest []*request) {
 	size := 0
-	taken := map[string]bool{}
 	for i, req := range waiting {
 		full := len(batch) == q.maxRows || (len(batch) > 0 && size+req.record.Size() > q.maxBytes)
 		if full {
 			return batch, append(rest, waiting[i:]...)
 		}
-		if taken[req.record.UID] {
+		if q.busy[req.record.UID] {
 			rest = append(rest, req)
 			continue
 		}
-		taken[req.record.UID] = true
+		q.busy[req.record.UID] = true
 		size += req.record.Size()
 		batch = append(batch, req)
 	}

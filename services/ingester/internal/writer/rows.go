@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
@@ -93,7 +94,7 @@ func (b *batch) upsert(ctx context.Context) error {
 		return err
 	}
 	if affected != expected {
-		return errRaced
+		return fmt.Errorf("%w: %d rows affected, not %d", errRaced, affected, expected)
 	}
 	return nil
 }

@@ -116,6 +116,7 @@ func (w *Writer) work(ctx context.Context) {
 			return
 		}
 		w.write(ctx, batch)
+		w.queue.done(batch)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
@@ -24,7 +24,7 @@ func newWriter(t testing.TB, db *sql.DB, change ...func(*writer.Config)) *writer
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := writer.Config{DB: db, Clock: clock.RealClock{}, Log: logr.Discard(), Metrics: m, Incarnation: 1, Outbox: true}
+	cfg := writer.Config{DB: db, Clock: clock.RealClock{}, Log: testr.NewWithInterface(t, testr.Options{Verbosity: 1}), Metrics: m, Incarnation: 1, Outbox: true}
 	for _, c := range change {
 		c(&cfg)
 	}
