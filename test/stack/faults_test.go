@@ -3,6 +3,9 @@ package stack_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -77,11 +80,20 @@ func (s *suite) endsWith(t *testing.T, kind, name string, want ...string) {
 	})
 }
 
-// changeIsSeen creates a Superset and rolls an engine, and expects both stories on the bus.
+// changeIsSeen creates a Superset and rolls an engine, and expects both stories on the
+// bus, and the first one from the subscriber of docs/examples as well.
 func (s *suite) changeIsSeen(t *testing.T) {
+	printed := s.subscribe(t)
 	s.apply(t, supersets, "seen", superset("4.1.1"))
 	s.wait(t, supersets, "seen", isHealthy)
 	s.endsWith(t, "Superset", "seen", "Initializing", "Running")
+	expect.Eventually(t, patience, func() error {
+		text := printed()
+		if !strings.Contains(text, "seen") || !strings.Contains(text, "Running") {
+			return fmt.Errorf("the example subscriber printed %q", text)
+		}
+		return nil
+	})
 
 	spec := map[string]any{
 		"instanceRef": s.list(t, instances)[0].GetName(), "replicas": int64(2), "drainCheckEnabled": false,
@@ -92,6 +104,46 @@ func (s *suite) changeIsSeen(t *testing.T) {
 	s.apply(t, engines, "seen", spec)
 	s.wait(t, engines, "seen", isHealthy)
 	s.endsWith(t, "FireboltEngine", "seen", "creating", "switching", "draining", "cleaning", "stable")
+}
+
+// subscribe runs the example subscriber from the stream's beginning until the test ends,
+// and returns a function that gives what it has printed.
+func (s *suite) subscribe(t *testing.T) func() string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "subscribe")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".")
+	build.Dir = filepath.Join(s.Root, "docs", "examples", "subscribe")
+	build.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the example subscriber: %v\n%s", err, out)
+	}
+	output := filepath.Join(t.TempDir(), "output")
+	file, err := os.Create(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), binary, "--since", "1h")
+	cmd.Env = append(os.Environ(), "NATS_URL="+s.Env["NATS_URL"])
+	cmd.Stdout, cmd.Stderr = file, file
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// It runs until the test's context ends, and is killed then.
+		if err := cmd.Wait(); err == nil {
+			t.Error("the example subscriber ended by itself")
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return func() string {
+		text, err := os.ReadFile(output)
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
+	}
 }
 
 func (s *suite) secondUpChangesNothing(t *testing.T) {
