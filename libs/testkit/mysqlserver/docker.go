@@ -86,6 +86,7 @@ func (d *dockerBackend) start(ctx context.Context, s *Server) error {
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return fmt.Errorf("configure testcontainers: %w", err)
 	}
+	tclog.SetDefault(tclog.NewNoopLogger())
 	binding := network.PortMap{network.MustParsePort("3306/tcp"): {{
 		HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: strconv.Itoa(d.cfg.Port),
 	}}}
@@ -99,7 +100,17 @@ func (d *dockerBackend) start(ctx context.Context, s *Server) error {
 	if err != nil {
 		return err
 	}
-	return s.waitAnswer(ctx, nil)
+	return s.waitAnswer(ctx, func() error { return d.gone(ctx) })
+}
+
+// gone says why a container that has stopped did so.
+func (d *dockerBackend) gone(ctx context.Context) error {
+	state, err := run(ctx, dockerAnswer, d.docker, "container", "inspect", "--format", "{{.State.Status}}", d.cfg.Name)
+	if err != nil || state == "running" || state == "created" {
+		return nil //nolint:nilerr // not to know is not to be gone; the caller gives up in time
+	}
+	logs, err := run(ctx, dockerAnswer, d.docker, "logs", "--tail", "10", d.cfg.Name)
+	return errors.Join(fmt.Errorf("the container is %s: %s", state, logs), err)
 }
 
 func (d *dockerBackend) stop(ctx context.Context) error {

@@ -68,6 +68,8 @@ const (
 	password = "flotilla" // of a throw-away server on loopback
 	// answerTimeout is generous: a container of MySQL initialises its data folder first.
 	answerTimeout = 2 * time.Minute
+	// pingTimeout is short: Docker accepts connections for a container in which nobody listens yet.
+	pingTimeout = 5 * time.Second
 )
 
 // Start finds or starts a server and returns once it answers. A private server whose data is in Config.Dir stays the
@@ -144,8 +146,10 @@ func (s *Server) RunningPID() int {
 	return 0
 }
 
-// Ping returns nil when the server answers.
+// Ping returns nil when the server answers within seconds.
 func (s *Server) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
 	return s.exec(ctx, "DO 1")
 }
 
@@ -162,10 +166,13 @@ func (s *Server) DropDatabase(ctx context.Context, name string) error {
 
 // exec runs one statement on a connection of its own, so that a restarted server is no surprise.
 func (s *Server) exec(ctx context.Context, statement string) (err error) {
-	db, err := sql.Open("mysql", s.DSN(""))
+	login := s.login.Clone()
+	login.Logger = &mysql.NopLogger{} // what goes wrong is in the error; while a server starts, much does
+	connector, err := mysql.NewConnector(login)
 	if err != nil {
 		return fmt.Errorf("open a connection to %s: %w", s.Source, err)
 	}
+	db := sql.OpenDB(connector)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if _, err := db.ExecContext(ctx, statement); err != nil {
 		return fmt.Errorf("run %q: %w", statement, err)
@@ -177,17 +184,15 @@ func (s *Server) exec(ctx context.Context, statement string) (err error) {
 func (s *Server) waitAnswer(ctx context.Context, gone func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		err := s.Ping(ctx)
 		if err == nil {
 			return nil
 		}
-		if gone != nil {
-			if goneErr := gone(); goneErr != nil {
-				return goneErr
-			}
+		if goneErr := gone(); goneErr != nil {
+			return goneErr
 		}
 		select {
 		case <-ctx.Done():
