@@ -10,7 +10,8 @@ const prefix = "github.com/flotilla-dev/flotilla/"
 var pureNames = map[string]bool{
 	"plan": true, "render": true, "resolve": true, "decide": true, "fold": true,
 	"checksum": true, "status": true, "lifecycle": true, "engine": true, "model": true,
-	"silence": true, "index": true, "wire": true,
+	"silence": true, "index": true, "wire": true, "desired": true, "snapshot": true,
+	"report": true, "registry": true, "record": true, "crd": true,
 }
 
 // purePaths are pure packages whose name does not say so, by path inside the repository.
