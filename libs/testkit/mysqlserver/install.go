@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 )
 
-// debianPackage holds the server without a service that would start it on port 3306.
-const debianPackage = "mariadb-server-core"
+// debianPackages hold the server without a service that would start it on port 3306,
+// and the client's programs, one of which the server's own set-up script runs.
+var debianPackages = []string{"mariadb-server-core", "mariadb-client-core"}
 
 const installTimeout = 10 * time.Minute
 
@@ -19,13 +21,13 @@ func installed(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, unavailable{"this is not Debian, so no package is installed"}
 	}
 	if os.Geteuid() != 0 {
-		return nil, unavailable{"not root, so no package is installed; run as root: apt-get install " + debianPackage}
+		return nil, unavailable{"not root, so no package is installed; run as root: apt-get install " + strings.Join(debianPackages, " ")}
 	}
 	apt, err := exec.LookPath("apt-get")
 	if err != nil {
 		return nil, unavailable{"apt-get is not on PATH"}
 	}
-	cfg.Say("no MySQL server found: installing the Debian package %s with apt-get", debianPackage)
+	cfg.Say("no MySQL server found: installing the Debian packages %s with apt-get", strings.Join(debianPackages, " and "))
 	if err := aptInstall(ctx, apt); err != nil {
 		// The package lists of a fresh machine are empty or old.
 		if _, err := run(ctx, installTimeout, apt, "update", "-q"); err != nil {
@@ -39,12 +41,11 @@ func installed(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func aptInstall(ctx context.Context, apt string) error {
-	args := []string{
+	args := append([]string{
 		"DEBIAN_FRONTEND=noninteractive", apt, "install", "--yes", "--no-install-recommends",
 		// Another test binary may be installing the same.
 		"-o", "DPkg::Lock::Timeout=300",
-		debianPackage,
-	}
+	}, debianPackages...)
 	_, err := run(ctx, installTimeout, "env", args...)
 	return err
 }
