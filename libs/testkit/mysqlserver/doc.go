@@ -9,8 +9,7 @@
 //  3. mysqld or mariadbd from PATH (or the usual sbin folders), run as a private server in a folder of its own, on
 //     loopback, whatever another server on this machine does;
 //  4. as root on Debian: the packages mariadb-server-core and mariadb-client-core are installed, which is said aloud, and
-//     the server is then run as in 3. The
-//     package starts no service of its own.
+//     the server is then run as in 3. They start no service of their own.
 //
 // When none works, the error lists why each did not and what to do.
 //
