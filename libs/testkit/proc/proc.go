@@ -28,17 +28,49 @@ func Alive(pid int) bool {
 	return end >= 0 && !strings.HasPrefix(string(data)[end+1:], " Z")
 }
 
+const (
+	// execPatience is how long a process may take to show its environment while it becomes another program.
+	execPatience = 50 * time.Millisecond
+	execPoll     = time.Millisecond
+)
+
 // Has says whether a living process carries the marker, a whole KEY=value, in its environment. A pid that was read
-// from a file may long belong to somebody else's process; this tells.
+// from a file may long belong to somebody else's process; this tells. A process that is just being replaced by
+// another program (exec) shows no environment, or not all of it, for a moment; so a living one is asked again.
 func Has(pid int, marker string) bool {
+	deadline := time.NewTimer(execPatience)
+	defer deadline.Stop()
+	tick := time.NewTicker(execPoll)
+	defer tick.Stop()
+	for {
+		if carries(environment(pid), marker) {
+			return true
+		}
+		if !Alive(pid) {
+			return false
+		}
+		select {
+		case <-deadline.C:
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+// environment returns the environment of a living process, nothing when it has none or is not there.
+func environment(pid int) []byte {
 	if !Alive(pid) {
-		return false
+		return nil
 	}
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return false
+		return nil
 	}
-	for entry := range strings.SplitSeq(string(data), "\x00") {
+	return data
+}
+
+func carries(environ []byte, marker string) bool {
+	for entry := range strings.SplitSeq(string(environ), "\x00") {
 		if entry == marker {
 			return true
 		}
@@ -55,7 +87,7 @@ func Marked(marker string) ([]int, error) {
 	var pids []int
 	for _, file := range files {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && pid != os.Getpid() && Has(pid, marker) {
+		if err == nil && pid != os.Getpid() && carries(environment(pid), marker) {
 			pids = append(pids, pid)
 		}
 	}

@@ -105,3 +105,25 @@ func TestKillWaitsUntilTheProcessIsGone(t *testing.T) {
 		t.Error("the process ended by itself")
 	}
 }
+
+func TestAProcessThatBecomesAnotherProgramKeepsItsMarker(t *testing.T) {
+	const marker = "FLOTILLA_PROC_TEST=exec"
+	// Each shell replaces itself by the next one, so that many reads meet an exec.
+	const relay = `n=$1; [ "$n" -gt 0 ] || exec sleep 1000; exec sh -c "$2" sh $((n - 1)) "$2"`
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", relay, "sh", "300", relay)
+	cmd.Env = append(os.Environ(), marker)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for reads := range 3000 {
+		if !proc.Has(cmd.Process.Pid, marker) {
+			t.Fatalf("read %d did not find the marker", reads)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the process ended by itself")
+	}
+}
