@@ -1,0 +1,30 @@
+package architecture
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+var quotedFolder = regexp.MustCompile("`((?:services|libs|test)/[^`]*)`")
+
+func TestEveryDeviationNamesAFolderWithTests(t *testing.T) {
+	register, err := os.ReadFile("../../docs/deviations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := quotedFolder.FindAllStringSubmatch(string(register), -1)
+	if len(named) == 0 {
+		t.Fatal("docs/deviations.md names no test: the check is broken")
+	}
+	for _, match := range named {
+		tests, err := filepath.Glob(filepath.Join("../..", match[1], "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tests) == 0 {
+			t.Errorf("docs/deviations.md names %s, which holds no test", match[1])
+		}
+	}
+}
