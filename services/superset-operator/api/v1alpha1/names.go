@@ -29,6 +29,14 @@ const (
 	AnnotationAttempt = "superset.apache.org/task-attempt"
 	// AnnotationApproveUpgrade is set by the user on a Superset and holds an approval token.
 	AnnotationApproveUpgrade = "superset.apache.org/approve-upgrade"
+	// AnnotationApproveDowngrade is set by the user on a Superset and holds an approval
+	// token: that one change goes back to an older version, for example after the
+	// metastore was restored from a backup.
+	AnnotationApproveDowngrade = "superset.apache.org/approve-downgrade"
+	// AnnotationAdopted stands on Deployments that an earlier operator made: the
+	// fingerprint of what this operator would have made of the same spec. While that
+	// stays, the Deployment stays as it was found, and no pod restarts.
+	AnnotationAdopted = "superset.apache.org/adopted"
 	// AnnotationCommand is set by the user on a Superset: Paused or Stopped.
 	AnnotationCommand = "operator-command"
 )
@@ -46,6 +54,8 @@ const (
 	ConditionLifecycleComplete = "LifecycleComplete"
 	// ConditionSuspended is True while the operator reconciles nothing because the user said so.
 	ConditionSuspended = "Suspended"
+	// ConditionScheduleValid says whether the clone's cronSchedule can be read; absent without one.
+	ConditionScheduleValid = "ScheduleValid"
 	// ConditionTaskComplete stands on a task: it completed for the checksum that is wanted.
 	ConditionTaskComplete = "TaskComplete"
 )
@@ -58,11 +68,29 @@ const (
 	ReasonTaskComplete      = "TaskComplete"
 	ReasonTaskInProgress    = "TaskInProgress"
 	ReasonTaskRetrying      = "TaskRetrying"
+	ReasonTaskCannotStart   = "TaskCannotStart"
 	ReasonTaskFailed        = "TaskFailed"
 	// ReasonTaskWaiting: the task waits for an earlier task, or because the Superset is stopped.
 	ReasonTaskWaiting = "TaskWaiting"
+	// ReasonDraining: components are being removed before a task; ReasonComponentsDrained: they are gone.
+	ReasonDraining          = "Draining"
+	ReasonComponentsDrained = "ComponentsDrained"
+	// ReasonDowngradeBlocked: the image is older than the one that the metastore was migrated for.
+	ReasonDowngradeBlocked = "DowngradeBlocked"
+	// ReasonAwaitingApproval: upgradeMode is Supervised and the change has no approval.
+	ReasonAwaitingApproval = "AwaitingApproval"
+	// ReasonInvalidCronSchedule: cronSchedule matches the schema but names no time.
+	ReasonInvalidCronSchedule = "InvalidCronSchedule"
+	// ReasonInvalidSpec: the spec contradicts itself in a way that the schema cannot
+	// tell, so nothing runs and nothing is changed.
+	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonUnsupportedField: the spec asks for something that this version cannot do, so nothing runs.
 	ReasonUnsupportedField = "UnsupportedField"
+)
+
+// Reasons of ScheduleValid.
+const (
+	ReasonSchedulesValid = "SchedulesValid"
 )
 
 // Reasons of Suspended.

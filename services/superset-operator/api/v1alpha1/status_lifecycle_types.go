@@ -31,9 +31,16 @@ type LifecycleStatus struct {
 	// +optional
 	ChecksumScheme string `json:"checksumScheme,omitempty"`
 	// LastCompletedChecksums holds, by task type (Clone, Migrate, Rotate, Init), the
-	// checksum for which the task last completed. It outlives the task's slot.
+	// checksums with which the components last ran. They outlive the tasks' slots, so
+	// that going back to what ran before runs no task. A clone that begins clears them,
+	// since it drops the database that they speak of.
 	// +optional
 	LastCompletedChecksums map[string]string `json:"lastCompletedChecksums,omitempty"`
+	// CompletedInputs holds, by task type, the fingerprint of the task's own inputs
+	// when it last completed. It is what a task that is disabled since contributes to
+	// the checksums of those after it, so that disabling one runs none of them again.
+	// +optional
+	CompletedInputs map[string]string `json:"completedInputs,omitempty"`
 	// +optional
 	Clone *TaskRefStatus `json:"clone,omitempty"`
 	// +optional
@@ -81,6 +88,16 @@ type TaskRefStatus struct {
 	Image string `json:"image,omitempty"`
 	// +optional
 	Message string `json:"message,omitempty"`
+	// ExitCode is that of the last failed attempt's main container.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	// LogTail holds the last lines that the last failed attempt printed, secrets redacted.
+	// +optional
+	LogTail string `json:"logTail,omitempty"`
+	// PodSpecHash is the fingerprint of the pod that the last attempt ran in. A task
+	// that failed for good is tried again when it changes.
+	// +optional
+	PodSpecHash string `json:"podSpecHash,omitempty"`
 	// NextAttemptAt is when a failed task is tried again.
 	// +optional
 	NextAttemptAt *metav1.Time `json:"nextAttemptAt,omitempty"`
@@ -127,6 +144,11 @@ type UpgradeContext struct {
 	// ApprovalToken is what AnnotationApproveUpgrade must hold to approve this change and no other.
 	// +optional
 	ApprovalToken string `json:"approvalToken,omitempty"`
+	// ApprovedAt is when the change was approved; tasks that began go on even if the
+	// annotation is removed.
+	// +optional
+	ApprovedAt *metav1.Time `json:"approvedAt,omitempty"`
+	// StartedAt is when the change was first seen.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 }

@@ -110,6 +110,10 @@ type ComponentRefStatus struct {
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
 	// +optional
 	ConfigChecksum string `json:"configChecksum,omitempty"`
+	// LastReplicas is what the autoscaler last asked for. The component comes back with
+	// it after its workload was removed or stopped.
+	// +optional
+	LastReplicas int32 `json:"lastReplicas,omitempty"`
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Resources are the objects that the component should have.

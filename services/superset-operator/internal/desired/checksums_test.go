@@ -77,7 +77,7 @@ func sums(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]string {
 	t.Helper()
 	sup := load(t, "testdata/production/superset.yaml")
 	edit(&sup.Spec)
-	state, err := desired.For(sup, false)
+	state, err := desired.For(desired.Input{Superset: sup})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,12 +93,12 @@ func sums(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]string {
 
 func TestAnotherIncarnationRunsItsOwnTasks(t *testing.T) {
 	sup := load(t, "testdata/production/superset.yaml")
-	one, err := desired.For(sup, false)
+	one, err := desired.For(desired.Input{Superset: sup})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sup.UID = "another"
-	two, err := desired.For(sup, false)
+	two, err := desired.For(desired.Input{Superset: sup})
 	if err != nil {
 		t.Fatal(err)
 	}

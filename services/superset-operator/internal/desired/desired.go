@@ -29,19 +29,34 @@ type Component struct {
 	Service    *corev1.Service // nil when the component listens nowhere
 }
 
+// Input is all that [For] reads.
+type Input struct {
+	Superset *v1alpha1.Superset
+	// Stopped asks for zero replicas everywhere.
+	Stopped bool
+	// Tick is the latest time of the clone's schedule that is due, in RFC 3339; empty without a schedule.
+	Tick string
+	// Kept holds, by task type, the fingerprint of the own inputs with which a task
+	// last completed. It stands in for tasks that are not enabled.
+	Kept map[string]string
+}
+
 // Task is one task with its ConfigMap. Its Job is rendered when an attempt begins.
 type Task struct {
 	resolve.Task
-	// Checksum changes when the task has to run again.
-	Checksum string
+	// Checksum changes when the task has to run again: for its own inputs, or because
+	// a task before it does. Inputs covers its own only.
+	Checksum, Inputs string
 	// PodHash changes when the pod of the task changes, which alone is no reason to run again.
 	PodHash   string
+	// ConfigMap is nil for a task that runs no Superset.
 	ConfigMap *corev1.ConfigMap
 }
 
-// For computes the desired state. stopped asks for zero replicas everywhere.
-func For(sup *v1alpha1.Superset, stopped bool) (*State, error) {
-	plan := resolve.For(sup, stopped)
+// For computes the desired state.
+func For(in Input) (*State, error) {
+	sup := in.Superset
+	plan := resolve.For(sup, in.Stopped)
 	state := &State{Plan: plan, ConfigChecksum: shared(&sup.Spec)}
 	if plan.ServiceAccount != nil {
 		state.ServiceAccount = render.ServiceAccount(sup, plan.ServiceAccount)
@@ -53,15 +68,15 @@ func For(sup *v1alpha1.Superset, stopped bool) (*State, error) {
 			ConfigMap: render.ConfigMap(&c.Workload), Deployment: render.Deployment(&c, sum), Service: render.Service(&c),
 		})
 	}
-	incoming := string(sup.UID)
+	chain := newChain(string(sup.UID), in.Kept)
 	for _, t := range plan.Tasks {
 		hash, err := render.TaskPodHash(&t)
 		if err != nil {
 			return nil, err
 		}
-		incoming = task(&t, incoming)
+		own := inputs(&t, in.Tick)
 		state.Tasks = append(state.Tasks, Task{
-			Task: t, Checksum: incoming, PodHash: hash, ConfigMap: render.ConfigMap(&t.Workload),
+			Task: t, Inputs: own, Checksum: chain.next(t.Kind, own), PodHash: hash, ConfigMap: render.ConfigMap(&t.Workload),
 		})
 	}
 	return state, nil

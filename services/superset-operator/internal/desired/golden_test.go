@@ -26,7 +26,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, path := range cases {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
-			state, err := desired.For(load(t, path), false)
+			state, err := desired.For(desired.Input{Superset: load(t, path)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func asYAML(t *testing.T, obj any) []byte {
 }
 
 func TestStoppedSupersetWantsNoPods(t *testing.T) {
-	state, err := desired.For(load(t, "testdata/production/superset.yaml"), true)
+	state, err := desired.For(desired.Input{Superset: load(t, "testdata/production/superset.yaml"), Stopped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestStoppedSupersetWantsNoPods(t *testing.T) {
 func TestNoSecretStandsInAConfigMap(t *testing.T) {
 	for _, name := range []string{"development", "hostile"} {
 		sup := load(t, filepath.Join("testdata", name, "superset.yaml"))
-		state, err := desired.For(sup, false)
+		state, err := desired.For(desired.Input{Superset: sup})
 		if err != nil {
 			t.Fatal(err)
 		}

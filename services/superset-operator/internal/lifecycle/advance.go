@@ -163,7 +163,7 @@ func (p *pass) afterFailure(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	case slot.Attempts >= step.MaxRetries:
 		slot.State = v1alpha1.TaskFailed
 		p.failed(step, slot)
-		if p.in.Retention == v1alpha1.RetentionDelete {
+		if step.Retention == v1alpha1.RetentionDelete {
 			p.remove(step.Kind.Word, job)
 		}
 	case slot.NextAttemptAt != nil && p.in.Now.Before(slot.NextAttemptAt.Time):

@@ -17,6 +17,7 @@ func Decide(in Input) Decision {
 	if p.out.Status == nil {
 		p.out.Status = &v1alpha1.LifecycleStatus{}
 	}
+	p.out.Mode = Wait
 	p.out.LastImage = in.LastImage
 	p.out.Initial = in.LastImage == ""
 	p.out.Upgrading = in.LastImage != "" && in.LastImage != in.Image && !in.Disabled
@@ -134,7 +135,7 @@ func (p *pass) complete(step *Step, slot *v1alpha1.TaskRefStatus) {
 // settle ends the sequence: every task is complete.
 func (p *pass) settle() {
 	status := p.out.Status
-	p.out.Done = true
+	p.out.Mode = Apply
 	if status.Phase != v1alpha1.LifecycleComplete && status.Phase != v1alpha1.LifecycleRestoring || p.out.Upgrading || p.out.Initial {
 		status.Phase = v1alpha1.LifecycleRestoring
 	}
@@ -157,7 +158,7 @@ func (p *pass) settle() {
 func (p *pass) retain() {
 	for _, step := range p.in.Steps {
 		job, exists := p.in.Jobs[step.Kind.Word]
-		if exists && job.State == JobSucceeded && p.in.Retention != v1alpha1.RetentionRetain {
+		if exists && job.State == JobSucceeded && step.Retention != v1alpha1.RetentionRetain {
 			p.remove(step.Kind.Word, job)
 		}
 	}

@@ -28,7 +28,7 @@ func input(edit ...func(*lifecycle.Input)) lifecycle.Input {
 			{Kind: resolve.Init, JobName: "x-init", Checksum: "i1", PodHash: "p1", Image: image, MaxRetries: 3},
 		},
 		Jobs: map[string]lifecycle.Job{}, Image: image, Components: true,
-		Retention: v1alpha1.RetentionRetainOnFailure, Now: now,
+		Now: now,
 	}
 	for _, e := range edit {
 		e(&in)
@@ -178,7 +178,7 @@ func TestDecide(t *testing.T) {
 		},
 		"a final failure under retention Delete takes its Job along": {
 			in: input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
-				func(in *lifecycle.Input) { in.Retention = v1alpha1.RetentionDelete }),
+				func(in *lifecycle.Input) { in.Steps[0].Retention = v1alpha1.RetentionDelete }),
 			want: outcome{
 				Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
@@ -279,7 +279,7 @@ func waitingUntil(s *v1alpha1.TaskRefStatus, seconds int) *v1alpha1.TaskRefStatu
 }
 
 func summary(d lifecycle.Decision) outcome {
-	out := outcome{Reason: d.Condition.Reason, Done: d.Done, Actions: d.Actions}
+	out := outcome{Reason: d.Condition.Reason, Done: d.Done(), Actions: d.Actions}
 	if s := d.Status.Migrate; s != nil {
 		out.Migrate, out.Attempts = s.State, s.Attempts
 	}
@@ -315,8 +315,8 @@ func TestAnEarlierOperatorsCompletionsStayComplete(t *testing.T) {
 				slot(v1alpha1.TaskComplete, "sha256:old2", "sha256:old2", 1)), lastImage(tc.image))
 			in.Status.ChecksumScheme = ""
 			in.Status.Migrate.Image, in.Status.Init.Image = tc.image, tc.image
-			if got := lifecycle.Decide(in).Done; got != tc.want {
-				t.Errorf("done: want %v, got %v", tc.want, got)
+			if d := lifecycle.Decide(in); d.Done() != tc.want {
+				t.Errorf("done: want %v, got %+v", tc.want, d.Condition)
 			}
 		})
 	}
@@ -331,7 +331,7 @@ func TestADisabledTaskKeepsItsCompletion(t *testing.T) {
 		t.Fatalf("want no slot and the checksum kept, got %+v", without.Status)
 	}
 	in.Steps, in.Status = all, without.Status
-	if again := lifecycle.Decide(in); !again.Done {
+	if again := lifecycle.Decide(in); !again.Done() {
 		t.Errorf("the task would run again: %+v", again.Condition)
 	}
 }

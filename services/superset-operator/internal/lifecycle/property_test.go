@@ -32,8 +32,8 @@ func (w *world) reconcile(rt *rapid.T, writes int) {
 		return
 	}
 	w.in.Status, w.in.LastImage = d.Status, d.LastImage
-	w.done = d.Done
-	if d.Done {
+	w.done = d.Done()
+	if d.Done() {
 		w.checkDone(rt)
 	}
 	for i, a := range d.Actions {

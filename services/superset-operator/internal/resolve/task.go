@@ -21,9 +21,17 @@ type TaskKind struct {
 
 // Kinds of tasks.
 var (
+	Clone = TaskKind{
+		Word: "clone", Type: "Clone", Phase: v1alpha1.LifecycleCloning,
+		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Clone },
+	}
 	Migrate = TaskKind{
 		Word: "migrate", Type: "Migrate", Phase: v1alpha1.LifecycleMigrating,
 		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Migrate },
+	}
+	Rotate = TaskKind{
+		Word: "rotate", Type: "Rotate", Phase: v1alpha1.LifecycleRotating,
+		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Rotate },
 	}
 	Init = TaskKind{
 		Word: "init", Type: "Init", Phase: v1alpha1.LifecycleInitializing,
@@ -32,7 +40,7 @@ var (
 )
 
 // TaskKinds returns all kinds of tasks in the order in which they run.
-func TaskKinds() []TaskKind { return []TaskKind{Migrate, Init} }
+func TaskKinds() []TaskKind { return []TaskKind{Clone, Migrate, Rotate, Init} }
 
 const (
 	defaultTimeout    = 5 * time.Minute
@@ -77,6 +85,12 @@ func task(sup *v1alpha1.Superset, kind TaskKind, base *v1alpha1.BaseTaskSpec) Ta
 	}
 	if base.MaxRetries != nil {
 		t.MaxRetries = *base.MaxRetries
+	}
+	// Roles and permissions change under running components without harm; schemas and keys do not.
+	t.RequiresDrain = or(base.RequiresDrain, kind.Type != Init.Type)
+	t.Retention = v1alpha1.RetentionRetainOnFailure
+	if lc.PodRetention != nil && lc.PodRetention.Policy != "" {
+		t.Retention = lc.PodRetention.Policy
 	}
 	t.Python = python(sup, lc.Config)
 	t.Python.Pool = taskPool(first(lc.SQLAEngineOptions, spec.SQLAEngineOptions))

@@ -44,7 +44,10 @@ type Component struct {
 	Deployment v1alpha1.DeploymentTemplate
 	// Replicas is how many pods should run; zero while the Superset is stopped.
 	Replicas int32
-	Service  *v1alpha1.ComponentServiceSpec
+	// Autoscaling and PodDisruptionBudget are nil when there is none.
+	Autoscaling         *v1alpha1.AutoscalingSpec
+	PodDisruptionBudget *v1alpha1.PDBSpec
+	Service             *v1alpha1.ComponentServiceSpec
 	Gunicorn *Gunicorn
 	Celery   *Celery
 }
@@ -57,6 +60,9 @@ type Task struct {
 	Trigger    string
 	Timeout    time.Duration
 	MaxRetries int32
+	// RequiresDrain removes the components before the task.
+	RequiresDrain bool
+	Retention     v1alpha1.RetentionPolicy
 	// AdminUser and LoadExamples are init's.
 	AdminUser    *v1alpha1.AdminUserSpec
 	LoadExamples bool

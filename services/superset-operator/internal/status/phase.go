@@ -61,7 +61,7 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 	if c, running := lifecyclePhase(in, old); running {
 		return c
 	}
-	if in.Decision.Done && !in.Applied {
+	if in.Decision.Done() && !in.Applied {
 		return change{phase: old}
 	}
 	if out.Lifecycle != nil && out.Lifecycle.Phase == v1alpha1.LifecycleRestoring &&
@@ -75,7 +75,7 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 // not complete. A task that runs again for another reason leaves the phase to the components.
 func lifecyclePhase(in Input, old v1alpha1.Phase) (change, bool) {
 	d := in.Decision
-	settled := d.Done && (old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading || working(old))
+	settled := d.Done() && (old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading || working(old))
 	switch {
 	case settled:
 		return change{}, false

@@ -70,8 +70,12 @@ func seen(d *appsv1.Deployment) *snapshot.Snapshot {
 }
 
 func decision(done, initial, upgrading bool, phase v1alpha1.LifecyclePhase) *lifecycle.Decision {
+	mode := lifecycle.Wait
+	if done {
+		mode = lifecycle.Apply
+	}
 	return &lifecycle.Decision{
-		Done: done, Initial: initial, Upgrading: upgrading, LastImage: image,
+		Mode: mode, Initial: initial, Upgrading: upgrading, LastImage: image,
 		Status:    &v1alpha1.LifecycleStatus{Phase: phase},
 		Condition: metav1.Condition{Type: v1alpha1.ConditionLifecycleComplete, Status: metav1.ConditionTrue, Reason: "Any"},
 	}
@@ -80,13 +84,13 @@ func decision(done, initial, upgrading bool, phase v1alpha1.LifecyclePhase) *lif
 func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *lifecycle.Decision, refused ...string) v1alpha1.SupersetStatus {
 	t.Helper()
 	intent := status.Intent(sup)
-	want, err := desired.For(sup, intent.Stopped)
+	want, err := desired.For(desired.Input{Superset: sup, Stopped: intent.Stopped})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return status.For(status.Input{
 		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Refused: refused, Now: now,
-		Applied: d != nil && d.Done,
+		Applied: d != nil && d.Done(),
 	})
 }
 

@@ -29,7 +29,7 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 	p.decision = &decision
 	moved := !equality.Semantic.DeepEqual(decision.Status, p.sup.Status.Lifecycle) ||
 		decision.LastImage != p.sup.Status.LastLifecycleImage
-	if !decision.Done || moved {
+	if !decision.Done() || moved {
 		changed, err := r.persist(ctx, p)
 		if err != nil {
 			return steps.Result{}, err
@@ -45,7 +45,7 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 	if err := r.pruneTaskConfig(ctx, p); err != nil {
 		return steps.Result{}, err
 	}
-	result := steps.Result{Stop: !decision.Done}
+	result := steps.Result{Stop: !decision.Done()}
 	if result.Stop && p.intent.Stopped {
 		if err := r.scaleDown(ctx, p); err != nil {
 			return result, err
@@ -66,17 +66,13 @@ func (r *Reconciler) lifecycleInput(p *pass) lifecycle.Input {
 		Components: len(p.desired.Components) > 0,
 		Disabled:   p.desired.Disabled,
 		Stopped:    p.intent.Stopped,
-		Retention:  v1alpha1.RetentionRetainOnFailure,
 		Now:        r.clock.Now(),
-	}
-	if lc := p.sup.Spec.Lifecycle; lc != nil && lc.PodRetention != nil && lc.PodRetention.Policy != "" {
-		in.Retention = lc.PodRetention.Policy
 	}
 	for i := range p.desired.Tasks {
 		t := &p.desired.Tasks[i]
 		in.Steps = append(in.Steps, lifecycle.Step{
-			Kind: t.Kind, JobName: t.Name, Checksum: t.Checksum, PodHash: t.PodHash,
-			Image: t.Image, MaxRetries: t.MaxRetries,
+			Kind: t.Kind, JobName: t.Name, Checksum: t.Checksum, Inputs: t.Inputs, PodHash: t.PodHash,
+			Image: t.Image, MaxRetries: t.MaxRetries, RequiresDrain: t.RequiresDrain, Retention: t.Retention,
 		})
 	}
 	return in

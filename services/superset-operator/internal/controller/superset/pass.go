@@ -46,7 +46,7 @@ type pass struct {
 func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, error) {
 	var err error
 	p.intent = status.Intent(p.sup)
-	if p.desired, err = desired.For(p.sup, p.intent.Stopped); err != nil {
+	if p.desired, err = desired.For(desired.Input{Superset: p.sup, Stopped: p.intent.Stopped}); err != nil {
 		return steps.Result{}, err
 	}
 	if p.snapshot, err = observe.Snapshot(ctx, r.client, p.sup); err != nil {
