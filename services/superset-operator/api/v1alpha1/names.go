@@ -33,10 +33,6 @@ const (
 	// token: that one change goes back to an older version, for example after the
 	// metastore was restored from a backup.
 	AnnotationApproveDowngrade = "superset.apache.org/approve-downgrade"
-	// AnnotationAdopted stands on Deployments that an earlier operator made: the
-	// fingerprint of what this operator would have made of the same spec. While that
-	// stays, the Deployment stays as it was found, and no pod restarts.
-	AnnotationAdopted = "superset.apache.org/adopted"
 	// AnnotationCommand is set by the user on a Superset: Paused or Stopped.
 	AnnotationCommand = "operator-command"
 )

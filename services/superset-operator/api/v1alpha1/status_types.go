@@ -114,6 +114,11 @@ type ComponentRefStatus struct {
 	// it after its workload was removed or stopped.
 	// +optional
 	LastReplicas int32 `json:"lastReplicas,omitempty"`
+	// AdoptedSpec stands on a component whose workload an earlier operator made: the
+	// fingerprint of what this operator would have made of the same spec. While that
+	// stays, the workload stays as it was found, and no pod restarts.
+	// +optional
+	AdoptedSpec string `json:"adoptedSpec,omitempty"`
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Resources are the objects that the component should have.
