@@ -22,14 +22,29 @@ const (
 	FinishAfterAnnotation = "simulate.flotilla.dev/finish-after"
 	// ExitCodeAnnotation is the exit code of a pod that ends by FinishAfterAnnotation; "0" when absent.
 	ExitCodeAnnotation = "simulate.flotilla.dev/exit-code"
+	// LogAnnotation is what a pod that ends by FinishAfterAnnotation printed. It stands in the termination message of
+	// containers that failed and whose terminationMessagePolicy is FallbackToLogsOnError.
+	LogAnnotation = "simulate.flotilla.dev/log"
+	// MessageAnnotation is why the containers of a pod wait that fails with FailImagePull or FailContainerConfig.
+	MessageAnnotation = "simulate.flotilla.dev/message"
+	// ReadyAfterAnnotation, a duration such as 2s, keeps a new pod Pending for that time.
+	ReadyAfterAnnotation = "simulate.flotilla.dev/ready-after"
+	// EndAfterAnnotation, a duration such as 2s, keeps a deleted pod there for that time.
+	EndAfterAnnotation = "simulate.flotilla.dev/end-after"
 
 	// FailCrashLoop restarts the containers once a second.
 	FailCrashLoop = "CrashLoopBackOff"
 	// FailImagePull leaves the pod Pending with a Warning event.
 	FailImagePull = "ImagePullBackOff"
+	// FailContainerConfig leaves the pod Pending because its containers cannot be made from their specs.
+	FailContainerConfig = "CreateContainerConfigError"
 	// FailNeverReady runs the containers without their ever becoming ready.
 	FailNeverReady = "NeverReady"
 )
+
+// MissingRepository begins the name, or a path element in the name, of images that cannot be pulled: a pod that asks
+// for missing/superset:1 behaves as with FailImagePull, whatever its annotations.
+const MissingRepository = "missing/"
 
 const stagesName = "stages.yaml"
 
@@ -99,8 +114,8 @@ func (t Tools) stages() (string, error) {
 	return strings.Join(append(all, faultStages), "\n---\n"), nil
 }
 
-// guardReady keeps kwok from making a pod ready while FailAnnotation is on it. A fault stage stops matching after its
-// own patch and would otherwise hand the pod straight back to pod-ready.
+// guardReady keeps kwok from making a pod ready while FailAnnotation is on it or its image is missing. A fault stage
+// stops matching after its own patch and would otherwise hand the pod straight back to pod-ready.
 func guardReady(doc string) (string, error) {
 	var stage map[string]any
 	if err := yaml.Unmarshal([]byte(doc), &stage); err != nil {
@@ -119,6 +134,10 @@ func guardReady(doc string) (string, error) {
 	selector["matchExpressions"] = append(rules, map[string]any{
 		"key":      fmt.Sprintf(".metadata.annotations[%q]", FailAnnotation),
 		"operator": "DoesNotExist",
+	}, map[string]any{
+		"key":      fmt.Sprintf(`[.spec.containers[].image | test("(^|/)%s")] | any`, MissingRepository),
+		"operator": "NotIn",
+		"values":   []any{"true"},
 	})
 	out, err := yaml.Marshal(stage)
 	return string(out), err
