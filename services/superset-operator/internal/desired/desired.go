@@ -1,10 +1,16 @@
 package desired
 
 import (
+	"encoding/json"
+	"fmt"
+
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
@@ -27,6 +33,20 @@ type Component struct {
 	ConfigMap  *corev1.ConfigMap
 	Deployment *appsv1.Deployment
 	Service    *corev1.Service // nil when the component listens nowhere
+	// HPA and PDB are nil when there is none.
+	HPA *autoscalingv2.HorizontalPodAutoscaler
+	PDB *policyv1.PodDisruptionBudget
+}
+
+// Fingerprint covers how the component's pods run, without their number.
+func (c *Component) Fingerprint() (string, error) {
+	spec := c.Deployment.Spec
+	spec.Replicas = nil
+	text, err := json.Marshal(&spec)
+	if err != nil {
+		return "", fmt.Errorf("encode deployment %q: %w", c.Name, err)
+	}
+	return checksum.New("deployment").String("spec", string(text)).Sum(), nil
 }
 
 // Input is all that [For] reads.
