@@ -5,6 +5,7 @@
 //   - cluster: a real Kubernetes control plane with simulated nodes, one per test binary, one namespace per test.
 //   - natstest: a real NATS server with JetStream inside the test process, which can be stopped, started and wiped.
 //   - mysqltest: a fresh database on a real MySQL or MariaDB server for each test.
+//   - postgres: databases on a real PostgreSQL server of the test binary's own.
 //   - expect: waiting for conditions without sleeping.
 //   - gen: builders for the objects that many tests need.
 //

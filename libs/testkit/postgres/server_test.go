@@ -1,0 +1,44 @@
+package postgres_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/postgres"
+)
+
+func TestEachDatabaseIsEmptyAndApart(t *testing.T) {
+	server := postgres.Shared(t)
+	first, second := server.Database(t), server.Database(t)
+	server.Query(t, first, "CREATE TABLE boat (name text); INSERT INTO boat VALUES ('a|b'), ('ü')")
+	if got := server.Query(t, first, "SELECT name FROM boat ORDER BY name"); got != "a|b\nü" {
+		t.Errorf("got %q", got)
+	}
+	if got := server.Query(t, second, "SELECT to_regclass('boat') IS NULL"); got != "t" {
+		t.Errorf("a fresh database holds the other's table: %s", got)
+	}
+}
+
+func TestAWrongPasswordIsRefused(t *testing.T) {
+	server := *postgres.Shared(t)
+	server.Password = "wrong"
+	psql := exec.CommandContext(t.Context(), filepath.Join(server.Bin, "psql"), "--command=SELECT 1")
+	psql.Env = append(os.Environ(), server.Environment("postgres")...)
+	out, err := psql.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "password authentication failed") {
+		t.Errorf("got %v: %s", err, out)
+	}
+}
+
+func TestHostileNamesCanBeQuoted(t *testing.T) {
+	server := postgres.Shared(t)
+	name := `it's "-- a; b` + "\n" + t.Name()
+	server.Query(t, "postgres", "CREATE DATABASE "+postgres.Identifier(name))
+	server.DropAtEnd(t, name)
+	if got := server.Query(t, name, "SELECT current_database() = "+postgres.Literal(name)); got != "t" {
+		t.Errorf("got %q", got)
+	}
+}
