@@ -68,7 +68,7 @@ type Task struct {
 	// a task before it does. Inputs covers its own only.
 	Checksum, Inputs string
 	// PodHash changes when the pod of the task changes, which alone is no reason to run again.
-	PodHash   string
+	PodHash string
 	// ConfigMap is nil for a task that runs no Superset.
 	ConfigMap *corev1.ConfigMap
 }

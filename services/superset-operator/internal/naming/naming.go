@@ -5,6 +5,10 @@ import "github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1
 // MainContainer is the name of the container that runs Superset.
 const MainContainer = "superset"
 
+// MaintenancePage is the word of the maintenance page in object names and labels,
+// where components have theirs.
+const MaintenancePage = "maintenance-page"
+
 // Component returns the name of a component's Deployment and Service, {superset}-{component}.
 func Component(superset, component string) string { return superset + "-" + component }
 

@@ -2,19 +2,20 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
@@ -38,18 +39,13 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 		Deployments: map[string]*appsv1.Deployment{},
 		Services:    map[string]*corev1.Service{},
 		ConfigMaps:  map[string]*corev1.ConfigMap{},
+		Autoscalers: map[string]*autoscalingv2.HorizontalPodAutoscaler{},
+		Budgets:     map[string]*policyv1.PodDisruptionBudget{},
 		Jobs:        map[string]*batchv1.Job{},
 	}
 	r := reader{c, sup}
 	for _, d := range component.All() {
-		name := naming.Component(sup.Name, d.Name)
-		if err := get(ctx, r, name, d.Name, s.Deployments, &appsv1.Deployment{}); err != nil {
-			return nil, err
-		}
-		if err := get(ctx, r, name, d.Name, s.Services, &corev1.Service{}); err != nil {
-			return nil, err
-		}
-		if err := get(ctx, r, naming.Config(sup.Name, d.Name), d.Name, s.ConfigMaps, &corev1.ConfigMap{}); err != nil {
+		if err := r.component(ctx, s, d.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -61,12 +57,36 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 			return nil, err
 		}
 	}
+	if err := r.page(ctx, s); err != nil {
+		return nil, err
+	}
 	accounts := map[string]*corev1.ServiceAccount{}
 	if err := get(ctx, r, naming.ServiceAccount(sup), "", accounts, &corev1.ServiceAccount{}); err != nil {
 		return nil, err
 	}
 	s.ServiceAccount = accounts[""]
 	return s, r.pods(ctx, s)
+}
+
+func (r reader) component(ctx context.Context, s *snapshot.Snapshot, word string) error {
+	name := naming.Component(r.sup.Name, word)
+	return errors.Join(
+		get(ctx, r, name, word, s.Deployments, &appsv1.Deployment{}),
+		get(ctx, r, name, word, s.Services, &corev1.Service{}),
+		get(ctx, r, naming.Config(r.sup.Name, word), word, s.ConfigMaps, &corev1.ConfigMap{}),
+		get(ctx, r, name, word, s.Autoscalers, &autoscalingv2.HorizontalPodAutoscaler{}),
+		get(ctx, r, name, word, s.Budgets, &policyv1.PodDisruptionBudget{}),
+	)
+}
+
+func (r reader) page(ctx context.Context, s *snapshot.Snapshot) error {
+	deployments, configs := map[string]*appsv1.Deployment{}, map[string]*corev1.ConfigMap{}
+	err := errors.Join(
+		get(ctx, r, naming.Component(r.sup.Name, naming.MaintenancePage), "", deployments, &appsv1.Deployment{}),
+		get(ctx, r, naming.Config(r.sup.Name, naming.MaintenancePage), "", configs, &corev1.ConfigMap{}),
+	)
+	s.Page, s.PageConfig = deployments[""], configs[""]
+	return err
 }
 
 type reader struct {
@@ -94,61 +114,18 @@ func (r reader) pods(ctx context.Context, s *snapshot.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
-	s.Pods = map[string][]corev1.Pod{}
+	s.Pods, s.TaskPods = map[string][]corev1.Pod{}, map[string][]corev1.Pod{}
 	for i := range list.Items {
-		name := list.Items[i].Labels[v1alpha1.LabelComponent]
-		if name != v1alpha1.TaskComponentValue {
-			s.Pods[name] = append(s.Pods[name], list.Items[i])
+		pod := &list.Items[i]
+		switch name := pod.Labels[v1alpha1.LabelComponent]; name {
+		case v1alpha1.TaskComponentValue:
+			task := pod.Labels[v1alpha1.LabelTask]
+			s.TaskPods[task] = append(s.TaskPods[task], *pod)
+		case naming.MaintenancePage:
+			s.PagePods = append(s.PagePods, *pod)
+		default:
+			s.Pods[name] = append(s.Pods[name], *pod)
 		}
 	}
 	return nil
-}
-
-// Jobs translates task Jobs into what the lifecycle decides by.
-func Jobs(s *snapshot.Snapshot) map[string]lifecycle.Job {
-	out := map[string]lifecycle.Job{}
-	for word, j := range s.Jobs {
-		out[word] = job(j)
-	}
-	return out
-}
-
-func job(j *batchv1.Job) lifecycle.Job {
-	out := lifecycle.Job{
-		UID:      j.UID,
-		Checksum: j.Annotations[v1alpha1.AnnotationConfigChecksum],
-		PodHash:  j.Annotations[v1alpha1.AnnotationPodSpecHash],
-		Deleting: !j.DeletionTimestamp.IsZero(),
-	}
-	if n, err := strconv.ParseInt(j.Annotations[v1alpha1.AnnotationAttempt], 10, 32); err == nil {
-		out.Attempt = int32(n)
-	}
-	for i := range j.Status.Conditions {
-		c := &j.Status.Conditions[i]
-		if c.Status != corev1.ConditionTrue {
-			continue
-		}
-		switch c.Type {
-		case batchv1.JobComplete:
-			out.State, out.FinishedAt = lifecycle.JobSucceeded, c.LastTransitionTime.DeepCopy()
-		case batchv1.JobFailed:
-			out.State, out.FinishedAt = lifecycle.JobFailed, c.LastTransitionTime.DeepCopy()
-			out.Message = failure(c)
-		}
-	}
-	return out
-}
-
-const maxMessage = 256
-
-// failure is the Job's own explanation, cut to a length that fits into a status.
-func failure(c *batchv1.JobCondition) string {
-	text := c.Reason
-	if c.Message != "" {
-		text += ": " + c.Message
-	}
-	if runes := []rune(text); len(runes) > maxMessage {
-		text = string(runes[:maxMessage-3]) + "..."
-	}
-	return text
 }

@@ -8,9 +8,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
 // ValidForSeconds is how long after the last heartbeat an observation may be believed.
@@ -62,7 +64,7 @@ func covered(in Input, list []contract.Unit) int64 {
 	}
 	var before int64
 	for _, c := range in.Superset.Status.Conditions {
-		if c.Type != v1alpha1.ConditionLifecycleComplete && c.Type != v1alpha1.ConditionSuspended && c.Type != "Paused" {
+		if !status.Owned(c.Type) && c.Type != "Paused" {
 			before = max(before, c.ObservedGeneration)
 		}
 	}
@@ -73,13 +75,21 @@ func units(in Input) []contract.Unit {
 	var out []contract.Unit
 	for i := range in.Desired.Components {
 		c := &in.Desired.Components[i]
+		d := in.Snapshot.Deployments[c.Word]
 		routed := c.Service == nil || in.Snapshot.Services[c.Word] != nil
+		if c.Word == component.WebServerName && in.Superset.Status.Lifecycle != nil {
+			routed = routed && !in.Superset.Status.Lifecycle.MaintenanceActive
+		}
+		want := c.Replicas
+		if c.Autoscaling != nil && d != nil && want > 0 {
+			want = -1 // the autoscaler's choice, as the Deployment has it
+		}
 		out = append(out, observe.Deployment(
 			contract.Unit{
 				Name: c.Descriptor.Key, Kind: "Deployment", Role: contract.Serving,
-				Routed: routed, Desired: c.Replicas,
+				Routed: routed, Desired: want,
 			},
-			in.Snapshot.Deployments[c.Word],
+			d,
 			observe.Seen{AppliedGeneration: in.Generations[c.Word], Pods: in.Snapshot.Pods[c.Word]},
 		))
 	}

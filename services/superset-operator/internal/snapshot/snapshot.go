@@ -2,21 +2,31 @@ package snapshot
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 // Snapshot holds the objects of one Superset. Maps lack what does not exist. The
 // objects come from a cache and must not be changed.
 type Snapshot struct {
 	ServiceAccount *corev1.ServiceAccount
-	// Deployments, Services and ConfigMaps are by component name, for example
-	// "web-server"; ConfigMaps of tasks are by task name, for example "migrate".
+	// Deployments, Services, ConfigMaps, Autoscalers and Budgets are by component name,
+	// for example "web-server"; ConfigMaps of tasks are by task name, for example "migrate".
 	Deployments map[string]*appsv1.Deployment
 	Services    map[string]*corev1.Service
 	ConfigMaps  map[string]*corev1.ConfigMap
+	Autoscalers map[string]*autoscalingv2.HorizontalPodAutoscaler
+	Budgets     map[string]*policyv1.PodDisruptionBudget
 	// Jobs are by task name.
 	Jobs map[string]*batchv1.Job
-	// Pods are by component name; those of tasks are left out.
+	// Pods are by component name; those of tasks and of the maintenance page are left out.
 	Pods map[string][]corev1.Pod
+	// TaskPods are by task name.
+	TaskPods map[string][]corev1.Pod
+	// Page is the maintenance page's Deployment, PageConfig its ConfigMap, PagePods its pods.
+	Page       *appsv1.Deployment
+	PageConfig *corev1.ConfigMap
+	PagePods   []corev1.Pod
 }

@@ -8,23 +8,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	componentkind "github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// component describes one enabled component's workload. applied is the generation
-// that applying its Deployment returned in this reconcile; zero when it was not applied.
-func component(c *desired.Component, snap *snapshot.Snapshot, applied int64) *v1alpha1.ComponentRefStatus {
+// component describes one enabled component's workload.
+func component(in Input, c *desired.Component) *v1alpha1.ComponentRefStatus {
+	applied := in.Generations[c.Word]
 	out := &v1alpha1.ComponentRefStatus{
 		Ref:       "Deployment/" + c.Name,
-		Resources: resources(c, snap),
+		Resources: resources(c, in.Snapshot),
 	}
-	d := snap.Deployments[c.Word]
+	d := in.Snapshot.Deployments[c.Word]
+	out.LastReplicas = lastReplicas(in.Superset, c, d)
 	if d == nil {
-		out.Phase = v1alpha1.ComponentPending
+		out.Phase, out.Message = absent(in, c)
 		out.Ready = fraction(0, c.Replicas)
-		out.Message = fmt.Sprintf("Deployment %s not found", c.Name)
 		return out
 	}
 	want := replicas(d)
@@ -38,7 +40,78 @@ func component(c *desired.Component, snap *snapshot.Snapshot, applied int64) *v1
 	out.AvailableReplicas = d.Status.AvailableReplicas
 	out.Ready = fraction(d.Status.ReadyReplicas, want)
 	out.Phase, out.Message = componentPhase(d, want, max(d.Generation, applied))
+	if c.Word == componentkind.WebServerName && maintenance(in) {
+		out.Phase, out.Message = v1alpha1.ComponentProgressing, "The maintenance page answers for the web server"
+		out.ReadyReplicas, out.Ready = 0, fraction(0, want)
+	}
 	return out
+}
+
+// absent says why a component has no workload.
+func absent(in Input, c *desired.Component) (v1alpha1.ComponentPhase, string) {
+	switch {
+	case in.Decision != nil && in.Decision.Drained:
+		return v1alpha1.ComponentDrained, "Removed until the lifecycle tasks are complete"
+	case in.Decision != nil && in.Decision.Mode == lifecycle.Hold:
+		return v1alpha1.ComponentPending, "Waits for the lifecycle tasks, which do not run now"
+	}
+	return v1alpha1.ComponentPending, fmt.Sprintf("Deployment %s not found", c.Name)
+}
+
+// maintenance is true while the maintenance page answers for the web server.
+func maintenance(in Input) bool {
+	state := in.Superset.Status.Lifecycle
+	if in.Decision != nil {
+		state = in.Decision.Status
+	}
+	return state != nil && state.MaintenanceActive
+}
+
+// lastReplicas remembers what an autoscaler asked for, over a time without pods.
+func lastReplicas(sup *v1alpha1.Superset, c *desired.Component, d *appsv1.Deployment) int32 {
+	if c.Autoscaling == nil {
+		return 0
+	}
+	if d != nil && d.DeletionTimestamp.IsZero() && replicas(d) > 0 {
+		return replicas(d)
+	}
+	if slot := slotOf(sup, c); slot != nil {
+		return slot.LastReplicas
+	}
+	return 0
+}
+
+func slotOf(sup *v1alpha1.Superset, c *desired.Component) *v1alpha1.ComponentRefStatus {
+	if sup.Status.Components == nil {
+		return nil
+	}
+	return *c.Descriptor.Slot(sup.Status.Components)
+}
+
+// adopted decides whether a workload stays as an earlier operator made it. It does
+// from the first status of ours on, if that operator had taken up the whole spec,
+// and until the spec asks for something else.
+func adopted(in Input, c *desired.Component) (string, error) {
+	sup, d, slot := in.Superset, in.Snapshot.Deployments[c.Word], slotOf(in.Superset, c)
+	if d == nil || slot == nil || slot.AdoptedSpec == "" && !taking(sup) {
+		return "", nil
+	}
+	fingerprint, err := c.Fingerprint()
+	switch {
+	case err != nil:
+		return "", err
+	case slot.AdoptedSpec == fingerprint:
+		return fingerprint, nil
+	case taking(sup) && mainImage(d) == c.Image:
+		return fingerprint, nil
+	}
+	return "", nil
+}
+
+// taking is true until this operator has written its first status over that of an
+// earlier one, which knew no transitions, if the earlier one had seen the whole spec.
+func taking(sup *v1alpha1.Superset) bool {
+	return len(sup.Status.Transitions) == 0 && sup.Status.Phase != "" && sup.Status.ObservedGeneration == sup.Generation
 }
 
 // componentPhase applies the rules in order; the first that matches wins.
@@ -81,9 +154,22 @@ func resources(c *desired.Component, snap *snapshot.Snapshot) []v1alpha1.Resourc
 			Kind: "Service", Name: c.Service.Name, Status: state(snap.Services[c.Word] != nil),
 		})
 	}
-	return append(out, v1alpha1.ResourceStatus{
-		Kind: "ConfigMap", Name: c.ConfigMap.Name, Status: state(snap.ConfigMaps[c.Word] != nil),
-	})
+	if c.ConfigMap != nil {
+		out = append(out, v1alpha1.ResourceStatus{
+			Kind: "ConfigMap", Name: c.ConfigMap.Name, Status: state(snap.ConfigMaps[c.Word] != nil),
+		})
+	}
+	if c.HPA != nil {
+		out = append(out, v1alpha1.ResourceStatus{
+			Kind: "HorizontalPodAutoscaler", Name: c.HPA.Name, Status: state(snap.Autoscalers[c.Word] != nil),
+		})
+	}
+	if c.PDB != nil {
+		out = append(out, v1alpha1.ResourceStatus{
+			Kind: "PodDisruptionBudget", Name: c.PDB.Name, Status: state(snap.Budgets[c.Word] != nil),
+		})
+	}
+	return out
 }
 
 func replicas(d *appsv1.Deployment) int32 {

@@ -58,6 +58,9 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 	case in.Decision == nil:
 		return change{phase: old}
 	}
+	if in.Decision.Phase != "" {
+		return change{in.Decision.Phase, in.Decision.Condition.Reason, in.Decision.Condition.Message}
+	}
 	if c, running := lifecyclePhase(in, old); running {
 		return c
 	}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ type Input struct {
 }
 
 // For returns the whole set of status fields that the operator owns.
-func For(in Input) v1alpha1.SupersetStatus {
+func For(in Input) (v1alpha1.SupersetStatus, error) {
 	sup := in.Superset
 	out := v1alpha1.SupersetStatus{
 		ObservedGeneration: sup.Generation,
@@ -49,14 +50,17 @@ func For(in Input) v1alpha1.SupersetStatus {
 	if in.Decision != nil {
 		out.Lifecycle, out.LastLifecycleImage = in.Decision.Status, in.Decision.LastImage
 	}
-	sum := components(in, &out)
+	sum, err := components(in, &out)
+	if err != nil {
+		return out, err
+	}
 	out.Ready = fraction(sum.ready, sum.want)
 	finishRestoring(in, &out, sum)
 	change := phase(in, &out, sum)
 	out.Phase = change.phase
 	out.Transitions = record(sup.Status.Transitions, change, in.Now)
 	out.Conditions = conditions(in)
-	return out
+	return out, nil
 }
 
 // totals sums up the components.
@@ -67,14 +71,18 @@ type totals struct {
 	notReady    []string
 }
 
-func components(in Input, out *v1alpha1.SupersetStatus) totals {
+func components(in Input, out *v1alpha1.SupersetStatus) (totals, error) {
 	sum := totals{allReady: true}
 	for i := range in.Desired.Components {
 		c := &in.Desired.Components[i]
 		if out.Components == nil {
 			out.Components = &v1alpha1.ComponentsStatus{}
 		}
-		state := component(c, in.Snapshot, in.Generations[c.Word])
+		state := component(in, c)
+		var err error
+		if state.AdoptedSpec, err = adopted(in, c); err != nil {
+			return sum, err
+		}
 		*c.Descriptor.Slot(out.Components) = state
 		sum.ready += state.ReadyReplicas
 		sum.want += state.Replicas
@@ -89,7 +97,7 @@ func components(in Input, out *v1alpha1.SupersetStatus) totals {
 	for _, pods := range in.Snapshot.Pods {
 		sum.pods += len(pods)
 	}
-	return sum
+	return sum, nil
 }
 
 // finishRestoring ends the lifecycle once the components are back.
@@ -97,15 +105,24 @@ func finishRestoring(in Input, out *v1alpha1.SupersetStatus, sum totals) {
 	if !in.Applied || !sum.allReady || out.Lifecycle == nil {
 		return
 	}
-	if out.Lifecycle.Phase == v1alpha1.LifecycleRestoring {
+	if out.Lifecycle.Phase == v1alpha1.LifecycleRestoring && !out.Lifecycle.MaintenanceActive {
 		out.Lifecycle.Phase = v1alpha1.LifecycleComplete
 	}
 }
 
+// owned are the condition types that the operator writes; the others are of the manager flotilla-conditions.
+var owned = []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSuspended, v1alpha1.ConditionScheduleValid}
+
+// Owned says whether the operator writes conditions of this type.
+func Owned(kind string) bool { return slices.Contains(owned, kind) }
+
 // conditions returns the operator's own conditions, with times carried over where the status stays.
 func conditions(in Input) []metav1.Condition {
 	var out []metav1.Condition
-	for _, kind := range []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSuspended} {
+	for _, kind := range owned {
+		if kind == v1alpha1.ConditionScheduleValid && in.Decision != nil && in.Decision.Schedule == nil {
+			continue
+		}
 		if old := meta.FindStatusCondition(in.Superset.Status.Conditions, kind); old != nil {
 			out = append(out, *old)
 		}
@@ -123,6 +140,9 @@ func conditions(in Input) []metav1.Condition {
 		})
 	case in.Decision != nil:
 		set(in.Decision.Condition)
+		if in.Decision.Schedule != nil {
+			set(*in.Decision.Schedule)
+		}
 	}
 	set(suspended(in.Intent))
 	return out

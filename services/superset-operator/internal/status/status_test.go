@@ -88,10 +88,14 @@ func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *l
 	if err != nil {
 		t.Fatal(err)
 	}
-	return status.For(status.Input{
+	got, err := status.For(status.Input{
 		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Refused: refused, Now: now,
 		Applied: d != nil && d.Done(),
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }
 
 func TestPhase(t *testing.T) {

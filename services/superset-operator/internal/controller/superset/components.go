@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
@@ -59,7 +60,7 @@ func (r *Reconciler) components(ctx context.Context, p *pass) (steps.Result, err
 		var err error
 		if c == nil {
 			err = r.removeComponent(ctx, p, d.Name)
-		} else {
+		} else if !p.held(c) {
 			err = r.applyComponent(ctx, p, c)
 		}
 		if err != nil {
@@ -79,34 +80,78 @@ func find(list []desired.Component, name string) *desired.Component {
 }
 
 func (r *Reconciler) applyComponent(ctx context.Context, p *pass, c *desired.Component) error {
-	if _, err := r.applier.Object(ctx, p.sup, c.ConfigMap, p.snapshot.ConfigMaps[c.Word]); err != nil {
+	if err := applyOrRemove(ctx, r, p, c.ConfigMap, p.snapshot.ConfigMaps[c.Word]); err != nil {
 		return err
 	}
-	if _, err := r.applier.Object(ctx, p.sup, c.Deployment, p.snapshot.Deployments[c.Word]); err != nil {
+	deployment, err := p.deployment(c)
+	if err != nil {
 		return err
 	}
-	p.generations[c.Word] = c.Deployment.Generation
-	if c.Service == nil {
-		return nil
+	if _, err := r.applier.Object(ctx, p.sup, deployment, p.snapshot.Deployments[c.Word]); err != nil {
+		return err
 	}
-	_, err := r.applier.Object(ctx, p.sup, c.Service, p.snapshot.Services[c.Word])
+	p.generations[c.Word] = deployment.Generation
+	if err := applyOrRemove(ctx, r, p, p.route(c.Service), p.snapshot.Services[c.Word]); err != nil {
+		return err
+	}
+	if err := applyOrRemove(ctx, r, p, c.HPA, p.snapshot.Autoscalers[c.Word]); err != nil {
+		return err
+	}
+	return applyOrRemove(ctx, r, p, c.PDB, p.snapshot.Budgets[c.Word])
+}
+
+// object is a pointer to an object of Kubernetes, nil for none.
+type object interface {
+	client.Object
+	comparable
+}
+
+// applyOrRemove applies what is wanted, or removes what exists and is not.
+func applyOrRemove[T object](ctx context.Context, r *Reconciler, p *pass, want, existing T) error {
+	var none T
+	if want == none {
+		return r.applier.Delete(ctx, existing)
+	}
+	_, err := r.applier.Object(ctx, p.sup, want, existing)
 	return err
 }
 
+// removeComponent removes all objects of a component.
 func (r *Reconciler) removeComponent(ctx context.Context, p *pass, name string) error {
-	var objects []client.Object
-	if d := p.snapshot.Deployments[name]; d != nil {
-		objects = append(objects, d)
+	if err := r.removeWorkload(ctx, p, name); err != nil {
+		return err
 	}
-	if s := p.snapshot.Services[name]; s != nil {
-		objects = append(objects, s)
+	if err := r.applier.Delete(ctx, p.snapshot.Services[name]); err != nil {
+		return err
 	}
-	if c := p.snapshot.ConfigMaps[name]; c != nil {
-		objects = append(objects, c)
-	}
-	for _, obj := range objects {
+	return r.applier.Delete(ctx, p.snapshot.ConfigMaps[name])
+}
+
+// removeWorkload removes what runs pods of a component, or would.
+func (r *Reconciler) removeWorkload(ctx context.Context, p *pass, name string) error {
+	for _, obj := range []client.Object{p.snapshot.Autoscalers[name], p.snapshot.Budgets[name], p.snapshot.Deployments[name]} {
 		if err := r.applier.Delete(ctx, obj); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// drain removes the workloads of all components, of those that the spec no longer
+// asks for too. The web server's Service stays: the maintenance page answers behind it.
+func (r *Reconciler) drain(ctx context.Context, p *pass, persisted bool) error {
+	if err := r.current(ctx, p.sup, persisted); err != nil {
+		return err
+	}
+	for _, d := range component.All() {
+		if err := r.removeWorkload(ctx, p, d.Name); err != nil {
+			return fmt.Errorf("drain %s: %w", d.Key, err)
+		}
+		if d.Name == component.WebServerName {
+			continue
+		}
+		if err := r.applier.Delete(ctx, p.snapshot.Services[d.Name]); err != nil {
+			return fmt.Errorf("drain %s: %w", d.Key, err)
 		}
 	}
 	return nil
@@ -116,10 +161,10 @@ func (r *Reconciler) removeComponent(ctx context.Context, p *pass, name string) 
 // their Deployments stay as they are but for the number of pods.
 func (r *Reconciler) scaleDown(ctx context.Context, p *pass) error {
 	for name, d := range p.snapshot.Deployments {
-		if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
+		if asked(d) == 0 || !d.DeletionTimestamp.IsZero() {
 			continue
 		}
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`))
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))
 		if err := r.client.Patch(ctx, d.DeepCopy(), patch, client.FieldOwner(FieldManager)); err != nil {
 			return fmt.Errorf("stop %s: %w", name, err)
 		}

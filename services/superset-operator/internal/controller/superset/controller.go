@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -25,6 +26,9 @@ const FieldManager = "superset-operator"
 
 // formerManager is what the operator that came before wrote under.
 const formerManager = "manager"
+
+// reasonReconcileError stands on events and observations of a reconcile that failed.
+const reasonReconcileError = "ReconcileError"
 
 // staleRetry is how long to wait for the cache after a write met newer data.
 const staleRetry = 50 * time.Millisecond
@@ -77,6 +81,7 @@ func (r *Reconciler) steps() []steps.Step[pass] {
 		{Name: "service account", Run: r.serviceAccount},
 		{Name: "lifecycle", Run: r.lifecycle},
 		{Name: "components", Run: r.components},
+		{Name: "maintenance page", Run: r.removePage},
 		{Name: "status", Run: r.persistStatus},
 	}
 }
@@ -98,6 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if isStale(err) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
+	r.complain(p.sup, err)
 	after, reportErr := r.report(ctx, p, err)
 	if p.sup.ResourceVersion != read {
 		r.written.remember(p.sup)
@@ -109,6 +115,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: steps.Sooner(result.Requeue, after)}, nil
+}
+
+// complain tells of a failed reconcile, once for as long as it fails for the same reason.
+func (r *Reconciler) complain(sup *v1alpha1.Superset, err error) {
+	if message, fresh := r.trouble.news(sup, err); fresh {
+		r.recorder.Eventf(sup, nil, corev1.EventTypeWarning, reasonReconcileError, "Reconcile", "%s", message)
+	}
 }
 
 // gone forgets a Superset that no longer exists. Everything that belonged to it

@@ -2,25 +2,22 @@ package superset
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
 // lifecycle decides about the tasks, persists the decision, and acts on it, in this order.
@@ -29,7 +26,7 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 	p.decision = &decision
 	moved := !equality.Semantic.DeepEqual(decision.Status, p.sup.Status.Lifecycle) ||
 		decision.LastImage != p.sup.Status.LastLifecycleImage
-	if !decision.Done() || moved {
+	if decision.Mode != lifecycle.Apply || moved {
 		changed, err := r.persist(ctx, p)
 		if err != nil {
 			return steps.Result{}, err
@@ -42,19 +39,47 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 	if err := r.act(ctx, p, moved); err != nil {
 		return steps.Result{}, err
 	}
-	if err := r.pruneTaskConfig(ctx, p); err != nil {
-		return steps.Result{}, err
-	}
-	result := steps.Result{Stop: !decision.Done()}
-	if result.Stop && p.intent.Stopped {
-		if err := r.scaleDown(ctx, p); err != nil {
-			return result, err
-		}
+	result := steps.Result{Stop: decision.Mode == lifecycle.Wait}
+	if decision.Mode == lifecycle.Hold {
+		p.hold()
 	}
 	if !decision.Next.IsZero() {
 		result.Requeue = max(decision.Next.Sub(r.clock.Now()), time.Millisecond)
 	}
 	return result, nil
+}
+
+// act does what was decided.
+func (r *Reconciler) act(ctx context.Context, p *pass, persisted bool) error {
+	if err := r.actOnJobs(ctx, p, persisted); err != nil {
+		return err
+	}
+	if err := r.pruneTaskConfig(ctx, p); err != nil {
+		return err
+	}
+	if p.decision.ClearApprovals {
+		if err := r.clearApprovals(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.decision.Page {
+		if err := r.applyPage(ctx, p); err != nil {
+			return err
+		}
+	}
+	if p.decision.Mode != lifecycle.Wait {
+		return nil
+	}
+	if err := r.routeTraffic(ctx, p); err != nil {
+		return err
+	}
+	if p.decision.Drain {
+		return r.drain(ctx, p, persisted)
+	}
+	if p.intent.Stopped {
+		return r.scaleDown(ctx, p)
+	}
+	return nil
 }
 
 func (r *Reconciler) lifecycleInput(p *pass) lifecycle.Input {
@@ -66,6 +91,10 @@ func (r *Reconciler) lifecycleInput(p *pass) lifecycle.Input {
 		Components: len(p.desired.Components) > 0,
 		Disabled:   p.desired.Disabled,
 		Stopped:    p.intent.Stopped,
+		Gate:       gate(p.sup),
+		Schedule:   p.schedule,
+		Workloads:  workloads(p),
+		Page:       pageState(p),
 		Now:        r.clock.Now(),
 	}
 	for i := range p.desired.Tasks {
@@ -78,115 +107,95 @@ func (r *Reconciler) lifecycleInput(p *pass) lifecycle.Input {
 	return in
 }
 
-// act does what was decided. A status write just before has shown that the
-// decision was made from current data; without one that has to be checked, since
-// a Job made from old data could run a migration twice.
-func (r *Reconciler) act(ctx context.Context, p *pass, persisted bool) error {
-	if len(p.decision.Actions) == 0 {
-		return nil
+func gate(sup *v1alpha1.Superset) lifecycle.Gate {
+	lc := sup.Spec.Lifecycle
+	return lifecycle.Gate{
+		Supervised:        lc != nil && lc.UpgradeMode != nil && *lc.UpgradeMode == v1alpha1.UpgradeSupervised,
+		Approval:          sup.Annotations[v1alpha1.AnnotationApproveUpgrade],
+		DowngradeApproval: sup.Annotations[v1alpha1.AnnotationApproveDowngrade],
 	}
-	if !persisted {
-		if err := r.confirm(ctx, p.sup); err != nil {
-			return err
-		}
-	}
-	for _, action := range p.decision.Actions {
-		if action.Verb == lifecycle.Delete {
-			if err := r.deleteJob(ctx, p, action); err != nil {
-				return err
-			}
-			continue
-		}
-		for i := range p.desired.Tasks {
-			if t := &p.desired.Tasks[i]; t.Word == action.Task {
-				if err := r.startTask(ctx, p, t, action.Attempt); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }
 
-// confirm reads the Superset from the API server and compares what decisions about tasks rest on.
-func (r *Reconciler) confirm(ctx context.Context, sup *v1alpha1.Superset) error {
-	current := &v1alpha1.Superset{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(sup), current); err != nil {
-		return fmt.Errorf("read superset %q: %w", sup.Name, err)
+// workloads sums up what exists of the components, whether the spec still asks for them or not.
+func workloads(p *pass) lifecycle.Workloads {
+	var w lifecycle.Workloads
+	for i := range p.desired.Components {
+		c := &p.desired.Components[i]
+		w.Wanted = w.Wanted || c.Replicas > 0
+		w.WebWanted = w.WebWanted || c.Word == component.WebServerName && c.Replicas > 0
 	}
-	same := current.UID == sup.UID && current.Generation == sup.Generation &&
-		equality.Semantic.DeepEqual(current.Status.Lifecycle, sup.Status.Lifecycle)
-	if !same {
+	s := p.snapshot
+	w.Exist = len(s.Deployments)+len(s.Autoscalers)+len(s.Budgets) > 0
+	for word := range s.Services {
+		w.Exist = w.Exist || word != component.WebServerName
+	}
+	for _, pods := range s.Pods {
+		w.Pods += len(pods)
+	}
+	web := s.Deployments[component.WebServerName]
+	live := web != nil && web.DeletionTimestamp.IsZero()
+	for _, pod := range s.Pods[component.WebServerName] {
+		w.WebExists = w.WebExists || pod.DeletionTimestamp.IsZero()
+	}
+	w.WebExists = w.WebExists || live && asked(web) > 0
+	w.WebReady = live && serves(web)
+	return w
+}
+
+// pageState sums up the maintenance page.
+func pageState(p *pass) lifecycle.Page {
+	lc := p.sup.Spec.Lifecycle
+	out := lifecycle.Page{Configured: lc != nil && lc.MaintenancePage != nil && p.sup.Spec.WebServer != nil}
+	if d := p.snapshot.Page; d != nil && d.DeletionTimestamp.IsZero() {
+		out.Ready = serves(d)
+		if !out.Ready {
+			out.Problem = observe.Stuck(p.snapshot.PagePods)
+		}
+	}
+	if service := p.snapshot.Services[component.WebServerName]; service != nil {
+		out.Routed = service.Spec.Selector[v1alpha1.LabelComponent] == naming.MaintenancePage
+	}
+	return out
+}
+
+func asked(d *appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return *d.Spec.Replicas
+}
+
+// serves is true when a pod of the newest spec's Deployment is ready.
+func serves(d *appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas > 0
+}
+
+// clearApprovals removes what approved a change that is settled, so that it cannot approve another one.
+func (r *Reconciler) clearApprovals(ctx context.Context, p *pass) error {
+	annotations := map[string]any{}
+	for _, name := range []string{v1alpha1.AnnotationApproveUpgrade, v1alpha1.AnnotationApproveDowngrade} {
+		if _, set := p.sup.Annotations[name]; set {
+			annotations[name] = nil
+		}
+	}
+	if len(annotations) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": p.sup.ResourceVersion, "annotations": annotations,
+	}})
+	if err != nil {
+		return fmt.Errorf("encode the approvals to clear: %w", err)
+	}
+	target := p.sup.DeepCopy()
+	err = r.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, text), client.FieldOwner(FieldManager))
+	switch {
+	case apierrors.IsConflict(err):
 		return errStale
+	case err != nil:
+		return fmt.Errorf("clear the approval: %w", err)
 	}
+	p.sup = target
+	r.written.remember(p.sup)
 	return nil
-}
-
-// startTask makes the Job of an attempt. A Job of that name that is there
-// already, and ours, is one that the cache does not show yet.
-func (r *Reconciler) startTask(ctx context.Context, p *pass, t *desired.Task, attempt int32) error {
-	_, err := r.applier.Object(ctx, p.sup, t.ConfigMap, p.snapshot.ConfigMaps[t.Word])
-	if err != nil {
-		return err
-	}
-	job, err := render.Job(&t.Task, t.Checksum, attempt)
-	if err != nil {
-		return err
-	}
-	if err := controllerutil.SetControllerReference(p.sup, job, r.client.Scheme()); err != nil {
-		return fmt.Errorf("own job %q: %w", job.Name, err)
-	}
-	err = r.client.Create(ctx, job, client.FieldOwner(FieldManager))
-	if !apierrors.IsAlreadyExists(err) {
-		if err != nil {
-			return fmt.Errorf("create job %q: %w", job.Name, err)
-		}
-		return nil
-	}
-	existing := &batchv1.Job{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(job), existing); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if !metav1.IsControlledBy(existing, p.sup) {
-		return fmt.Errorf("create job %q: %w", job.Name, apply.ErrNotOwned)
-	}
-	return nil
-}
-
-// deleteJob removes one Job and waits for nothing: the Job stays visible until
-// its last pod is gone, so that no second one starts beside it.
-func (r *Reconciler) deleteJob(ctx context.Context, p *pass, action lifecycle.Action) error {
-	job := p.snapshot.Jobs[action.Task]
-	if job == nil || job.UID != action.UID {
-		return nil
-	}
-	return r.applier.Delete(ctx, job, apply.WithPropagation(metav1.DeletePropagationForeground))
-}
-
-// pruneTaskConfig removes the ConfigMaps of tasks that are not enabled.
-func (r *Reconciler) pruneTaskConfig(ctx context.Context, p *pass) error {
-	for _, kind := range resolve.TaskKinds() {
-		config := p.snapshot.ConfigMaps[kind.Word]
-		wanted := false
-		for i := range p.desired.Tasks {
-			wanted = wanted || p.desired.Tasks[i].Word == kind.Word
-		}
-		if config == nil || wanted {
-			continue
-		}
-		if err := r.applier.Delete(ctx, config); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *Reconciler) emit(sup *v1alpha1.Superset, list []lifecycle.Event) {
-	for _, e := range list {
-		kind := corev1.EventTypeNormal
-		if e.Warning {
-			kind = corev1.EventTypeWarning
-		}
-		r.recorder.Eventf(sup, nil, kind, e.Reason, "Lifecycle", "%s", e.Message)
-	}
 }

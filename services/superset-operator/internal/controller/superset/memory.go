@@ -93,13 +93,16 @@ func (k *known) forget(key types.NamespacedName) (contract.Object, bool) {
 	return o, found
 }
 
-// trouble remembers since when the reconciles of a Superset fail.
+// trouble remembers since when, and for what reason, the reconciles of a Superset fail.
 type trouble struct {
-	mu    sync.Mutex
-	start map[types.NamespacedName]time.Time
+	mu      sync.Mutex
+	start   map[types.NamespacedName]time.Time
+	message map[types.NamespacedName]string
 }
 
-func newTrouble() *trouble { return &trouble{start: map[types.NamespacedName]time.Time{}} }
+func newTrouble() *trouble {
+	return &trouble{start: map[types.NamespacedName]time.Time{}, message: map[types.NamespacedName]string{}}
+}
 
 // since returns when the trouble began; nil when there is none.
 func (t *trouble) since(sup *v1alpha1.Superset, failed bool, now time.Time) *time.Time {
@@ -118,8 +121,23 @@ func (t *trouble) since(sup *v1alpha1.Superset, failed bool, now time.Time) *tim
 	return &start
 }
 
+// news returns the text of an error, and whether the last reconcile failed for another reason or not at all.
+func (t *trouble) news(sup *v1alpha1.Superset, err error) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := client.ObjectKeyFromObject(sup)
+	if err == nil {
+		delete(t.message, key)
+		return "", false
+	}
+	before := t.message[key]
+	t.message[key] = err.Error()
+	return err.Error(), before != err.Error()
+}
+
 func (t *trouble) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.start, key)
+	delete(t.message, key)
 }

@@ -32,6 +32,10 @@ type pass struct {
 	refused  []string
 	desired  *desired.State
 	snapshot *snapshot.Snapshot
+	// schedule is the clone's; nil without one.
+	schedule *lifecycle.Schedule
+	// page holds the objects of the maintenance page; nil when the spec asks for none.
+	page *pageObjects
 	// decision is nil when the tasks were not looked at.
 	decision *lifecycle.Decision
 	// applied is true once everything in the spec was applied.
@@ -46,10 +50,10 @@ type pass struct {
 func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, error) {
 	var err error
 	p.intent = status.Intent(p.sup)
-	if p.desired, err = desired.For(desired.Input{Superset: p.sup, Stopped: p.intent.Stopped}); err != nil {
+	if p.snapshot, err = observe.Snapshot(ctx, r.client, p.sup); err != nil {
 		return steps.Result{}, err
 	}
-	if p.snapshot, err = observe.Snapshot(ctx, r.client, p.sup); err != nil {
+	if err := r.plan(p); err != nil {
 		return steps.Result{}, err
 	}
 	if !p.sup.DeletionTimestamp.IsZero() {
@@ -65,19 +69,33 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, erro
 	return steps.Result{}, nil
 }
 
+// plan computes what the spec asks for.
+func (r *Reconciler) plan(p *pass) error {
+	in := desired.Input{Superset: p.sup, Stopped: p.intent.Stopped}
+	if p.sup.Status.Lifecycle != nil {
+		in.Kept = p.sup.Status.Lifecycle.CompletedInputs
+	}
+	var err error
+	p.desired, err = desired.For(in)
+	return err
+}
+
 // persistStatus ends a pass that went all the way.
 func (r *Reconciler) persistStatus(ctx context.Context, p *pass) (steps.Result, error) {
-	p.applied = true
+	p.applied = p.decision.Mode == lifecycle.Apply
 	_, err := r.persist(ctx, p)
 	return steps.Result{}, err
 }
 
 // persist writes the owned status fields if they differ from what is stored.
 func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
-	owned := status.For(status.Input{
+	owned, err := status.For(status.Input{
 		Superset: p.sup, Desired: p.desired, Snapshot: p.snapshot, Decision: p.decision,
 		Generations: p.generations, Applied: p.applied, Intent: p.intent, Refused: p.refused, Now: r.clock.Now(),
 	})
+	if err != nil {
+		return false, err
+	}
 	changed, err := r.status.Apply(ctx, p.sup, owned)
 	if err == nil && changed {
 		r.written.remember(p.sup)
@@ -92,7 +110,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.D
 	switch {
 	case failure != nil:
 		outcome = contract.Reconcile{
-			Outcome: contract.Failed, Reason: "ReconcileError", Message: failure.Error(), Terminal: needsAnotherSpec(failure),
+			Outcome: contract.Failed, Reason: reasonReconcileError, Message: failure.Error(), Terminal: needsAnotherSpec(failure),
 		}
 	case len(p.refused) > 0:
 		outcome = contract.Reconcile{

@@ -2,8 +2,10 @@ package superset
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
 // relevant lets a change of a Superset through that somebody else made to
@@ -34,7 +38,7 @@ func ownStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 	own := sup.Status
 	own.Conditions = nil
 	for _, c := range sup.Status.Conditions {
-		if c.Type == v1alpha1.ConditionLifecycleComplete || c.Type == v1alpha1.ConditionSuspended {
+		if status.Owned(c.Type) {
 			own.Conditions = append(own.Conditions, c)
 		}
 	}
@@ -46,6 +50,27 @@ func meaningful() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return metadataDiffers(e.ObjectOld, e.ObjectNew) || contentDiffers(e.ObjectOld, e.ObjectNew)
 	}}
+}
+
+// podNews drops events of task pods that say nothing about the task: a Job tells
+// how it ends, its pod only why it does not begin and what it said last.
+func podNews() predicate.Predicate {
+	isTask := func(obj client.Object) bool {
+		return obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue
+	}
+	update := meaningful()
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !isTask(e.Object) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return !isTask(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			if !isTask(e.ObjectNew) {
+				return update.Update(e)
+			}
+			old, okOld := e.ObjectOld.(*corev1.Pod)
+			now, okNow := e.ObjectNew.(*corev1.Pod)
+			return !okOld || !okNow || observe.Stuck([]corev1.Pod{*old}) != observe.Stuck([]corev1.Pod{*now})
+		},
+	}
 }
 
 func metadataDiffers(old, now client.Object) bool {
@@ -74,6 +99,12 @@ func contentDiffers(old, now client.Object) bool {
 	case *corev1.Pod:
 		old, ok := old.(*corev1.Pod)
 		return !ok || !samePod(&old.Status, &now.Status)
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		old, ok := old.(*autoscalingv2.HorizontalPodAutoscaler)
+		return !ok || !equality.Semantic.DeepEqual(old.Spec, now.Spec)
+	case *policyv1.PodDisruptionBudget:
+		old, ok := old.(*policyv1.PodDisruptionBudget)
+		return !ok || !equality.Semantic.DeepEqual(old.Spec, now.Spec)
 	case *corev1.ServiceAccount:
 		return false
 	}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,6 +35,7 @@ func CacheOptions(o *cache.Options) {
 	}
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &corev1.Pod{},
+		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
 	} {
 		o.ByObject[obj] = ours
 	}
@@ -62,10 +65,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gat
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{},
+		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
 	} {
 		b = b.Owns(obj, builder.WithPredicates(meaningful()))
 	}
-	b = b.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(parent), builder.WithPredicates(meaningful()))
+	b = b.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(parent), builder.WithPredicates(podNews()))
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.SupersetList{}))
 	}
@@ -85,10 +89,10 @@ func Index(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// parent finds the Superset that a pod belongs to: its owner is a ReplicaSet, so a label says it.
+// parent finds the Superset that a pod belongs to: its owner is a ReplicaSet or a Job, so a label says it.
 func parent(_ context.Context, obj client.Object) []reconcile.Request {
 	name := obj.GetLabels()[v1alpha1.LabelParent]
-	if name == "" || obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue {
+	if name == "" {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}}}

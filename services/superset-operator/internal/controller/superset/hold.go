@@ -1,0 +1,70 @@
+package superset
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+)
+
+// hold gives every component that runs the image that it runs with: the tasks for
+// another one have not run, or may not.
+func (p *pass) hold() {
+	for i := range p.desired.Components {
+		c := &p.desired.Components[i]
+		live := p.snapshot.Deployments[c.Word]
+		if live == nil {
+			continue
+		}
+		if image := mainImage(live); image != "" {
+			c.Image = image
+			setMainImage(c.Deployment, image)
+		}
+	}
+}
+
+// held is true for a component that may not be added now.
+func (p *pass) held(c *desired.Component) bool {
+	return p.decision.Mode == lifecycle.Hold && p.snapshot.Deployments[c.Word] == nil
+}
+
+// deployment is what to apply for a component. The workload of an earlier operator
+// stays as it was found, but for the number of pods, while the spec asks for what
+// it asked for then.
+func (p *pass) deployment(c *desired.Component) (*appsv1.Deployment, error) {
+	live := p.snapshot.Deployments[c.Word]
+	if live == nil || p.sup.Status.Components == nil {
+		return c.Deployment, nil
+	}
+	slot := *c.Descriptor.Slot(p.sup.Status.Components)
+	if slot == nil || slot.AdoptedSpec == "" {
+		return c.Deployment, nil
+	}
+	fingerprint, err := c.Fingerprint()
+	if err != nil || slot.AdoptedSpec != fingerprint {
+		return c.Deployment, err
+	}
+	adopted := c.Deployment.DeepCopy()
+	adopted.Spec = *live.Spec.DeepCopy()
+	adopted.Spec.Replicas = c.Deployment.Spec.Replicas
+	return adopted, nil
+}
+
+func mainImage(d *appsv1.Deployment) string {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		if c.Name == naming.MainContainer {
+			return c.Image
+		}
+	}
+	return ""
+}
+
+func setMainImage(d *appsv1.Deployment, image string) {
+	containers := d.Spec.Template.Spec.Containers
+	for i := range containers {
+		if containers[i].Name == naming.MainContainer {
+			containers[i].Image = image
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package superset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// actOnJobs starts and removes Jobs as decided.
+func (r *Reconciler) actOnJobs(ctx context.Context, p *pass, persisted bool) error {
+	if len(p.decision.Actions) == 0 {
+		return nil
+	}
+	if err := r.current(ctx, p.sup, persisted); err != nil {
+		return err
+	}
+	for _, action := range p.decision.Actions {
+		if action.Verb == lifecycle.Delete {
+			if err := r.deleteJob(ctx, p, action); err != nil {
+				return err
+			}
+			continue
+		}
+		for i := range p.desired.Tasks {
+			t := &p.desired.Tasks[i]
+			if t.Word != action.Task {
+				continue
+			}
+			if err := r.mustBeDrained(ctx, p, t); err != nil {
+				return err
+			}
+			if err := r.startTask(ctx, p, t, action.Attempt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// current makes sure that the decision was made from current data, since a Job
+// made from old data could run a migration twice. A status write just before has
+// shown it; else what decisions about tasks rest on is read from the API server.
+func (r *Reconciler) current(ctx context.Context, sup *v1alpha1.Superset, persisted bool) error {
+	if persisted {
+		return nil
+	}
+	now := &v1alpha1.Superset{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(sup), now); err != nil {
+		return fmt.Errorf("read superset %q: %w", sup.Name, err)
+	}
+	same := now.UID == sup.UID && now.Generation == sup.Generation &&
+		equality.Semantic.DeepEqual(now.Status.Lifecycle, sup.Status.Lifecycle)
+	if !same {
+		return errStale
+	}
+	return nil
+}
+
+// mustBeDrained makes sure that no component runs beside a task that must be alone
+// with the database. The cache said so, but it may lag behind a workload that was
+// made a moment ago. Before the first deployment there is none.
+func (r *Reconciler) mustBeDrained(ctx context.Context, p *pass, t *desired.Task) error {
+	if !t.RequiresDrain || p.decision.Initial {
+		return nil
+	}
+	var pods corev1.PodList
+	var deployments appsv1.DeploymentList
+	if err := errors.Join(
+		// An earlier operator's Deployments lack the label that says whose they are.
+		r.live.List(ctx, &deployments, client.InNamespace(p.sup.Namespace), client.MatchingLabels{
+			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: p.sup.Name,
+		}),
+		r.live.List(ctx, &pods, client.InNamespace(p.sup.Namespace), client.MatchingLabels(naming.Shared(p.sup.Name))),
+	); err != nil {
+		return fmt.Errorf("look for components beside task %s: %w", t.Word, err)
+	}
+	for i := range deployments.Items {
+		if disturbs(&deployments.Items[i]) {
+			return errStale
+		}
+	}
+	for i := range pods.Items {
+		if disturbs(&pods.Items[i]) {
+			return errStale
+		}
+	}
+	return nil
+}
+
+// disturbs is true for what must not be there beside a task: everything but tasks and the maintenance page.
+func disturbs(obj client.Object) bool {
+	name := obj.GetLabels()[v1alpha1.LabelComponent]
+	return name != v1alpha1.TaskComponentValue && name != naming.MaintenancePage
+}
+
+// startTask makes the Job of an attempt. A Job of that name that is there
+// already, and ours, is one that the cache does not show yet.
+func (r *Reconciler) startTask(ctx context.Context, p *pass, t *desired.Task, attempt int32) error {
+	if t.ConfigMap != nil {
+		if _, err := r.applier.Object(ctx, p.sup, t.ConfigMap, p.snapshot.ConfigMaps[t.Word]); err != nil {
+			return err
+		}
+	}
+	job, err := render.Job(&t.Task, t.Checksum, attempt)
+	if err != nil {
+		return err
+	}
+	if err := controllerutil.SetControllerReference(p.sup, job, r.client.Scheme()); err != nil {
+		return fmt.Errorf("own job %q: %w", job.Name, err)
+	}
+	err = r.client.Create(ctx, job, client.FieldOwner(FieldManager))
+	if !apierrors.IsAlreadyExists(err) {
+		if err != nil {
+			return fmt.Errorf("create job %q: %w", job.Name, err)
+		}
+		return nil
+	}
+	existing := &batchv1.Job{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(job), existing); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(existing, p.sup) {
+		return fmt.Errorf("create job %q: %w", job.Name, apply.ErrNotOwned)
+	}
+	return nil
+}
+
+// deleteJob removes one Job and waits for nothing: the Job stays visible until
+// its last pod is gone, so that no second one starts beside it.
+func (r *Reconciler) deleteJob(ctx context.Context, p *pass, action lifecycle.Action) error {
+	job := p.snapshot.Jobs[action.Task]
+	if job == nil || job.UID != action.UID {
+		return nil
+	}
+	return r.applier.Delete(ctx, job, apply.WithPropagation(metav1.DeletePropagationForeground))
+}
+
+// pruneTaskConfig removes the ConfigMaps of tasks that are not enabled.
+func (r *Reconciler) pruneTaskConfig(ctx context.Context, p *pass) error {
+	for _, kind := range resolve.TaskKinds() {
+		config := p.snapshot.ConfigMaps[kind.Word]
+		wanted := false
+		for i := range p.desired.Tasks {
+			wanted = wanted || p.desired.Tasks[i].Word == kind.Word
+		}
+		if config == nil || wanted {
+			continue
+		}
+		if err := r.applier.Delete(ctx, config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) emit(sup *v1alpha1.Superset, list []lifecycle.Event) {
+	for _, e := range list {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		r.recorder.Eventf(sup, nil, kind, e.Reason, "Lifecycle", "%s", e.Message)
+	}
+}

@@ -1,0 +1,66 @@
+package superset
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+)
+
+// route points the web server's Service at the maintenance page while that is
+// active. Other Services stay as they are.
+func (p *pass) route(service *corev1.Service) *corev1.Service {
+	if service == nil || service.Name != naming.Component(p.sup.Name, component.WebServerName) || !p.maintenance() {
+		return service
+	}
+	service = service.DeepCopy()
+	service.Spec.Selector = naming.Selector(p.sup.Name, naming.MaintenancePage)
+	return service
+}
+
+// maintenance is true while the maintenance page answers for the web server.
+func (p *pass) maintenance() bool {
+	return p.decision != nil && p.decision.Status != nil && p.decision.Status.MaintenanceActive
+}
+
+// routeTraffic switches the web server's Service while components are left alone otherwise.
+func (r *Reconciler) routeTraffic(ctx context.Context, p *pass) error {
+	if pageState(p).Routed == p.maintenance() {
+		return nil
+	}
+	web := find(p.desired.Components, component.WebServerName)
+	if web == nil {
+		return nil
+	}
+	_, err := r.applier.Object(ctx, p.sup, p.route(web.Service), p.snapshot.Services[web.Word])
+	return err
+}
+
+// applyPage brings up the maintenance page.
+func (r *Reconciler) applyPage(ctx context.Context, p *pass) error {
+	if err := applyOrRemove(ctx, r, p, p.page.ConfigMap, p.snapshot.PageConfig); err != nil {
+		return err
+	}
+	_, err := r.applier.Object(ctx, p.sup, p.page.Deployment, p.snapshot.Page)
+	return err
+}
+
+// removePage removes the maintenance page once no traffic reaches it any more.
+func (r *Reconciler) removePage(ctx context.Context, p *pass) (steps.Result, error) {
+	if p.decision.Page || pageState(p).Routed {
+		return steps.Result{}, nil
+	}
+	if err := r.applier.Delete(ctx, p.snapshot.Page); err != nil {
+		return steps.Result{}, err
+	}
+	return steps.Result{}, r.applier.Delete(ctx, p.snapshot.PageConfig)
+}
+
+type pageObjects struct {
+	ConfigMap  *corev1.ConfigMap
+	Deployment *appsv1.Deployment
+}

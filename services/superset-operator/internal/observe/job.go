@@ -1,0 +1,146 @@
+package observe
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+)
+
+// Limits of what a failed task leaves in the status.
+const (
+	maxMessage  = 256
+	maxLogLines = 10
+	maxLogBytes = 1024
+)
+
+// Jobs translates task Jobs and their pods into what the lifecycle decides by.
+func Jobs(s *snapshot.Snapshot) map[string]lifecycle.Job {
+	out := map[string]lifecycle.Job{}
+	for word, j := range s.Jobs {
+		out[word] = job(j, ownPods(j, s.TaskPods[word]))
+	}
+	return out
+}
+
+// ownPods leaves out pods of an earlier Job of the same name.
+func ownPods(j *batchv1.Job, pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
+		owner := metav1.GetControllerOf(&p)
+		return owner == nil || owner.UID != j.UID
+	})
+}
+
+func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
+	out := lifecycle.Job{
+		UID:      j.UID,
+		Checksum: j.Annotations[v1alpha1.AnnotationConfigChecksum],
+		PodHash:  j.Annotations[v1alpha1.AnnotationPodSpecHash],
+		Deleting: !j.DeletionTimestamp.IsZero(),
+		Image:    mainImage(&j.Spec.Template.Spec),
+	}
+	if n, err := strconv.ParseInt(j.Annotations[v1alpha1.AnnotationAttempt], 10, 32); err == nil {
+		out.Attempt = int32(n)
+	}
+	for i := range j.Status.Conditions {
+		c := &j.Status.Conditions[i]
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			out.State, out.FinishedAt = lifecycle.JobSucceeded, c.LastTransitionTime.DeepCopy()
+		case batchv1.JobFailed:
+			out.State, out.FinishedAt = lifecycle.JobFailed, c.LastTransitionTime.DeepCopy()
+			out.Message = reason(c)
+		}
+	}
+	switch out.State {
+	case lifecycle.JobFailed:
+		out.ExitCode, out.LogTail = lastWords(pods)
+	case lifecycle.JobActive:
+		out.Stuck = Stuck(pods)
+	case lifecycle.JobSucceeded:
+	}
+	return out
+}
+
+func mainImage(pod *corev1.PodSpec) string {
+	for i := range pod.Containers {
+		if pod.Containers[i].Name == naming.MainContainer {
+			return pod.Containers[i].Image
+		}
+	}
+	return ""
+}
+
+// reason is the Job's own explanation, cut to a length that fits into a status.
+func reason(c *batchv1.JobCondition) string {
+	text := c.Reason
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	return lines(text, 1, maxMessage)
+}
+
+// lastWords returns the exit code and the last lines of the container that failed.
+// The lines come from the termination message, which falls back to the log, so that
+// the operator needs no right to read logs.
+func lastWords(pods []corev1.Pod) (*int32, string) {
+	for i := range pods {
+		status := &pods[i].Status
+		for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+			if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+				code := t.ExitCode
+				return &code, lines(t.Message, maxLogLines, maxLogBytes)
+			}
+		}
+	}
+	return nil, ""
+}
+
+// startFailures are the reasons of waiting containers that do not heal by waiting.
+var startFailures = []string{
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+	"InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
+}
+
+// Stuck says why one of the pods cannot start; empty when none is known to be stuck.
+func Stuck(pods []corev1.Pod) string {
+	for i := range pods {
+		if text := stuckPod(&pods[i]); text != "" {
+			return lines(text, 1, maxMessage)
+		}
+	}
+	return ""
+}
+
+func stuckPod(p *corev1.Pod) string {
+	if !p.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && slices.Contains(startFailures, w.Reason) {
+			return fmt.Sprintf("container %q: %s: %s", c.Name, w.Reason, w.Message)
+		}
+	}
+	if p.Status.Phase != corev1.PodPending {
+		return ""
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return "pod unschedulable: " + c.Message
+		}
+	}
+	return ""
+}
+
+func lines(text string, _, maxBytes int) string { return text[:min(len(text), maxBytes)] }
