@@ -1,0 +1,57 @@
+package exposure
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+)
+
+const (
+	defaultInterval = "30s"
+	// servicePort is the name of the one port of every component's Service.
+	servicePort = "http"
+)
+
+// serviceMonitor lets Prometheus scrape the web server; nil without one.
+func serviceMonitor(sup *v1alpha1.Superset, spec *v1alpha1.ServiceMonitorSpec, components []desired.Component) *unstructured.Unstructured {
+	for i := range components {
+		if c := &components[i]; c.Word == component.WebServerName {
+			return monitor(sup, spec, c.Selector)
+		}
+	}
+	return nil
+}
+
+func monitor(sup *v1alpha1.Superset, spec *v1alpha1.ServiceMonitorSpec, selector map[string]string) *unstructured.Unstructured {
+	endpoint := map[string]any{"port": servicePort, "interval": defaultInterval}
+	if spec.Interval != nil {
+		endpoint["interval"] = *spec.Interval
+	}
+	if spec.ScrapeTimeout != nil {
+		endpoint["scrapeTimeout"] = *spec.ScrapeTimeout
+	}
+	own := layered(naming.Shared(sup.Name), map[string]string{v1alpha1.LabelInstance: sup.Name})
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "monitoring.coreos.com/v1",
+		"kind":       "ServiceMonitor",
+		"metadata": map[string]any{
+			"namespace": sup.Namespace, "name": sup.Name, "labels": asAny(layered(spec.Labels, own)),
+		},
+		"spec": map[string]any{
+			"selector":          map[string]any{"matchLabels": asAny(selector)},
+			"namespaceSelector": map[string]any{"matchNames": []any{sup.Namespace}},
+			"endpoints":         []any{endpoint},
+		},
+	}}
+}
+
+func asAny(labels map[string]string) map[string]any {
+	out := make(map[string]any, len(labels))
+	for k, v := range labels {
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,206 @@
+package optional
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata/metadatainformer"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// A definition is there some time before its kind is served, usually well under a
+// second; in a version that we do not know, never.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Start begins to follow the definition until ctx ends. The controller calls it.
+func (k *Kind) Start(ctx context.Context, q queue) error {
+	f := &follower{Kind: k, queue: q}
+	if err := f.watch(ctx); err != nil {
+		return err
+	}
+	go f.run(ctx)
+	return nil
+}
+
+// WaitForSync waits until it is known whether the kind is served. Not to find out
+// in time is no error: the rest of the controller's work does not depend on it.
+func (k *Kind) WaitForSync(ctx context.Context) error {
+	select {
+	case <-k.known:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// String names the source in logs.
+func (k *Kind) String() string { return "optional kind " + k.definition.Name() }
+
+// follower is a Kind at work. All decisions are made by one goroutine, in look.
+type follower struct {
+	*Kind
+	queue    queue
+	informer toolscache.SharedIndexInformer
+	// refused is true once the definition could not be watched.
+	refused atomic.Bool
+	// objects is nil while the kind is not served.
+	objects *objects
+}
+
+// watch follows the metadata of the definition; what is in it does not matter.
+func (f *follower) watch(ctx context.Context) error {
+	resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	f.informer = metadatainformer.NewFilteredMetadataInformer(f.definitions, resource, metav1.NamespaceAll, 0, nil,
+		func(o *metav1.ListOptions) {
+			// By this selector a role can be limited to the one definition, also for list and watch.
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, f.definition.Name()).String()
+		}).Informer()
+	if err := f.informer.SetTransform(slim); err != nil {
+		return fmt.Errorf("watch %s: %w", f, err)
+	}
+	if err := f.informer.SetWatchErrorHandlerWithContext(f.watchFailed); err != nil {
+		return fmt.Errorf("watch %s: %w", f, err)
+	}
+	if _, err := f.informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { f.nudge() },
+		UpdateFunc: func(_, _ any) { f.nudge() },
+		DeleteFunc: func(any) { f.nudge() },
+	}); err != nil {
+		return fmt.Errorf("watch %s: %w", f, err)
+	}
+	go f.informer.RunWithContext(ctx)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-f.informer.HasSyncedChecker().Done():
+			f.nudge()
+		}
+	}()
+	return nil
+}
+
+// slim keeps what is read. The annotations of a definition can be larger than everything else in the cache.
+func slim(obj any) (any, error) {
+	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		m.Annotations, m.Labels, m.ManagedFields, m.OwnerReferences = nil, nil, nil, nil
+	}
+	return obj, nil
+}
+
+func (f *follower) watchFailed(ctx context.Context, r *toolscache.Reflector, err error) {
+	if f.informer.HasSynced() {
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		return
+	}
+	if !f.refused.Swap(true) {
+		f.log.Info("Cannot watch the definition, so asking for it from time to time", "reason", err.Error())
+	}
+	f.nudge()
+}
+
+func (f *follower) run(ctx context.Context) {
+	defer f.close()
+	delay := firstRetry
+	for {
+		var due <-chan time.Time
+		if f.look(ctx) {
+			due = f.options.Clock.After(delay)
+			delay = min(2*delay, lastRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.changed:
+			delay = firstRetry
+		case <-due:
+		}
+	}
+}
+
+// look finds out how things stand and acts on it. It returns whether to look again
+// even if nothing is heard.
+func (f *follower) look(ctx context.Context) bool {
+	seen := f.informer.HasSynced()
+	if !seen && !f.refused.Load() {
+		return false // the first answer is on its way
+	}
+	exists := seen && f.exists()
+	served := false
+	if exists || !seen {
+		var err error
+		if served, err = f.served(ctx); err != nil {
+			f.log.V(1).Info("Could not ask for the kind", "reason", err.Error())
+			return true
+		}
+	}
+	if !served {
+		f.tell(ctx, Absent, nil)
+		f.close()
+		return exists
+	}
+	if f.objects == nil {
+		objects, err := f.open(ctx)
+		if err != nil {
+			f.log.Error(err, "Could not watch the kind")
+			return true
+		}
+		f.objects = objects
+	}
+	if f.objects.synced() {
+		f.tell(ctx, Served, f.objects.cache)
+	}
+	return false
+}
+
+// exists says whether the definition is there and not about to go.
+func (f *follower) exists() bool {
+	for _, obj := range f.informer.GetStore().List() {
+		if m, ok := obj.(*metav1.PartialObjectMetadata); ok && m.DeletionTimestamp.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// served asks the API server whether it serves the kind. The manager's mapper would
+// not do: it remembers what it once knew.
+func (f *follower) served(ctx context.Context) (bool, error) {
+	kind := f.definition.Kind
+	list, err := f.discovery.ServerResourcesForGroupVersionWithContext(ctx, kind.GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask for %s: %w", kind.GroupVersion(), err)
+	}
+	for i := range list.APIResources {
+		if list.APIResources[i].Kind == kind.Kind {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// tell makes the answer known and wakes everybody who asks for the kind, if it is another one.
+func (f *follower) tell(ctx context.Context, state State, reader client.Reader) {
+	if !f.set(state, reader) {
+		return
+	}
+	f.log.Info("Looked for the optional kind", "state", state)
+	for _, request := range f.options.Wake(ctx) {
+		f.queue.Add(request)
+	}
+}

@@ -1,0 +1,162 @@
+package optional_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/optional"
+)
+
+// names lists what the Kind's cache has of one fleet.
+func (b *bed) names(reader client.Reader, fleet string) []string {
+	b.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(b.definition.Kind)
+	if err := reader.List(b.Context(), list, client.InNamespace(b.namespace), client.MatchingFields{"fleet": fleet}); err != nil {
+		b.Fatal(err)
+	}
+	var out []string
+	for i := range list.Items {
+		out = append(out, list.Items[i].GetName())
+	}
+	return out
+}
+
+func (b *bed) reconciles(name string, times int) {
+	b.Helper()
+	expect.Eventually(b, long, func() error {
+		if got := b.times(name); got < times {
+			return fmt.Errorf("%s was reconciled %d times, want %d", name, got, times)
+		}
+		return nil
+	})
+}
+
+func TestW23KindComesAndGoesWithoutARestart(t *testing.T) {
+	b := newBed(t)
+	b.start(true)
+	b.becomes(optional.Absent)
+	b.reconciles(awake, 1)
+	b.silent()
+
+	b.install("v1")
+	reader := b.becomes(optional.Served)
+	b.reconciles(awake, 2)
+	b.boat("mine", map[string]string{"ours": "yes", "fleet": "a"})
+	b.boat("other", map[string]string{"ours": "yes", "fleet": "b"})
+	b.boat("foreign", map[string]string{"fleet": "a"})
+	b.reconciles("mine", 1)
+	b.reconciles("other", 1)
+	if diff := cmp.Diff([]string{"mine"}, b.names(reader, "a")); diff != "" {
+		t.Errorf("the cache has other objects (-want +got):\n%s", diff)
+	}
+	if b.times("foreign") > 0 {
+		t.Error("a foreign object was reconciled")
+	}
+
+	b.uninstall()
+	b.becomes(optional.Absent)
+	b.reconciles(awake, 3)
+	b.silent()
+
+	b.install("v1")
+	reader = b.becomes(optional.Served)
+	b.reconciles(awake, 4)
+	b.boat("again", map[string]string{"ours": "yes", "fleet": "a"})
+	b.reconciles("again", 1)
+	if diff := cmp.Diff([]string{"again"}, b.names(reader, "a")); diff != "" {
+		t.Errorf("the cache has other objects (-want +got):\n%s", diff)
+	}
+}
+
+func TestServedKindIsKnownBeforeTheFirstReconcile(t *testing.T) {
+	b := newBed(t)
+	b.install("v1")
+	b.boat("early", map[string]string{"ours": "yes"})
+	b.start(true)
+	b.reconciles("early", 1)
+	if b.first != optional.Served {
+		t.Errorf("at the first reconcile the kind was %s", b.first)
+	}
+}
+
+func TestAbsentKindIsKnownBeforeTheFirstReconcile(t *testing.T) {
+	b := newBed(t)
+	b.start(true)
+	b.reconciles(awake, 1)
+	if b.first != optional.Absent {
+		t.Errorf("at the first reconcile the kind was %s", b.first)
+	}
+}
+
+func TestKindInAnotherVersionIsAbsent(t *testing.T) {
+	b := newBed(t)
+	b.install("v1beta1")
+	b.start(true)
+	b.becomes(optional.Absent)
+
+	definition := b.crd("v1")
+	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(definition), definition); err != nil {
+		t.Fatal(err)
+	}
+	definition.Object["spec"].(map[string]any)["versions"] = append(
+		b.crd("v1").Object["spec"].(map[string]any)["versions"].([]any),
+		map[string]any{
+			"name": "v1beta1", "served": true, "storage": false,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+		})
+	if err := b.client.Update(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	b.becomes(optional.Served)
+}
+
+// An operator that is confined to namespaces has no role in the cluster.
+func TestOperatorThatMayNotSeeDefinitionsFindsOutAllTheSame(t *testing.T) {
+	b := newBed(t)
+	b.start(false)
+	b.becomes(optional.Absent)
+	b.install("v1")
+	b.becomes(optional.Served)
+	b.boat("mine", map[string]string{"ours": "yes"})
+	b.reconciles("mine", 1)
+	b.uninstall()
+	b.becomes(optional.Absent)
+}
+
+func TestWithoutAKindNothingIsKnown(t *testing.T) {
+	var none *optional.Kind
+	if state, reader := none.Look(); state != optional.Unknown || reader != nil {
+		t.Errorf("state %s, reader %v", state, reader)
+	}
+}
+
+func TestGoneTellsAMissingKindFromOtherErrors(t *testing.T) {
+	boats := schema.GroupResource{Group: "g", Resource: "boats"}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"never heard of":      {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "g", Kind: "Boat"}}, true},
+		"no such path":        {fmt.Errorf("apply: %w", apierrors.NewNotFound(boats, "x")), true},
+		"definition is going": {apierrors.NewMethodNotSupported(boats, "create"), true},
+		"forbidden":           {apierrors.NewForbidden(boats, "x", errors.New("no")), false},
+		"invalid":             {apierrors.NewBadRequest("no"), false},
+		"none":                {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := optional.Gone(tc.err); got != tc.want {
+				t.Errorf("Gone(%v) = %v", tc.err, got)
+			}
+		})
+	}
+}
