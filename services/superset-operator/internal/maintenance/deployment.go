@@ -1,0 +1,99 @@
+package maintenance
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// word is the page's name in object names and labels, where components have theirs.
+const word = "maintenance-page"
+
+// Name returns the name of the page's Deployment, {superset}-maintenance-page.
+func Name(superset string) string { return naming.Component(superset, word) }
+
+// ConfigName returns the name of the page's ConfigMap, {superset}-maintenance-page-config.
+func ConfigName(superset string) string { return naming.Config(superset, word) }
+
+// Labels returns the labels of the page's objects and pods.
+func Labels(superset string) map[string]string { return naming.Labels(superset, word) }
+
+// Selector returns the labels that select the page's pods: those that the web
+// server's Service selects while the page is up.
+func Selector(superset string) map[string]string { return naming.Selector(superset, word) }
+
+// Deployment renders the page's Deployment.
+func Deployment(p *resolve.Page) *appsv1.Deployment {
+	template := &p.Deployment
+	sum := map[string]string{v1alpha1.AnnotationConfigChecksum: fingerprint(p)}
+	d := &appsv1.Deployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.Namespace, Name: p.Name,
+			Labels: layered(template.Labels, p.Labels), Annotations: template.Annotations,
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas:                &p.Replicas,
+			RevisionHistoryLimit:    template.RevisionHistoryLimit,
+			ProgressDeadlineSeconds: template.ProgressDeadlineSeconds,
+			Selector:                &metav1.LabelSelector{MatchLabels: p.Selector},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels: layered(p.Pod.Labels, p.Labels), Annotations: layered(p.Pod.Annotations, sum),
+				},
+				Spec: pod(p),
+			},
+		},
+	}
+	if template.Strategy != nil {
+		d.Spec.Strategy = *template.Strategy
+	}
+	if template.MinReadySeconds != nil {
+		d.Spec.MinReadySeconds = *template.MinReadySeconds
+	}
+	return d
+}
+
+// fingerprint covers the files: they are mounted one by one, and a file that is
+// mounted so does not follow its ConfigMap in a pod that runs.
+func fingerprint(p *resolve.Page) string {
+	b := checksum.New(word)
+	if !p.Custom {
+		data := files(p)
+		for _, key := range slices.Sorted(maps.Keys(data)) {
+			b.String(key, data[key])
+		}
+	}
+	return b.Sum()
+}
+
+// probe asks for the page itself. Of an image of the user's it is only known that
+// it listens there.
+func probe(p *resolve.Page, delay int32) *corev1.Probe {
+	out := &corev1.Probe{InitialDelaySeconds: delay, PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 3}
+	port := intstr.FromInt32(p.Port)
+	if p.Custom {
+		out.TCPSocket = &corev1.TCPSocketAction{Port: port}
+		return out
+	}
+	out.HTTPGet = &corev1.HTTPGetAction{Path: "/", Port: port, Scheme: corev1.URISchemeHTTP}
+	return out
+}
+
+// layered merges maps, later ones winning.
+func layered(layers ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, layer := range layers {
+		maps.Copy(out, layer)
+	}
+	return out
+}

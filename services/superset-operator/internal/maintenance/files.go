@@ -1,0 +1,92 @@
+package maintenance
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// Keys of the ConfigMap and the places where nginx looks for the files.
+const (
+	mainKey   = "nginx.conf"
+	serverKey = "default.conf"
+	pageKey   = "index.html"
+
+	mainPath   = "/etc/nginx/nginx.conf"
+	serverPath = "/etc/nginx/conf.d/default.conf"
+	pagePath   = "/usr/share/nginx/html/index.html"
+)
+
+const (
+	defaultTitle   = "Scheduled Maintenance"
+	defaultMessage = "Apache Superset is being upgraded and will be back soon."
+)
+
+//go:embed nginx.conf
+var mainConf string
+
+//go:embed page.html
+var pageHTML string
+
+// serverConf serves the page on a port. Redirects are relative, since the address
+// that users see is that of an Ingress or a gateway. A form that somebody sends
+// while Superset is away is answered like any other request: whatever its size,
+// and with the page where nginx would refuse the method on a file.
+const serverConf = `server {
+    listen %d;
+    root /usr/share/nginx/html;
+    absolute_redirect off;
+    client_max_body_size 0;
+    add_header Cache-Control "no-store" always;
+
+    location = / {
+        try_files /index.html =404;
+        error_page 405 =200 /;
+    }
+    location / {
+        return 302 /;
+    }
+}
+`
+
+// ConfigMap renders the files of the page; nil for a page of the user's own image.
+func ConfigMap(p *resolve.Page) *corev1.ConfigMap {
+	if p.Custom {
+		return nil
+	}
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.ConfigName, Labels: p.Labels},
+		Data:       files(p),
+	}
+}
+
+func files(p *resolve.Page) map[string]string {
+	return map[string]string{mainKey: mainConf, serverKey: fmt.Sprintf(serverConf, p.Port), pageKey: document(p)}
+}
+
+// document is the page itself: the user's body as it is, else the operator's with
+// title and message as text.
+func document(p *resolve.Page) string {
+	if body := given(p.Body, ""); body != "" {
+		return body
+	}
+	return strings.NewReplacer(
+		"{{title}}", html.EscapeString(given(p.Title, defaultTitle)),
+		"{{message}}", html.EscapeString(given(p.Message, defaultMessage)),
+	).Replace(pageHTML)
+}
+
+// given returns the text unless there is none.
+func given(text *string, fallback string) string {
+	if text == nil || *text == "" {
+		return fallback
+	}
+	return *text
+}

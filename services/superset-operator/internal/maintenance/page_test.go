@@ -1,0 +1,207 @@
+package maintenance_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/maintenance"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+func TestNginxServesThePageAndSendsEverythingElseThere(t *testing.T) {
+	page := page(t, "managed")
+	s := serve(t, page)
+	html := maintenance.ConfigMap(page).Data["index.html"]
+	const large = 2 << 20
+	for _, tc := range []struct {
+		method, path string
+		body         int
+		status       int
+		location     string
+		page         string
+	}{
+		{method: "GET", path: "/", status: 200, page: html},
+		{method: "GET", path: "/?next=x", status: 200, page: html},
+		{method: "HEAD", path: "/", status: 200},
+		{method: "POST", path: "/", status: 200, page: html},
+		{method: "POST", path: "/", body: large, status: 200, page: html},
+		{method: "GET", path: "/dashboard/1", status: 302, location: "/"},
+		{method: "GET", path: "/index.html", status: 302, location: "/"},
+		{method: "GET", path: "/health", status: 302, location: "/"},
+		{method: "GET", path: "/../../etc/passwd", status: 400},
+		{method: "GET", path: "/%2e%2e/etc/passwd", status: 400},
+		{method: "POST", path: "/api/v1/chart/data", body: large, status: 302, location: "/"},
+		{method: "DELETE", path: "/api/v1/chart/1", status: 302, location: "/"},
+	} {
+		status, location, got := s.ask(t, tc.method, tc.path, tc.body)
+		if status != tc.status || location != tc.location {
+			t.Errorf("%s %s: status %d, location %q", tc.method, tc.path, status, location)
+		}
+		if tc.status == http.StatusOK && got != tc.page {
+			t.Errorf("%s %s: not the page:\n%s", tc.method, tc.path, got)
+		}
+	}
+	if log := s.said(t); !strings.Contains(log, `"GET /dashboard/1 HTTP/1.1" 302`) || strings.Contains(log, "[emerg]") {
+		t.Errorf("the log does not tell the requests:\n%s", log)
+	}
+}
+
+func TestWhatUsersWriteReachesThePageAndNothingElse(t *testing.T) {
+	const body = "<h1>{{title}}</h1><script>ours()</script> $host ${uri} $(HOME) \U0001F4A5"
+	hostile := page(t, "hostile")
+	verbatim := page(t, "hostile", func(sup *v1alpha1.Superset) {
+		text := body
+		sup.Spec.Lifecycle.MaintenancePage.Body = &text
+	})
+	plain := maintenance.ConfigMap(page(t, "hostile", func(sup *v1alpha1.Superset) {
+		sup.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{}
+	}))
+	for name, data := range map[string]map[string]string{
+		"title and message": maintenance.ConfigMap(hostile).Data, "body": maintenance.ConfigMap(verbatim).Data,
+	} {
+		for _, file := range []string{"nginx.conf", "default.conf"} {
+			if diff := cmp.Diff(plain.Data[file], data[file]); diff != "" {
+				t.Errorf("%s changed %s (-plain +hostile):\n%s", name, file, diff)
+			}
+		}
+	}
+	_, _, got := serve(t, hostile).ask(t, "GET", "/", 0)
+	for _, forbidden := range []string{"<script", "<img", "</title><", "Scheduled Maintenance"} {
+		if strings.Contains(got, forbidden) {
+			t.Errorf("the page contains %q", forbidden)
+		}
+	}
+	if want := "&lt;/title&gt;&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;{{message}} $(HOME) $$ ${uri} `id`"; !strings.Contains(got, "<h1>"+want) {
+		t.Errorf("the title is not there as text:\n%s", got)
+	}
+	if _, _, got := serve(t, verbatim).ask(t, "GET", "/", 0); got != body {
+		t.Errorf("the body is served as %q", got)
+	}
+}
+
+func TestThePageNeedsNothingFromOutside(t *testing.T) {
+	html := maintenance.ConfigMap(page(t, "hostile", func(sup *v1alpha1.Superset) {
+		sup.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{}
+	})).Data["index.html"]
+	for _, forbidden := range []string{"http://", "https://", "src=", "url(", "@import"} {
+		if strings.Contains(html, forbidden) {
+			t.Errorf("the page contains %q", forbidden)
+		}
+	}
+	for _, wanted := range []string{
+		`<meta http-equiv="refresh" content="30">`, `<meta name="viewport"`, "prefers-color-scheme: dark", "<h1>Scheduled Maintenance</h1>",
+	} {
+		if !strings.Contains(html, wanted) {
+			t.Errorf("the page lacks %q", wanted)
+		}
+	}
+}
+
+// A page that counted as ready before it answers would take the Service away from
+// the web server too early.
+func TestW20ThePageIsNotReadyBeforeItServes(t *testing.T) {
+	page := page(t, "managed")
+	dead := &server{address: "127.0.0.1:1"}
+	for _, p := range probes(container(page)) {
+		if err := dead.probe(p); err == nil {
+			t.Error("the probe succeeds although nobody listens")
+		}
+	}
+	s := serve(t, page)
+	for _, p := range probes(container(page)) {
+		if err := s.probe(p); err != nil {
+			t.Error(err)
+		}
+		if got := p.HTTPGet.Port.IntVal; got != page.Port {
+			t.Errorf("the probe asks port %d, the page listens on %d", got, page.Port)
+		}
+	}
+}
+
+func TestW20ThePageOfACustomImageIsNotReadyBeforeItListens(t *testing.T) {
+	page := page(t, "custom", func(sup *v1alpha1.Superset) {
+		sup.Spec.Lifecycle.MaintenancePage.PodTemplate.Container.ReadinessProbe = nil
+	})
+	for _, p := range probes(container(page)) {
+		if p == nil || p.TCPSocket == nil || p.TCPSocket.Port.IntVal != 8088 {
+			t.Errorf("no look at the port: %+v", p)
+		}
+	}
+}
+
+func TestW20ThePageRunsWhereSupersetRunsButWithoutItsRights(t *testing.T) {
+	page := page(t, "managed")
+	got := maintenance.Deployment(page).Spec.Template.Spec
+	top := page.Pod
+	want := corev1.PodSpec{
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
+		Tolerations:      top.Tolerations, NodeSelector: top.NodeSelector, Affinity: top.Affinity,
+		SecurityContext: top.PodSecurityContext, PriorityClassName: "high", RuntimeClassName: top.RuntimeClassName,
+		HostAliases: top.HostAliases, DNSPolicy: "Default", DNSConfig: top.DNSConfig, ServiceAccountName: "example",
+	}
+	no := false
+	want.AutomountServiceAccountToken = &no
+	want.Containers, want.Volumes = got.Containers, got.Volumes
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pod differs (-want +got):\n%s", diff)
+	}
+	if len(top.Tolerations) != 1 || top.PodSecurityContext == nil || top.Affinity == nil || top.RuntimeClassName == nil {
+		t.Errorf("not taken over from the top level: %+v", top)
+	}
+	if len(got.Containers) != 1 || len(got.Volumes) != 1 {
+		t.Error("the page has Superset's sidecars or volumes")
+	}
+}
+
+func TestThePageKeepsAUserThatThePodNames(t *testing.T) {
+	for uid, want := range map[int64]bool{1000: false, 0: true} {
+		page := page(t, "hostile", func(sup *v1alpha1.Superset) {
+			sup.Spec.PodTemplate.PodSecurityContext.RunAsUser = &uid
+		})
+		got := container(page).SecurityContext
+		if (got.RunAsUser != nil) != want || !*got.RunAsNonRoot {
+			t.Errorf("pod of user %d: the page's container runs as %v", uid, got.RunAsUser)
+		}
+	}
+}
+
+func TestATextThatNoProgramCanBeStartedWithStaysOutOfTheVariables(t *testing.T) {
+	page := page(t, "managed", func(sup *v1alpha1.Superset) {
+		body := strings.Repeat("x", 128<<10)
+		sup.Spec.Lifecycle.MaintenancePage.Body = &body
+	})
+	for _, v := range container(page).Env {
+		if strings.HasSuffix(v.Name, "BODY") {
+			t.Error("the body is a variable of 128 KiB")
+		}
+	}
+	if got := maintenance.ConfigMap(page).Data["index.html"]; len(got) != 128<<10 {
+		t.Errorf("the page has %d bytes", len(got))
+	}
+}
+
+func TestNoPageWithoutAWebServer(t *testing.T) {
+	for name, edit := range map[string]func(*v1alpha1.Superset){
+		"no web server": func(sup *v1alpha1.Superset) { sup.Spec.WebServer = nil },
+		"no page":       func(sup *v1alpha1.Superset) { sup.Spec.Lifecycle.MaintenancePage = nil },
+		"no lifecycle":  func(sup *v1alpha1.Superset) { sup.Spec.Lifecycle = nil },
+	} {
+		if got := page(t, "managed", edit); got != nil {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+func probes(c corev1.Container) []*corev1.Probe {
+	return []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe}
+}
+
+// main is the container that serves the page.
+func container(page *resolve.Page) corev1.Container {
+	return maintenance.Deployment(page).Spec.Template.Spec.Containers[0]
+}

@@ -1,0 +1,102 @@
+package resolve
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+)
+
+// pageName is the page's word in object names and labels, where components have theirs.
+const pageName = "maintenance-page"
+
+// The image that serves the page when the user names none, and whatever part of one the user leaves out.
+const (
+	pageRepository = "nginx"
+	pageTag        = "alpine"
+)
+
+// Page is the maintenance page with all precedence settled.
+type Page struct {
+	// Workload has no Python, Bootstrap and Inputs: the page runs no Superset.
+	Workload
+	Deployment v1alpha1.DeploymentTemplate
+	Replicas   int32
+	// Port is where the web server listens, and so the page in its place.
+	Port int32
+	// Custom pages serve themselves from the user's image; they get no files from the operator.
+	Custom bool
+	// Title, Message and Body are nil where the user gave none.
+	Title, Message, Body *string
+}
+
+// MaintenancePage resolves the page; nil when none is asked for, or when there is
+// no web server that it could stand in for.
+func MaintenancePage(sup *v1alpha1.Superset) *Page {
+	settings := orZero(sup.Spec.Lifecycle).MaintenancePage
+	web := sup.Spec.WebServer
+	if settings == nil || web == nil {
+		return nil
+	}
+	image := orZero(settings.Image)
+	page := &Page{
+		Workload: Workload{
+			Superset: sup.Name, Namespace: sup.Namespace, Word: pageName,
+			Name: naming.Component(sup.Name, pageName), ConfigName: naming.Config(sup.Name, pageName),
+			Labels: naming.Labels(sup.Name, pageName), Selector: naming.Selector(sup.Name, pageName),
+			ServiceAccount: naming.ServiceAccount(sup),
+			Image:          pageImage(&image), PullPolicy: corev1.PullIfNotPresent,
+			PullSecrets: mergeKeyed(secretName, sup.Spec.Image.PullSecrets, image.PullSecrets),
+			Pod:         podTemplate(placement(sup.Spec.PodTemplate), settings.PodTemplate),
+		},
+		Deployment: deploymentTemplate(nil, settings.DeploymentTemplate),
+		Replicas:   or(settings.Replicas, 1),
+		Port:       webPort(&sup.Spec),
+		Custom:     settings.Image != nil,
+		Title:      settings.Title, Message: settings.Message, Body: settings.Body,
+	}
+	if image.PullPolicy != "" {
+		page.PullPolicy = image.PullPolicy
+	}
+	return page
+}
+
+// placement is what the page takes over from the top level: where its pods may run,
+// and how they reach the network. What belongs to Superset's own containers, such
+// as volumes, sidecars and variables, has no place beside a web server of files.
+func placement(top *v1alpha1.PodTemplate) *v1alpha1.PodTemplate {
+	t := orZero(top)
+	return &v1alpha1.PodTemplate{
+		Affinity: t.Affinity, Tolerations: t.Tolerations, NodeSelector: t.NodeSelector,
+		PodSecurityContext: t.PodSecurityContext,
+		PriorityClassName:  t.PriorityClassName, RuntimeClassName: t.RuntimeClassName,
+		HostAliases: t.HostAliases, DNSPolicy: t.DNSPolicy, DNSConfig: t.DNSConfig,
+	}
+}
+
+// webPort is where the web server listens.
+func webPort(spec *v1alpha1.SupersetSpec) int32 {
+	for _, d := range component.Enabled(spec) {
+		if d.Name == component.WebServerName {
+			c := Component{Descriptor: d}
+			c.Pod = podTemplate(spec.PodTemplate, d.Settings(spec).Pod)
+			return c.Port()
+		}
+	}
+	return 0
+}
+
+// pageImage returns repository:tag.
+func pageImage(image *v1alpha1.ContainerImageSpec) string {
+	repository, tag := image.Repository, image.Tag
+	if repository == "" {
+		repository = pageRepository
+	}
+	if tag == "" {
+		tag = pageTag
+	}
+	return repository + ":" + tag
+}
+
+func secretName(s corev1.LocalObjectReference) string { return s.Name }
