@@ -34,8 +34,6 @@ type pass struct {
 	snapshot *snapshot.Snapshot
 	// schedule is the clone's; nil without one.
 	schedule *lifecycle.Schedule
-	// page holds the objects of the maintenance page; nil when the spec asks for none.
-	page *pageObjects
 	// decision is nil when the tasks were not looked at.
 	decision *lifecycle.Decision
 	// applied is true once everything in the spec was applied.

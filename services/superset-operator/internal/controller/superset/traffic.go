@@ -3,18 +3,19 @@ package superset
 import (
 	"context"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/maintenance"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
 // route points the web server's Service at the maintenance page while that is
 // active. Other Services stay as they are.
 func (p *pass) route(service *corev1.Service) *corev1.Service {
-	if service == nil || service.Name != naming.Component(p.sup.Name, component.WebServerName) || !p.maintenance() {
+	if service == nil || service.Name != naming.Component(p.sup.Name, component.WebServerName) || !p.behindPage() {
 		return service
 	}
 	service = service.DeepCopy()
@@ -22,14 +23,14 @@ func (p *pass) route(service *corev1.Service) *corev1.Service {
 	return service
 }
 
-// maintenance is true while the maintenance page answers for the web server.
-func (p *pass) maintenance() bool {
+// behindPage is true while the maintenance page answers for the web server.
+func (p *pass) behindPage() bool {
 	return p.decision != nil && p.decision.Status != nil && p.decision.Status.MaintenanceActive
 }
 
 // routeTraffic switches the web server's Service while components are left alone otherwise.
 func (r *Reconciler) routeTraffic(ctx context.Context, p *pass) error {
-	if pageState(p).Routed == p.maintenance() {
+	if pageState(p).Routed == p.behindPage() {
 		return nil
 	}
 	web := find(p.desired.Components, component.WebServerName)
@@ -42,10 +43,14 @@ func (r *Reconciler) routeTraffic(ctx context.Context, p *pass) error {
 
 // applyPage brings up the maintenance page.
 func (r *Reconciler) applyPage(ctx context.Context, p *pass) error {
-	if err := applyOrRemove(ctx, r, p, p.page.ConfigMap, p.snapshot.PageConfig); err != nil {
+	page := resolve.MaintenancePage(p.sup)
+	if page == nil {
+		return nil
+	}
+	if err := applyOrRemove(ctx, r, p, maintenance.ConfigMap(page), p.snapshot.PageConfig); err != nil {
 		return err
 	}
-	_, err := r.applier.Object(ctx, p.sup, p.page.Deployment, p.snapshot.Page)
+	_, err := r.applier.Object(ctx, p.sup, maintenance.Deployment(page), p.snapshot.Page)
 	return err
 }
 
@@ -58,9 +63,4 @@ func (r *Reconciler) removePage(ctx context.Context, p *pass) (steps.Result, err
 		return steps.Result{}, err
 	}
 	return steps.Result{}, r.applier.Delete(ctx, p.snapshot.PageConfig)
-}
-
-type pageObjects struct {
-	ConfigMap  *corev1.ConfigMap
-	Deployment *appsv1.Deployment
 }
