@@ -1,0 +1,74 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// ErrNever means that an expression is well formed but names no time, for example the 30th of February.
+var ErrNever = errors.New("the expression names no time")
+
+var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+// At returns the latest time of the schedule that is not after now, and the first
+// one after now, both in UTC. A frozen tick replaces the former: a sequence that
+// began with it is to be finished with it.
+func At(expr string, now time.Time, frozen *time.Time) (tick, next time.Time, err error) {
+	// The parser knows a time zone as a prefix, which a schedule here must not have.
+	if strings.Contains(expr, "=") {
+		return time.Time{}, time.Time{}, fmt.Errorf("read cron expression %q: it must have five fields and no time zone", expr)
+	}
+	times, err := parser.Parse(expr)
+	if err != nil {
+		return time.Time{}, time.Time{}, fmt.Errorf("read cron expression %q: %w", expr, err)
+	}
+	now = now.UTC().Truncate(time.Minute)
+	next = after(times, now)
+	if next.IsZero() {
+		return time.Time{}, time.Time{}, fmt.Errorf("read cron expression %q: %w", expr, ErrNever)
+	}
+	if frozen != nil {
+		return frozen.UTC(), next, nil
+	}
+	return latest(times, now), next, nil
+}
+
+// horizon is more than the longest time between two 29ths of February.
+const horizon = 9 * 366 * 24 * time.Hour
+
+// latest looks for the last tick by halving, since schedules only know the way
+// forward: that a tick lies between t and now holds up to the last tick, and from there no longer.
+func latest(times cron.Schedule, now time.Time) time.Time {
+	due := func(t time.Time) bool {
+		n := after(times, t)
+		return !n.IsZero() && !n.After(now)
+	}
+	span := time.Minute
+	for span < horizon && !due(now.Add(-span)) {
+		span *= 2
+	}
+	low, high := now.Add(-span), now
+	for high.Sub(low) > time.Minute {
+		middle := low.Add(high.Sub(low) / 2).Truncate(time.Minute)
+		if due(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// after returns the first tick after t; zero when there is none. The library gives
+// up after five years, which a 29th of February around 2100 is further away.
+func after(times cron.Schedule, t time.Time) time.Time {
+	next := times.Next(t)
+	if next.IsZero() {
+		next = times.Next(t.AddDate(5, 0, 0))
+	}
+	return next
+}

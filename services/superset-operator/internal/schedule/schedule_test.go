@@ -1,0 +1,139 @@
+package schedule_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/schedule"
+)
+
+func at(t *testing.T, text string) time.Time {
+	t.Helper()
+	out, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestAt(t *testing.T) {
+	cases := map[string]struct{ expr, now, tick, next string }{
+		"daily":                     {"0 2 * * *", "2026-11-21T12:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+		"before the first of day":   {"0 2 * * *", "2026-11-21T01:59:59Z", "2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"},
+		"exactly at a tick":         {"0 2 * * *", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+		"just after a tick":         {"0 2 * * *", "2026-11-21T02:00:00.5Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+		"each minute":               {"* * * * *", "2026-11-21T12:00:59Z", "2026-11-21T12:00:00Z", "2026-11-21T12:01:00Z"},
+		"in UTC, wherever now is":   {"0 2 * * *", "2026-11-21T02:30:00+05:00", "2026-11-20T02:00:00Z", "2026-11-21T02:00:00Z"},
+		"yearly":                    {"30 4 1 1 *", "2026-11-21T12:00:00Z", "2026-01-01T04:30:00Z", "2027-01-01T04:30:00Z"},
+		"a burst long ago":          {"* * 1 1 *", "2026-11-21T12:00:00Z", "2026-01-01T23:59:00Z", "2027-01-01T00:00:00Z"},
+		"leap days":                 {"0 0 29 2 *", "2026-11-21T12:00:00Z", "2024-02-29T00:00:00Z", "2028-02-29T00:00:00Z"},
+		"leap days around 2100":     {"0 0 29 2 *", "2097-01-01T00:00:00Z", "2096-02-29T00:00:00Z", "2104-02-29T00:00:00Z"},
+		"names, lists and steps":    {"*/15 9-17 * * MON,FRI", "2026-11-21T12:00:00Z", "2026-11-20T17:45:00Z", "2026-11-23T09:00:00Z"},
+		"day of month or of week":   {"0 0 13 * 5", "2026-11-21T12:00:00Z", "2026-11-20T00:00:00Z", "2026-11-27T00:00:00Z"},
+		"several spaces in between": {"0  2   * * *", "2026-11-21T12:00:00Z", "2026-11-21T02:00:00Z", "2026-11-22T02:00:00Z"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tick, next, err := schedule.At(tc.expr, at(t, tc.now), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tick.Format(time.RFC3339); got != tc.tick {
+				t.Errorf("tick: got %s, want %s", got, tc.tick)
+			}
+			if got := next.Format(time.RFC3339); got != tc.next {
+				t.Errorf("next: got %s, want %s", got, tc.next)
+			}
+		})
+	}
+}
+
+func TestAFrozenTickStays(t *testing.T) {
+	frozen := at(t, "2026-11-20T02:00:00Z")
+	tick, next, err := schedule.At("0 2 * * *", at(t, "2026-11-21T12:00:00Z"), &frozen)
+	if err != nil || !tick.Equal(frozen) || !next.Equal(at(t, "2026-11-22T02:00:00Z")) {
+		t.Errorf("got %s, %s, %v", tick, next, err)
+	}
+}
+
+func TestExpressionsThatNameNoTimeAreErrors(t *testing.T) {
+	cases := map[string]struct {
+		expr  string
+		never bool
+	}{
+		"the 30th of February":     {"0 0 30 2 *", true},
+		"the 31st of April":        {"0 0 31 4 *", true},
+		"minute 60":                {"60 * * * *", false},
+		"day 7 of the week":        {"0 0 * * 7", false},
+		"a step of zero":           {"*/0 * * * *", false},
+		"a range upside down":      {"30-10 * * * *", false},
+		"words":                    {"a b c d e", false},
+		"four fields":              {"0 2 * *", false},
+		"six fields":               {"0 0 2 * * *", false},
+		"a descriptor":             {"@daily", false},
+		"a time zone":              {"TZ=UTC 0 2 * * *", false},
+		"a time zone, and no more": {"TZ=0", false},
+		"nothing":                  {"", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := schedule.At(tc.expr, at(t, "2026-11-21T12:00:00Z"), nil)
+			if err == nil {
+				t.Fatal("want an error")
+			}
+			if errors.Is(err, schedule.ErrNever) != tc.never {
+				t.Errorf("names no time: want %v, got %v", tc.never, err)
+			}
+		})
+	}
+}
+
+// TestTicksMeet says that the latest tick and the next one are neighbours.
+func TestTicksMeet(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		expr := rapid.SampledFrom([]string{
+			"* * * * *", "*/7 * * * *", "0 2 * * *", "59 23 31 12 *", "0 0 29 2 *", "13 4 1,15 */3 1", "0 0 1 1 *", "* * 1 1 *",
+		}).Draw(rt, "expr")
+		now := time.Unix(rapid.Int64Range(1_700_000_000, 3_900_000_000).Draw(rt, "now"), 0)
+		tick, next, err := schedule.At(expr, now, nil)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if tick.After(now) || !next.After(now) {
+			rt.Fatalf("%s is not between %s and %s", now.UTC(), tick, next)
+		}
+		before, same, err := schedule.At(expr, tick.Add(-time.Second), nil)
+		if err != nil || !same.Equal(tick) || !before.Before(tick) {
+			rt.Fatalf("the tick after %s is %s (%v), want %s", before, same, err, tick)
+		}
+		again, _, err := schedule.At(expr, next.Add(-time.Second), nil)
+		if err != nil || !again.Equal(tick) {
+			rt.Fatalf("just before %s the latest tick is %s (%v), want %s", next, again, err, tick)
+		}
+	})
+}
+
+func FuzzAt(f *testing.F) {
+	f.Add("0 2 * * *", int64(1_800_000_000))
+	f.Add("0 0 30 2 *", int64(0))
+	f.Add("TZ=0", int64(0))
+	f.Fuzz(func(t *testing.T, expr string, seconds int64) {
+		now := time.Unix(seconds%4_000_000_000, 0)
+		tick, next, err := schedule.At(expr, now, nil)
+		if err == nil && (tick.After(now) || !next.After(now)) {
+			t.Errorf("%q at %s: got %s and %s", expr, now, tick, next)
+		}
+	})
+}
+
+func BenchmarkAtYearly(b *testing.B) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for b.Loop() {
+		if _, _, err := schedule.At("0 0 29 2 *", now, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
