@@ -22,6 +22,9 @@ type Config struct {
 	Faults bool
 	// Marker is a KEY=value that every process of the cluster gets in its environment.
 	Marker string
+	// AuditPolicy is a file with an audit policy; empty means no audit. The API server writes what the policy lets
+	// through to LogFile("audit"), one JSON event a line.
+	AuditPolicy string
 }
 
 // DefaultNodes is enough for some 300 pods by CPU requests of up to a third of a core.
@@ -51,6 +54,9 @@ func (c Config) render(t Tools) (string, error) {
 	}
 	for i, name := range portNames {
 		options[name] = ports[i]
+	}
+	if c.AuditPolicy != "" {
+		options["kubeAuditPolicy"] = c.AuditPolicy
 	}
 	doc, err := yaml.Marshal(map[string]any{
 		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",

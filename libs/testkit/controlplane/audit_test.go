@@ -1,0 +1,20 @@
+package controlplane
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOnlyAnAuditedClusterHasAPolicy(t *testing.T) {
+	cfg := Config{Name: "a", Dir: t.TempDir()}
+	const line = "kubeAuditPolicy: /dir/policy.yaml\n"
+	plain, err := cfg.render(Tools{Dir: "/tools"})
+	if err != nil || strings.Contains(plain, "kubeAuditPolicy") {
+		t.Errorf("without a policy: %v in\n%s", err, plain)
+	}
+	cfg.AuditPolicy = "/dir/policy.yaml"
+	audited, err := cfg.render(Tools{Dir: "/tools"})
+	if err != nil || !strings.Contains(audited, line) {
+		t.Errorf("with a policy: %v in\n%s", err, audited)
+	}
+}
