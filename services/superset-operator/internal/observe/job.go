@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
@@ -88,7 +89,7 @@ func reason(c *batchv1.JobCondition) string {
 	if c.Message != "" {
 		text += ": " + c.Message
 	}
-	return lines(text, 1, maxMessage)
+	return redact.Lines(text, 1, maxMessage)
 }
 
 // lastWords returns the exit code and the last lines of the container that failed.
@@ -100,7 +101,7 @@ func lastWords(pods []corev1.Pod) (*int32, string) {
 		for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
 			if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
 				code := t.ExitCode
-				return &code, lines(t.Message, maxLogLines, maxLogBytes)
+				return &code, redact.Lines(t.Message, maxLogLines, maxLogBytes)
 			}
 		}
 	}
@@ -117,7 +118,7 @@ var startFailures = []string{
 func Stuck(pods []corev1.Pod) string {
 	for i := range pods {
 		if text := stuckPod(&pods[i]); text != "" {
-			return lines(text, 1, maxMessage)
+			return redact.Lines(text, 1, maxMessage)
 		}
 	}
 	return ""
@@ -142,5 +143,3 @@ func stuckPod(p *corev1.Pod) string {
 	}
 	return ""
 }
-
-func lines(text string, _, maxBytes int) string { return text[:min(len(text), maxBytes)] }

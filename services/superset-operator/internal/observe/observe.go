@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// ParentIndex is the cache's index of pods and service accounts by the Superset they belong to.
+// ParentIndex is the cache's index of pods, service accounts and what exposes a Superset, by the Superset they belong to.
 const ParentIndex = "superset.apache.org/parent"
 
 // ParentOf is the function behind [ParentIndex].

@@ -1,0 +1,134 @@
+package observe_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+)
+
+const image = "apache/superset:6.0.0"
+
+func taskJob(edit ...func(*batchv1.Job)) *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "job", Annotations: map[string]string{
+		v1alpha1.AnnotationConfigChecksum: "sha256:c", v1alpha1.AnnotationPodSpecHash: "sha256:p", v1alpha1.AnnotationAttempt: "2",
+	}}}
+	j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "sidecar", Image: "other"}, {Name: "superset", Image: image}}
+	for _, e := range edit {
+		e(j)
+	}
+	return j
+}
+
+func failed(j *batchv1.Job) {
+	j.Status.Conditions = []batchv1.JobCondition{
+		{Type: batchv1.JobFailureTarget, Status: "True", Reason: "BackoffLimitExceeded"},
+		{Type: batchv1.JobFailed, Status: "True", Reason: "BackoffLimitExceeded", Message: "Job has reached the specified backoff limit"},
+	}
+}
+
+func taskPod(owner types.UID, edit ...func(*corev1.Pod)) corev1.Pod {
+	yes := true
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: &yes}}}}
+	for _, e := range edit {
+		e(&p)
+	}
+	return p
+}
+
+func ended(code int32, text string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: "sidecar", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
+			{Name: "superset", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: text}}},
+		}
+	}
+}
+
+func waiting(reason, text string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodPending
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+			Name: "create-database", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: text}},
+		}}
+	}
+}
+
+func look(j *batchv1.Job, pods ...corev1.Pod) lifecycle.Job {
+	return observe.Jobs(&snapshot.Snapshot{
+		Jobs:     map[string]*batchv1.Job{"migrate": j},
+		TaskPods: map[string][]corev1.Pod{"migrate": pods},
+	})["migrate"]
+}
+
+func TestAJobIsWhatItWasMadeFor(t *testing.T) {
+	got := look(taskJob())
+	if got.UID != "job" || got.Checksum != "sha256:c" || got.PodHash != "sha256:p" || got.Attempt != 2 || got.Image != image || got.Deleting {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestW22AFailedJobTellsExitCodeAndLastWords(t *testing.T) {
+	got := look(taskJob(failed),
+		taskPod("earlier", ended(9, "of an earlier Job")),
+		taskPod("job", ended(3, "line 1\npassword=hunter2\nrelation does not exist")))
+	if got.State != lifecycle.JobFailed || got.ExitCode == nil || *got.ExitCode != 3 {
+		t.Fatalf("got %+v", got)
+	}
+	if !strings.HasSuffix(got.LogTail, "relation does not exist") || strings.Contains(got.LogTail, "hunter2") {
+		t.Errorf("log tail %q", got.LogTail)
+	}
+	if got.Message != "BackoffLimitExceeded: Job has reached the specified backoff limit" {
+		t.Errorf("message %q", got.Message)
+	}
+}
+
+func TestAFailedJobWithoutItsPod(t *testing.T) {
+	if got := look(taskJob(failed)); got.ExitCode != nil || got.LogTail != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhatKeepsAPodFromStarting(t *testing.T) {
+	unschedulable := func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodPending
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: "False", Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available",
+		}}
+	}
+	deleting := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+	cases := map[string]struct {
+		pod  corev1.Pod
+		want string
+	}{
+		"a missing Secret key": {
+			pod:  taskPod("job", waiting("CreateContainerConfigError", `couldn't find key password in Secret default/db`)),
+			want: `container "create-database": CreateContainerConfigError: couldn't find key password in Secret default/db`,
+		},
+		"an image that is not there": {
+			pod:  taskPod("job", waiting("ImagePullBackOff", "Back-off pulling image")),
+			want: `container "create-database": ImagePullBackOff: Back-off pulling image`,
+		},
+		"no node":                 {pod: taskPod("job", unschedulable), want: "pod unschedulable: 0/3 nodes are available"},
+		"it is only starting":     {pod: taskPod("job", waiting("PodInitializing", ""))},
+		"it is being deleted":     {pod: taskPod("job", unschedulable, deleting)},
+		"it is an earlier Job's":  {pod: taskPod("earlier", unschedulable)},
+		"it runs without trouble": {pod: taskPod("job")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := look(taskJob(), tc.pod).Stuck; got != tc.want {
+				t.Errorf("want %q, got %q", tc.want, got)
+			}
+		})
+	}
+}

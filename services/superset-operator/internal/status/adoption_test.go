@@ -1,0 +1,161 @@
+package status_test
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+)
+
+// earlier makes the status that of an operator which knew no transitions.
+func earlier(observed int64) func(*v1alpha1.Superset) {
+	return func(sup *v1alpha1.Superset) {
+		sup.Status.ObservedGeneration = observed
+		sup.Status.Components = &v1alpha1.ComponentsStatus{WebServer: &v1alpha1.ComponentRefStatus{Phase: "Ready"}}
+	}
+}
+
+func TestAnEarlierOperatorsWorkloadIsAdopted(t *testing.T) {
+	otherImage := func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "apache/superset:5.0.0" }
+	cases := map[string]struct {
+		sup  *v1alpha1.Superset
+		d    *appsv1.Deployment
+		want bool
+	}{
+		"the whole spec had been taken up":    {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2), want: true},
+		"an edit had not been taken up":       {sup: superset(was("Running", image), earlier(2)), d: deployment(2, 2)},
+		"it runs another image":               {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2, otherImage)},
+		"nothing runs":                        {sup: superset(was("Running", image), earlier(3))},
+		"nobody wrote a status before":        {sup: superset(), d: deployment(2, 2)},
+		"it was paused when we took over":     {sup: superset(was("Running", image), earlier(3), annotated("Paused")), d: deployment(2, 2), want: true},
+		"it ran degraded when we took over":   {sup: superset(was("Degraded", image), earlier(3)), d: deployment(2, 1), want: true},
+		"its component had no status as yet ": {sup: superset(was("Running", image), func(s *v1alpha1.Superset) { s.Status.ObservedGeneration = 3 }), d: deployment(2, 2)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := compute(t, tc.sup, seen(tc.d), decision(true, false, false, v1alpha1.LifecycleComplete))
+			if adopted := got.Components.WebServer.AdoptedSpec != ""; adopted != tc.want {
+				t.Errorf("adopted: want %v, got %v", tc.want, adopted)
+			}
+		})
+	}
+}
+
+func TestAnAdoptionLastsUntilTheSpecChanges(t *testing.T) {
+	sup := superset(was("Running", image), earlier(3))
+	next := func() string {
+		d := decision(true, false, false, v1alpha1.LifecycleComplete)
+		sup.Status = compute(t, sup, seen(deployment(2, 2)), d)
+		return sup.Status.Components.WebServer.AdoptedSpec
+	}
+	first := next()
+	if first == "" || next() != first {
+		t.Fatal("the adoption did not last")
+	}
+	sup.Spec.WebServer.Replicas = ptr(int32(5))
+	if next() != first {
+		t.Error("another number of pods ended the adoption")
+	}
+	sup.Spec.WebServer.Config, sup.Generation = ptr("ROW_LIMIT = 1"), 4
+	if next() != "" {
+		t.Fatal("another config did not end the adoption")
+	}
+	sup.Spec.WebServer.Config, sup.Generation = nil, 5
+	if next() != "" {
+		t.Error("the adoption came back although the pods were rolled meanwhile")
+	}
+}
+
+func TestTheAutoscalersCountIsKept(t *testing.T) {
+	sup := superset(was("Running", image), func(s *v1alpha1.Superset) {
+		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MaxReplicas: 9}
+	})
+	steps := []struct {
+		d    *appsv1.Deployment
+		want int32
+	}{
+		{d: deployment(4, 4), want: 4},
+		{d: deployment(6, 4), want: 6},
+		{d: nil, want: 6},
+		{d: deployment(0, 0), want: 6},
+		{d: deployment(2, 2), want: 2},
+	}
+	for i, step := range steps {
+		d := decision(true, false, false, v1alpha1.LifecycleComplete)
+		sup.Status = compute(t, sup, seen(step.d), d)
+		if got := sup.Status.Components.WebServer.LastReplicas; got != step.want {
+			t.Errorf("step %d: want %d, got %d", i, step.want, got)
+		}
+	}
+	sup.Spec.WebServer.Autoscaling = nil
+	sup.Status = compute(t, sup, seen(deployment(2, 2)), decision(true, false, false, v1alpha1.LifecycleComplete))
+	if got := sup.Status.Components.WebServer.LastReplicas; got != 0 {
+		t.Errorf("without an autoscaler %d is kept", got)
+	}
+}
+
+func TestComponentsDuringTheLifecycle(t *testing.T) {
+	cases := map[string]struct {
+		d       *appsv1.Deployment
+		edit    func(*lifecycle.Decision)
+		phase   v1alpha1.ComponentPhase
+		ready   string
+		message string
+	}{
+		"removed by a drain": {
+			edit:  func(d *lifecycle.Decision) { d.Drained = true },
+			phase: "Drained", ready: "0/2", message: "Removed until the lifecycle tasks are complete",
+		},
+		"not yet removed by a drain": {
+			d: deployment(2, 2), edit: func(d *lifecycle.Decision) { d.Drained = true },
+			phase: "Ready", ready: "2/2",
+		},
+		"not added while tasks may not run": {
+			edit:  func(d *lifecycle.Decision) { d.Mode = lifecycle.Hold },
+			phase: "Pending", ready: "0/2", message: "Waits for the lifecycle tasks, which do not run now",
+		},
+		"ready behind the maintenance page": {
+			d: deployment(2, 2), edit: func(d *lifecycle.Decision) { d.Status.MaintenanceActive = true },
+			phase: "Progressing", ready: "0/2", message: "The maintenance page answers for the web server",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := decision(false, false, true, v1alpha1.LifecycleMigrating)
+			tc.edit(d)
+			web := compute(t, superset(was("Upgrading", "apache/superset:5.0.0")), seen(tc.d), d).Components.WebServer
+			if web.Phase != tc.phase || web.Ready != tc.ready || web.Message != tc.message {
+				t.Errorf("got %s, %s, %q", web.Phase, web.Ready, web.Message)
+			}
+		})
+	}
+}
+
+func TestRestoringLastsUntilTheMaintenancePageIsGone(t *testing.T) {
+	d := decision(true, false, true, v1alpha1.LifecycleRestoring)
+	d.Status.MaintenanceActive = true
+	sup := superset(was("Upgrading", "apache/superset:5.0.0"))
+	got := compute(t, sup, seen(deployment(2, 2)), d)
+	if got.Phase != "Upgrading" || got.Lifecycle.Phase != v1alpha1.LifecycleRestoring {
+		t.Errorf("behind the page: phase %s, lifecycle %s", got.Phase, got.Lifecycle.Phase)
+	}
+	d.Status.MaintenanceActive = false
+	got = compute(t, sup, seen(deployment(2, 2)), d)
+	if got.Phase != "Running" || got.Lifecycle.Phase != v1alpha1.LifecycleComplete {
+		t.Errorf("without the page: phase %s, lifecycle %s", got.Phase, got.Lifecycle.Phase)
+	}
+}
+
+func TestPhaseOfAGate(t *testing.T) {
+	for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseBlocked, v1alpha1.PhaseAwaitingApproval} {
+		d := decision(false, false, true, v1alpha1.LifecyclePhase(phase))
+		d.Mode, d.Phase, d.Condition.Reason = lifecycle.Hold, phase, "Why"
+		got := compute(t, superset(was("Running", "apache/superset:5.0.0")), seen(deployment(2, 2)), d)
+		last := got.Transitions[len(got.Transitions)-1]
+		if got.Phase != phase || last.To != string(phase) || last.Reason != "Why" {
+			t.Errorf("phase %s, transition %+v", got.Phase, last)
+		}
+	}
+}
