@@ -1,6 +1,9 @@
 package component
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
@@ -14,6 +17,11 @@ type Descriptor struct {
 	Port int32
 	// PortName is the container port's name.
 	PortName string
+	// Path is the path prefix under which routes reach the component unless its
+	// Service says otherwise; empty for one that is not routable.
+	Path string
+	// Python components run Superset's image with a superset_config.py.
+	Python bool
 	// Singleton components run one replica, never two at a time, and have no scaling.
 	Singleton bool
 	// Settings returns the component's part of the spec in a uniform shape; nil when it is not enabled.
@@ -36,17 +44,25 @@ type Settings struct {
 	Gunicorn            *v1alpha1.GunicornSpec
 	Celery              *v1alpha1.CeleryWorkerProcessSpec
 	SQLAEngineOptions   *v1alpha1.SQLAlchemyEngineOptionsSpec
+	// JSON and JSONFrom are the websocket server's config.json.
+	JSON     *runtime.RawExtension
+	JSONFrom *corev1.SecretKeySelector
 }
 
 // Names of the components.
 const (
-	WebServerName    = "web-server"
-	CeleryWorkerName = "celery-worker"
-	CeleryBeatName   = "celery-beat"
+	WebServerName       = "web-server"
+	CeleryWorkerName    = "celery-worker"
+	CeleryBeatName      = "celery-beat"
+	CeleryFlowerName    = "celery-flower"
+	MCPServerName       = "mcp-server"
+	WebsocketServerName = "websocket-server"
 )
 
 // All returns the components in the order in which they are reconciled.
-func All() []Descriptor { return []Descriptor{webServer, celeryWorker, celeryBeat} }
+func All() []Descriptor {
+	return []Descriptor{webServer, celeryWorker, celeryBeat, celeryFlower, mcpServer, websocketServer}
+}
 
 // Enabled returns the components that the spec asks for, in order.
 func Enabled(spec *v1alpha1.SupersetSpec) []Descriptor {
@@ -59,54 +75,12 @@ func Enabled(spec *v1alpha1.SupersetSpec) []Descriptor {
 	return out
 }
 
-var webServer = Descriptor{
-	Key: "webServer", Name: WebServerName, Port: 8088, PortName: "http",
-	Settings: func(spec *v1alpha1.SupersetSpec) *Settings {
-		c := spec.WebServer
-		if c == nil {
-			return nil
-		}
-		s := scalable(&c.ScalableComponentSpec, &c.ComponentSpec)
-		s.Config, s.BootstrapScript, s.Service = c.Config, c.BootstrapScript, c.Service
-		s.Gunicorn, s.SQLAEngineOptions = c.Gunicorn, c.SQLAEngineOptions
-		return s
-	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.WebServer },
-}
-
-var celeryWorker = Descriptor{
-	Key: "celeryWorker", Name: CeleryWorkerName,
-	Settings: func(spec *v1alpha1.SupersetSpec) *Settings {
-		c := spec.CeleryWorker
-		if c == nil {
-			return nil
-		}
-		s := scalable(&c.ScalableComponentSpec, &c.ComponentSpec)
-		s.Config, s.BootstrapScript = c.Config, c.BootstrapScript
-		s.Celery, s.SQLAEngineOptions = c.Celery, c.SQLAEngineOptions
-		return s
-	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.CeleryWorker },
-}
-
-var celeryBeat = Descriptor{
-	Key: "celeryBeat", Name: CeleryBeatName, Singleton: true,
-	Settings: func(spec *v1alpha1.SupersetSpec) *Settings {
-		c := spec.CeleryBeat
-		if c == nil {
-			return nil
-		}
-		return &Settings{
-			Deployment: c.DeploymentTemplate, Pod: c.PodTemplate, Image: c.Image,
-			Config: c.Config, BootstrapScript: c.BootstrapScript, SQLAEngineOptions: c.SQLAEngineOptions,
-		}
-	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.CeleryBeat },
-}
-
-func scalable(s *v1alpha1.ScalableComponentSpec, c *v1alpha1.ComponentSpec) *Settings {
-	return &Settings{
-		Deployment: s.DeploymentTemplate, Pod: s.PodTemplate, Replicas: s.Replicas,
-		Autoscaling: s.Autoscaling, PodDisruptionBudget: s.PodDisruptionBudget, Image: c.Image,
+// Route returns the path prefix under which routes reach the component; empty when
+// it is not routable. The web server always answers at the root.
+func (d *Descriptor) Route(service *v1alpha1.ComponentServiceSpec) string {
+	own := d.Path != "" && d.Name != WebServerName
+	if own && service != nil && service.GatewayPath != nil && *service.GatewayPath != "" {
+		return *service.GatewayPath
 	}
+	return d.Path
 }

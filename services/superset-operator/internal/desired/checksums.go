@@ -1,57 +1,9 @@
 package desired
 
 import (
-	"maps"
-	"slices"
-	"strconv"
-
-	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
-
-// shared covers the settings that reach all components.
-func shared(spec *v1alpha1.SupersetSpec) string {
-	b := checksum.New("shared").
-		Optional("secretKey", spec.SecretKey).SecretRef("secretKeyFrom", spec.SecretKeyFrom).
-		Optional("config", spec.Config).Optional("bootstrapScript", spec.BootstrapScript)
-	if m := spec.Metastore; m != nil {
-		b.Optional("metastore.uri", m.URI).SecretRef("metastore.uriFrom", m.URIFrom).
-			Optional("metastore.type", (*string)(m.Type)).Optional("metastore.driver", m.Driver).
-			Optional("metastore.host", m.Host).Int("metastore.port", m.Port).
-			Optional("metastore.database", m.Database).Optional("metastore.username", m.Username).
-			Optional("metastore.password", m.Password).SecretRef("metastore.passwordFrom", m.PasswordFrom)
-	}
-	if o := spec.SQLAEngineOptions; o != nil {
-		b.Optional("sqlaEngineOptions.preset", (*string)(o.Preset)).
-			Int("sqlaEngineOptions.poolSize", o.PoolSize).Int("sqlaEngineOptions.maxOverflow", o.MaxOverflow).
-			Int("sqlaEngineOptions.poolRecycle", o.PoolRecycle).Int("sqlaEngineOptions.poolTimeout", o.PoolTimeout).
-			Bool("sqlaEngineOptions.poolPrePing", o.PoolPrePing != nil && *o.PoolPrePing)
-	}
-	return b.Sum()
-}
-
-// config covers the files and inline secrets of one workload. It stands on the
-// pods, so it follows the rendered text: other text, other pods.
-func config(w *resolve.Workload) string {
-	b := checksum.New("config").String("python", render.Config(&w.Python)).String("bootstrap", w.Bootstrap)
-	return values(b, w).Sum()
-}
-
-func values(b *checksum.Builder, w *resolve.Workload) *checksum.Builder {
-	in := &w.Inputs
-	value(b, "secretKey", in.SecretKey)
-	value(b, "previousSecretKey", in.PreviousSecretKey)
-	value(b, "databaseURI", in.DatabaseURI)
-	value(b, "databasePassword", in.DatabasePassword)
-	return b.String("databaseHost", in.DatabaseHost).String("databasePort", strconv.Itoa(int(in.DatabasePort))).
-		String("databaseName", in.DatabaseName).String("databaseUser", in.DatabaseUser)
-}
-
-func value(b *checksum.Builder, name string, v resolve.Value) {
-	b.Optional(name, v.Inline).SecretRef(name+"From", v.From)
-}
 
 // chain gives each task a checksum that also covers the tasks before it, so that
 // when one runs again, so do all after it. A task that is not enabled counts with
@@ -107,15 +59,4 @@ func inputs(t *resolve.Task, tick string) string {
 		b.Bool("loadExamples", t.LoadExamples)
 	}
 	return b.Sum()
-}
-
-// python covers what superset_config.py says, not how it is written.
-func python(b *checksum.Builder, p *resolve.Python) {
-	b.Bool("previousSecretKey", p.PreviousSecretKey).
-		String("database.mode", string(p.Database.Mode)).String("database.scheme", p.Database.Scheme).
-		Optional("config", p.Config).Optional("componentConfig", p.ComponentConfig).
-		Bool("nullPool", p.Pool != nil && p.Pool.Null)
-	for _, name := range slices.Sorted(maps.Keys(p.FeatureFlags)) {
-		b.String("flag."+name, strconv.FormatBool(p.FeatureFlags[name]))
-	}
 }

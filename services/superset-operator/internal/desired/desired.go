@@ -29,7 +29,9 @@ type State struct {
 // Component is one component with its objects.
 type Component struct {
 	resolve.Component
-	Checksum   string
+	// Checksum covers the component's files and inline secrets; empty when it has none.
+	Checksum string
+	// ConfigMap is nil for a websocket server without inline settings.
 	ConfigMap  *corev1.ConfigMap
 	Deployment *appsv1.Deployment
 	Service    *corev1.Service // nil when the component listens nowhere
@@ -54,6 +56,9 @@ type Input struct {
 	Superset *v1alpha1.Superset
 	// Stopped asks for zero replicas everywhere.
 	Stopped bool
+	// LastReplicas holds, by component name, how many pods run now or ran when the
+	// component was last removed or stopped; autoscaled components begin there.
+	LastReplicas map[string]int32
 	// Tick is the latest time of the clone's schedule that is due, in RFC 3339; empty without a schedule.
 	Tick string
 	// Kept holds, by task type, the fingerprint of the own inputs with which a task
@@ -76,17 +81,13 @@ type Task struct {
 // For computes the desired state.
 func For(in Input) (*State, error) {
 	sup := in.Superset
-	plan := resolve.For(sup, in.Stopped)
+	plan := resolve.For(sup, resolve.Options{Stopped: in.Stopped, LastReplicas: in.LastReplicas})
 	state := &State{Plan: plan, ConfigChecksum: shared(&sup.Spec)}
 	if plan.ServiceAccount != nil {
 		state.ServiceAccount = render.ServiceAccount(sup, plan.ServiceAccount)
 	}
-	for _, c := range plan.Components {
-		sum := config(&c.Workload)
-		state.Components = append(state.Components, Component{
-			Component: c, Checksum: sum,
-			ConfigMap: render.ConfigMap(&c.Workload), Deployment: render.Deployment(&c, sum), Service: render.Service(&c),
-		})
+	for i := range plan.Components {
+		state.Components = append(state.Components, forComponent(&plan.Components[i]))
 	}
 	chain := newChain(string(sup.UID), in.Kept)
 	for _, t := range plan.Tasks {
@@ -100,4 +101,13 @@ func For(in Input) (*State, error) {
 		})
 	}
 	return state, nil
+}
+
+func forComponent(c *resolve.Component) Component {
+	sum := config(c)
+	return Component{
+		Component: *c, Checksum: sum,
+		ConfigMap: render.ComponentConfigMap(c), Deployment: render.Deployment(c, sum), Service: render.Service(c),
+		HPA: render.Autoscaler(c), PDB: render.DisruptionBudget(c),
+	}
 }

@@ -32,6 +32,16 @@ func defaultCommand(c *resolve.Component) []string {
 			"celery", "--app=" + celeryApp, "beat",
 			"--pidfile", "/tmp/celerybeat.pid", "--schedule", "/tmp/celerybeat-schedule",
 		}
+	case component.CeleryFlowerName:
+		// The prefix is the user's text, so the shell takes it from the environment.
+		return []string{
+			"/bin/sh", "-c",
+			"exec celery --app=" + celeryApp + ` flower --url_prefix="$` + envFlowerPrefix + `" "$@"`, shellName,
+		}
+	case component.MCPServerName:
+		return []string{"superset", "mcp", "run", "--host", "0.0.0.0", "--port", fmt.Sprint(c.Port())}
+	case component.WebsocketServerName:
+		return []string{"node", "websocket_server.js"}
 	}
 	return []string{"/usr/bin/run-server.sh"}
 }
@@ -94,8 +104,8 @@ func bootstrapped(bootstrap string, command []string) []string {
 		return command
 	}
 	source := ". " + configFolder + "/" + bootstrapKey + "\n"
-	if len(command) == 3 && slices.Equal(command[:2], []string{"/bin/sh", "-c"}) {
-		return []string{"/bin/sh", "-c", source + command[2]}
+	if len(command) > 2 && slices.Equal(command[:2], []string{"/bin/sh", "-c"}) {
+		return append([]string{"/bin/sh", "-c", source + command[2]}, command[3:]...)
 	}
 	quoted := make([]string, len(command))
 	for i, word := range command {

@@ -16,7 +16,7 @@ import (
 // TestBootstrapRunsBeforeTheCommandWithItsArgs runs the real command in a real
 // shell, with the script and the server replaced by stand-ins.
 func TestBootstrapRunsBeforeTheCommandWithItsArgs(t *testing.T) {
-	plan := resolve.For(load(t, "hostile"), false)
+	plan := resolve.For(load(t, "hostile"), resolve.Options{})
 	web := &plan.Components[0]
 	container := render.Deployment(web, "sum").Spec.Template.Spec.Containers[0]
 	dir := t.TempDir()

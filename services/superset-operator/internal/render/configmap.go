@@ -7,15 +7,31 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
+// ComponentConfigMap renders the ConfigMap of a component; nil for a websocket
+// server whose config.json stands elsewhere.
+func ComponentConfigMap(c *resolve.Component) *corev1.ConfigMap {
+	switch {
+	case c.Descriptor.Python:
+		return ConfigMap(&c.Workload)
+	case c.JSON == nil || c.JSONFrom != nil:
+		return nil
+	}
+	return configMap(&c.Workload, map[string]string{documentKey: Document(c)})
+}
+
 // ConfigMap renders the ConfigMap with superset_config.py and, if there is one, the bootstrap script.
 func ConfigMap(w *resolve.Workload) *corev1.ConfigMap {
 	data := map[string]string{configKey: Config(&w.Python)}
 	if w.Bootstrap != "" {
 		data[bootstrapKey] = w.Bootstrap
 	}
+	return configMap(w, data)
+}
+
+func configMap(w *resolve.Workload, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.ConfigName, Labels: w.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.ConfigName, Labels: layered(w.Labels)},
 		Data:       data,
 	}
 }

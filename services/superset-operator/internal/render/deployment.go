@@ -6,15 +6,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Deployment renders a component's Deployment. checksum stands on the pods, so that a change of it rolls them.
+// Deployment renders a component's Deployment. checksum stands on the pods, so that
+// a change of it rolls them; empty for a component without configuration.
 func Deployment(c *resolve.Component, checksum string) *appsv1.Deployment {
 	template := &c.Deployment
 	d := &appsv1.Deployment{
@@ -32,14 +30,15 @@ func Deployment(c *resolve.Component, checksum string) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels:      layered(c.Pod.Labels, c.Labels),
-					Annotations: layered(c.Pod.Annotations, map[string]string{v1alpha1.AnnotationConfigChecksum: checksum}),
+					Annotations: podAnnotations(c, checksum),
 				},
 				Spec: podSpec(&c.Workload, container{
 					command: componentCommand(c),
 					args:    c.Pod.Container.Args,
-					env:     environment(&c.Workload, gunicornEnvironment(c.Gunicorn)...),
+					env:     componentEnvironment(c),
 					ports:   ports(c),
 					probes:  componentProbes(c),
+					files:   componentFiles(c),
 				}),
 			},
 		},
@@ -47,7 +46,15 @@ func Deployment(c *resolve.Component, checksum string) *appsv1.Deployment {
 	if template.MinReadySeconds != nil {
 		d.Spec.MinReadySeconds = *template.MinReadySeconds
 	}
-	return d
+	// What applies an object writes the server's answer into it: it must share nothing with the plan.
+	return d.DeepCopy()
+}
+
+func podAnnotations(c *resolve.Component, checksum string) map[string]string {
+	if checksum == "" {
+		return c.Pod.Annotations
+	}
+	return layered(c.Pod.Annotations, map[string]string{v1alpha1.AnnotationConfigChecksum: checksum})
 }
 
 // strategy is the user's, but for the scheduler: two of them at a time would send every report twice.
@@ -71,83 +78,19 @@ func ports(c *resolve.Component) []corev1.ContainerPort {
 	return []corev1.ContainerPort{{Name: c.Descriptor.PortName, ContainerPort: c.Descriptor.Port, Protocol: corev1.ProtocolTCP}}
 }
 
-// componentProbes are the user's, else the component's own at the resolved port.
-func componentProbes(c *resolve.Component) probes {
-	t := c.Pod.Container
-	p := probes{t.LivenessProbe, t.ReadinessProbe, t.StartupProbe}
-	if c.Descriptor.Name != component.WebServerName {
-		return p
-	}
-	if p.liveness == nil {
-		p.liveness = httpProbe("/health", c.Port(), 15)
-	}
-	if p.readiness == nil {
-		p.readiness = httpProbe("/health", c.Port(), 5)
-	}
-	if p.startup == nil {
-		p.startup = httpProbe("/health", c.Port(), 15)
-	}
-	return p
-}
-
-func httpProbe(path string, port, delay int32) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Path: path, Port: intstr.FromInt32(port), Scheme: corev1.URISchemeHTTP,
-		}},
-		InitialDelaySeconds: delay, PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
-	}
-}
-
-// Service renders a component's Service; nil for a component that listens nowhere.
-func Service(c *resolve.Component) *corev1.Service {
-	if c.Descriptor.Port == 0 {
-		return nil
-	}
-	settings := v1alpha1.ComponentServiceSpec{}
-	if c.Service != nil {
-		settings = *c.Service
-	}
-	port := corev1.ServicePort{
-		Name: "http", Protocol: corev1.ProtocolTCP,
-		Port: c.Descriptor.Port, TargetPort: intstr.FromInt32(c.Port()),
-	}
-	if settings.Port != nil {
-		port.Port = *settings.Port
-	}
-	if settings.NodePort != nil {
-		port.NodePort = *settings.NodePort
-	}
-	kind := settings.Type
-	if kind == "" {
-		kind = corev1.ServiceTypeClusterIP
-	}
-	return &corev1.Service{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.Namespace, Name: c.Name,
-			Labels: layered(settings.Labels, c.Labels), Annotations: settings.Annotations,
-		},
-		Spec: corev1.ServiceSpec{Type: kind, Selector: c.Selector, Ports: []corev1.ServicePort{port}},
-	}
-}
-
-// ServiceAccount renders the account under which all pods run.
-func ServiceAccount(sup *v1alpha1.Superset, settings *v1alpha1.ServiceAccountSpec) *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: sup.Namespace, Name: naming.ServiceAccount(sup),
-			Labels: naming.Shared(sup.Name), Annotations: settings.Annotations,
-		},
-	}
-}
-
-// layered merges maps, later ones winning.
+// layered merges maps, later ones winning, into a new one.
 func layered(layers ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, layer := range layers {
 		maps.Copy(out, layer)
 	}
 	return out
+}
+
+// copied returns a new map; nil when there is nothing in it.
+func copied(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return maps.Clone(m)
 }

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -21,6 +22,11 @@ const (
 	envDatabaseName      = envPrefix + "DB_NAME"
 	envDatabaseUser      = envPrefix + "DB_USER"
 	envDatabasePassword  = envPrefix + "DB_PASS"
+	envValkeyHost        = envPrefix + "VALKEY_HOST"
+	envValkeyPort        = envPrefix + "VALKEY_PORT"
+	envValkeyUser        = envPrefix + "VALKEY_USER"
+	envValkeyPassword    = envPrefix + "VALKEY_PASS"
+	envFlowerPrefix      = envPrefix + "FLOWER_URL_PREFIX"
 	envForceReload       = envPrefix + "FORCE_RELOAD"
 	envAdminUsername     = envPrefix + "ADMIN_USERNAME"
 	envAdminPassword     = envPrefix + "ADMIN_PASSWORD"
@@ -29,7 +35,17 @@ const (
 	envAdminEmail        = envPrefix + "ADMIN_EMAIL"
 )
 
-// environment returns the operator's variables of a Python workload; extra ones go before FORCE_RELOAD.
+// componentEnvironment returns the operator's variables of a component.
+func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
+	extra := gunicornEnvironment(c.Gunicorn)
+	if c.Descriptor.Name == component.CeleryFlowerName {
+		extra = append(extra, plain(envFlowerPrefix, c.Path))
+	}
+	return environment(&c.Workload, extra...)
+}
+
+// environment returns the operator's variables of a workload; extra ones go before
+// FORCE_RELOAD. Inputs that a workload does not have are left out.
 func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 	in := &w.Inputs
 	env := []corev1.EnvVar{plain(envInstanceName, w.Superset)}
@@ -43,6 +59,13 @@ func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 			plain(envDatabaseName, in.DatabaseName),
 			plain(envDatabaseUser, in.DatabaseUser))
 		env = appendValue(env, envDatabasePassword, in.DatabasePassword)
+	}
+	if w.Python.Valkey != nil {
+		env = append(env, plain(envValkeyHost, in.ValkeyHost), plain(envValkeyPort, strconv.Itoa(int(in.ValkeyPort))))
+		if in.ValkeyUser != "" {
+			env = append(env, plain(envValkeyUser, in.ValkeyUser))
+		}
+		env = appendValue(env, envValkeyPassword, in.ValkeyPassword)
 	}
 	env = append(env, extra...)
 	if in.ForceReload != "" {

@@ -64,6 +64,7 @@ func taskPod(t *resolve.Task) corev1.PodSpec {
 		command: taskCommand(t),
 		env:     environment(&t.Workload, adminEnvironment(t)...),
 		ports:   template.Ports,
+		files:   pythonFiles(&t.Workload),
 		// A task is done when it ends: probes would only kill it.
 	})
 	pod.RestartPolicy = corev1.RestartPolicyNever

@@ -9,8 +9,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-const configVolume = "superset-config"
-
 // container holds what differs between the main containers of workloads.
 type container struct {
 	command []string
@@ -18,11 +16,10 @@ type container struct {
 	env     []corev1.EnvVar
 	ports   []corev1.ContainerPort
 	probes  probes
+	files   *files
 }
 
-type probes struct{ liveness, readiness, startup *corev1.Probe }
-
-// podSpec renders the pod of a Python workload.
+// podSpec renders the pod of a workload.
 func podSpec(w *resolve.Workload, c container) corev1.PodSpec {
 	pod := &w.Pod
 	main := mainContainer(w, c)
@@ -41,9 +38,9 @@ func podSpec(w *resolve.Workload, c container) corev1.PodSpec {
 		ShareProcessNamespace:         pod.ShareProcessNamespace,
 		EnableServiceLinks:            pod.EnableServiceLinks,
 		Resources:                     pod.Resources,
-		InitContainers:                pod.InitContainers,
-		Containers:                    append([]corev1.Container{main}, sidecars(pod.Sidecars)...),
-		Volumes:                       resolve.MergeVolumes(pod.Volumes, []corev1.Volume{volume(w)}),
+		InitContainers:                others(pod.InitContainers),
+		Containers:                    append([]corev1.Container{main}, others(pod.Sidecars)...),
+		Volumes:                       resolve.MergeVolumes(pod.Volumes, c.files.volumes()),
 	}
 	if pod.PriorityClassName != nil {
 		spec.PriorityClassName = *pod.PriorityClassName
@@ -65,9 +62,7 @@ func mainContainer(w *resolve.Workload, c container) corev1.Container {
 		Env:             resolve.MergeEnv(t.Env, c.env),
 		EnvFrom:         t.EnvFrom,
 		Ports:           c.ports,
-		VolumeMounts: resolve.MergeMounts(t.VolumeMounts, []corev1.VolumeMount{
-			{Name: configVolume, MountPath: configFolder, ReadOnly: true},
-		}),
+		VolumeMounts:    resolve.MergeMounts(t.VolumeMounts, c.files.mounts()),
 		SecurityContext: t.SecurityContext,
 		LivenessProbe:   c.probes.liveness,
 		ReadinessProbe:  c.probes.readiness,
@@ -80,13 +75,7 @@ func mainContainer(w *resolve.Workload, c container) corev1.Container {
 	return main
 }
 
-// sidecars leaves out containers that bear the main container's name.
-func sidecars(list []corev1.Container) []corev1.Container {
+// others leaves out containers that bear the main container's name.
+func others(list []corev1.Container) []corev1.Container {
 	return slices.DeleteFunc(slices.Clone(list), func(c corev1.Container) bool { return c.Name == naming.MainContainer })
-}
-
-func volume(w *resolve.Workload) corev1.Volume {
-	return corev1.Volume{Name: configVolume, VolumeSource: corev1.VolumeSource{
-		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: w.ConfigName}},
-	}}
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Keys of the ConfigMap, and where it is mounted: Superset's image has the folder on its Python path.
+// Keys of the ConfigMap.
 const (
 	configKey    = "superset_config.py"
 	bootstrapKey = "superset_bootstrap.sh"
-	configFolder = "/app/pythonpath"
 )
 
 // Config returns the text of superset_config.py.
@@ -31,6 +30,7 @@ func Config(p *resolve.Python) string {
 	}
 	writePool(&b, p.Pool)
 	writeFlags(&b, p.FeatureFlags)
+	writeValkey(&b, p.Valkey)
 	b.WriteString("\n")
 	writeRaw(&b, "spec.config", p.Config)
 	writeRaw(&b, "component config", p.ComponentConfig)
@@ -39,8 +39,14 @@ func Config(p *resolve.Python) string {
 
 func writeImports(b *strings.Builder, p *resolve.Python) {
 	b.WriteString("import os\n")
-	if p.Database.Mode == resolve.DatabaseParts {
+	switch {
+	case p.Valkey != nil && p.Valkey.TLS != nil:
+		b.WriteString("from urllib.parse import quote, urlencode\n")
+	case p.Valkey != nil || p.Database.Mode == resolve.DatabaseParts:
 		b.WriteString("from urllib.parse import quote\n")
+	}
+	if p.Valkey != nil && p.Valkey.Results != nil {
+		b.WriteString("from cachelib.redis import RedisCache\n")
 	}
 	if p.Pool != nil && p.Pool.Null {
 		b.WriteString("from sqlalchemy.pool import NullPool\n")

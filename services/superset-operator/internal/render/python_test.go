@@ -84,7 +84,7 @@ func TestRenderedPythonMeansWhatTheSpecSays(t *testing.T) {
 // rendered returns a workload's superset_config.py and its environment as the kubelet would set it.
 func rendered(t *testing.T, superset, workload string) (string, []string) {
 	t.Helper()
-	plan := resolve.For(load(t, superset), false)
+	plan := resolve.For(load(t, superset), resolve.Options{})
 	for i := range plan.Components {
 		if c := &plan.Components[i]; c.Word == workload {
 			return render.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)

@@ -13,8 +13,8 @@ import (
 func podTemplate(base, over *v1alpha1.PodTemplate) v1alpha1.PodTemplate {
 	b, o := orZero(base), orZero(over)
 	return v1alpha1.PodTemplate{
-		Annotations:                   mergeMaps(b.Annotations, o.Annotations),
-		Labels:                        mergeMaps(b.Labels, o.Labels),
+		Annotations:                   userAnnotations(b.Annotations, o.Annotations),
+		Labels:                        userLabels(b.Labels, o.Labels),
 		Affinity:                      first(o.Affinity, b.Affinity),
 		Tolerations:                   slices.Concat(b.Tolerations, o.Tolerations),
 		NodeSelector:                  mergeMaps(b.NodeSelector, o.NodeSelector),
@@ -63,8 +63,8 @@ func deploymentTemplate(base, over *v1alpha1.DeploymentTemplate) v1alpha1.Deploy
 		MinReadySeconds:         first(o.MinReadySeconds, b.MinReadySeconds),
 		ProgressDeadlineSeconds: first(o.ProgressDeadlineSeconds, b.ProgressDeadlineSeconds),
 		Strategy:                first(o.Strategy, b.Strategy),
-		Labels:                  mergeMaps(b.Labels, o.Labels),
-		Annotations:             mergeMaps(b.Annotations, o.Annotations),
+		Labels:                  userLabels(b.Labels, o.Labels),
+		Annotations:             userAnnotations(b.Annotations, o.Annotations),
 	}
 }
 
@@ -113,6 +113,38 @@ func mergeMaps(layers ...map[string]string) map[string]string {
 		maps.Copy(out, layer)
 	}
 	return out
+}
+
+// Keys by which the operator finds its objects and decides: they are its own, also
+// where it sets none.
+var (
+	reservedLabels = []string{
+		v1alpha1.LabelName, v1alpha1.LabelComponent, v1alpha1.LabelInstance,
+		v1alpha1.LabelParent, v1alpha1.LabelTaskInstance, v1alpha1.LabelTask,
+	}
+	reservedAnnotations = []string{
+		v1alpha1.AnnotationConfigChecksum, v1alpha1.AnnotationPodSpecHash, v1alpha1.AnnotationAttempt,
+	}
+)
+
+// userLabels merges labels without the reserved ones.
+func userLabels(layers ...map[string]string) map[string]string {
+	return without(mergeMaps(layers...), reservedLabels)
+}
+
+// userAnnotations merges annotations without the reserved ones.
+func userAnnotations(layers ...map[string]string) map[string]string {
+	return without(mergeMaps(layers...), reservedAnnotations)
+}
+
+func without(m map[string]string, keys []string) map[string]string {
+	for _, key := range keys {
+		delete(m, key)
+	}
+	if len(m) == 0 {
+		return nil
+	}
+	return m
 }
 
 // mergePorts replaces a port by a later one of the same name, or of the same number and protocol.

@@ -16,6 +16,8 @@ type Python struct {
 	// Pool is nil when nothing is to be rendered.
 	Pool         *Pool
 	FeatureFlags map[string]bool
+	// Valkey is nil when there is none.
+	Valkey *Valkey
 	// Config and ComponentConfig are the user's raw Python; nil when absent.
 	Config, ComponentConfig *string
 }
@@ -48,6 +50,10 @@ type Inputs struct {
 	DatabaseName      string
 	DatabaseUser      string
 	DatabasePassword  Value
+	ValkeyHost        string // empty without Valkey
+	ValkeyPort        int32
+	ValkeyUser        string
+	ValkeyPassword    Value
 	ForceReload       string
 }
 
@@ -66,6 +72,7 @@ func python(sup *v1alpha1.Superset, componentConfig *string) Python {
 		PreviousSecretKey: spec.PreviousSecretKey != nil || spec.PreviousSecretKeyFrom != nil,
 		Database:          database(spec.Metastore),
 		FeatureFlags:      spec.FeatureFlags,
+		Valkey:            ValkeyOf(spec.Valkey),
 		Config:            spec.Config,
 		ComponentConfig:   componentConfig,
 	}
@@ -112,6 +119,10 @@ func inputs(sup *v1alpha1.Superset) Inputs {
 			in.DatabasePort = *m.Port
 		}
 	case DatabaseNone:
+	}
+	if v := spec.Valkey; v != nil {
+		in.ValkeyHost, in.ValkeyPort, in.ValkeyUser = v.Host, or(v.Port, 6379), orZero(v.Username)
+		in.ValkeyPassword = Value{v.Password, v.PasswordFrom}
 	}
 	return in
 }

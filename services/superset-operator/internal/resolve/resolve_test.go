@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,7 +16,7 @@ func web(edit func(*v1alpha1.SupersetSpec)) resolve.Component {
 	sup.Spec.Image = v1alpha1.ImageSpec{Repository: "r", Tag: "1"}
 	sup.Spec.WebServer = &v1alpha1.WebServerSpec{}
 	edit(&sup.Spec)
-	return resolve.For(sup, false).Components[0]
+	return resolve.For(sup, resolve.Options{}).Components[0]
 }
 
 func container(t *v1alpha1.ContainerTemplate) *v1alpha1.PodTemplate {
@@ -119,10 +118,6 @@ func TestWhatCannotBeHonouredIsNamed(t *testing.T) {
 		"supervised upgrades": {edit: func(s *v1alpha1.SupersetSpec) {
 			s.Lifecycle = &v1alpha1.LifecycleSpec{UpgradeMode: ptr(v1alpha1.UpgradeSupervised)}
 		}, want: []string{"spec.lifecycle.upgradeMode"}},
-		"several fields": {edit: func(s *v1alpha1.SupersetSpec) {
-			s.CeleryFlower, s.Valkey = &v1alpha1.CeleryFlowerSpec{}, &v1alpha1.ValkeySpec{}
-			s.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{Metrics: []autoscalingv2.MetricSpec{}}
-		}, want: []string{"spec.celeryFlower", "spec.valkey", "spec.webServer.autoscaling"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

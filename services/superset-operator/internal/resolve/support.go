@@ -1,9 +1,6 @@
 package resolve
 
-import (
-	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-)
+import "github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 
 // Unsupported lists the fields of the spec that this version cannot honour, as
 // paths. Running a Superset without what its user asked for could lose data (a
@@ -16,15 +13,6 @@ func Unsupported(spec *v1alpha1.SupersetSpec) []string {
 			out = append(out, field.path)
 		}
 	}
-	for _, d := range component.Enabled(spec) {
-		s := d.Settings(spec)
-		if s.Autoscaling != nil {
-			out = append(out, "spec."+d.Key+".autoscaling")
-		}
-		if s.PodDisruptionBudget != nil {
-			out = append(out, "spec."+d.Key+".podDisruptionBudget")
-		}
-	}
 	return out
 }
 
@@ -32,15 +20,6 @@ var unsupported = []struct {
 	path string
 	used func(*v1alpha1.SupersetSpec) bool
 }{
-	{"spec.celeryFlower", func(s *v1alpha1.SupersetSpec) bool { return s.CeleryFlower != nil }},
-	{"spec.websocketServer", func(s *v1alpha1.SupersetSpec) bool { return s.WebsocketServer != nil }},
-	{"spec.mcpServer", func(s *v1alpha1.SupersetSpec) bool { return s.MCPServer != nil }},
-	{"spec.valkey", func(s *v1alpha1.SupersetSpec) bool { return s.Valkey != nil }},
-	{"spec.autoscaling", func(s *v1alpha1.SupersetSpec) bool { return s.Autoscaling != nil }},
-	{"spec.podDisruptionBudget", func(s *v1alpha1.SupersetSpec) bool { return s.PodDisruptionBudget != nil }},
-	{"spec.networking", func(s *v1alpha1.SupersetSpec) bool { return s.Networking != nil }},
-	{"spec.monitoring", func(s *v1alpha1.SupersetSpec) bool { return s.Monitoring != nil }},
-	{"spec.networkPolicy", func(s *v1alpha1.SupersetSpec) bool { return s.NetworkPolicy != nil }},
 	{"spec.metastore.createDatabase", func(s *v1alpha1.SupersetSpec) bool {
 		return s.Metastore != nil && enabled(s.Metastore.CreateDatabase)
 	}},

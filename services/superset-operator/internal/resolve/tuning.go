@@ -1,6 +1,8 @@
 package resolve
 
 import (
+	"math"
+
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 )
@@ -82,19 +84,21 @@ func celery(spec *v1alpha1.CeleryWorkerProcessSpec) *Celery {
 
 // componentPool sizes the pool after the component's own concurrency.
 func componentPool(c *Component, spec *v1alpha1.SQLAlchemyEngineOptionsSpec) *Pool {
-	var performance, aggressive int32
-	switch {
-	case c.Descriptor.Singleton:
+	balanced, performance, aggressive := int32(1), int32(1), int32(1)
+	switch c.Descriptor.Name {
+	case component.CeleryBeatName:
 		return taskPool(spec)
-	case c.Descriptor.Name == component.WebServerName:
+	case component.WebServerName:
 		g := orZero(c.Gunicorn)
-		performance, aggressive = g.Workers, g.Workers*g.Threads
-	case c.Descriptor.Name == component.CeleryWorkerName:
+		performance, aggressive = g.Workers, product(g.Workers, g.Threads)
+	case component.CeleryWorkerName:
 		concurrency := orZero(c.Celery).Concurrency
 		performance, aggressive = concurrency, concurrency
+	case component.MCPServerName:
+		balanced, performance, aggressive = 5, 10, 20
 	}
 	return pool(spec, map[v1alpha1.Preset]int32{
-		v1alpha1.PresetBalanced:    1,
+		v1alpha1.PresetBalanced:    balanced,
 		v1alpha1.PresetPerformance: performance,
 		v1alpha1.PresetAggressive:  aggressive,
 	})
@@ -122,6 +126,9 @@ func pool(spec *v1alpha1.SQLAlchemyEngineOptionsSpec, sizes map[v1alpha1.Preset]
 		Recycle: or(s.PoolRecycle, 3600), PrePing: or(s.PoolPrePing, false), Timeout: or(s.PoolTimeout, 0),
 	}
 }
+
+// product stays within what a pool's size can be.
+func product(a, b int32) int32 { return int32(min(int64(a)*int64(b), math.MaxInt32)) }
 
 func or[T any](p *T, fallback T) T {
 	if p == nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
 // Workload is one component or task with all precedence settled.
@@ -44,12 +43,20 @@ type Component struct {
 	Deployment v1alpha1.DeploymentTemplate
 	// Replicas is how many pods should run; zero while the Superset is stopped.
 	Replicas int32
-	// Autoscaling and PodDisruptionBudget are nil when there is none.
-	Autoscaling         *v1alpha1.AutoscalingSpec
+	// Autoscaling is nil when there is none. Otherwise the autoscaler owns the number
+	// of pods, and Replicas is where it begins.
+	Autoscaling *v1alpha1.AutoscalingSpec
+	// PodDisruptionBudget is nil when there is none.
 	PodDisruptionBudget *v1alpha1.PDBSpec
 	Service             *v1alpha1.ComponentServiceSpec
+	// Path is the path prefix under which routes reach the component; empty when it is not routable.
+	Path     string
 	Gunicorn *Gunicorn
 	Celery   *Celery
+	// JSON is the websocket server's config.json as the user wrote it, nil when there
+	// is none; JSONFrom is where it stands instead.
+	JSON     []byte
+	JSONFrom *corev1.SecretKeySelector
 }
 
 // Task is a workload that runs once for each change of its inputs.
@@ -82,13 +89,24 @@ type Plan struct {
 	Disabled bool
 }
 
-// For resolves the whole spec. stopped asks for zero replicas everywhere.
-func For(sup *v1alpha1.Superset, stopped bool) Plan {
+// Options are what the plan depends on besides the spec.
+type Options struct {
+	// Stopped asks for zero replicas everywhere.
+	Stopped bool
+	// LastReplicas holds, by component name, how many pods run now or ran when the
+	// component was last removed or stopped. An autoscaled component begins there
+	// instead of at its minimum.
+	LastReplicas map[string]int32
+}
+
+// For resolves the whole spec. The plan shares no memory with it.
+func For(sup *v1alpha1.Superset, options Options) Plan {
+	sup = &v1alpha1.Superset{ObjectMeta: sup.ObjectMeta, Spec: *sup.Spec.DeepCopy()}
 	plan := Plan{TaskImage: taskImage(sup)}
 	for _, d := range component.Enabled(&sup.Spec) {
-		plan.Components = append(plan.Components, forComponent(sup, d, stopped))
+		plan.Components = append(plan.Components, forComponent(sup, d, options))
 	}
-	if lc := sup.Spec.Lifecycle; lc != nil && lc.Disabled != nil && *lc.Disabled {
+	if lc := sup.Spec.Lifecycle; lc != nil && enabled(lc.Disabled) {
 		plan.Disabled = true
 	} else {
 		plan.Tasks = tasks(sup)
@@ -97,75 +115,4 @@ func For(sup *v1alpha1.Superset, stopped bool) Plan {
 		plan.ServiceAccount = &sa
 	}
 	return plan
-}
-
-func forComponent(sup *v1alpha1.Superset, d component.Descriptor, stopped bool) Component {
-	spec := &sup.Spec
-	settings := d.Settings(spec)
-	image, policy := overrideImage(&spec.Image, settings.Image)
-	c := Component{
-		Workload: Workload{
-			Superset: sup.Name, Namespace: sup.Namespace, Word: d.Name,
-			Name: naming.Component(sup.Name, d.Name), ConfigName: naming.Config(sup.Name, d.Name),
-			Labels: naming.Labels(sup.Name, d.Name), Selector: naming.Selector(sup.Name, d.Name),
-			ServiceAccount: naming.ServiceAccount(sup),
-			Image:          image, PullPolicy: policy, PullSecrets: spec.Image.PullSecrets,
-			Pod:       podTemplate(spec.PodTemplate, settings.Pod),
-			Bootstrap: orZero(first(settings.BootstrapScript, spec.BootstrapScript)),
-			Inputs:    inputs(sup),
-		},
-		Descriptor: d,
-		Deployment: deploymentTemplate(spec.DeploymentTemplate, settings.Deployment),
-		Replicas:   replicas(spec, d, settings),
-		Service:    settings.Service,
-	}
-	switch d.Name {
-	case component.WebServerName:
-		c.Gunicorn = gunicorn(settings.Gunicorn)
-	case component.CeleryWorkerName:
-		c.Celery = celery(settings.Celery)
-	}
-	c.Python = python(sup, settings.Config)
-	c.Python.Pool = componentPool(&c, first(settings.SQLAEngineOptions, spec.SQLAEngineOptions))
-	if d.Name == component.WebServerName {
-		c.Python.WebServerPort = c.Port()
-	}
-	if stopped {
-		c.Replicas = 0
-	}
-	return c
-}
-
-// Port is where the main container listens: the first port that the user gave, or the component's own.
-func (c *Component) Port() int32 {
-	if ports := c.Pod.Container.Ports; len(ports) > 0 {
-		return ports[0].ContainerPort
-	}
-	return c.Descriptor.Port
-}
-
-func replicas(spec *v1alpha1.SupersetSpec, d component.Descriptor, s *component.Settings) int32 {
-	if d.Singleton {
-		return 1
-	}
-	if r := first(s.Replicas, spec.Replicas); r != nil {
-		return *r
-	}
-	return 1
-}
-
-// overrideImage returns repository:tag and the pull policy.
-func overrideImage(base *v1alpha1.ImageSpec, over *v1alpha1.ImageOverrideSpec) (string, corev1.PullPolicy) {
-	o := orZero(over)
-	repository, tag, policy := base.Repository, base.Tag, base.PullPolicy
-	if o.Repository != nil && *o.Repository != "" {
-		repository = *o.Repository
-	}
-	if o.Tag != nil && *o.Tag != "" {
-		tag = *o.Tag
-	}
-	if o.PullPolicy != nil {
-		policy = *o.PullPolicy
-	}
-	return repository + ":" + tag, policy
 }

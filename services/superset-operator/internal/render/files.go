@@ -1,0 +1,103 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// Volumes of the files that the operator adds, and where they are mounted.
+// Superset's image has configFolder on its Python path.
+const (
+	configVolume = "superset-config"
+	configFolder = "/app/pythonpath"
+
+	documentVolume = "websocket-config"
+	documentKey    = "config.json"
+	documentPath   = "/home/superset-websocket/config.json"
+)
+
+// files are the volume that the operator adds to a pod, and its mount in the main
+// container; nil for none.
+type files struct {
+	volume corev1.Volume
+	mount  corev1.VolumeMount
+}
+
+func (f *files) volumes() []corev1.Volume {
+	if f == nil {
+		return nil
+	}
+	return []corev1.Volume{f.volume}
+}
+
+func (f *files) mounts() []corev1.VolumeMount {
+	if f == nil {
+		return nil
+	}
+	return []corev1.VolumeMount{f.mount}
+}
+
+// pythonFiles are superset_config.py and the bootstrap script.
+func pythonFiles(w *resolve.Workload) *files {
+	return &files{
+		volume: corev1.Volume{Name: configVolume, VolumeSource: fromConfigMap(w.ConfigName)},
+		mount:  corev1.VolumeMount{Name: configVolume, MountPath: configFolder, ReadOnly: true},
+	}
+}
+
+// componentFiles are a component's: Python, or the websocket server's config.json
+// from the ConfigMap or straight from the user's Secret.
+func componentFiles(c *resolve.Component) *files {
+	if c.Descriptor.Python {
+		return pythonFiles(&c.Workload)
+	}
+	f := &files{mount: corev1.VolumeMount{
+		Name: documentVolume, MountPath: documentPath, SubPath: documentKey, ReadOnly: true,
+	}}
+	switch {
+	case c.JSONFrom != nil:
+		f.volume = corev1.Volume{Name: documentVolume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: c.JSONFrom.Name, Optional: c.JSONFrom.Optional,
+			Items: []corev1.KeyToPath{{Key: c.JSONFrom.Key, Path: documentKey}},
+		}}}
+	case c.JSON != nil:
+		f.volume = corev1.Volume{Name: documentVolume, VolumeSource: fromConfigMap(c.ConfigName)}
+	default:
+		return nil
+	}
+	return f
+}
+
+func fromConfigMap(name string) corev1.VolumeSource {
+	return corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: name},
+	}}
+}
+
+// Document returns the websocket server's config.json, indented and with its keys
+// sorted, so that the same settings always read the same; empty when the spec
+// holds none. Numbers stay as they were written.
+func Document(c *resolve.Component) string {
+	if c.JSON == nil {
+		return ""
+	}
+	decoder := json.NewDecoder(bytes.NewReader(c.JSON))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		// The schema lets only objects pass, and validation refuses the rest.
+		return string(c.JSON)
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return string(c.JSON)
+	}
+	return out.String()
+}

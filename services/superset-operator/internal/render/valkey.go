@@ -1,0 +1,147 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// Python names that the Valkey block defines for itself. Superset takes over only
+// names in upper case.
+const (
+	valkeyURL    = "_valkey_url"
+	valkeyPrefix = "_valkey_prefix"
+	valkeyTLS    = "_valkey_tls"
+	valkeyQuery  = "_valkey_query"
+)
+
+// writeValkey writes the caches, Celery and the results backend. Host, port and
+// login are read from the environment at run time.
+func writeValkey(b *strings.Builder, v *resolve.Valkey) {
+	if v == nil {
+		return
+	}
+	writeValkeyTLS(b, v.TLS)
+	writeValkeyURL(b, v.TLS != nil)
+	for i := range v.Caches {
+		writeCache(b, &v.Caches[i], v.TLS)
+	}
+	writeCelery(b, v)
+	writeResults(b, v)
+}
+
+// writeValkeyTLS always states what is asked of the server's certificate: Celery's
+// result backend refuses a rediss:// URL without it, files or not.
+func writeValkeyTLS(b *strings.Builder, tls *resolve.TLS) {
+	if tls == nil {
+		return
+	}
+	b.WriteString(valkeyTLS + " = {\n")
+	for _, option := range []struct{ name, value string }{
+		{"ssl_cert_reqs", tls.CertRequired},
+		{"ssl_keyfile", tls.KeyFile},
+		{"ssl_certfile", tls.CertFile},
+		{"ssl_ca_certs", tls.CACertFile},
+	} {
+		if option.value != "" {
+			fmt.Fprintf(b, "    %s: %s,\n", pyString(option.name), pyString(option.value))
+		}
+	}
+	b.WriteString("}\n" + valkeyQuery + " = \"?\" + urlencode(" + valkeyTLS + ", quote_via=quote)\n")
+}
+
+func writeValkeyURL(b *strings.Builder, tls bool) {
+	scheme := "redis://"
+	if tls {
+		scheme = "rediss://"
+	}
+	quoted := func(name string) string { return fmt.Sprintf(`quote(os.environ.get(%s, ""), safe="")`, pyString(name)) }
+	fmt.Fprintf(b, "%s = (\n    %s\n", valkeyURL, pyString(scheme))
+	fmt.Fprintf(b, "    + %s\n", quoted(envValkeyUser))
+	fmt.Fprintf(b, "    + (\":\" + %s if %s in os.environ else \"\")\n", quoted(envValkeyPassword), pyString(envValkeyPassword))
+	fmt.Fprintf(b, "    + (\"@\" if %s in os.environ or %s in os.environ else \"\")\n", pyString(envValkeyUser), pyString(envValkeyPassword))
+	fmt.Fprintf(b, "    + os.environ[%s]\n", pyString(envValkeyHost))
+	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n)\n", pyString(envValkeyPort))
+	fmt.Fprintf(b, "%s = os.environ[%s] + \"_\"\n", valkeyPrefix, pyString(envInstanceName))
+}
+
+// writeCache states the TLS options twice: flask-caching makes its client from the
+// URL alone and then ignores CACHE_OPTIONS.
+func writeCache(b *strings.Builder, c *resolve.Cache, tls *resolve.TLS) {
+	url := fmt.Sprintf("%s + \"/%d\"", valkeyURL, c.Database)
+	if tls != nil {
+		url += " + " + valkeyQuery
+	}
+	fmt.Fprintf(b, "%s = {\n", c.Setting)
+	b.WriteString("    \"CACHE_TYPE\": \"RedisCache\",\n")
+	fmt.Fprintf(b, "    \"CACHE_DEFAULT_TIMEOUT\": %d,\n", c.Timeout)
+	fmt.Fprintf(b, "    \"CACHE_KEY_PREFIX\": %s + %s,\n", valkeyPrefix, pyString(c.Prefix))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_URL\": %s,\n", url)
+	if tls != nil {
+		fmt.Fprintf(b, "    \"CACHE_OPTIONS\": %s,\n", valkeyTLS)
+	}
+	if c.Coordination {
+		writeCoordination(b, c, tls)
+	}
+	b.WriteString("}\n")
+}
+
+// writeCoordination adds what Superset's own client reads, which knows no URL.
+func writeCoordination(b *strings.Builder, c *resolve.Cache, tls *resolve.TLS) {
+	fmt.Fprintf(b, "    \"CACHE_REDIS_HOST\": os.environ[%s],\n", pyString(envValkeyHost))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_PORT\": int(os.environ[%s]),\n", pyString(envValkeyPort))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_DB\": %d,\n", c.Database)
+	fmt.Fprintf(b, "    \"CACHE_REDIS_USER\": os.environ.get(%s),\n", pyString(envValkeyUser))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_PASSWORD\": os.environ.get(%s),\n", pyString(envValkeyPassword))
+	if tls == nil {
+		return
+	}
+	b.WriteString("    \"CACHE_REDIS_SSL\": True,\n")
+	for _, option := range []struct{ setting, name string }{
+		{"CACHE_REDIS_SSL_CERT_REQS", "ssl_cert_reqs"},
+		{"CACHE_REDIS_SSL_KEYFILE", "ssl_keyfile"},
+		{"CACHE_REDIS_SSL_CERTFILE", "ssl_certfile"},
+		{"CACHE_REDIS_SSL_CA_CERTS", "ssl_ca_certs"},
+	} {
+		fmt.Fprintf(b, "    \"%s\": %s.get(\"%s\"),\n", option.setting, valkeyTLS, option.name)
+	}
+}
+
+func writeCelery(b *strings.Builder, v *resolve.Valkey) {
+	if v.Broker == nil && v.ResultBackend == nil {
+		return
+	}
+	b.WriteString("\n\nclass CeleryConfig:\n")
+	if v.Broker != nil {
+		writeCeleryURL(b, "broker_url", "broker_use_ssl", *v.Broker, v.TLS)
+	}
+	if v.ResultBackend != nil {
+		writeCeleryURL(b, "result_backend", "redis_backend_use_ssl", *v.ResultBackend, v.TLS)
+	}
+	b.WriteString("\n\nCELERY_CONFIG = CeleryConfig\n")
+}
+
+func writeCeleryURL(b *strings.Builder, setting, tlsSetting string, database int32, tls *resolve.TLS) {
+	fmt.Fprintf(b, "    %s = %s + \"/%d\"\n", setting, valkeyURL, database)
+	if tls != nil {
+		fmt.Fprintf(b, "    %s = %s\n", tlsSetting, valkeyTLS)
+	}
+}
+
+func writeResults(b *strings.Builder, v *resolve.Valkey) {
+	if v.Results == nil {
+		return
+	}
+	b.WriteString("RESULTS_BACKEND = RedisCache(\n")
+	fmt.Fprintf(b, "    host=os.environ[%s],\n", pyString(envValkeyHost))
+	fmt.Fprintf(b, "    port=int(os.environ[%s]),\n", pyString(envValkeyPort))
+	fmt.Fprintf(b, "    username=os.environ.get(%s),\n", pyString(envValkeyUser))
+	fmt.Fprintf(b, "    password=os.environ.get(%s),\n", pyString(envValkeyPassword))
+	fmt.Fprintf(b, "    db=%d,\n", v.Results.Database)
+	fmt.Fprintf(b, "    key_prefix=%s + %s,\n", valkeyPrefix, pyString(v.Results.Prefix))
+	if v.TLS != nil {
+		fmt.Fprintf(b, "    ssl=True,\n    **%s,\n", valkeyTLS)
+	}
+	b.WriteString(")\n")
+}

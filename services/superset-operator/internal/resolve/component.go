@@ -1,0 +1,123 @@
+package resolve
+
+import (
+	"bytes"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+)
+
+func forComponent(sup *v1alpha1.Superset, d component.Descriptor, options Options) Component {
+	spec := &sup.Spec
+	settings := d.Settings(spec)
+	image, policy := overrideImage(&spec.Image, settings.Image)
+	c := Component{
+		Workload: Workload{
+			Superset: sup.Name, Namespace: sup.Namespace, Word: d.Name,
+			Name: naming.Component(sup.Name, d.Name), ConfigName: naming.Config(sup.Name, d.Name),
+			Labels: naming.Labels(sup.Name, d.Name), Selector: naming.Selector(sup.Name, d.Name),
+			ServiceAccount: naming.ServiceAccount(sup),
+			Image:          image, PullPolicy: policy, PullSecrets: pullSecrets(&spec.Image),
+			Pod: podTemplate(spec.PodTemplate, settings.Pod),
+		},
+		Descriptor: d,
+		Deployment: deploymentTemplate(spec.DeploymentTemplate, settings.Deployment),
+		Service:    service(settings.Service),
+		Path:       d.Route(settings.Service),
+	}
+	if !d.Singleton {
+		c.Autoscaling = first(settings.Autoscaling, spec.Autoscaling)
+		c.PodDisruptionBudget = first(settings.PodDisruptionBudget, spec.PodDisruptionBudget)
+	}
+	c.Replicas = replicas(&c, first(settings.Replicas, spec.Replicas), options)
+	if d.Python {
+		pythonComponent(sup, &c, settings)
+	} else {
+		c.JSON, c.JSONFrom = document(settings.JSON), settings.JSONFrom
+		c.Inputs.ForceReload = spec.ForceReload
+	}
+	return c
+}
+
+// pythonComponent adds what the components that run Superset's own code have.
+func pythonComponent(sup *v1alpha1.Superset, c *Component, settings *component.Settings) {
+	spec := &sup.Spec
+	c.Bootstrap = orZero(first(settings.BootstrapScript, spec.BootstrapScript))
+	c.Inputs = inputs(sup)
+	switch c.Descriptor.Name {
+	case component.WebServerName:
+		c.Gunicorn = gunicorn(settings.Gunicorn)
+	case component.CeleryWorkerName:
+		c.Celery = celery(settings.Celery)
+	}
+	c.Python = python(sup, settings.Config)
+	c.Python.Pool = componentPool(c, first(settings.SQLAEngineOptions, spec.SQLAEngineOptions))
+	if c.Descriptor.Name == component.WebServerName {
+		c.Python.WebServerPort = c.Port()
+	}
+}
+
+// Port is where the main container listens: the first port that the user gave, or the component's own.
+func (c *Component) Port() int32 {
+	if ports := c.Pod.Container.Ports; len(ports) > 0 {
+		return ports[0].ContainerPort
+	}
+	return c.Descriptor.Port
+}
+
+// replicas is how many pods should run. An autoscaled component begins with as
+// many as it had, within its bounds, so that a drain does not cost it its size.
+func replicas(c *Component, asked *int32, options Options) int32 {
+	switch {
+	case options.Stopped:
+		return 0
+	case c.Descriptor.Singleton:
+		return 1
+	case c.Autoscaling == nil:
+		return or(asked, 1)
+	}
+	least := or(c.Autoscaling.MinReplicas, 1)
+	return max(least, min(options.LastReplicas[c.Word], c.Autoscaling.MaxReplicas))
+}
+
+// service leaves out labels that are the operator's.
+func service(spec *v1alpha1.ComponentServiceSpec) *v1alpha1.ComponentServiceSpec {
+	if spec == nil {
+		return nil
+	}
+	out := *spec
+	out.Labels = userLabels(spec.Labels)
+	return &out
+}
+
+// document returns the text of a JSON document; nil when there is none.
+func document(raw *runtime.RawExtension) []byte {
+	if raw == nil || len(raw.Raw) == 0 || bytes.Equal(raw.Raw, []byte("null")) {
+		return nil
+	}
+	return raw.Raw
+}
+
+func pullSecrets(image *v1alpha1.ImageSpec) []corev1.LocalObjectReference {
+	return mergeKeyed(func(s corev1.LocalObjectReference) string { return s.Name }, image.PullSecrets)
+}
+
+// overrideImage returns repository:tag and the pull policy.
+func overrideImage(base *v1alpha1.ImageSpec, over *v1alpha1.ImageOverrideSpec) (string, corev1.PullPolicy) {
+	o := orZero(over)
+	repository, tag, policy := base.Repository, base.Tag, base.PullPolicy
+	if o.Repository != nil && *o.Repository != "" {
+		repository = *o.Repository
+	}
+	if o.Tag != nil && *o.Tag != "" {
+		tag = *o.Tag
+	}
+	if o.PullPolicy != nil {
+		policy = *o.PullPolicy
+	}
+	return repository + ":" + tag, policy
+}
