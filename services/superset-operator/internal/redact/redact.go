@@ -1,0 +1,193 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const mask = "***"
+
+// Lines returns the end of a text without its secrets: at most maxLines lines and
+// maxBytes bytes of valid UTF-8, without colours and control characters.
+func Lines(text string, maxLines, maxBytes int) string {
+	text = tail(redact(plain(text)), maxLines)
+	if len(text) <= maxBytes {
+		return text
+	}
+	start := len(text) - max(maxBytes, 0)
+	for start < len(text) && !utf8.RuneStart(text[start]) {
+		start++
+	}
+	return text[start:]
+}
+
+func tail(text string, maxLines int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(len(lines)-max(maxLines, 0), 0):], "\n")
+}
+
+var (
+	escapes  = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
+	newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+)
+
+// plain leaves text alone: colours between a key and its value would hide the value.
+func plain(text string) string {
+	text = newlines.Replace(escapes.ReplaceAllString(text, ""))
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// span is a part of a text, in bytes.
+type span struct{ from, to int }
+
+func redact(text string) string {
+	spans := slices.Concat(passwords(text), headers(text), bearers(text), values(text))
+	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
+	var out strings.Builder
+	end := 0
+	for _, s := range spans {
+		if s.to <= end {
+			continue
+		}
+		if s.from >= end {
+			out.WriteString(text[end:s.from])
+			out.WriteString(mask)
+		}
+		end = s.to
+	}
+	out.WriteString(text[end:])
+	return out.String()
+}
+
+// userinfo reaches to the last @ of a word, since passwords hold that character too.
+var userinfo = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s:]*:(\S*)@`)
+
+func passwords(text string) []span { return groups(userinfo, text) }
+
+var bearer = regexp.MustCompile(`(?i)\bbearer\s+(\S*\d\S*)`)
+
+func bearers(text string) []span { return groups(bearer, text) }
+
+func groups(pattern *regexp.Regexp, text string) []span {
+	var out []span
+	for _, m := range pattern.FindAllStringSubmatchIndex(text, -1) {
+		out = append(out, span{m[2], m[3]})
+	}
+	return out
+}
+
+// A key ends at a separator, with quotes and brackets in between: "key": value, key=value, d['key'] = value.
+const separator = `[\\"'\])]*[ \t]*[:=]+>?[ \t]*`
+
+var (
+	authorization = regexp.MustCompile(`(?i)authorization` + separator)
+	secretKey     = regexp.MustCompile(`(?i)(?:(?:password|passwd|pwd|passphrase|secret|token|credential|` +
+		`(?:api|access|private|signing|encryption)[ _-]?key)[\w.-]*|(?:[_.-]|\b)pass)` + separator)
+	// secretFlag has its value in the next word.
+	secretFlag = regexp.MustCompile(`(?i)--?[\w-]*(?:password|passwd|passphrase|secret|token|api-?key)[\w-]*[ \t]+`)
+)
+
+func headers(text string) []span {
+	return after(authorization, text, func(rest string, _ bool) int { return value(rest, true) })
+}
+
+func values(text string) []span {
+	return append(after(secretKey, text, value), after(secretFlag, text, value)...)
+}
+
+// after finds the values behind a pattern. length says how long one is.
+func after(pattern *regexp.Regexp, text string, length func(rest string, line bool) int) []span {
+	var out []span
+	for at := 0; at < len(text); {
+		m := pattern.FindStringIndex(text[at:])
+		if m == nil {
+			break
+		}
+		from := at + m[1]
+		// What follows a colon may hold spaces; what follows an equals sign is one word.
+		colon := strings.HasSuffix(strings.TrimRight(text[at:from], " \t"), ":")
+		to := from + length(text[from:], colon)
+		if to > from {
+			out = append(out, span{from, to})
+		}
+		at = to
+	}
+	return out
+}
+
+var opening = regexp.MustCompile(`^[bBuUrRfF]{0,2}(\\*)("""|'''|"|')`)
+
+// value returns how long the value is that a text begins with. A value without
+// quotes reaches to the end of the line, or of the word.
+func value(text string, line bool) int {
+	m := opening.FindStringSubmatchIndex(text)
+	if m == nil {
+		return open(text, line)
+	}
+	escape, quote := m[3]-m[2], text[m[4]:m[5]]
+	if len(quote) == 3 {
+		if end := strings.Index(text[m[1]:], quote); end >= 0 {
+			return m[1] + end + word(text[m[1]+end:])
+		}
+		return len(text)
+	}
+	end := closing(text[m[1]:], quote[0], escape)
+	if end < 0 {
+		return open(text, true)
+	}
+	end += m[1]
+	// A shell goes on with the same word behind a closing quote.
+	return end + glued(text[end:])
+}
+
+// closing returns the end of a quoted text, behind the quote that closes it; -1 if
+// none does on this line. A quote inside is escaped more often than the opening one.
+func closing(text string, quote byte, escape int) int {
+	run := 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\n':
+			return -1
+		case c == '\\':
+			run++
+			continue
+		case c == quote && (run == escape || escape == 0 && run%2 == 0):
+			return i + 1
+		}
+		run = 0
+	}
+	return -1
+}
+
+// glued returns how much of the same word follows a closing quote.
+func glued(rest string) int {
+	if rest == "" || strings.ContainsRune(" \t\n,;:)]}>&|", rune(rest[0])) {
+		return 0
+	}
+	return word(rest)
+}
+
+func open(text string, line bool) int {
+	if !line {
+		return word(text)
+	}
+	if end := strings.IndexByte(text, '\n'); end >= 0 {
+		return end
+	}
+	return len(text)
+}
+
+func word(text string) int {
+	if end := strings.IndexAny(text, " \t\n"); end >= 0 {
+		return end
+	}
+	return len(text)
+}

@@ -1,0 +1,150 @@
+package redact_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
+)
+
+func TestLines(t *testing.T) {
+	cases := map[string]struct{ in, want string }{
+		"a password in a URI":               {"connect to postgresql://u:p4ss@db:5432/x failed", "connect to postgresql://u:***@db:5432/x failed"},
+		"a password with @ and slashes":     {"mysql+mysqldb://u:p@s/w:d@db/x?a=b", "mysql+mysqldb://u:***@db/x?a=b"},
+		"a password without a user":         {"rediss://:hunter2@cache:6379/0", "rediss://:***@cache:6379/0"},
+		"a URI without a password":          {"GET https://db:5432/x", "GET https://db:5432/x"},
+		"an Authorization header":           {"Authorization: Basic dXNlcjpwdw==\nnext", "Authorization: ***\nnext"},
+		"an Authorization header in a dict": {`{'Authorization': 'Bearer abc def', 'Accept': '*/*'}`, `{'Authorization': ***, 'Accept': '*/*'}`},
+		"a bearer token":                    {"sent bearer eyJ0.abc1-_=/+ to it", "sent bearer *** to it"},
+		"bearer as a word":                  {"the bearer token is missing", "the bearer token is missing"},
+		"an assignment":                     {"PGPASSWORD=hunter2 psql -h db", "PGPASSWORD=*** psql -h db"},
+		"an environment variable of ours":   {"SUPERSET_OPERATOR__DB_PASS=a,b;c", "SUPERSET_OPERATOR__DB_PASS=***"},
+		"a key and its value":               {"secret_key: correct horse\nnext", "secret_key: ***\nnext"},
+		"JSON":                              {`{"api_key": "a\"b c", "x": 1}`, `{"api_key": ***, "x": 1}`},
+		"JSON inside JSON":                  {`{"msg": "{\"password\": \"a b\", \"x\": 1}"}`, `{"msg": "{\"password\": ***, \"x\": 1}"}`},
+		"a Python repr":                     {`Conn(password='a b\'c', host='db')`, `Conn(password=***, host='db')`},
+		"Python bytes":                      {`{'token': b'a b', 'x': 1}`, `{'token': ***, 'x': 1}`},
+		"an item of a dict":                 {`os.environ['DB_PASSWORD'] = 'a b' # set`, `os.environ['DB_PASSWORD'] = *** # set`},
+		"a triple quoted value":             {"SECRET_KEY = \"\"\"a\nb c\"\"\"\nnext", "SECRET_KEY = ***\nnext"},
+		"a quote that is never closed":      {`password="a b c` + "\nnext", "password=***\nnext"},
+		"a shell word in pieces":            {`password='a'\''b' host=db`, `password=*** host=db`},
+		"a flag with a space":               {"mysql --password hunter2 -h db", "mysql --password *** -h db"},
+		"other keys":                        {"host=db passenger_count=3 compass: north", "host=db passenger_count=3 compass: north"},
+		"colours between key and value":     {"\x1b[32mpassword\x1b[0m=\x1b[1mhunter2\x1b[0m ok", "password=*** ok"},
+		"a carriage return":                 {"10%\r20%\r\ndone", "10%\n20%\ndone"},
+		"one secret inside another's place": {`{"url":"a://u:p","password":"se@c ret"}`, `{"url":"a://u:***}`},
+		"bytes that are no text":            {"a\xffb\x00c", "a\uFFFDbc"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := redact.Lines(tc.in, 100, 10_000); got != tc.want {
+				t.Errorf("\ngot  %q\nwant %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheEndIsKept(t *testing.T) {
+	cases := map[string]struct {
+		in              string
+		lines, maxBytes int
+		want            string
+	}{
+		"the last lines":                  {"a\nb\nc\n\n", 2, 100, "b\nc"},
+		"fewer lines than allowed":        {"a\n", 2, 100, "a"},
+		"the last bytes":                  {"abcdef", 5, 3, "def"},
+		"never half a character":          {"aäöü", 5, 5, "öü"},
+		"no bytes at all":                 {"abc", 5, 0, ""},
+		"no lines at all":                 {"abc", 0, 100, ""},
+		"redacted before it is cut":       {"password=" + strings.Repeat("x", 100), 5, 20, "password=***"},
+		"a secret over lines is not torn": {"TOKEN = '''a\nb\nc'''", 1, 100, "TOKEN = ***"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := redact.Lines(tc.in, tc.lines, tc.maxBytes); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// place is where a secret may stand, with how it is written there.
+type place struct {
+	before, after string
+	write         func(string) string
+}
+
+func escaped(quote string) func(string) string {
+	return func(s string) string { return strings.NewReplacer(`\`, `\\`, quote, `\`+quote).Replace(s) }
+}
+
+func asIs(s string) string { return s }
+
+func nested(s string) string { return escaped(`"`)(escaped(`"`)(s)) }
+
+// spaced places take any character but a line's end; the others take words.
+var (
+	spaced = []place{
+		{`{"password": "`, `", "host": "db"}`, escaped(`"`)},
+		{`{'db_password':'`, `', 'host': 'db'}`, escaped(`'`)},
+		{`Settings(api_key='`, `', debug=True)`, escaped(`'`)},
+		{`environ["MY_SECRET"] = "`, `"`, escaped(`"`)},
+		{`{"msg": "{\"token\": \"`, `\", \"x\": 1}"}`, nested},
+		{"SECRET_KEY: ", "", asIs},
+		{"Authorization: Bearer ", "", asIs},
+		{`headers={'Authorization': '`, `', 'X': 'y'}`, escaped(`'`)},
+		{`password="`, `" host=db`, escaped(`"`)},
+	}
+	words = []place{
+		{"PGPASSWORD=", " psql", asIs},
+		{"?token=", " HTTP/1.1", asIs},
+		{"postgresql+psycopg2://superset:", "@db:5432/x", asIs},
+		{"redis://:", "@cache", asIs},
+		{"mysql --password=", " -h db", asIs},
+		{"curl: Bearer 1", " sent", asIs},
+	}
+)
+
+// TestAPlantedSecretNeverSurvives plants a secret in every place, among other text.
+func TestAPlantedSecretNeverSurvives(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p, pattern := rapid.SampledFrom(spaced).Draw(rt, "place"), `[!-~äß漢 ]{3,30}`
+		if rapid.Bool().Draw(rt, "word") {
+			p, pattern = rapid.SampledFrom(words).Draw(rt, "place"), `[!-&(-~äß漢]{3,30}`
+		}
+		secret := "Xq7" + rapid.StringMatching(pattern).Draw(rt, "secret") + "Zj9"
+		written := p.write(secret)
+		noise := rapid.StringMatching(`([ -~]{0,20}\n){0,3}`)
+		text := noise.Draw(rt, "above") + p.before + written + p.after + "\n" + noise.Draw(rt, "below")
+		got := redact.Lines(text, 100, 100_000)
+		for _, leak := range []string{secret, written, "Xq7", "Zj9"} {
+			if strings.Contains(got, leak) {
+				rt.Fatalf("%q stands in\n%s\nwhich was\n%s", leak, got, text)
+			}
+		}
+	})
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add(`{"password": "a\"b"}`, 3, 20)
+	f.Add("token='''", 1, 5)
+	f.Add("Authorization: \\\\\"", 10, 100)
+	f.Add("a://b:c@d \x1b[0m\xff", 1, 3)
+	f.Fuzz(func(t *testing.T, text string, lines, size int) {
+		got := redact.Lines(text, lines, size)
+		if len(got) > max(size, 0) || strings.Count(got, "\n") >= max(lines, 1) || !utf8.ValidString(got) {
+			t.Errorf("%d lines, %d bytes: got %q", lines, size, got)
+		}
+	})
+}
+
+func BenchmarkLines(b *testing.B) {
+	text := strings.Repeat("2026-11-21 INFO  [alembic.runtime.migration] Running upgrade a -> b, password=hunter2\n", 500)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		redact.Lines(text, 20, 4096)
+	}
+}
