@@ -23,6 +23,14 @@ const (
 	PhaseAwaitingApproval Phase = "AwaitingApproval"
 )
 
+// Phases returns all phases.
+func Phases() []Phase {
+	return []Phase{
+		PhaseInitializing, PhaseUpgrading, PhaseRunning, PhaseDegraded,
+		PhaseSuspended, PhaseStopped, PhaseBlocked, PhaseAwaitingApproval,
+	}
+}
+
 // SupersetStatus is what the operator found and did. The operator owns every
 // field but the conditions of the field manager flotilla-conditions.
 type SupersetStatus struct {

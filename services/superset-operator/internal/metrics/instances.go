@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// Lister returns the Supersets that exist. They are only read.
+type Lister func(context.Context) ([]v1alpha1.Superset, error)
+
+// FromCache lists what a manager's cache holds, without copying it.
+func FromCache(cache client.Reader) Lister {
+	return func(ctx context.Context) ([]v1alpha1.Superset, error) {
+		list := &v1alpha1.SupersetList{}
+		if err := cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list supersets: %w", err)
+		}
+		return list.Items, nil
+	}
+}
+
+// scrapeTimeout bounds a look into the cache, which waits until it is filled.
+const scrapeTimeout = 3 * time.Second
+
+// unknown is the phase of a Superset that no operator has looked at yet.
+const unknown = "Unknown"
+
+var (
+	instancesDesc = prometheus.NewDesc("superset_instances",
+		"Supersets that exist, by phase.", []string{"phase"}, nil)
+	maintenanceDesc = prometheus.NewDesc("superset_maintenance_active",
+		"Supersets whose users see the maintenance page.", nil, nil)
+	cannotStartDesc = prometheus.NewDesc("superset_tasks_cannot_start",
+		"Lifecycle tasks whose pod cannot start, for example because its image cannot be pulled.", []string{"task"}, nil)
+)
+
+// instances counts, at each scrape, what is true of the Supersets that exist.
+type instances struct{ list atomic.Pointer[Lister] }
+
+func (c *instances) use(list Lister) { c.list.Store(&list) }
+
+// Describe implements [prometheus.Collector].
+func (c *instances) Describe(out chan<- *prometheus.Desc) {
+	out <- instancesDesc
+	out <- maintenanceDesc
+	out <- cannotStartDesc
+}
+
+// Collect implements [prometheus.Collector]. A cache that cannot be read yields no
+// series rather than zeros, which would look like a fleet that vanished.
+func (c *instances) Collect(out chan<- prometheus.Metric) {
+	list := c.list.Load()
+	if list == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	all, err := (*list)(ctx)
+	if err != nil {
+		return
+	}
+	found := count(all)
+	found.send(out)
+}
+
+// census is what is true of all Supersets together.
+type census struct {
+	phases      map[string]int
+	maintenance int
+	cannotStart map[string]int
+}
+
+func count(all []v1alpha1.Superset) census {
+	c := census{phases: map[string]int{}, cannotStart: map[string]int{}}
+	for _, phase := range v1alpha1.Phases() {
+		c.phases[string(phase)] = 0
+	}
+	for _, kind := range resolve.TaskKinds() {
+		c.cannotStart[kind.Word] = 0
+	}
+	for i := range all {
+		c.add(&all[i].Status)
+	}
+	return c
+}
+
+func (c *census) add(status *v1alpha1.SupersetStatus) {
+	phase := string(status.Phase)
+	if phase == "" {
+		phase = unknown
+	}
+	c.phases[phase]++
+	lifecycle := status.Lifecycle
+	if lifecycle == nil {
+		return
+	}
+	if lifecycle.MaintenanceActive {
+		c.maintenance++
+	}
+	for _, kind := range resolve.TaskKinds() {
+		slot := *kind.Slot(lifecycle)
+		if slot != nil && cannotStart(slot.Conditions) {
+			c.cannotStart[kind.Word]++
+		}
+	}
+}
+
+func cannotStart(conditions []metav1.Condition) bool {
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionTaskComplete)
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonTaskCannotStart
+}
+
+func (c *census) send(out chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value int, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+	}
+	for phase, n := range c.phases {
+		gauge(instancesDesc, n, phase)
+	}
+	gauge(maintenanceDesc, c.maintenance)
+	for task, n := range c.cannotStart {
+		gauge(cannotStartDesc, n, task)
+	}
+}

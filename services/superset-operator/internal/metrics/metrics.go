@@ -1,0 +1,168 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// shared holds the numbers of this process.
+var shared = newSet()
+
+// Register makes the metrics part of a registry. List is asked at each scrape for
+// the Supersets that exist. Registering again replaces list and keeps the numbers.
+func Register(registry prometheus.Registerer, list Lister) error {
+	shared.instances.use(list)
+	for _, c := range shared.collectors() {
+		var already prometheus.AlreadyRegisteredError
+		if err := registry.Register(c); err != nil && !errors.As(err, &already) {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// Observe records what one successful write of a status changed. Before and after
+// are the Superset as it was read and as the API server returned it; before may be nil.
+func Observe(before, after *v1alpha1.Superset, now time.Time) { shared.observe(before, after, now) }
+
+// Gone forgets a Superset that was deleted.
+func Gone(superset types.NamespacedName) { shared.gone(superset) }
+
+// set is all metrics of the operator.
+type set struct {
+	instances *instances
+
+	runs       *prometheus.CounterVec
+	runSeconds *prometheus.HistogramVec
+	attempts   *prometheus.HistogramVec
+
+	drains       prometheus.Counter
+	drainSeconds prometheus.Histogram
+
+	approvals       *prometheus.CounterVec
+	approvalSeconds prometheus.Histogram
+
+	// draining holds when the drains of this process began: no status says it.
+	mu       sync.Mutex
+	draining map[types.NamespacedName]time.Time
+}
+
+const (
+	minute = 60
+	hour   = 60 * minute
+	day    = 24 * hour
+)
+
+func newSet() *set {
+	s := &set{
+		instances: &instances{},
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "superset_task_runs_total",
+			Help: "Attempts of lifecycle tasks that ended, by result: succeeded, retried, or failed for good.",
+		}, []string{"task", "result"}),
+		runSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "superset_task_run_duration_seconds",
+			Help:    "How long an attempt of a lifecycle task took, by result.",
+			Buckets: []float64{1, 5, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 30 * minute, hour, 2 * hour},
+		}, []string{"task", "result"}),
+		attempts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "superset_task_attempts",
+			Help:    "How many attempts a lifecycle task had when it succeeded or failed for good.",
+			Buckets: []float64{1, 2, 3, 5, 10},
+		}, []string{"task", "result"}),
+		drains: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "superset_drains_total",
+			Help: "Drains that ended: all components were removed before a task.",
+		}),
+		drainSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "superset_drain_duration_seconds",
+			Help:    "How long it took until the last pod of the components was gone, the start of a maintenance page included.",
+			Buckets: []float64{1, 5, 10, 30, minute, 2 * minute, 5 * minute, 10 * minute, 30 * minute},
+		}),
+		approvals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "superset_approvals_total",
+			Help: "Image changes that were approved, by direction.",
+		}, []string{"direction"}),
+		approvalSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "superset_approval_wait_seconds",
+			Help:    "How long an image change waited for its approval.",
+			Buckets: []float64{minute, 10 * minute, 30 * minute, hour, 4 * hour, 12 * hour, day, 3 * day, 7 * day},
+		}),
+		draining: map[types.NamespacedName]time.Time{},
+	}
+	for _, kind := range resolve.TaskKinds() {
+		for _, result := range []string{succeeded, retried, failed} {
+			s.runs.WithLabelValues(kind.Word, result)
+		}
+	}
+	return s
+}
+
+func (s *set) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		s.instances, s.runs, s.runSeconds, s.attempts, s.drains, s.drainSeconds, s.approvals, s.approvalSeconds,
+	}
+}
+
+func (s *set) observe(before, after *v1alpha1.Superset, now time.Time) {
+	if after == nil {
+		return
+	}
+	var was *v1alpha1.LifecycleStatus
+	if before != nil {
+		was = before.Status.Lifecycle
+	}
+	n := compare(was, after.Status.Lifecycle, now)
+	for _, r := range n.runs {
+		s.run(r)
+	}
+	s.drain(types.NamespacedName{Namespace: after.Namespace, Name: after.Name}, n.drain, now)
+	if n.approval != nil {
+		s.approvals.WithLabelValues(n.approval.direction).Inc()
+		s.approvalSeconds.Observe(n.approval.waited.Seconds())
+	}
+}
+
+func (s *set) run(r run) {
+	s.runs.WithLabelValues(r.task, r.result).Inc()
+	s.runSeconds.WithLabelValues(r.task, r.result).Observe(r.took.Seconds())
+	if r.result != retried {
+		s.attempts.WithLabelValues(r.task, r.result).Observe(float64(r.attempts))
+	}
+}
+
+// drain counts drains that ended. One that another process began has no known duration.
+func (s *set) drain(superset types.NamespacedName, d drain, now time.Time) {
+	if d == drainUnchanged {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	begun, known := s.draining[superset]
+	if d == drainBegun {
+		s.draining[superset] = now
+		return
+	}
+	delete(s.draining, superset)
+	if d == drainGivenUp {
+		return
+	}
+	s.drains.Inc()
+	if known {
+		s.drainSeconds.Observe(now.Sub(begun).Seconds())
+	}
+}
+
+func (s *set) gone(superset types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.draining, superset)
+}

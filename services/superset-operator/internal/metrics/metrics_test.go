@@ -1,0 +1,294 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func at(seconds int) *metav1.Time {
+	return &metav1.Time{Time: now.Add(time.Duration(seconds) * time.Second)}
+}
+
+// migrate is a Superset whose migrate task is in the state.
+func migrate(slot v1alpha1.TaskRefStatus) *v1alpha1.Superset {
+	return with(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleMigrating, Migrate: &slot})
+}
+
+func with(lifecycle *v1alpha1.LifecycleStatus) *v1alpha1.Superset {
+	return &v1alpha1.Superset{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"},
+		Status:     v1alpha1.SupersetStatus{Lifecycle: lifecycle},
+	}
+}
+
+func phase(p v1alpha1.LifecyclePhase) *v1alpha1.Superset {
+	return with(&v1alpha1.LifecycleStatus{Phase: p})
+}
+
+func TestARunIsCountedWhenItEnds(t *testing.T) {
+	running := v1alpha1.TaskRefStatus{State: v1alpha1.TaskRunning, Attempts: 2, StartedAt: at(0)}
+	complete := v1alpha1.TaskRefStatus{State: v1alpha1.TaskComplete, Attempts: 2, StartedAt: at(0), CompletedAt: at(40), CompletedChecksum: "a"}
+	pending := v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending, Attempts: 2, StartedAt: at(0), NextAttemptAt: at(60)}
+	fail := v1alpha1.TaskRefStatus{State: v1alpha1.TaskFailed, Attempts: 2, StartedAt: at(0)}
+	other := func(s v1alpha1.TaskRefStatus, edit func(*v1alpha1.TaskRefStatus)) v1alpha1.TaskRefStatus {
+		edit(&s)
+		return s
+	}
+	cases := map[string]struct {
+		before, after v1alpha1.TaskRefStatus
+		want          *run
+	}{
+		"it succeeds": {running, complete, &run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2}},
+		"it succeeds while the operator was away and counted nothing": {
+			v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending},
+			complete,
+			&run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2},
+		},
+		"it fails and is tried again": {running, pending, &run{task: "migrate", result: retried, took: 50 * time.Second, attempts: 2}},
+		"it fails for good":           {running, fail, &run{task: "migrate", result: failed, took: 50 * time.Second, attempts: 2}},
+		"it goes on":                  {before: running, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Message = "still" })},
+		"it begins":                   {before: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending}, after: running},
+		"the next attempt begins":     {before: pending, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Attempts = 3 })},
+		"its inputs change while it runs": {
+			before: running, after: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending, DesiredChecksum: "b"},
+		},
+		"going back to what ran before completes it without a run": {
+			before: running, after: v1alpha1.TaskRefStatus{State: v1alpha1.TaskComplete, Attempts: 2, CompletedChecksum: "a"},
+		},
+		"its checksum is translated": {
+			before: complete, after: other(complete, func(s *v1alpha1.TaskRefStatus) { s.CompletedChecksum = "b" }),
+		},
+		"fewer attempts are allowed after one failed": {before: pending, after: fail},
+		"it has failed and is looked at again":        {before: fail, after: other(fail, func(s *v1alpha1.TaskRefStatus) { s.Message = "m" })},
+		"the time of the next attempt moves":          {before: pending, after: other(pending, func(s *v1alpha1.TaskRefStatus) { s.NextAttemptAt = at(90) })},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before, after := migrate(tc.before).Status.Lifecycle, migrate(tc.after).Status.Lifecycle
+			got := compare(before, after, now.Add(50*time.Second))
+			var want []run
+			if tc.want != nil {
+				want = []run{*tc.want}
+			}
+			if diff := cmp.Diff(want, got.runs, cmp.AllowUnexported(run{})); diff != "" {
+				t.Errorf("runs differ (-want +got):\n%s", diff)
+			}
+			if again := compare(after, after, now.Add(time.Minute)); len(again.runs) > 0 {
+				t.Errorf("counted again: %+v", again.runs)
+			}
+		})
+	}
+}
+
+// TestALifeCountsEachThingOnce walks through an install, a supervised upgrade with a
+// drain and a retry, and a drain that is given up, write by write.
+func TestALifeCountsEachThingOnce(t *testing.T) {
+	s, registry := newSet(), prometheus.NewRegistry()
+	for _, c := range s.collectors() {
+		registry.MustRegister(c)
+	}
+	upgrade := func(approvedAt *metav1.Time) *v1alpha1.Superset {
+		return with(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleAwaitingApproval, Upgrade: &v1alpha1.UpgradeContext{
+			Direction: v1alpha1.DirectionUpgrade, StartedAt: at(100), ApprovedAt: approvedAt,
+		}})
+	}
+	task := func(state v1alpha1.TaskState, attempts int32, edit ...func(*v1alpha1.TaskRefStatus)) *v1alpha1.Superset {
+		slot := v1alpha1.TaskRefStatus{State: state, Attempts: attempts, StartedAt: at(0)}
+		for _, e := range edit {
+			e(&slot)
+		}
+		return migrate(slot)
+	}
+	finished := func(s *v1alpha1.TaskRefStatus) { s.CompletedAt = at(20) }
+	waits := func(s *v1alpha1.TaskRefStatus) { s.NextAttemptAt = at(30) }
+	type write struct {
+		second int
+		sup    *v1alpha1.Superset
+	}
+	var before *v1alpha1.Superset
+	for _, w := range []write{
+		{0, task(v1alpha1.TaskRunning, 1)},
+		{20, task(v1alpha1.TaskComplete, 1, finished)},
+		{30, phase(v1alpha1.LifecycleComplete)},
+		{100, upgrade(nil)},
+		{400, upgrade(at(400))},
+		{400, upgrade(at(400))},
+		{401, phase(v1alpha1.LifecycleDraining)},
+		{402, phase(v1alpha1.LifecycleDraining)},
+		{441, task(v1alpha1.TaskRunning, 1)},
+		{450, task(v1alpha1.TaskPending, 1, waits)},
+		{460, task(v1alpha1.TaskRunning, 2)},
+		{470, task(v1alpha1.TaskFailed, 2)},
+		{500, phase(v1alpha1.LifecycleDraining)},
+		{510, phase(v1alpha1.LifecycleRestoring)},
+	} {
+		s.observe(before, w.sup, now.Add(time.Duration(w.second)*time.Second))
+		before = w.sup
+	}
+	want := `
+# HELP superset_approvals_total Image changes that were approved, by direction.
+# TYPE superset_approvals_total counter
+superset_approvals_total{direction="Upgrade"} 1
+# HELP superset_drains_total Drains that ended: all components were removed before a task.
+# TYPE superset_drains_total counter
+superset_drains_total 1
+# HELP superset_task_runs_total Attempts of lifecycle tasks that ended, by result: succeeded, retried, or failed for good.
+# TYPE superset_task_runs_total counter
+`
+	for _, name := range []string{"clone", "init", "rotate"} {
+		for _, result := range []string{failed, retried, succeeded} {
+			want += `superset_task_runs_total{result="` + result + `",task="` + name + "\"} 0\n"
+		}
+	}
+	for _, result := range []string{failed, retried, succeeded} {
+		want += `superset_task_runs_total{result="` + result + "\",task=\"migrate\"} 1\n"
+	}
+	names := []string{"superset_approvals_total", "superset_drains_total", "superset_task_runs_total"}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+	sums := map[string]float64{}
+	for _, family := range gather(t, registry) {
+		for _, m := range family.GetMetric() {
+			if h := m.GetHistogram(); h != nil {
+				sums[family.GetName()] += h.GetSampleSum()
+			}
+		}
+	}
+	// Runs took 20 s, 450 s and 470 s: the fixtures all began at second 0.
+	wantSums := map[string]float64{
+		"superset_task_run_duration_seconds": 940, "superset_task_attempts": 3,
+		"superset_drain_duration_seconds": 40, "superset_approval_wait_seconds": 300,
+	}
+	if diff := cmp.Diff(wantSums, sums); diff != "" {
+		t.Errorf("sums of the histograms differ (-want +got):\n%s", diff)
+	}
+	if len(s.draining) != 0 {
+		t.Errorf("drains that ended are kept: %v", s.draining)
+	}
+}
+
+func TestADrainOfAnotherProcessCountsWithoutADuration(t *testing.T) {
+	s := newSet()
+	s.observe(phase(v1alpha1.LifecycleDraining), phase(v1alpha1.LifecycleMigrating), now)
+	if got := testutil.ToFloat64(s.drains); got != 1 {
+		t.Errorf("%v drains", got)
+	}
+	if got := testutil.CollectAndCount(s.drainSeconds); got != 1 {
+		t.Errorf("%d series", got)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(s.drainSeconds)
+	if n := gather(t, registry)[0].GetMetric()[0].GetHistogram().GetSampleCount(); n != 0 {
+		t.Errorf("%d durations", n)
+	}
+}
+
+func TestASupersetThatIsDeletedWhileItDrainsIsForgotten(t *testing.T) {
+	s := newSet()
+	s.observe(nil, phase(v1alpha1.LifecycleDraining), now)
+	s.gone(types.NamespacedName{Namespace: "default", Name: "x"})
+	if len(s.draining) != 0 {
+		t.Errorf("kept: %v", s.draining)
+	}
+	s.observe(phase(v1alpha1.LifecycleDraining), nil, now)
+}
+
+func TestWhatIsTrueNowFollowsTheSupersetsThatExist(t *testing.T) {
+	stuck := migrate(v1alpha1.TaskRefStatus{State: v1alpha1.TaskRunning, Attempts: 1, Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionTaskComplete, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTaskCannotStart},
+	}})
+	stuck.Status.Phase = v1alpha1.PhaseUpgrading
+	stuck.Status.Lifecycle.MaintenanceActive = true
+	running := v1alpha1.Superset{Status: v1alpha1.SupersetStatus{Phase: v1alpha1.PhaseRunning}}
+	all := []v1alpha1.Superset{*stuck, running, running, {}}
+	var failure error
+	c := &instances{}
+	c.use(func(context.Context) ([]v1alpha1.Superset, error) { return all, failure })
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
+	expect := func(want map[string]float64) {
+		t.Helper()
+		got := map[string]float64{}
+		for _, family := range gather(t, registry) {
+			for _, m := range family.GetMetric() {
+				name := family.GetName()
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				if v := m.GetGauge().GetValue(); v != 0 {
+					got[name] = v
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("gauges differ (-want +got):\n%s", diff)
+		}
+	}
+	expect(map[string]float64{
+		"superset_instances Running": 2, "superset_instances Upgrading": 1, "superset_instances Unknown": 1,
+		"superset_maintenance_active": 1, "superset_tasks_cannot_start migrate": 1,
+	})
+	all = all[1:2]
+	expect(map[string]float64{"superset_instances Running": 1})
+	if n := testutil.CollectAndCount(c, "superset_instances"); n != len(v1alpha1.Phases()) {
+		t.Errorf("%d phases have a series", n)
+	}
+	failure = errors.New("the cache is not filled")
+	if n := testutil.CollectAndCount(c); n != 0 {
+		t.Errorf("%d series although nothing is known", n)
+	}
+}
+
+func TestMetricsAreWellNamedAndNameNoObject(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	list := func(context.Context) ([]v1alpha1.Superset, error) { return []v1alpha1.Superset{*phase("")}, nil }
+	for range 2 {
+		if err := Register(registry, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Observe(migrate(v1alpha1.TaskRefStatus{}), migrate(v1alpha1.TaskRefStatus{
+		State: v1alpha1.TaskComplete, Attempts: 1, StartedAt: at(0), CompletedAt: at(1),
+	}), now)
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+	for _, family := range gather(t, registry) {
+		if !strings.HasPrefix(family.GetName(), "superset_") {
+			t.Errorf("%s has another prefix", family.GetName())
+		}
+		for _, m := range family.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if name := l.GetName(); name != "phase" && name != "task" && name != "result" && name != "direction" {
+					t.Errorf("%s has the label %s", family.GetName(), name)
+				}
+			}
+		}
+	}
+	Gone(types.NamespacedName{Namespace: "default", Name: "x"})
+}
+
+func gather(t *testing.T, registry *prometheus.Registry) []*dto.MetricFamily {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
