@@ -2,7 +2,7 @@
 // out: an Ingress or an HTTPRoute, a ServiceMonitor, and one NetworkPolicy for
 // each component.
 //
-// [For] is the entry point. It reads the spec and the components as they were
-// resolved, and does no I/O. Two of the kinds are optional: their definitions may
-// be absent, so their objects are unstructured and need no registration.
+// It reads the spec and the components as they were resolved, and does no I/O.
+// Two of the kinds are optional: their definitions may be absent, so their objects
+// are unstructured and need no registration.
 package exposure

@@ -7,38 +7,51 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 )
 
-// State is what should exist around the components of a Superset. What is nil should not exist.
-type State struct {
-	// Ingress is nil also when the spec asks for one but names no host: that spec is
-	// refused, and what exists stays.
-	Ingress        *networkingv1.Ingress
-	HTTPRoute      *unstructured.Unstructured
-	ServiceMonitor *unstructured.Unstructured
-	// NetworkPolicies are in the order of the components.
-	NetworkPolicies []*networkingv1.NetworkPolicy
+// Networking returns the Ingress or the HTTPRoute that the spec asks for, or neither.
+// The Ingress is nil also when the spec asks for one but names no host: the API
+// server would refuse it, and the spec is refused before it comes to that.
+func Networking(sup *v1alpha1.Superset, components []desired.Component) (*networkingv1.Ingress, *unstructured.Unstructured, error) {
+	n := sup.Spec.Networking
+	switch {
+	case n != nil && n.Ingress != nil:
+		return ingress(sup, n.Ingress, routes(components)), nil, nil
+	case n != nil && n.Gateway != nil:
+		route, err := httpRoute(sup, n.Gateway, routes(components))
+		return nil, route, err
+	}
+	return nil, nil, nil
 }
 
-// For renders everything that the spec asks for.
-func For(sup *v1alpha1.Superset, components []desired.Component) (State, error) {
-	var s State
-	var err error
-	if n := sup.Spec.Networking; n != nil && n.Ingress != nil {
-		s.Ingress = ingress(sup, n.Ingress, routes(components))
-	} else if n != nil && n.Gateway != nil {
-		s.HTTPRoute, err = httpRoute(sup, n.Gateway, routes(components))
+// ServiceMonitor lets Prometheus scrape the web server; nil when the spec does not
+// ask for it, or without a web server.
+func ServiceMonitor(sup *v1alpha1.Superset, components []desired.Component) *unstructured.Unstructured {
+	m := sup.Spec.Monitoring
+	if m == nil || m.ServiceMonitor == nil {
+		return nil
 	}
-	if m := sup.Spec.Monitoring; m != nil && m.ServiceMonitor != nil {
-		s.ServiceMonitor = serviceMonitor(sup, m.ServiceMonitor, components)
-	}
-	if p := sup.Spec.NetworkPolicy; p != nil {
-		for i := range components {
-			s.NetworkPolicies = append(s.NetworkPolicies, networkPolicy(sup, p, &components[i]))
+	for i := range components {
+		if c := &components[i]; c.Word == component.WebServerName {
+			return serviceMonitor(sup, m.ServiceMonitor, c.Selector)
 		}
 	}
-	return s, err
+	return nil
+}
+
+// NetworkPolicies returns one policy for each component, in their order, if the spec asks for them.
+func NetworkPolicies(sup *v1alpha1.Superset, components []desired.Component) []*networkingv1.NetworkPolicy {
+	spec := sup.Spec.NetworkPolicy
+	if spec == nil {
+		return nil
+	}
+	out := make([]*networkingv1.NetworkPolicy, 0, len(components))
+	for i := range components {
+		out = append(out, networkPolicy(sup, spec, &components[i]))
+	}
+	return out
 }
 
 // layered merges maps, later ones winning.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
@@ -41,32 +42,43 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func render(t *testing.T, sup *v1alpha1.Superset) exposure.State {
+// objects are what is rendered for a Superset.
+type objects struct {
+	Ingress         *networkingv1.Ingress
+	HTTPRoute       *unstructured.Unstructured
+	ServiceMonitor  *unstructured.Unstructured
+	NetworkPolicies []*networkingv1.NetworkPolicy
+}
+
+func render(t *testing.T, sup *v1alpha1.Superset) objects {
 	t.Helper()
 	want, err := desired.For(desired.Input{Superset: sup})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := exposure.For(sup, want.Components)
-	if err != nil {
+	o := objects{
+		ServiceMonitor:  exposure.ServiceMonitor(sup, want.Components),
+		NetworkPolicies: exposure.NetworkPolicies(sup, want.Components),
+	}
+	if o.Ingress, o.HTTPRoute, err = exposure.Networking(sup, want.Components); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return o
 }
 
-func files(t *testing.T, s exposure.State) map[string]string {
+func files(t *testing.T, o objects) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	if s.Ingress != nil {
-		out["ingress.yaml"] = asYAML(t, s.Ingress)
+	if o.Ingress != nil {
+		out["ingress.yaml"] = asYAML(t, o.Ingress)
 	}
-	if s.HTTPRoute != nil {
-		out["httproute.yaml"] = asYAML(t, s.HTTPRoute)
+	if o.HTTPRoute != nil {
+		out["httproute.yaml"] = asYAML(t, o.HTTPRoute)
 	}
-	if s.ServiceMonitor != nil {
-		out["servicemonitor.yaml"] = asYAML(t, s.ServiceMonitor)
+	if o.ServiceMonitor != nil {
+		out["servicemonitor.yaml"] = asYAML(t, o.ServiceMonitor)
 	}
-	for _, p := range s.NetworkPolicies {
+	for _, p := range o.NetworkPolicies {
 		out[p.Name+".yaml"] = asYAML(t, p)
 	}
 	return out
@@ -174,5 +186,13 @@ func TestHTTPRouteIsOne(t *testing.T) {
 	route := &gatewayv1.HTTPRoute{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(s.HTTPRoute.Object, route, true); err != nil {
 		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range route.Spec.Rules {
+		got = append(got, *r.Matches[0].Path.Value+" "+string(r.BackendRefs[0].Name))
+	}
+	want := []string{"/events bi-websocket-server", "/mcp bi-mcp-server", "/flower bi-celery-flower", "/ bi-web-server"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules differ (-want +got):\n%s", diff)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
@@ -15,17 +13,7 @@ const (
 	servicePort = "http"
 )
 
-// serviceMonitor lets Prometheus scrape the web server; nil without one.
-func serviceMonitor(sup *v1alpha1.Superset, spec *v1alpha1.ServiceMonitorSpec, components []desired.Component) *unstructured.Unstructured {
-	for i := range components {
-		if c := &components[i]; c.Word == component.WebServerName {
-			return monitor(sup, spec, c.Selector)
-		}
-	}
-	return nil
-}
-
-func monitor(sup *v1alpha1.Superset, spec *v1alpha1.ServiceMonitorSpec, selector map[string]string) *unstructured.Unstructured {
+func serviceMonitor(sup *v1alpha1.Superset, spec *v1alpha1.ServiceMonitorSpec, selector map[string]string) *unstructured.Unstructured {
 	endpoint := map[string]any{"port": servicePort, "interval": defaultInterval}
 	if spec.Interval != nil {
 		endpoint["interval"] = *spec.Interval

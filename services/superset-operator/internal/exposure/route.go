@@ -2,6 +2,7 @@ package exposure
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,18 +10,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
-
-// routable are the components that answer to people, the most specific path first.
-var routable = []struct{ component, path string }{
-	{"websocket-server", "/ws"},
-	{"mcp-server", "/mcp"},
-	{"celery-flower", "/flower"},
-	{component.WebServerName, "/"},
-}
 
 // route leads a path prefix to a port of a Service.
 type route struct {
@@ -28,20 +20,13 @@ type route struct {
 	port                     int32
 }
 
-// routes returns those of the enabled components, the most specific first.
+// routes returns those of the enabled components, the most specific first: the web
+// server, which answers to every path, is the first of the components.
 func routes(components []desired.Component) []route {
 	var out []route
-	for _, r := range routable {
-		for i := range components {
-			c := &components[i]
-			if c.Word != r.component || c.Service == nil {
-				continue
-			}
-			path := r.path
-			if s := c.Component.Service; s != nil && s.GatewayPath != nil && c.Word != component.WebServerName {
-				path = *s.GatewayPath
-			}
-			out = append(out, route{component: c.Word, path: path, service: c.Service.Name, port: c.Service.Spec.Ports[0].Port})
+	for i := range slices.Backward(components) {
+		if c := &components[i]; c.Path != "" && c.Service != nil {
+			out = append(out, route{component: c.Word, path: c.Path, service: c.Service.Name, port: c.Service.Spec.Ports[0].Port})
 		}
 	}
 	return out

@@ -36,8 +36,9 @@ func (k *Kind) Start(ctx context.Context, q queue) error {
 	return nil
 }
 
-// WaitForSync waits until it is known whether the kind is served. Not to find out
-// in time is no error: the rest of the controller's work does not depend on it.
+// WaitForSync waits until it is known whether the kind is served, or that this cannot
+// be found out now. That is no error: the rest of the controller's work does not
+// depend on it.
 func (k *Kind) WaitForSync(ctx context.Context) error {
 	select {
 	case <-k.known:

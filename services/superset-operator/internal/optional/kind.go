@@ -53,7 +53,7 @@ type State string
 
 // States of a kind.
 const (
-	// Unknown: not found out yet, so nothing should be concluded.
+	// Unknown: not found out yet, or its objects cannot be read, so nothing should be concluded.
 	Unknown State = "Unknown"
 	// Absent: the cluster has no such definition, or not in this version.
 	Absent State = "Absent"
@@ -69,7 +69,8 @@ type Kind struct {
 	definitions metadata.Interface
 	discovery   discovery.DiscoveryInterfaceWithContext
 	log         logr.Logger
-	known       chan struct{} // closed when the state is not Unknown any more
+	known       chan struct{} // closed when nobody has to wait for the state any more
+	settled     sync.Once     // closes known
 	changed     chan struct{} // there may be something new
 
 	mu     sync.Mutex
@@ -125,11 +126,11 @@ func (k *Kind) set(state State, reader client.Reader) bool {
 	defer k.mu.Unlock()
 	before := k.state
 	k.state, k.reader = state, reader
-	if before == Unknown && state != Unknown {
-		close(k.known)
-	}
+	k.settle()
 	return before != state
 }
+
+func (k *Kind) settle() { k.settled.Do(func() { close(k.known) }) }
 
 func (k *Kind) nudge() {
 	select {

@@ -83,10 +83,12 @@ func (f *follower) newCache(ctx context.Context) (cache.Cache, error) {
 	return c, nil
 }
 
-// objectsFailed takes a watch that cannot go on as a hint that the kind is gone.
+// objectsFailed takes a watch that cannot go on as a hint that the kind is gone. A
+// role that does not cover the kind must not keep the controller from starting.
 func (f *follower) objectsFailed(ctx context.Context, r *toolscache.Reflector, err error) {
 	if !Gone(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		f.settle()
 	}
 	f.nudge()
 }

@@ -51,6 +51,9 @@ type Reconciler struct {
 	written  *written
 	trouble  *trouble
 	known    *known
+	// namespaces are those of the cache; none means all.
+	namespaces []string
+	optional   optionals
 }
 
 // Dependencies are what a [Reconciler] works with.
@@ -62,6 +65,8 @@ type Dependencies struct {
 	Reporter Reporter
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+	// Namespaces are those that the Client's cache is limited to; none means all.
+	Namespaces []string
 }
 
 // New returns a Reconciler.
@@ -71,6 +76,7 @@ func New(d Dependencies) *Reconciler {
 		applier: apply.New(d.Client, FieldManager, apply.WithFormerManagers(formerManager)),
 		status:  ownedstatus.New(d.Client, FieldManager, formerManager),
 		written: newWritten(), trouble: newTrouble(), known: newKnown(),
+		namespaces: d.Namespaces, optional: optionals{missing: newMissing()},
 	}
 }
 
@@ -81,6 +87,9 @@ func (r *Reconciler) steps() []steps.Step[pass] {
 		{Name: "service account", Run: r.serviceAccount},
 		{Name: "lifecycle", Run: r.lifecycle},
 		{Name: "components", Run: r.components},
+		{Name: "networking", Run: r.networking},
+		{Name: "monitoring", Run: r.monitoring},
+		{Name: "policies", Run: r.policies},
 		{Name: "maintenance page", Run: r.removePage},
 		{Name: "status", Run: r.persistStatus},
 	}
@@ -129,6 +138,7 @@ func (r *Reconciler) complain(sup *v1alpha1.Superset, err error) {
 func (r *Reconciler) gone(key types.NamespacedName) {
 	r.written.forget(key)
 	r.trouble.forget(key)
+	r.optional.missing.forget(key)
 	if object, found := r.known.forget(key); found {
 		r.reporter.Gone(object)
 	}

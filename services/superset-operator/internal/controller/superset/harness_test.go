@@ -66,8 +66,12 @@ type options struct {
 	// wrap replaces the operator's client.
 	wrap  func(client.Client) client.Client
 	clock clock.PassiveClock
+	// before is run in the bed's namespace before the operator starts; nil for nothing.
+	before func(*bed)
 	// observations go to a bus; nil for none.
 	observations *bus.Observations
+	// cluster is the one that the package shares when nil.
+	cluster *cluster.Cluster
 }
 
 func scheme(t testing.TB) *runtime.Scheme {
@@ -82,9 +86,15 @@ func scheme(t testing.TB) *runtime.Scheme {
 // start runs the operator as main does, but for leader election, and without a bus.
 func start(t *testing.T, o options) *bed {
 	t.Helper()
-	c := cluster.Get(t)
+	c := o.cluster
+	if c == nil {
+		c = cluster.Get(t)
+	}
 	b := &bed{t: t, namespace: c.Namespace(t), client: c.Client(t, scheme(t)), requests: &requests{}}
 	grant(t, c, b.namespace)
+	if o.before != nil {
+		o.before(b)
+	}
 	cfg := rest.CopyConfig(c.Config)
 	cfg.Impersonate.UserName = account
 	b.operator(cfg, o)
@@ -143,6 +153,7 @@ func (b *bed) process(wrap func(client.Client) client.Client) *superset.Reconcil
 	return superset.New(superset.Dependencies{
 		Client: c, Live: b.manager.GetAPIReader(), Reporter: b.reports,
 		Recorder: b.manager.GetEventRecorder("superset-controller"), Clock: b.clock,
+		Namespaces: []string{b.namespace},
 	})
 }
 

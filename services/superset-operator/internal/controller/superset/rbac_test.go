@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +16,8 @@ import (
 )
 
 const (
-	roleFile = "../../../config/rbac/role.yaml"
+	roleFile      = "../../../config/rbac/role.yaml"
+	userRolesFile = "../../../config/rbac/user_roles.yaml"
 	// account is the user under which all operators of these tests run.
 	account = "system:serviceaccount:flotilla-system:superset-operator"
 )
@@ -31,6 +33,61 @@ func TestTheRoleNamesEverythingAndNoSecrets(t *testing.T) {
 		if slices.Contains(rule.Resources, "secrets") {
 			t.Errorf("Secrets in %+v", rule)
 		}
+	}
+}
+
+func TestTheRoleSeesOnlyTheDefinitionsOfOptionalKinds(t *testing.T) {
+	cluster, _ := roles(t)
+	found := false
+	for _, rule := range cluster.Rules {
+		if !slices.Contains(rule.Resources, "customresourcedefinitions") {
+			continue
+		}
+		found = true
+		if len(rule.ResourceNames) != 2 || len(rule.Resources) != 1 {
+			t.Errorf("not limited to the two definitions: %+v", rule)
+		}
+		for _, verb := range rule.Verbs {
+			if !slices.Contains(reading, verb) {
+				t.Errorf("definitions may be changed: %+v", rule)
+			}
+		}
+	}
+	if !found {
+		t.Error("definitions cannot be watched")
+	}
+}
+
+// reading are the verbs that change nothing.
+var reading = []string{"get", "list", "watch"}
+
+func TestUserRolesGrantSupersetsAndNothingElse(t *testing.T) {
+	writing := []string{"create", "update", "patch", "delete"}
+	want := map[string][]string{
+		"superset-admin":  slices.Concat(reading, writing, []string{"deletecollection"}),
+		"superset-editor": slices.Concat(reading, writing),
+		"superset-viewer": reading,
+	}
+	raw, err := os.ReadFile(userRolesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range bytes.Split(raw, []byte("\n---\n")) {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.UnmarshalStrict(doc, role); err != nil {
+			t.Fatal(err)
+		}
+		rules := []rbacv1.PolicyRule{
+			{APIGroups: []string{"superset.apache.org"}, Resources: []string{"supersets"}, Verbs: want[role.Name]},
+			{APIGroups: []string{"superset.apache.org"}, Resources: []string{"supersets/status"}, Verbs: []string{"get"}},
+		}
+		if diff := cmp.Diff(rules, role.Rules); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", role.Name, diff)
+		}
+		delete(want, role.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("roles are missing: %v", want)
 	}
 }
 
@@ -51,21 +108,28 @@ func roles(t testing.TB) (*rbacv1.ClusterRole, *rbacv1.Role) {
 	return cluster, own
 }
 
-// grant lets the operator's account do in a namespace what its roles allow, and nothing else.
+// grant lets the operator's account do in a namespace what its roles allow, and
+// nothing else. What is no namespace's it may do in the cluster.
 func grant(t testing.TB, c *cluster.Cluster, namespace string) {
 	t.Helper()
 	cl := c.Client(t, scheme(t))
 	everywhere, own := roles(t)
-	role := &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator"},
-		Rules:      slices.Concat(everywhere.Rules, own.Rules),
-	}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "operator"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: account}},
-	}
-	for _, obj := range []client.Object{role, binding} {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: account}}
+	local, wide := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}, metav1.ObjectMeta{Name: "operator-" + namespace}
+	for _, obj := range []client.Object{
+		&rbacv1.Role{ObjectMeta: local, Rules: slices.Concat(everywhere.Rules, own.Rules)},
+		&rbacv1.RoleBinding{
+			ObjectMeta: local, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: local.Name},
+		},
+		&rbacv1.ClusterRole{ObjectMeta: wide, Rules: slices.DeleteFunc(everywhere.Rules, func(r rbacv1.PolicyRule) bool {
+			return !slices.Contains(r.Resources, "customresourcedefinitions")
+		})},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: wide, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: wide.Name},
+		},
+	} {
 		if err := cl.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,7 @@ func CacheOptions(o *cache.Options) {
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &corev1.Pod{},
 		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
+		&networkingv1.Ingress{}, &networkingv1.NetworkPolicy{},
 	} {
 		o.ByObject[obj] = ours
 	}
@@ -51,6 +53,7 @@ func Setup(ctx context.Context, rt *service.Runtime) error {
 	r := New(Dependencies{
 		Client: rt.GetClient(), Live: rt.GetAPIReader(), Reporter: reporter,
 		Recorder: rt.GetEventRecorder("superset-controller"), Clock: rt.Clock,
+		Namespaces: rt.Options.WatchNamespaces,
 	})
 	return r.SetupWithManager(ctx, rt.Manager, gate, rt.Options.Workers)
 }
@@ -58,6 +61,9 @@ func Setup(ctx context.Context, rt *service.Runtime) error {
 // SetupWithManager registers the controller with a manager whose cache was made with [CacheOptions].
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gate *standalone.Gate, workers int) error {
 	if err := Index(ctx, mgr); err != nil {
+		return err
+	}
+	if err := r.follow(mgr); err != nil {
 		return err
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named("superset").
@@ -69,6 +75,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gat
 	} {
 		b = b.Owns(obj, builder.WithPredicates(meaningful()))
 	}
+	for _, obj := range []client.Object{&networkingv1.Ingress{}, &networkingv1.NetworkPolicy{}} {
+		b = b.Owns(obj, builder.WithPredicates(declared()))
+	}
+	b = b.WatchesRawSource(r.optional.routes).WatchesRawSource(r.optional.monitors)
 	b = b.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(parent), builder.WithPredicates(podNews()))
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.SupersetList{}))
@@ -81,7 +91,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gat
 
 // Index prepares the cache for looking up what belongs to a Superset.
 func Index(ctx context.Context, mgr ctrl.Manager) error {
-	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.ServiceAccount{}} {
+	for _, obj := range []client.Object{
+		&corev1.Pod{}, &corev1.ServiceAccount{}, &networkingv1.Ingress{}, &networkingv1.NetworkPolicy{},
+	} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, obj, observe.ParentIndex, observe.ParentOf); err != nil {
 			return fmt.Errorf("index %T: %w", obj, err)
 		}

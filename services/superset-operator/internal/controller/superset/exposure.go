@@ -1,0 +1,151 @@
+package superset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/exposure"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/optional"
+)
+
+// goneRetry is when to try again what failed because its kind vanished just then. A
+// definition that comes back wakes the Superset before that.
+const goneRetry = 10 * time.Second
+
+// reasonOptionalKindMissing is that of the event which says that the cluster cannot hold what the spec asks for.
+const reasonOptionalKindMissing = "OptionalKindMissing"
+
+// networking makes the Ingress or the HTTPRoute, the wanted one before the other goes.
+func (r *Reconciler) networking(ctx context.Context, p *pass) (steps.Result, error) {
+	ingress, route, err := exposure.Networking(p.sup, p.desired.Components)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	var result steps.Result
+	if route != nil {
+		if result, err = r.optionalObject(ctx, p, r.optional.routes, route); err != nil {
+			return result, err
+		}
+	}
+	if err := r.ingress(ctx, p, ingress); err != nil {
+		return result, err
+	}
+	if route == nil {
+		return r.optionalObject(ctx, p, r.optional.routes, nil)
+	}
+	return result, nil
+}
+
+func (r *Reconciler) ingress(ctx context.Context, p *pass, want *networkingv1.Ingress) error {
+	if n := p.sup.Spec.Networking; want == nil && n != nil && n.Ingress != nil {
+		return nil // one is wanted, but not to be had: what exists stays
+	}
+	var list networkingv1.IngressList
+	if err := r.children(ctx, r.client, p, &list); err != nil {
+		return fmt.Errorf("list ingresses: %w", err)
+	}
+	var wanted, existing []client.Object
+	if want != nil {
+		wanted = append(wanted, want)
+	}
+	for i := range list.Items {
+		existing = append(existing, &list.Items[i])
+	}
+	return r.keepOnly(ctx, p, wanted, existing)
+}
+
+// monitoring makes the ServiceMonitor.
+func (r *Reconciler) monitoring(ctx context.Context, p *pass) (steps.Result, error) {
+	return r.optionalObject(ctx, p, r.optional.monitors, exposure.ServiceMonitor(p.sup, p.desired.Components))
+}
+
+// policies makes one NetworkPolicy for each component and removes those of components that are gone.
+func (r *Reconciler) policies(ctx context.Context, p *pass) (steps.Result, error) {
+	var list networkingv1.NetworkPolicyList
+	if err := r.children(ctx, r.client, p, &list); err != nil {
+		return steps.Result{}, fmt.Errorf("list network policies: %w", err)
+	}
+	var wanted, existing []client.Object
+	for _, policy := range exposure.NetworkPolicies(p.sup, p.desired.Components) {
+		wanted = append(wanted, policy)
+	}
+	for i := range list.Items {
+		existing = append(existing, &list.Items[i])
+	}
+	return steps.Result{}, r.keepOnly(ctx, p, wanted, existing)
+}
+
+// optionalObject makes or removes the one object of a kind that the cluster may
+// lack. Where it does, an event says so and everything else goes on; when the kind
+// comes, the Superset is reconciled again.
+func (r *Reconciler) optionalObject(ctx context.Context, p *pass, kind *optional.Kind, want *unstructured.Unstructured) (steps.Result, error) {
+	state, reader := kind.Look()
+	switch state {
+	case optional.Unknown:
+		return steps.Result{}, nil
+	case optional.Absent:
+		if want != nil && r.optional.missing.first(p.sup, kind.Definition()) {
+			r.recorder.Eventf(p.sup, nil, corev1.EventTypeWarning, reasonOptionalKindMissing, "Reconcile",
+				"The cluster does not serve %s, so %s %q is not made; it will be once the definition %s is installed",
+				kind.Definition().Kind.GroupVersion(), want.GetKind(), want.GetName(), kind.Definition().Name())
+		}
+		return steps.Result{}, nil
+	case optional.Served:
+		r.optional.missing.found(p.sup, kind.Definition())
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.Definition().Kind)
+	if err := r.children(ctx, reader, p, list); err != nil {
+		return steps.Result{}, fmt.Errorf("list %s: %w", kind.Definition().Resource, err)
+	}
+	var wanted, existing []client.Object
+	if want != nil {
+		wanted = append(wanted, want)
+	}
+	for i := range list.Items {
+		existing = append(existing, &list.Items[i])
+	}
+	err := r.keepOnly(ctx, p, wanted, existing)
+	if optional.Gone(err) {
+		return steps.Result{Requeue: goneRetry}, nil
+	}
+	return steps.Result{}, err
+}
+
+// children lists what bears the label of the Superset.
+func (r *Reconciler) children(ctx context.Context, c client.Reader, p *pass, list client.ObjectList) error {
+	return c.List(ctx, list, client.InNamespace(p.sup.Namespace), client.MatchingFields{observe.ParentIndex: p.sup.Name})
+}
+
+// keepOnly applies what is wanted, and removes the rest of what exists and is the Superset's.
+func (r *Reconciler) keepOnly(ctx context.Context, p *pass, wanted, existing []client.Object) error {
+	surplus := map[string]client.Object{}
+	for _, obj := range existing {
+		if metav1.IsControlledBy(obj, p.sup) {
+			surplus[obj.GetName()] = obj
+		}
+	}
+	for _, obj := range wanted {
+		if _, err := r.applier.Object(ctx, p.sup, obj, surplus[obj.GetName()]); err != nil {
+			return err
+		}
+		delete(surplus, obj.GetName())
+	}
+	for _, name := range slices.Sorted(maps.Keys(surplus)) {
+		if err := r.applier.Delete(ctx, surplus[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

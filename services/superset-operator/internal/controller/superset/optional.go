@@ -1,0 +1,127 @@
+package superset
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/optional"
+)
+
+// The kinds that a cluster may lack.
+var (
+	httpRoutes = optional.Definition{
+		Kind:     schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"},
+		Resource: "httproutes",
+	}
+	serviceMonitors = optional.Definition{
+		Kind:     schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
+		Resource: "servicemonitors",
+	}
+)
+
+// optionals follow the kinds that a cluster may lack. The zero value knows nothing of them.
+type optionals struct {
+	routes, monitors *optional.Kind
+	missing          *missing
+}
+
+// follow prepares to watch the optional kinds; they are sources of the controller.
+func (r *Reconciler) follow(mgr ctrl.Manager) error {
+	var err error
+	r.optional.routes, err = r.optionalKind(mgr, httpRoutes, func(s *v1alpha1.SupersetSpec) bool {
+		return s.Networking != nil && s.Networking.Gateway != nil
+	})
+	if err != nil {
+		return err
+	}
+	r.optional.monitors, err = r.optionalKind(mgr, serviceMonitors, func(s *v1alpha1.SupersetSpec) bool {
+		return s.Monitoring != nil && s.Monitoring.ServiceMonitor != nil
+	})
+	return err
+}
+
+func (r *Reconciler) optionalKind(mgr ctrl.Manager, d optional.Definition, asks func(*v1alpha1.SupersetSpec) bool) (*optional.Kind, error) {
+	return optional.New(mgr, d, optional.Options{
+		Namespaces: r.namespaces,
+		Selector:   labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue}),
+		Indexes:    map[string]client.IndexerFunc{observe.ParentIndex: observe.ParentOf},
+		Handler: handler.EnqueueRequestForOwner(
+			mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.Superset{}, handler.OnlyControllerOwner()),
+		Predicates: []predicate.Predicate{declared()},
+		Wake:       func(ctx context.Context) []reconcile.Request { return r.asking(ctx, asks) },
+	})
+}
+
+// asking returns the Supersets whose spec asks for something.
+func (r *Reconciler) asking(ctx context.Context, asks func(*v1alpha1.SupersetSpec) bool) []reconcile.Request {
+	var list v1alpha1.SupersetList
+	if err := r.client.List(ctx, &list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Could not list the Supersets that an optional kind concerns")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if asks(&list.Items[i].Spec) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+// declared drops updates that only report on an object, as a controller does that serves an Ingress.
+func declared() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return metadataDiffers(e.ObjectOld, e.ObjectNew) }}
+}
+
+// missing remembers which Supersets were told that the cluster lacks a kind, so
+// that each hears it once for each generation.
+type missing struct {
+	mu   sync.Mutex
+	told map[types.NamespacedName]map[string]version
+}
+
+// version is one generation of one object.
+type version struct {
+	uid        types.UID
+	generation int64
+}
+
+func newMissing() *missing { return &missing{told: map[types.NamespacedName]map[string]version{}} }
+
+// first returns true once for each generation of a Superset.
+func (m *missing) first(sup *v1alpha1.Superset, d optional.Definition) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, now := client.ObjectKeyFromObject(sup), version{sup.UID, sup.Generation}
+	if m.told[key] == nil {
+		m.told[key] = map[string]version{}
+	}
+	before := m.told[key][d.Name()]
+	m.told[key][d.Name()] = now
+	return before != now
+}
+
+// found forgets that the kind was missing: when it vanishes again, that is news.
+func (m *missing) found(sup *v1alpha1.Superset, d optional.Definition) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.told[client.ObjectKeyFromObject(sup)], d.Name())
+}
+
+func (m *missing) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.told, key)
+}
