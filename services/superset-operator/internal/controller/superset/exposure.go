@@ -96,7 +96,8 @@ func (r *Reconciler) optionalObject(ctx context.Context, p *pass, kind *optional
 		return steps.Result{}, nil
 	case optional.Absent:
 		if want != nil && r.optional.missing.first(p.sup, kind.Definition()) {
-			r.recorder.Eventf(p.sup, nil, corev1.EventTypeWarning, reasonOptionalKindMissing, "Reconcile",
+			// The missing object is the related one: events that differ in nothing but the text would be joined.
+			r.recorder.Eventf(p.sup, want, corev1.EventTypeWarning, reasonOptionalKindMissing, "Reconcile",
 				"The cluster does not serve %s, so %s %q is not made; it will be once the definition %s is installed",
 				kind.Definition().Kind.GroupVersion(), want.GetKind(), want.GetName(), kind.Definition().Name())
 		}

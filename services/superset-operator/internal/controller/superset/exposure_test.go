@@ -1,0 +1,233 @@
+package superset_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// withIngress asks for an Ingress for one host.
+func withIngress(host string) func(*v1alpha1.Superset) {
+	return func(s *v1alpha1.Superset) {
+		s.Spec.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: host}}
+	}
+}
+
+// rests waits until a reconcile makes no request, and checks that none of the next does.
+func (b *bed) rests(sup *v1alpha1.Superset) {
+	b.t.Helper()
+	pass := func() error {
+		before := len(b.requests.list())
+		if _, err := b.reconciler.Reconcile(b.t.Context(), request(sup)); err != nil {
+			return err
+		}
+		if after := b.requests.list(); len(after) > before {
+			return fmt.Errorf("requests %v", after[before:])
+		}
+		return nil
+	}
+	expect.Eventually(b.t, long, pass)
+	for range 3 {
+		if err := pass(); err != nil {
+			b.t.Errorf("nothing changed, and yet: %v", err)
+		}
+	}
+}
+
+func (b *bed) ingress() *networkingv1.Ingress {
+	return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development"}}
+}
+
+func routesTo(host string) func(*networkingv1.Ingress) error {
+	return func(i *networkingv1.Ingress) error {
+		if len(i.Spec.Rules) != 1 || i.Spec.Rules[0].Host != host {
+			return fmt.Errorf("rules %+v", i.Spec.Rules)
+		}
+		backend := i.Spec.Rules[0].HTTP.Paths[0].Backend.Service
+		if backend.Name != "development-web-server" || backend.Port.Number != 8088 {
+			return fmt.Errorf("backend %+v", backend)
+		}
+		return nil
+	}
+}
+
+func TestIngressFollowsTheSpec(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml", withIngress("one.example.org")))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	ingress := b.ingress()
+	expect.Object(t, b.client, ingress, routesTo("one.example.org"))
+	if !metav1.IsControlledBy(ingress, sup) || ingress.Labels[v1alpha1.LabelParent] != sup.Name {
+		t.Errorf("owner %v, labels %v", ingress.OwnerReferences, ingress.Labels)
+	}
+	b.rests(sup)
+	uid := ingress.UID
+
+	b.edit(sup, withIngress("two.example.org"))
+	expect.Object(t, b.client, ingress, routesTo("two.example.org"))
+	ingress.Spec.Rules[0].Host = "hijacked.example.org"
+	if err := b.client.Update(t.Context(), ingress); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, b.client, ingress, routesTo("two.example.org"))
+	if ingress.UID != uid {
+		t.Error("the Ingress was made anew")
+	}
+
+	if err := b.client.Delete(t.Context(), ingress); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, b.client, b.ingress(), routesTo("two.example.org"))
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
+	expect.Gone(t, b.client, b.ingress())
+	b.rests(sup)
+	if n := b.requests.matching(`^DELETE .*/ingresses/`); n != 1 {
+		t.Errorf("%d requests to delete one Ingress", n)
+	}
+}
+
+// TestStatusOfAnIngressIsNoNews shows that the controller which serves an Ingress does not keep us busy.
+func TestStatusOfAnIngressIsNoNews(t *testing.T) {
+	t.Parallel()
+	passes := &atomic.Int64{}
+	b := start(t, options{wrap: func(c client.Client) client.Client { return lister{c, passes} }})
+	sup := b.create(b.sample("development.yaml", withIngress("one.example.org")))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	ingress := b.ingress()
+	expect.Object(t, b.client, ingress, routesTo("one.example.org"))
+	b.rests(sup)
+	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+	if err := b.client.Status().Update(t.Context(), ingress); err != nil {
+		t.Fatal(err)
+	}
+	before := passes.Load()
+	expect.Never(t, time.Second, func() error {
+		if after := passes.Load(); after > before {
+			return fmt.Errorf("reconciled %d times", after-before)
+		}
+		return nil
+	})
+	// The count counts: a change of what was declared is seen.
+	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(ingress), ingress); err != nil {
+		t.Fatal(err)
+	}
+	ingress.Spec.Rules[0].Host = "hijacked.example.org"
+	if err := b.client.Update(t.Context(), ingress); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, b.client, ingress, routesTo("one.example.org"))
+	if passes.Load() == before {
+		t.Error("no reconcile was counted")
+	}
+}
+
+// lister counts how often the Ingresses are listed, which each whole reconcile does once.
+type lister struct {
+	client.Client
+	lists *atomic.Int64
+}
+
+func (l lister) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if _, ok := list.(*networkingv1.IngressList); ok {
+		l.lists.Add(1)
+	}
+	return l.Client.List(ctx, list, opts...)
+}
+
+func TestForeignIngressIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{})
+	foreign := b.ingress()
+	foreign.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+		Name: "other", Port: networkingv1.ServiceBackendPort{Number: 80},
+	}}
+	if err := b.client.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	sup := b.create(b.sample("development.yaml", withIngress("one.example.org")))
+	got := expect.Condition(t, b.client, sup, "Degraded", metav1.ConditionTrue)
+	if !strings.Contains(got.Message, "not ours") {
+		t.Errorf("condition %+v", got)
+	}
+	if now := get(b, "development", &networkingv1.Ingress{}); now.ResourceVersion != foreign.ResourceVersion {
+		t.Errorf("the Ingress was changed: %+v", now)
+	}
+}
+
+// policies lists the names of the Superset's NetworkPolicies.
+func (b *bed) policies(want ...string) {
+	b.t.Helper()
+	expect.Eventually(b.t, long, func() error {
+		var list networkingv1.NetworkPolicyList
+		if err := b.client.List(b.t.Context(), &list, client.InNamespace(b.namespace)); err != nil {
+			return err
+		}
+		var got []string
+		for i := range list.Items {
+			got = append(got, list.Items[i].Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("policies differ (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+func TestNetworkPoliciesFollowTheComponents(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
+		s.Spec.CeleryWorker = &v1alpha1.CeleryWorkerSpec{}
+		port := networkingv1.NetworkPolicyPort{} // every port: the API server fills in the protocol
+		s.Spec.NetworkPolicy = &v1alpha1.NetworkPolicySpec{
+			ExtraIngress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{port}}},
+		}
+	}))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	b.policies("development-celery-worker-netpol", "development-web-server-netpol")
+	web := get(b, "development-web-server-netpol", &networkingv1.NetworkPolicy{})
+	worker := get(b, "development-celery-worker-netpol", &networkingv1.NetworkPolicy{})
+	if !metav1.IsControlledBy(web, sup) || len(web.Spec.Ingress) != 3 || len(worker.Spec.Ingress) != 2 {
+		t.Errorf("owners %v, rules %v and %v", web.OwnerReferences, web.Spec.Ingress, worker.Spec.Ingress)
+	}
+	pods := &corev1.PodList{}
+	err := b.client.List(t.Context(), pods, client.InNamespace(b.namespace), client.MatchingLabels(web.Spec.PodSelector.MatchLabels))
+	if err != nil || len(pods.Items) != 2 {
+		t.Errorf("the policy selects %d pods of the web server (%v)", len(pods.Items), err)
+	}
+	b.rests(sup)
+	b.reconciler = b.process(nil) // a process that remembers nothing
+	b.rests(sup)
+
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker, s.Spec.CeleryBeat = nil, &v1alpha1.CeleryBeatSpec{} })
+	b.policies("development-celery-beat-netpol", "development-web-server-netpol")
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.NetworkPolicy = nil })
+	b.policies()
+	if n := b.requests.matching(`^DELETE .*/networkpolicies/`); n != 3 {
+		t.Errorf("%d requests to delete three NetworkPolicies", n)
+	}
+}
+
+func TestW21NothingIsDeletedThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml"))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	b.rests(sup)
+	if n := b.requests.matching(`^DELETE .*/(ingresses|networkpolicies|httproutes|servicemonitors)/`); n > 0 {
+		t.Errorf("%d requests to delete what never existed: %v", n, b.requests.list())
+	}
+}
