@@ -30,7 +30,8 @@ lint: ## golangci-lint, import rules, size caps
 .PHONY: test
 test: ## all tests of all modules; sets up what it needs
 	@hack/stage tools $(MAKE) tools
-	@hack/ensure python3 gcc:build-essential nginx:nginx-light
+	@hack/ensure python3 gcc:build-essential nginx:nginx-light busybox
+	@command -v mysqldump > /dev/null || hack/ensure mariadb-dump:mariadb-client
 	@hack/stage unit hack/test.sh
 	@hack/stage stack hack/test-stack.sh
 

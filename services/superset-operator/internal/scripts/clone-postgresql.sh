@@ -1,0 +1,188 @@
+# Copies one PostgreSQL database over another. Everything comes from environment
+# variables and nothing from a user is part of this text.
+#
+# The target is dropped only once the dump has begun to arrive: by then pg_dump has
+# connected to the source, has read its whole catalog and holds a lock on every
+# table that it will read. So a wrong password, a missing right or an unreachable
+# source leave the target as it was, and no disk is needed for the dump.
+set -eu
+export PGCONNECT_TIMEOUT="${PGCONNECT_TIMEOUT:-30}"
+env=SUPERSET_OPERATOR__
+newline='
+'
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+say() { printf 'clone: %s\n' "$*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+# entry NAME: sets $entry to the value of a variable; fails when it is not set.
+entry() { eval "[ -n \"\${$1+set}\" ]" && eval "entry=\$$1"; }
+
+# The clients read all about a connection from their environment, where neither a
+# dash nor an equals sign in a name means anything.
+source_db() {
+  PGHOST=$SUPERSET_OPERATOR__CLONE_SRC_HOST PGPORT=$SUPERSET_OPERATOR__CLONE_SRC_PORT \
+    PGUSER=$SUPERSET_OPERATOR__CLONE_SRC_USER PGPASSWORD=${SUPERSET_OPERATOR__CLONE_SRC_PASS-} \
+    PGDATABASE=$SUPERSET_OPERATOR__CLONE_SRC_DB "$@"
+}
+target_db() { # DATABASE COMMAND...
+  database=$1
+  shift
+  PGHOST=$SUPERSET_OPERATOR__DB_HOST PGPORT=$SUPERSET_OPERATOR__DB_PORT \
+    PGUSER=$SUPERSET_OPERATOR__DB_USER PGPASSWORD=${SUPERSET_OPERATOR__DB_PASS-} \
+    PGDATABASE=$database "$@"
+}
+query='env PGCLIENTENCODING=UTF8 psql -X -q -A -t -w -v ON_ERROR_STOP=1'
+
+# pattern NAME: sets $pattern to a pattern of pg_dump that matches only this name.
+pattern() {
+  rest=$1 pattern=
+  while :; do
+    case $rest in
+    *'"'*) pattern=$pattern${rest%%'"'*}'""' ;;
+    *) break ;;
+    esac
+    rest=${rest#*'"'}
+  done
+  pattern="\"$pattern$rest\""
+}
+
+# foreign_keys NAME: prints the lines of the dump that add foreign keys to the table.
+# Without its rows, or without itself, they could not be added as they are.
+foreign_keys() {
+  source_db $query -v table="$1" <<'SQL'
+SELECT coalesce(array_agg(c.oid), '{}') AS tables
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE c.relname = :'table' AND pg_catalog.pg_table_is_visible(c.oid)
+    OR n.nspname || '.' || c.relname = :'table' \gset
+SET search_path = '';
+SELECT pg_catalog.format('    ADD CONSTRAINT %I %s;', k.conname, pg_catalog.pg_get_constraintdef(k.oid))
+  FROM pg_catalog.pg_constraint k
+  WHERE k.contype = 'f' AND k.confrelid = ANY (:'tables'::pg_catalog.oid[]) AND k.conrelid <> k.confrelid;
+SQL
+}
+
+# dump OPTION...: its exit status goes into a file, since a pipe would lose it.
+dump() {
+  status=0
+  source_db pg_dump --no-password --no-owner --no-privileges "$@" || status=$?
+  printf '%s' "$status" >"$work/dump"
+}
+
+# settings passes a dump on. In its head it makes conditional what pg_dump of
+# PostgreSQL 17 sets and older servers do not know.
+settings() {
+  while IFS= read -r line; do
+    case $line in
+    'SET transaction_timeout = 0;')
+      line="SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout';"
+      ;;
+    esac
+    printf '%s\n' "$line"
+    case $line in 'SET client_encoding'*) break ;; esac
+  done
+  cat
+}
+
+restore() { settings | target_db "$SUPERSET_OPERATOR__DB_NAME" $query >/dev/null; }
+
+# recreate drops the target, which also ends all connections to it, and creates it
+# empty, without what the server adds to new databases: that is in the dump or unwanted.
+recreate() {
+  target_db postgres $query -v name="$SUPERSET_OPERATOR__DB_NAME" <<'SQL'
+DROP DATABASE IF EXISTS :"name" WITH (FORCE);
+CREATE DATABASE :"name" TEMPLATE template0;
+SQL
+}
+
+replace_target() {
+  # Nothing arrives when the dump did not begin.
+  IFS= read -r first || return 1
+  say "replacing the target"
+  recreate || return 1
+  { printf '%s\n' "$first" && cat; } | restore
+}
+
+# listed LINE LINES: whether the line is one of the lines.
+listed() {
+  [ -n "$1" ] || return 1
+  case $newline$2$newline in *"$newline$1$newline"*) return 0 ;; esac
+  return 1
+}
+
+# without_orphans leaves out the foreign keys to tables that are not there, and
+# exempts the rows that exist from those to tables that are empty.
+without_orphans() {
+  held=
+  while IFS= read -r line; do
+    if listed "$line" "$gone"; then
+      held= # the line before: ALTER TABLE
+      continue
+    fi
+    if listed "$line" "$emptied"; then line="${line% NOT VALID;}" line="${line%;} NOT VALID;"; fi
+    printf %s "$held"
+    held=$line$newline
+  done
+  printf %s "$held"
+}
+
+# finished WHAT STATUS: fails unless both ends of a pipe succeeded.
+finished() {
+  dumped=$(cat "$work/dump" 2>/dev/null) || dumped=
+  [ "$dumped" = 0 ] && [ "$2" = 0 ] && return
+  fail "$1 failed: the dump of the source ended with status ${dumped:-unknown}, the restore into the target with $2"
+}
+
+started='SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())'
+from=$(source_db $query -c "$started") || fail "cannot read the source; the target is untouched"
+to=$(target_db postgres $query -c "$started") || fail "cannot connect to the target's server"
+[ "$from" != "$to" ] || [ "$SUPERSET_OPERATOR__CLONE_SRC_DB" != "$SUPERSET_OPERATOR__DB_NAME" ] ||
+  fail "the source and the target are the same database; nothing was changed"
+
+gone='' emptied=''
+set --
+i=0
+while entry "${env}CLONE_EXCLUDE_TABLE_$i"; do
+  pattern "$entry"
+  # A dot may be part of the name, or it may stand between schema and name.
+  set -- "$@" --exclude-table="$pattern"
+  case $entry in *.*) set -- "$@" --exclude-table="${pattern%%.*}\".\"${pattern#*.}" ;; esac
+  lines=$(foreign_keys "$entry") || fail "cannot read the foreign keys to an excluded table"
+  gone=$gone$newline$lines
+  i=$((i + 1))
+done
+i=0
+while entry "${env}CLONE_EXCLUDE_TABLE_DATA_$i"; do
+  pattern "$entry"
+  set -- "$@" --exclude-table-data="$pattern"
+  case $entry in *.*) set -- "$@" --exclude-table-data="${pattern%%.*}\".\"${pattern#*.}" ;; esac
+  lines=$(foreign_keys "$entry") || fail "cannot read the foreign keys to an excluded table"
+  emptied=$emptied$newline$lines
+  i=$((i + 1))
+done
+
+# Tables with their rows come from one snapshot. What is built on them (indexes,
+# keys, triggers) comes in a second pass, which holds no rows, only text to edit.
+say "copying the tables"
+restored=0
+dump --section=pre-data --section=data "$@" | replace_target || restored=$?
+finished "copying the tables" "$restored"
+say "adding indexes and constraints"
+rm -f "$work/dump"
+restored=0
+dump --section=post-data "$@" | without_orphans | restore || restored=$?
+finished "adding indexes and constraints" "$restored"
+
+i=0
+while entry "${env}CLONE_POST_SQL_$i"; do
+  say "running postCloneSQL[$i]"
+  # Behind a line break a backslash is no command of psql, such as one that runs a shell.
+  target_db "$SUPERSET_OPERATOR__DB_NAME" $query -c "$newline$entry" >/dev/null ||
+    fail "postCloneSQL[$i] failed"
+  i=$((i + 1))
+done
+say "done"

@@ -1,0 +1,170 @@
+package scripts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Names and texts that a shell, a pattern or SQL would take for something else.
+const (
+	hostileName  = "-it's `a` \"b\" $HOME $(id) %s;x=1\\n ü*?[a]"
+	hostileTable = "t'a `b` \"c\" $d.e*_%[x]|ü"
+	hostileValue = "it's \"$HOME\" `id` \\. \\n %s ü 漢字"
+)
+
+func TestCloneCopiesTablesAndReplacesTheTarget(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, target := r.databases(t)
+		r.query(t, source, `CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(100));
+			CREATE TABLE child (id INT PRIMARY KEY, parent_id INT, FOREIGN KEY (parent_id) REFERENCES parent (id));
+			INSERT INTO parent VALUES (1, 'one'), (2, NULL); INSERT INTO child VALUES (10, 1)`)
+		for range 2 { // the second time over what the first one made
+			succeeds(t, r.clone)
+			got := r.query(t, target, "SELECT id, name FROM parent ORDER BY id") + "/" + r.query(t, target, "SELECT * FROM child")
+			if diff := cmp.Diff("1|one\n2|/10|1", got); diff != "" {
+				t.Errorf("rows differ (-want +got):\n%s", diff)
+			}
+			if n := r.query(t, target, "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'old' AND '"+
+				target+"' IN (table_schema, table_catalog)"); n != "0" {
+				t.Error("the target was not replaced")
+			}
+			r.query(t, target, "CREATE TABLE old (id INT); DROP TABLE child")
+		}
+	})
+}
+
+func TestW5CloneTakesHostileNamesPasswordsAndValues(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, target := fresh(hostileName), fresh(hostileName)
+		password := "p'a\"s$s`w`o\\rd %s;" + fresh("")
+		user := r.user(t, "us'er-"+fresh("")[:6], password)
+		r.create(t, source)
+		r.drop(t, target)
+		if r.path() != "" {
+			r.query(t, "", "ALTER DATABASE "+r.identifier(source)+" OWNER TO "+r.identifier(user))
+		}
+		r.query(t, source, "CREATE TABLE "+r.identifier(hostileTable)+" (v VARCHAR(200))")
+		if r.path() != "" {
+			r.query(t, source, "GRANT SELECT ON "+r.identifier(hostileTable)+" TO "+r.identifier(user))
+		}
+		r.query(t, source, "INSERT INTO "+r.identifier(hostileTable)+" VALUES ("+r.literal(hostileValue)+")")
+		for _, side := range []string{"CLONE_SRC", "DB"} {
+			r.env[side+"_USER"], r.env[side+"_PASS"] = user, password
+		}
+		r.between(source, target)
+		succeeds(t, r.clone)
+		if got := r.query(t, target, "SELECT v FROM "+r.identifier(hostileTable)); got != hostileValue {
+			t.Errorf("want %q, got %q", hostileValue, got)
+		}
+	})
+}
+
+func TestCloneExcludesExactlyTheNamedTables(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, target := r.databases(t)
+		names := []string{"keep", "logs", "logs2", "log_s", "gone", "gone1", hostileTable, "g*"}
+		for _, name := range names {
+			r.query(t, source, "CREATE TABLE "+r.identifier(name)+" (id INT); INSERT INTO "+r.identifier(name)+" VALUES (1)")
+		}
+		r.list("CLONE_EXCLUDE_TABLE", "gone", "g*")
+		r.list("CLONE_EXCLUDE_TABLE_DATA", "log_", "logs", hostileTable, "gone")
+		if r.path() == "" {
+			delete(r.env, "CLONE_EXCLUDE_TABLE_DATA_0")
+			r.list("CLONE_EXCLUDE_TABLE_DATA", "logs", hostileTable, "gone")
+			delete(r.env, "CLONE_EXCLUDE_TABLE_DATA_3")
+		}
+		succeeds(t, r.clone)
+		want := map[string]string{"keep": "1", "logs": "0", "logs2": "1", "log_s": "1", "gone1": "1", hostileTable: "0"}
+		got := map[string]string{}
+		for _, name := range strings.Split(r.query(t, target, `SELECT table_name FROM information_schema.tables
+			WHERE table_type = 'BASE TABLE' AND table_schema IN ('public', '`+target+`')`), "\n") {
+			got[name] = r.query(t, target, "SELECT COUNT(*) FROM "+r.identifier(name))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("rows of tables differ (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestCloneLeavesOutForeignKeysToExcludedTables is the example of the documentation:
+// Superset's table_schema refers to tab_state, and tab_state to query.
+func TestCloneLeavesOutForeignKeysToExcludedTables(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, target := r.databases(t)
+		r.query(t, source, `CREATE TABLE query (id INT PRIMARY KEY);
+			CREATE TABLE tab_state (id INT PRIMARY KEY);
+			CREATE TABLE table_schema (id INT PRIMARY KEY, tab_state_id INT, query_id INT,
+				CONSTRAINT to_tab FOREIGN KEY (tab_state_id) REFERENCES tab_state (id) ON DELETE CASCADE,
+				CONSTRAINT to_query FOREIGN KEY (query_id) REFERENCES query (id));
+			INSERT INTO query VALUES (1); INSERT INTO tab_state VALUES (2); INSERT INTO table_schema VALUES (3, 2, 1)`)
+		r.list("CLONE_EXCLUDE_TABLE", "tab_state")
+		r.list("CLONE_EXCLUDE_TABLE_DATA", "query")
+		succeeds(t, r.clone)
+		if got := r.query(t, target, "SELECT * FROM table_schema"); got != "3|2|1" {
+			t.Errorf("got %q", got)
+		}
+		if r.path() == "" {
+			return // MySQL keeps a key to a table that is not there
+		}
+		got := r.query(t, target, "SELECT conname, convalidated FROM pg_constraint WHERE contype = 'f'")
+		if got != "to_query|f" {
+			t.Errorf("foreign keys: %q", got)
+		}
+		r.list("CLONE_EXCLUDE_TABLE", "public.tab_state")
+		succeeds(t, r.clone)
+		if got := r.query(t, target, "SELECT to_regclass('tab_state') IS NULL"); got != "t" {
+			t.Error("a name with its schema excludes nothing")
+		}
+	})
+}
+
+func TestW5PostCloneSQLRunsAsItIs(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, target := r.databases(t)
+		r.query(t, source, "CREATE TABLE note (id INT PRIMARY KEY, v VARCHAR(200))")
+		block := "DO $$\nBEGIN\n  INSERT INTO note VALUES (3, 'line\nbreak');\nEND\n$$;"
+		if r.path() == "" {
+			block = "DELIMITER $$\nCREATE PROCEDURE fill()\nBEGIN\n  INSERT INTO note VALUES (3, 'line\nbreak');\nEND$$\nDELIMITER ;\nCALL fill();"
+		}
+		mark := t.TempDir() + "/mark"
+		r.list("CLONE_POST_SQL",
+			"INSERT INTO note VALUES (1, "+r.literal(hostileValue)+")",
+			"INSERT INTO note\n  VALUES (2, 'b');\nUPDATE note SET v = CONCAT(v, '!') WHERE id = 2;\n",
+			block)
+		succeeds(t, r.clone)
+		want := "1|" + hostileValue + "\n2|b!\n3|line\nbreak"
+		if diff := cmp.Diff(want, r.query(t, target, "SELECT id, v FROM note ORDER BY id")); diff != "" {
+			t.Errorf("rows differ (-want +got):\n%s", diff)
+		}
+		for _, command := range []string{`\! touch ` + mark, `system touch ` + mark, "SELECT 1;\n\\! touch " + mark} {
+			r.list("CLONE_POST_SQL", command, command, command)
+			fails(t, r.clone, "postCloneSQL[0] failed")
+		}
+		if exists(mark) {
+			t.Error("SQL reached a shell")
+		}
+	})
+}
+
+func TestCloneReplacesATargetThatIsInUse(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, target := r.databases(t)
+		r.query(t, source, "CREATE TABLE a (id INT)")
+		r.hold(t, target, "old")
+		succeeds(t, r.clone)
+		r.query(t, target, "SELECT * FROM a")
+	})
+}
+
+func TestCloneRefusesToReplaceItsOwnSource(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, _ := r.databases(t)
+		r.query(t, source, "CREATE TABLE a (id INT)")
+		r.between(source, source)
+		r.env["CLONE_SRC_HOST"] = "localhost" // by another name
+		fails(t, r.clone, "the same database")
+		r.query(t, source, "SELECT * FROM a")
+	})
+}

@@ -1,0 +1,23 @@
+package scripts_test
+
+import "testing"
+
+func TestCreateDatabaseOnlyOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		for _, name := range []string{fresh("plain"), fresh(hostileName), fresh("a=b host=nowhere")} {
+			r.env["DB_NAME"] = name
+			r.drop(t, name)
+			succeeds(t, r.createDatabase)
+			r.query(t, name, "CREATE TABLE kept (id INT)")
+			succeeds(t, r.createDatabase)
+			r.query(t, name, "SELECT * FROM kept")
+		}
+	})
+}
+
+func TestCreateDatabaseFailsWhenItCannot(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		r.env["DB_NAME"], r.env["DB_PASS"] = fresh("never"), "wrong password"
+		fails(t, r.createDatabase)
+	})
+}

@@ -1,0 +1,119 @@
+package scripts_test
+
+import (
+	"os"
+	"testing"
+)
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// untouched fails when the target was replaced.
+func untouched(t *testing.T, r runner, target string) {
+	t.Helper()
+	if got := r.query(t, target, "SELECT * FROM old"); got != "7" {
+		t.Errorf("the target was touched: %q", got)
+	}
+}
+
+func TestW4CloneWithAnUnreadableSourceFailsAndKeepsTheTarget(t *testing.T) {
+	cases := map[string]func(r runner){
+		"a wrong password":   func(r runner) { r.env["CLONE_SRC_PASS"] = "wrong password" },
+		"no such database":   func(r runner) { r.env["CLONE_SRC_DB"] = "nothing" },
+		"nobody listens":     func(r runner) { r.env["CLONE_SRC_PORT"] = "1" },
+		"no target password": func(r runner) { delete(r.env, "DB_PASS") },
+	}
+	everywhere(t, func(t *testing.T, r runner) {
+		source, target := r.databases(t)
+		r.query(t, source, "CREATE TABLE a (id INT)")
+		before := r.env
+		for name, change := range cases {
+			t.Run(name, func(t *testing.T) {
+				r.env = map[string]string{}
+				for k, v := range before {
+					r.env[k] = v
+				}
+				change(r)
+				fails(t, r.clone, "clone: cannot")
+				untouched(t, r, target)
+			})
+		}
+	})
+}
+
+func TestW4CloneWithAFailingDumpFails(t *testing.T) {
+	cases := map[string]struct{ dump, says string }{
+		"it ends at once":            {`case "$*" in *--help*) ;; *) exit 3 ;; esac`, "ended with status 3"},
+		"it fails after some tables": {`case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@" | head -n 25; exit 5`, "ended with status 5"},
+		"it is killed":               {`case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@" | head -n 25; kill -9 $$`, "ended with status 137"},
+	}
+	everywhere(t, func(t *testing.T, r runner) {
+		for name, tc := range cases {
+			t.Run(name, func(t *testing.T) {
+				source, target := r.databases(t)
+				r.query(t, source, "CREATE TABLE a (id INT)")
+				for _, program := range r.dumpPrograms() {
+					r.standIn(t, program, tc.dump)
+				}
+				fails(t, r.clone, tc.says)
+				if name == "it ends at once" {
+					untouched(t, r, target)
+				}
+			})
+		}
+	})
+}
+
+func TestW4CloneWithAFailingRestoreFails(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, _ := r.databases(t)
+		r.query(t, source, "CREATE TABLE a (id INT)")
+		for _, program := range r.dumpPrograms() {
+			r.standIn(t, program, `case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@"; echo "INSERT INTO missing VALUES (1);"`)
+		}
+		fails(t, r.clone, "the restore into the target with", "missing")
+	})
+}
+
+func TestW4CloneWithAFailingStatementFails(t *testing.T) {
+	everywhere(t, func(t *testing.T, r runner) {
+		source, target := r.databases(t)
+		r.query(t, source, "CREATE TABLE a (id INT)")
+		r.list("CLONE_POST_SQL", "INSERT INTO a VALUES (1)", "INSERT INTO missing VALUES (1)", "INSERT INTO a VALUES (2)")
+		fails(t, r.clone, "postCloneSQL[1] failed", "missing")
+		if got := r.query(t, target, "SELECT id FROM a"); got != "1" {
+			t.Errorf("statements after the failed one ran: %q", got)
+		}
+	})
+}
+
+// TestW4MissingTableFails holds for MySQL, whose dump program reads the tables by name.
+func TestW4MissingTableFails(t *testing.T) {
+	for name, shell := range shells {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t, servers(t)["MySQL"], shell)
+			source, _ := r.databases(t)
+			r.query(t, source, "CREATE TABLE a (id INT)")
+			r.list("CLONE_EXCLUDE_TABLE_DATA", "a", "missing")
+			fails(t, r.clone, "missing", "the dump of the source ended with status")
+		})
+	}
+}
+
+// TestCloneIntoAnOlderServer has pg_dump say what that of PostgreSQL 17 says.
+func TestCloneIntoAnOlderServer(t *testing.T) {
+	for name, shell := range shells {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t, servers(t)["PostgreSQL"], shell)
+			source, target := r.databases(t)
+			r.query(t, source, "CREATE TABLE a (v text); INSERT INTO a VALUES ('SET transaction_timeout = 0;')")
+			r.standIn(t, "pg_dump", `REAL "$@" | sed 's/^SET lock_timeout = 0;$/&\nSET transaction_timeout = 0;/'`)
+			succeeds(t, r.clone)
+			if got := r.query(t, target, "SELECT v FROM a"); got != "SET transaction_timeout = 0;" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+// Package scripts holds the programs that copy and create databases, as text of
+// POSIX shell. They run in images of the database's own tools, under whatever shell
+// those have: dash, busybox ash or bash.
+//
+// A script takes everything from environment variables, and nothing from a user is
+// ever part of its text:
+//
+//   - SUPERSET_OPERATOR__DB_HOST, _PORT, _NAME, _USER and, unless there is none, _PASS: the target, which is Superset's
+//     metastore.
+//   - SUPERSET_OPERATOR__CLONE_SRC_HOST, _PORT, _DB, _USER and _PASS: the database to copy.
+//   - SUPERSET_OPERATOR__CLONE_EXCLUDE_TABLE_0 and up: tables to leave out. Names, not patterns; for PostgreSQL a
+//     schema and a dot may stand before the name.
+//   - SUPERSET_OPERATOR__CLONE_EXCLUDE_TABLE_DATA_0 and up: tables to copy without their rows.
+//   - SUPERSET_OPERATOR__CLONE_POST_SQL_0 and up: SQL to run in the copy, one entry after the other.
+//
+// A script ends with a status other than zero when anything failed, and says on
+// standard error what did. A later release may change the text freely: it is no
+// input of any checksum, so no task runs again for it.
+package scripts
+
+import (
+	_ "embed"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+var (
+	//go:embed clone-postgresql.sh
+	clonePostgreSQL string
+	//go:embed clone-mysql.sh
+	cloneMySQL string
+	//go:embed create-database-postgresql.sh
+	createPostgreSQL string
+	//go:embed create-database-mysql.sh
+	createMySQL string
+)
+
+// Clone returns the script that copies a database over the metastore.
+func Clone(kind v1alpha1.DatabaseType) string {
+	if kind == v1alpha1.MySQL {
+		return cloneMySQL
+	}
+	return clonePostgreSQL
+}
+
+// CreateDatabase returns the script that creates the metastore's database unless it is there.
+func CreateDatabase(kind v1alpha1.DatabaseType) string {
+	if kind == v1alpha1.MySQL {
+		return createMySQL
+	}
+	return createPostgreSQL
+}

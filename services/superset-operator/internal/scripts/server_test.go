@@ -1,0 +1,239 @@
+package scripts_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/libs/testkit/postgres"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// shells are those that images of database tools have as /bin/sh.
+var shells = map[string][]string{"dash": {"dash"}, "ash": {"busybox", "ash"}, "bash": {"bash"}}
+
+// server is a database server with its client.
+type server interface {
+	kind() v1alpha1.DatabaseType
+	// create makes an empty database that is dropped at the end of the test; drop only sees to the latter.
+	create(t *testing.T, name string)
+	drop(t *testing.T, name string)
+	// query runs statements and returns the rows, one a line, columns separated by |.
+	query(t *testing.T, database, statements string) string
+	identifier(name string) string
+	literal(text string) string
+	// hold opens a transaction that reads a table, and leaves it open until the end of the test.
+	hold(t *testing.T, database, table string)
+	host() (address, port string)
+	// user makes an account that may create databases and returns its name.
+	user(t *testing.T, name, password string) string
+	admin() (user, password string)
+	// path is where the clients' programs are, in front of PATH.
+	path() string
+}
+
+func servers(t *testing.T) map[string]server {
+	t.Helper()
+	login, err := mysql.ParseDSN(mysqltest.DSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]server{"PostgreSQL": pg{postgres.Shared(t)}, "MySQL": my{login}}
+}
+
+// everywhere runs a test on each server under each shell.
+func everywhere(t *testing.T, test func(t *testing.T, r runner)) {
+	t.Helper()
+	for kind, s := range servers(t) {
+		for name, shell := range shells {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				t.Parallel() // they wait for the servers most of the time
+				test(t, newRunner(t, s, shell))
+			})
+		}
+	}
+}
+
+type pg struct{ *postgres.Server }
+
+func (pg) kind() v1alpha1.DatabaseType { return v1alpha1.PostgreSQL }
+
+func (s pg) create(t *testing.T, name string) {
+	s.Query(t, "postgres", "CREATE DATABASE "+postgres.Identifier(name))
+	s.DropAtEnd(t, name)
+}
+
+func (s pg) drop(t *testing.T, name string) { s.DropAtEnd(t, name) }
+
+func (s pg) query(t *testing.T, database, statements string) string {
+	t.Helper()
+	if database == "" {
+		database = "postgres"
+	}
+	return s.Query(t, database, statements)
+}
+
+func (pg) identifier(name string) string  { return postgres.Identifier(name) }
+func (pg) literal(text string) string     { return postgres.Literal(text) }
+func (s pg) host() (string, string)       { return s.Host, fmt.Sprint(s.Port) }
+func (s pg) admin() (user, secret string) { return s.User, s.Password }
+func (s pg) path() string                 { return s.Bin }
+
+func (s pg) user(t *testing.T, name, password string) string {
+	t.Helper()
+	s.Query(t, "postgres", "CREATE ROLE "+postgres.Identifier(name)+" LOGIN CREATEDB PASSWORD "+postgres.Literal(password))
+	t.Cleanup(func() { // before it, the test's databases go, which the role owns
+		psql := exec.CommandContext(context.Background(), filepath.Join(s.Bin, "psql"), "-qc", "DROP ROLE "+postgres.Identifier(name))
+		psql.Env = append(os.Environ(), s.Environment("postgres")...)
+		if out, err := psql.CombinedOutput(); err != nil {
+			t.Errorf("drop role: %v: %s", err, out)
+		}
+	})
+	return name
+}
+
+func (s pg) hold(t *testing.T, database, table string) {
+	t.Helper()
+	psql := exec.CommandContext(t.Context(), filepath.Join(s.Bin, "psql"), "-qAt")
+	psql.Env = append(os.Environ(), s.Environment(database)...)
+	in, err := psql.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := psql.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := psql.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = in.Close(), psql.Wait() }) // it ends with an error, for it is disconnected
+	if _, err := fmt.Fprintf(in, "BEGIN; SELECT * FROM %s;\n", s.identifier(table)); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+}
+
+type my struct{ login *mysql.Config }
+
+func (my) kind() v1alpha1.DatabaseType { return v1alpha1.MySQL }
+
+func (s my) create(t *testing.T, name string) {
+	s.query(t, "", "CREATE DATABASE "+s.identifier(name)+" CHARACTER SET utf8mb4")
+	s.drop(t, name)
+}
+
+func (s my) drop(t *testing.T, name string) {
+	t.Cleanup(func() {
+		if _, err := s.run(context.Background(), "", "DROP DATABASE IF EXISTS "+s.identifier(name)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (s my) query(t *testing.T, database, statements string) string {
+	t.Helper()
+	out, err := s.run(t.Context(), database, statements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (s my) run(ctx context.Context, database, statements string) (string, error) {
+	login := s.login.Clone()
+	login.Logger = &mysql.NopLogger{} // a connection that the script ends is no surprise
+	login.DBName, login.MultiStatements = database, true
+	connector, err := mysql.NewConnector(login)
+	if err != nil {
+		return "", err
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, statements)
+	if err != nil {
+		return "", fmt.Errorf("run %q: %w", statements, err)
+	}
+	defer rows.Close()
+	var out []string
+	for more := true; more; more = rows.NextResultSet() {
+		columns, err := rows.Columns()
+		if err != nil {
+			return "", err
+		}
+		for rows.Next() {
+			values, targets := make([]sql.NullString, len(columns)), make([]any, len(columns))
+			for i := range values {
+				targets[i] = &values[i]
+			}
+			if err := rows.Scan(targets...); err != nil {
+				return "", err
+			}
+			row := make([]string, len(columns))
+			for i, v := range values {
+				row[i] = v.String
+			}
+			out = append(out, strings.Join(row, "|"))
+		}
+	}
+	return strings.Join(out, "\n"), rows.Err()
+}
+
+func (my) identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+func (my) literal(text string) string {
+	return "'" + strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "'", `\'`) + "'"
+}
+
+func (s my) hold(t *testing.T, database, table string) {
+	t.Helper()
+	login := s.login.Clone()
+	login.Logger = &mysql.NopLogger{} // a connection that the script ends is no surprise
+	login.DBName = database
+	connector, err := mysql.NewConnector(login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	tx, err := db.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() }) // the connection is gone
+	if _, err := tx.ExecContext(t.Context(), "SELECT * FROM "+s.identifier(table)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s my) host() (string, string) {
+	address, port, _ := strings.Cut(s.login.Addr, ":")
+	return address, port
+}
+
+func (s my) admin() (user, secret string) { return s.login.User, s.login.Passwd }
+func (my) path() string                   { return "" }
+
+func (s my) user(t *testing.T, name, password string) string {
+	t.Helper()
+	quoted := s.literal
+	s.query(t, "", "CREATE USER "+quoted(name)+" IDENTIFIED BY "+quoted(password)+
+		"; GRANT ALL PRIVILEGES ON *.* TO "+quoted(name))
+	t.Cleanup(func() {
+		if _, err := s.run(context.Background(), "", "DROP USER "+quoted(name)); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
