@@ -1,168 +1,190 @@
 package lifecycle
 
 import (
-	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
 // Decide says what becomes of the tasks.
 func Decide(in Input) Decision {
-	p := &pass{in: in}
-	p.out.Status = in.Status.DeepCopy()
-	if p.out.Status == nil {
-		p.out.Status = &v1alpha1.LifecycleStatus{}
-	}
-	p.out.Mode = Wait
-	p.out.LastImage = in.LastImage
-	p.out.Initial = in.LastImage == ""
-	p.out.Upgrading = in.LastImage != "" && in.LastImage != in.Image && !in.Disabled
-
+	p := begin(in)
 	p.adopt()
-	pruned := p.prune()
-	for i := range in.Steps {
-		p.prepare(&in.Steps[i])
+	if p.readable() && p.open() {
+		p.run()
 	}
-	if !pruned {
-		return p.out
-	}
-	for i := range in.Steps {
-		if !p.advance(&in.Steps[i]) {
-			p.out.Status.Phase = in.Steps[i].Kind.Phase
-			return p.out
-		}
-	}
-	p.settle()
+	p.finish()
 	return p.out
 }
 
-// pass is one call of Decide.
+// pass is one call of [Decide].
 type pass struct {
-	in  Input
-	out Decision
+	in Input
+	// was is the state that was persisted, never nil and never changed; status is
+	// the one to come.
+	was, status *v1alpha1.LifecycleStatus
+	out         Decision
 }
 
-// adopt translates checksums that another scheme computed: a task that is
-// complete for the image that is wanted stays complete. Only tasks that are
-// enabled can be translated; other checksums say nothing under this scheme.
-func (p *pass) adopt() {
-	status := p.out.Status
-	if status.ChecksumScheme == checksum.Scheme {
+func begin(in Input) *pass {
+	if in.Disabled {
+		in.Steps = nil
+	}
+	p := &pass{in: in, was: in.Status, status: in.Status.DeepCopy()}
+	if p.was == nil {
+		p.was, p.status = &v1alpha1.LifecycleStatus{}, &v1alpha1.LifecycleStatus{}
+	}
+	p.out = Decision{
+		Status: p.status, Mode: Wait, LastImage: in.LastImage, Initial: in.LastImage == "",
+		Upgrading: in.LastImage != "" && in.LastImage != in.Image && !in.Disabled,
+	}
+	return p
+}
+
+// run brings the tasks forward, one after the other.
+func (p *pass) run() {
+	p.prune()
+	current := p.prepare()
+	if !p.alone(current) {
 		return
 	}
-	status.ChecksumScheme = checksum.Scheme
-	status.LastCompletedChecksums = nil
-	for _, step := range p.in.Steps {
-		slot := *step.Kind.Slot(status)
-		if slot == nil {
-			continue
+	for ; current < len(p.in.Steps); current++ {
+		step := &p.in.Steps[current]
+		if p.slot(step).State != v1alpha1.TaskComplete && !p.advance(step) {
+			p.queue(current)
+			return
 		}
-		slot.CompletedChecksum = ""
-		if slot.State == v1alpha1.TaskComplete && slot.Image == step.Image {
-			p.complete(&step, slot)
+	}
+	p.settle()
+}
+
+// queue says of the tasks behind one that it is their turn later.
+func (p *pass) queue(current int) {
+	for i := current + 1; i < len(p.in.Steps); i++ {
+		if step := &p.in.Steps[i]; p.slot(step).State != v1alpha1.TaskComplete {
+			p.mark(step, metav1.ConditionFalse, v1alpha1.ReasonTaskWaiting, "Waiting for task "+p.in.Steps[current].Kind.Word)
 		}
 	}
 }
 
-// prune forgets tasks that are not enabled, but for the checksum that they last
-// completed with, and removes their Jobs. It reports whether those are gone.
-func (p *pass) prune() bool {
-	gone := true
-	for _, kind := range resolve.TaskKinds() {
-		if p.enabled(kind) {
-			continue
-		}
-		*kind.Slot(p.out.Status) = nil
-		job, exists := p.in.Jobs[kind.Word]
-		if !exists {
-			continue
-		}
-		p.remove(kind.Word, job)
-		if job.State == JobActive {
-			// A migration that still runs must not meet components that start.
-			gone = false
-			p.waiting(v1alpha1.ReasonTaskWaiting, fmt.Sprintf("Waiting for the disabled task %s to end", kind.Word))
-		}
+// alone removes all Jobs that run, but for the one whose turn it is. It reports
+// whether they are gone: two tasks must not meet, nor a task and components that start.
+func (p *pass) alone(current int) bool {
+	var next *Step
+	if current < len(p.in.Steps) {
+		next = &p.in.Steps[current]
 	}
-	return gone
-}
-
-func (p *pass) enabled(kind resolve.TaskKind) bool {
-	for _, step := range p.in.Steps {
-		if step.Kind.Type == kind.Type {
-			return true
-		}
+	word := p.clear(next)
+	if word == "" {
+		return true
 	}
+	message := "Waiting for the Job of task " + word + " to be gone"
+	if next == nil {
+		p.status.Phase = v1alpha1.LifecycleRestoring
+		p.waiting(v1alpha1.ReasonTaskWaiting, message)
+		return false
+	}
+	p.phase(next.Kind.Phase)
+	p.at(next, v1alpha1.ReasonTaskWaiting, message)
+	p.queue(current)
 	return false
 }
 
-// prepare brings a task's slot to the checksum that is wanted now.
-func (p *pass) prepare(step *Step) {
-	at := step.Kind.Slot(p.out.Status)
-	if *at == nil {
-		*at = &v1alpha1.TaskRefStatus{CompletedChecksum: p.out.Status.LastCompletedChecksums[step.Kind.Type]}
+// clear removes all Jobs that run, but for one task's, and returns the task of one
+// that is still there; empty when they are gone.
+func (p *pass) clear(but *Step) (word string) {
+	for _, kind := range resolve.TaskKinds() {
+		job, exists := p.in.Jobs[kind.Word]
+		if !exists || job.State != JobActive || but != nil && but.Kind.Type == kind.Type {
+			continue
+		}
+		p.remove(kind.Word, job)
+		word = kind.Word
 	}
-	slot := *at
-	slot.Ref, slot.MaxRetries = "Job/"+step.JobName, step.MaxRetries
-	if slot.DesiredChecksum == step.Checksum {
-		return
-	}
-	slot.DesiredChecksum = step.Checksum
-	if slot.CompletedChecksum == step.Checksum {
-		// Back to what ran last, and nothing else has run in between: still complete.
-		p.complete(step, slot)
-		return
-	}
-	slot.State, slot.Attempts, slot.Image = v1alpha1.TaskPending, 0, step.Image
-	slot.NextAttemptAt, slot.Message = nil, ""
+	return word
 }
 
-// complete marks a slot as complete for the step's checksum.
-func (p *pass) complete(step *Step, slot *v1alpha1.TaskRefStatus) {
-	slot.State, slot.Message, slot.NextAttemptAt = v1alpha1.TaskComplete, "", nil
-	slot.Image = step.Image
-	slot.DesiredChecksum, slot.CompletedChecksum = step.Checksum, step.Checksum
-	if p.out.Status.LastCompletedChecksums == nil {
-		p.out.Status.LastCompletedChecksums = map[string]string{}
-	}
-	p.out.Status.LastCompletedChecksums[step.Kind.Type] = step.Checksum
+// finish adds what follows from the decision, whatever it was.
+func (p *pass) finish() {
+	p.endMaintenance()
+	p.out.Page = p.out.Page || p.status.MaintenanceActive
+	p.out.Drained = p.out.Mode != Apply && (p.away() || p.out.Drain && p.in.Components)
+	change := p.out.LastImage != "" && p.out.LastImage != p.in.Image && !p.in.Disabled
+	p.out.ClearApprovals = !change && p.in.Gate.Approval+p.in.Gate.DowngradeApproval != ""
+	p.announce()
+	p.wake()
 }
 
-// settle ends the sequence: every task is complete.
-func (p *pass) settle() {
-	status := p.out.Status
-	p.out.Mode = Apply
-	if status.Phase != v1alpha1.LifecycleComplete && status.Phase != v1alpha1.LifecycleRestoring || p.out.Upgrading || p.out.Initial {
-		status.Phase = v1alpha1.LifecycleRestoring
+// announce says that the tasks begin, before everything that follows from it, or that they are over.
+func (p *pass) announce() {
+	over := p.status.Phase == v1alpha1.LifecycleComplete || p.status.Phase == v1alpha1.LifecycleRestoring
+	if over && running(p.was.Phase) {
+		p.normal(EventLifecycleComplete, "Lifecycle tasks are complete for image %s", p.in.Image)
 	}
-	if !p.in.Components {
-		status.Phase = v1alpha1.LifecycleComplete
+	same := running(p.was.Phase) && approval(p.was.Upgrade) == approval(p.status.Upgrade)
+	if !running(p.status.Phase) || same {
+		return
 	}
-	p.out.LastImage = p.in.Image
-	switch {
-	case p.in.Disabled:
-		p.condition(metav1.ConditionTrue, v1alpha1.ReasonLifecycleDisabled, "Lifecycle tasks are disabled")
-	case len(p.in.Steps) == 0:
-		p.condition(metav1.ConditionTrue, v1alpha1.ReasonNoLifecycleTasks, "No lifecycle task is enabled")
+	events := p.out.Events
+	p.out.Events = nil
+	if p.out.Upgrading {
+		p.normal(EventUpgradeStarted, "The image changes from %s to %s", p.in.LastImage, p.in.Image)
+	} else {
+		p.normal(EventLifecycleStarted, "Lifecycle tasks begin for image %s", p.in.Image)
+	}
+	p.out.Events = append(p.out.Events, events...)
+}
+
+// running is true for the phases in which tasks have begun, or the drain before them.
+func running(phase v1alpha1.LifecyclePhase) bool {
+	switch phase {
+	case v1alpha1.LifecycleCloning, v1alpha1.LifecycleDraining, v1alpha1.LifecycleMigrating,
+		v1alpha1.LifecycleRotating, v1alpha1.LifecycleInitializing:
+		return true
 	default:
-		p.condition(metav1.ConditionTrue, v1alpha1.ReasonLifecycleComplete, "All lifecycle tasks are complete")
+		return false
 	}
-	p.retain()
 }
 
-// retain removes finished Jobs as the retention policy says.
-func (p *pass) retain() {
-	for _, step := range p.in.Steps {
-		job, exists := p.in.Jobs[step.Kind.Word]
-		if exists && job.State == JobSucceeded && step.Retention != v1alpha1.RetentionRetain {
-			p.remove(step.Kind.Word, job)
+// phase sets the phase of a task. While the Superset is stopped nothing begins, so
+// nothing that has not begun may look as if it had.
+func (p *pass) phase(phase v1alpha1.LifecyclePhase) {
+	gated := p.was.Phase == v1alpha1.LifecycleAwaitingApproval || p.was.Phase == v1alpha1.LifecycleBlocked
+	if !p.in.Stopped || running(p.was.Phase) || gated {
+		p.status.Phase = phase
+	}
+}
+
+// hold keeps what runs as it is, unless nothing may run now.
+func (p *pass) hold() {
+	for _, job := range p.in.Jobs {
+		if job.State == JobActive {
+			return
 		}
 	}
+	if !p.away() {
+		p.out.Mode = Hold
+	}
 }
+
+// away is true when the components are not there although they were before.
+func (p *pass) away() bool {
+	w := p.in.Workloads
+	return p.in.Components && !p.out.Initial && !w.Exist && w.Pods == 0
+}
+
+// next asks for another decision at a time, or earlier.
+func (p *pass) next(at time.Time) {
+	if p.out.Next.IsZero() || at.Before(p.out.Next) {
+		p.out.Next = at
+	}
+}
+
+// now is the time as it is stored.
+func (p *pass) now() *metav1.Time { return &metav1.Time{Time: p.in.Now.Truncate(time.Second)} }
 
 // remove deletes a Job unless it is on its way out already.
 func (p *pass) remove(task string, job Job) {
@@ -178,7 +200,3 @@ func (p *pass) condition(status metav1.ConditionStatus, reason, message string) 
 }
 
 func (p *pass) waiting(reason, message string) { p.condition(metav1.ConditionFalse, reason, message) }
-
-func (p *pass) event(warning bool, reason, message string) {
-	p.out.Events = append(p.out.Events, Event{Warning: warning, Reason: reason, Message: message})
-}

@@ -12,6 +12,8 @@ import (
 
 // Input is all that [Decide] reads.
 type Input struct {
+	// Name is the Superset's, for messages that say what to type.
+	Name string
 	// Steps are the enabled tasks in order.
 	Steps []Step
 	// Jobs are the task Jobs that exist, by the task's word, for example "migrate".

@@ -1,0 +1,122 @@
+package lifecycle
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// FrozenTick returns the tick of the clone's schedule that its checksum has to
+// keep; nil when the schedule may move on. A sequence that has begun is finished
+// with the tick that it began with, and then runs once more for the latest. One
+// that failed for good is not going to finish: the next tick starts it again.
+func FrozenTick(status *v1alpha1.LifecycleStatus) *time.Time {
+	if status == nil || status.Clone == nil || status.Clone.LastScheduledAt == nil || !inProgress(status) {
+		return nil
+	}
+	tick := status.Clone.LastScheduledAt.UTC()
+	return &tick
+}
+
+// KeptTick returns the tick that the clone last ran for; nil for none. It stands
+// in for a schedule that was removed, so that removing it clones nothing.
+func KeptTick(status *v1alpha1.LifecycleStatus) *time.Time {
+	if status == nil || status.Clone == nil || status.Clone.LastScheduledAt == nil {
+		return nil
+	}
+	tick := status.Clone.LastScheduledAt.UTC()
+	return &tick
+}
+
+// inProgress is true from the first attempt of a sequence to its end.
+func inProgress(status *v1alpha1.LifecycleStatus) bool {
+	var active, waiting, done bool
+	for _, kind := range resolve.TaskKinds() {
+		slot := *kind.Slot(status)
+		switch {
+		case slot == nil:
+		case slot.State == v1alpha1.TaskFailed:
+			return false
+		case slot.State == v1alpha1.TaskRunning, slot.State == v1alpha1.TaskPending && slot.Attempts > 0:
+			active = true
+		case slot.State == v1alpha1.TaskPending:
+			waiting = true
+		case slot.State == v1alpha1.TaskComplete:
+			done = done || slot.CompletedChecksum != status.LastCompletedChecksums[kind.Type]
+		}
+	}
+	gated := status.Phase == v1alpha1.LifecycleAwaitingApproval || status.Phase == v1alpha1.LifecycleBlocked
+	return active || waiting && done && !gated
+}
+
+// scheduled is true when the clone has a schedule.
+func (p *pass) scheduled() bool { return p.in.Schedule != nil && p.enabled(resolve.Clone) }
+
+// readable says whether the clone's schedule can be read. If not, nothing is
+// decided: without a tick nobody knows what the tasks should have run for.
+func (p *pass) readable() bool {
+	if !p.scheduled() {
+		return true
+	}
+	p.out.Schedule = &metav1.Condition{
+		Type: v1alpha1.ConditionScheduleValid, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonSchedulesValid, Message: "The next clone is scheduled",
+	}
+	if p.in.Schedule.Err == nil {
+		return true
+	}
+	message := "spec.lifecycle.clone.cronSchedule: " + p.in.Schedule.Err.Error()
+	p.out.Schedule.Status, p.out.Schedule.Reason = metav1.ConditionFalse, v1alpha1.ReasonInvalidCronSchedule
+	p.out.Schedule.Message = message
+	p.waiting(v1alpha1.ReasonInvalidCronSchedule, message)
+	// A refused image change shows as blocked too. It is looked at again later, and forgotten until then.
+	before := p.was.Phase == v1alpha1.LifecycleBlocked && !refused(p.was.Upgrade)
+	if !before {
+		p.warning(EventInvalidCronSchedule, "%s", message)
+	}
+	if refused(p.was.Upgrade) || !p.out.Upgrading {
+		p.status.Upgrade = nil
+	}
+	p.status.Phase, p.out.Phase = v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked
+	p.hold()
+	return false
+}
+
+func refused(context *v1alpha1.UpgradeContext) bool {
+	return context != nil && context.Direction == v1alpha1.DirectionDowngrade && context.ApprovedAt == nil
+}
+
+// tick returns the tick that a task runs for; nil for none.
+func (p *pass) tick(step *Step) *metav1.Time {
+	if step.Kind.Type != resolve.Clone.Type || !p.scheduled() || p.in.Schedule.Err != nil {
+		return nil
+	}
+	return &metav1.Time{Time: p.in.Schedule.Tick}
+}
+
+// wake asks for a decision just after the next tick, and soon after a sequence
+// that kept an older tick is over, since a newer one may be due.
+func (p *pass) wake() {
+	slot := p.status.Clone
+	if !p.scheduled() || p.in.Schedule.Err != nil {
+		if slot != nil {
+			slot.NextScheduleAt = nil
+		}
+		return
+	}
+	soon := p.in.Now.Add(time.Second)
+	if at := p.in.Schedule.Next.Add(time.Second); at.After(soon) {
+		p.next(at)
+	} else {
+		p.next(soon)
+	}
+	if inProgress(p.was) && !inProgress(p.status) {
+		p.next(soon)
+	}
+	if slot != nil {
+		slot.NextScheduleAt = &metav1.Time{Time: p.in.Schedule.Next}
+	}
+}

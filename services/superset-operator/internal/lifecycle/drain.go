@@ -1,0 +1,84 @@
+package lifecycle
+
+import (
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// drained says whether a task may begin as far as the components are concerned,
+// and if not, does what has to come next: the maintenance page, traffic to it, and
+// only then the removal. It goes by what exists, not by what the spec asks for,
+// so that components that were just taken out of the spec count too.
+func (p *pass) drained(step *Step) bool {
+	w := p.in.Workloads
+	began := p.was.Phase == v1alpha1.LifecycleDraining
+	if !step.RequiresDrain && !began {
+		return true
+	}
+	if !w.Exist && w.Pods == 0 {
+		if began {
+			p.normal(EventDrainingCompleted, "The components are gone")
+		}
+		return true
+	}
+	p.status.Phase = v1alpha1.LifecycleDraining
+	if !p.behindPage(step, began) {
+		return false
+	}
+	p.out.Drain = true
+	p.at(step, v1alpha1.ReasonDraining, "Removing the components before task "+step.Kind.Word)
+	return false
+}
+
+// behindPage says whether the removal may begin: the maintenance page has the
+// traffic, or there is no page, or nothing that traffic reaches.
+func (p *pass) behindPage(step *Step, began bool) bool {
+	page := p.in.Page
+	if !page.Configured || !p.in.Workloads.WebExists && !p.status.MaintenanceActive {
+		if !began {
+			p.draining(step)
+		}
+		return true
+	}
+	switch {
+	case p.status.MaintenanceActive:
+		if !began {
+			p.draining(step)
+		}
+	case page.Ready:
+		p.status.MaintenanceActive = true
+		p.normal(EventMaintenanceStarted, "The maintenance page takes the traffic of the web server")
+		p.draining(step)
+	default:
+		p.out.Page = true
+		message := "Waiting for the maintenance page"
+		if page.Problem != "" {
+			message += ": " + page.Problem
+		}
+		p.at(step, v1alpha1.ReasonDraining, message)
+		return false
+	}
+	if !page.Routed {
+		p.at(step, v1alpha1.ReasonDraining, "Waiting for the Service to lead to the maintenance page")
+	}
+	return page.Routed
+}
+
+func (p *pass) draining(step *Step) {
+	p.normal(EventDrainingStarted, "The components are removed before task %s", step.Kind.Word)
+}
+
+// endMaintenance gives the traffic back: when the web server is there to take it,
+// when there is not going to be one, and when the spec asks for no page any more.
+func (p *pass) endMaintenance() {
+	if !p.status.MaintenanceActive {
+		return
+	}
+	w, page := p.in.Workloads, p.in.Page
+	serving := p.out.Mode != Wait && w.WebReady
+	none := p.out.Mode == Apply && !w.WebWanted
+	if page.Configured && !serving && !none {
+		return
+	}
+	p.status.MaintenanceActive = false
+	p.normal(EventMaintenanceEnded, "The traffic of the web server goes back to it")
+}

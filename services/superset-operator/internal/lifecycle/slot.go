@@ -1,0 +1,190 @@
+package lifecycle
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+func (p *pass) slot(step *Step) *v1alpha1.TaskRefStatus { return *step.Kind.Slot(p.status) }
+
+func (p *pass) enabled(kind resolve.TaskKind) bool {
+	for i := range p.in.Steps {
+		if p.in.Steps[i].Kind.Type == kind.Type {
+			return true
+		}
+	}
+	return false
+}
+
+// prune clears the slots of tasks that are not enabled and removes their finished
+// Jobs. What they completed with is kept, so that enabling one again runs nothing.
+func (p *pass) prune() {
+	for _, kind := range resolve.TaskKinds() {
+		if p.enabled(kind) {
+			continue
+		}
+		at := kind.Slot(p.status)
+		if *at != nil && (*at).CompletedChecksum != "" {
+			p.keep(kind, (*at).CompletedChecksum)
+		}
+		*at = nil
+		if job, exists := p.in.Jobs[kind.Word]; exists && job.State != JobActive {
+			p.remove(kind.Word, job)
+		}
+	}
+}
+
+// keep stores the checksum that a task completed with. The map is the status's own copy.
+func (p *pass) keep(kind resolve.TaskKind, checksum string) {
+	if p.status.LastCompletedChecksums == nil {
+		p.status.LastCompletedChecksums = map[string]string{}
+	}
+	p.status.LastCompletedChecksums[kind.Type] = checksum
+}
+
+// prepare brings all slots to the checksums that are wanted now and returns the
+// index of the first task that is not complete. A task is complete for the checksum
+// that it ran for last, and for the one with which the components last ran, if so
+// are all tasks before it: taking a change back runs nothing.
+func (p *pass) prepare() int {
+	first, settled := len(p.in.Steps), true
+	for i := range p.in.Steps {
+		step := &p.in.Steps[i]
+		slot := p.ensure(step)
+		settled = settled && p.status.LastCompletedChecksums[step.Kind.Type] == step.Checksum
+		if settled || slot.CompletedChecksum == step.Checksum {
+			p.complete(step, slot)
+			continue
+		}
+		first = min(first, i)
+		p.want(step, slot)
+	}
+	return first
+}
+
+// ensure returns the slot of a task, with what it does not have to run for.
+func (p *pass) ensure(step *Step) *v1alpha1.TaskRefStatus {
+	at := step.Kind.Slot(p.status)
+	if *at == nil {
+		*at = &v1alpha1.TaskRefStatus{CompletedChecksum: p.status.LastCompletedChecksums[step.Kind.Type]}
+	}
+	slot := *at
+	slot.Ref, slot.MaxRetries = "Job/"+step.JobName, step.MaxRetries
+	if tick := p.tick(step); tick != nil {
+		slot.LastScheduledAt = tick
+	}
+	return slot
+}
+
+// want makes a task pending when other inputs are wanted than the ones it is at.
+func (p *pass) want(step *Step, slot *v1alpha1.TaskRefStatus) {
+	if slot.DesiredChecksum == step.Checksum && slot.State != v1alpha1.TaskComplete {
+		return
+	}
+	slot.DesiredChecksum = step.Checksum
+	slot.State, slot.Attempts, slot.Image = v1alpha1.TaskPending, 0, step.Image
+	forgive(slot)
+}
+
+// forgive forgets how the last attempt failed.
+func forgive(slot *v1alpha1.TaskRefStatus) {
+	slot.NextAttemptAt, slot.Message, slot.ExitCode, slot.LogTail = nil, "", nil, ""
+}
+
+// complete marks a task as complete for its checksum.
+func (p *pass) complete(step *Step, slot *v1alpha1.TaskRefStatus) {
+	forgive(slot)
+	slot.State, slot.Image = v1alpha1.TaskComplete, step.Image
+	slot.DesiredChecksum, slot.CompletedChecksum = step.Checksum, step.Checksum
+	if step.Inputs != "" {
+		if p.status.CompletedInputs == nil {
+			p.status.CompletedInputs = map[string]string{}
+		}
+		p.status.CompletedInputs[step.Kind.Type] = step.Inputs
+	}
+	p.mark(step, metav1.ConditionTrue, v1alpha1.ReasonTaskComplete, "Completed successfully")
+}
+
+// forget says, when an attempt begins, what no longer holds: the completion of the
+// task and of all after it, since from the Job's first moment on the database may
+// not be what it was. What the components last ran with is still worth going back
+// to, but for a clone, which drops the database. Inputs are not forgotten: they say
+// how the checksums of others are computed, not what the database holds.
+func (p *pass) forget(step *Step) {
+	if step.Kind.Type == resolve.Clone.Type {
+		p.status.LastCompletedChecksums = nil
+	}
+	after := false
+	for i := range p.in.Steps {
+		other := &p.in.Steps[i]
+		after = after || other.Kind.Type == step.Kind.Type
+		if !after {
+			continue
+		}
+		slot := p.slot(other)
+		slot.CompletedChecksum = ""
+		if other.Kind.Type != step.Kind.Type {
+			p.want(other, slot)
+		}
+	}
+}
+
+// settle ends the sequence: every task is complete, and no Job runs.
+func (p *pass) settle() {
+	if p.out.Upgrading {
+		p.normal(EventUpgradeCompleted, "The image changed from %s to %s", p.in.LastImage, p.in.Image)
+	}
+	p.out.Mode, p.out.LastImage, p.status.Upgrade = Apply, p.in.Image, nil
+	for i := range p.in.Steps {
+		p.keep(p.in.Steps[i].Kind, p.in.Steps[i].Checksum)
+	}
+	calm := p.was.Phase == v1alpha1.LifecycleComplete || p.was.Phase == v1alpha1.LifecycleRestoring
+	switch {
+	case !p.in.Components:
+		p.status.Phase = v1alpha1.LifecycleComplete
+	case !calm || p.out.Upgrading || p.out.Initial:
+		p.status.Phase = v1alpha1.LifecycleRestoring
+	}
+	switch {
+	case p.in.Disabled:
+		p.condition(metav1.ConditionTrue, v1alpha1.ReasonLifecycleDisabled, "Lifecycle tasks are disabled")
+	case len(p.in.Steps) == 0:
+		p.condition(metav1.ConditionTrue, v1alpha1.ReasonNoLifecycleTasks, "No lifecycle task is enabled")
+	default:
+		p.condition(metav1.ConditionTrue, v1alpha1.ReasonLifecycleComplete, "All lifecycle tasks are complete")
+	}
+	p.retain()
+}
+
+// retain removes finished Jobs as the retention policy says. Only now: what they
+// did is stored, and until the end they are there for people to look at.
+func (p *pass) retain() {
+	for i := range p.in.Steps {
+		step := &p.in.Steps[i]
+		job, exists := p.in.Jobs[step.Kind.Word]
+		kept := step.Retention == v1alpha1.RetentionRetain ||
+			step.Retention != v1alpha1.RetentionDelete && job.State == JobFailed
+		if exists && !kept {
+			p.remove(step.Kind.Word, job)
+		}
+	}
+}
+
+// mark sets the condition of a task. Its time moves only when its status does.
+func (p *pass) mark(step *Step, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&p.slot(step).Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionTaskComplete, Status: status, Reason: reason, Message: message, LastTransitionTime: *p.now(),
+	})
+}
+
+// at says how a task stands, in its own condition and in that of all.
+func (p *pass) at(step *Step, reason, message string) {
+	p.waiting(reason, message)
+	if reason == v1alpha1.ReasonDraining || reason == v1alpha1.ReasonComponentsDrained {
+		reason = v1alpha1.ReasonTaskWaiting
+	}
+	p.mark(step, metav1.ConditionFalse, reason, message)
+}
