@@ -2,6 +2,5 @@
 //
 // What differs between the components (name, port, which part of the spec, which
 // slot of the status) stands in one [Descriptor] each; everything else treats
-// them alike. [All] is the order in which they are reconciled. A component that
-// the table lacks is refused by the resolve package, never ignored.
+// them alike. [All] is the order in which they are reconciled.
 package component

@@ -46,10 +46,20 @@ func files(t *testing.T, state *desired.State) map[string][]byte {
 	}
 	for i := range state.Components {
 		c := &state.Components[i]
-		out[c.Word+"-superset_config.py"] = []byte(c.ConfigMap.Data["superset_config.py"])
+		if c.ConfigMap != nil {
+			for name, text := range c.ConfigMap.Data {
+				out[c.Word+"-"+name] = []byte(text)
+			}
+		}
 		out[c.Word+"-deployment.yaml"] = asYAML(t, c.Deployment)
 		if c.Service != nil {
 			out[c.Word+"-service.yaml"] = asYAML(t, c.Service)
+		}
+		if c.HPA != nil {
+			out[c.Word+"-hpa.yaml"] = asYAML(t, c.HPA)
+		}
+		if c.PDB != nil {
+			out[c.Word+"-pdb.yaml"] = asYAML(t, c.PDB)
 		}
 	}
 	for i := range state.Tasks {

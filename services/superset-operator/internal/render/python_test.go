@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -16,15 +17,28 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// driver runs a superset_config.py as Superset would and prints its settings as
-// JSON. SQLAlchemy is a stand-in with the one name that the file may import.
+// driver runs each superset_config.py as Superset would and prints its settings as
+// JSON. SQLAlchemy and cachelib are stand-ins with the names that the file may
+// import; a results backend prints as what it was made with, a class as its fields.
 const driver = `
-import json, sys, types
-pool = types.ModuleType("sqlalchemy.pool"); pool.NullPool = "NullPool"
-sys.modules["sqlalchemy"] = types.ModuleType("sqlalchemy"); sys.modules["sqlalchemy.pool"] = pool
-scope = {}
-exec(compile(open(sys.argv[1], encoding="utf-8").read(), "superset_config.py", "exec"), scope)
-print(json.dumps({k: v for k, v in scope.items() if k.isupper()}))
+import json, os, sys, types
+class RedisCache:
+    def __init__(self, **options): self.options = options
+def stand_in(name, **content):
+    module = types.ModuleType(name); vars(module).update(content); sys.modules[name] = module
+stand_in("sqlalchemy"); stand_in("sqlalchemy.pool", NullPool="NullPool")
+stand_in("cachelib"); stand_in("cachelib.redis", RedisCache=RedisCache)
+def plain(value):
+    if isinstance(value, RedisCache): return value.options
+    if isinstance(value, type): return {k: v for k, v in vars(value).items() if not k.startswith("__")}
+    raise TypeError(value)
+results = []
+for case in json.load(sys.stdin):
+    os.environ.clear(); os.environ.update(case["env"])
+    scope = {}
+    exec(compile(case["config"], "superset_config.py", "exec"), scope)
+    results.append({k: v for k, v in scope.items() if k.isupper() and k != "RedisCache"})
+print(json.dumps(results, default=plain))
 `
 
 func TestRenderedPythonMeansWhatTheSpecSays(t *testing.T) {
@@ -82,7 +96,7 @@ func TestRenderedPythonMeansWhatTheSpecSays(t *testing.T) {
 }
 
 // rendered returns a workload's superset_config.py and its environment as the kubelet would set it.
-func rendered(t *testing.T, superset, workload string) (string, []string) {
+func rendered(t *testing.T, superset, workload string) (string, map[string]string) {
 	t.Helper()
 	plan := resolve.For(load(t, superset), resolve.Options{})
 	for i := range plan.Components {
@@ -116,10 +130,15 @@ func load(t *testing.T, name string) *v1alpha1.Superset {
 	return sup
 }
 
-// expand reads values as the kubelet does: two dollar signs make one, $(NAME) is a reference.
-func expand(env []corev1.EnvVar) []string {
-	var out []string
+// expand reads values as the kubelet does: two dollar signs make one, $(NAME) is a
+// reference. What stands in a Secret reads as "name/key".
+func expand(env []corev1.EnvVar) map[string]string {
+	out := map[string]string{}
 	for _, e := range env {
+		if e.ValueFrom != nil {
+			out[e.Name] = e.ValueFrom.SecretKeyRef.Name + "/" + e.ValueFrom.SecretKeyRef.Key
+			continue
+		}
 		value := []byte{}
 		for i := 0; i < len(e.Value); i++ {
 			value = append(value, e.Value[i])
@@ -127,28 +146,41 @@ func expand(env []corev1.EnvVar) []string {
 				i++
 			}
 		}
-		out = append(out, e.Name+"="+string(value))
+		out[e.Name] = string(value)
 	}
 	return out
 }
 
-func run(t *testing.T, config string, env []string) map[string]any {
+// program is a superset_config.py with the environment that it runs in.
+type program struct {
+	Config string            `json:"config"`
+	Env    map[string]string `json:"env"`
+}
+
+func run(t *testing.T, config string, env map[string]string) map[string]any {
+	t.Helper()
+	return runAll(t, []program{{config, env}})[0]
+}
+
+// runAll runs all programs in one interpreter, whose start costs more than they do.
+func runAll(t *testing.T, programs []program) []map[string]any {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Fatal("this test runs the rendered Python with the real interpreter: install python3 (Debian: apt-get install python3-minimal)")
 	}
-	path := filepath.Join(t.TempDir(), "superset_config.py")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+	input, err := json.Marshal(programs)
+	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), python, "-I", "-c", driver, path)
-	cmd.Env = env
-	out, err := cmd.CombinedOutput()
+	var errors bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), python, "-I", "-c", driver)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &errors
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s\n%s", err, out, config)
+		t.Fatalf("%v\n%s\n%s", err, errors.String(), input)
 	}
-	got := map[string]any{}
+	var got []map[string]any
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

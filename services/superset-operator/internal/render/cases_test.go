@@ -1,0 +1,146 @@
+package render_test
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// TestEveryRenderedPythonRuns runs the Python of every workload of every golden case.
+func TestEveryRenderedPythonRuns(t *testing.T) {
+	cases, err := filepath.Glob("../desired/testdata/*/superset.yaml")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases found: %v", err)
+	}
+	var names []string
+	var programs []program
+	for _, path := range cases {
+		name := filepath.Base(filepath.Dir(path))
+		for word, p := range pythons(t, name) {
+			names, programs = append(names, name+"/"+word), append(programs, p)
+		}
+	}
+	for i, got := range runAll(t, programs) {
+		if want := programs[i].Env["SUPERSET_OPERATOR__SECRET_KEY"]; got["SECRET_KEY"] != want {
+			t.Errorf("%s: secret key %q, want %q", names[i], got["SECRET_KEY"], want)
+		}
+	}
+	t.Logf("ran %d files", len(programs))
+}
+
+// pythons returns the programs of all workloads of a case by name.
+func pythons(t *testing.T, name string) map[string]program {
+	t.Helper()
+	out := map[string]program{}
+	plan := resolve.For(load(t, name), resolve.Options{})
+	for i := range plan.Components {
+		if c := &plan.Components[i]; c.Descriptor.Python {
+			out[c.Word] = program{render.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)}
+		}
+	}
+	for i := range plan.Tasks {
+		task := &plan.Tasks[i]
+		if task.Kind.Type == resolve.Clone.Type {
+			continue
+		}
+		job, err := render.Job(task, "sum", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[task.Word] = program{render.Config(&task.Python), expand(job.Spec.Template.Spec.Containers[0].Env)}
+	}
+	return out
+}
+
+func TestHostileValuesArriveAsTheyAre(t *testing.T) {
+	sup := load(t, "hostile-full")
+	got := runAll(t, []program{pythons(t, "hostile-full")["web-server"]})[0]
+	host, login := "cache\"'`id`$(HOME)", "us%3Aer%40evil%2F%7BSECRET_KEY%7D%0A:"+
+		"p%40ss%2Fw%3Ard%2520%20%24%24%28HOME%29%60id%60%22%27%5C%F0%9F%92%A5@"
+	uri := "mysql+pymysql://us%3Aer%40evil%0A%27%22:p%40ss%2Fw%3Ard%2520%24%28HOME%29%60id%60%7Bx%7D%C3%BC%E2%80%A8%27%22" +
+		"@db\"'`id`$(HOME):3306/super%2Fset%3Fx%3D1%26y%3D%232%20%7BSECRET_KEY%7D"
+	ca := *sup.Spec.Valkey.SSL.CACertFile
+	tls := map[string]any{"ssl_cert_reqs": "none", "ssl_ca_certs": ca}
+	want := map[string]any{
+		"SECRET_KEY": *sup.Spec.SecretKey, "PREVIOUS_SECRET_KEY": *sup.Spec.PreviousSecretKey,
+		"SQLALCHEMY_DATABASE_URI": uri, "SQLALCHEMY_EXAMPLES_URI": uri, "SUPERSET_WEBSERVER_PORT": 8088.0,
+		"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false},
+		"FEATURE_FLAGS":             flags(sup.Spec.FeatureFlags),
+		"RAW":                       "it's {x} $HOME `id` \U0001F4A5\u2028", "WEB": "\"{x}\"",
+		"CELERY_CONFIG": map[string]any{
+			"broker_url": "rediss://" + login + host + ":6379/0", "broker_use_ssl": tls,
+			"result_backend": "rediss://" + login + host + ":6379/0", "redis_backend_use_ssl": tls,
+		},
+		"RESULTS_BACKEND": map[string]any{
+			"host": host, "port": 6379.0, "username": *sup.Spec.Valkey.Username, "password": *sup.Spec.Valkey.Password,
+			"db": 6.0, "key_prefix": "hostile_" + *sup.Spec.Valkey.ResultsBackend.KeyPrefix,
+			"ssl": true, "ssl_cert_reqs": "none", "ssl_ca_certs": ca,
+		},
+	}
+	for setting, prefix := range map[string]*string{
+		"CACHE_CONFIG": sup.Spec.Valkey.Cache.KeyPrefix, "DATA_CACHE_CONFIG": sup.Spec.Valkey.DataCache.KeyPrefix,
+		"FILTER_STATE_CACHE_CONFIG":       sup.Spec.Valkey.FilterStateCache.KeyPrefix,
+		"EXPLORE_FORM_DATA_CACHE_CONFIG":  sup.Spec.Valkey.ExploreFormDataCache.KeyPrefix,
+		"THUMBNAIL_CACHE_CONFIG":          sup.Spec.Valkey.ThumbnailCache.KeyPrefix,
+		"DISTRIBUTED_COORDINATION_CONFIG": sup.Spec.Valkey.DistributedCoordination.KeyPrefix,
+	} {
+		cache := got[setting].(map[string]any)
+		if cache["CACHE_KEY_PREFIX"] != "hostile_"+*prefix {
+			t.Errorf("%s has prefix %q, want %q", setting, cache["CACHE_KEY_PREFIX"], "hostile_"+*prefix)
+		}
+		delete(got, setting)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings differ (-want +got):\n%s", diff)
+	}
+}
+
+func flags(set map[string]bool) map[string]any {
+	out := map[string]any{}
+	for name, on := range set {
+		out[name] = on
+	}
+	return out
+}
+
+// TestProductionSettings looks at what differs between the components.
+func TestProductionSettings(t *testing.T) {
+	all := pythons(t, "production-full")
+	words := slices.Sorted(maps.Keys(all))
+	null := map[string]any{"poolclass": "NullPool"}
+	pool := func(size float64) map[string]any {
+		return map[string]any{"pool_size": size, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false}
+	}
+	mcp := pool(5)
+	mcp["pool_timeout"] = 10.0
+	want := map[string]map[string]any{
+		"web-server": pool(8), "celery-worker": pool(8), "celery-beat": null, "celery-flower": pool(1),
+		"mcp-server": mcp, "migrate": null, "init": null,
+	}
+	var programs []program
+	for _, word := range words {
+		programs = append(programs, all[word])
+	}
+	for i, got := range runAll(t, programs) {
+		word := words[i]
+		if diff := cmp.Diff(any(want[word]), got["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
+			t.Errorf("pool of %s differs (-want +got):\n%s", word, diff)
+		}
+		if _, found := got["SUPERSET_WEBSERVER_PORT"]; found != (word == "web-server") {
+			t.Errorf("%s: web server's port: %v", word, found)
+		}
+		if _, found := got["MCP_ONLY"]; found != (word == "mcp-server") {
+			t.Errorf("%s: Python of the MCP server: %v", word, found)
+		}
+		celery := got["CELERY_CONFIG"].(map[string]any)
+		if celery["broker_url"] != "rediss://superset:superset%2Fvalkey-password@valkey.bi.svc:6380/10" {
+			t.Errorf("%s: broker %v", word, celery["broker_url"])
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package render_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// workloads renders all components of a small Superset by name.
+func workloads(edit func(*v1alpha1.SupersetSpec)) map[string]*appsv1.Deployment {
+	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}}
+	sup.Spec = v1alpha1.SupersetSpec{
+		Image:     v1alpha1.ImageSpec{Repository: "r", Tag: "1"},
+		WebServer: &v1alpha1.WebServerSpec{}, CeleryWorker: &v1alpha1.CeleryWorkerSpec{}, CeleryBeat: &v1alpha1.CeleryBeatSpec{},
+		CeleryFlower: &v1alpha1.CeleryFlowerSpec{}, MCPServer: &v1alpha1.MCPServerSpec{}, WebsocketServer: &v1alpha1.WebsocketServerSpec{},
+	}
+	edit(&sup.Spec)
+	out := map[string]*appsv1.Deployment{}
+	plan := resolve.For(sup, resolve.Options{})
+	for i := range plan.Components {
+		out[plan.Components[i].Word] = render.Deployment(&plan.Components[i], "sum")
+	}
+	return out
+}
+
+func main(d *appsv1.Deployment) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
+
+func TestCommands(t *testing.T) {
+	const app = "--app=superset.tasks.celery_app:app"
+	disabled := v1alpha1.PresetDisabled
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want map[string][]string
+	}{
+		"defaults": {edit: func(*v1alpha1.SupersetSpec) {}, want: map[string][]string{
+			"web-server":    {"/usr/bin/run-server.sh"},
+			"celery-worker": {"celery", app, "worker", "--pool=prefork", "-O", "fair", "-c", "4", "--prefetch-multiplier=4"},
+			"celery-beat":   {"celery", app, "beat", "--pidfile", "/tmp/celerybeat.pid", "--schedule", "/tmp/celerybeat-schedule"},
+			"celery-flower": {
+				"/bin/sh", "-c", "exec celery " + app + ` flower --url_prefix="$SUPERSET_OPERATOR__FLOWER_URL_PREFIX" "$@"`, "superset",
+			},
+			"mcp-server":       {"superset", "mcp", "run", "--host", "0.0.0.0", "--port", "8088"},
+			"websocket-server": {"node", "websocket_server.js"},
+		}},
+		"a worker without presets": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.CeleryWorker.Celery = &v1alpha1.CeleryWorkerProcessSpec{Preset: &disabled}
+			},
+			want: map[string][]string{"celery-worker": {"celery", app, "worker", "--pool=prefork", "-O", "fair", "-c", "4"}},
+		},
+		"a worker with every limit": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.CeleryWorker.Celery = &v1alpha1.CeleryWorkerProcessSpec{
+					Concurrency: ptr(int32(3)), Pool: ptr("threads"), Optimization: ptr("default"), MaxTasksPerChild: ptr(int32(1)),
+					MaxMemoryPerChild: ptr(int32(2)), PrefetchMultiplier: ptr(int32(0)), SoftTimeLimit: ptr(int32(4)), TimeLimit: ptr(int32(5)),
+				}
+			},
+			want: map[string][]string{"celery-worker": {
+				"celery", app, "worker", "--pool=threads", "-O", "default", "-c", "3",
+				"--max-tasks-per-child=1", "--max-memory-per-child=2", "--soft-time-limit=4", "--time-limit=5",
+			}},
+		},
+		"the MCP server listens where its container port is": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.MCPServer.PodTemplate = template(&v1alpha1.ContainerTemplate{Ports: []corev1.ContainerPort{{ContainerPort: 9000}}})
+			},
+			want: map[string][]string{"mcp-server": {"superset", "mcp", "run", "--host", "0.0.0.0", "--port", "9000"}},
+		},
+		"the user's command is left alone, bootstrap or not": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.BootstrapScript = ptr("true")
+				own := template(&v1alpha1.ContainerTemplate{Command: []string{"/bin/sh", "-c", "mine"}})
+				s.WebServer.PodTemplate, s.CeleryWorker.PodTemplate, s.CeleryFlower.PodTemplate = own, own, own
+			},
+			want: map[string][]string{
+				"web-server": {"/bin/sh", "-c", "mine"}, "celery-worker": {"/bin/sh", "-c", "mine"}, "celery-flower": {"/bin/sh", "-c", "mine"},
+				"websocket-server": {"node", "websocket_server.js"},
+			},
+		},
+		"a command for all components is nobody's": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.PodTemplate = template(&v1alpha1.ContainerTemplate{Command: []string{"mine"}, Args: []string{"mine"}})
+			},
+			want: map[string][]string{"web-server": {"/usr/bin/run-server.sh"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			all := workloads(tc.edit)
+			for word, want := range tc.want {
+				if diff := cmp.Diff(want, main(all[word]).Command); diff != "" {
+					t.Errorf("command of %s differs (-want +got):\n%s", word, diff)
+				}
+			}
+		})
+	}
+}
+
+func template(c *v1alpha1.ContainerTemplate) *v1alpha1.PodTemplate {
+	return &v1alpha1.PodTemplate{Container: c}
+}
+
+// TestFlowerTakesItsPrefixFromTheEnvironment runs the real command in a real shell.
+func TestFlowerTakesItsPrefixFromTheEnvironment(t *testing.T) {
+	for _, bootstrap := range []string{"", "NAME=\"it's sourced\""} {
+		d := workloads(func(s *v1alpha1.SupersetSpec) {
+			s.BootstrapScript = &bootstrap
+			s.CeleryFlower.Service = &v1alpha1.ComponentServiceSpec{GatewayPath: ptr("/a/$(id) `id` 'b'")}
+			s.CeleryFlower.PodTemplate = template(&v1alpha1.ContainerTemplate{Args: []string{"it's", "$HOME"}})
+		})["celery-flower"]
+		dir := t.TempDir()
+		write(t, dir, "celery", "#!/bin/sh\necho \"$NAME\"\nfor a in \"$@\"; do echo \"[$a]\"; done\n")
+		write(t, dir, "superset_bootstrap.sh", bootstrap+"\nexport NAME\n")
+		command := slices.Concat(main(d).Command, main(d).Args)
+		command[2] = strings.ReplaceAll(command[2], "/app/pythonpath", dir)
+		cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+		for name, value := range expand(main(d).Env) {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		sourced := ""
+		if bootstrap != "" {
+			sourced = "it's sourced"
+		}
+		want := sourced + "\n[--app=superset.tasks.celery_app:app]\n[flower]\n[--url_prefix=/a/$(id) `id` 'b']\n[it's]\n[$HOME]\n"
+		if diff := cmp.Diff(want, string(out)); diff != "" {
+			t.Errorf("output differs (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestProbes(t *testing.T) {
+	own := &corev1.Probe{PeriodSeconds: 99}
+	all := workloads(func(s *v1alpha1.SupersetSpec) {
+		s.CeleryFlower.Service = &v1alpha1.ComponentServiceSpec{GatewayPath: ptr("/tools/flower/")}
+		s.MCPServer.PodTemplate = template(&v1alpha1.ContainerTemplate{ReadinessProbe: own, Ports: []corev1.ContainerPort{{ContainerPort: 9000}}})
+		s.CeleryWorker.PodTemplate = template(&v1alpha1.ContainerTemplate{LivenessProbe: own})
+	})
+	type probe struct {
+		path             string
+		port, tcp, delay int32
+	}
+	read := func(p *corev1.Probe) probe {
+		switch {
+		case p == nil:
+			return probe{}
+		case p == own || p.PeriodSeconds == 99:
+			return probe{path: "own"}
+		case p.PeriodSeconds != 10 || p.TimeoutSeconds != 5 || p.FailureThreshold != 3:
+			t.Errorf("timing %+v", p)
+		}
+		if p.TCPSocket != nil {
+			return probe{tcp: p.TCPSocket.Port.IntVal, delay: p.InitialDelaySeconds}
+		}
+		return probe{path: p.HTTPGet.Path, port: p.HTTPGet.Port.IntVal, delay: p.InitialDelaySeconds}
+	}
+	want := map[string][3]probe{
+		"web-server":       {{"/health", 8088, 0, 15}, {"/health", 8088, 0, 5}, {"/health", 8088, 0, 15}},
+		"celery-worker":    {{path: "own"}, {}, {}},
+		"celery-beat":      {},
+		"celery-flower":    {{"/tools/flower/healthcheck", 5555, 0, 15}, {"/tools/flower/healthcheck", 5555, 0, 5}, {}},
+		"mcp-server":       {{"", 0, 9000, 15}, {path: "own"}, {}},
+		"websocket-server": {{"/health", 8080, 0, 15}, {"/health", 8080, 0, 5}, {}},
+	}
+	for word, d := range all {
+		c := main(d)
+		got := [3]probe{read(c.LivenessProbe), read(c.ReadinessProbe), read(c.StartupProbe)}
+		if got != want[word] {
+			t.Errorf("%s: probes %+v, want %+v", word, got, want[word])
+		}
+	}
+}
+
+// TestW8BeatNeverRunsTwice: two schedulers at a time would send every report twice.
+func TestW8BeatNeverRunsTwice(t *testing.T) {
+	rolling := &appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{}}
+	all := workloads(func(s *v1alpha1.SupersetSpec) {
+		s.Replicas, s.Autoscaling = ptr(int32(5)), &v1alpha1.AutoscalingSpec{MinReplicas: ptr(int32(3)), MaxReplicas: 9}
+		s.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: rolling}
+		s.CeleryBeat.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: rolling}
+	})
+	beat := all[component.CeleryBeatName].Spec
+	if beat.Strategy.Type != appsv1.RecreateDeploymentStrategyType || beat.Strategy.RollingUpdate != nil || *beat.Replicas != 1 {
+		t.Errorf("strategy %+v with %d replicas", beat.Strategy, *beat.Replicas)
+	}
+	if got := all[component.WebServerName].Spec.Strategy.Type; got != appsv1.RollingUpdateDeploymentStrategyType {
+		t.Errorf("the web server's strategy is %q", got)
+	}
+}
+
+// TestW13ReservedKeysAreTheOperators: users add labels and annotations, but those
+// by which the operator finds pods and rolls them are its own.
+func TestW13ReservedKeysAreTheOperators(t *testing.T) {
+	mine := map[string]string{
+		"app.kubernetes.io/name": "mine", "app.kubernetes.io/component": "mine", "app.kubernetes.io/instance": "mine",
+		"superset.apache.org/parent": "mine", "superset.apache.org/instance": "x-migrate", "superset.apache.org/init-task": "migrate", "mine": "yes",
+	}
+	notes := map[string]string{
+		"superset.apache.org/config-checksum": "mine", "superset.apache.org/task-pod-spec-hash": "mine",
+		"superset.apache.org/task-attempt": "9", "mine": "yes",
+	}
+	for word, d := range workloads(func(s *v1alpha1.SupersetSpec) {
+		s.PodTemplate = &v1alpha1.PodTemplate{Labels: mine, Annotations: notes}
+		s.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Labels: mine, Annotations: notes}
+	}) {
+		want := map[string]string{
+			"app.kubernetes.io/name": "superset", "app.kubernetes.io/component": word, "app.kubernetes.io/instance": "x",
+			"superset.apache.org/parent": "x", "mine": "yes",
+		}
+		pod := d.Spec.Template.ObjectMeta
+		for _, got := range []map[string]string{pod.Labels, d.Labels} {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("labels of %s differ (-want +got):\n%s", word, diff)
+			}
+		}
+		if diff := cmp.Diff(map[string]string{"superset.apache.org/config-checksum": "sum", "mine": "yes"}, pod.Annotations); diff != "" {
+			t.Errorf("annotations of %s differ (-want +got):\n%s", word, diff)
+		}
+		for name, value := range d.Spec.Selector.MatchLabels {
+			if pod.Labels[name] != value {
+				t.Errorf("%s selects %s=%s, which its pods lack", word, name, value)
+			}
+		}
+	}
+}
+
+func TestAComponentWithoutConfigurationHasNoChecksum(t *testing.T) {
+	sup := &v1alpha1.Superset{}
+	sup.Spec.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
+	sup.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{v1alpha1.AnnotationConfigChecksum: "mine"}}
+	c := resolve.For(sup, resolve.Options{}).Components[0]
+	if got := render.Deployment(&c, "").Spec.Template.Annotations; len(got) != 0 {
+		t.Errorf("annotations %v", got)
+	}
+	if cm := render.ComponentConfigMap(&c); cm != nil {
+		t.Errorf("a ConfigMap: %v", cm.Data)
+	}
+}
+
+func TestEnvironmentIsInOrder(t *testing.T) {
+	d := workloads(func(s *v1alpha1.SupersetSpec) {
+		ref := &corev1.SecretKeySelector{Key: "k"}
+		s.SecretKeyFrom, s.PreviousSecretKeyFrom, s.ForceReload = ref, ref, "now"
+		s.Metastore = &v1alpha1.MetastoreSpec{Host: ptr("h"), Database: ptr("d"), Username: ptr("u"), PasswordFrom: ref}
+		s.Valkey = &v1alpha1.ValkeySpec{Host: "h", Username: ptr("u"), PasswordFrom: ref}
+	})
+	names := func(word string) (out []string) {
+		for _, e := range main(d[word]).Env {
+			out = append(out, strings.TrimPrefix(e.Name, "SUPERSET_OPERATOR__"))
+		}
+		return out
+	}
+	shared := []string{
+		"INSTANCE_NAME", "SECRET_KEY", "PREVIOUS_SECRET_KEY", "DB_HOST", "DB_PORT", "DB_NAME", "DB_USER", "DB_PASS",
+		"VALKEY_HOST", "VALKEY_PORT", "VALKEY_USER", "VALKEY_PASS",
+	}
+	gunicorn := []string{
+		"SERVER_WORKER_AMOUNT", "SERVER_THREADS_AMOUNT", "SERVER_WORKER_CLASS", "GUNICORN_TIMEOUT", "GUNICORN_KEEPALIVE",
+		"WORKER_MAX_REQUESTS", "WORKER_MAX_REQUESTS_JITTER", "SERVER_LIMIT_REQUEST_LINE", "SERVER_LIMIT_REQUEST_FIELD_SIZE", "GUNICORN_LOGLEVEL",
+	}
+	last := []string{"FORCE_RELOAD"}
+	want := map[string][]string{
+		"web-server": slices.Concat(shared, gunicorn, last), "celery-worker": slices.Concat(shared, last),
+		"celery-beat": slices.Concat(shared, last), "celery-flower": slices.Concat(shared, []string{"FLOWER_URL_PREFIX"}, last),
+		"mcp-server": slices.Concat(shared, last), "websocket-server": {"INSTANCE_NAME", "FORCE_RELOAD"},
+	}
+	for _, word := range slices.Sorted(maps.Keys(d)) {
+		if diff := cmp.Diff(want[word], names(word)); diff != "" {
+			t.Errorf("variables of %s differ (-want +got):\n%s", word, diff)
+		}
+	}
+}

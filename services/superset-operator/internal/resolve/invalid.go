@@ -1,0 +1,217 @@
+package resolve
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+)
+
+// Invalid lists what contradicts itself in the spec, each entry as the field's
+// path, what is wrong with it, and how to mend it. It repeats those rules of the
+// schema that data or a whole reconcile depend on, since an object may be older
+// than the schema. The entries hold no values but names and numbers, never secrets.
+func Invalid(sup *v1alpha1.Superset) []string {
+	var p problems
+	p.names(sup)
+	p.components(&sup.Spec)
+	p.metastore(sup.Spec.Metastore)
+	p.clone(&sup.Spec)
+	p.valkey(sup.Spec.Valkey)
+	if n := sup.Spec.Networking; n != nil && n.Ingress != nil && n.Ingress.Host == "" && len(n.Ingress.Hosts) == 0 {
+		p.add("spec.networking.ingress", "names no host, so it would have no rule: set host or hosts")
+	}
+	return p
+}
+
+type problems []string
+
+func (p *problems) add(path, format string, args ...any) {
+	*p = append(*p, path+": "+fmt.Sprintf(format, args...))
+}
+
+// maxName is the longest name that fits into a label.
+const maxName = 63
+
+// names checks that the names of the children that the spec enables fit.
+func (p *problems) names(sup *v1alpha1.Superset) {
+	check := func(path, child string) {
+		if over := len(child) - maxName; over > 0 {
+			p.add("metadata.name", "must be at most %d characters when %s is enabled, since %q would be too long: use a shorter name",
+				len(sup.Name)-over, path, child)
+		}
+	}
+	for _, d := range component.Enabled(&sup.Spec) {
+		check("spec."+d.Key, naming.Component(sup.Name, d.Name))
+	}
+	lc := orZero(sup.Spec.Lifecycle)
+	if lc.MaintenancePage != nil {
+		check("spec.lifecycle.maintenancePage", naming.Component(sup.Name, pageName))
+	}
+	if enabled(lc.Disabled) {
+		return
+	}
+	if !enabled(orZero(lc.Migrate).Disabled) {
+		check("spec.lifecycle.migrate", naming.Config(sup.Name, Migrate.Word))
+	}
+	if lc.Rotate != nil && !enabled(lc.Rotate.Disabled) {
+		check("spec.lifecycle.rotate", naming.Config(sup.Name, Rotate.Word))
+	}
+	if !enabled(orZero(lc.Init).Disabled) {
+		check("spec.lifecycle.init", naming.Config(sup.Name, Init.Word))
+	}
+}
+
+func (p *problems) components(spec *v1alpha1.SupersetSpec) {
+	nodePorts := map[int32]string{}
+	for _, d := range component.Enabled(spec) {
+		path, s := "spec."+d.Key, d.Settings(spec)
+		if d.Name == component.WebsocketServerName {
+			p.websocket(path, s)
+		}
+		p.service(path+".service", s.Service, nodePorts)
+		p.tuning(path, s)
+		if !d.Singleton {
+			p.scaling(path, first(s.Autoscaling, spec.Autoscaling), first(s.PodDisruptionBudget, spec.PodDisruptionBudget))
+		}
+		p.strategy(path, deploymentTemplate(spec.DeploymentTemplate, s.Deployment).Strategy, d.Singleton)
+		pod := podTemplate(spec.PodTemplate, s.Pod)
+		for _, c := range pod.Sidecars {
+			if slices.ContainsFunc(pod.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name }) {
+				p.add(path+".podTemplate", "sidecar and init container are both named %q: rename one of them", c.Name)
+			}
+		}
+	}
+}
+
+func (p *problems) websocket(path string, s *component.Settings) {
+	if orZero(orZero(s.Image).Repository) == "" {
+		p.add(path+".image.repository", "is required: Superset's image does not contain the websocket server, so name one that does")
+	}
+	if s.JSON != nil && s.JSONFrom != nil {
+		p.add(path+".config", "and configFrom are mutually exclusive: keep one of them")
+	}
+	if s.JSON != nil && !isObject(s.JSON) {
+		p.add(path+".config", "must be a JSON object")
+	}
+}
+
+func isObject(raw *runtime.RawExtension) bool {
+	text := bytes.TrimSpace(raw.Raw)
+	return len(text) == 0 || bytes.Equal(text, []byte("null")) || text[0] == '{' && json.Valid(text)
+}
+
+func (p *problems) service(path string, s *v1alpha1.ComponentServiceSpec, seen map[int32]string) {
+	if s == nil {
+		return
+	}
+	p.port(path+".port", s.Port)
+	if s.NodePort == nil {
+		return
+	}
+	if s.Type != corev1.ServiceTypeNodePort && s.Type != corev1.ServiceTypeLoadBalancer {
+		p.add(path+".nodePort", "requires type NodePort or LoadBalancer: set type, or remove nodePort")
+	}
+	if other := seen[*s.NodePort]; other != "" {
+		p.add(path+".nodePort", "is %d, which %s has already: choose another", *s.NodePort, other)
+	}
+	seen[*s.NodePort] = path + ".nodePort"
+}
+
+func (p *problems) tuning(path string, s *component.Settings) {
+	g := orZero(s.Gunicorn)
+	if or(g.Threads, 1) > 1 && or(g.WorkerClass, "gthread") != "gthread" {
+		p.add(path+".gunicorn.threads", "greater than 1 requires workerClass=gthread: change workerClass, or remove threads")
+	}
+	c := orZero(s.Celery)
+	if or(c.Pool, "prefork") == "prefork" {
+		return
+	}
+	if or(c.MaxTasksPerChild, 0) != 0 {
+		p.add(path+".celery.maxTasksPerChild", "only applies to pool=prefork: change pool, or remove maxTasksPerChild")
+	}
+	if or(c.MaxMemoryPerChild, 0) != 0 {
+		p.add(path+".celery.maxMemoryPerChild", "only applies to pool=prefork: change pool, or remove maxMemoryPerChild")
+	}
+}
+
+// scaling checks what holds for a component, its own or from the top level.
+func (p *problems) scaling(path string, a *v1alpha1.AutoscalingSpec, b *v1alpha1.PDBSpec) {
+	if a != nil && a.MaxReplicas < or(a.MinReplicas, 1) {
+		p.add(path+".autoscaling.maxReplicas", "must be at least minReplicas (%d): raise it, or lower minReplicas", or(a.MinReplicas, 1))
+	}
+	if b != nil && b.MinAvailable != nil && b.MaxUnavailable != nil {
+		p.add(path+".podDisruptionBudget", "minAvailable and maxUnavailable are mutually exclusive: keep one of them")
+	}
+}
+
+// strategy ignores that of the scheduler, which is always the operator's.
+func (p *problems) strategy(path string, s *appsv1.DeploymentStrategy, singleton bool) {
+	if !singleton && s != nil && s.Type == appsv1.RecreateDeploymentStrategyType && s.RollingUpdate != nil {
+		p.add(path+".deploymentTemplate.strategy.rollingUpdate", "cannot be combined with type Recreate: remove it")
+	}
+}
+
+func (p *problems) metastore(m *v1alpha1.MetastoreSpec) {
+	if m == nil {
+		return
+	}
+	p.port("spec.metastore.port", m.Port)
+	if m.Host != nil && (orZero(m.Database) == "" || orZero(m.Username) == "") {
+		p.add("spec.metastore.host", "requires database and username: set both")
+	}
+}
+
+// clone checks what a task that drops the metastore's database depends on.
+func (p *problems) clone(spec *v1alpha1.SupersetSpec) {
+	lc := orZero(spec.Lifecycle)
+	if enabled(lc.Disabled) || lc.Clone == nil || enabled(lc.Clone.Disabled) {
+		return
+	}
+	const path = "spec.lifecycle.clone"
+	m := orZero(spec.Metastore)
+	if orZero(m.Host) == "" {
+		p.add(path, "requires a structured metastore: set spec.metastore.host, database and username")
+	}
+	if spec.Environment != v1alpha1.Development && spec.Environment != v1alpha1.Staging {
+		p.add(path, "is only allowed when environment is Development or Staging: it drops the metastore's database")
+	}
+	source, target := or(lc.Clone.Source.Type, v1alpha1.PostgreSQL), or(m.Type, v1alpha1.PostgreSQL)
+	if source != target && len(lc.Clone.Command) == 0 {
+		p.add(path+".source.type", "is %s while spec.metastore.type is %s, and the built-in script cannot translate: "+
+			"make them the same, or set %s.command", source, target, path)
+	}
+	p.port(path+".source.port", lc.Clone.Source.Port)
+}
+
+func (p *problems) valkey(v *v1alpha1.ValkeySpec) {
+	if v == nil {
+		return
+	}
+	if v.Host == "" {
+		p.add("spec.valkey.host", "is required: name the server")
+	}
+	p.port("spec.valkey.port", v.Port)
+	resolved := ValkeyOf(v)
+	databases := []int32{or(resolved.Broker, 0), or(resolved.ResultBackend, 0), orZero(resolved.Results).Database}
+	for i := range resolved.Caches {
+		databases = append(databases, resolved.Caches[i].Database)
+	}
+	if slices.Min(databases) < 0 {
+		p.add("spec.valkey", "has a negative database number: databases count from 0")
+	}
+}
+
+func (p *problems) port(path string, port *int32) {
+	if port != nil && (*port < 1 || *port > 65535) {
+		p.add(path, "is %d, which is not a port: use 1 to 65535", *port)
+	}
+}
