@@ -18,3 +18,14 @@ func TestOnlyAnAuditedClusterHasAPolicy(t *testing.T) {
 		t.Errorf("with a policy: %v in\n%s", err, audited)
 	}
 }
+
+func TestOnlyAnUnthrottledClusterLiftsTheLimits(t *testing.T) {
+	cfg := Config{Name: "a", Dir: t.TempDir()}
+	for _, unthrottled := range []bool{false, true} {
+		cfg.Unthrottled = unthrottled
+		text, err := cfg.render(Tools{Dir: "/tools"})
+		if err != nil || strings.Contains(text, "disableQPSLimits: true\n") != unthrottled {
+			t.Errorf("unthrottled %t: %v in\n%s", unthrottled, err, text)
+		}
+	}
+}
