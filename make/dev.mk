@@ -43,5 +43,9 @@ test/%: ## tests of one module, for example make test/libs/bus
 bench: ## the figures that the budgets name, one BENCH line each
 	@hack/bench.sh
 
+.PHONY: bench-superset
+bench-superset: ## what the Superset operator costs, one BENCH line each (SCENARIOS="small large" for some)
+	@hack/bench-superset.sh $(SCENARIOS)
+
 .PHONY: presubmit
 presubmit: verify lint test ## what CI runs

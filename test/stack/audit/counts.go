@@ -1,0 +1,91 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Counts are the requests of one user over some time. Leases and watches are not in them.
+type Counts struct {
+	Requests  int
+	Writes    int            // of Requests: everything but get and list
+	Conflicts int            // of Writes: answered with 409 Conflict
+	Kinds     map[string]int // Requests by what they asked for, such as "patch supersets/status"
+}
+
+// event is the part of audit.k8s.io/v1 Event that is counted.
+type event struct {
+	Verb       string
+	RequestURI string
+	User       struct{ Username string }
+	ObjectRef  *struct{ APIGroup, Resource, Subresource string }
+	// ResponseStatus is absent when the connection broke before an answer.
+	ResponseStatus struct{ Code int }
+}
+
+// Count counts the requests of a user in a piece of an audit log, which holds whole lines.
+func Count(log []byte, user string) (Counts, error) {
+	counts := Counts{Kinds: map[string]int{}}
+	for line := range bytes.Lines(log) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return Counts{}, fmt.Errorf("parse an audit event: %w", err)
+		}
+		if e.User.Username == user {
+			counts.add(e)
+		}
+	}
+	return counts, nil
+}
+
+func (c *Counts) add(e event) {
+	if e.Verb == "watch" || (e.ObjectRef != nil && e.ObjectRef.Resource == "leases") {
+		return
+	}
+	c.Requests++
+	c.Kinds[e.kind()]++
+	if e.Verb == "get" || e.Verb == "list" {
+		return
+	}
+	c.Writes++
+	if e.ResponseStatus.Code == http.StatusConflict {
+		c.Conflicts++
+	}
+}
+
+// kind names what the request asked for: the verb and the resource, or the path when it was for no resource.
+func (e event) kind() string {
+	if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
+		path, _, _ := strings.Cut(e.RequestURI, "?")
+		return e.Verb + " " + path
+	}
+	if e.ObjectRef.Subresource != "" {
+		return e.Verb + " " + e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource
+	}
+	return e.Verb + " " + e.ObjectRef.Resource
+}
+
+// String lists the kinds, the most frequent first.
+func (c Counts) String() string {
+	kinds := make([]string, 0, len(c.Kinds))
+	for kind := range c.Kinds {
+		kinds = append(kinds, kind)
+	}
+	slices.SortFunc(kinds, func(a, b string) int {
+		if c.Kinds[a] != c.Kinds[b] {
+			return c.Kinds[b] - c.Kinds[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, kind := range kinds {
+		kinds[i] = fmt.Sprintf("%s %d", kind, c.Kinds[kind])
+	}
+	return strings.Join(kinds, ", ")
+}

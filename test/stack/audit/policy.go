@@ -1,0 +1,29 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Policy returns an audit policy that logs one event for each finished request of the users, without its body, and
+// nothing of anybody else.
+func Policy(users ...string) string {
+	users = slices.Clone(users)
+	for i, user := range users {
+		users[i] = fmt.Sprintf("%q", user)
+	}
+	return `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+  users: [` + strings.Join(users, ", ") + `]
+- level: None
+`
+}
+
+// ServiceAccount returns the user name of a service account.
+func ServiceAccount(namespace, name string) string {
+	return "system:serviceaccount:" + namespace + ":" + name
+}
