@@ -31,12 +31,6 @@ var unsupported = []struct {
 		rotate := orZero(s.Lifecycle).Rotate
 		return !off(s) && rotate != nil && !enabled(rotate.Disabled)
 	}},
-	{"spec.lifecycle.maintenancePage", func(s *v1alpha1.SupersetSpec) bool {
-		return !off(s) && orZero(s.Lifecycle).MaintenancePage != nil
-	}},
-	{"spec.lifecycle.upgradeMode", func(s *v1alpha1.SupersetSpec) bool {
-		return !off(s) && or(orZero(s.Lifecycle).UpgradeMode, v1alpha1.UpgradeAutomatic) == v1alpha1.UpgradeSupervised
-	}},
 }
 
 // off is true when no task runs at all, so that settings of tasks have no effect anyway.

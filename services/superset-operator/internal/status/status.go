@@ -1,7 +1,6 @@
 package status
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ type Input struct {
 	// Decision is nil when the tasks were not looked at: paused or refused.
 	Decision *lifecycle.Decision
 	Intent   contract.Intent
-	// Refused lists the fields of the spec that cannot be honoured.
+	// Refused lists what contradicts itself in the spec, each entry with the field's path.
 	Refused []string
 	Now     time.Time
 }
@@ -136,7 +135,7 @@ func conditions(in Input) []metav1.Condition {
 	case len(in.Refused) > 0:
 		set(metav1.Condition{
 			Type: v1alpha1.ConditionLifecycleComplete, Status: metav1.ConditionFalse,
-			Reason: v1alpha1.ReasonUnsupportedField, Message: refusal(in.Refused),
+			Reason: v1alpha1.ReasonInvalidSpec, Message: refusal(in.Refused),
 		})
 	case in.Decision != nil:
 		set(in.Decision.Condition)
@@ -148,8 +147,8 @@ func conditions(in Input) []metav1.Condition {
 	return out
 }
 
-func refusal(fields []string) string {
-	return fmt.Sprintf("This version cannot honour %s; nothing is changed until the spec does without", strings.Join(fields, ", "))
+func refusal(problems []string) string {
+	return strings.Join(problems, "; ") + ". Nothing is changed until the spec is mended."
 }
 
 func suspended(intent contract.Intent) metav1.Condition {

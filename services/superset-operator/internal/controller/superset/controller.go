@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
 )
 
 // FieldManager owns everything that this operator writes but the conditions of flotilla-conditions.
@@ -138,6 +139,7 @@ func (r *Reconciler) complain(sup *v1alpha1.Superset, err error) {
 func (r *Reconciler) gone(key types.NamespacedName) {
 	r.written.forget(key)
 	r.trouble.forget(key)
+	metrics.Gone(key)
 	r.optional.missing.forget(key)
 	if object, found := r.known.forget(key); found {
 		r.reporter.Gone(object)

@@ -73,6 +73,9 @@ func (r *Reconciler) act(ctx context.Context, p *pass, persisted bool) error {
 	if err := r.routeTraffic(ctx, p); err != nil {
 		return err
 	}
+	if _, err := r.removePage(ctx, p); err != nil {
+		return err
+	}
 	if p.decision.Drain {
 		return r.drain(ctx, p, persisted)
 	}
@@ -84,6 +87,7 @@ func (r *Reconciler) act(ctx context.Context, p *pass, persisted bool) error {
 
 func (r *Reconciler) lifecycleInput(p *pass) lifecycle.Input {
 	in := lifecycle.Input{
+		Name:       p.sup.Name,
 		Jobs:       observe.Jobs(p.snapshot),
 		Status:     p.sup.Status.Lifecycle,
 		LastImage:  p.sup.Status.LastLifecycleImage,

@@ -12,11 +12,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/report"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/schedule"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
@@ -43,7 +46,7 @@ type pass struct {
 }
 
 // preflight reads everything and stops what must not be touched: a Superset that
-// is being deleted, paused, or that asks for what this version cannot do. Their
+// is being deleted, paused, or whose spec contradicts itself. Their
 // status stays fresh all the same.
 func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, error) {
 	var err error
@@ -58,7 +61,7 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, erro
 		return steps.Result{Stop: true}, nil
 	}
 	if !p.intent.Paused {
-		p.refused = resolve.Unsupported(&p.sup.Spec)
+		p.refused = append(resolve.Invalid(p.sup), resolve.Unsupported(&p.sup.Spec)...)
 	}
 	if p.intent.Paused || len(p.refused) > 0 {
 		_, err := r.persist(ctx, p)
@@ -69,13 +72,41 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, erro
 
 // plan computes what the spec asks for.
 func (r *Reconciler) plan(p *pass) error {
-	in := desired.Input{Superset: p.sup, Stopped: p.intent.Stopped}
-	if p.sup.Status.Lifecycle != nil {
-		in.Kept = p.sup.Status.Lifecycle.CompletedInputs
+	in := desired.Input{Superset: p.sup, Stopped: p.intent.Stopped, LastReplicas: p.lastReplicas()}
+	state := p.sup.Status.Lifecycle
+	if state != nil {
+		in.Kept = state.CompletedInputs
+	}
+	if tick := lifecycle.KeptTick(state); tick != nil {
+		in.Tick = tick.Format(time.RFC3339)
+	}
+	if lc := p.sup.Spec.Lifecycle; lc != nil && lc.Clone != nil && lc.Clone.CronSchedule != nil {
+		at := &lifecycle.Schedule{}
+		at.Tick, at.Next, at.Err = schedule.At(*lc.Clone.CronSchedule, r.clock.Now(), lifecycle.FrozenTick(state))
+		if at.Err == nil {
+			in.Tick = at.Tick.Format(time.RFC3339)
+		}
+		p.schedule = at
 	}
 	var err error
 	p.desired, err = desired.For(in)
 	return err
+}
+
+// lastReplicas says how many pods each component asks for, or last asked for.
+func (p *pass) lastReplicas() map[string]int32 {
+	last := map[string]int32{}
+	for _, d := range component.All() {
+		if p.sup.Status.Components != nil {
+			if slot := *d.Slot(p.sup.Status.Components); slot != nil && slot.LastReplicas > 0 {
+				last[d.Name] = slot.LastReplicas
+			}
+		}
+		if live := p.snapshot.Deployments[d.Name]; live != nil && asked(live) > 0 {
+			last[d.Name] = asked(live)
+		}
+	}
+	return last
 }
 
 // persistStatus ends a pass that went all the way.
@@ -94,9 +125,11 @@ func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	before := p.sup.DeepCopy()
 	changed, err := r.status.Apply(ctx, p.sup, owned)
 	if err == nil && changed {
 		r.written.remember(p.sup)
+		metrics.Observe(before, p.sup, r.clock.Now())
 	}
 	return changed, err
 }
@@ -112,8 +145,8 @@ func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.D
 		}
 	case len(p.refused) > 0:
 		outcome = contract.Reconcile{
-			Outcome: contract.Failed, Reason: v1alpha1.ReasonUnsupportedField, Terminal: true,
-			Message: "This version cannot honour " + strings.Join(p.refused, ", "),
+			Outcome: contract.Failed, Reason: v1alpha1.ReasonInvalidSpec, Terminal: true,
+			Message: strings.Join(p.refused, "; "),
 		}
 	}
 	outcome.Since = r.trouble.since(p.sup, outcome.Outcome == contract.Failed, now)

@@ -18,12 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
 )
 
@@ -48,6 +50,9 @@ func Setup(ctx context.Context, rt *service.Runtime) error {
 	gate, err := standalone.NewGate(rt.Manager, rt.Options.ConditionsLeaseNamespace)
 	if err != nil {
 		return fmt.Errorf("watch the conditions lease: %w", err)
+	}
+	if err := metrics.Register(crmetrics.Registry, metrics.FromCache(rt.GetClient())); err != nil {
+		return err
 	}
 	reporter := standalone.NewReporter(rt.GetClient(), gate, rt.Observations, contract.Superset, rt.Clock)
 	r := New(Dependencies{

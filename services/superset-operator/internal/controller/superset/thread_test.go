@@ -63,7 +63,7 @@ func TestDevelopmentSampleRuns(t *testing.T) {
 // variable are the parts of a status that differ from run to run.
 func variable(p cmp.Path) bool {
 	name := p.Last().String()
-	return slices.Contains([]string{".Transitions", ".Conditions", ".StartedAt", ".CompletedAt", ".ConfigChecksum", ".DesiredChecksum", ".CompletedChecksum", ".LastCompletedChecksums"}, name)
+	return slices.Contains([]string{".Transitions", ".Conditions", ".StartedAt", ".CompletedAt", ".ConfigChecksum", ".DesiredChecksum", ".CompletedChecksum", ".LastCompletedChecksums", ".CompletedInputs", ".PodSpecHash"}, name)
 }
 
 func wantStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
