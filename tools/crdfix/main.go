@@ -109,12 +109,17 @@ func isOwnTemplate(schema map[string]any) bool {
 		dig(schema, "properties", "maxReplicas") != nil && dig(schema, "properties", "metrics") != nil
 }
 
-// shorten keeps the descriptions of a schema's own properties and drops all below.
+// shorten keeps the descriptions of a schema's own properties, and of those of its
+// container, which is our own too, and drops all below.
 func shorten(schema map[string]any) {
 	properties, _ := schema["properties"].(map[string]any)
-	for _, property := range properties {
+	for name, property := range properties {
 		p, ok := property.(map[string]any)
 		if !ok {
+			continue
+		}
+		if name == "container" {
+			shorten(p)
 			continue
 		}
 		text, has := p["description"]

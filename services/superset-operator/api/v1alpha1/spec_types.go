@@ -2,8 +2,8 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// SupersetSpec is what the user asks for. Top-level templates, replicas and
-// options are defaults for the components, which override them.
+// SupersetSpec is what the user asks for. Templates, replicas and options at the top are defaults for the components,
+// which override them. A component is enabled by being there, also when it is empty.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretKey) != has(self.secretKeyFrom)",message="exactly one of spec.secretKey and spec.secretKeyFrom must be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.secretKey) || (has(self.environment) && self.environment == 'Development')",message="spec.secretKey is only allowed when environment is Development"
@@ -22,101 +22,109 @@ import corev1 "k8s.io/api/core/v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.previousSecretKey) || (has(self.environment) && self.environment == 'Development')",message="spec.previousSecretKey is only allowed when environment is Development"
 // +kubebuilder:validation:XValidation:rule="!(has(self.previousSecretKey) && has(self.previousSecretKeyFrom))",message="spec.previousSecretKey and spec.previousSecretKeyFrom are mutually exclusive"
 // +kubebuilder:validation:XValidation:rule="!has(self.lifecycle) || !has(self.lifecycle.rotate) || (has(self.lifecycle.rotate.disabled) && self.lifecycle.rotate.disabled) || has(self.previousSecretKey) || has(self.previousSecretKeyFrom)",message="spec.lifecycle.rotate requires spec.previousSecretKey or spec.previousSecretKeyFrom"
+// +kubebuilder:validation:XValidation:rule="!has(self.lifecycle) || (has(self.lifecycle.disabled) && self.lifecycle.disabled) || !has(self.lifecycle.clone) || (has(self.lifecycle.clone.disabled) && self.lifecycle.clone.disabled) || (has(self.lifecycle.clone.command) && size(self.lifecycle.clone.command) > 0) || !has(self.metastore) || (has(self.lifecycle.clone.source.type) ? self.lifecycle.clone.source.type : 'PostgreSQL') == (has(self.metastore.type) ? self.metastore.type : 'PostgreSQL')",message="spec.lifecycle.clone.source.type must equal spec.metastore.type unless spec.lifecycle.clone.command is set"
 type SupersetSpec struct {
-	// Image is the base image of all components and tasks.
+	// Base image of all components and tasks.
 	Image ImageSpec `json:"image"`
-	// DeploymentTemplate holds defaults for the Deployments of all components.
+	// What is added to the Deployments of all components.
 	// +optional
 	DeploymentTemplate *DeploymentTemplate `json:"deploymentTemplate,omitempty"`
-	// PodTemplate holds defaults for the pods of all components and tasks.
+	// What is added to the pods of all components and tasks.
 	// +optional
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
-	// Replicas is the default for the scalable components; 1 when unset.
+	// Number of pods of each component that names none itself; 1 when unset. celeryBeat always has one.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Autoscaling is the default for the scalable components.
+	// Adds a HorizontalPodAutoscaler to each component that has none itself, but for celeryBeat.
 	// +optional
 	Autoscaling *AutoscalingSpec `json:"autoscaling,omitempty"`
-	// PodDisruptionBudget is the default for the scalable components.
+	// Adds a PodDisruptionBudget to each component that has none itself, but for celeryBeat.
 	// +optional
 	PodDisruptionBudget *PDBSpec `json:"podDisruptionBudget,omitempty"`
-	// Environment says how strict the checks are: only Development may carry secrets inline.
+	// How strict the checks of the spec are. Only Development may hold secrets inline, create an administrator and load
+	// examples; only Development and Staging may clone.
 	// +kubebuilder:default=Production
 	// +optional
 	Environment Environment `json:"environment,omitempty"`
 
-	// SecretKey is Superset's session key, inline; Development only.
+	// Key with which Superset signs sessions and encrypts stored secrets, inline. Only allowed in the Development
+	// environment. Exactly one of secretKey and secretKeyFrom must be set.
 	// +optional
 	SecretKey *string `json:"secretKey,omitempty"`
-	// SecretKeyFrom names the Secret that holds Superset's session key.
+	// Secret that holds the key with which Superset signs sessions and encrypts stored secrets.
 	// +optional
 	SecretKeyFrom *corev1.SecretKeySelector `json:"secretKeyFrom,omitempty"`
-	// PreviousSecretKey is the key before the last rotation, inline; Development only.
+	// Key that was used before the current one, inline; the task rotate needs it. Only allowed in the Development
+	// environment.
 	// +optional
 	PreviousSecretKey *string `json:"previousSecretKey,omitempty"`
-	// PreviousSecretKeyFrom names the Secret that holds the key before the last rotation.
+	// Secret that holds the key that was used before the current one; the task rotate needs it.
 	// +optional
 	PreviousSecretKeyFrom *corev1.SecretKeySelector `json:"previousSecretKeyFrom,omitempty"`
 
-	// Metastore is Superset's metadata database.
+	// Superset's metadata database. Without it, config has to say where it is.
 	// +optional
 	Metastore *MetastoreSpec `json:"metastore,omitempty"`
-	// Valkey is the cache, the Celery broker and the results backend.
+	// Valkey or Redis server for caches, for Celery and for the results of asynchronous queries.
 	// +optional
 	Valkey *ValkeySpec `json:"valkey,omitempty"`
-	// Config is raw Python that is appended to superset_config.py of all Python components.
+	// Raw Python for superset_config.py of all components and tasks, after what the operator writes there. A component's
+	// own config comes after it.
 	// +optional
 	Config *string `json:"config,omitempty"`
-	// BootstrapScript is shell that is sourced before the default commands.
+	// Shell script that is sourced before the default commands of all components and tasks, for example to install
+	// drivers.
 	// +optional
 	BootstrapScript *string `json:"bootstrapScript,omitempty"`
-	// FeatureFlags becomes FEATURE_FLAGS.
+	// Superset's feature flags (FEATURE_FLAGS), by name.
 	// +optional
 	FeatureFlags map[string]bool `json:"featureFlags,omitempty"`
-	// SQLAEngineOptions is the default for the connection pools of the components.
+	// Connections of the components to the metadata database.
 	// +optional
 	SQLAEngineOptions *SQLAlchemyEngineOptionsSpec `json:"sqlaEngineOptions,omitempty"`
 
-	// WebServer enables the web server.
+	// Enables the web server.
 	// +optional
 	WebServer *WebServerSpec `json:"webServer,omitempty"`
-	// CeleryWorker enables the Celery worker.
+	// Enables the Celery worker, which runs asynchronous queries, reports and thumbnails. It needs a broker: see valkey.
 	// +optional
 	CeleryWorker *CeleryWorkerSpec `json:"celeryWorker,omitempty"`
-	// CeleryBeat enables the Celery scheduler, always one replica.
+	// Enables the Celery scheduler, which always has one pod.
 	// +optional
 	CeleryBeat *CeleryBeatSpec `json:"celeryBeat,omitempty"`
-	// CeleryFlower enables Flower, the Celery monitor.
+	// Enables Flower, the monitor of Celery.
 	// +optional
 	CeleryFlower *CeleryFlowerSpec `json:"celeryFlower,omitempty"`
-	// WebsocketServer enables the websocket server for asynchronous queries.
+	// Enables the websocket server for asynchronous queries. It needs an image of its own.
 	// +optional
 	WebsocketServer *WebsocketServerSpec `json:"websocketServer,omitempty"`
-	// MCPServer enables the MCP server.
+	// Enables the MCP server, through which language models use Superset.
 	// +optional
 	MCPServer *MCPServerSpec `json:"mcpServer,omitempty"`
 
-	// Lifecycle configures the tasks that run before the components; enabled with defaults when unset.
+	// Tasks that run before the components start or get another image. When unset, migrate and init run with their
+	// defaults.
 	// +optional
 	Lifecycle *LifecycleSpec `json:"lifecycle,omitempty"`
-	// Networking exposes the Services to the outside.
+	// Makes the components reachable from outside the cluster.
 	// +optional
 	Networking *NetworkingSpec `json:"networking,omitempty"`
-	// Monitoring adds a ServiceMonitor.
+	// Lets a Prometheus watch the web server.
 	// +optional
 	Monitoring *MonitoringSpec `json:"monitoring,omitempty"`
-	// NetworkPolicy adds one NetworkPolicy per enabled component.
+	// Adds one NetworkPolicy for each enabled component, also when it is empty.
 	// +optional
 	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
-	// ServiceAccount configures the account under which all pods run.
+	// ServiceAccount under which all pods run.
 	// +optional
 	ServiceAccount *ServiceAccountSpec `json:"serviceAccount,omitempty"`
 
-	// Suspend pauses all reconciling; status stays fresh.
+	// Changes nothing while true: no task starts, nothing is created, updated or deleted. The status stays fresh.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
-	// ForceReload is opaque; a change rolls all pods, for example after a Secret's content changed.
+	// Any text. When it changes, all pods are replaced, for example because the content of a Secret changed, which the
+	// operator does not see.
 	// +optional
 	ForceReload string `json:"forceReload,omitempty"`
 }

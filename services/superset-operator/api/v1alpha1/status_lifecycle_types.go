@@ -21,35 +21,39 @@ const (
 // LifecycleStatus is the durable state of the tasks: a completed task stays
 // visible here after its Job is gone.
 type LifecycleStatus struct {
+	// Cloning, Migrating, Rotating and Initializing name the task that runs; Draining removes the components before it, and
+	// Restoring brings them back; Complete, Blocked and AwaitingApproval wait for the user.
 	// +optional
 	Phase LifecyclePhase `json:"phase,omitempty"`
-	// MaintenanceActive is true while the web server's Service leads to the maintenance page.
+	// True while the web server's Service leads to the maintenance page.
 	// +optional
 	MaintenanceActive bool `json:"maintenanceActive,omitempty"`
-	// ChecksumScheme names the method by which the checksums below were computed.
-	// Without it they come from another operator and are compared by image instead.
+	// Method by which the checksums below were computed. Without it they come from another operator and are compared by
+	// image instead.
 	// +optional
 	ChecksumScheme string `json:"checksumScheme,omitempty"`
-	// LastCompletedChecksums holds, by task type (Clone, Migrate, Rotate, Init), the
-	// checksums with which the components last ran. They outlive the tasks' slots, so
-	// that going back to what ran before runs no task. A clone that begins clears them,
-	// since it drops the database that they speak of.
+	// Checksums with which the components last ran, by task type: Clone, Migrate, Rotate, Init. They outlive the tasks'
+	// slots, so that going back to what ran before runs no task. A clone that begins clears them, since it drops the
+	// database that they speak of.
 	// +optional
 	LastCompletedChecksums map[string]string `json:"lastCompletedChecksums,omitempty"`
-	// CompletedInputs holds, by task type, the fingerprint of the task's own inputs
-	// when it last completed. It is what a task that is disabled since contributes to
-	// the checksums of those after it, so that disabling one runs none of them again.
+	// Fingerprint of each task's own inputs when it last completed, by task type. It is what a task that is disabled since
+	// contributes to the checksums of those after it, so that disabling one runs none of them again.
 	// +optional
 	CompletedInputs map[string]string `json:"completedInputs,omitempty"`
+	// State of the task clone.
 	// +optional
 	Clone *TaskRefStatus `json:"clone,omitempty"`
+	// State of the task migrate.
 	// +optional
 	Migrate *TaskRefStatus `json:"migrate,omitempty"`
+	// State of the task rotate.
 	// +optional
 	Rotate *TaskRefStatus `json:"rotate,omitempty"`
+	// State of the task init.
 	// +optional
 	Init *TaskRefStatus `json:"init,omitempty"`
-	// Upgrade describes an image change that is not settled.
+	// Image change that is not settled.
 	// +optional
 	Upgrade *UpgradeContext `json:"upgrade,omitempty"`
 }
@@ -69,51 +73,56 @@ const (
 
 // TaskRefStatus is the state of one task.
 type TaskRefStatus struct {
+	// Pending waits for its turn or for the next attempt, Running has a Job, Complete is done, Failed has no attempt left.
 	// +optional
 	State TaskState `json:"state,omitempty"`
-	// Ref names the Job, for example "Job/example-migrate".
+	// Kind and name of the Job, for example "Job/example-migrate".
 	// +optional
 	Ref string `json:"ref,omitempty"`
-	// StartedAt is when the current or last attempt began.
+	// When the current or last attempt began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// When the task completed.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
-	// Attempts counts the attempts that were begun for desiredChecksum.
+	// Attempts that were begun for desiredChecksum.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
+	// Attempts that are allowed in all.
 	// +optional
 	MaxRetries int32 `json:"maxRetries,omitempty"`
+	// Image of the last attempt, as repository:tag.
 	// +optional
 	Image string `json:"image,omitempty"`
+	// Why the last attempt failed, or why it cannot start.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// ExitCode is that of the last failed attempt's main container.
+	// Exit code of the last failed attempt's main container.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// LogTail holds the last lines that the last failed attempt printed, secrets redacted.
+	// Last lines that the last failed attempt printed, secrets redacted.
 	// +optional
 	LogTail string `json:"logTail,omitempty"`
-	// PodSpecHash is the fingerprint of the pod that the last attempt ran in. A task
-	// that failed for good is tried again when it changes.
+	// Fingerprint of the pod that the last attempt ran in. A task that failed for good is tried again when it changes.
 	// +optional
 	PodSpecHash string `json:"podSpecHash,omitempty"`
-	// NextAttemptAt is when a failed task is tried again.
+	// When a failed task is tried again.
 	// +optional
 	NextAttemptAt *metav1.Time `json:"nextAttemptAt,omitempty"`
-	// DesiredChecksum covers everything that makes the task run again.
+	// Checksum of everything that makes the task run again.
 	// +optional
 	DesiredChecksum string `json:"desiredChecksum,omitempty"`
-	// CompletedChecksum is the desiredChecksum of the last completion. It is cleared
-	// before a Job for another checksum is made, because that Job may change the database.
+	// The desiredChecksum of the last completion. It is cleared before a Job for another checksum is made, because that Job
+	// may change the database.
 	// +optional
 	CompletedChecksum string `json:"completedChecksum,omitempty"`
-	// LastScheduledAt is the tick of cronSchedule that the last run belongs to.
+	// Time of cronSchedule that the last run belongs to.
 	// +optional
 	LastScheduledAt *metav1.Time `json:"lastScheduledAt,omitempty"`
-	// NextScheduleAt is the next tick of cronSchedule.
+	// Next time of cronSchedule.
 	// +optional
 	NextScheduleAt *metav1.Time `json:"nextScheduleAt,omitempty"`
+	// TaskComplete: whether the task is complete for desiredChecksum, and if not, why.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -135,20 +144,23 @@ const (
 
 // UpgradeContext describes an image change that is not settled.
 type UpgradeContext struct {
+	// Tag of the image that the tasks last completed for.
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty"`
+	// Tag of the image that is asked for.
 	// +optional
 	ToVersion string `json:"toVersion,omitempty"`
+	// How the versions compare: Upgrade, Downgrade, Rebuild for the same version, Unknown when they cannot be ordered.
 	// +optional
 	Direction UpgradeDirection `json:"direction,omitempty"`
-	// ApprovalToken is what AnnotationApproveUpgrade must hold to approve this change and no other.
+	// What the annotation superset.apache.org/approve-upgrade must hold to approve this change and no other; for a
+	// downgrade, superset.apache.org/approve-downgrade.
 	// +optional
 	ApprovalToken string `json:"approvalToken,omitempty"`
-	// ApprovedAt is when the change was approved; tasks that began go on even if the
-	// annotation is removed.
+	// When the change was approved. Tasks that began go on even if the annotation is removed.
 	// +optional
 	ApprovedAt *metav1.Time `json:"approvedAt,omitempty"`
-	// StartedAt is when the change was first seen.
+	// When the change was first seen.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 }

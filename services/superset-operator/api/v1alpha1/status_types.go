@@ -34,32 +34,37 @@ func Phases() []Phase {
 // SupersetStatus is what the operator found and did. The operator owns every
 // field but the conditions of the field manager flotilla-conditions.
 type SupersetStatus struct {
-	// ObservedGeneration is the generation of the spec that the rest of the status speaks of.
+	// Generation of the spec that the rest of the status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// State of the whole installation. Initializing and Upgrading last from the first task until all components are
+	// ready; Degraded means that a component is not; Blocked and AwaitingApproval keep the running version.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// Version is spec.image.tag.
+	// Version that is asked for: spec.image.tag.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Ready is the sum of ready replicas over the sum of desired ones, for example "3/4".
+	// Ready pods of all components over those that are asked for, for example "3/4".
 	// +optional
 	Ready string `json:"ready,omitempty"`
-	// ConfigChecksum covers what all components share.
+	// Checksum of the settings that all components share.
 	// +optional
 	ConfigChecksum string `json:"configChecksum,omitempty"`
-	// LastLifecycleImage is the image, as repository:tag, for which the tasks last completed.
+	// Image, as repository:tag, for which the tasks last completed.
 	// +optional
 	LastLifecycleImage string `json:"lastLifecycleImage,omitempty"`
+	// State of each enabled component.
 	// +optional
 	Components *ComponentsStatus `json:"components,omitempty"`
+	// State of the lifecycle tasks.
 	// +optional
 	Lifecycle *LifecycleStatus `json:"lifecycle,omitempty"`
-	// Transitions are the last 20 changes of phase, oldest first. Flapping between
-	// Running and Degraded is left out.
+	// Last 20 changes of the phase, oldest first. Flapping between Running and Degraded is left out.
 	// +listType=atomic
 	// +optional
 	Transitions []transition.Entry `json:"transitions,omitempty"`
+	// LifecycleComplete, Suspended and ScheduleValid are the operator's; Available, Progressing, Degraded, Upgradable,
+	// Paused, Stopped and Ready say how the installation is.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -68,16 +73,22 @@ type SupersetStatus struct {
 
 // ComponentsStatus holds one entry per enabled component.
 type ComponentsStatus struct {
+	// Web server.
 	// +optional
 	WebServer *ComponentRefStatus `json:"webServer,omitempty"`
+	// Celery worker.
 	// +optional
 	CeleryWorker *ComponentRefStatus `json:"celeryWorker,omitempty"`
+	// Celery scheduler.
 	// +optional
 	CeleryBeat *ComponentRefStatus `json:"celeryBeat,omitempty"`
+	// Monitor of Celery.
 	// +optional
 	CeleryFlower *ComponentRefStatus `json:"celeryFlower,omitempty"`
+	// Websocket server.
 	// +optional
 	WebsocketServer *ComponentRefStatus `json:"websocketServer,omitempty"`
+	// MCP server.
 	// +optional
 	MCPServer *ComponentRefStatus `json:"mcpServer,omitempty"`
 }
@@ -98,38 +109,45 @@ const (
 
 // ComponentRefStatus is the state of one component's workload.
 type ComponentRefStatus struct {
+	// State of the workload: Pending is not there yet, Progressing is rolling out, Unavailable has no ready pod or made no
+	// progress in time, Drained was removed while tasks run.
 	// +optional
 	Phase ComponentPhase `json:"phase,omitempty"`
-	// Ready is ready over desired replicas, for example "2/2".
+	// Ready pods over those that are asked for, for example "2/2".
 	// +optional
 	Ready string `json:"ready,omitempty"`
-	// Ref names the workload, for example "Deployment/example-web-server".
+	// Kind and name of the workload, for example "Deployment/example-web-server".
 	// +optional
 	Ref string `json:"ref,omitempty"`
+	// Image of the main container.
 	// +optional
 	Image string `json:"image,omitempty"`
+	// Pods that are asked for.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
+	// Pods that are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// Pods of the newest revision.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+	// Pods that have been ready for minReadySeconds.
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
+	// Checksum of the component's configuration.
 	// +optional
 	ConfigChecksum string `json:"configChecksum,omitempty"`
-	// LastReplicas is what the autoscaler last asked for. The component comes back with
-	// it after its workload was removed or stopped.
+	// Pods that the autoscaler last asked for. The component comes back with as many after it was drained or stopped.
 	// +optional
 	LastReplicas int32 `json:"lastReplicas,omitempty"`
-	// AdoptedSpec stands on a component whose workload an earlier operator made: the
-	// fingerprint of what this operator would have made of the same spec. While that
-	// stays, the workload stays as it was found, and no pod restarts.
+	// Fingerprint of what this operator would have made of the spec, on a component whose workload an earlier operator
+	// made. While it stays, the workload stays as it was found, and no pod restarts.
 	// +optional
 	AdoptedSpec string `json:"adoptedSpec,omitempty"`
+	// Why the component is not ready.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Resources are the objects that the component should have.
+	// Objects that the component should have.
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
@@ -150,8 +168,11 @@ const (
 
 // ResourceStatus is one object of a component.
 type ResourceStatus struct {
+	// Kind of the object.
 	Kind string `json:"kind"`
+	// Name of the object.
 	Name string `json:"name"`
+	// Whether the object exists: Present or Missing.
 	// +optional
 	Status ResourceState `json:"status,omitempty"`
 }

@@ -4,7 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Superset is one installation of Apache Superset.
+// Superset is one installation of Apache Superset: which image runs, where its database and cache are, which of six
+// components it has, and how upgrades proceed.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=supersets,scope=Namespaced
@@ -17,22 +18,24 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a valid DNS label"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.webServer) || size(self.metadata.name) <= 52",message="metadata.name must be at most 52 characters when spec.webServer is enabled"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.celeryWorker) || size(self.metadata.name) <= 49",message="metadata.name must be at most 49 characters when spec.celeryWorker is enabled"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.celeryBeat) || size(self.metadata.name) <= 51",message="metadata.name must be at most 51 characters when spec.celeryBeat is enabled"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.celeryFlower) || size(self.metadata.name) <= 49",message="metadata.name must be at most 49 characters when spec.celeryFlower is enabled"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.websocketServer) || size(self.metadata.name) <= 46",message="metadata.name must be at most 46 characters when spec.websocketServer is enabled"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.mcpServer) || size(self.metadata.name) <= 52",message="metadata.name must be at most 52 characters when spec.mcpServer is enabled"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.lifecycle) || !has(self.spec.lifecycle.maintenancePage) || size(self.metadata.name) <= 46",message="metadata.name must be at most 46 characters when spec.lifecycle.maintenancePage is enabled"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.lifecycle) || !has(self.spec.lifecycle.rotate) || size(self.metadata.name) <= 49",message="metadata.name must be at most 49 characters when spec.lifecycle.rotate is enabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.webServer) || size(self.metadata.name) <= 52",message="metadata.name must be at most 52 characters when webServer is enabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.celeryWorker) || size(self.metadata.name) <= 49",message="metadata.name must be at most 49 characters when celeryWorker is enabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.celeryBeat) || size(self.metadata.name) <= 51",message="metadata.name must be at most 51 characters when celeryBeat is enabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.celeryFlower) || size(self.metadata.name) <= 49",message="metadata.name must be at most 49 characters when celeryFlower is enabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.websocketServer) || size(self.metadata.name) <= 46",message="metadata.name must be at most 46 characters when websocketServer is enabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.mcpServer) || size(self.metadata.name) <= 52",message="metadata.name must be at most 52 characters when mcpServer is enabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.lifecycle) || !has(self.spec.lifecycle.maintenancePage) || size(self.metadata.name) <= 46",message="metadata.name must be at most 46 characters when lifecycle.maintenancePage is enabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.lifecycle) || !has(self.spec.lifecycle.rotate) || size(self.metadata.name) <= 49",message="metadata.name must be at most 49 characters when lifecycle.rotate is enabled"
 // +kubebuilder:validation:XValidation:rule="(has(self.spec.lifecycle) && has(self.spec.lifecycle.disabled) && self.spec.lifecycle.disabled) || size(self.metadata.name) <= 48",message="metadata.name must be at most 48 characters when lifecycle is enabled"
 type Superset struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// What the user asks for.
 	// +optional
 	Spec SupersetSpec `json:"spec,omitempty"`
+	// What the operator found and did.
 	// +optional
 	Status SupersetStatus `json:"status,omitempty"`
 }
