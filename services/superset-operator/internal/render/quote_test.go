@@ -1,0 +1,173 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzQuote checks the three ways in which text is quoted with exact readers of
+// what they produce; [TestQuotingHoldsInTheRealInterpreters] checks the readers.
+func FuzzQuote(f *testing.F) {
+	for _, text := range quoteSeeds {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := readShell(t, shellQuote(text)); got != text {
+			t.Errorf("the shell reads %q as %q", text, got)
+		}
+		if got := readDollars(escapeDollars(text)); got != text {
+			t.Errorf("the kubelet reads %q as %q", text, got)
+		}
+		// Text that is no UTF-8 cannot stand in an object of Kubernetes.
+		if !utf8.ValidString(text) {
+			return
+		}
+		if got := readPython(t, pyString(text)); got != text {
+			t.Errorf("Python reads %q as %q", text, got)
+		}
+	})
+}
+
+// readShell reads one word as POSIX sh does. Only single-quoted parts and escaped
+// single quotes may occur in it.
+func readShell(t *testing.T, word string) string {
+	t.Helper()
+	var out strings.Builder
+	for word != "" {
+		switch {
+		case strings.HasPrefix(word, `\'`):
+			out.WriteByte('\'')
+			word = word[2:]
+		case word[0] == '\'':
+			end := strings.IndexByte(word[1:], '\'')
+			if end < 0 {
+				t.Fatalf("%q is not closed", word)
+			}
+			out.WriteString(word[1 : end+1])
+			word = word[end+2:]
+		default:
+			t.Fatalf("%q stands outside quotes", word)
+		}
+	}
+	return out.String()
+}
+
+// readDollars reads a value as Kubernetes does when it knows none of the variables.
+func readDollars(value string) string {
+	var out strings.Builder
+	for i := 0; i < len(value); i++ {
+		out.WriteByte(value[i])
+		if value[i] == '$' && i+1 < len(value) && value[i+1] == '$' {
+			i++
+		}
+	}
+	return out.String()
+}
+
+// readPython reads a Python string literal of which only a few escapes may occur.
+func readPython(t *testing.T, literal string) string {
+	t.Helper()
+	if len(literal) < 2 || literal[0] != '"' || literal[len(literal)-1] != '"' {
+		t.Fatalf("%s is not in quotes", literal)
+	}
+	var units []uint16
+	var out strings.Builder
+	flush := func() {
+		if len(units) > 0 {
+			t.Fatalf("%s: Python joins no surrogates", literal)
+		}
+	}
+	for body := literal[1 : len(literal)-1]; body != ""; {
+		r, size := utf8.DecodeRuneInString(body)
+		switch {
+		case r == '"' || r == '\n' || r == '\r':
+			t.Fatalf("%s: %q stands unescaped", literal, r)
+		case r != '\\':
+			out.WriteRune(r)
+			body = body[size:]
+			continue
+		}
+		escapes := map[byte]byte{'"': '"', '\\': '\\', 'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'}
+		if c, known := escapes[body[1]]; known {
+			out.WriteByte(c)
+			body = body[2:]
+			continue
+		}
+		if body[1] != 'u' {
+			t.Fatalf("%s: unknown escape %q", literal, body[:2])
+		}
+		code, err := strconv.ParseUint(body[2:6], 16, 16)
+		if err != nil {
+			t.Fatalf("%s: %v", literal, err)
+		}
+		if code >= 0xd800 && code < 0xe000 {
+			units = append(units, uint16(code))
+		}
+		flush()
+		out.WriteRune(rune(code))
+		body = body[6:]
+	}
+	return out.String()
+}
+
+// TestQuotingHoldsInTheRealInterpreters asks the interpreters themselves.
+func TestQuotingHoldsInTheRealInterpreters(t *testing.T) {
+	t.Run("Python", func(t *testing.T) {
+		var literals []string
+		for _, text := range quoteSeeds {
+			literals = append(literals, pyString(text))
+		}
+		out := interpret(t, "python3", "-I", "-c", "import json\nprint(json.dumps(["+strings.Join(literals, ",\n")+"]))")
+		var got []string
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(quoteSeeds, got); diff != "" {
+			t.Errorf("Python reads something else (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("sh", func(t *testing.T) {
+		script := `for a in "$@"; do printf '%s\0' "$a"; done`
+		words := make([]string, len(quoteSeeds))
+		for i, text := range quoteSeeds {
+			words[i] = shellQuote(text)
+		}
+		out := interpret(t, "/bin/sh", "-c", "set -- "+strings.Join(words, " ")+"\n"+script)
+		got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+		if diff := cmp.Diff(quoteSeeds, got); diff != "" {
+			t.Errorf("the shell reads something else (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func interpret(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("this test asks the real interpreter: install %s (Debian: apt-get install python3-minimal dash)", name)
+	}
+	var errors bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errors.String())
+	}
+	return out
+}
+
+// quoteSeeds try to break out of Python, of the shell and of Kubernetes' own expansion.
+var quoteSeeds = []string{
+	"", "plain", "{SECRET_KEY}", "{{x}}", "%s %(x)s", "$HOME", "$(HOME)", "$$", "$$$", "$$(HOME)", "`id`", "$(id)", "${x:-y}",
+	`'`, `''`, `"`, `'''`, `"""`, `\`, `\\`, `\'`, `'\''`, `\n`, `\u0041`, `\N{DASH}`, `\x41`, `\101`,
+	"a\nb", "a\\\nb", "a\r\nb", "\r", "\t", "\b\f\v\a", "\x01", "\x1b[31m", "\x7f", "\u0085", "ü", "e\u0301", "\u2028", "\u2029",
+	"\ufeff", "\ufffd", "\uffff", "\U0001F4A5", "\U0010FFFF", `"); import os; os.system("true") #`, `'; touch /tmp/x; '`,
+	"!!", "~", "*", "-n", "--", " a  b ", "#", "&|;<>", "</script>", "\u202e",
+}
