@@ -40,15 +40,20 @@ func (c *chain) next(kind resolve.TaskKind, own string) string {
 
 // inputs covers what makes a task run again, but not how its pod runs. Default
 // scripts and rendered text are left out, so that another release of the operator
-// does not run tasks again.
+// does not run tasks again, and least of all one that drops a database.
 func inputs(t *resolve.Task, tick string) string {
 	b := checksum.New("inputs/"+t.Kind.Type).
 		List("command", t.Command).String("trigger", t.Trigger).
 		String("image", t.Image).String("bootstrap", t.Bootstrap)
-	if t.Kind.Type == resolve.Clone.Type {
-		b.String("tick", tick)
-	}
-	if t.Kind.Type == resolve.Init.Type {
+	switch t.Kind.Type {
+	case resolve.Clone.Type:
+		clone(b, t.Clone, tick)
+	case resolve.Migrate.Type:
+		target(b, t)
+	case resolve.Rotate.Type:
+		value(b, "secretKey", t.Inputs.SecretKey)
+		value(b, "previousSecretKey", t.Inputs.PreviousSecretKey)
+	case resolve.Init.Type:
 		python(b, &t.Python)
 		values(b, &t.Workload)
 		if user := t.AdminUser; user != nil {
@@ -59,4 +64,24 @@ func inputs(t *resolve.Task, tick string) string {
 		b.Bool("loadExamples", t.LoadExamples)
 	}
 	return b.Sum()
+}
+
+func clone(b *checksum.Builder, c *resolve.CloneTask, tick string) {
+	b.String("tick", tick).String("targetImage", c.TargetImage).
+		String("source.type", string(c.Tool.Type)).String("source.host", c.Host).Int("source.port", &c.Port).
+		String("source.database", c.Database).String("source.username", c.User).
+		List("excludeTables", c.ExcludeTables).List("excludeTableData", c.ExcludeTableData).List("postCloneSQL", c.PostSQL)
+	value(b, "source.password", c.Password)
+}
+
+// target covers where a database is to be created. Where none is, the metastore's
+// place does not matter: the schema is the image's.
+func target(b *checksum.Builder, t *resolve.Task) {
+	if t.CreateDatabase == nil {
+		return
+	}
+	in := &t.Inputs
+	b.Bool("createDatabase", true).String("target.type", string(t.CreateDatabase.Type)).
+		String("target.host", in.DatabaseHost).Int("target.port", &in.DatabasePort).
+		String("target.database", in.DatabaseName).String("target.username", in.DatabaseUser)
 }

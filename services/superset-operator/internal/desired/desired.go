@@ -97,17 +97,18 @@ func For(in Input) (*State, error) {
 		}
 		own := inputs(&t, in.Tick)
 		state.Tasks = append(state.Tasks, Task{
-			Task: t, Inputs: own, Checksum: chain.next(t.Kind, own), PodHash: hash, ConfigMap: render.ConfigMap(&t.Workload),
+			Task: t, Inputs: own, Checksum: chain.next(t.Kind, own), PodHash: hash, ConfigMap: render.TaskConfigMap(&t),
 		})
 	}
 	return state, nil
 }
 
 func forComponent(c *resolve.Component) Component {
-	sum := config(c)
+	files := render.ComponentConfigMap(c)
+	sum := config(c, files)
 	return Component{
 		Component: *c, Checksum: sum,
-		ConfigMap: render.ComponentConfigMap(c), Deployment: render.Deployment(c, sum), Service: render.Service(c),
+		ConfigMap: files, Deployment: render.Deployment(c, sum), Service: render.Service(c),
 		HPA: render.Autoscaler(c), PDB: render.DisruptionBudget(c),
 	}
 }

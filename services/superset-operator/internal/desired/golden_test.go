@@ -69,7 +69,9 @@ func files(t *testing.T, state *desired.State) map[string][]byte {
 			t.Fatal(err)
 		}
 		out[task.Word+"-job.yaml"] = asYAML(t, job)
-		out[task.Word+"-superset_config.py"] = []byte(task.ConfigMap.Data["superset_config.py"])
+		if task.ConfigMap != nil {
+			out[task.Word+"-superset_config.py"] = []byte(task.ConfigMap.Data["superset_config.py"])
+		}
 	}
 	return out
 }

@@ -5,6 +5,9 @@ import "github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1
 // MainContainer is the name of the container that runs Superset.
 const MainContainer = "superset"
 
+// CreateDatabaseContainer is the name of the init container that creates the metastore's database.
+const CreateDatabaseContainer = "create-database"
+
 // MaintenancePage is the word of the maintenance page in object names and labels,
 // where components have theirs.
 const MaintenancePage = "maintenance-page"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
 
 const (
@@ -81,20 +82,20 @@ func taskCommand(t *resolve.Task) []string {
 }
 
 func taskScript(t *resolve.Task) string {
-	if t.Kind.Type == resolve.Migrate.Type {
+	switch t.Kind.Type {
+	case resolve.Migrate.Type:
 		return "superset db upgrade"
+	case resolve.Rotate.Type:
+		return "superset re-encrypt-secrets"
 	}
-	script := []string{"superset init"}
+	script, next := "superset init", " && "
 	if t.AdminUser != nil {
-		// The user exists already when the task runs again, which is no failure.
-		script = append(script, fmt.Sprintf(
-			`(superset fab create-admin --username "$%s" --password "$%s" --firstname "$%s" --lastname "$%s" --email "$%s" || true)`,
-			envAdminUsername, envAdminPassword, envAdminFirstName, envAdminLastName, envAdminEmail))
+		script, next = escapeDollars(scripts.InitWithAdmin()), ""
 	}
 	if t.LoadExamples {
-		script = append(script, "superset load-examples")
+		script += next + "superset load-examples"
 	}
-	return strings.Join(script, " && ")
+	return script
 }
 
 // bootstrapped sources the bootstrap script, if there is one, before the command.

@@ -16,12 +16,20 @@ func ComponentConfigMap(c *resolve.Component) *corev1.ConfigMap {
 	case c.JSON == nil || c.JSONFrom != nil:
 		return nil
 	}
-	return configMap(&c.Workload, map[string]string{documentKey: Document(c)})
+	return configMap(&c.Workload, map[string]string{DocumentKey: document(c)})
+}
+
+// TaskConfigMap renders the ConfigMap of a task; nil for the clone, which runs no Superset.
+func TaskConfigMap(t *resolve.Task) *corev1.ConfigMap {
+	if t.Clone != nil {
+		return nil
+	}
+	return ConfigMap(&t.Workload)
 }
 
 // ConfigMap renders the ConfigMap with superset_config.py and, if there is one, the bootstrap script.
 func ConfigMap(w *resolve.Workload) *corev1.ConfigMap {
-	data := map[string]string{configKey: Config(&w.Python)}
+	data := map[string]string{ConfigKey: Config(&w.Python)}
 	if w.Bootstrap != "" {
 		data[bootstrapKey] = w.Bootstrap
 	}

@@ -53,12 +53,7 @@ func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 	env = appendValue(env, envPreviousSecretKey, in.PreviousSecretKey)
 	env = appendValue(env, envDatabaseURI, in.DatabaseURI)
 	if w.Python.Database.Mode == resolve.DatabaseParts {
-		env = append(env,
-			plain(envDatabaseHost, in.DatabaseHost),
-			plain(envDatabasePort, strconv.Itoa(int(in.DatabasePort))),
-			plain(envDatabaseName, in.DatabaseName),
-			plain(envDatabaseUser, in.DatabaseUser))
-		env = appendValue(env, envDatabasePassword, in.DatabasePassword)
+		env = append(env, databaseEnvironment(in)...)
 	}
 	if w.Python.Valkey != nil {
 		env = append(env, plain(envValkeyHost, in.ValkeyHost), plain(envValkeyPort, strconv.Itoa(int(in.ValkeyPort))))

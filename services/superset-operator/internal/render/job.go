@@ -59,16 +59,25 @@ func PodHash(pod *corev1.PodSpec) (string, error) {
 }
 
 func taskPod(t *resolve.Task) corev1.PodSpec {
-	template := t.Pod.Container
-	pod := podSpec(&t.Workload, container{
-		command: taskCommand(t),
-		env:     environment(&t.Workload, adminEnvironment(t)...),
-		ports:   template.Ports,
-		files:   pythonFiles(&t.Workload),
-		// A task is done when it ends: probes would only kill it.
-	})
+	pod := podSpec(&t.Workload, taskContainer(t))
+	pod.InitContainers = withCreateDatabase(t, pod.InitContainers)
+	// Why a task failed can then be read from its pod's status, without access to logs.
+	pod.Containers[0].TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	return pod
+}
+
+// taskContainer has no probes: a task is done when it ends, and they would only kill it.
+func taskContainer(t *resolve.Task) container {
+	if t.Clone != nil {
+		return container{command: cloneCommand(t), env: cloneEnvironment(t), ports: t.Pod.Container.Ports}
+	}
+	return container{
+		command: taskCommand(t),
+		env:     environment(&t.Workload, adminEnvironment(t)...),
+		ports:   t.Pod.Container.Ports,
+		files:   pythonFiles(&t.Workload),
+	}
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -10,6 +10,6 @@
 // mounts by path, ports by number and protocol, host aliases by address), since
 // an apply refuses duplicates.
 //
-// The package is pure. [Unsupported] names the parts of a spec that this version
-// cannot honour: a Superset that uses one of them is refused, loudly.
+// The package is pure. [Invalid] names what contradicts itself in a spec: a
+// Superset with any of it is refused as a whole, loudly.
 package resolve

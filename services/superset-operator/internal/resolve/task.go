@@ -47,54 +47,64 @@ const (
 	defaultMaxRetries = 3
 )
 
-// tasks returns the enabled tasks in order.
+// tasks returns the enabled tasks in order. Clone and rotate run only where they
+// are asked for, migrate and init unless they are turned off.
 func tasks(sup *v1alpha1.Superset) []Task {
 	lc := orZero(sup.Spec.Lifecycle)
 	var out []Task
+	if lc.Clone != nil && !enabled(lc.Clone.Disabled) {
+		out = append(out, cloneTask(sup))
+	}
 	if migrate := orZero(lc.Migrate); !enabled(migrate.Disabled) {
-		out = append(out, task(sup, Migrate, &migrate.BaseTaskSpec))
+		t := supersetTask(sup, Migrate, &migrate.BaseTaskSpec)
+		t.CreateDatabase = createDatabase(sup.Spec.Metastore, &t.Pod)
+		out = append(out, t)
+	}
+	if lc.Rotate != nil && !enabled(lc.Rotate.Disabled) {
+		out = append(out, supersetTask(sup, Rotate, &lc.Rotate.BaseTaskSpec))
 	}
 	if init := orZero(lc.Init); !enabled(init.Disabled) {
-		t := task(sup, Init, &init.BaseTaskSpec)
+		t := supersetTask(sup, Init, &init.BaseTaskSpec)
 		t.AdminUser, t.LoadExamples = init.AdminUser, enabled(init.LoadExamples)
 		out = append(out, t)
 	}
 	return out
 }
 
-func task(sup *v1alpha1.Superset, kind TaskKind, base *v1alpha1.BaseTaskSpec) Task {
+// supersetTask resolves a task that runs Superset's own command.
+func supersetTask(sup *v1alpha1.Superset, kind TaskKind, base *v1alpha1.BaseTaskSpec) Task {
 	spec, lc := &sup.Spec, orZero(sup.Spec.Lifecycle)
 	image, policy := overrideImage(&spec.Image, lc.Image)
-	t := Task{
-		Workload: Workload{
-			Superset: sup.Name, Namespace: sup.Namespace, Word: kind.Word,
-			Name: naming.Job(sup.Name, kind.Word), ConfigName: naming.Config(sup.Name, kind.Word),
-			Labels:         naming.Task(sup.Name, kind.Word),
-			ServiceAccount: naming.ServiceAccount(sup),
-			Image:          image, PullPolicy: policy, PullSecrets: spec.Image.PullSecrets,
-			Pod:       podTemplate(spec.PodTemplate, lc.PodTemplate),
-			Bootstrap: orZero(first(lc.BootstrapScript, spec.BootstrapScript)),
-			Inputs:    inputs(sup),
-		},
-		Kind: kind, Command: base.Command, Trigger: base.Trigger,
-		Timeout: defaultTimeout, MaxRetries: defaultMaxRetries,
-	}
+	t := Task{Workload: Workload{
+		Superset: sup.Name, Namespace: sup.Namespace, Word: kind.Word,
+		Name: naming.Job(sup.Name, kind.Word), ConfigName: naming.Config(sup.Name, kind.Word),
+		Labels:         naming.Task(sup.Name, kind.Word),
+		ServiceAccount: naming.ServiceAccount(sup),
+		Image:          image, PullPolicy: policy, PullSecrets: spec.Image.PullSecrets,
+		Pod:       podTemplate(spec.PodTemplate, lc.PodTemplate),
+		Bootstrap: orZero(first(lc.BootstrapScript, spec.BootstrapScript)),
+		Inputs:    inputs(sup),
+	}}
+	t.common(kind, base, lc.PodRetention)
+	t.Python = python(sup, lc.Config)
+	t.Python.Pool = taskPool(first(lc.SQLAEngineOptions, spec.SQLAEngineOptions))
+	return t
+}
+
+// common resolves what all kinds of tasks have.
+func (t *Task) common(kind TaskKind, base *v1alpha1.BaseTaskSpec, retention *v1alpha1.PodRetentionSpec) {
+	t.Kind, t.Command, t.Trigger = kind, base.Command, base.Trigger
+	t.Timeout, t.MaxRetries = defaultTimeout, or(base.MaxRetries, defaultMaxRetries)
 	if base.Timeout != nil {
 		// A Job's deadline is in whole seconds and at least one.
 		t.Timeout = max(base.Timeout.Truncate(time.Second), time.Second)
 	}
-	if base.MaxRetries != nil {
-		t.MaxRetries = *base.MaxRetries
-	}
 	// Roles and permissions change under running components without harm; schemas and keys do not.
 	t.RequiresDrain = or(base.RequiresDrain, kind.Type != Init.Type)
 	t.Retention = v1alpha1.RetentionRetainOnFailure
-	if lc.PodRetention != nil && lc.PodRetention.Policy != "" {
-		t.Retention = lc.PodRetention.Policy
+	if policy := orZero(retention).Policy; policy != "" {
+		t.Retention = policy
 	}
-	t.Python = python(sup, lc.Config)
-	t.Python.Pool = taskPool(first(lc.SQLAEngineOptions, spec.SQLAEngineOptions))
-	return t
 }
 
 func taskImage(sup *v1alpha1.Superset) string {

@@ -73,6 +73,10 @@ type Task struct {
 	// AdminUser and LoadExamples are init's.
 	AdminUser    *v1alpha1.AdminUserSpec
 	LoadExamples bool
+	// Clone is clone's, nil for the others.
+	Clone *CloneTask
+	// CreateDatabase is migrate's; nil when the database is there.
+	CreateDatabase *DatabaseTool
 }
 
 // Plan is everything that a Superset should have.

@@ -1,6 +1,6 @@
-// Package scripts holds the programs that copy and create databases, as text of
-// POSIX shell. They run in images of the database's own tools, under whatever shell
-// those have: dash, busybox ash or bash.
+// Package scripts holds the programs that copy and create databases, and the one
+// that creates an administrator, as text of POSIX shell. They run under whatever
+// shell an image has: dash, busybox ash or bash.
 //
 // A script takes everything from environment variables, and nothing from a user is
 // ever part of its text:
@@ -12,6 +12,7 @@
 //     schema and a dot may stand before the name.
 //   - SUPERSET_OPERATOR__CLONE_EXCLUDE_TABLE_DATA_0 and up: tables to copy without their rows.
 //   - SUPERSET_OPERATOR__CLONE_POST_SQL_0 and up: SQL to run in the copy, one entry after the other.
+//   - SUPERSET_OPERATOR__ADMIN_USERNAME, _PASSWORD, _FIRST_NAME, _LAST_NAME and _EMAIL: the administrator to create.
 //
 // A script ends with a status other than zero when anything failed, and says on
 // standard error what did. A later release may change the text freely: it is no
@@ -33,6 +34,8 @@ var (
 	createPostgreSQL string
 	//go:embed create-database-mysql.sh
 	createMySQL string
+	//go:embed create-admin.sh
+	initWithAdmin string
 )
 
 // Clone returns the script that copies a database over the metastore.
@@ -50,3 +53,6 @@ func CreateDatabase(kind v1alpha1.DatabaseType) string {
 	}
 	return createPostgreSQL
 }
+
+// InitWithAdmin returns the script that initialises Superset and creates the administrator.
+func InitWithAdmin() string { return initWithAdmin }

@@ -61,7 +61,7 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, erro
 		return steps.Result{Stop: true}, nil
 	}
 	if !p.intent.Paused {
-		p.refused = append(resolve.Invalid(p.sup), resolve.Unsupported(&p.sup.Spec)...)
+		p.refused = resolve.Invalid(p.sup)
 	}
 	if p.intent.Paused || len(p.refused) > 0 {
 		_, err := r.persist(ctx, p)

@@ -256,7 +256,7 @@ func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
 	b := start(t, options{})
 	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.Clone = &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{
-			Host: "db", Database: "d", Username: "u", Password: ptr("p"),
+			Type: ptr(v1alpha1.MySQL), Host: "db", Database: "d", Username: "u", Password: ptr("p"), // into PostgreSQL
 		}}
 	}))
 	b.becomes(sup, phase(v1alpha1.PhaseBlocked))

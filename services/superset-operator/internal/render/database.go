@@ -1,0 +1,54 @@
+package render
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
+)
+
+// createDatabase renders the init container that creates the metastore's database.
+func createDatabase(t *resolve.Task) corev1.Container {
+	tool := t.CreateDatabase
+	c := corev1.Container{
+		Name:                     naming.CreateDatabaseContainer,
+		Image:                    tool.Image,
+		ImagePullPolicy:          tool.PullPolicy,
+		Command:                  shell(scripts.CreateDatabase(tool.Type)),
+		Env:                      databaseEnvironment(&t.Inputs),
+		SecurityContext:          tool.Security,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+	if r := t.Pod.Container.Resources; r != nil {
+		c.Resources = *r
+	}
+	return c
+}
+
+// withCreateDatabase puts the container before all others, in the place of a user's of that name.
+func withCreateDatabase(t *resolve.Task, containers []corev1.Container) []corev1.Container {
+	if t.CreateDatabase == nil {
+		return containers
+	}
+	rest := slices.DeleteFunc(slices.Clone(containers), func(c corev1.Container) bool {
+		return c.Name == naming.CreateDatabaseContainer
+	})
+	return append([]corev1.Container{createDatabase(t)}, rest...)
+}
+
+// databaseEnvironment says where a structured metastore is.
+func databaseEnvironment(in *resolve.Inputs) []corev1.EnvVar {
+	return appendValue([]corev1.EnvVar{
+		plain(envDatabaseHost, in.DatabaseHost),
+		plain(envDatabasePort, strconv.Itoa(int(in.DatabasePort))),
+		plain(envDatabaseName, in.DatabaseName),
+		plain(envDatabaseUser, in.DatabaseUser),
+	}, envDatabasePassword, in.DatabasePassword)
+}
+
+// shell runs a script. Kubernetes would take $(NAME) in it for a variable of its own.
+func shell(script string) []string { return []string{"/bin/sh", "-c", escapeDollars(script)} }

@@ -1,0 +1,70 @@
+package resolve
+
+import (
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+)
+
+// CloneTask is what the clone task copies, and with what.
+type CloneTask struct {
+	Tool DatabaseTool
+	// Host, Port, Database, User and Password are the source's. The target is the
+	// metastore, whose place is in the task's inputs.
+	Host           string
+	Port           int32
+	Database, User string
+	Password       Value
+	// ExcludeTables are left out, ExcludeTableData are copied without their rows.
+	ExcludeTables, ExcludeTableData []string
+	// PostSQL runs in the copy, one entry after the other.
+	PostSQL []string
+	// TargetImage is the image that migrates the copy. A new one needs a new copy,
+	// since the last one has been migrated for the image before.
+	TargetImage string
+}
+
+// cloneTask resolves the clone. It runs no Superset: it has neither Python nor
+// bootstrap script, and of the other tasks' settings only the retention.
+func cloneTask(sup *v1alpha1.Superset) Task {
+	spec := &sup.Spec
+	settings := spec.Lifecycle.Clone
+	source := &settings.Source
+	pod := podTemplate(spec.PodTemplate, settings.PodTemplate)
+	kind := or(source.Type, v1alpha1.PostgreSQL)
+	c := CloneTask{
+		Tool: databaseTool(kind, settings.Image, &pod),
+		Host: source.Host, Port: or(source.Port, toolOf(kind).port),
+		Database: source.Database, User: source.Username, Password: Value{source.Password, source.PasswordFrom},
+		ExcludeTables: settings.ExcludeTables, ExcludeTableData: settings.ExcludeTableData, PostSQL: settings.PostCloneSQL,
+		TargetImage: taskImage(sup),
+	}
+	image := orZero(settings.Image)
+	if len(settings.Command) > 0 && image.Repository != "" {
+		// A program of the user's in an image of the user's may need its own user.
+		c.Tool.Security = restricted(&pod, nil)
+	}
+	t := Task{
+		Workload: Workload{
+			Superset: sup.Name, Namespace: sup.Namespace, Word: Clone.Word,
+			Name: naming.Job(sup.Name, Clone.Word), ConfigName: naming.Config(sup.Name, Clone.Word),
+			Labels:         naming.Task(sup.Name, Clone.Word),
+			ServiceAccount: naming.ServiceAccount(sup),
+			Image:          c.Tool.Image, PullPolicy: c.Tool.PullPolicy,
+			PullSecrets: mergeKeyed(secretName, spec.Image.PullSecrets, image.PullSecrets),
+			Pod:         pod,
+			Inputs:      target(inputs(sup)),
+		},
+		Clone: &c,
+	}
+	t.common(Clone, &settings.BaseTaskSpec, first(settings.PodRetention, spec.Lifecycle.PodRetention))
+	t.Pod.Container.SecurityContext = c.Tool.Security
+	return t
+}
+
+// target leaves of all inputs those that say where the metastore is.
+func target(in Inputs) Inputs {
+	return Inputs{
+		DatabaseHost: in.DatabaseHost, DatabasePort: in.DatabasePort,
+		DatabaseName: in.DatabaseName, DatabaseUser: in.DatabaseUser, DatabasePassword: in.DatabasePassword,
+	}
+}
