@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
@@ -41,17 +43,18 @@ func shared(spec *v1alpha1.SupersetSpec) string {
 }
 
 // config covers the files and inline secrets of one component. It stands on the
-// pods, so it follows the rendered text: other text, other pods. It is empty for a
-// component that has no files.
-func config(c *resolve.Component) string {
+// pods, so it follows the rendered text in the ConfigMap: other text, other pods.
+// It is empty for a component that has no files.
+func config(c *resolve.Component, files *corev1.ConfigMap) string {
+	b := checksum.New("config")
 	switch {
 	case c.Descriptor.Python:
-		b := checksum.New("config").String("python", render.Config(&c.Python)).String("bootstrap", c.Bootstrap)
+		b.String("python", files.Data[render.ConfigKey]).String("bootstrap", c.Bootstrap)
 		return values(b, &c.Workload).Sum()
 	case c.JSONFrom != nil:
-		return checksum.New("config").String("json", "secret:"+c.JSONFrom.Name+":"+c.JSONFrom.Key).Sum()
+		return b.String("json", "secret:"+c.JSONFrom.Name+":"+c.JSONFrom.Key).Sum()
 	case c.JSON != nil:
-		return checksum.New("config").String("json", render.Document(c)).Sum()
+		return b.String("json", files.Data[render.DocumentKey]).Sum()
 	}
 	return ""
 }

@@ -16,8 +16,9 @@ const (
 	configFolder = "/app/pythonpath"
 
 	documentVolume = "websocket-config"
-	documentKey    = "config.json"
-	documentPath   = "/home/superset-websocket/config.json"
+	// DocumentKey is that of the websocket server's settings in its ConfigMap.
+	DocumentKey  = "config.json"
+	documentPath = "/home/superset-websocket/config.json"
 )
 
 // files are the volume that the operator adds to a pod, and its mount in the main
@@ -56,13 +57,13 @@ func componentFiles(c *resolve.Component) *files {
 		return pythonFiles(&c.Workload)
 	}
 	f := &files{mount: corev1.VolumeMount{
-		Name: documentVolume, MountPath: documentPath, SubPath: documentKey, ReadOnly: true,
+		Name: documentVolume, MountPath: documentPath, SubPath: DocumentKey, ReadOnly: true,
 	}}
 	switch {
 	case c.JSONFrom != nil:
 		f.volume = corev1.Volume{Name: documentVolume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 			SecretName: c.JSONFrom.Name, Optional: c.JSONFrom.Optional,
-			Items: []corev1.KeyToPath{{Key: c.JSONFrom.Key, Path: documentKey}},
+			Items: []corev1.KeyToPath{{Key: c.JSONFrom.Key, Path: DocumentKey}},
 		}}}
 	case c.JSON != nil:
 		f.volume = corev1.Volume{Name: documentVolume, VolumeSource: fromConfigMap(c.ConfigName)}
@@ -78,13 +79,10 @@ func fromConfigMap(name string) corev1.VolumeSource {
 	}}
 }
 
-// Document returns the websocket server's config.json, indented and with its keys
-// sorted, so that the same settings always read the same; empty when the spec
-// holds none. Numbers stay as they were written.
-func Document(c *resolve.Component) string {
-	if c.JSON == nil {
-		return ""
-	}
+// document returns the websocket server's config.json, indented and with its keys
+// sorted, so that the same settings always read the same. Numbers stay as they
+// were written.
+func document(c *resolve.Component) string {
 	decoder := json.NewDecoder(bytes.NewReader(c.JSON))
 	decoder.UseNumber()
 	var value any

@@ -11,13 +11,15 @@ import (
 
 // Keys of the ConfigMap.
 const (
-	configKey    = "superset_config.py"
+	// ConfigKey is that of a Python workload's configuration.
+	ConfigKey    = "superset_config.py"
 	bootstrapKey = "superset_bootstrap.sh"
 )
 
 // Config returns the text of superset_config.py.
 func Config(p *resolve.Python) string {
 	var b strings.Builder
+	b.Grow(4096)
 	writeImports(&b, p)
 	b.WriteString("\n# Operator-generated configs\n")
 	fmt.Fprintf(&b, "SECRET_KEY = os.environ[%s]\n", pyString(envSecretKey))

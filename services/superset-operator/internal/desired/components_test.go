@@ -1,0 +1,217 @@
+package desired_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+)
+
+// changed returns which fingerprints an edit of a Superset with everything changes,
+// by component and task; "shared" is that of status.configChecksum.
+func changed(t *testing.T, edit func(*v1alpha1.SupersetSpec)) string {
+	t.Helper()
+	before, after := fingerprints(t, func(*v1alpha1.SupersetSpec) {}), fingerprints(t, edit)
+	var out []string
+	for _, name := range []string{
+		"shared", "web-server", "celery-worker", "celery-beat", "celery-flower", "mcp-server", "websocket-server", "migrate", "init",
+	} {
+		if before[name] != after[name] {
+			out = append(out, name)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func fingerprints(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]string {
+	t.Helper()
+	sup := load(t, "testdata/production-full/superset.yaml")
+	edit(&sup.Spec)
+	state, err := desired.For(desired.Input{Superset: sup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{"shared": state.ConfigChecksum}
+	for i := range state.Components {
+		c := &state.Components[i]
+		out[c.Word] = c.Checksum
+		if got := c.Deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfigChecksum]; got != c.Checksum {
+			t.Errorf("the pods of %s bear %q, not %q", c.Word, got, c.Checksum)
+		}
+	}
+	for _, task := range state.Tasks {
+		out[task.Word] = task.Checksum
+	}
+	return out
+}
+
+const (
+	allPython  = "web-server celery-worker celery-beat celery-flower mcp-server"
+	everything = "shared " + allPython + " init"
+)
+
+// TestW10AComponentsSettingsConcernItAlone: what tunes one component rolls its pods
+// and no other's, and runs no task.
+func TestW10AComponentsSettingsConcernItAlone(t *testing.T) {
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want string
+	}{
+		"nothing":            {func(*v1alpha1.SupersetSpec) {}, ""},
+		"gunicorn's timeout": {func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Timeout = ptr(int32(99)) }, ""},
+		"gunicorn's workers change the pool": {
+			func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Workers = ptr(int32(99)) }, "web-server",
+		},
+		"celery's concurrency changes the pool": {
+			func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery.Concurrency = ptr(int32(99)) }, "celery-worker",
+		},
+		"celery's limits stand in the command": {
+			func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery.TimeLimit = ptr(int32(99)) }, "",
+		},
+		"own Python": {func(s *v1alpha1.SupersetSpec) { s.CeleryBeat.Config = ptr("A = 1") }, "celery-beat"},
+		"own bootstrap": {
+			func(s *v1alpha1.SupersetSpec) { s.CeleryFlower.BootstrapScript = ptr("true") }, "celery-flower",
+		},
+		"own pool": {
+			func(s *v1alpha1.SupersetSpec) { s.MCPServer.SQLAEngineOptions.PoolSize = ptr(int32(2)) }, "mcp-server",
+		},
+		"the websocket server's Secret": {
+			func(s *v1alpha1.SupersetSpec) { s.WebsocketServer.ConfigFrom.Name = "other" }, "websocket-server",
+		},
+		"the websocket server's key": {
+			func(s *v1alpha1.SupersetSpec) { s.WebsocketServer.ConfigFrom.Key = "other" }, "websocket-server",
+		},
+		"replicas, autoscaling and budgets": {func(s *v1alpha1.SupersetSpec) {
+			s.Replicas, s.Autoscaling, s.PodDisruptionBudget, s.WebServer.Autoscaling = nil, nil, nil, nil
+		}, ""},
+		"shared Python": {func(s *v1alpha1.SupersetSpec) { s.Config = ptr("A = 1") }, everything},
+		"a shared bootstrap is not the worker's, which has its own": {
+			func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = ptr("true") },
+			"shared web-server celery-beat celery-flower mcp-server migrate init",
+		},
+		"a feature flag":           {func(s *v1alpha1.SupersetSpec) { s.FeatureFlags["THUMBNAILS"] = true }, everything},
+		"the cache server's place": {func(s *v1alpha1.SupersetSpec) { s.Valkey.Host = "other" }, everything},
+		"the cache server's user":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.Username = nil }, everything},
+		"the cache server's password": {
+			func(s *v1alpha1.SupersetSpec) { s.Valkey.PasswordFrom.Key = "other" }, everything,
+		},
+		"a cache's prefix":   {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.KeyPrefix = ptr("x") }, everything},
+		"a cache's database": {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.Database = ptr(int32(13)) }, everything},
+		"a cache's timeout":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.Cache.DefaultTimeout = ptr(int32(1)) }, everything},
+		"a cache that is off": {
+			func(s *v1alpha1.SupersetSpec) {
+				s.Valkey.FilterStateCache = &v1alpha1.ValkeyCacheSpec{Disabled: ptr(true)}
+			}, everything,
+		},
+		"the broker's database":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.CeleryBroker.Database = ptr(int32(14)) }, everything},
+		"the results' prefix":    {func(s *v1alpha1.SupersetSpec) { s.Valkey.ResultsBackend.KeyPrefix = ptr("x") }, everything},
+		"how certificates count": {func(s *v1alpha1.SupersetSpec) { s.Valkey.SSL.CertRequired = ptr("none") }, everything},
+		"no cache server":        {func(s *v1alpha1.SupersetSpec) { s.Valkey = nil }, everything},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, changed(t, tc.edit)); diff != "" {
+				t.Errorf("what changes differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestInlineSecretsRollThePods, since nothing else in them would change.
+func TestInlineSecretsRollThePods(t *testing.T) {
+	sum := func(edit func(*v1alpha1.SupersetSpec)) map[string]string {
+		sup := load(t, "testdata/development-full/superset.yaml")
+		edit(&sup.Spec)
+		state, err := desired.For(desired.Input{Superset: sup})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]string{"shared": state.ConfigChecksum}
+		for i := range state.Components {
+			out[state.Components[i].Word] = state.Components[i].Checksum
+		}
+		return out
+	}
+	before := sum(func(*v1alpha1.SupersetSpec) {})
+	for name, edit := range map[string]func(*v1alpha1.SupersetSpec){
+		"secret key":        func(s *v1alpha1.SupersetSpec) { s.SecretKey = ptr("other") },
+		"previous key":      func(s *v1alpha1.SupersetSpec) { s.PreviousSecretKey = ptr("other") },
+		"metastore":         func(s *v1alpha1.SupersetSpec) { s.Metastore.URI = ptr("sqlite:////other") },
+		"Valkey's password": func(s *v1alpha1.SupersetSpec) { s.Valkey.Password = ptr("other") },
+	} {
+		after := sum(edit)
+		for word := range before {
+			if rolls := before[word] != after[word]; rolls != (word != "websocket-server") {
+				t.Errorf("%s changes %s: %v", name, word, rolls)
+			}
+		}
+	}
+}
+
+func TestTheWebsocketServersConfiguration(t *testing.T) {
+	component := func(edit func(*v1alpha1.WebsocketServerSpec)) *desired.Component {
+		sup := load(t, "testdata/development-full/superset.yaml")
+		sup.Spec.WebServer, sup.Spec.CeleryWorker, sup.Spec.CeleryBeat, sup.Spec.CeleryFlower, sup.Spec.MCPServer = nil, nil, nil, nil, nil
+		edit(sup.Spec.WebsocketServer)
+		state, err := desired.For(desired.Input{Superset: sup})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &state.Components[0]
+	}
+	inline := func(text string) *desired.Component {
+		return component(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(text)} })
+	}
+	one, reordered, other := inline(`{"a":1,"b":2}`), inline(`{ "b": 2, "a": 1 }`), inline(`{"a":1,"b":3}`)
+	if one.Checksum != reordered.Checksum || one.Checksum == other.Checksum {
+		t.Error("the fingerprint does not follow what the document says")
+	}
+	if got, want := one.ConfigMap.Data["config.json"], "{\n  \"a\": 1,\n  \"b\": 2\n}\n"; got != want {
+		t.Errorf("config.json is %q, want %q", got, want)
+	}
+	none := component(func(w *v1alpha1.WebsocketServerSpec) { w.Config = nil })
+	from := component(func(w *v1alpha1.WebsocketServerSpec) {
+		w.Config, w.ConfigFrom = nil, &corev1.SecretKeySelector{Key: "k"}
+	})
+	for name, c := range map[string]*desired.Component{"none": none, "from a Secret": from} {
+		if c.ConfigMap != nil {
+			t.Errorf("%s: there is a ConfigMap", name)
+		}
+	}
+	if none.Checksum != "" || from.Checksum == "" || len(none.Deployment.Spec.Template.Spec.Volumes) != 0 {
+		t.Errorf("fingerprints %q and %q", none.Checksum, from.Checksum)
+	}
+}
+
+// TestW11StoppedAutoscaledComponents keep their autoscaler, which does nothing while there are no pods.
+func TestW11StoppedAutoscaledComponents(t *testing.T) {
+	sup := load(t, "testdata/production-full/superset.yaml")
+	in := desired.Input{Superset: sup, LastReplicas: map[string]int32{"web-server": 7, "celery-worker": 1}}
+	for _, stopped := range []bool{true, false} {
+		in.Stopped = stopped
+		state, err := desired.For(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int32{
+			"web-server": 7, "celery-worker": 2, "celery-beat": 1, "celery-flower": 1, "mcp-server": 2, "websocket-server": 2,
+		}
+		for i := range state.Components {
+			c := &state.Components[i]
+			if stopped {
+				want[c.Word] = 0
+			}
+			if got := *c.Deployment.Spec.Replicas; got != want[c.Word] || got != c.Replicas {
+				t.Errorf("stopped %v: %s wants %d pods, not %d", stopped, c.Word, got, want[c.Word])
+			}
+			if (c.HPA != nil) != (c.Word != "celery-beat") || (c.PDB != nil) != (c.Word != "celery-beat") {
+				t.Errorf("%s: autoscaler %v, budget %v", c.Word, c.HPA != nil, c.PDB != nil)
+			}
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package desired_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// specs generates any spec that the Go types can hold, valid or not.
+var specs = rapid.MakeCustom[v1alpha1.SupersetSpec](rapid.MakeConfig{
+	Types: map[reflect.Type]*rapid.Generator[any]{
+		reflect.TypeFor[resource.Quantity](): rapid.Map(rapid.Int64(), func(n int64) resource.Quantity {
+			return *resource.NewQuantity(n, resource.DecimalSI)
+		}).AsAny(),
+		reflect.TypeFor[metav1.Duration](): rapid.Map(rapid.Int64(), func(n int64) metav1.Duration {
+			return metav1.Duration{Duration: time.Duration(n)}
+		}).AsAny(),
+		reflect.TypeFor[metav1.Time](): rapid.Just(metav1.Time{}).AsAny(),
+		reflect.TypeFor[runtime.RawExtension](): rapid.Map(
+			rapid.SampledFrom([]string{"", "null", "{}", `{"a":1}`, "[1]", `"`, "{", "1 2"}),
+			func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }).AsAny(),
+		// These are large, and passed on as they are.
+		reflect.TypeFor[corev1.VolumeSource](): rapid.Just(corev1.VolumeSource{}).AsAny(),
+		reflect.TypeFor[corev1.Affinity]():     rapid.Just(corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}).AsAny(),
+		reflect.TypeFor[corev1.Container](): rapid.Map(rapid.SampledFrom(words), func(name string) corev1.Container {
+			return corev1.Container{Name: name}
+		}).AsAny(),
+		reflect.TypeFor[corev1.Probe](): rapid.Just(corev1.Probe{PeriodSeconds: 1}).AsAny(),
+		// Most text is short and from a few words, so that names collide.
+		reflect.TypeFor[string](): rapid.OneOf(rapid.SampledFrom(words), rapid.StringN(0, 8, -1)).AsAny(),
+	},
+})
+
+var words = []string{
+	"", "a", "b", "superset", "superset-config", "websocket-config", "/app/pythonpath", "/a", "$(A)", "'", "\"", "{x}", "\n", "TCP",
+	"app.kubernetes.io/instance", "superset.apache.org/config-checksum", "sync", "required",
+}
+
+// TestRenderingHoldsForAnySpec: it never fails, says the same for the same spec,
+// and changes nothing in it.
+func TestRenderingHoldsForAnySpec(t *testing.T) { rapid.Check(t, rendering) }
+
+// FuzzRender makes a whole spec from bytes.
+func FuzzRender(f *testing.F) { f.Fuzz(rapid.MakeFuzz(rendering)) }
+
+func rendering(t *rapid.T) {
+	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default", UID: "u"}}
+	sup.Spec = specs.Draw(t, "spec")
+	in := desired.Input{
+		Superset: sup, Stopped: rapid.Bool().Draw(t, "stopped"),
+		LastReplicas: map[string]int32{"web-server": rapid.Int32().Draw(t, "last")},
+	}
+	before := sup.DeepCopy()
+	resolve.Invalid(sup)
+	one, err := desired.For(in)
+	if err != nil {
+		// A pod of which no JSON can be made, which the API server never lets in.
+		t.Skip(err)
+	}
+	two, err := desired.For(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The exact comparison is slow, and only needed to say what differs.
+	for i := range one.Components {
+		a, b := &one.Components[i], &two.Components[i]
+		for object, pair := range map[string][2]any{
+			"fingerprint": {a.Checksum, b.Checksum}, "ConfigMap": {a.ConfigMap, b.ConfigMap}, "Deployment": {a.Deployment, b.Deployment},
+			"Service": {a.Service, b.Service}, "autoscaler": {a.HPA, b.HPA}, "budget": {a.PDB, b.PDB},
+		} {
+			if !equality.Semantic.DeepEqual(pair[0], pair[1]) {
+				t.Fatalf("rendering the %s of %s twice differs:\n%s", object, a.Word, cmp.Diff(pair[0], pair[1], same))
+			}
+		}
+	}
+	if !equality.Semantic.DeepEqual(before, sup) {
+		t.Fatalf("rendering changed the spec (-before +after):\n%s", cmp.Diff(before, sup, same))
+	}
+}
+
+// FuzzRenderYAML begins with the golden cases, which a random spec would never hit.
+func FuzzRenderYAML(f *testing.F) {
+	cases, err := filepath.Glob("testdata/*/superset.yaml")
+	if err != nil || len(cases) == 0 {
+		f.Fatalf("no cases found: %v", err)
+	}
+	for _, path := range cases {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		sup := &v1alpha1.Superset{}
+		if yaml.Unmarshal(raw, sup) != nil {
+			t.Skip("no Superset")
+		}
+		before := sup.DeepCopy()
+		resolve.Invalid(sup)
+		if _, err := desired.For(desired.Input{Superset: sup}); err != nil {
+			t.Skip(err)
+		}
+		if diff := cmp.Diff(before, sup, same); diff != "" {
+			t.Errorf("rendering changed the spec (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// same compares what is rendered and resolved; the table's functions are left out.
+var same = cmp.Options{
+	cmp.Comparer(resource.Quantity.Equal),
+	cmpopts.IgnoreFields(component.Descriptor{}, "Settings", "Slot"),
+	cmpopts.IgnoreFields(resolve.TaskKind{}, "Slot"),
+}
+
+// TestW9RenderedObjectsShareNothingWithTheSpec: what applies an object writes the
+// server's answer into it. Every byte that can be reached from the objects of one
+// component is changed; the spec and the other components must not notice.
+func TestW9RenderedObjectsShareNothingWithTheSpec(t *testing.T) {
+	for _, name := range []string{"production", "production-full", "development-full", "hostile-full"} {
+		sup := load(t, filepath.Join("testdata", name, "superset.yaml"))
+		before := sup.DeepCopy()
+		state, err := desired.For(desired.Input{Superset: sup})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pristine, err := desired.For(desired.Input{Superset: before.DeepCopy()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range state.Components {
+			c := &state.Components[i]
+			for _, object := range []any{c.ConfigMap, c.Deployment, c.Service, c.HPA, c.PDB} {
+				scribble(reflect.ValueOf(object))
+			}
+			if diff := cmp.Diff(before, sup, same); diff != "" {
+				t.Fatalf("%s: an object of %s shares memory with the spec (-before +after):\n%s", name, c.Word, diff)
+			}
+			if diff := cmp.Diff(pristine.Plan, state.Plan, same); diff != "" {
+				t.Fatalf("%s: an object of %s shares memory with the plan (-before +after):\n%s", name, c.Word, diff)
+			}
+			for j := i + 1; j < len(state.Components); j++ {
+				if diff := cmp.Diff(pristine.Components[j].Deployment, state.Components[j].Deployment, same); diff != "" {
+					t.Fatalf("%s: %s shares memory with %s:\n%s", name, c.Word, state.Components[j].Word, diff)
+				}
+			}
+		}
+	}
+}
+
+// scribble changes every text, number and map that can be reached from v.
+func scribble(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			scribble(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				scribble(v.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			scribble(v.Index(i))
+		}
+	case reflect.Map:
+		if v.Type().Elem().Kind() == reflect.String && v.Len() > 0 {
+			for _, key := range v.MapKeys() {
+				v.SetMapIndex(key, reflect.ValueOf("scribbled").Convert(v.Type().Elem()))
+			}
+		}
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString("scribbled")
+		}
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		if v.CanSet() {
+			v.SetInt(77)
+		}
+	case reflect.Bool:
+		if v.CanSet() {
+			v.SetBool(!v.Bool())
+		}
+	default:
+	}
+}
+
+// BenchmarkPlan resolves, renders and fingerprints one Superset with everything.
+func BenchmarkPlan(b *testing.B) {
+	raw, err := os.ReadFile("testdata/production-full/superset.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	sup := &v1alpha1.Superset{}
+	if err := yaml.UnmarshalStrict(raw, sup); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := desired.For(desired.Input{Superset: sup}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
