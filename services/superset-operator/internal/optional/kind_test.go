@@ -1,6 +1,7 @@
 package optional_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -101,6 +103,25 @@ func TestAbsentKindIsKnownBeforeTheFirstReconcile(t *testing.T) {
 func TestKindInAnotherVersionIsAbsent(t *testing.T) {
 	b := newBed(t)
 	b.install("v1beta1")
+	// Another kind is served in that version.
+	raft := b.crd("v1")
+	raft.SetName("rafts." + b.definition.Kind.Group)
+	raft.Object["spec"].(map[string]any)["names"] = map[string]any{
+		"kind": "Raft", "listKind": "RaftList", "plural": "rafts", "singular": "raft",
+	}
+	if err := b.client.Create(t.Context(), raft); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.client.Delete(context.Background(), raft); err != nil { // the test's own context has ended
+			t.Error(err)
+		}
+	})
+	expect.Eventually(t, long, func() error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: b.definition.Kind.Group, Version: "v1", Kind: "Raft"})
+		return b.client.List(t.Context(), list)
+	})
 	b.start(true)
 	b.becomes(optional.Absent)
 
@@ -118,6 +139,31 @@ func TestKindInAnotherVersionIsAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.becomes(optional.Served)
+}
+
+// While a definition goes, the API server takes no new objects, and the old ones may linger.
+func TestKindWhoseDefinitionIsGoingIsAbsent(t *testing.T) {
+	b := newBed(t)
+	b.install("v1")
+	boat := b.boat("lingers", map[string]string{"ours": "yes"})
+	boat.SetFinalizers([]string{"test.flotilla.dev/lingers"})
+	if err := b.client.Update(t.Context(), boat); err != nil {
+		t.Fatal(err)
+	}
+	b.start(true)
+	b.becomes(optional.Served)
+	if err := b.client.Delete(t.Context(), b.crd("v1")); err != nil {
+		t.Fatal(err)
+	}
+	b.becomes(optional.Absent)
+	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(boat), boat); err != nil {
+		t.Fatalf("the kind should be served still: %v", err)
+	}
+	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := b.client.Patch(t.Context(), boat, release); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, b.client, b.crd("v1"))
 }
 
 // An operator that is confined to namespaces has no role in the cluster.
