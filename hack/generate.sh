@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes what is generated from the API types: deepcopy functions and
-# CustomResourceDefinitions. Usage: hack/generate.sh [service...]
+# Writes what is generated from the API types: deepcopy functions,
+# CustomResourceDefinitions and, where a service has one, docs/api.md.
+# Usage: hack/generate.sh [service...]
 # The ingester's definitions follow from its registry: go generate ./... there.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,6 +18,10 @@ for name in "${operators[@]}"; do
   mkdir -p "$out"
   (cd "$api" && GOWORK=off "$top/hack/tool" controller-gen object paths=./... crd:generateEmbeddedObjectMeta=true paths=./... "output:crd:dir=$out")
   (cd tools && GOWORK=off go run ./crdfix "$out"/*.yaml)
+  page=$top/services/$name/docs/api.md
+  [ ! -e "$page" ] || (cd "$api" && GOWORK=off "$top/hack/tool" crd-ref-docs --log-level ERROR \
+    --source-path=./v1alpha1 --config="$top/tools/apidocs/config.yaml" --templates-dir="$top/tools/apidocs" \
+    --renderer=markdown --output-path="$page")
 done
 if [ -d libs/conditions/transition ] && [ $# -eq 0 ] && grep -rqs 'kubebuilder:object' libs/conditions; then
   echo "generate: libs/conditions"

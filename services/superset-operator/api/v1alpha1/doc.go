@@ -8,10 +8,7 @@
 // rules are markers on these types.
 //
 // Names, defaults and rules follow the published API, so existing manifests keep
-// working; fields are added, never renamed. Added by this project are
-// status.transitions, the component fields ready and ref, the task field ref,
-// status.lifecycle.checksumScheme, the phase Stopped and the upgrade direction
-// Rebuild.
+// working; fields are added, never renamed.
 //
 // +kubebuilder:object:generate=true
 // +groupName=superset.apache.org

@@ -66,7 +66,9 @@ type UpgradeMode string
 
 // Upgrade modes.
 const (
-	UpgradeAutomatic  UpgradeMode = "Automatic"
+	// Begins the tasks of another image at once.
+	UpgradeAutomatic UpgradeMode = "Automatic"
+	// Waits for an approval first.
 	UpgradeSupervised UpgradeMode = "Supervised"
 )
 
@@ -211,8 +213,11 @@ type RetentionPolicy string
 
 // Retention policies.
 const (
-	RetentionDelete          RetentionPolicy = "Delete"
-	RetentionRetain          RetentionPolicy = "Retain"
+	// Removes all Jobs.
+	RetentionDelete RetentionPolicy = "Delete"
+	// Keeps the last Job of each task.
+	RetentionRetain RetentionPolicy = "Retain"
+	// Keeps only Jobs that failed.
 	RetentionRetainOnFailure RetentionPolicy = "RetainOnFailure"
 )
 

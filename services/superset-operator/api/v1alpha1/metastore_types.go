@@ -9,8 +9,10 @@ type DatabaseType string
 
 // Database types.
 const (
+	// PostgreSQL has the default port 5432.
 	PostgreSQL DatabaseType = "PostgreSQL"
-	MySQL      DatabaseType = "MySQL"
+	// MySQL, and MariaDB, have the default port 3306.
+	MySQL DatabaseType = "MySQL"
 )
 
 // MetastoreSpec is Superset's metadata database: either a complete URI, or host, database and username with an optional

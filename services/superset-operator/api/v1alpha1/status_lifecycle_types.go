@@ -7,14 +7,23 @@ type LifecyclePhase string
 
 // Lifecycle phases. Restoring lasts from the last task until the components are ready.
 const (
-	LifecycleCloning          LifecyclePhase = "Cloning"
-	LifecycleDraining         LifecyclePhase = "Draining"
-	LifecycleMigrating        LifecyclePhase = "Migrating"
-	LifecycleRotating         LifecyclePhase = "Rotating"
-	LifecycleInitializing     LifecyclePhase = "Initializing"
-	LifecycleRestoring        LifecyclePhase = "Restoring"
-	LifecycleComplete         LifecyclePhase = "Complete"
-	LifecycleBlocked          LifecyclePhase = "Blocked"
+	// The task clone runs.
+	LifecycleCloning LifecyclePhase = "Cloning"
+	// Components are removed before a task.
+	LifecycleDraining LifecyclePhase = "Draining"
+	// The task migrate runs.
+	LifecycleMigrating LifecyclePhase = "Migrating"
+	// The task rotate runs.
+	LifecycleRotating LifecyclePhase = "Rotating"
+	// The task init runs.
+	LifecycleInitializing LifecyclePhase = "Initializing"
+	// The tasks are complete, the components are not all ready yet.
+	LifecycleRestoring LifecyclePhase = "Restoring"
+	// The tasks are complete and the components were ready.
+	LifecycleComplete LifecyclePhase = "Complete"
+	// The tasks may not begin until the spec changes or is overridden.
+	LifecycleBlocked LifecyclePhase = "Blocked"
+	// The tasks of another image wait for an approval.
 	LifecycleAwaitingApproval LifecyclePhase = "AwaitingApproval"
 )
 
@@ -65,10 +74,14 @@ type TaskState string
 
 // Task states. Failed is for good: no attempt is left.
 const (
-	TaskPending  TaskState = "Pending"
-	TaskRunning  TaskState = "Running"
+	// Waits for its turn, or for the next attempt.
+	TaskPending TaskState = "Pending"
+	// Has a Job.
+	TaskRunning TaskState = "Running"
+	// Done.
 	TaskComplete TaskState = "Complete"
-	TaskFailed   TaskState = "Failed"
+	// No attempt is left.
+	TaskFailed TaskState = "Failed"
 )
 
 // TaskRefStatus is the state of one task.
@@ -136,10 +149,14 @@ type UpgradeDirection string
 
 // Upgrade directions. Rebuild is another image of the same version.
 const (
-	DirectionUpgrade   UpgradeDirection = "Upgrade"
+	// To a newer version.
+	DirectionUpgrade UpgradeDirection = "Upgrade"
+	// To an older version.
 	DirectionDowngrade UpgradeDirection = "Downgrade"
-	DirectionRebuild   UpgradeDirection = "Rebuild"
-	DirectionUnknown   UpgradeDirection = "Unknown"
+	// Another image of the same version.
+	DirectionRebuild UpgradeDirection = "Rebuild"
+	// The tags cannot be ordered.
+	DirectionUnknown UpgradeDirection = "Unknown"
 )
 
 // UpgradeContext describes an image change that is not settled.

@@ -13,13 +13,21 @@ type Phase string
 
 // Phases.
 const (
-	PhaseInitializing     Phase = "Initializing"
-	PhaseUpgrading        Phase = "Upgrading"
-	PhaseRunning          Phase = "Running"
-	PhaseDegraded         Phase = "Degraded"
-	PhaseSuspended        Phase = "Suspended"
-	PhaseStopped          Phase = "Stopped"
-	PhaseBlocked          Phase = "Blocked"
+	// The tasks of the first deployment run, or its components start.
+	PhaseInitializing Phase = "Initializing"
+	// The tasks of another image run, or its components start.
+	PhaseUpgrading Phase = "Upgrading"
+	// All components are ready.
+	PhaseRunning Phase = "Running"
+	// A component is not ready.
+	PhaseDegraded Phase = "Degraded"
+	// The user asked that nothing is changed.
+	PhaseSuspended Phase = "Suspended"
+	// The user asked for no pods, and the last one is gone.
+	PhaseStopped Phase = "Stopped"
+	// The spec cannot be followed; what runs stays as it is.
+	PhaseBlocked Phase = "Blocked"
+	// An image change waits for its approval; the old version runs.
 	PhaseAwaitingApproval Phase = "AwaitingApproval"
 )
 
@@ -100,11 +108,16 @@ type ComponentPhase string
 
 // Component phases.
 const (
-	ComponentPending     ComponentPhase = "Pending"
+	// The Deployment is not there yet.
+	ComponentPending ComponentPhase = "Pending"
+	// A rollout is under way.
 	ComponentProgressing ComponentPhase = "Progressing"
-	ComponentReady       ComponentPhase = "Ready"
+	// All pods are ready and of the newest revision.
+	ComponentReady ComponentPhase = "Ready"
+	// No pod is ready, or the rollout made no progress in time.
 	ComponentUnavailable ComponentPhase = "Unavailable"
-	ComponentDrained     ComponentPhase = "Drained"
+	// Removed while tasks run.
+	ComponentDrained ComponentPhase = "Drained"
 )
 
 // ComponentRefStatus is the state of one component's workload.
@@ -162,7 +175,9 @@ type ResourceState string
 
 // Resource states.
 const (
+	// The object exists.
 	ResourcePresent ResourceState = "Present"
+	// The object does not exist.
 	ResourceMissing ResourceState = "Missing"
 )
 

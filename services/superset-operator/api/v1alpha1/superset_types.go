@@ -56,7 +56,10 @@ type Environment string
 
 // Environments. Only Development may carry secrets inline; only Development and Staging may clone.
 const (
+	// Allows everything.
 	Development Environment = "Development"
-	Staging     Environment = "Staging"
-	Production  Environment = "Production"
+	// Allows no inline secrets, administrator or examples.
+	Staging Environment = "Staging"
+	// Allows no clone either.
+	Production Environment = "Production"
 )

@@ -5,13 +5,18 @@ package v1alpha1
 // +kubebuilder:validation:Enum=disabled;conservative;balanced;performance;aggressive
 type Preset string
 
-// Presets. Disabled leaves the setting to the image.
+// Presets.
 const (
-	PresetDisabled     Preset = "disabled"
+	// Leaves the setting to the image.
+	PresetDisabled Preset = "disabled"
+	// Needs the least memory and the fewest connections.
 	PresetConservative Preset = "conservative"
-	PresetBalanced     Preset = "balanced"
-	PresetPerformance  Preset = "performance"
-	PresetAggressive   Preset = "aggressive"
+	// The default.
+	PresetBalanced Preset = "balanced"
+	// For large pods.
+	PresetPerformance Preset = "performance"
+	// For very large pods.
+	PresetAggressive Preset = "aggressive"
 )
 
 // GunicornSpec tunes the web server's processes.
