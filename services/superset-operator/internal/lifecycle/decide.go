@@ -176,8 +176,11 @@ func (p *pass) away() bool {
 	return p.in.Components && !p.out.Initial && !w.Exist && w.Pods == 0
 }
 
-// next asks for another decision at a time, or earlier.
+// next asks for another decision at a time, or earlier; at once if that has passed.
 func (p *pass) next(at time.Time) {
+	if at.Before(p.in.Now) {
+		at = p.in.Now
+	}
 	if p.out.Next.IsZero() || at.Before(p.out.Next) {
 		p.out.Next = at
 	}

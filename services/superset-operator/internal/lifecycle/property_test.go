@@ -1,159 +1,138 @@
 package lifecycle_test
 
 import (
-	"fmt"
+	"errors"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// world is a cluster in small: the persisted state, the Jobs, and what they did.
-type world struct {
-	in     lifecycle.Input
-	serial int
-	// ran holds, in order, every task that began and the checksum it ran for.
-	ran []string
-	// schema is the checksum that the last migration that touched the database ran for.
-	schema string
-	done   bool
-}
-
-// reconcile decides, persists, and acts, but for a crash after any number of writes.
-func (w *world) reconcile(rt *rapid.T, writes int) {
-	w.in.Now = now
-	d := lifecycle.Decide(w.in)
-	if writes == 0 {
-		return
-	}
-	w.in.Status, w.in.LastImage = d.Status, d.LastImage
-	w.done = d.Done()
-	if d.Done() {
-		w.checkDone(rt)
-	}
-	for i, a := range d.Actions {
-		if i+1 >= writes {
-			return
-		}
-		w.act(rt, a)
-	}
-}
-
-func (w *world) act(rt *rapid.T, a lifecycle.Action) {
-	current, exists := w.in.Jobs[a.Task]
-	if a.Verb == lifecycle.Delete {
-		if exists && current.UID == a.UID {
-			current.Deleting = true
-			w.in.Jobs[a.Task] = current
-		}
-		return
-	}
-	if exists {
-		return // the API server refuses a second Job of the same name
-	}
-	w.serial++
-	sum := w.checksum(a.Task)
-	w.in.Jobs[a.Task] = lifecycle.Job{
-		UID: types.UID(fmt.Sprint(w.serial)), Checksum: sum, PodHash: "p1", Attempt: a.Attempt,
-	}
-	if a.Task == "init" && w.schema != w.checksum("migrate") {
-		rt.Fatalf("init began on schema %q, want %q", w.schema, w.checksum("migrate"))
-	}
-	if a.Task == "migrate" {
-		w.schema = "touched by " + sum
-	}
-	w.ran = append(w.ran, a.Task+" "+sum)
-}
-
-func (w *world) checkDone(rt *rapid.T) {
-	if w.schema != w.checksum("migrate") {
-		rt.Fatalf("components start on schema %q, want %q", w.schema, w.checksum("migrate"))
-	}
-	for task, j := range w.in.Jobs {
-		if j.State == lifecycle.JobActive {
-			rt.Fatalf("components start beside the running task %s", task)
-		}
-	}
-}
-
-func (w *world) checksum(task string) string {
-	for _, s := range w.in.Steps {
-		if s.Kind.Word == task {
-			return s.Checksum
-		}
-	}
-	return ""
-}
-
-// finish ends the running Job of a task.
-func (w *world) finish(task string, state lifecycle.JobState) {
-	j, exists := w.in.Jobs[task]
-	if !exists || j.State != lifecycle.JobActive {
-		return
-	}
-	j.State, j.FinishedAt, j.Message = state, &metav1.Time{Time: now.Add(-time.Hour)}, "failed"
-	w.in.Jobs[task] = j
-	if task == "migrate" && state == lifecycle.JobSucceeded {
-		w.schema = j.Checksum
-	}
-}
-
-// collect lets Jobs that are being deleted disappear.
-func (w *world) collect() {
-	for task, j := range w.in.Jobs {
-		if j.Deleting {
-			delete(w.in.Jobs, task)
-		}
-	}
-}
-
-func (w *world) image(version int) {
-	image := fmt.Sprintf("superset:%d", version)
-	w.in.Image = image
-	for i := range w.in.Steps {
-		s := &w.in.Steps[i]
-		s.Image, s.Checksum = image, fmt.Sprintf("%s-%d", s.Kind.Word, version)
-	}
-}
-
 // TestAnyOrderOfEventsIsSafeAndEnds drives the decision through random failures,
-// crashes between writes, image changes and reverts. Never may init run, or
-// components start, on a schema that is not the wanted one; and once the world is
-// calm everything completes.
+// crashes between any two writes, changes and reverts of the spec, approvals, ticks
+// and pods that take their time. The invariants, by name, stand in world_test.go;
+// once the world is calm everything completes and stays as it is.
 func TestAnyOrderOfEventsIsSafeAndEnds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{in: input()}
-		w.image(1)
-		w.in.Steps[0].MaxRetries, w.in.Steps[1].MaxRetries = 1000, 1000
-		tasks := rapid.SampledFrom([]string{"migrate", "init"})
-		rt.Repeat(map[string]func(*rapid.T){
-			"reconcile": func(rt *rapid.T) { w.reconcile(rt, 99) },
-			"crash":     func(rt *rapid.T) { w.reconcile(rt, rapid.IntRange(0, 2).Draw(rt, "writes")) },
-			"succeed":   func(rt *rapid.T) { w.finish(tasks.Draw(rt, "task"), lifecycle.JobSucceeded) },
-			"fail":      func(rt *rapid.T) { w.finish(tasks.Draw(rt, "task"), lifecycle.JobFailed) },
-			"collect":   func(*rapid.T) { w.collect() },
-			"image":     func(rt *rapid.T) { w.image(rapid.IntRange(1, 3).Draw(rt, "version")) },
-			"stop":      func(rt *rapid.T) { w.in.Stopped = rapid.Bool().Draw(rt, "stopped") },
-		})
-		w.in.Stopped = false
-		for range 20 {
-			w.reconcile(rt, 99)
-			w.collect()
-			w.finish("migrate", lifecycle.JobSucceeded)
-			w.finish("init", lifecycle.JobSucceeded)
-		}
-		if !w.done || w.in.LastImage != w.in.Image {
-			rt.Fatalf("never completed: %+v", lifecycle.Decide(w.in).Condition)
-		}
-		before := len(w.ran)
-		w.reconcile(rt, 99)
-		if len(w.ran) != before || w.in.Status.Phase != v1alpha1.LifecycleRestoring {
-			rt.Fatalf("a complete lifecycle ran again: %v", w.ran[before:])
-		}
+		w := newWorld()
+		w.spec.disabled["clone"] = rapid.Bool().Draw(rt, "no clone")
+		rt.Repeat(w.moves())
+		w.calm(rt)
 	})
+}
+
+var words = []string{"clone", "migrate", "rotate", "init"}
+
+// moves are all that can happen.
+func (w *world) moves() map[string]func(*rapid.T) {
+	task := rapid.SampledFrom(words)
+	flag := func(at *bool) func(*rapid.T) { return func(*rapid.T) { *at = !*at } }
+	return map[string]func(*rapid.T){
+		"reconcile":  func(rt *rapid.T) { w.reconcile(rt, 99) },
+		"reconcile2": func(rt *rapid.T) { w.reconcile(rt, 99); w.collect(); w.reconcile(rt, 99) },
+		"crash":      func(rt *rapid.T) { w.reconcile(rt, rapid.IntRange(0, 4).Draw(rt, "writes")) },
+		"succeed":    func(rt *rapid.T) { w.finish(task.Draw(rt, "task"), lifecycle.JobSucceeded) },
+		"proceed": func(rt *rapid.T) {
+			for range 3 {
+				w.succeed()
+				w.reconcile(rt, 99)
+				w.collect()
+			}
+		},
+		"fail": func(rt *rapid.T) { w.finish(task.Draw(rt, "task"), lifecycle.JobFailed) },
+		"give up": func(rt *rapid.T) {
+			for range 6 {
+				for _, word := range words {
+					w.finish(word, lifecycle.JobFailed)
+				}
+				w.reconcile(rt, 99)
+				w.collect()
+				w.now = w.now.Add(11 * time.Second)
+			}
+		},
+		"vanish":  func(rt *rapid.T) { w.vanish(task.Draw(rt, "task")) },
+		"collect": func(*rapid.T) { w.collect() },
+		"stick": func(rt *rapid.T) {
+			w.stick(task.Draw(rt, "task"), rapid.SampledFrom([]string{"", "no image"}).Draw(rt, "why"))
+		},
+		"time": func(rt *rapid.T) {
+			w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 15 * time.Second, time.Minute, time.Hour}).Draw(rt, "time"))
+		},
+		"image": func(rt *rapid.T) {
+			w.spec.image = rapid.SampledFrom([]string{"superset:1.0.0", "superset:2.0.0", "superset:2.0.0-dev", "superset:latest"}).Draw(rt, "image")
+		},
+		"trigger":   func(rt *rapid.T) { w.spec.trigger[task.Draw(rt, "task")] = rapid.IntRange(0, 2).Draw(rt, "trigger") },
+		"pod":       func(rt *rapid.T) { w.spec.pod = rapid.IntRange(0, 2).Draw(rt, "pod") },
+		"task":      func(rt *rapid.T) { word := task.Draw(rt, "task"); w.spec.disabled[word] = !w.spec.disabled[word] },
+		"lifecycle": flag(&w.spec.lifecycleOff), "supervised": flag(&w.spec.supervised), "stopped": flag(&w.spec.stopped),
+		"components": flag(&w.spec.components), "page": flag(&w.spec.page), "cron": flag(&w.spec.cron),
+		"invalid": func(rt *rapid.T) {
+			w.spec.cronErr = rapid.SampledFrom([]error{nil, errors.New("it names no time")}).Draw(rt, "error")
+		},
+		"approve": func(rt *rapid.T) {
+			w.approval[rapid.IntRange(0, 1).Draw(rt, "annotation")] = rapid.SampledFrom([]string{"", "wrong", w.token()}).Draw(rt, "token")
+		},
+	}
+}
+
+func (w *world) token() string { return lifecycle.ApprovalToken(w.lastImage, w.spec.image) }
+
+func (w *world) succeed() {
+	for _, word := range words {
+		w.finish(word, lifecycle.JobSucceeded)
+	}
+}
+
+// vanish removes a Job with its pod, as a user may. Of a clone whose end was not
+// recorded nobody then knows whether it completed.
+func (w *world) vanish(task string) {
+	if job, exists := w.jobs[task]; exists {
+		if task == "clone" {
+			w.cloned = ""
+		}
+		job.Deleting = true
+		w.jobs[task] = job
+	}
+}
+
+func (w *world) stick(task, why string) {
+	if job, exists := w.jobs[task]; exists && job.State == lifecycle.JobActive {
+		job.Stuck = why
+		w.jobs[task] = job
+	}
+}
+
+// calm lets everything go well, and checks that it ends and that nothing follows.
+func (w *world) calm(rt *rapid.T) {
+	w.spec.stopped, w.spec.cronErr = false, nil
+	w.spec.pod = 3 // another pod rescues what failed for good
+	for quiet, round := 0, 0; quiet < 3 && round < 100; round++ {
+		for _, word := range words {
+			w.stick(word, "")
+		}
+		w.approval = [2]string{w.token(), w.token()}
+		w.reconcile(rt, 99)
+		w.collect()
+		w.succeed()
+		if !w.spec.cron {
+			w.now = w.now.Add(time.Minute) // with a schedule there would be no end
+		} else if w.last.Condition.Reason == v1alpha1.ReasonTaskRetrying {
+			w.now = w.last.Next
+		}
+		quiet++
+		if w.last.Mode != lifecycle.Apply || w.status.MaintenanceActive || w.pods > 0 != w.spec.components {
+			quiet = 0
+		}
+	}
+	w.reconcile(rt, 99)
+	w.reconcile(rt, 99)
+	if w.last.Mode != lifecycle.Apply || w.lastImage != w.spec.image || w.status.MaintenanceActive || w.status.Upgrade != nil {
+		rt.Fatalf("invariant it-ends: %s %+v\n%+v", w.last.Mode, w.last.Condition, w.status)
+	}
+	if len(w.last.Events)+len(w.last.Actions) > 0 || w.last.Drain || w.last.Page || w.last.ClearApprovals {
+		rt.Fatalf("invariant calm: %+v", w.last)
+	}
 }

@@ -21,19 +21,33 @@ func (p *pass) enabled(kind resolve.TaskKind) bool {
 
 // prune clears the slots of tasks that are not enabled and removes their finished
 // Jobs. What they completed with is kept, so that enabling one again runs nothing.
+// While a Job runs, its slot stays: it may complete before it is gone.
 func (p *pass) prune() {
 	for _, kind := range resolve.TaskKinds() {
-		if p.enabled(kind) {
+		job, exists := p.in.Jobs[kind.Word]
+		if p.enabled(kind) || exists && job.State == JobActive {
 			continue
 		}
-		at := kind.Slot(p.status)
-		if *at != nil && (*at).CompletedChecksum != "" {
-			p.keep(kind, (*at).CompletedChecksum)
-		}
-		*at = nil
-		if job, exists := p.in.Jobs[kind.Word]; exists && job.State != JobActive {
+		if exists {
 			p.remove(kind.Word, job)
 		}
+		at := kind.Slot(p.status)
+		if slot := *at; slot != nil {
+			p.record(kind, slot)
+			if slot.CompletedChecksum != "" {
+				p.keep(kind, slot.CompletedChecksum)
+			}
+		}
+		*at = nil
+	}
+}
+
+// record notes that a Job completed what its slot was at, before the slot turns to something else.
+func (p *pass) record(kind resolve.TaskKind, slot *v1alpha1.TaskRefStatus) {
+	job, exists := p.in.Jobs[kind.Word]
+	if exists && job.State == JobSucceeded && slot.State == v1alpha1.TaskRunning &&
+		job.Attempt == slot.Attempts && job.Checksum == slot.DesiredChecksum {
+		slot.CompletedChecksum = job.Checksum
 	}
 }
 
@@ -84,6 +98,7 @@ func (p *pass) want(step *Step, slot *v1alpha1.TaskRefStatus) {
 	if slot.DesiredChecksum == step.Checksum && slot.State != v1alpha1.TaskComplete {
 		return
 	}
+	p.record(step.Kind, slot)
 	slot.DesiredChecksum = step.Checksum
 	slot.State, slot.Attempts, slot.Image = v1alpha1.TaskPending, 0, step.Image
 	forgive(slot)

@@ -1,0 +1,361 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
+)
+
+// spec is what the user of the small world asks for.
+type spec struct {
+	image               string
+	trigger             map[string]int
+	pod                 int
+	disabled            map[string]bool
+	lifecycleOff        bool
+	supervised, stopped bool
+	components, page    bool
+	cron                bool // the clone has a schedule: every hour
+	cronErr             error
+}
+
+// world is a cluster in small: what is persisted, what exists, and what happened.
+type world struct {
+	spec      spec
+	status    *v1alpha1.LifecycleStatus
+	lastImage string
+	jobs      map[string]lifecycle.Job
+	workloads bool // the Deployments exist
+	webReady  bool
+	pods      int
+	page      lifecycle.Page
+	pageUp    bool
+	approval  [2]string // approve-upgrade, approve-downgrade
+	now       time.Time
+
+	serial int
+	// succeeded holds, by task, the checksums that completed on the database that is there now.
+	succeeded map[string]map[string]bool
+	// cloned is what the clone last completed for; a clone that is counted clears it,
+	// since from then on nobody knows whether the database was dropped.
+	cloned string
+	// abandoned are Jobs whose end no longer counts, since their removal was decided.
+	abandoned map[types.UID]bool
+	// allowed holds the tokens of changes that may go on.
+	allowed map[string]bool
+	last    lifecycle.Decision
+}
+
+const components = 2 // pods
+
+func newWorld() *world {
+	return &world{
+		spec: spec{
+			image: "superset:1.0.0", trigger: map[string]int{}, disabled: map[string]bool{"rotate": true},
+			components: true, page: true,
+		},
+		jobs: map[string]lifecycle.Job{}, succeeded: map[string]map[string]bool{},
+		abandoned: map[types.UID]bool{}, allowed: map[string]bool{}, now: now,
+	}
+}
+
+// input computes what the controller passes.
+func (w *world) input() lifecycle.Input {
+	in := lifecycle.Input{
+		Name: "x", Jobs: w.jobs, Status: w.status.DeepCopy(), LastImage: w.lastImage, Image: w.spec.image,
+		Components: w.spec.components, Disabled: w.spec.lifecycleOff, Stopped: w.spec.stopped, Now: w.now,
+		Gate: lifecycle.Gate{Supervised: w.spec.supervised, Approval: w.approval[0], DowngradeApproval: w.approval[1]},
+		Workloads: lifecycle.Workloads{
+			Wanted: w.spec.components && !w.spec.stopped, Exist: w.workloads, Pods: w.pods,
+			WebWanted: w.spec.components && !w.spec.stopped, WebExists: w.workloads, WebReady: w.workloads && w.webReady,
+		},
+		Page: w.page,
+	}
+	in.Page.Configured = w.spec.page && w.spec.components
+	tick := ""
+	if w.spec.cron && !w.spec.disabled["clone"] {
+		in.Schedule = w.schedule()
+		tick = in.Schedule.Tick.Format(time.RFC3339)
+	} else if kept := lifecycle.KeptTick(w.status); kept != nil {
+		tick = kept.Format(time.RFC3339)
+	}
+	in.Steps = w.steps(tick)
+	return in
+}
+
+func (w *world) schedule() *lifecycle.Schedule {
+	if w.spec.cronErr != nil {
+		return &lifecycle.Schedule{Err: w.spec.cronErr}
+	}
+	s := &lifecycle.Schedule{Tick: w.now.Truncate(time.Hour), Next: w.now.Truncate(time.Hour).Add(time.Hour)}
+	if frozen := lifecycle.FrozenTick(w.status); frozen != nil {
+		s.Tick = *frozen
+	}
+	return s
+}
+
+// steps chains the checksums as the desired state does.
+func (w *world) steps(tick string) []lifecycle.Step {
+	if w.spec.lifecycleOff {
+		return nil
+	}
+	var kept map[string]string
+	if w.status != nil {
+		kept = w.status.CompletedInputs
+	}
+	var out []lifecycle.Step
+	var chain []string
+	for _, kind := range resolve.TaskKinds() {
+		if w.spec.disabled[kind.Word] {
+			if kept[kind.Type] != "" {
+				chain = append(chain, kept[kind.Type])
+			}
+			continue
+		}
+		own := fmt.Sprintf("%s/%s/%d", kind.Word, strings.TrimPrefix(w.spec.image, "superset:"), w.spec.trigger[kind.Word])
+		if kind.Word == "clone" {
+			own += "/" + tick
+		}
+		chain = append(chain, own)
+		out = append(out, lifecycle.Step{
+			Kind: kind, JobName: "x-" + kind.Word, Inputs: own, Checksum: strings.Join(chain, " "),
+			PodHash: fmt.Sprint("pod", w.spec.pod), Image: w.spec.image, MaxRetries: 2,
+			RequiresDrain: kind.Word != "init", Retention: v1alpha1.RetentionRetainOnFailure,
+		})
+	}
+	return out
+}
+
+// reconcile decides, persists, and acts, but for a crash after any number of writes.
+func (w *world) reconcile(rt *rapid.T, writes int) {
+	in := w.input()
+	d := lifecycle.Decide(in)
+	w.checkDecision(rt, in, d)
+	if writes == 0 {
+		return
+	}
+	if clones(d) {
+		w.cloned = ""
+	}
+	for _, a := range d.Actions {
+		w.abandoned[a.UID] = true
+	}
+	w.allow()
+	w.status, w.lastImage, w.last = d.Status, d.LastImage, d
+	for _, act := range w.acts(rt, in, d) {
+		if writes--; writes == 0 {
+			return
+		}
+		act()
+	}
+}
+
+// clones is true when a decision begins a clone.
+func clones(d lifecycle.Decision) bool {
+	return slices.ContainsFunc(d.Actions, func(a lifecycle.Action) bool { return a.Verb == lifecycle.Create && a.Task == "clone" })
+}
+
+// acts are the writes that follow from a decision, in the controller's order.
+func (w *world) acts(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) []func() {
+	var out []func()
+	for _, a := range d.Actions {
+		out = append(out, func() { w.act(rt, in, d, a) })
+	}
+	if d.ClearApprovals {
+		out = append(out, func() { w.approval = [2]string{} })
+	}
+	out = append(out, func() {
+		w.pageUp = d.Page
+		w.page.Ready = w.page.Ready && d.Page
+	}, func() { w.page.Routed = d.Status.MaintenanceActive })
+	switch {
+	case d.Drain:
+		out = append(out, func() { w.workloads, w.webReady = false, false })
+	case d.Mode == lifecycle.Apply:
+		out = append(out, func() { w.workloads = w.spec.components })
+	}
+	return out
+}
+
+func (w *world) act(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision, a lifecycle.Action) {
+	job, exists := w.jobs[a.Task]
+	if a.Verb == lifecycle.Delete {
+		if exists && job.UID == a.UID {
+			job.Deleting = true
+			w.jobs[a.Task] = job
+		}
+		return
+	}
+	if exists {
+		return // the API server refuses a second Job of the same name
+	}
+	step := find(in.Steps, a.Task)
+	w.checkBegin(rt, in, step)
+	w.serial++
+	w.jobs[a.Task] = lifecycle.Job{
+		UID: types.UID(fmt.Sprint(w.serial)), Checksum: step.Checksum, PodHash: step.PodHash,
+		Attempt: a.Attempt, Image: step.Image,
+	}
+	if a.Task == "clone" {
+		w.succeeded = map[string]map[string]bool{}
+	}
+}
+
+func find(steps []lifecycle.Step, word string) *lifecycle.Step {
+	i := slices.IndexFunc(steps, func(s lifecycle.Step) bool { return s.Kind.Word == word })
+	return &steps[i]
+}
+
+// checkBegin holds the invariants of a task that begins.
+func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step) {
+	for word, job := range w.jobs {
+		if job.State == lifecycle.JobActive {
+			rt.Fatalf("invariant one-task-at-a-time: %s begins beside %s", step.Kind.Word, word)
+		}
+	}
+	if step.RequiresDrain && (w.workloads || w.pods > 0) {
+		rt.Fatalf("invariant drained: %s begins beside %d pods", step.Kind.Word, w.pods)
+	}
+	for i := range in.Steps {
+		before := &in.Steps[i]
+		if before.Kind.Type == step.Kind.Type {
+			break
+		}
+		if !w.succeeded[before.Kind.Word][before.Checksum] {
+			rt.Fatalf("invariant in-order: %s begins before %s completed for %q", step.Kind.Word, before.Kind.Word, before.Checksum)
+		}
+	}
+	if w.spec.stopped {
+		rt.Fatalf("invariant stopped: %s begins", step.Kind.Word)
+	}
+	if w.lastImage == "" || w.lastImage == in.Image || w.spec.lifecycleOff {
+		return
+	}
+	if !w.allowed[w.token()] {
+		rt.Fatalf("invariant one-approval-one-change: %s begins for %+v without an approval", step.Kind.Word, w.status.Upgrade)
+	}
+}
+
+// allow notes which change may go on: one that was approved, or that began when
+// none was needed. When no change is pending any more, the next one has to ask again.
+func (w *world) allow() {
+	if w.lastImage == "" || w.lastImage == w.spec.image {
+		w.allowed = map[string]bool{}
+		return
+	}
+	token := w.token()
+	older := version.Compare(w.lastImage, w.spec.image) == v1alpha1.DirectionDowngrade
+	approved := !older && w.approval[0] == token || older && w.approval[1] == token
+	if approved || !older && !w.spec.supervised {
+		w.allowed[token] = true
+	}
+}
+
+// checkDecision holds the invariants of every decision.
+func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	for word, job := range in.Jobs {
+		if d.Mode == lifecycle.Apply && job.State == lifecycle.JobActive {
+			rt.Fatalf("invariant no-components-beside-a-task: %s runs", word)
+		}
+	}
+	if d.Drain && in.Page.Configured && in.Workloads.WebExists && !(in.Page.Routed && d.Status.MaintenanceActive) {
+		rt.Fatalf("invariant page-before-drain: %+v", in.Page)
+	}
+	if d.Drain && d.Mode != lifecycle.Wait {
+		rt.Fatalf("invariant drain-waits: mode %s", d.Mode)
+	}
+	if clones(d) && find(in.Steps, "clone").Checksum == w.cloned {
+		rt.Fatalf("invariant clone-only-when-due: it completed for %q and nothing was dropped since", w.cloned)
+	}
+	w.checkGate(rt, in, d)
+	same := cmp.Equal(in.Status, d.Status) && in.LastImage == d.LastImage
+	if same && len(d.Events) > 0 {
+		rt.Fatalf("invariant events-once: %v without a change of the state", d.Events)
+	}
+	if d.Condition.Reason == "" || d.Condition.Message == "" {
+		rt.Fatalf("invariant says-why: %+v", d.Condition)
+	}
+	if !d.Next.IsZero() && d.Next.Before(in.Now) {
+		rt.Fatalf("invariant next-is-ahead: %s at %s", d.Next, in.Now)
+	}
+	if d.Mode != lifecycle.Apply {
+		return
+	}
+	again := in
+	again.Status, again.LastImage = d.Status, d.LastImage
+	if second := lifecycle.Decide(again); !cmp.Equal(d.Status, second.Status) || len(second.Events) > 0 {
+		rt.Fatalf("invariant settled-is-a-fixpoint: events %v\n%s", second.Events, cmp.Diff(d.Status, second.Status))
+	}
+	for i := range in.Steps {
+		s := &in.Steps[i]
+		if !w.succeeded[s.Kind.Word][s.Checksum] && !(in.Jobs[s.Kind.Word].State == lifecycle.JobSucceeded) {
+			rt.Fatalf("invariant complete-means-complete: %s never completed for %q", s.Kind.Word, s.Checksum)
+		}
+	}
+}
+
+// checkGate holds the invariants of a change that has to be approved.
+func (w *world) checkGate(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	up := d.Status.Upgrade
+	if up != nil && up.ApprovedAt != nil && (in.Status.Upgrade == nil || in.Status.Upgrade.ApprovalToken != up.ApprovalToken) {
+		rt.Fatalf("invariant approved-after-it-was-recorded: %+v", up)
+	}
+	if d.Phase == "" || d.Condition.Reason == v1alpha1.ReasonInvalidCronSchedule {
+		return
+	}
+	for word, job := range in.Jobs {
+		remove := lifecycle.Action{Verb: lifecycle.Delete, Task: word, UID: job.UID}
+		if job.State == lifecycle.JobActive && !job.Deleting && !slices.Contains(d.Actions, remove) {
+			rt.Fatalf("invariant nothing-runs-while-waiting: %s", word)
+		}
+	}
+}
+
+// finish ends the running Job of a task.
+func (w *world) finish(task string, state lifecycle.JobState) {
+	j, exists := w.jobs[task]
+	if !exists || j.State != lifecycle.JobActive || j.Deleting {
+		return
+	}
+	code := int32(1)
+	j.State, j.FinishedAt, j.Message, j.ExitCode, j.LogTail = state, &metav1.Time{Time: w.now}, "failed", &code, "the end"
+	if state == lifecycle.JobSucceeded {
+		j.Message, j.ExitCode, j.LogTail = "", nil, ""
+		if w.succeeded[task] == nil {
+			w.succeeded[task] = map[string]bool{}
+		}
+		w.succeeded[task][j.Checksum] = true
+		if task == "clone" && !w.abandoned[j.UID] {
+			w.cloned = j.Checksum
+		}
+	}
+	w.jobs[task] = j
+}
+
+// collect lets what is being deleted disappear, and Deployments make their pods.
+func (w *world) collect() {
+	for task, j := range w.jobs {
+		if j.Deleting {
+			delete(w.jobs, task)
+		}
+	}
+	switch {
+	case w.workloads && !w.spec.stopped:
+		w.pods, w.webReady = components, true
+	case w.pods > 0:
+		w.pods--
+		w.webReady = false
+	}
+	w.page.Ready = w.pageUp
+}
