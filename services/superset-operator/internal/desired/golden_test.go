@@ -30,8 +30,18 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, text := range files(t, state) {
+			rendered := files(t, state)
+			for name, text := range rendered {
 				golden(t, filepath.Join(filepath.Dir(path), name), text)
+			}
+			stored, err := os.ReadDir(filepath.Dir(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range stored {
+				if _, wanted := rendered[file.Name()]; !wanted && file.Name() != "superset.yaml" {
+					t.Errorf("nothing is rendered into %s any more: remove it", file.Name())
+				}
 			}
 		})
 	}
@@ -127,20 +137,39 @@ func TestStoppedSupersetWantsNoPods(t *testing.T) {
 	}
 }
 
-func TestNoSecretStandsInAConfigMap(t *testing.T) {
-	for _, name := range []string{"development", "hostile"} {
+// TestNoSecretStandsWhereItCanBeRead: not in a ConfigMap, nor in labels and
+// annotations. The websocket server's inline settings are the exception that the
+// schema allows in Development only.
+func TestNoSecretStandsWhereItCanBeRead(t *testing.T) {
+	for _, name := range []string{"development", "hostile", "development-full", "hostile-full"} {
 		sup := load(t, filepath.Join("testdata", name, "superset.yaml"))
+		sup.Spec.WebsocketServer = nil
+		secrets := []string{"only-the-key", "only-the-old-key", "only-the-database", "only-the-uri", "only-the-cache"}
+		sup.Spec.SecretKey, sup.Spec.PreviousSecretKey = &secrets[0], &secrets[1]
+		if sup.Spec.Metastore.URI != nil {
+			sup.Spec.Metastore.URI = &secrets[3]
+		} else {
+			sup.Spec.Metastore.Password = &secrets[2]
+		}
+		if sup.Spec.Valkey != nil {
+			sup.Spec.Valkey.Password = &secrets[4]
+		}
 		state, err := desired.For(desired.Input{Superset: sup})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range state.Components {
-			for key, text := range c.ConfigMap.Data {
-				for _, secret := range []string{*sup.Spec.SecretKey, *sup.Spec.Metastore.Password + "@"} {
-					if bytes.Contains([]byte(text), []byte(secret)) {
-						t.Errorf("%s of %s contains a secret", key, c.ConfigMap.Name)
-					}
-				}
+		var readable []any
+		for i := range state.Components {
+			c := &state.Components[i]
+			readable = append(readable, c.ConfigMap, c.Deployment.ObjectMeta, c.Deployment.Spec.Template.ObjectMeta, c.Service, c.HPA, c.PDB)
+		}
+		for i := range state.Tasks {
+			readable = append(readable, state.Tasks[i].ConfigMap)
+		}
+		text := asYAML(t, readable)
+		for _, secret := range secrets {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s: %q can be read", name, secret)
 			}
 		}
 	}
