@@ -80,8 +80,6 @@ const (
 	// ReasonInvalidSpec: the spec contradicts itself in a way that the schema cannot
 	// tell, so nothing runs and nothing is changed.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonUnsupportedField: the spec asks for something that this version cannot do, so nothing runs.
-	ReasonUnsupportedField = "UnsupportedField"
 )
 
 // Reasons of ScheduleValid.

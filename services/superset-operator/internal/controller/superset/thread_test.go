@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -250,33 +249,6 @@ func TestRemovedComponentGoes(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestWhatCannotBeHonouredIsRefused(t *testing.T) {
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
-		s.Spec.Lifecycle.Clone = &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{
-			Type: ptr(v1alpha1.MySQL), Host: "db", Database: "d", Username: "u", Password: ptr("p"), // into PostgreSQL
-		}}
-	}))
-	b.becomes(sup, phase(v1alpha1.PhaseBlocked))
-	got := expect.Condition(t, b.client, sup, "LifecycleComplete", metav1.ConditionFalse)
-	if got.Reason != "UnsupportedField" || !regexp.MustCompile(`spec\.lifecycle\.clone`).MatchString(got.Message) {
-		t.Errorf("condition %+v", got)
-	}
-	expect.Condition(t, b.client, sup, "Degraded", metav1.ConditionTrue)
-	expect.Never(t, time.Second, func() error {
-		var jobs batchv1.JobList
-		if err := b.client.List(t.Context(), &jobs, client.InNamespace(b.namespace)); err != nil {
-			return err
-		}
-		if len(jobs.Items) > 0 {
-			return fmt.Errorf("a refused Superset has Job %s", jobs.Items[0].Name)
-		}
-		return nil
-	})
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone = nil })
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
 }
 
 func TestForeignServiceAccountIsNotTakenOver(t *testing.T) {
