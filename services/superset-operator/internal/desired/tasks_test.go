@@ -1,0 +1,120 @@
+package desired_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+)
+
+// ownInputs returns the fingerprints of the tasks' own inputs of the golden case "staging".
+func ownInputs(t *testing.T, tick string, edit func(*v1alpha1.SupersetSpec)) map[string]string {
+	t.Helper()
+	sup := load(t, "testdata/staging/superset.yaml")
+	edit(&sup.Spec)
+	state, err := desired.For(desired.Input{Superset: sup, Tick: tick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, task := range state.Tasks {
+		out[task.Word] = task.Inputs
+	}
+	return out
+}
+
+// TestW14WhatMakesATaskRunAgain lists what each task watches. What is not listed
+// runs nothing again, least of all a clone, which drops a database.
+func TestW14WhatMakesATaskRunAgain(t *testing.T) {
+	spec := func(edit func(*v1alpha1.SupersetSpec)) func(*v1alpha1.SupersetSpec) { return edit }
+	clone := func(edit func(*v1alpha1.CloneTaskSpec)) func(*v1alpha1.SupersetSpec) {
+		return func(s *v1alpha1.SupersetSpec) { edit(s.Lifecycle.Clone) }
+	}
+	ref := func(name string) *corev1.SecretKeySelector {
+		return &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: "k"}
+	}
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want string // the tasks that run again
+	}{
+		"nothing":                     {spec(func(*v1alpha1.SupersetSpec) {}), ""},
+		"another target image":        {spec(func(s *v1alpha1.SupersetSpec) { s.Image.Tag = "6.1.0" }), "clone init migrate rotate"},
+		"clone trigger":               {clone(func(c *v1alpha1.CloneTaskSpec) { c.Trigger = "again" }), "clone"},
+		"clone command":               {clone(func(c *v1alpha1.CloneTaskSpec) { c.Command = []string{"own"} }), "clone"},
+		"clone image":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Image = &v1alpha1.ContainerImageSpec{Tag: "16"} }), "clone"},
+		"source type":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Type = ptr(v1alpha1.MySQL) }), "clone"},
+		"source host":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Host = "other" }), "clone"},
+		"source port":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Port = ptr(int32(1)) }), "clone"},
+		"source database":             {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Database = "other" }), "clone"},
+		"source user":                 {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Username = "other" }), "clone"},
+		"source password's place":     {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.PasswordFrom = ref("other") }), "clone"},
+		"source password inline":      {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.PasswordFrom, c.Source.Password = nil, ptr("p") }), "clone"},
+		"excluded tables":             {clone(func(c *v1alpha1.CloneTaskSpec) { c.ExcludeTables = append(c.ExcludeTables, "x") }), "clone"},
+		"excluded data":               {clone(func(c *v1alpha1.CloneTaskSpec) { c.ExcludeTableData = []string{"logs"} }), "clone"},
+		"SQL after the clone":         {clone(func(c *v1alpha1.CloneTaskSpec) { c.PostCloneSQL[0] += " " }), "clone"},
+		"the default port, said":      {clone(func(c *v1alpha1.CloneTaskSpec) { c.Source.Port = ptr(int32(5432)) }), ""},
+		"pull policy of the clone":    {clone(func(c *v1alpha1.CloneTaskSpec) { c.Image = &v1alpha1.ContainerImageSpec{PullPolicy: "Always"} }), ""},
+		"timeout of the clone":        {clone(func(c *v1alpha1.CloneTaskSpec) { c.Timeout, c.MaxRetries = nil, ptr(int32(9)) }), ""},
+		"pod and retention of it":     {clone(func(c *v1alpha1.CloneTaskSpec) { c.PodTemplate, c.PodRetention, c.RequiresDrain = nil, nil, ptr(false) }), ""},
+		"no database to create":       {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.CreateDatabase = nil }), "migrate"},
+		"another database to create":  {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.Database = ptr("other") }), "init migrate"},
+		"another server to create on": {spec(func(s *v1alpha1.SupersetSpec) { s.Metastore.Host = ptr("other") }), "init migrate"},
+		"another host, nothing to create": {spec(func(s *v1alpha1.SupersetSpec) {
+			s.Metastore.CreateDatabase, s.Metastore.Host = nil, ptr("other")
+		}), "init migrate"},
+		"the key's place":          {spec(func(s *v1alpha1.SupersetSpec) { s.SecretKeyFrom = ref("other") }), "init rotate"},
+		"the previous key's place": {spec(func(s *v1alpha1.SupersetSpec) { s.PreviousSecretKeyFrom = ref("other") }), "init rotate"},
+		"rotate trigger":           {spec(func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Trigger = "again" }), "rotate"},
+		"shared Python":            {spec(func(s *v1alpha1.SupersetSpec) { s.Config = ptr("A = 1\n") }), "init"},
+		"bootstrap script":         {spec(func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = nil }), "init migrate rotate"},
+		"pods of all":              {spec(func(s *v1alpha1.SupersetSpec) { s.PodTemplate, s.Lifecycle.PodTemplate = nil, nil }), ""},
+	}
+	before := ownInputs(t, "", func(*v1alpha1.SupersetSpec) {})
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, differing(before, ownInputs(t, "", tc.edit))); diff != "" {
+				t.Errorf("tasks differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := differing(before, ownInputs(t, "2026-11-21T02:00:00Z", func(*v1alpha1.SupersetSpec) {})); got != "clone" {
+		t.Errorf("a tick of the schedule runs %q", got)
+	}
+	hosts := func(host string) map[string]string {
+		return ownInputs(t, "", func(s *v1alpha1.SupersetSpec) { s.Metastore.CreateDatabase, s.Metastore.Host = nil, &host })
+	}
+	if got := differing(hosts("one"), hosts("two")); got != "init" {
+		t.Errorf("without a database to create another host runs %q", got)
+	}
+}
+
+func differing(a, b map[string]string) string {
+	var out []string
+	for _, word := range slices.Sorted(maps.Keys(a)) {
+		if a[word] != b[word] {
+			out = append(out, word)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// TestW14FingerprintsOfTasksArePinned: they stay the same from release to release,
+// whatever becomes of scripts, templates and Go types. Another value here runs the
+// task on every installation, and the clone drops its database.
+func TestW14FingerprintsOfTasksArePinned(t *testing.T) {
+	want := map[string]string{
+		"clone":   "sha256:b8ef45e54bc9083f80462bb9029e243d34d30b11e305d8e39a00d29dd861e268",
+		"init":    "sha256:7df008d84584c6bbec10702beb1cc8a9d643dcc220ffd526c7eedf5709dfd472",
+		"migrate": "sha256:783c1350b28bc553086187da4ee2eeecd619d4875b93bb5f66ee79cb54c0bbdf",
+		"rotate":  "sha256:f98e58fd651f2370651463d2fbeb67024e9e5e4531fa958bc7b6dc43c3eefc7a",
+	}
+	if diff := cmp.Diff(want, ownInputs(t, "2026-11-21T02:00:00Z", func(*v1alpha1.SupersetSpec) {})); diff != "" {
+		t.Errorf("fingerprints differ (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,141 @@
+package resolve_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// taskOf resolves the task of a Superset with a clone and createDatabase; nil when it does not run.
+func taskOf(kind resolve.TaskKind, edit func(*v1alpha1.SupersetSpec)) *resolve.Task {
+	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}}
+	sup.Spec = v1alpha1.SupersetSpec{
+		Environment: v1alpha1.Staging,
+		Image:       v1alpha1.ImageSpec{Repository: "r", Tag: "1", PullSecrets: []corev1.LocalObjectReference{{Name: "top"}}},
+		Metastore:   &v1alpha1.MetastoreSpec{Host: ptr("db"), Database: ptr("d"), Username: ptr("u"), CreateDatabase: ptr(true)},
+		Lifecycle: &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{
+			Host: "prod", Database: "p", Username: "reader",
+		}}},
+	}
+	edit(&sup.Spec)
+	plan := resolve.For(sup, resolve.Options{})
+	for i := range plan.Tasks {
+		if plan.Tasks[i].Kind.Type == kind.Type {
+			return &plan.Tasks[i]
+		}
+	}
+	return nil
+}
+
+func TestImageOfTheClone(t *testing.T) {
+	type image struct {
+		Image  string
+		Policy corev1.PullPolicy
+		Port   int32
+	}
+	cases := map[string]struct {
+		edit func(*v1alpha1.CloneTaskSpec)
+		want image
+	}{
+		"PostgreSQL": {func(*v1alpha1.CloneTaskSpec) {}, image{"postgres:17-alpine", "IfNotPresent", 5432}},
+		"MySQL": {
+			func(c *v1alpha1.CloneTaskSpec) { c.Source.Type = ptr(v1alpha1.MySQL) },
+			image{"mysql:8-alpine", "IfNotPresent", 3306},
+		},
+		"only a tag": {
+			func(c *v1alpha1.CloneTaskSpec) { c.Image = &v1alpha1.ContainerImageSpec{Tag: "16"} },
+			image{"postgres:16", "IfNotPresent", 5432},
+		},
+		"only a repository": {func(c *v1alpha1.CloneTaskSpec) {
+			c.Image, c.Source.Port = &v1alpha1.ContainerImageSpec{Repository: "mirror/pg", PullPolicy: "Always"}, ptr(int32(6432))
+		}, image{"mirror/pg:17-alpine", "Always", 6432}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			task := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) { tc.edit(s.Lifecycle.Clone) })
+			if diff := cmp.Diff(tc.want, image{task.Image, task.PullPolicy, task.Clone.Port}); diff != "" {
+				t.Errorf("image differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCloneTakesNothingFromTheOtherTasks(t *testing.T) {
+	task := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) {
+		s.SecretKey, s.ForceReload, s.BootstrapScript = ptr("secret"), "again", ptr("export A=b")
+		s.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"from": "top", "kept": "yes"}}
+		s.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Tag: ptr("2")}
+		s.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"from": "lifecycle", "lifecycle": "yes"}}
+		s.Lifecycle.PodRetention = &v1alpha1.PodRetentionSpec{Policy: v1alpha1.RetentionRetain}
+		c := s.Lifecycle.Clone
+		c.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"from": "clone"}}
+		c.PodRetention = &v1alpha1.PodRetentionSpec{Policy: v1alpha1.RetentionDelete}
+		c.Timeout, c.MaxRetries, c.RequiresDrain = &metav1.Duration{Duration: 30 * time.Minute}, ptr(int32(7)), ptr(false)
+		c.Image = &v1alpha1.ContainerImageSpec{PullSecrets: []corev1.LocalObjectReference{{Name: "own"}, {Name: "top"}}}
+	})
+	want := map[string]any{
+		"secret key": false, "force reload": "", "bootstrap": "", "target image": "r:2", "database host": "db",
+		"selector": map[string]string{"from": "clone", "kept": "yes"}, "retention": v1alpha1.RetentionDelete,
+		"timeout": 30 * time.Minute, "attempts": int32(7), "drain": false,
+		"pull secrets": []corev1.LocalObjectReference{{Name: "top"}, {Name: "own"}},
+	}
+	got := map[string]any{
+		"secret key": task.Inputs.SecretKey.Set(), "force reload": task.Inputs.ForceReload, "bootstrap": task.Bootstrap,
+		"target image": task.Clone.TargetImage, "database host": task.Inputs.DatabaseHost,
+		"selector": task.Pod.NodeSelector, "retention": task.Retention,
+		"timeout": task.Timeout, "attempts": task.MaxRetries, "drain": task.RequiresDrain, "pull secrets": task.PullSecrets,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("clone differs (-want +got):\n%s", diff)
+	}
+	inherits := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) {
+		s.Lifecycle.PodRetention = &v1alpha1.PodRetentionSpec{Policy: v1alpha1.RetentionRetain}
+	})
+	if inherits.Retention != v1alpha1.RetentionRetain || !inherits.RequiresDrain || inherits.MaxRetries != 3 || inherits.Timeout != 5*time.Minute {
+		t.Errorf("defaults: %s, drain %v, %d attempts, %s", inherits.Retention, inherits.RequiresDrain, inherits.MaxRetries, inherits.Timeout)
+	}
+}
+
+func TestWhichTasksRunAndWhatTheyRequire(t *testing.T) {
+	on, off := &v1alpha1.RotateTaskSpec{}, v1alpha1.BaseTaskSpec{Disabled: ptr(true)}
+	cases := map[string]struct {
+		edit func(*v1alpha1.LifecycleSpec)
+		want map[string]bool // whether a task requires a drain
+	}{
+		"migrate and init unless turned off": {
+			func(l *v1alpha1.LifecycleSpec) { l.Clone = nil },
+			map[string]bool{"migrate": true, "init": false},
+		},
+		"clone and rotate where asked for": {
+			func(l *v1alpha1.LifecycleSpec) { l.Rotate = on },
+			map[string]bool{"clone": true, "migrate": true, "rotate": true, "init": false},
+		},
+		"none of the disabled ones": {func(l *v1alpha1.LifecycleSpec) {
+			l.Clone.BaseTaskSpec, l.Rotate = off, &v1alpha1.RotateTaskSpec{BaseTaskSpec: off}
+			l.Migrate, l.Init = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: off}, &v1alpha1.InitTaskSpec{BaseTaskSpec: off}
+		}, map[string]bool{}},
+		"with other wishes": {func(l *v1alpha1.LifecycleSpec) {
+			l.Clone, l.Migrate = nil, &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: ptr(false)}}
+			l.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: ptr(true)}}
+		}, map[string]bool{"migrate": false, "init": true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]bool{}
+			for _, kind := range resolve.TaskKinds() {
+				if task := taskOf(kind, func(s *v1alpha1.SupersetSpec) { tc.edit(s.Lifecycle) }); task != nil {
+					got[task.Word] = task.RequiresDrain
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("tasks differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package resolve_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// security makes a context: a user, whether it may be root, and nothing else of the user's.
+func security(user *int64, nonRoot *bool) *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		RunAsUser: user, RunAsNonRoot: nonRoot, AllowPrivilegeEscalation: ptr(false),
+		Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+func TestW20DatabaseToolsDoNotRunAsRootUnlessToldTo(t *testing.T) {
+	inPod := func(s *corev1.PodSecurityContext) *v1alpha1.PodTemplate {
+		return &v1alpha1.PodTemplate{PodSecurityContext: s}
+	}
+	inContainer := func(s *corev1.SecurityContext) *v1alpha1.PodTemplate {
+		return container(&v1alpha1.ContainerTemplate{SecurityContext: s})
+	}
+	withProfile := security(ptr(int64(70)), ptr(true))
+	withProfile.SeccompProfile = nil
+	cases := map[string]struct {
+		pod  *v1alpha1.PodTemplate
+		kind v1alpha1.DatabaseType
+		want *corev1.SecurityContext
+	}{
+		"PostgreSQL": {kind: v1alpha1.PostgreSQL, want: security(ptr(int64(70)), ptr(true))},
+		"MySQL":      {kind: v1alpha1.MySQL, want: security(ptr(int64(999)), ptr(true))},
+		"a user of the pod": {
+			pod:  inPod(&corev1.PodSecurityContext{RunAsUser: ptr(int64(0))}),
+			want: security(nil, nil),
+		},
+		"a user of the container": {
+			pod:  inContainer(&corev1.SecurityContext{RunAsUser: ptr(int64(5))}),
+			want: security(ptr(int64(5)), nil),
+		},
+		"root is allowed": {
+			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: ptr(false)}),
+			want: security(nil, nil),
+		},
+		"a pod that must not be root still needs a user": {
+			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: ptr(true)}),
+			want: security(ptr(int64(70)), nil),
+		},
+		"a profile of the pod": {
+			pod:  inPod(&corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
+			want: withProfile,
+		},
+		"a privileged container stays one": {
+			pod:  inContainer(&corev1.SecurityContext{Privileged: ptr(true)}),
+			want: &corev1.SecurityContext{Privileged: ptr(true), RunAsUser: ptr(int64(70)), RunAsNonRoot: ptr(true)},
+		},
+		"capabilities of the user's": {
+			pod: inContainer(&corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}),
+			want: &corev1.SecurityContext{
+				RunAsUser: ptr(int64(70)), RunAsNonRoot: ptr(true),
+				Capabilities:   &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}},
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			edit := func(s *v1alpha1.SupersetSpec) {
+				if tc.kind != "" {
+					s.Metastore.Type, s.Lifecycle.Clone.Source.Type = &tc.kind, &tc.kind
+				}
+				s.PodTemplate = tc.pod
+			}
+			if diff := cmp.Diff(tc.want, taskOf(resolve.Migrate, edit).CreateDatabase.Security); diff != "" {
+				t.Errorf("create-database differs (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.want, taskOf(resolve.Clone, edit).Pod.Container.SecurityContext); diff != "" {
+				t.Errorf("clone differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAProgramOfTheUsersInAnImageOfTheUsersKeepsItsUser(t *testing.T) {
+	task := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) {
+		s.Lifecycle.Clone.Image = &v1alpha1.ContainerImageSpec{Repository: "tools"}
+		s.Lifecycle.Clone.Command = []string{"/clone"}
+	})
+	want := &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr(false), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if diff := cmp.Diff(want, task.Pod.Container.SecurityContext); diff != "" {
+		t.Errorf("security context differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestCreateDatabaseNeedsAStructuredMetastore(t *testing.T) {
+	cases := map[string]struct {
+		metastore *v1alpha1.MetastoreSpec
+		want      bool
+	}{
+		"none":         {},
+		"a URI":        {metastore: &v1alpha1.MetastoreSpec{URI: ptr("x"), CreateDatabase: ptr(true)}},
+		"not asked":    {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h")}},
+		"turned off":   {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h"), CreateDatabase: ptr(false)}},
+		"asked for it": {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h"), CreateDatabase: ptr(true)}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			task := taskOf(resolve.Migrate, func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Clone = tc.metastore, nil })
+			if got := task.CreateDatabase != nil; got != tc.want {
+				t.Errorf("created: %v", got)
+			}
+		})
+	}
+}
