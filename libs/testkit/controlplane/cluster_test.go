@@ -64,6 +64,11 @@ func TestClusterSurvivesStopStartAndTheLossOfAComponent(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	// An address outside the API server's default range of 254.
+	if err := c.kubectl(ctx, "create", "service", "clusterip", "many", "--clusterip=10.0.200.1", "--tcp=80"); err != nil {
+		t.Error(err)
+	}
+
 	dead := component(t, c, "kube-scheduler")
 	if err := proc.Terminate(ctx, dead.PID, 0); err != nil {
 		t.Fatal(err)

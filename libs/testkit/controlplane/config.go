@@ -39,6 +39,9 @@ var portNames = []string{
 	"etcdPeerPort", "etcdPort", "kubeApiserverPort", "kubeControllerManagerPort", "kubeSchedulerPort", "kwokControllerPort",
 }
 
+// serviceRange has room for 65,000 Services; the API server's default has room for 254.
+const serviceRange = "10.0.0.0/16"
+
 // render returns the configuration file for kwokctl, with newly picked ports.
 func (c Config) render(t Tools) (string, error) {
 	ports, err := freeport.Pick(len(portNames))
@@ -68,6 +71,10 @@ func (c Config) render(t Tools) (string, error) {
 		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
 		"kind":       "KwokctlConfiguration",
 		"options":    options,
+		"componentsPatches": []any{map[string]any{
+			"name":      "kube-apiserver",
+			"extraArgs": []any{map[string]any{"key": "service-cluster-ip-range", "value": serviceRange}},
+		}},
 	})
 	if err != nil {
 		return "", fmt.Errorf("render the configuration of kwokctl: %w", err)
