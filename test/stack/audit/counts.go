@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -60,16 +61,25 @@ func (c *Counts) add(e event) {
 	}
 }
 
-// kind names what the request asked for: the verb and the resource, or the path when it was for no resource.
+// kind names what the request asked for: the verb and the resource, or the path when it was for no resource, and the
+// field manager when the user does not write under its own name.
 func (e event) kind() string {
+	path, query, _ := strings.Cut(e.RequestURI, "?")
 	if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
-		path, _, _ := strings.Cut(e.RequestURI, "?")
 		return e.Verb + " " + path
 	}
+	kind := e.Verb + " " + e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {
-		return e.Verb + " " + e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource
+		kind += "/" + e.ObjectRef.Subresource
 	}
-	return e.Verb + " " + e.ObjectRef.Resource
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return kind
+	}
+	if manager := values.Get("fieldManager"); manager != "" && !strings.HasSuffix(e.User.Username, ":"+manager) {
+		kind += " as " + manager
+	}
+	return kind
 }
 
 // String lists the kinds, the most frequent first.
