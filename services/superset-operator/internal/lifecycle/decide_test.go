@@ -24,10 +24,10 @@ func at(seconds int) *metav1.Time {
 func input(edit ...func(*lifecycle.Input)) lifecycle.Input {
 	in := lifecycle.Input{
 		Steps: []lifecycle.Step{
-			{Kind: resolve.Migrate, JobName: "x-migrate", Checksum: "m1", PodHash: "p1", Image: image, MaxRetries: 3},
-			{Kind: resolve.Init, JobName: "x-init", Checksum: "i1", PodHash: "p1", Image: image, MaxRetries: 3},
+			{Kind: resolve.Migrate, JobName: "x-migrate", Checksum: "m1", Inputs: "m", PodHash: "p1", Image: image, MaxRetries: 3, RequiresDrain: true},
+			{Kind: resolve.Init, JobName: "x-init", Checksum: "i1", Inputs: "i", PodHash: "p1", Image: image, MaxRetries: 3},
 		},
-		Jobs: map[string]lifecycle.Job{}, Image: image, Components: true,
+		Name: "x", Jobs: map[string]lifecycle.Job{}, Image: image, Components: true,
 		Now: now,
 	}
 	for _, e := range edit {

@@ -1,0 +1,227 @@
+package lifecycle_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+)
+
+// serving is a web server that runs.
+var serving = lifecycle.Workloads{Wanted: true, Exist: true, Pods: 3, WebWanted: true, WebExists: true, WebReady: true}
+
+func workloads(w lifecycle.Workloads) func(*lifecycle.Input) {
+	return func(in *lifecycle.Input) { in.Workloads = w }
+}
+
+func page(p lifecycle.Page) func(*lifecycle.Input) {
+	return func(in *lifecycle.Input) { p.Configured = true; in.Page = p }
+}
+
+func state(edit func(*v1alpha1.LifecycleStatus)) func(*lifecycle.Input) {
+	return func(in *lifecycle.Input) { edit(in.Status) }
+}
+
+func active(s *v1alpha1.LifecycleStatus) { s.MaintenanceActive = true }
+
+func draining(s *v1alpha1.LifecycleStatus) { s.Phase = v1alpha1.LifecycleDraining }
+
+func stopped(in *lifecycle.Input) { in.Stopped = true }
+
+// show is what a case about drains looks at.
+type show struct {
+	Drain, Drained, Page, Active, Begun bool
+	Phase                               v1alpha1.LifecyclePhase
+	Mode                                lifecycle.Mode
+	Reason, Events                      string
+}
+
+func shown(d lifecycle.Decision) show {
+	return show{
+		Drain: d.Drain, Drained: d.Drained, Page: d.Page, Active: d.Status.MaintenanceActive, Begun: len(d.Actions) > 0,
+		Phase: d.Status.Phase, Mode: d.Mode, Reason: d.Condition.Reason, Events: reasons(d),
+	}
+}
+
+func TestDrain(t *testing.T) {
+	gone := lifecycle.Workloads{Wanted: true, WebWanted: true}
+	upgrade := func(edit ...func(*lifecycle.Input)) lifecycle.Input { return change("1.0.0", "2.0.0", edit...) }
+	begun := seen(upgrade())
+	cases := map[string]struct {
+		in   lifecycle.Input
+		want show
+	}{
+		"components are removed before a task that wants to be alone": {
+			in:   upgrade(),
+			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
+		},
+		"pods that still end are waited for": {
+			in:   with(begun, workloads(lifecycle.Workloads{Wanted: true, Pods: 1})),
+			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
+		},
+		"the task begins when the last pod is gone": {
+			in:   with(begun, workloads(gone)),
+			want: show{Drained: true, Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "DrainingCompleted TaskStarted"},
+		},
+		"a first installation shows no drain": {
+			in:   input(workloads(gone), page(lifecycle.Page{})),
+			want: show{Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "LifecycleStarted TaskStarted"},
+		},
+		"a task that does not mind runs beside the components": {
+			in:   upgrade(func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
+			want: show{Begun: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
+		},
+		"a drain that began is finished although the task no longer minds": {
+			in:   with(begun, func(in *lifecycle.Input) { in.Steps[0].RequiresDrain = false }),
+			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
+		},
+		"a stopped Superset is not drained": {
+			in:   upgrade(stopped),
+			want: show{Phase: "Complete", Mode: "hold", Reason: "TaskWaiting"},
+		},
+		"a drained one that is stopped waits": {
+			in:   with(begun, workloads(lifecycle.Workloads{}), stopped),
+			want: show{Drained: true, Phase: "Draining", Mode: "wait", Reason: "ComponentsDrained"},
+		},
+		"the page comes up first": {
+			in:   upgrade(page(lifecycle.Page{})),
+			want: show{Page: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted"},
+		},
+		"then it takes the traffic": {
+			in: with(seen(upgrade(page(lifecycle.Page{}))), page(lifecycle.Page{Ready: true})),
+			want: show{
+				Page: true, Active: true, Phase: "Draining", Mode: "wait", Reason: "Draining",
+				Events: "MaintenanceStarted DrainingStarted",
+			},
+		},
+		"the Service has to lead to it": {
+			in:   with(begun, state(active), page(lifecycle.Page{Ready: true})),
+			want: show{Page: true, Active: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
+		},
+		"and then the components go": {
+			in:   with(begun, state(active), page(lifecycle.Page{Ready: true, Routed: true})),
+			want: show{Page: true, Active: true, Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
+		},
+		"without a web server there is nothing to take traffic from": {
+			in:   upgrade(page(lifecycle.Page{}), workloads(lifecycle.Workloads{Wanted: true, Exist: true, Pods: 1})),
+			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
+		},
+		"the page stays while tasks run": {
+			in: seen(with(begun, workloads(gone), state(active), page(lifecycle.Page{Ready: true, Routed: true})),
+				job("migrate", lifecycle.Job{Checksum: "m12.0.0", Attempt: 1})),
+			want: show{Page: true, Active: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, shown(lifecycle.Decide(tc.in))); diff != "" {
+				t.Errorf("decision differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// with edits a copy.
+func with(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
+	in.Status = in.Status.DeepCopy()
+	jobs := in.Jobs
+	in.Jobs = map[string]lifecycle.Job{}
+	for word, j := range jobs {
+		in.Jobs[word] = j
+	}
+	in.Steps = append([]lifecycle.Step(nil), in.Steps...)
+	for _, e := range edit {
+		e(&in)
+	}
+	return in
+}
+
+func TestThePageThatDoesNotStartSaysWhy(t *testing.T) {
+	d := lifecycle.Decide(change("1.0.0", "2.0.0", page(lifecycle.Page{Problem: "ImagePullBackOff"})))
+	if want := "Waiting for the maintenance page: ImagePullBackOff"; d.Condition.Message != want || d.Drain {
+		t.Errorf("got %q, drain %v", d.Condition.Message, d.Drain)
+	}
+}
+
+func TestMaintenanceEndsWhenThereIsSomethingToServe(t *testing.T) {
+	routed := lifecycle.Page{Ready: true, Routed: true}
+	rest := change("1.0.0", "1.0.0", func(in *lifecycle.Input) {
+		in.Steps[0].Checksum, in.Steps[1].Checksum = "m1", "i1"
+		in.Status.MaintenanceActive, in.Status.Phase = true, v1alpha1.LifecycleRestoring
+	})
+	cases := map[string]struct {
+		in   lifecycle.Input
+		ends bool
+	}{
+		"the web server is not ready yet": {in: with(rest, page(routed), workloads(lifecycle.Workloads{Wanted: true, WebWanted: true}))},
+		"it is ready":                     {in: with(rest, page(routed)), ends: true},
+		"it is not wanted any more":       {in: with(rest, page(routed), workloads(lifecycle.Workloads{})), ends: true},
+		"the page is not wanted any more": {in: with(rest, workloads(lifecycle.Workloads{Wanted: true, WebWanted: true})), ends: true},
+		"a task runs":                     {in: change("1.0.0", "2.0.0", page(routed), state(active))},
+		"a change waits and the web server was not removed": {
+			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised), ends: true,
+		},
+		"a change waits and the web server is gone": {
+			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised, workloads(lifecycle.Workloads{Wanted: true, WebWanted: true})),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := lifecycle.Decide(tc.in)
+			if d.Status.MaintenanceActive == tc.ends || d.Page == tc.ends {
+				t.Errorf("active %v, page %v, events %q", d.Status.MaintenanceActive, d.Page, reasons(d))
+			}
+		})
+	}
+}
+
+// TestW2DrainGoesByWhatExists has specs that no longer ask for what still runs.
+func TestW2DrainGoesByWhatExists(t *testing.T) {
+	cases := map[string]lifecycle.Workloads{
+		"a component removed with the image change": {Wanted: true, Exist: true, Pods: 1, WebWanted: true},
+		"its Deployment gone, its pod not":          {Wanted: true, Pods: 1},
+		"no replicas wanted any more":               {Exist: true, Pods: 2, WebExists: true},
+		"all components removed":                    {Pods: 1},
+		"a Deployment whose pods are not made yet":  {Exist: true},
+	}
+	for name, w := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := change("1.0.0", "2.0.0", workloads(w))
+			in.Components = w.Wanted
+			d := lifecycle.Decide(in)
+			if !d.Drain || len(d.Actions) > 0 {
+				t.Errorf("drain %v, actions %v", d.Drain, d.Actions)
+			}
+			in.Status, in.Workloads = d.Status, lifecycle.Workloads{Wanted: w.Wanted}
+			if d := lifecycle.Decide(in); d.Drain || len(d.Actions) != 1 || d.Actions[0].Verb != lifecycle.Create {
+				t.Errorf("once they are gone: drain %v, actions %v", d.Drain, d.Actions)
+			}
+		})
+	}
+}
+
+func TestOnlyWhatIsPendingDrains(t *testing.T) {
+	init := change("1.0.0", "1.0.0", func(in *lifecycle.Input) { in.Steps[0].Checksum = "m1" })
+	if d := lifecycle.Decide(init); d.Drain || len(d.Actions) != 1 || d.Actions[0].Task != "init" || d.Drained {
+		t.Errorf("init: drain %v, actions %v", d.Drain, d.Actions)
+	}
+	failed := change("1.0.0", "1.0.0", func(in *lifecycle.Input) {
+		in.Steps[0].RequiresDrain, in.Steps[1].RequiresDrain = false, true
+		in.Status.Migrate = slot(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
+	})
+	if d := lifecycle.Decide(failed); d.Drain || d.Mode != lifecycle.Hold {
+		t.Errorf("behind a failed task: drain %v, mode %s", d.Drain, d.Mode)
+	}
+}
+
+func TestWhatIsDrainedStaysAwayAfterAFailure(t *testing.T) {
+	in := change("1.0.0", "2.0.0", workloads(lifecycle.Workloads{Wanted: true, WebWanted: true}),
+		page(lifecycle.Page{Ready: true, Routed: true}), state(active))
+	in.Status.Migrate = slot(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
+	d := lifecycle.Decide(in)
+	if d.Mode != lifecycle.Wait || !d.Drained || !d.Page || d.Condition.Reason != v1alpha1.ReasonTaskFailed {
+		t.Errorf("got %+v", shown(d))
+	}
+}

@@ -1,0 +1,282 @@
+package lifecycle_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// chain is an input with steps of the given kinds and checksums, in order.
+func chain(in lifecycle.Input, sums ...string) lifecycle.Input {
+	in = with(in)
+	in.Steps = nil
+	kinds := map[byte]resolve.TaskKind{'c': resolve.Clone, 'm': resolve.Migrate, 'r': resolve.Rotate, 'i': resolve.Init}
+	for _, sum := range sums {
+		kind := kinds[sum[0]]
+		in.Steps = append(in.Steps, lifecycle.Step{
+			Kind: kind, JobName: "x-" + kind.Word, Checksum: sum, Inputs: "own " + sum, PodHash: "p1", Image: image, MaxRetries: 3,
+		})
+	}
+	return in
+}
+
+// ran brings an input to rest: each task that is started succeeds.
+func ran(t *testing.T, in lifecycle.Input) (lifecycle.Input, []string) {
+	t.Helper()
+	in = with(in)
+	var tasks []string
+	for range 20 {
+		d := lifecycle.Decide(in)
+		in.Status, in.LastImage = d.Status, d.LastImage
+		for _, a := range d.Actions {
+			if a.Verb == lifecycle.Delete {
+				delete(in.Jobs, a.Task)
+				continue
+			}
+			step := find(in.Steps, a.Task)
+			tasks = append(tasks, step.Checksum)
+			in.Jobs[a.Task] = lifecycle.Job{
+				UID: "u", Checksum: step.Checksum, PodHash: step.PodHash, Attempt: a.Attempt, Image: step.Image,
+				State: lifecycle.JobSucceeded, FinishedAt: at(-1),
+			}
+		}
+		if d.Mode == lifecycle.Apply && len(d.Actions) == 0 {
+			return in, tasks
+		}
+	}
+	t.Fatalf("it does not come to rest: %+v", lifecycle.Decide(in).Condition)
+	return in, nil
+}
+
+// begun lets the first task that is pending start.
+func begun(t *testing.T, in lifecycle.Input) lifecycle.Input {
+	t.Helper()
+	in = with(in)
+	for range 5 {
+		d := lifecycle.Decide(in)
+		in.Status = d.Status
+		for _, a := range d.Actions {
+			delete(in.Jobs, a.Task)
+			if a.Verb == lifecycle.Create {
+				step := find(in.Steps, a.Task)
+				in.Jobs[a.Task] = lifecycle.Job{UID: "new", Checksum: step.Checksum, PodHash: "p1", Attempt: a.Attempt, Image: step.Image}
+				return in
+			}
+		}
+	}
+	t.Fatal("nothing begins")
+	return in
+}
+
+func TestEachTaskRunsOnceInItsOrder(t *testing.T) {
+	in, tasks := ran(t, chain(input(), "c1", "m1", "r1", "i1"))
+	if diff := cmp.Diff([]string{"c1", "m1", "r1", "i1"}, tasks); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+	want := map[string]string{"Clone": "c1", "Migrate": "m1", "Rotate": "r1", "Init": "i1"}
+	if diff := cmp.Diff(want, in.Status.LastCompletedChecksums); diff != "" {
+		t.Errorf("settled checksums differ (-want +got):\n%s", diff)
+	}
+	own := map[string]string{"Clone": "own c1", "Migrate": "own m1", "Rotate": "own r1", "Init": "own i1"}
+	if diff := cmp.Diff(own, in.Status.CompletedInputs); diff != "" {
+		t.Errorf("inputs differ (-want +got):\n%s", diff)
+	}
+	if _, again := ran(t, in); len(again) > 0 {
+		t.Errorf("ran again: %v", again)
+	}
+}
+
+// TestW3ARevertRunsNothing takes an image change back at several points.
+func TestW3ARevertRunsNothing(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "m1", "i1"))
+	upgrade := func(in lifecycle.Input) lifecycle.Input {
+		in = chain(in, "m2", "i2")
+		in.Image = "superset:2"
+		return in
+	}
+	back := func(in lifecycle.Input) lifecycle.Input {
+		in = chain(in, "m1", "i1")
+		in.Image = image
+		return in
+	}
+	running := begun(t, upgrade(rest))
+	migrated := with(running)
+	migrated.Jobs["migrate"] = lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
+	failed := with(running)
+	failed.Jobs["migrate"] = lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p1", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-100)}
+	cases := map[string]struct {
+		in      lifecycle.Input
+		removes string // the task whose Job has to go first
+	}{
+		"before anything began":                {in: seen(upgrade(rest), supervised)},
+		"while migrate runs":                   {in: running, removes: "migrate"},
+		"while the Job is being deleted":       {in: with(running, job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 1, Deleting: true})), removes: "migrate"},
+		"after migrate failed":                 {in: seen(failed)},
+		"while init runs":                      {in: begun(t, migrated), removes: "init"},
+		"after migrate, before that is stored": {in: migrated},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := back(tc.in)
+			d := lifecycle.Decide(in)
+			if d.Status.Upgrade != nil {
+				t.Errorf("the context stays: %+v", d.Status.Upgrade)
+			}
+			if tc.removes != "" {
+				if d.Mode != lifecycle.Wait || d.Condition.Reason != v1alpha1.ReasonTaskWaiting || len(d.Actions) > 0 == in.Jobs[tc.removes].Deleting {
+					t.Fatalf("beside the Job: %s, %+v, %v", d.Mode, d.Condition, d.Actions)
+				}
+				in.Status = d.Status
+				delete(in.Jobs, tc.removes)
+				d = lifecycle.Decide(in)
+			}
+			if d.Mode != lifecycle.Apply || d.LastImage != image {
+				t.Fatalf("%s, %+v", d.Mode, d.Condition)
+			}
+			for _, s := range []*v1alpha1.TaskRefStatus{d.Status.Migrate, d.Status.Init} {
+				if s.State != v1alpha1.TaskComplete || s.Image != image || s.DesiredChecksum != s.CompletedChecksum || s.Message+s.LogTail != "" {
+					t.Errorf("stale slot %+v", s)
+				}
+			}
+			in.Status = d.Status
+			if _, tasks := ran(t, in); len(tasks) > 0 {
+				t.Errorf("ran %v", tasks)
+			}
+		})
+	}
+}
+
+func TestW3ARevertedBlockLeavesNoTrace(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "m1", "i1"))
+	rest.Image, rest.LastImage = "superset:2.0.0", "superset:2.0.0"
+	rest.Status.Phase = v1alpha1.LifecycleComplete
+	blocked := chain(rest, "m0", "i0")
+	blocked.Image = "superset:1.0.0"
+	back := chain(seen(blocked), "m1", "i1")
+	if blocked = seen(blocked); blocked.Status.Phase != v1alpha1.LifecycleBlocked {
+		t.Fatalf("not blocked: %+v", blocked.Status)
+	}
+	back.Image = rest.Image
+	d := lifecycle.Decide(back)
+	want := rest.Status.DeepCopy()
+	want.Phase = v1alpha1.LifecycleRestoring
+	if diff := cmp.Diff(want, d.Status); diff != "" || d.Mode != lifecycle.Apply {
+		t.Errorf("%s, state differs (-want +got):\n%s", d.Mode, diff)
+	}
+}
+
+func TestARevertTogetherWithAnotherConfigRunsInitAlone(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "m1", "i1"))
+	in := chain(begun(t, chain(rest, "m2", "i2")), "m1", "i3")
+	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"i3"}) {
+		t.Errorf("ran %v", tasks)
+	}
+}
+
+func TestWhatRanAfterATaskRunsAgainAfterIt(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
+	// The clone for c2 began and dropped the database: nothing is left of what was there.
+	in := chain(begun(t, chain(rest, "c2", "m2", "i2")), "c1", "m1", "i1")
+	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"c1", "m1", "i1"}) {
+		t.Errorf("ran %v", tasks)
+	}
+	if got := begun(t, chain(rest, "c2", "m2", "i2")).Status; got.LastCompletedChecksums != nil || len(got.CompletedInputs) != 3 {
+		t.Errorf("settled %v, inputs %v", got.LastCompletedChecksums, got.CompletedInputs)
+	}
+}
+
+// TestW14SwitchingTasksOffAndOnRunsNothing also switches the whole lifecycle off and on.
+func TestW14SwitchingTasksOffAndOnRunsNothing(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "c1", "m1", "r1", "i1"))
+	for name, fewer := range map[string][]string{
+		"clone": {"m1", "r1", "i1"}, "migrate": {"c1", "r1", "i1"}, "init": {"c1", "m1", "r1"}, "two of them": {"m1", "i1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			off, tasks := ran(t, chain(rest, fewer...))
+			if len(tasks) > 0 {
+				t.Errorf("off: ran %v", tasks)
+			}
+			if len(fewer) == 3 && fewer[0] == "m1" && off.Status.Clone != nil {
+				t.Errorf("the slot stays: %+v", off.Status.Clone)
+			}
+			if _, tasks := ran(t, chain(off, "c1", "m1", "r1", "i1")); len(tasks) > 0 {
+				t.Errorf("on again: ran %v", tasks)
+			}
+		})
+	}
+	off := chain(rest)
+	off.Disabled = true
+	off, tasks := ran(t, off)
+	if off.Disabled = false; len(tasks) > 0 || off.Status.Migrate != nil {
+		t.Errorf("off: ran %v, %+v", tasks, off.Status.Migrate)
+	}
+	if _, tasks := ran(t, chain(off, "c1", "m1", "r1", "i1")); len(tasks) > 0 {
+		t.Errorf("on again: ran %v", tasks)
+	}
+}
+
+func TestWhatAJobDidIsRecordedForWhatItWasMadeFor(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
+	done := begun(t, chain(rest, "c2", "m2", "i2"))
+	done.Jobs["clone"] = lifecycle.Job{UID: "new", Checksum: "c2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
+	t.Run("when other inputs are wanted", func(t *testing.T) {
+		d := lifecycle.Decide(chain(done, "c3", "m3", "i3"))
+		if s := d.Status.Clone; s.CompletedChecksum != "c2" || s.State != v1alpha1.TaskPending {
+			t.Errorf("slot %+v", s)
+		}
+	})
+	t.Run("when the task is off", func(t *testing.T) {
+		d := lifecycle.Decide(chain(done, "m2", "i2"))
+		if got := d.Status.LastCompletedChecksums["Clone"]; got != "c2" {
+			t.Errorf("kept %q", got)
+		}
+	})
+}
+
+// TestW1NoJobIsMadeBesideAnother goes through everything that replaces a Job.
+func TestW1NoJobIsMadeBesideAnother(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "m1", "i1"))
+	running := begun(t, chain(rest, "m2", "i2"))
+	init := begun(t, chain(rest, "m1", "i2"))
+	cases := map[string]struct {
+		in   lifecycle.Input
+		task string
+	}{
+		"another checksum":            {chain(running, "m3", "i3"), "migrate"},
+		"a task before it has to run": {chain(init, "m3", "i3"), "init"},
+		"a stuck pod that was mended": {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, Stuck: "no image"})), "migrate"},
+		"another image":               {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, Image: "superset:9"})), "migrate"},
+		"a retry": {seen(with(running, job("migrate", lifecycle.Job{
+			UID: "new", Checksum: "m2", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-100),
+		}))), "migrate"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := tc.in
+			d := lifecycle.Decide(in)
+			want := []lifecycle.Action{{Verb: lifecycle.Delete, Task: tc.task, UID: "new"}}
+			if diff := cmp.Diff(want, d.Actions); diff != "" {
+				t.Fatalf("actions differ (-want +got):\n%s", diff)
+			}
+			again := in
+			again.Status = d.Status
+			if second := lifecycle.Decide(again); !cmp.Equal(second.Actions, want) || len(second.Events) > 0 {
+				t.Errorf("after a crash: actions %v, events %q", second.Actions, reasons(second))
+			}
+			j := in.Jobs[tc.task]
+			j.Deleting = true
+			in.Status, in.Jobs = d.Status, map[string]lifecycle.Job{tc.task: j}
+			if d := lifecycle.Decide(in); len(d.Actions) > 0 || d.Mode != lifecycle.Wait {
+				t.Errorf("while its pods end: %s, %v", d.Mode, d.Actions)
+			}
+			in.Status, in.Jobs = d.Status, nil
+			if d := lifecycle.Decide(in); len(d.Actions) != 1 || d.Actions[0].Verb != lifecycle.Create {
+				t.Errorf("once it is gone: %v", d.Actions)
+			}
+		})
+	}
+}
