@@ -301,41 +301,6 @@ func TestTheInputIsNeverChanged(t *testing.T) {
 	}
 }
 
-func TestAnEarlierOperatorsCompletionsStayComplete(t *testing.T) {
-	cases := map[string]struct {
-		image string
-		want  bool
-	}{
-		"the same image is not run again": {image: image, want: true},
-		"another image is":                {image: "superset:0", want: false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			in := input(persisted(slot(v1alpha1.TaskComplete, "sha256:old", "sha256:old", 1),
-				slot(v1alpha1.TaskComplete, "sha256:old2", "sha256:old2", 1)), lastImage(tc.image))
-			in.Status.ChecksumScheme = ""
-			in.Status.Migrate.Image, in.Status.Init.Image = tc.image, tc.image
-			if d := lifecycle.Decide(in); d.Done() != tc.want {
-				t.Errorf("done: want %v, got %+v", tc.want, d.Condition)
-			}
-		})
-	}
-}
-
-func TestADisabledTaskKeepsItsCompletion(t *testing.T) {
-	in := input(persisted(slot(v1alpha1.TaskComplete, "m1", "m1", 1), slot(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage(image))
-	all := in.Steps
-	in.Steps = all[1:]
-	without := lifecycle.Decide(in)
-	if without.Status.Migrate != nil || without.Status.LastCompletedChecksums["Migrate"] != "m1" {
-		t.Fatalf("want no slot and the checksum kept, got %+v", without.Status)
-	}
-	in.Steps, in.Status = all, without.Status
-	if again := lifecycle.Decide(in); !again.Done() {
-		t.Errorf("the task would run again: %+v", again.Condition)
-	}
-}
-
 func TestBackoffDoublesUpToFiveMinutes(t *testing.T) {
 	var got []time.Duration
 	for failed := int32(1); failed <= 7; failed++ {

@@ -1,0 +1,170 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+)
+
+func schedule(tick, next time.Duration) func(*lifecycle.Input) {
+	return func(in *lifecycle.Input) {
+		in.Schedule = &lifecycle.Schedule{Tick: now.Add(tick), Next: now.Add(next)}
+	}
+}
+
+func invalid(in *lifecycle.Input) {
+	in.Schedule = &lifecycle.Schedule{Err: errors.New("it names no time")}
+}
+
+func TestTheScheduleShowsInTheStatus(t *testing.T) {
+	in, _ := ran(t, with(chain(input(), "c1", "m1", "i1"), schedule(-time.Hour, time.Hour)))
+	d := lifecycle.Decide(in)
+	if s := d.Status.Clone; !s.LastScheduledAt.Equal(at(-3600)) || !s.NextScheduleAt.Equal(at(3600)) {
+		t.Errorf("last %s, next %s", s.LastScheduledAt, s.NextScheduleAt)
+	}
+	want := &metav1.Condition{
+		Type: "ScheduleValid", Status: metav1.ConditionTrue, Reason: "SchedulesValid", Message: "The next clone is scheduled",
+	}
+	if diff := cmp.Diff(want, d.Schedule); diff != "" {
+		t.Errorf("condition differs (-want +got):\n%s", diff)
+	}
+	if want := now.Add(time.Hour + time.Second); !d.Next.Equal(want) {
+		t.Errorf("wakes at %s, want %s", d.Next, want)
+	}
+	in.Schedule = nil
+	d = lifecycle.Decide(in)
+	if d.Schedule != nil || d.Status.Clone.NextScheduleAt != nil || !d.Next.IsZero() {
+		t.Errorf("without a schedule: %+v, %+v, %s", d.Schedule, d.Status.Clone, d.Next)
+	}
+	if kept := lifecycle.KeptTick(d.Status); kept == nil || !kept.Equal(now.Add(-time.Hour)) {
+		t.Errorf("kept %v: removing a schedule would clone again", kept)
+	}
+}
+
+func TestTheNextDecisionIsAtLeastASecondAway(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
+	for next, want := range map[time.Duration]time.Duration{
+		-time.Minute: time.Second, -time.Second: time.Second, 0: time.Second, time.Second: 2 * time.Second,
+	} {
+		if got := lifecycle.Decide(with(rest, schedule(-time.Hour, next))).Next.Sub(now); got != want {
+			t.Errorf("next tick in %s: wakes in %s, want %s", next, got, want)
+		}
+	}
+	failed := with(begun(t, chain(rest, "c1", "m1", "i2")), schedule(-time.Hour, time.Hour),
+		job("init", lifecycle.Job{Checksum: "i2", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-4)}))
+	if got := lifecycle.Decide(failed).Next.Sub(now); got != 6*time.Second {
+		t.Errorf("a retry comes before the tick: wakes in %s", got)
+	}
+}
+
+func TestATickThatMayHavePassedIsLookedForWhenTheSequenceEnds(t *testing.T) {
+	in := with(begun(t, with(chain(input(), "c1"), schedule(-time.Hour, time.Hour))),
+		job("clone", lifecycle.Job{Checksum: "c1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(-1)}))
+	d := lifecycle.Decide(in)
+	if d.Mode != lifecycle.Apply || !d.Next.Equal(now.Add(time.Second)) {
+		t.Errorf("%s, wakes at %s", d.Mode, d.Next)
+	}
+}
+
+func TestFrozenTick(t *testing.T) {
+	const pending, complete = v1alpha1.TaskPending, v1alpha1.TaskComplete
+	cases := map[string]struct {
+		clone, migrate *v1alpha1.TaskRefStatus
+		phase          v1alpha1.LifecyclePhase
+		frozen         bool
+	}{
+		"at rest":                            {slot(complete, "c", "c", 1), slot(complete, "m", "m", 1), "", false},
+		"the clone runs":                     {slot(v1alpha1.TaskRunning, "c", "", 1), slot(pending, "m", "m", 0), "", true},
+		"it is tried again":                  {slot(pending, "c", "", 1), slot(pending, "m", "m", 0), "", true},
+		"it has not begun":                   {slot(pending, "c", "c", 0), slot(pending, "m", "m", 0), "", false},
+		"a later task runs":                  {slot(complete, "c", "c", 1), slot(v1alpha1.TaskRunning, "m", "", 1), "", true},
+		"between two tasks":                  {slot(complete, "c2", "c2", 1), slot(pending, "m", "", 0), "", true},
+		"a later task has not begun":         {slot(complete, "c", "c", 1), slot(pending, "m", "m", 0), "", false},
+		"a task failed for good":             {slot(complete, "c2", "c2", 1), slot(v1alpha1.TaskFailed, "m", "", 3), "", false},
+		"a change waits between two tasks":   {slot(complete, "c2", "c2", 1), slot(pending, "m", "", 0), v1alpha1.LifecycleAwaitingApproval, false},
+		"a schedule that is wrong meanwhile": {slot(v1alpha1.TaskRunning, "c", "", 1), nil, v1alpha1.LifecycleBlocked, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			status := &v1alpha1.LifecycleStatus{
+				Phase: tc.phase, Clone: tc.clone, Migrate: tc.migrate,
+				LastCompletedChecksums: map[string]string{"Clone": "c", "Migrate": "m"},
+			}
+			status.Clone.LastScheduledAt = at(-60)
+			if got := lifecycle.FrozenTick(status); (got != nil) != tc.frozen || got != nil && !got.Equal(at(-60).Time) {
+				t.Errorf("got %v, want frozen %v", got, tc.frozen)
+			}
+		})
+	}
+	if lifecycle.FrozenTick(nil) != nil || lifecycle.KeptTick(nil) != nil {
+		t.Error("nothing is frozen before the first time")
+	}
+}
+
+func TestAnInvalidScheduleBlocksAndTouchesNothing(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
+	rest.Workloads = serving
+	broken := with(chain(rest, "c?", "m?", "i?"), invalid)
+	d := lifecycle.Decide(broken)
+	message := "spec.lifecycle.clone.cronSchedule: it names no time"
+	if d.Mode != lifecycle.Hold || d.Phase != v1alpha1.PhaseBlocked || d.Status.Phase != v1alpha1.LifecycleBlocked ||
+		d.Condition.Reason != v1alpha1.ReasonInvalidCronSchedule || d.Condition.Message != message {
+		t.Errorf("%s, %q, %+v", d.Mode, d.Phase, d.Condition)
+	}
+	want := &metav1.Condition{Type: "ScheduleValid", Status: metav1.ConditionFalse, Reason: "InvalidCronSchedule", Message: message}
+	if diff := cmp.Diff(want, d.Schedule); diff != "" {
+		t.Errorf("condition differs (-want +got):\n%s", diff)
+	}
+	if len(d.Actions) > 0 || !cmp.Equal(rest.Status.Clone, d.Status.Clone) || reasons(d) != "InvalidCronSchedule" {
+		t.Errorf("actions %v, events %q, clone %+v", d.Actions, reasons(d), d.Status.Clone)
+	}
+	if again := lifecycle.Decide(seen(broken)); reasons(again) != "" {
+		t.Errorf("again: %q", reasons(again))
+	}
+	fixed := chain(seen(broken), "c1", "m1", "i1")
+	if d := lifecycle.Decide(with(fixed, schedule(-time.Hour, time.Hour))); d.Mode != lifecycle.Apply || d.Phase != "" {
+		t.Errorf("once it is right: %s, %+v", d.Mode, d.Condition)
+	}
+}
+
+func TestAnInvalidScheduleLetsARunningTaskBe(t *testing.T) {
+	in := with(begun(t, with(chain(input(), "c1", "m1"), schedule(-time.Hour, time.Hour))), invalid)
+	d := lifecycle.Decide(chain(in, "c?", "m?"))
+	if d.Mode != lifecycle.Wait || len(d.Actions) > 0 || d.Status.Clone.State != v1alpha1.TaskRunning {
+		t.Errorf("%s, %v, %+v", d.Mode, d.Actions, d.Status.Clone)
+	}
+	in.Status, in.Schedule = d.Status, &lifecycle.Schedule{Tick: now.Add(-time.Hour), Next: now.Add(time.Hour)}
+	if d := lifecycle.Decide(in); len(d.Actions) > 0 || d.Status.Clone.State != v1alpha1.TaskRunning || d.Status.Clone.Attempts != 1 {
+		t.Errorf("once it is right: %v, %+v", d.Actions, d.Status.Clone)
+	}
+}
+
+func TestAnInvalidScheduleIsToldApartFromABlockedDowngrade(t *testing.T) {
+	in := chain(input(lastImage("superset:2.0.0")), "c1", "m1")
+	in.Image, in.Workloads = "superset:1.0.0", serving
+	in = seen(in)
+	if in.Status.Phase != v1alpha1.LifecycleBlocked {
+		t.Fatalf("not blocked: %+v", in.Status)
+	}
+	if d := lifecycle.Decide(with(in, invalid)); reasons(d) != "InvalidCronSchedule" {
+		t.Errorf("events %q", reasons(d))
+	}
+	in = with(seen(with(in, invalid)), schedule(-time.Hour, time.Hour))
+	if d := lifecycle.Decide(in); d.Phase != v1alpha1.PhaseBlocked || !strings.Contains(d.Condition.Message, "older") {
+		t.Errorf("once it is right: %q, %+v", d.Phase, d.Condition)
+	}
+}
+
+func TestAScheduleWithoutACloneMeansNothing(t *testing.T) {
+	in, _ := ran(t, chain(input(), "m1", "i1"))
+	if d := lifecycle.Decide(with(in, invalid)); d.Mode != lifecycle.Apply || d.Schedule != nil {
+		t.Errorf("%s, %+v", d.Mode, d.Schedule)
+	}
+}

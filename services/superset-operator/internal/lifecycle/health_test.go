@@ -1,0 +1,205 @@
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+)
+
+// attempt is migrate in an attempt, with its Job as it is.
+func attempt(n int32, j lifecycle.Job, edit ...func(*lifecycle.Input)) lifecycle.Input {
+	j.Checksum, j.Attempt = "m1", n
+	s := slot(v1alpha1.TaskRunning, "m1", "", n)
+	s.PodSpecHash = "p1"
+	return input(append([]func(*lifecycle.Input){persisted(s, nil), job("migrate", j)}, edit...)...)
+}
+
+func otherPod(in *lifecycle.Input) { in.Steps[0].PodHash = "p2" }
+
+func remove() []lifecycle.Action {
+	return []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}}
+}
+
+func TestW22APodThatCannotStartSaysWhyOnce(t *testing.T) {
+	in := attempt(1, lifecycle.Job{Stuck: `container "superset": ImagePullBackOff: no such image`})
+	d := lifecycle.Decide(in)
+	if d.Condition.Reason != "TaskCannotStart" || d.Status.Migrate.Message != in.Jobs["migrate"].Stuck || reasons(d) != "TaskCannotStart" || !d.Events[0].Warning {
+		t.Errorf("%+v, %+v, events %+v", d.Condition, d.Status.Migrate, d.Events)
+	}
+	if c := condition(d.Status.Migrate); c.Reason != "TaskCannotStart" || c.Message != d.Condition.Message {
+		t.Errorf("condition %+v", c)
+	}
+	if len(d.Actions) > 0 || d.Mode != lifecycle.Wait {
+		t.Errorf("%s, %v", d.Mode, d.Actions)
+	}
+	in.Status = d.Status
+	if again := lifecycle.Decide(in); len(again.Events) > 0 || !cmp.Equal(d.Status, again.Status) {
+		t.Errorf("again: events %q", reasons(again))
+	}
+	in.Jobs["migrate"] = lifecycle.Job{UID: "job-uid", Checksum: "m1", Attempt: 1, PodHash: "p1"}
+	if d := lifecycle.Decide(in); d.Condition.Reason != "TaskInProgress" || d.Status.Migrate.Message != "" {
+		t.Errorf("once it starts: %+v, %+v", d.Condition, d.Status.Migrate)
+	}
+}
+
+func TestAStuckTaskGetsAnotherPodWithoutLosingAnAttempt(t *testing.T) {
+	in := attempt(2, lifecycle.Job{Stuck: "pod unschedulable: no node"}, otherPod)
+	d := lifecycle.Decide(in)
+	if diff := cmp.Diff(remove(), d.Actions); diff != "" || reasons(d) != "TaskRecovering" || d.Events[0].Warning {
+		t.Errorf("events %q, actions (-want +got):\n%s", reasons(d), diff)
+	}
+	in.Status, in.Jobs = d.Status, nil
+	d = lifecycle.Decide(in)
+	want := []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 2}}
+	if diff := cmp.Diff(want, d.Actions); diff != "" || d.Status.Migrate.PodSpecHash != "p2" {
+		t.Errorf("slot %+v, actions (-want +got):\n%s", d.Status.Migrate, diff)
+	}
+}
+
+func TestARunningTaskIsLeftAloneWhateverItsPodShouldBe(t *testing.T) {
+	if d := lifecycle.Decide(attempt(1, lifecycle.Job{}, otherPod)); len(d.Actions) > 0 || d.Condition.Reason != "TaskInProgress" {
+		t.Errorf("%+v, %v", d.Condition, d.Actions)
+	}
+}
+
+func TestAJobWithAnotherImageIsReplaced(t *testing.T) {
+	in := attempt(1, lifecycle.Job{Image: "superset:0"}, otherPod)
+	d := lifecycle.Decide(in)
+	if diff := cmp.Diff(remove(), d.Actions); diff != "" || reasons(d) != "TaskImageChanged" {
+		t.Errorf("events %q, actions (-want +got):\n%s", reasons(d), diff)
+	}
+	// A cluster that rewrites images is no reason to start over and over.
+	if d := lifecycle.Decide(attempt(1, lifecycle.Job{Image: "mirror.example/superset:1"})); len(d.Actions) > 0 {
+		t.Errorf("rewritten: %v", d.Actions)
+	}
+}
+
+func TestAFailureLeavesItsLastWords(t *testing.T) {
+	code := int32(3)
+	failed := lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "BackoffLimitExceeded", ExitCode: &code, LogTail: "no such column"}
+	for name, n := range map[string]int32{"to be tried again": 1, "for good": 3} {
+		t.Run(name, func(t *testing.T) {
+			in := attempt(n, failed)
+			d := lifecycle.Decide(in)
+			s := d.Status.Migrate
+			if s.Message != "BackoffLimitExceeded" || s.ExitCode == nil || *s.ExitCode != 3 || s.LogTail != "no such column" {
+				t.Errorf("slot %+v", s)
+			}
+			in.Status = d.Status
+			if again := lifecycle.Decide(in); len(again.Events) > 0 || !cmp.Equal(d.Status, again.Status) {
+				t.Errorf("again: events %q", reasons(again))
+			}
+		})
+	}
+	late := failed
+	late.ExitCode, late.LogTail = nil, ""
+	in := attempt(3, late)
+	in.Status = lifecycle.Decide(in).Status
+	in.Jobs = attempt(3, failed).Jobs
+	if s := lifecycle.Decide(in).Status.Migrate; s.ExitCode == nil || s.LogTail == "" {
+		t.Errorf("what came late is lost: %+v", s)
+	}
+	in = attempt(1, failed)
+	in.Status = lifecycle.Decide(in).Status
+	in.Jobs, in.Now = nil, now.Add(time.Hour)
+	in.Status = lifecycle.Decide(in).Status
+	in.Jobs = map[string]lifecycle.Job{"migrate": {Checksum: "m1", PodHash: "p1", Attempt: 2, State: lifecycle.JobSucceeded, FinishedAt: at(0)}}
+	if s := lifecycle.Decide(in).Status.Migrate; s.State != v1alpha1.TaskComplete || s.Attempts != 2 || s.ExitCode != nil || s.LogTail+s.Message != "" {
+		t.Errorf("after a success: %+v", s)
+	}
+}
+
+// TestW22OtherPodSettingsRescueATaskWhoseJobIsGone has only the state to go by.
+func TestW22OtherPodSettingsRescueATaskWhoseJobIsGone(t *testing.T) {
+	failed := slot(v1alpha1.TaskFailed, "m1", "", 3)
+	failed.PodSpecHash = "p1"
+	in := input(persisted(failed, nil))
+	if d := lifecycle.Decide(in); d.Mode != lifecycle.Hold || len(d.Actions) > 0 || d.Condition.Reason != "TaskFailed" {
+		t.Errorf("with the same pod: %s, %v", d.Mode, d.Actions)
+	}
+	d := lifecycle.Decide(with(in, otherPod))
+	want := []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}}
+	if diff := cmp.Diff(want, d.Actions); diff != "" || reasons(d) != "TaskRecovering TaskStarted" {
+		t.Errorf("events %q, actions (-want +got):\n%s", reasons(d), diff)
+	}
+}
+
+func TestRetention(t *testing.T) {
+	cases := map[v1alpha1.RetentionPolicy]struct{ succeeded, failed bool }{
+		v1alpha1.RetentionDelete:          {},
+		v1alpha1.RetentionRetain:          {succeeded: true, failed: true},
+		v1alpha1.RetentionRetainOnFailure: {failed: true},
+	}
+	for policy, want := range cases {
+		t.Run(string(policy), func(t *testing.T) {
+			rest := input(persisted(slot(v1alpha1.TaskComplete, "m1", "m1", 1), slot(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage(image),
+				job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1, State: lifecycle.JobSucceeded}),
+				func(in *lifecycle.Input) { in.Steps[0].Retention = policy })
+			if d := lifecycle.Decide(rest); len(d.Actions) == 0 != want.succeeded {
+				t.Errorf("succeeded: %v", d.Actions)
+			}
+			given := attempt(3, lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4)},
+				func(in *lifecycle.Input) { in.Steps[0].Retention = policy })
+			if d := lifecycle.Decide(given); len(d.Actions) > 0 {
+				t.Errorf("failed, but not stored: %v", d.Actions)
+			}
+			d := lifecycle.Decide(seen(given))
+			if len(d.Actions) == 0 != want.failed || d.Condition.Reason != v1alpha1.ReasonTaskFailed {
+				t.Errorf("failed: %+v, %v", d.Condition, d.Actions)
+			}
+			j := given.Jobs["migrate"]
+			j.Deleting = true
+			if d := lifecycle.Decide(with(seen(given), job("migrate", j))); d.Condition.Reason != v1alpha1.ReasonTaskFailed || len(d.Actions) > 0 {
+				t.Errorf("while the Job goes: %+v, %v", d.Condition, d.Actions)
+			}
+		})
+	}
+}
+
+func condition(s *v1alpha1.TaskRefStatus) metav1.Condition {
+	for _, c := range s.Conditions {
+		if c.Type == v1alpha1.ConditionTaskComplete {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+func TestTheConditionOfATask(t *testing.T) {
+	in := input()
+	d := lifecycle.Decide(in)
+	want := []string{"False TaskInProgress", "False TaskWaiting"}
+	check := func(d lifecycle.Decision, want []string, since time.Time) {
+		t.Helper()
+		for i, s := range []*v1alpha1.TaskRefStatus{d.Status.Migrate, d.Status.Init} {
+			c := condition(s)
+			if got := string(c.Status) + " " + c.Reason; got != want[i] || len(s.Conditions) != 1 || c.Message == "" {
+				t.Errorf("task %d: %q, %+v", i, got, s.Conditions)
+			}
+		}
+		if c := condition(d.Status.Migrate); !c.LastTransitionTime.Time.Equal(since) {
+			t.Errorf("changed at %s, want %s", c.LastTransitionTime, since)
+		}
+	}
+	check(d, want, now)
+	in.Status, in.Now = d.Status, now.Add(time.Minute)
+	in.Jobs["migrate"] = lifecycle.Job{Checksum: "m1", Attempt: 1, PodHash: "p1", State: lifecycle.JobFailed, FinishedAt: at(59)}
+	d = lifecycle.Decide(in)
+	check(d, []string{"False TaskRetrying", "False TaskWaiting"}, now)
+	in.Status = d.Status
+	in.Status.Migrate.State, in.Status.Migrate.NextAttemptAt = v1alpha1.TaskRunning, nil
+	in.Jobs["migrate"] = lifecycle.Job{Checksum: "m1", Attempt: 1, PodHash: "p1", State: lifecycle.JobSucceeded, FinishedAt: at(59)}
+	check(lifecycle.Decide(in), []string{"True TaskComplete", "False TaskInProgress"}, now.Add(time.Minute))
+}
+
+func TestATaskThatSucceededCountsEvenIfItsJobIsBeingDeleted(t *testing.T) {
+	d := lifecycle.Decide(attempt(1, lifecycle.Job{State: lifecycle.JobSucceeded, FinishedAt: at(-1), Deleting: true}))
+	if d.Status.Migrate.State != v1alpha1.TaskComplete {
+		t.Errorf("slot %+v", d.Status.Migrate)
+	}
+}
