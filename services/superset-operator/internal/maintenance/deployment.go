@@ -15,21 +15,22 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// word is the page's name in object names and labels, where components have theirs.
-const word = "maintenance-page"
-
 // Name returns the name of the page's Deployment, {superset}-maintenance-page.
-func Name(superset string) string { return naming.Component(superset, word) }
+func Name(superset string) string { return naming.Component(superset, naming.MaintenancePage) }
 
 // ConfigName returns the name of the page's ConfigMap, {superset}-maintenance-page-config.
-func ConfigName(superset string) string { return naming.Config(superset, word) }
+func ConfigName(superset string) string { return naming.Config(superset, naming.MaintenancePage) }
 
 // Labels returns the labels of the page's objects and pods.
-func Labels(superset string) map[string]string { return naming.Labels(superset, word) }
+func Labels(superset string) map[string]string {
+	return naming.Labels(superset, naming.MaintenancePage)
+}
 
 // Selector returns the labels that select the page's pods: those that the web
 // server's Service selects while the page is up.
-func Selector(superset string) map[string]string { return naming.Selector(superset, word) }
+func Selector(superset string) map[string]string {
+	return naming.Selector(superset, naming.MaintenancePage)
+}
 
 // Deployment renders the page's Deployment.
 func Deployment(p *resolve.Page) *appsv1.Deployment {
@@ -66,7 +67,7 @@ func Deployment(p *resolve.Page) *appsv1.Deployment {
 // fingerprint covers the files: they are mounted one by one, and a file that is
 // mounted so does not follow its ConfigMap in a pod that runs.
 func fingerprint(p *resolve.Page) string {
-	b := checksum.New(word)
+	b := checksum.New(naming.MaintenancePage)
 	if !p.Custom {
 		data := files(p)
 		for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -9,7 +9,7 @@ import (
 )
 
 // pageName is the page's word in object names and labels, where components have theirs.
-const pageName = "maintenance-page"
+const pageName = naming.MaintenancePage
 
 // The image that serves the page when the user names none, and whatever part of one the user leaves out.
 const (

@@ -123,24 +123,28 @@ var badLifecycle = map[string]badSpec{
 	"a bad schedule":                     {patch: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "every day!"}}`, want: "spec.lifecycle.clone.cronSchedule", near: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "0 3 * * MON-FRI"}}`},
 	"a schedule of six fields":           {patch: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "0 0 3 * * 1"}}`, want: "spec.lifecycle.clone.cronSchedule", near: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "* * * * *"}}`},
 	"a schedule that is too long":        {patch: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "0 3 * * 1` + strings.Repeat(",1", 124) + `"}}`, want: "spec.lifecycle.clone.cronSchedule", near: clone + "\n---\n" + `lifecycle: {clone: {cronSchedule: "0 3 * * 1` + strings.Repeat(",1", 123) + `"}}`},
-	"W13 a clone of another type":        {patch: clone + "\n---\nlifecycle: {clone: {source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {clone: {command: [x], source: {type: MySQL}}}"},
-	"W13 a clone of the default type":    {patch: clone + "\n---\nmetastore: {type: MySQL}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\n{metastore: {type: MySQL}, lifecycle: {clone: {source: {type: MySQL}}}}"},
-	"W13 a clone with an empty command":  {patch: clone + "\n---\nlifecycle: {clone: {command: [], source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {clone: {disabled: true, source: {type: MySQL}}}"},
-	"W13 a clone that runs some day":     {patch: clone + "\n---\nlifecycle: {disabled: false, clone: {source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {disabled: true, clone: {source: {type: MySQL}}}"},
 	"a rotate without a previous key":    {patch: `lifecycle: {rotate: {}}`, want: "spec.lifecycle.rotate requires spec.previousSecretKey", near: `{previousSecretKey: p, lifecycle: {rotate: {}}}`},
 	"a rotate that is off needs no key":  {patch: `lifecycle: {rotate: {disabled: false}}`, want: "spec.lifecycle.rotate requires", near: `lifecycle: {rotate: {disabled: true}}`},
 }
 
 var badNetworking = map[string]badSpec{
 	"an ingress without a web server":  {patch: `{webServer: null, networking: {ingress: {host: h}}}`, want: "spec.networking.ingress requires spec.webServer", near: `networking: {ingress: {host: h}}`},
-	"W13 an ingress without a host":    {patch: `networking: {ingress: {}}`, want: "networking.ingress requires host or hosts", near: `networking: {ingress: {host: h}}`},
-	"W13 an ingress with empty hosts":  {patch: `networking: {ingress: {host: "", hosts: []}}`, want: "networking.ingress requires host or hosts", near: `networking: {ingress: {hosts: [{host: h}]}}`},
 	"an ingress host without a name":   {patch: `networking: {ingress: {hosts: [{paths: [{path: /}]}]}}`, want: "spec.networking.ingress.hosts[0].host: Required value", near: `networking: {ingress: {hosts: [{host: h, paths: [{}]}]}}`},
 	"a gateway without a service":      {patch: `{webServer: null, celeryWorker: {}, networking: {gateway: {gatewayRef: {name: g}}}}`, want: "routable service", near: `{webServer: null, celeryFlower: {}, networking: {gateway: {gatewayRef: {name: g}}}}`},
 	"a gateway without a reference":    {patch: `networking: {gateway: {}}`, want: "spec.networking.gateway.gatewayRef: Required value", near: `{webServer: null, mcpServer: {}, networking: {gateway: {gatewayRef: {name: g}}}}`},
 	"both gateway and ingress":         {patch: `networking: {gateway: {gatewayRef: {name: g}}, ingress: {host: h}}`, want: "gateway and ingress are mutually exclusive", near: `networking: {gateway: {gatewayRef: {name: g}}}`},
 	"a monitor without a web server":   {patch: `{webServer: null, monitoring: {serviceMonitor: {}}}`, want: "spec.monitoring.serviceMonitor requires spec.webServer", near: `{webServer: null, monitoring: {}}`},
 	"a path of metrics without a root": {patch: `monitoring: {serviceMonitor: {path: metrics}}`, want: "spec.monitoring.serviceMonitor.path", near: `monitoring: {serviceMonitor: {path: /metrics}}`},
+}
+
+// badPairs could never work, but are made of parts that are fine by themselves.
+var badPairs = map[string]badSpec{
+	"a clone of another type":       {patch: clone + "\n---\nlifecycle: {clone: {source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {clone: {command: [x], source: {type: MySQL}}}"},
+	"a clone of the default type":   {patch: clone + "\n---\nmetastore: {type: MySQL}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\n{metastore: {type: MySQL}, lifecycle: {clone: {source: {type: MySQL}}}}"},
+	"a clone with an empty command": {patch: clone + "\n---\nlifecycle: {clone: {command: [], source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {clone: {disabled: true, source: {type: MySQL}}}"},
+	"a clone that runs some day":    {patch: clone + "\n---\nlifecycle: {disabled: false, clone: {source: {type: MySQL}}}", want: "clone.source.type must equal spec.metastore.type", near: clone + "\n---\nlifecycle: {disabled: true, clone: {source: {type: MySQL}}}"},
+	"an ingress without a host":     {patch: `networking: {ingress: {}}`, want: "networking.ingress requires host or hosts", near: `networking: {ingress: {host: h}}`},
+	"an ingress with empty hosts":   {patch: `networking: {ingress: {host: "", hosts: []}}`, want: "networking.ingress requires host or hosts", near: `networking: {ingress: {hosts: [{host: h}]}}`},
 }
 
 // badNames are names that leave no room for those of the children, by what is enabled.

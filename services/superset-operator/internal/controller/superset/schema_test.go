@@ -1,7 +1,6 @@
 package superset_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,39 +14,28 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-func TestSamplesAreAccepted(t *testing.T) {
-	c := cluster.Get(t)
-	cl, namespace := c.Client(t, scheme(t)), c.Namespace(t)
-	paths, err := filepath.Glob(filepath.Join(samples, "*.yaml"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no samples: %v", err)
-	}
-	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, doc := range bytes.Split(raw, []byte("\n---\n")) {
-			obj := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal(doc, &obj.Object); err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			obj.SetNamespace(namespace)
-			strict := client.WithFieldValidation(cl, "Strict")
-			if err := strict.Create(t.Context(), obj); err != nil {
-				t.Errorf("%s: %v", path, err)
-			}
+// TestBadSpecsAreRefusedAndTheMessageNamesTheField breaks every rule of the definition.
+func TestBadSpecsAreRefusedAndTheMessageNamesTheField(t *testing.T) {
+	refusals := refuse(t, badTop, badMetastore, badTuning, badComponents, badLifecycle, badNetworking, badPairs, badNames())
+	for _, message := range ruleMessages(t) {
+		if !strings.Contains(refusals, message) {
+			t.Errorf("no bad spec breaks the rule %q", message)
 		}
 	}
 }
 
-// TestBadSpecsAreRefusedAndTheMessageNamesTheField creates each bad spec and its
-// good neighbour on a real API server, and checks that no rule is left out.
-func TestBadSpecsAreRefusedAndTheMessageNamesTheField(t *testing.T) {
+// An Ingress without a host, and a clone from another kind of database, used to be
+// accepted and to fail for ever after.
+func TestW13TheSchemaRefusesHostlessIngressesAndForeignClones(t *testing.T) { refuse(t, badPairs) }
+
+// refuse creates each bad spec and its good neighbour on a real API server, and
+// returns what the API server said.
+func refuse(t *testing.T, tables ...map[string]badSpec) string {
+	t.Helper()
 	c := cluster.Get(t)
 	cl, namespace := client.NewDryRunClient(c.Client(t, scheme(t))), c.Namespace(t)
 	refusals := new(strings.Builder)
-	for _, table := range []map[string]badSpec{badTop, badMetastore, badTuning, badComponents, badLifecycle, badNetworking, badNames()} {
+	for _, table := range tables {
 		for name, tc := range table {
 			t.Run(name, func(t *testing.T) {
 				err := cl.Create(t.Context(), object(t, namespace, tc.name, tc.patch))
@@ -63,11 +51,7 @@ func TestBadSpecsAreRefusedAndTheMessageNamesTheField(t *testing.T) {
 			})
 		}
 	}
-	for _, message := range ruleMessages(t) {
-		if !strings.Contains(refusals.String(), message) {
-			t.Errorf("no bad spec breaks the rule %q", message)
-		}
-	}
+	return refusals.String()
 }
 
 // ruleMessages returns the messages of all CEL rules of the definition.
