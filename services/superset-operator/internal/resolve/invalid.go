@@ -85,7 +85,8 @@ func (p *problems) components(spec *v1alpha1.SupersetSpec) {
 		p.strategy(path, deploymentTemplate(spec.DeploymentTemplate, s.Deployment).Strategy, d.Singleton)
 		pod := podTemplate(spec.PodTemplate, s.Pod)
 		for _, c := range pod.Sidecars {
-			if slices.ContainsFunc(pod.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name }) {
+			// Containers that bear the main container's name are left out anyway.
+			if c.Name != naming.MainContainer && slices.ContainsFunc(pod.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name }) {
 				p.add(path+".podTemplate", "sidecar and init container are both named %q: rename one of them", c.Name)
 			}
 		}

@@ -167,6 +167,12 @@ func TestW13ContradictionsAreNamed(t *testing.T) {
 			},
 			want: []string{"spec.webServer.podTemplate"},
 		},
+		"containers that are left out anyway": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				impostor := []corev1.Container{{Name: "superset"}}
+				s.PodTemplate = &v1alpha1.PodTemplate{Sidecars: impostor, InitContainers: impostor}
+			},
+		},
 		"half a metastore": {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{Host: ptr("h")} },
 			want: []string{"spec.metastore.host"},
