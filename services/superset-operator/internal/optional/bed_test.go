@@ -73,15 +73,20 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// start runs the controller as a user with the given rules: those for definitions
-// hold in the cluster, those for boats in the namespace.
-func (b *bed) start(definitions bool) {
+// rights are what a test's operator may read.
+type rights struct{ definition, objects bool }
+
+var all = rights{definition: true, objects: true}
+
+// start runs the controller as a user with the given rights: that to the definition
+// holds in the cluster, that to the objects in the namespace.
+func (b *bed) start(may rights) {
 	b.Helper()
 	cfg := rest.CopyConfig(cluster.Get(b).Config)
-	user := "system:serviceaccount:" + b.namespace + ":operator"
+	user := b.user()
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 	cfg.Wrap(b.count)
-	b.grant(user, definitions)
+	b.grant(user, may)
 	skip := true
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: scheme.Scheme, Metrics: server.Options{BindAddress: "0"},
@@ -114,6 +119,8 @@ func (b *bed) start(definitions bool) {
 	b.run(mgr)
 }
 
+func (b *bed) user() string { return "system:serviceaccount:" + b.namespace + ":operator" }
+
 func (b *bed) run(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
@@ -126,21 +133,21 @@ func (b *bed) run(mgr ctrl.Manager) {
 	})
 }
 
-func (b *bed) grant(user string, definitions bool) {
+func (b *bed) grant(user string, may rights) {
 	b.Helper()
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
 	verbs := []string{"get", "list", "watch"}
 	meta := metav1.ObjectMeta{Namespace: b.namespace, Name: b.namespace}
-	objects := []client.Object{
-		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+	var objects []client.Object
+	if may.objects {
+		objects = append(objects, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{b.definition.Kind.Group}, Resources: []string{b.definition.Resource}, Verbs: verbs,
-		}}},
-		&rbacv1.RoleBinding{
+		}}}, &rbacv1.RoleBinding{
 			ObjectMeta: meta, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: b.namespace},
-		},
+		})
 	}
-	if definitions {
+	if may.definition {
 		objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
 			ResourceNames: []string{b.definition.Name()}, Verbs: verbs,

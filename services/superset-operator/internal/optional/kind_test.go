@@ -45,7 +45,7 @@ func (b *bed) reconciles(name string, times int) {
 
 func TestW23KindComesAndGoesWithoutARestart(t *testing.T) {
 	b := newBed(t)
-	b.start(true)
+	b.start(all)
 	b.becomes(optional.Absent)
 	b.reconciles(awake, 1)
 	b.silent()
@@ -84,7 +84,7 @@ func TestServedKindIsKnownBeforeTheFirstReconcile(t *testing.T) {
 	b := newBed(t)
 	b.install("v1")
 	b.boat("early", map[string]string{"ours": "yes"})
-	b.start(true)
+	b.start(all)
 	b.reconciles("early", 1)
 	if b.first != optional.Served {
 		t.Errorf("at the first reconcile the kind was %s", b.first)
@@ -93,7 +93,7 @@ func TestServedKindIsKnownBeforeTheFirstReconcile(t *testing.T) {
 
 func TestAbsentKindIsKnownBeforeTheFirstReconcile(t *testing.T) {
 	b := newBed(t)
-	b.start(true)
+	b.start(all)
 	b.reconciles(awake, 1)
 	if b.first != optional.Absent {
 		t.Errorf("at the first reconcile the kind was %s", b.first)
@@ -122,7 +122,7 @@ func TestKindInAnotherVersionIsAbsent(t *testing.T) {
 		list.SetGroupVersionKind(schema.GroupVersionKind{Group: b.definition.Kind.Group, Version: "v1", Kind: "Raft"})
 		return b.client.List(t.Context(), list)
 	})
-	b.start(true)
+	b.start(all)
 	b.becomes(optional.Absent)
 
 	definition := b.crd("v1")
@@ -150,7 +150,7 @@ func TestKindWhoseDefinitionIsGoingIsAbsent(t *testing.T) {
 	if err := b.client.Update(t.Context(), boat); err != nil {
 		t.Fatal(err)
 	}
-	b.start(true)
+	b.start(all)
 	b.becomes(optional.Served)
 	if err := b.client.Delete(t.Context(), b.crd("v1")); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestKindWhoseDefinitionIsGoingIsAbsent(t *testing.T) {
 // An operator that is confined to namespaces has no role in the cluster.
 func TestOperatorThatMayNotSeeDefinitionsFindsOutAllTheSame(t *testing.T) {
 	b := newBed(t)
-	b.start(false)
+	b.start(rights{objects: true})
 	b.becomes(optional.Absent)
 	b.install("v1")
 	b.becomes(optional.Served)
@@ -177,6 +177,22 @@ func TestOperatorThatMayNotSeeDefinitionsFindsOutAllTheSame(t *testing.T) {
 	b.reconciles("mine", 1)
 	b.uninstall()
 	b.becomes(optional.Absent)
+}
+
+func TestKindThatMayNotBeReadKeepsNobodyWaiting(t *testing.T) {
+	b := newBed(t)
+	b.install("v1")
+	b.boat("mine", map[string]string{"ours": "yes"})
+	b.start(rights{definition: true})
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	if err := b.kind.WaitForSync(ctx); err != nil || ctx.Err() != nil {
+		t.Fatalf("the controller waits for a kind that it may not read: %v, %v", err, ctx.Err())
+	}
+	b.becomes(optional.Unknown)
+	b.grant(b.user(), rights{objects: true})
+	b.becomes(optional.Served)
+	b.reconciles("mine", 1)
 }
 
 func TestWithoutAKindNothingIsKnown(t *testing.T) {
