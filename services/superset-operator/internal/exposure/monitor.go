@@ -21,6 +21,9 @@ func serviceMonitor(sup *v1alpha1.Superset, spec *v1alpha1.ServiceMonitorSpec, s
 	if spec.ScrapeTimeout != nil {
 		endpoint["scrapeTimeout"] = *spec.ScrapeTimeout
 	}
+	if spec.Path != nil {
+		endpoint["path"] = *spec.Path
+	}
 	own := layered(naming.Shared(sup.Name), map[string]string{v1alpha1.LabelInstance: sup.Name})
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "monitoring.coreos.com/v1",
