@@ -141,6 +141,15 @@ func TestAnAdoptedJobCountsForWhatWasWantedThen(t *testing.T) {
 	}
 }
 
+func TestWhatTheEarlierOperatorGaveUpIsRescuedByAnotherPod(t *testing.T) {
+	in := earlier(cloned(), slot(v1alpha1.TaskFailed, "sha256:m2", "", 3), nil)
+	in.Status = lifecycle.Decide(in).Status
+	in.Steps[1].PodHash = "p2"
+	if d := lifecycle.Decide(in); reasons(d) != "TaskRecovering TaskStarted" {
+		t.Errorf("events %q", reasons(d))
+	}
+}
+
 func TestTakingOverAndAnotherImageRunsTheTasks(t *testing.T) {
 	in := earlier(cloned(), complete("sha256:m"), complete("sha256:i"))
 	in.Image, in.Workloads = "superset:2", lifecycle.Workloads{}

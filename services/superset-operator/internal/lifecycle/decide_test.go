@@ -222,6 +222,13 @@ func TestDecide(t *testing.T) {
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
+		"a Job of the same attempt for other inputs is replaced": {
+			in: input(persisted(slot(running, "m1", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m0", Attempt: 1})),
+			want: outcome{
+				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskWaiting",
+				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
+			},
+		},
 		"going back to what ran last runs nothing if nothing ran in between": {
 			in:   input(persisted(slot(pending, "m2", "m1", 0), slot(pending, "i2", "i1", 0)), lastImage(image)),
 			want: outcome{Migrate: complete, Init: complete, Attempts: 0, Reason: "LifecycleComplete", Done: true},

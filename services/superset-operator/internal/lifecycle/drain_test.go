@@ -26,8 +26,6 @@ func state(edit func(*v1alpha1.LifecycleStatus)) func(*lifecycle.Input) {
 
 func active(s *v1alpha1.LifecycleStatus) { s.MaintenanceActive = true }
 
-func draining(s *v1alpha1.LifecycleStatus) { s.Phase = v1alpha1.LifecycleDraining }
-
 func stopped(in *lifecycle.Input) { in.Stopped = true }
 
 // show is what a case about drains looks at.

@@ -33,6 +33,10 @@ func (p *pass) fail(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	if slot.Attempts >= step.MaxRetries {
 		p.warning(EventTaskFailed, "Task %s failed for good after %d attempts: %s", step.Kind.Word, slot.Attempts, job.Message)
 		p.failed(step, slot)
+		if step.Retention == v1alpha1.RetentionDelete {
+			// The Job goes once its pod's last words have had a moment to arrive.
+			p.next(p.in.Now.Add(time.Second))
+		}
 		return
 	}
 	finished := p.in.Now

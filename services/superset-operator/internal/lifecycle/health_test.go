@@ -143,6 +143,10 @@ func TestRetention(t *testing.T) {
 			if d := lifecycle.Decide(rest); len(d.Actions) == 0 != want.succeeded {
 				t.Errorf("succeeded: %v", d.Actions)
 			}
+			reverted := with(rest, job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 3, State: lifecycle.JobFailed}))
+			if d := lifecycle.Decide(reverted); len(d.Actions) == 0 != want.failed {
+				t.Errorf("failed, and taken back: %v", d.Actions)
+			}
 			given := attempt(3, lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4)},
 				func(in *lifecycle.Input) { in.Steps[0].Retention = policy })
 			if d := lifecycle.Decide(given); len(d.Actions) > 0 {

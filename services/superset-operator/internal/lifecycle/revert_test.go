@@ -189,6 +189,20 @@ func TestWhatRanAfterATaskRunsAgainAfterIt(t *testing.T) {
 	}
 }
 
+func TestATaskIsNotCompleteForWhatRanBehindAnotherOne(t *testing.T) {
+	rest, _ := ran(t, chain(input(), "m1", "i1"))
+	in := begun(t, chain(rest, "m2", "i2"))
+	in.Jobs["migrate"] = lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
+	in = seen(in)
+	in.Jobs = map[string]lifecycle.Job{}
+	// Switched off, migrate is known to have completed for m2; going back from there is no revert.
+	in = chain(seen(chain(in, "i2")), "m1", "i1")
+	in.Jobs = map[string]lifecycle.Job{}
+	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"m1", "i1"}) {
+		t.Errorf("ran %v", tasks)
+	}
+}
+
 // TestW14SwitchingTasksOffAndOnRunsNothing also switches the whole lifecycle off and on.
 func TestW14SwitchingTasksOffAndOnRunsNothing(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "r1", "i1"))

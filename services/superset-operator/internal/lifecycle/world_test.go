@@ -269,7 +269,7 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 			rt.Fatalf("invariant no-components-beside-a-task: %s runs", word)
 		}
 	}
-	if d.Drain && in.Page.Configured && in.Workloads.WebExists && !(in.Page.Routed && d.Status.MaintenanceActive) {
+	if d.Drain && in.Page.Configured && in.Workloads.WebExists && (!in.Page.Routed || !d.Status.MaintenanceActive) {
 		rt.Fatalf("invariant page-before-drain: %+v", in.Page)
 	}
 	if d.Drain && d.Mode != lifecycle.Wait {
@@ -299,7 +299,7 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	}
 	for i := range in.Steps {
 		s := &in.Steps[i]
-		if !w.succeeded[s.Kind.Word][s.Checksum] && !(in.Jobs[s.Kind.Word].State == lifecycle.JobSucceeded) {
+		if !w.succeeded[s.Kind.Word][s.Checksum] && in.Jobs[s.Kind.Word].State != lifecycle.JobSucceeded {
 			rt.Fatalf("invariant complete-means-complete: %s never completed for %q", s.Kind.Word, s.Checksum)
 		}
 	}
