@@ -31,10 +31,12 @@ source_db() { # PROGRAM OPTION...
 }
 # In binary mode the client sends text to the server as it is: a backslash is no
 # command of the client, such as one that runs a shell. Only DELIMITER still is.
+# SET NAMES is for a MySQL client at a MariaDB server, which do not agree by themselves.
 target_db() { # OPTION...
   MYSQL_PWD=${SUPERSET_OPERATOR__DB_PASS-} "$client" --protocol=TCP --default-character-set=utf8mb4 \
     --host="$SUPERSET_OPERATOR__DB_HOST" --port="$SUPERSET_OPERATOR__DB_PORT" \
-    --user="$SUPERSET_OPERATOR__DB_USER" --connect-timeout=30 --binary-mode --batch --skip-column-names "$@"
+    --user="$SUPERSET_OPERATOR__DB_USER" --connect-timeout=30 --binary-mode --batch --skip-column-names \
+    --init-command='SET NAMES utf8mb4' "$@"
 }
 
 # identifier NAME: sets $identifier to the name quoted for SQL.

@@ -16,10 +16,12 @@ while :; do
   rest=${rest#*'`'}
 done
 
-# In binary mode the client sends text to the server as it is.
+# In binary mode the client sends text to the server as it is. SET NAMES is for a
+# MySQL client at a MariaDB server, which do not agree by themselves.
 MYSQL_PWD=${SUPERSET_OPERATOR__DB_PASS-} "$client" --protocol=TCP --default-character-set=utf8mb4 \
   --host="$SUPERSET_OPERATOR__DB_HOST" --port="$SUPERSET_OPERATOR__DB_PORT" \
-  --user="$SUPERSET_OPERATOR__DB_USER" --connect-timeout=30 --binary-mode --batch <<SQL
+  --user="$SUPERSET_OPERATOR__DB_USER" --connect-timeout=30 --binary-mode --batch \
+  --init-command='SET NAMES utf8mb4' <<SQL
 CREATE DATABASE IF NOT EXISTS \`$identifier$rest\` CHARACTER SET utf8mb4;
 SQL
 echo "create-database: the database is there" >&2
