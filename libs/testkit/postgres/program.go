@@ -51,7 +51,7 @@ func startOnce(ctx context.Context, bin string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "flotilla-postgres-")
+	dir, err := os.MkdirTemp(parent(), "flotilla-postgres-")
 	if err != nil {
 		return nil, fmt.Errorf("create the folder of the PostgreSQL server: %w", err)
 	}
@@ -66,6 +66,17 @@ func startOnce(ctx context.Context, bin string) (*Server, error) {
 		return nil, errors.Join(err, guard.Release())
 	}
 	return s, nil
+}
+
+// parent is a folder in memory where there is room, since each database is some
+// 300 files; else the temporary folder.
+func parent() string {
+	const memory, enough = "/dev/shm", 1 << 30
+	var fs syscall.Statfs_t
+	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > enough { //nolint:gosec // a size is positive
+		return memory
+	}
+	return ""
 }
 
 type program struct {
