@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -68,7 +67,7 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 	case lifecycle.JobFailed:
 		out.ExitCode, out.LogTail = lastWords(pods)
 	case lifecycle.JobActive:
-		out.Stuck = Stuck(pods)
+		out.Stuck = snapshot.Stuck(pods)
 	case lifecycle.JobSucceeded:
 	}
 	return out
@@ -106,40 +105,4 @@ func lastWords(pods []corev1.Pod) (*int32, string) {
 		}
 	}
 	return nil, ""
-}
-
-// startFailures are the reasons of waiting containers that do not heal by waiting.
-var startFailures = []string{
-	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
-	"InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
-}
-
-// Stuck says why one of the pods cannot start; empty when none is known to be stuck.
-func Stuck(pods []corev1.Pod) string {
-	for i := range pods {
-		if text := stuckPod(&pods[i]); text != "" {
-			return redact.Lines(text, 1, maxMessage)
-		}
-	}
-	return ""
-}
-
-func stuckPod(p *corev1.Pod) string {
-	if !p.DeletionTimestamp.IsZero() {
-		return ""
-	}
-	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && slices.Contains(startFailures, w.Reason) {
-			return fmt.Sprintf("container %q: %s: %s", c.Name, w.Reason, w.Message)
-		}
-	}
-	if p.Status.Phase != corev1.PodPending {
-		return ""
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return "pod unschedulable: " + c.Message
-		}
-	}
-	return ""
 }

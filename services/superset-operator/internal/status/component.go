@@ -40,6 +40,9 @@ func component(in Input, c *desired.Component) *v1alpha1.ComponentRefStatus {
 	out.AvailableReplicas = d.Status.AvailableReplicas
 	out.Ready = fraction(d.Status.ReadyReplicas, want)
 	out.Phase, out.Message = componentPhase(d, want, max(d.Generation, applied))
+	if why := snapshot.Stuck(in.Snapshot.Pods[c.Word]); why != "" && out.Phase != v1alpha1.ComponentReady {
+		out.Message += ": " + why
+	}
 	if c.Word == componentkind.WebServerName && maintenance(in) {
 		out.Phase, out.Message = v1alpha1.ComponentProgressing, "The maintenance page answers for the web server"
 		out.ReadyReplicas, out.Ready = 0, fraction(0, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // lifecycle decides about the tasks, persists the decision, and acts on it, in this order.
@@ -153,7 +154,7 @@ func pageState(p *pass) lifecycle.Page {
 	if d := p.snapshot.Page; d != nil && d.DeletionTimestamp.IsZero() {
 		out.Ready = serves(d)
 		if !out.Ready {
-			out.Problem = observe.Stuck(p.snapshot.PagePods)
+			out.Problem = snapshot.Stuck(p.snapshot.PagePods)
 		}
 	}
 	if service := p.snapshot.Services[component.WebServerName]; service != nil {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
@@ -68,7 +68,7 @@ func podNews() predicate.Predicate {
 			}
 			old, okOld := e.ObjectOld.(*corev1.Pod)
 			now, okNow := e.ObjectNew.(*corev1.Pod)
-			return !okOld || !okNow || observe.Stuck([]corev1.Pod{*old}) != observe.Stuck([]corev1.Pod{*now})
+			return !okOld || !okNow || snapshot.Stuck([]corev1.Pod{*old}) != snapshot.Stuck([]corev1.Pod{*now})
 		},
 	}
 }

@@ -41,11 +41,15 @@ func (r *Reconciler) routeTraffic(ctx context.Context, p *pass) error {
 	return err
 }
 
-// applyPage brings up the maintenance page.
+// applyPage brings up the maintenance page. A stopped Superset runs no pods, so
+// not this one's either.
 func (r *Reconciler) applyPage(ctx context.Context, p *pass) error {
 	page := resolve.MaintenancePage(p.sup)
 	if page == nil {
 		return nil
+	}
+	if p.intent.Stopped {
+		page.Replicas = 0
 	}
 	if err := applyOrRemove(ctx, r, p, maintenance.ConfigMap(page), p.snapshot.PageConfig); err != nil {
 		return err

@@ -1,0 +1,49 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
+)
+
+// maxReason is how many bytes the reason of a pod that cannot start may take.
+const maxReason = 256
+
+// startFailures are the reasons of waiting containers that do not heal by waiting.
+var startFailures = []string{
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+	"InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
+}
+
+// Stuck says why one of the pods cannot start; empty when none is known to be stuck.
+func Stuck(pods []corev1.Pod) string {
+	for i := range pods {
+		if text := stuckPod(&pods[i]); text != "" {
+			return redact.Lines(text, 1, maxReason)
+		}
+	}
+	return ""
+}
+
+func stuckPod(p *corev1.Pod) string {
+	if !p.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && slices.Contains(startFailures, w.Reason) {
+			return fmt.Sprintf("container %q: %s: %s", c.Name, w.Reason, w.Message)
+		}
+	}
+	if p.Status.Phase != corev1.PodPending {
+		return ""
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return "pod unschedulable: " + c.Message
+		}
+	}
+	return ""
+}
