@@ -64,8 +64,10 @@ func (b *builder) within(ctx context.Context, s scenario, f *figures) (err error
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
 			err = cause
 		}
-		if err != nil && l.operator != nil {
-			note("end of the operator's log:\n%s", l.operator.tail())
+		if err != nil && !l.leaving.Load() {
+			for _, p := range l.programs {
+				note("--- end of the log of %s\n%s", p.name, p.tail())
+			}
 		}
 		l.leaving.Store(true)
 		err = errors.Join(err, l.stop(context.WithoutCancel(ctx)))

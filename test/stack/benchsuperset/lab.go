@@ -40,7 +40,8 @@ type lab struct {
 	audit      audit.Log
 	metrics    platform.Platform
 	operator   *program
-	aggregator *program // nil in a lab without it
+	aggregator *program   // nil in a lab without it
+	programs   []*program // these two and others
 	created    int
 }
 
@@ -148,6 +149,7 @@ func (l *lab) launch(name string, args ...string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.programs = append(l.programs, p)
 	go func() {
 		<-p.done
 		if !l.leaving.Load() {
@@ -170,6 +172,15 @@ func (l *lab) identity(ctx context.Context, service string) (string, error) {
 	rbac := filepath.Join(l.root, "services", service, "config", "rbac")
 	if _, err := l.kubectl(ctx, "apply", "--server-side", "-f", rbac); err != nil {
 		return "", err
+	}
+	if service == aggregatorName { // its manifests leave the bindings to the installation
+		account := "--serviceaccount=" + systemNamespace + ":" + service
+		for _, binding := range [][]string{{"clusterrolebinding", "--clusterrole=" + service}, {"rolebinding", "--role=" + service}} {
+			_, err := l.kubectl(ctx, "create", binding[0], service, binding[1], account, "--namespace", systemNamespace)
+			if err != nil {
+				return "", err
+			}
+		}
 	}
 	token, err := l.kubectl(ctx, "create", "token", service, "--namespace", systemNamespace, "--duration=24h")
 	if err != nil {

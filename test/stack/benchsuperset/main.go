@@ -22,6 +22,9 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
@@ -50,6 +53,7 @@ func main() {
 }
 
 func run(names []string) (err error) {
+	log.SetLogger(logr.Discard()) // what matters comes back as an error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	chosen, err := choose(names)
