@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/flotilla-dev/flotilla/test/stack/audit"
 )
@@ -45,10 +46,10 @@ func (f *figures) created(n int, c *cost) {
 	f.report(name+"conflicts", float64(c.requests.Conflicts), "requests")
 	f.report(name+"reconciles_per_cr", c.reconciles/each, "reconciles")
 	f.report(name+"cpu_seconds_per_cr", c.cpuSeconds/each, "s")
-	note("%s%s, all requests: %s", name, f.suffix, c.requests)
+	note("all requests of %s%s: %s", strings.TrimSuffix(name, "."), f.suffix, c.requests)
 	if f.suffix != "" {
 		f.report(name+"aggregator_requests_per_cr", float64(c.aggregator.Requests)/each, "requests")
-		note("%s%s, all requests of the aggregator: %s", name, f.suffix, c.aggregator)
+		note("all requests of the aggregator, %s%s: %s", strings.TrimSuffix(name, "."), f.suffix, c.aggregator)
 	}
 	if f.before == nil {
 		f.before = c
@@ -68,9 +69,9 @@ func (f *figures) idle(n int, c *cost) {
 	f.report(name+"requests_per_minute", float64(c.requests.Requests), "requests")
 	f.report(name+"reconciles_per_minute", c.reconciles, "reconciles")
 	f.report(name+"cpu_seconds_per_minute", c.cpuSeconds, "s")
-	note("%s%s, all requests: %s", name, f.suffix, c.requests)
+	note("all requests of %s%s: %s", strings.TrimSuffix(name, "."), f.suffix, c.requests)
 	if f.suffix != "" {
 		f.report(name+"aggregator_writes_per_minute", float64(c.aggregator.Writes), "requests")
-		note("%s%s, all requests of the aggregator: %s", name, f.suffix, c.aggregator)
+		note("all requests of the aggregator, %s%s: %s", strings.TrimSuffix(name, "."), f.suffix, c.aggregator)
 	}
 }
