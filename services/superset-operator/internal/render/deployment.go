@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
@@ -58,14 +59,35 @@ func podAnnotations(c *resolve.Component, checksum string) map[string]string {
 }
 
 // strategy is the user's, but for the scheduler: two of them at a time would send every report twice.
+//
+// The limits of a rolling update are always written out, as the API server would
+// default them: what it fills in belongs to nobody, stays when another strategy is
+// asked for, and makes that invalid.
 func strategy(c *resolve.Component) appsv1.DeploymentStrategy {
 	if c.Descriptor.Singleton {
 		return appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	}
+	var out appsv1.DeploymentStrategy
 	if s := c.Deployment.Strategy; s != nil {
-		return *s
+		out = *s.DeepCopy()
 	}
-	return appsv1.DeploymentStrategy{}
+	if out.Type == "" {
+		out.Type = appsv1.RollingUpdateDeploymentStrategyType
+	}
+	if out.Type != appsv1.RollingUpdateDeploymentStrategyType {
+		return out
+	}
+	if out.RollingUpdate == nil {
+		out.RollingUpdate = &appsv1.RollingUpdateDeployment{}
+	}
+	quarter := intstr.FromString("25%")
+	if out.RollingUpdate.MaxUnavailable == nil {
+		out.RollingUpdate.MaxUnavailable = &quarter
+	}
+	if out.RollingUpdate.MaxSurge == nil {
+		out.RollingUpdate.MaxSurge = &quarter
+	}
+	return out
 }
 
 func ports(c *resolve.Component) []corev1.ContainerPort {

@@ -251,6 +251,23 @@ func TestRemovedComponentGoes(t *testing.T) {
 	})
 }
 
+func TestAnotherStrategyIsTakenUp(t *testing.T) {
+	b := start(t, options{})
+	sup := b.create(b.sample("development.yaml"))
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	for _, want := range []appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType} {
+		b.edit(sup, func(s *v1alpha1.Superset) {
+			s.Spec.WebServer.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: &appsv1.DeploymentStrategy{Type: want}}
+		})
+		b.becomes(sup, func(*v1alpha1.Superset) error {
+			if got := get(b, "development-web-server", &appsv1.Deployment{}).Spec.Strategy.Type; got != want {
+				return fmt.Errorf("strategy %s", got)
+			}
+			return nil
+		})
+	}
+}
+
 func TestForeignServiceAccountIsNotTakenOver(t *testing.T) {
 	b := start(t, options{})
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development"}}
