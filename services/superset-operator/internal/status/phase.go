@@ -53,9 +53,7 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonInvalidSpec, refusal(in.Refused)}
 	case in.Intent.Stopped && sum.pods+len(in.Snapshot.PagePods) == 0 && noneWanted(in):
 		return change{v1alpha1.PhaseStopped, reasonStopped, "Stopped by " + in.Intent.StoppedBy}
-	case in.Intent.Stopped && old != "":
-		return change{phase: old}
-	case in.Decision == nil:
+	case in.Intent.Stopped && old != "", in.Decision == nil:
 		return change{phase: old}
 	}
 	if in.Decision.Phase != "" {

@@ -3,74 +3,201 @@ package superset_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestACrashBetweenAnyTwoWritesChangesNothing lets the operator die after each
-// number of writes and a new one take over. The end is always the same, and no
-// task ever runs twice.
-func TestACrashBetweenAnyTwoWritesChangesNothing(t *testing.T) {
-	total := writesToRunning(t)
-	for writes := range total {
-		t.Run(fmt.Sprintf("after %d of %d writes", writes, total), func(t *testing.T) {
-			t.Parallel()
-			_, wrap := mortalAfter(int64(writes))
-			b := start(t, options{idle: true, wrap: wrap})
-			sup := b.create(b.sample("development.yaml"))
-			b.drive(sup, errCrash, settled)
-			b.reconciler = b.process(nil)
-			b.drive(sup, nil, settled)
-			checkEnd(t, b, sup)
+// TestTheOperatorMayDieAfterAnyWrite installs and upgrades a Superset with all kinds
+// of objects, with a drain and a maintenance page, by operators that die: each
+// after so many writes, the first one sooner, so that the runs together cut after
+// every single write. All end as an undisturbed run does, no task runs twice, and
+// no two tasks at the same time.
+func TestTheOperatorMayDieAfterAnyWrite(t *testing.T) {
+	t.Parallel()
+	const apart = 4
+	calm := journey(t, 0, 0)
+	t.Logf("an undisturbed operator makes %d writes", len(calm.written))
+	var mu sync.Mutex
+	fatal := map[string]bool{}
+	t.Run("runs", func(t *testing.T) {
+		runs := [][2]int{{1, 1}} // an operator that dies after each write it makes
+		for first := range apart {
+			runs = append(runs, [2]int{first, apart})
+		}
+		for _, run := range runs {
+			t.Run(fmt.Sprintf("first after %d writes, then after %d each", run[0], run[1]), func(t *testing.T) {
+				t.Parallel()
+				j := journey(t, run[0], run[1])
+				if diff := cmp.Diff(calm.end, j.end); diff != "" {
+					t.Errorf("the end is another one (-undisturbed +this):\n%s", diff)
+				}
+				// The process that was about to tell may be gone: nothing is told twice, but some things never.
+				for key, n := range j.events {
+					if n > calm.events[key] && key != "Warning ReconcileError" {
+						t.Errorf("%d events %s, undisturbed there are %d", n, key, calm.events[key])
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				maps.Copy(fatal, j.fatal)
+			})
+		}
+	})
+	for _, write := range calm.written {
+		if !fatal[write] {
+			t.Errorf("no operator died after: %s", write)
+		}
+	}
+}
+
+// travelled is what came of an installation and an upgrade.
+type travelled struct {
+	written []string
+	fatal   map[string]bool
+	events  map[string]int
+	end     map[string]any
+}
+
+// journey installs and upgrades. The first operator dies after a number of writes,
+// those after it after another number; without one nobody dies.
+func journey(t *testing.T, first, then int) travelled {
+	t.Helper()
+	m := newMortality()
+	writes := func(n int) int {
+		if then == 0 {
+			return math.MaxInt
+		}
+		return n
+	}
+	l := newLab(t, options{idle: true, wrap: m.next(writes(first))})
+	sup := l.create(full()(l.bed))
+	advance := func(check func(*v1alpha1.Superset) error) {
+		expect.Eventually(t, 2*long, func() error {
+			_, err := l.reconciler.Reconcile(t.Context(), request(sup))
+			if errors.Is(err, errCrash) {
+				l.reconciler = l.process(m.next(then))
+				return err
+			}
+			if err != nil {
+				return err
+			}
+			if err := l.client.Get(t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+				return err
+			}
+			return check(sup)
 		})
 	}
-}
-
-// writesToRunning counts the writes of an undisturbed run.
-func writesToRunning(t *testing.T) int {
-	const plenty = 1000
-	left, wrap := mortalAfter(plenty)
-	b := start(t, options{idle: true, wrap: wrap})
-	sup := b.create(b.sample("development.yaml"))
-	b.drive(sup, nil, settled)
-	checkEnd(t, b, sup)
-	return plenty - int(left.Load())
-}
-
-// settled is Running with the finished Jobs cleaned up.
-func settled(sup *v1alpha1.Superset) error {
-	for _, c := range sup.Status.Conditions {
-		if c.Type == "Available" && c.Status == metav1.ConditionTrue {
-			return phase(v1alpha1.PhaseRunning)(sup)
+	advance(settled)
+	l.edit(sup, image("6.1.0"))
+	advance(all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
+	// What a dying operator left undone, such as removing finished Jobs, the last one does.
+	l.reconciler = l.process(nil)
+	quiet := 0
+	l.drive(sup, nil, func(s *v1alpha1.Superset) error {
+		before := len(l.requests.list())
+		if _, err := l.reconciler.Reconcile(t.Context(), request(sup)); err != nil {
+			return err
 		}
-	}
-	return fmt.Errorf("not available yet: %s", sup.Status.Phase)
+		if after := l.requests.list(); len(after) > before {
+			quiet = 0
+			return fmt.Errorf("requests %v", after[before:])
+		}
+		if quiet++; quiet < 3 {
+			return errors.New("not quiet long enough")
+		}
+		return settled(s)
+	})
+	checkJourney(t, l)
+	return travelled{written: m.written, fatal: m.fatal, events: l.events(), end: landscape(l, sup)}
 }
 
-func checkEnd(t *testing.T, b *bed, sup *v1alpha1.Superset) {
+func checkJourney(t *testing.T, l *lab) {
 	t.Helper()
-	if diff := cmp.Diff(wantStatus(sup), sup.Status, cmp.FilterPath(variable, cmp.Ignore())); diff != "" {
-		t.Errorf("status differs (-want +got):\n%s", diff)
+	l.history.checkTasks("migrate")
+	want := []string{
+		"migrate apache/superset:6.0.0", "init apache/superset:6.0.0", "migrate apache/superset:6.1.0", "init apache/superset:6.1.0",
 	}
-	for _, e := range sup.Status.Transitions {
-		if e.To != string(v1alpha1.PhaseInitializing) && e.To != string(v1alpha1.PhaseRunning) {
-			t.Errorf("transition to %s", e.To)
+	if diff := cmp.Diff(want, l.history.tasks(0)); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+	if n := l.requests.matching(`^POST .*/jobs 201$`); n != 4 {
+		t.Errorf("%d Jobs were made instead of 4", n)
+	}
+}
+
+// landscape is everything that there is in the end, without what differs from run to run.
+func landscape(l *lab, sup *v1alpha1.Superset) map[string]any {
+	l.t.Helper()
+	out := map[string]any{}
+	for _, list := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &batchv1.JobList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{}, &corev1.ServiceAccountList{},
+		&policyv1.PodDisruptionBudgetList{}, &autoscalingv2.HorizontalPodAutoscalerList{},
+		&networkingv1.IngressList{}, &networkingv1.NetworkPolicyList{},
+	} {
+		for _, obj := range l.owned(list, sup) {
+			raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			for _, path := range [][]string{{"metadata"}, {"status"}, {"spec", "clusterIP"}, {"spec", "clusterIPs"}} {
+				unstructured.RemoveNestedField(raw, path...)
+			}
+			annotations := maps.Clone(obj.GetAnnotations())
+			delete(annotations, "deployment.kubernetes.io/revision")
+			out[fmt.Sprintf("%T %s", obj, obj.GetName())] = []any{obj.GetLabels(), annotations, raw}
 		}
 	}
-	if n := b.requests.matching(`^POST .*/jobs 201$`); n != 2 {
-		t.Errorf("%d Jobs were made instead of 2:\n%v", n, b.requests.list())
+	status := sup.Status.DeepCopy()
+	status.Conditions, status.Transitions = nil, nil
+	lc := status.Lifecycle
+	lc.LastCompletedChecksums = nil
+	for _, slot := range []*v1alpha1.TaskRefStatus{lc.Migrate, lc.Init} {
+		slot.StartedAt, slot.CompletedAt, slot.DesiredChecksum, slot.CompletedChecksum = nil, nil, "", ""
+		slot.Conditions = nil
 	}
+	out["status"] = status
+	for _, e := range sup.Status.Transitions {
+		out[fmt.Sprint("transition ", e.Seq)] = e.From + ">" + e.To
+	}
+	for _, c := range sup.Status.Conditions {
+		out["condition "+c.Type] = fmt.Sprint(c.Status, " ", c.Reason, " ", c.ObservedGeneration)
+	}
+	return out
+}
+
+// settled is at rest: all tasks are complete, and all components run.
+func settled(sup *v1alpha1.Superset) error {
+	return all(phase(v1alpha1.PhaseRunning), lifecyclePhase(v1alpha1.LifecycleComplete), func(sup *v1alpha1.Superset) error {
+		for _, kind := range []string{"Available", v1alpha1.ConditionLifecycleComplete} {
+			c := meta.FindStatusCondition(sup.Status.Conditions, kind)
+			if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != sup.Generation {
+				return fmt.Errorf("condition %s is %+v: %s", kind, c, text(sup))
+			}
+		}
+		return nil
+	})(sup)
 }
 
 func TestADecisionFromAnOldCacheRunsNothing(t *testing.T) {

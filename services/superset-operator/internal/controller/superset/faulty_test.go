@@ -2,7 +2,10 @@ package superset_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,66 +15,140 @@ import (
 // errCrash is what a client answers whose process has died.
 var errCrash = errors.New("the process died")
 
-// mortal lets a number of writes through; the process dies at the next one.
+// mortality lets each process make a number of writes; it dies at the next one.
 // Reads go on, so that what follows is decided by writes alone.
-type mortal struct {
-	client.Client
-	left *atomic.Int64
+type mortality struct {
+	mu      sync.Mutex
+	left    int
+	dead    bool
+	written []string        // by all processes, in order
+	fatal   map[string]bool // writes that were the last of a process
 }
 
-func mortalAfter(writes int64) (*atomic.Int64, func(client.Client) client.Client) {
-	left := &atomic.Int64{}
-	left.Store(writes)
-	return left, func(c client.Client) client.Client { return mortal{c, left} }
+func newMortality() *mortality { return &mortality{fatal: map[string]bool{}} }
+
+// next begins a process that may make so many writes.
+func (m *mortality) next(writes int) func(client.Client) client.Client {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left, m.dead = writes, false
+	return func(c client.Client) client.Client { return mortal{c, m} }
 }
 
-func (m mortal) spend() error {
-	if m.left.Add(-1) < 0 {
+func (m *mortality) spend(what string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left == 0 || m.dead {
+		if !m.dead && len(m.written) > 0 {
+			m.fatal[m.written[len(m.written)-1]] = true
+		}
+		m.dead = true
 		return errCrash
 	}
+	m.left--
+	m.written = append(m.written, what)
 	return nil
 }
 
-func (m mortal) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
-	if err := m.spend(); err != nil {
-		return err
+// describe names a write; a status is told by its phases, so that each step of a lifecycle is another write.
+func describe(verb string, obj any) string {
+	if o, ok := obj.(client.Object); ok {
+		return fmt.Sprintf("%s %T %s", verb, obj, o.GetName())
 	}
-	return m.Client.Create(ctx, obj, opts...)
+	var parts struct {
+		Kind     string
+		Metadata struct{ Name string }
+		Status   struct {
+			Phase      string
+			Components map[string]struct{ Phase string }
+			Lifecycle  struct {
+				Phase             string
+				MaintenanceActive bool
+				Migrate, Init     struct{ State string }
+			}
+		}
+	}
+	raw, err := json.Marshal(obj)
+	if err != nil {
+		return err.Error()
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err.Error()
+	}
+	s := parts.Status
+	if s.Phase == "" {
+		return fmt.Sprintf("%s %s %s", verb, parts.Kind, parts.Metadata.Name)
+	}
+	return fmt.Sprintf("%s %s %s: %s, %s, page %v, migrate %s, init %s", verb, parts.Kind, parts.Metadata.Name,
+		s.Phase, s.Lifecycle.Phase, s.Lifecycle.MaintenanceActive, s.Lifecycle.Migrate.State, s.Lifecycle.Init.State)
 }
 
-func (m mortal) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	if err := m.spend(); err != nil {
-		return err
-	}
-	return m.Client.Patch(ctx, obj, patch, opts...)
+type mortal struct {
+	client.Client
+	m *mortality
 }
 
-func (m mortal) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	if err := m.spend(); err != nil {
+func (c mortal) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if err := c.m.spend(describe("create", obj)); err != nil {
 		return err
 	}
-	return m.Client.Apply(ctx, obj, opts...)
+	return c.Client.Create(ctx, obj, opts...)
 }
 
-func (m mortal) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
-	if err := m.spend(); err != nil {
+func (c mortal) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	if err := c.m.spend(describe("update", obj)); err != nil {
 		return err
 	}
-	return m.Client.Delete(ctx, obj, opts...)
+	return c.Client.Update(ctx, obj, opts...)
 }
 
-func (m mortal) Status() client.SubResourceWriter { return mortalStatus{m.Client.Status(), m} }
+func (c mortal) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if err := c.m.spend(describe("patch", obj)); err != nil {
+		return err
+	}
+	return c.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (c mortal) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	if err := c.m.spend(describe("apply", obj)); err != nil {
+		return err
+	}
+	return c.Client.Apply(ctx, obj, opts...)
+}
+
+func (c mortal) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	if err := c.m.spend(describe("delete", obj)); err != nil {
+		return err
+	}
+	return c.Client.Delete(ctx, obj, opts...)
+}
+
+func (c mortal) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
+	if err := c.m.spend(describe("delete all of", obj)); err != nil {
+		return err
+	}
+	return c.Client.DeleteAllOf(ctx, obj, opts...)
+}
+
+func (c mortal) Status() client.SubResourceWriter { return mortalStatus{c.Client.Status(), c.m} }
 
 type mortalStatus struct {
 	client.SubResourceWriter
-	m mortal
+	m *mortality
 }
 
 func (s mortalStatus) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-	if err := s.m.spend(); err != nil {
+	if err := s.m.spend(describe("apply status", obj)); err != nil {
 		return err
 	}
 	return s.SubResourceWriter.Apply(ctx, obj, opts...)
+}
+
+func (s mortalStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	if err := s.m.spend(describe("patch status", obj)); err != nil {
+		return err
+	}
+	return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
 }
 
 // rewound answers reads of a Superset with an old copy for as long as there is

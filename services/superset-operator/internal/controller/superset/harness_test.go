@@ -2,6 +2,7 @@ package superset_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -243,11 +244,20 @@ func (b *bed) becomes(sup *v1alpha1.Superset, check func(*v1alpha1.Superset) err
 func phase(want v1alpha1.Phase) func(*v1alpha1.Superset) error {
 	return func(sup *v1alpha1.Superset) error {
 		if sup.Status.Phase != want || sup.Status.ObservedGeneration != sup.Generation {
-			return fmt.Errorf("phase %q at generation %d of %d, lifecycle %+v", sup.Status.Phase,
-				sup.Status.ObservedGeneration, sup.Generation, sup.Status.Lifecycle)
+			return fmt.Errorf("phase %q at generation %d of %d: %s", sup.Status.Phase,
+				sup.Status.ObservedGeneration, sup.Generation, text(sup))
 		}
 		return nil
 	}
+}
+
+// text is the status for people who look for what went wrong.
+func text(sup *v1alpha1.Superset) string {
+	raw, err := json.Marshal(sup.Status)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
 }
 
 // requests counts what an operator asks of the API server, watches and lists for caches left out.

@@ -40,7 +40,9 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 	if err := r.act(ctx, p, moved); err != nil {
 		return steps.Result{}, err
 	}
-	result := steps.Result{Stop: decision.Mode == lifecycle.Wait}
+	// Before the first time there is nothing to hold, and nothing may be half made.
+	nothing := decision.Mode == lifecycle.Hold && decision.Initial
+	result := steps.Result{Stop: decision.Mode == lifecycle.Wait || nothing}
 	if decision.Mode == lifecycle.Hold {
 		p.hold()
 	}

@@ -1,0 +1,85 @@
+package superset_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+func secretKey(name, key string) *corev1.SecretKeySelector {
+	return &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key}
+}
+
+// env returns the reference that stands behind a variable of the web server, as "secret/key".
+func env(d *appsv1.Deployment, name string) string {
+	i := slices.IndexFunc(d.Spec.Template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == name })
+	if i < 0 {
+		return ""
+	}
+	ref := d.Spec.Template.Spec.Containers[0].Env[i].ValueFrom.SecretKeyRef
+	return ref.Name + "/" + ref.Key
+}
+
+func TestRotationReencryptsBetweenMigrateAndInit(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(tasks(taking("100ms"))))
+
+	start := l.alter(sup, func(s *v1alpha1.Superset) {
+		s.Spec.PreviousSecretKeyFrom, s.Spec.SecretKeyFrom = s.Spec.SecretKeyFrom, secretKey("lab-v2", "secret-key")
+		s.Spec.Lifecycle.Rotate = &v1alpha1.RotateTaskSpec{}
+	})
+	l.becomes(sup, all(settled, task("rotate", v1alpha1.TaskComplete, 1)))
+	l.history.checkTasks("rotate")
+	want := []string{"rotate apache/superset:6.0.0", "init apache/superset:6.0.0"}
+	if diff := cmp.Diff(want, l.history.tasks(start)); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+	steps := sequence(l.history, start, "lab", func(s *v1alpha1.Superset) string { return string(s.Status.Lifecycle.Phase) })
+	if diff := cmp.Diff([]string{"Complete", "Draining", "Rotating", "Initializing", "Restoring", "Complete"}, steps); diff != "" {
+		t.Errorf("lifecycle phases differ (-want +got):\n%s", diff)
+	}
+	d := l.deployment("web-server")
+	now, before := env(d, "SUPERSET_OPERATOR__SECRET_KEY"), env(d, "SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY")
+	if now != "lab-v2/secret-key" || before != "lab/secret-key" {
+		t.Errorf("the web server has keys %q and %q", now, before)
+	}
+
+	// The cleanup that the documentation asks for must not migrate again, or drain.
+	start = l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.PreviousSecretKeyFrom, s.Spec.Lifecycle.Rotate = nil, nil })
+	l.becomes(sup, settled)
+	l.rolled("web-server", func(*appsv1.Deployment) error { return nil })
+	if ran := l.history.tasks(start); slices.ContainsFunc(ran, func(s string) bool { return s != "init apache/superset:6.0.0" }) {
+		t.Errorf("removing the previous key ran %v", ran)
+	}
+	for _, v := range versions[*appsv1.Deployment](l.history, start, "lab-web-server") {
+		if v.gone {
+			t.Error("removing the previous key drained the web server")
+		}
+	}
+	if sup.Status.Lifecycle.Rotate != nil || env(l.deployment("web-server"), "SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY") != "" {
+		t.Errorf("left over: %+v", sup.Status.Lifecycle.Rotate)
+	}
+}
+
+func TestRotateRunsAgainForATrigger(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(func(s *v1alpha1.Superset) {
+		s.Spec.PreviousSecretKeyFrom = secretKey("lab-v0", "secret-key")
+		s.Spec.Lifecycle.Rotate = &v1alpha1.RotateTaskSpec{}
+	}))
+	l.history.catchUp()
+	if diff := cmp.Diff([]string{"migrate", "rotate", "init"}, words(l.history.tasks(0))); diff != "" {
+		t.Errorf("tasks of the installation differ (-want +got):\n%s", diff)
+	}
+	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Rotate.Trigger = "the Secret's content changed" })
+	l.becomes(sup, settled)
+	l.history.checkTasks("rotate")
+	if diff := cmp.Diff([]string{"rotate", "init"}, words(l.history.tasks(start))); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+}
