@@ -20,7 +20,7 @@ func (p *pass) advance(step *Step) bool {
 	case slot.State == v1alpha1.TaskRunning && counts(step, slot, job) && (job.State == JobSucceeded || !job.Deleting):
 		return p.follow(step, slot, job)
 	case job.Deleting:
-		p.at(step, v1alpha1.ReasonTaskWaiting, fmt.Sprintf("Waiting for the previous Job of task %s to be gone", step.Kind.Word))
+		p.replace(step, job)
 	case slot.State == v1alpha1.TaskPending && job.State == JobFailed:
 		p.retry(step, slot, job)
 	default:
@@ -37,7 +37,7 @@ func counts(step *Step, slot *v1alpha1.TaskRefStatus, job Job) bool {
 
 func (p *pass) replace(step *Step, job Job) {
 	p.remove(step.Kind.Word, job)
-	p.at(step, v1alpha1.ReasonTaskWaiting, fmt.Sprintf("Replacing the Job of task %s", step.Kind.Word))
+	p.at(step, v1alpha1.ReasonTaskWaiting, fmt.Sprintf("Waiting for the previous Job of task %s to be gone", step.Kind.Word))
 }
 
 // begin starts an attempt, or says why none starts.

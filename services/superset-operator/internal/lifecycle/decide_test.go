@@ -170,7 +170,7 @@ func TestDecide(t *testing.T) {
 		},
 		"the last failure is final": {
 			in:   input(persisted(slot(running, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
-			want: outcome{Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed"},
+			want: outcome{Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed", NextIn: time.Second},
 		},
 		"a final failure stays, with its Job for people to look at": {
 			in:   input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),

@@ -33,10 +33,9 @@ func (p *pass) fail(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	if slot.Attempts >= step.MaxRetries {
 		p.warning(EventTaskFailed, "Task %s failed for good after %d attempts: %s", step.Kind.Word, slot.Attempts, job.Message)
 		p.failed(step, slot)
-		if step.Retention == v1alpha1.RetentionDelete {
-			// The Job goes once its pod's last words have had a moment to arrive.
-			p.next(p.in.Now.Add(time.Second))
-		}
+		// Once its pod's last words have had a moment to arrive the Job may go, or
+		// another pod, which is wanted by now, may rescue the task.
+		p.next(p.in.Now.Add(time.Second))
 		return
 	}
 	finished := p.in.Now

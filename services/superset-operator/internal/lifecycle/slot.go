@@ -156,12 +156,10 @@ func (p *pass) settle() {
 	for i := range p.in.Steps {
 		p.keep(p.in.Steps[i].Kind, p.in.Steps[i].Checksum)
 	}
-	calm := p.was.Phase == v1alpha1.LifecycleComplete || p.was.Phase == v1alpha1.LifecycleRestoring
-	switch {
-	case !p.in.Components:
+	done := p.was.Phase == v1alpha1.LifecycleComplete && !p.out.Upgrading && !p.out.Initial
+	p.status.Phase = v1alpha1.LifecycleRestoring
+	if done || !p.in.Components {
 		p.status.Phase = v1alpha1.LifecycleComplete
-	case !calm || p.out.Upgrading || p.out.Initial:
-		p.status.Phase = v1alpha1.LifecycleRestoring
 	}
 	switch {
 	case p.in.Disabled:

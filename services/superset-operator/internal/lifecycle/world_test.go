@@ -2,11 +2,13 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -59,6 +61,10 @@ type world struct {
 
 const components = 2 // pods
 
+var retention = map[string]v1alpha1.RetentionPolicy{
+	"clone": v1alpha1.RetentionRetain, "migrate": v1alpha1.RetentionDelete, "init": v1alpha1.RetentionRetainOnFailure,
+}
+
 func newWorld() *world {
 	return &world{
 		spec: spec{
@@ -73,7 +79,7 @@ func newWorld() *world {
 // input computes what the controller passes.
 func (w *world) input() lifecycle.Input {
 	in := lifecycle.Input{
-		Name: "x", Jobs: w.jobs, Status: w.status.DeepCopy(), LastImage: w.lastImage, Image: w.spec.image,
+		Name: "x", Jobs: maps.Clone(w.jobs), Status: w.status.DeepCopy(), LastImage: w.lastImage, Image: w.spec.image,
 		Components: w.spec.components, Disabled: w.spec.lifecycleOff, Stopped: w.spec.stopped, Now: w.now,
 		Gate: lifecycle.Gate{Supervised: w.spec.supervised, Approval: w.approval[0], DowngradeApproval: w.approval[1]},
 		Workloads: lifecycle.Workloads{
@@ -131,7 +137,7 @@ func (w *world) steps(tick string) []lifecycle.Step {
 		out = append(out, lifecycle.Step{
 			Kind: kind, JobName: "x-" + kind.Word, Inputs: own, Checksum: strings.Join(chain, " "),
 			PodHash: fmt.Sprint("pod", w.spec.pod), Image: w.spec.image, MaxRetries: 2,
-			RequiresDrain: kind.Word != "init", Retention: v1alpha1.RetentionRetainOnFailure,
+			RequiresDrain: kind.Word != "init", Retention: retention[kind.Word],
 		})
 	}
 	return out
@@ -158,6 +164,20 @@ func (w *world) reconcile(rt *rapid.T, writes int) {
 			return
 		}
 		act()
+	}
+	w.checkWake(rt, in, d)
+}
+
+// checkWake holds that whoever has more to do without anything happening asks for it.
+func (w *world) checkWake(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	again := w.input()
+	before := in
+	before.Status, before.LastImage = again.Status, again.LastImage
+	if !d.Next.IsZero() || !cmp.Equal(before, again, cmpopts.EquateErrors(), cmpopts.IgnoreFields(resolve.TaskKind{}, "Slot")) {
+		return // it wakes by itself, or what it did wakes it
+	}
+	if second := lifecycle.Decide(again); !cmp.Equal(d.Status, second.Status) || !cmp.Equal(d.Actions, second.Actions) || d.Mode != second.Mode {
+		rt.Fatalf("invariant asks-again: %v, then %v\n%s", d.Actions, second.Actions, cmp.Diff(d.Status, second.Status))
 	}
 }
 
