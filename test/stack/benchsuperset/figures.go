@@ -10,12 +10,26 @@ import (
 
 // cost is what happened in the operator's process and at the API server during a measurement.
 type cost struct {
+	counters
 	objects    int
 	seconds    float64 // until the last object had arrived
-	cpuSeconds float64
-	reconciles float64
 	requests   audit.Counts
 	aggregator audit.Counts // requests of the aggregator, if one runs
+}
+
+// counters only ever grow.
+type counters struct {
+	cpuSeconds   float64 // of the operator
+	controlPlane float64 // CPU seconds of the control plane with its simulated nodes
+	reconciles   float64
+}
+
+func (c counters) minus(before counters) counters {
+	return counters{
+		cpuSeconds:   c.cpuSeconds - before.cpuSeconds,
+		controlPlane: c.controlPlane - before.controlPlane,
+		reconciles:   c.reconciles - before.reconciles,
+	}
 }
 
 // figures prints the figures of the scenarios that belong together.
@@ -46,6 +60,7 @@ func (f *figures) created(n int, c *cost) {
 	f.report(name+"conflicts", float64(c.requests.Conflicts), "requests")
 	f.report(name+"reconciles_per_cr", c.reconciles/each, "reconciles")
 	f.report(name+"cpu_seconds_per_cr", c.cpuSeconds/each, "s")
+	f.report(name+"control_plane_cpu_seconds_per_cr", c.controlPlane/each, "s")
 	note("all requests of %s%s: %s", strings.TrimSuffix(name, "."), f.suffix, c.requests)
 	if f.suffix != "" {
 		f.report(name+"aggregator_requests_per_cr", float64(c.aggregator.Requests)/each, "requests")
@@ -56,6 +71,7 @@ func (f *figures) created(n int, c *cost) {
 		return
 	}
 	name = fmt.Sprintf("superset.create%d_over_%d.", n, f.before.objects)
+	// The cost of one object: 1 is constant.
 	ratio := func(now, before float64) float64 { return now / each / (before / float64(f.before.objects)) }
 	f.report(name+"api_requests", ratio(float64(c.requests.Requests), float64(f.before.requests.Requests)), "ratio")
 	f.report(name+"reconciles", ratio(c.reconciles, f.before.reconciles), "ratio")

@@ -37,6 +37,7 @@ type lab struct {
 	leaving    atomic.Bool             // programs may end from now on
 	kubeconfig string                  // of an administrator
 	client     client.WithWatch        // of an administrator; reads the API server each time
+	cluster    *controlplane.Cluster
 	audit      audit.Log
 	metrics    platform.Platform
 	operator   *program
@@ -87,7 +88,7 @@ func (l *lab) startControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.kubeconfig, l.audit = cluster.Kubeconfig, audit.Log{Path: cluster.LogFile("audit")}
+	l.cluster, l.kubeconfig, l.audit = cluster, cluster.Kubeconfig, audit.Log{Path: cluster.LogFile("audit")}
 	config, err := clientcmd.BuildConfigFromFlags("", l.kubeconfig)
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig: %w", err)
@@ -110,6 +111,23 @@ func (l *lab) startControlPlane(ctx context.Context) error {
 		_, err := l.kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "-f", crds)
 		return err
 	})
+}
+
+// controlPlaneCPU returns the processor time that all parts of the control plane have used together, in seconds.
+func (l *lab) controlPlaneCPU() (float64, error) {
+	components, err := l.cluster.Components()
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, one := range components {
+		seconds, err := cpuSeconds(one.PID)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", one.Name, err)
+		}
+		sum += seconds
+	}
+	return sum, nil
 }
 
 func (l *lab) startNATS() (url string, err error) {

@@ -78,22 +78,22 @@ func (p *program) tail() string {
 // ticks is the unit of the times in /proc, a second's hundredth on every Linux (USER_HZ).
 const ticks = 100
 
-// cpu returns the seconds of processor time that the process has used.
-func (p *program) cpu() (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+// cpuSeconds returns the processor time that a process has used.
+func cpuSeconds(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, fmt.Errorf("read the processor time of %s: %w", p.name, err)
+		return 0, fmt.Errorf("read processor time: %w", err)
 	}
 	// After the command's name in parentheses come the state and, as the 12th and 13th field, utime and stime.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	const user, system = 11, 12
 	if len(fields) <= system {
-		return 0, fmt.Errorf("read the processor time of %s: %q", p.name, text)
+		return 0, fmt.Errorf("read processor time: %q", text)
 	}
 	u, userErr := strconv.ParseFloat(fields[user], 64)
 	s, systemErr := strconv.ParseFloat(fields[system], 64)
 	if err := errors.Join(userErr, systemErr); err != nil {
-		return 0, fmt.Errorf("read the processor time of %s: %w", p.name, err)
+		return 0, fmt.Errorf("read processor time: %w", err)
 	}
 	return (u + s) / ticks, nil
 }

@@ -13,35 +13,56 @@ import (
 
 const rawNamespace = "raw"
 
-// rawDeployments stops the operator and returns the seconds that Kubernetes alone takes from the creation of the
-// Deployments of n Supersets, all at once, to their being available.
-func (l *lab) rawDeployments(ctx context.Context, n int) (float64, error) {
+// rawDeployments stops the operator and reports what Kubernetes alone takes from the creation of the Deployments of n
+// Supersets, all at once, to their being available.
+func (l *lab) rawDeployments(ctx context.Context, n int, f *figures) error {
 	l.leaving.Store(true)
 	if err := l.operator.stop(ctx); err != nil {
-		return 0, err
+		return err
 	}
+	objects, err := l.copies(ctx, n)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cpu, err := l.controlPlaneCPU()
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := l.bring(ctx, objects, isAvailable); err != nil {
+		return err
+	}
+	elapsed := time.Since(start)
+	after, err := l.controlPlaneCPU()
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("superset.create%d.raw_deployments_", n)
+	f.report(name+"seconds", elapsed.Seconds(), "s")
+	f.report(name+"control_plane_cpu_seconds_per_cr", (after-cpu)/float64(n), "s")
+	return nil
+}
+
+// copies returns the Deployments of n Supersets as Kubernetes would get them from somebody else.
+func (l *lab) copies(ctx context.Context, n int) ([]client.Object, error) {
 	var objects []client.Object
 	for i := range n {
 		var list appsv1.DeploymentList
 		err := l.client.List(ctx, &list, client.InNamespace(benchNamespace),
 			client.MatchingLabels{"superset.apache.org/parent": fmt.Sprintf("superset-%03d", i)})
 		if err != nil {
-			return 0, fmt.Errorf("list deployments: %w", err)
+			return nil, fmt.Errorf("list deployments: %w", err)
 		}
 		if len(list.Items) != 3 {
-			return 0, fmt.Errorf("superset %d has %d deployments", i, len(list.Items))
+			return nil, fmt.Errorf("superset %d has %d deployments", i, len(list.Items))
 		}
 		for _, d := range list.Items {
 			objects = append(objects, raw(d))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	start := time.Now()
-	if err := l.bring(ctx, objects, isAvailable); err != nil {
-		return 0, err
-	}
-	return time.Since(start).Seconds(), nil
+	return objects, nil
 }
 
 // raw is a Deployment with the same pods that nobody but Kubernetes looks after.

@@ -108,18 +108,18 @@ func (l *lab) measure(ctx context.Context, work func(context.Context) error) (*c
 	if err != nil {
 		return nil, err
 	}
-	cpu, reconciles, err := l.counters(ctx)
+	before, err := l.counters(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := work(ctx); err != nil {
 		return nil, err
 	}
-	c := &cost{}
-	if c.cpuSeconds, c.reconciles, err = l.counters(ctx); err != nil {
+	after, err := l.counters(ctx)
+	if err != nil {
 		return nil, err
 	}
-	c.cpuSeconds, c.reconciles = c.cpuSeconds-cpu, c.reconciles-reconciles
+	c := &cost{counters: after.minus(before)}
 	log, _, err := l.audit.Since(mark)
 	if err != nil {
 		return nil, err
@@ -130,12 +130,14 @@ func (l *lab) measure(ctx context.Context, work func(context.Context) error) (*c
 	return c, errors.Join(err, errAggregator)
 }
 
-func (l *lab) counters(ctx context.Context) (cpu, reconciles float64, err error) {
-	if cpu, err = l.operator.cpu(); err != nil {
-		return 0, 0, err
-	}
-	reconciles, err = l.metrics.Metric(ctx, operatorName, "controller_runtime_reconcile_total")
-	return cpu, reconciles, err
+// counters reads what has been used since the processes started.
+func (l *lab) counters(ctx context.Context) (counters, error) {
+	var c counters
+	var errs [3]error
+	c.cpuSeconds, errs[0] = cpuSeconds(l.operator.pid)
+	c.reconciles, errs[1] = l.metrics.Metric(ctx, operatorName, "controller_runtime_reconcile_total")
+	c.controlPlane, errs[2] = l.controlPlaneCPU()
+	return c, errors.Join(errs[:]...)
 }
 
 // settled waits until no service has asked anything for a while.
