@@ -114,21 +114,8 @@ func journey(t *testing.T, first, then int) travelled {
 	advance(all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
 	// What a dying operator left undone, such as removing finished Jobs, the last one does.
 	l.reconciler = l.process(nil)
-	quiet := 0
-	l.drive(sup, nil, func(s *v1alpha1.Superset) error {
-		before := len(l.requests.list())
-		if _, err := l.reconciler.Reconcile(t.Context(), request(sup)); err != nil {
-			return err
-		}
-		if after := l.requests.list(); len(after) > before {
-			quiet = 0
-			return fmt.Errorf("requests %v", after[before:])
-		}
-		if quiet++; quiet < 3 {
-			return errors.New("not quiet long enough")
-		}
-		return settled(s)
-	})
+	l.rests(sup)
+	l.becomes(sup, settled)
 	checkJourney(t, l)
 	return travelled{written: m.written, fatal: m.fatal, events: l.events(), end: landscape(l, sup)}
 }

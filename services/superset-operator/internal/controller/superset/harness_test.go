@@ -176,6 +176,39 @@ func (b *bed) drive(sup *v1alpha1.Superset, until error, check func(*v1alpha1.Su
 	})
 }
 
+// rests waits until reconciles make no more requests.
+func (b *bed) rests(sup *v1alpha1.Superset) {
+	b.t.Helper()
+	steady(b.t, func() error {
+		before := len(b.requests.list())
+		if _, err := b.reconciler.Reconcile(b.t.Context(), request(sup)); err != nil {
+			return err
+		}
+		if after := b.requests.list(); len(after) > before {
+			return fmt.Errorf("requests %v", after[before:])
+		}
+		return nil
+	})
+}
+
+// steady waits until a check has been satisfied for a while without a break: what
+// an operator sees of the cluster comes in several events.
+func steady(t testing.TB, check func() error) {
+	t.Helper()
+	const enough = 12
+	row := 0
+	expect.Eventually(t, long, func() error {
+		if err := check(); err != nil {
+			row = 0
+			return err
+		}
+		if row++; row < enough {
+			return errors.New("not steady for long enough")
+		}
+		return nil
+	})
+}
+
 // run starts a manager and stops it before the namespace goes.
 func (b *bed) run(mgr ctrl.Manager) {
 	ctx, cancel := context.WithCancel(b.t.Context())
