@@ -64,7 +64,7 @@ func run(names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	root, err := filepath.Abs("../..")
+	module, err := controlplane.Module()
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func run(names []string) (err error) {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	defer func() { err = errors.Join(err, guard.Release()) }()
-	b := &builder{root: root, dir: dir, marker: marker, tools: tools}
+	b := &builder{root: filepath.Dir(filepath.Dir(module)), dir: dir, marker: marker, tools: tools}
 	if err := b.build(ctx, chosen); err != nil {
 		return err
 	}
