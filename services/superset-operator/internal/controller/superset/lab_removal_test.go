@@ -105,10 +105,13 @@ func TestRemovedComponentsAndSwitchesLeaveNothingBehind(t *testing.T) {
 		}
 		return nil
 	}))
-	left := l.pods()
-	if len(left) != len(pods)-1 {
-		t.Errorf("pods were %v and are %v", pods, left)
-	}
+	var left []string
+	expect.Eventually(t, long, func() error {
+		if left = l.pods(); len(left) != len(pods)-1 {
+			return fmt.Errorf("pods were %v and are %v", pods, left)
+		}
+		return nil
+	})
 	for _, p := range left {
 		found := false
 		for _, before := range pods {
