@@ -18,7 +18,7 @@ import (
 
 const (
 	// patience bounds one measurement.
-	patience = 15 * time.Minute
+	patience = 30 * time.Minute
 	// writers create objects at the same time.
 	writers = 8
 	// quiet is how long no service may ask anything before its work counts as done.
