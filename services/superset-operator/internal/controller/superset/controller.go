@@ -93,6 +93,7 @@ func (r *Reconciler) steps() []steps.Step[pass] {
 		{Name: "policies", Run: r.policies},
 		{Name: "maintenance page", Run: r.removePage},
 		{Name: "status", Run: r.persistStatus},
+		{Name: "retention", Run: r.retention},
 	}
 }
 

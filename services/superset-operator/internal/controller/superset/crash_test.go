@@ -109,7 +109,9 @@ func journey(t *testing.T, first, then int) travelled {
 			return check(sup)
 		})
 	}
+	m.begin("installation")
 	advance(settled)
+	m.begin("upgrade")
 	l.edit(sup, image("6.1.0"))
 	advance(all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
 	// What a dying operator left undone, such as removing finished Jobs, the last one does.

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
 // errCrash is what a client answers whose process has died.
@@ -21,6 +23,7 @@ type mortality struct {
 	mu      sync.Mutex
 	left    int
 	dead    bool
+	stage   string          // stands before the names of writes
 	written []string        // by all processes, in order
 	fatal   map[string]bool // writes that were the last of a process
 }
@@ -35,6 +38,13 @@ func (m *mortality) next(writes int) func(client.Client) client.Client {
 	return func(c client.Client) client.Client { return mortal{c, m} }
 }
 
+// begin names what the following writes belong to.
+func (m *mortality) begin(stage string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stage = stage + ": "
+}
+
 func (m *mortality) spend(what string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,11 +56,11 @@ func (m *mortality) spend(what string) error {
 		return errCrash
 	}
 	m.left--
-	m.written = append(m.written, what)
+	m.written = append(m.written, m.stage+what)
 	return nil
 }
 
-// describe names a write; a status is told by its phases, so that each step of a lifecycle is another write.
+// describe names a write; a status is told by its lifecycle, so that each step of that is another write.
 func describe(verb string, obj any) string {
 	if o, ok := obj.(client.Object); ok {
 		return fmt.Sprintf("%s %T %s", verb, obj, o.GetName())
@@ -59,9 +69,8 @@ func describe(verb string, obj any) string {
 		Kind     string
 		Metadata struct{ Name string }
 		Status   struct {
-			Phase      string
-			Components map[string]struct{ Phase string }
-			Lifecycle  struct {
+			Phase     string
+			Lifecycle struct {
 				Phase             string
 				MaintenanceActive bool
 				Migrate, Init     struct{ State string }
@@ -79,8 +88,12 @@ func describe(verb string, obj any) string {
 	if s.Phase == "" {
 		return fmt.Sprintf("%s %s %s", verb, parts.Kind, parts.Metadata.Name)
 	}
-	return fmt.Sprintf("%s %s %s: %s, %s, page %v, migrate %s, init %s", verb, parts.Kind, parts.Metadata.Name,
-		s.Phase, s.Lifecycle.Phase, s.Lifecycle.MaintenanceActive, s.Lifecycle.Migrate.State, s.Lifecycle.Init.State)
+	state := fmt.Sprintf("%s, migrate %s, init %s", s.Lifecycle.Phase, s.Lifecycle.Migrate.State, s.Lifecycle.Init.State)
+	if s.Lifecycle.Phase == string(v1alpha1.LifecycleDraining) {
+		// Later it depends on which component is ready first.
+		state += fmt.Sprintf(", page %v", s.Lifecycle.MaintenanceActive)
+	}
+	return fmt.Sprintf("%s %s %s: %s", verb, parts.Kind, parts.Metadata.Name, state)
 }
 
 type mortal struct {

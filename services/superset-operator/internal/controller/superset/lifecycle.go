@@ -37,6 +37,7 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 		}
 		moved = changed
 	}
+	p.persisted = moved
 	if err := r.act(ctx, p, moved); err != nil {
 		return steps.Result{}, err
 	}
@@ -54,8 +55,12 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 
 // act does what was decided.
 func (r *Reconciler) act(ctx context.Context, p *pass, persisted bool) error {
-	if err := r.actOnJobs(ctx, p, persisted); err != nil {
-		return err
+	// Once all tasks are complete only finished Jobs are left to remove, which waits
+	// for the components: see retention.
+	if p.decision.Mode != lifecycle.Apply {
+		if err := r.actOnJobs(ctx, p, persisted); err != nil {
+			return err
+		}
 	}
 	if err := r.pruneTaskConfig(ctx, p); err != nil {
 		return err
@@ -86,6 +91,14 @@ func (r *Reconciler) act(ctx context.Context, p *pass, persisted bool) error {
 		return r.scaleDown(ctx, p)
 	}
 	return nil
+}
+
+// retention removes finished Jobs as the policy says, after the components were made: nobody waits for it.
+func (r *Reconciler) retention(ctx context.Context, p *pass) (steps.Result, error) {
+	if p.decision.Mode != lifecycle.Apply {
+		return steps.Result{}, nil
+	}
+	return steps.Result{}, r.actOnJobs(ctx, p, p.persisted)
 }
 
 func (r *Reconciler) lifecycleInput(p *pass) lifecycle.Input {

@@ -39,6 +39,8 @@ type pass struct {
 	schedule *lifecycle.Schedule
 	// decision is nil when the tasks were not looked at.
 	decision *lifecycle.Decision
+	// persisted is true when the decision was written in this reconcile.
+	persisted bool
 	// applied is true once everything in the spec was applied.
 	applied bool
 	// generations are those that applying the Deployments returned, by component name.
