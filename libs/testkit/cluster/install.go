@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 )
 
 // install applies the CRDs and waits until they are served, then the other manifests. kubectl does it, as a person
@@ -20,6 +21,9 @@ func (c *Cluster) install(ctx context.Context, o Options) error {
 		if err := c.established(ctx, path); err != nil {
 			return fmt.Errorf("wait for CRDs: %w", err)
 		}
+	}
+	if err := c.discovered(ctx); err != nil {
+		return fmt.Errorf("wait for discovery: %w", err)
 	}
 	for _, path := range o.Manifests {
 		if err := c.kubectl(ctx, "apply", "--server-side", "-f", path); err != nil {
@@ -35,6 +39,24 @@ func (c *Cluster) established(ctx context.Context, path string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		last = c.kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "-f", path)
+		return last == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// discovered waits until discovery is complete: for a moment it names the group of
+// an established CRD without its resources, and a client that starts then fails.
+func (c *Cluster) discovered(ctx context.Context) error {
+	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
+	if err != nil {
+		return fmt.Errorf("create a discovery client: %w", err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		_, _, last = client.ServerGroupsAndResources()
 		return last == nil, nil
 	})
 	if err != nil {
