@@ -73,7 +73,7 @@ func TestIngressFollowsTheSpec(t *testing.T) {
 	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
 	expect.Gone(t, b.client, b.ingress())
 	b.rests(sup)
-	if n := b.requests.matching(`^DELETE .*/ingresses/`); n != 1 {
+	if n := b.requests.matching(`^DELETE .*/ingresses/.* 200$`); n != 1 {
 		t.Errorf("%d requests to delete one Ingress", n)
 	}
 }
@@ -202,7 +202,7 @@ func TestNetworkPoliciesFollowTheComponents(t *testing.T) {
 	b.policies("development-celery-beat-netpol", "development-web-server-netpol")
 	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.NetworkPolicy = nil })
 	b.policies()
-	if n := b.requests.matching(`^DELETE .*/networkpolicies/`); n != 3 {
+	if n := b.requests.matching(`^DELETE .*/networkpolicies/.* 200$`); n != 3 {
 		t.Errorf("%d requests to delete three NetworkPolicies", n)
 	}
 }
