@@ -54,7 +54,7 @@ func (p *problems) names(sup *v1alpha1.Superset) {
 	}
 	lc := orZero(sup.Spec.Lifecycle)
 	if lc.MaintenancePage != nil {
-		check("spec.lifecycle.maintenancePage", naming.Component(sup.Name, pageName))
+		check("spec.lifecycle.maintenancePage", naming.Component(sup.Name, naming.MaintenancePage))
 	}
 	if enabled(lc.Disabled) {
 		return

@@ -8,9 +8,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// pageName is the page's word in object names and labels, where components have theirs.
-const pageName = naming.MaintenancePage
-
 // The image that serves the page when the user names none, and whatever part of one the user leaves out.
 const (
 	pageRepository = "nginx"
@@ -42,9 +39,9 @@ func MaintenancePage(sup *v1alpha1.Superset) *Page {
 	image := orZero(settings.Image)
 	page := &Page{
 		Workload: Workload{
-			Superset: sup.Name, Namespace: sup.Namespace, Word: pageName,
-			Name: naming.Component(sup.Name, pageName), ConfigName: naming.Config(sup.Name, pageName),
-			Labels: naming.Labels(sup.Name, pageName), Selector: naming.Selector(sup.Name, pageName),
+			Superset: sup.Name, Namespace: sup.Namespace, Word: naming.MaintenancePage,
+			Name: naming.Component(sup.Name, naming.MaintenancePage), ConfigName: naming.Config(sup.Name, naming.MaintenancePage),
+			Labels: naming.Labels(sup.Name, naming.MaintenancePage), Selector: naming.Selector(sup.Name, naming.MaintenancePage),
 			ServiceAccount: naming.ServiceAccount(sup),
 			Image:          pageImage(&image), PullPolicy: corev1.PullIfNotPresent,
 			PullSecrets: mergeKeyed(secretName, sup.Spec.Image.PullSecrets, image.PullSecrets),

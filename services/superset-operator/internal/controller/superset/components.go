@@ -139,8 +139,8 @@ func (r *Reconciler) removeWorkload(ctx context.Context, p *pass, name string) e
 
 // drain removes the workloads of all components, of those that the spec no longer
 // asks for too. The web server's Service stays: the maintenance page answers behind it.
-func (r *Reconciler) drain(ctx context.Context, p *pass, persisted bool) error {
-	if err := r.current(ctx, p.sup, persisted); err != nil {
+func (r *Reconciler) drain(ctx context.Context, p *pass) error {
+	if err := r.current(ctx, p); err != nil {
 		return err
 	}
 	for _, d := range component.All() {

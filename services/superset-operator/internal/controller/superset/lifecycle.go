@@ -35,10 +35,9 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 		if changed {
 			r.emit(p.sup, decision.Events)
 		}
-		moved = changed
+		p.persisted = changed
 	}
-	p.persisted = moved
-	if err := r.act(ctx, p, moved); err != nil {
+	if err := r.act(ctx, p); err != nil {
 		return steps.Result{}, err
 	}
 	// Before the first time there is nothing to hold, and nothing may be half made.
@@ -54,11 +53,11 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 }
 
 // act does what was decided.
-func (r *Reconciler) act(ctx context.Context, p *pass, persisted bool) error {
+func (r *Reconciler) act(ctx context.Context, p *pass) error {
 	// Once all tasks are complete only finished Jobs are left to remove, which waits
 	// for the components: see retention.
 	if p.decision.Mode != lifecycle.Apply {
-		if err := r.actOnJobs(ctx, p, persisted); err != nil {
+		if err := r.actOnJobs(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -85,7 +84,7 @@ func (r *Reconciler) act(ctx context.Context, p *pass, persisted bool) error {
 		return err
 	}
 	if p.decision.Drain {
-		return r.drain(ctx, p, persisted)
+		return r.drain(ctx, p)
 	}
 	if p.intent.Stopped {
 		return r.scaleDown(ctx, p)
@@ -98,7 +97,7 @@ func (r *Reconciler) retention(ctx context.Context, p *pass) (steps.Result, erro
 	if p.decision.Mode != lifecycle.Apply {
 		return steps.Result{}, nil
 	}
-	return steps.Result{}, r.actOnJobs(ctx, p, p.persisted)
+	return steps.Result{}, r.actOnJobs(ctx, p)
 }
 
 func (r *Reconciler) lifecycleInput(p *pass) lifecycle.Input {

@@ -24,11 +24,11 @@ import (
 )
 
 // actOnJobs starts and removes Jobs as decided.
-func (r *Reconciler) actOnJobs(ctx context.Context, p *pass, persisted bool) error {
+func (r *Reconciler) actOnJobs(ctx context.Context, p *pass) error {
 	if len(p.decision.Actions) == 0 {
 		return nil
 	}
-	if err := r.current(ctx, p.sup, persisted); err != nil {
+	if err := r.current(ctx, p); err != nil {
 		return err
 	}
 	for _, action := range p.decision.Actions {
@@ -57,10 +57,11 @@ func (r *Reconciler) actOnJobs(ctx context.Context, p *pass, persisted bool) err
 // current makes sure that the decision was made from current data, since a Job
 // made from old data could run a migration twice. A status write just before has
 // shown it; else what decisions about tasks rest on is read from the API server.
-func (r *Reconciler) current(ctx context.Context, sup *v1alpha1.Superset, persisted bool) error {
-	if persisted {
+func (r *Reconciler) current(ctx context.Context, p *pass) error {
+	if p.persisted {
 		return nil
 	}
+	sup := p.sup
 	now := &v1alpha1.Superset{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(sup), now); err != nil {
 		return fmt.Errorf("read superset %q: %w", sup.Name, err)
