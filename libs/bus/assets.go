@@ -53,6 +53,14 @@ func DefaultParams() Params {
 	}
 }
 
+// advisories are what the server says of a message that a durable consumer gave up
+// on: delivered as often as allowed, or ended by its reader. The advisory names the
+// stream and the sequence; the message itself stays where it is.
+var advisories = []string{
+	"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>",
+	"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.>",
+}
+
 // streams describes every stream of the contract.
 func (p Params) streams() []jetstream.StreamConfig {
 	stream := func(name, prefix, what string) jetstream.StreamConfig {
@@ -96,6 +104,7 @@ func (p Params) streams() []jetstream.StreamConfig {
 	changes.DenyDelete, changes.DenyPurge = p.Production, p.Production
 
 	letters := stream(contract.StreamDeadLetters, contract.DeadLetterPrefix, "Messages that could not be processed")
+	letters.Subjects = append(letters.Subjects, advisories...)
 	letters.MaxAge, letters.MaxBytes = p.DeadLettersMaxAge, p.DeadLettersMaxBytes
 	letters.MaxMsgSize = 0 // a dead letter may be one that was too large
 

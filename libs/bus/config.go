@@ -22,8 +22,11 @@ type Config struct {
 	Name string
 	// CredsFile is a NATS credentials file (JWT and key); it is read again on every reconnect.
 	CredsFile string
-	TLS       TLS
-	Log       logr.Logger
+	// NKeyFile holds the seed of a user's NKey; it is read again on every reconnect, and
+	// may then hold another user's. It excludes CredsFile.
+	NKeyFile string
+	TLS      TLS
+	Log      logr.Logger
 	// Registerer takes the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 	// Clock is the real one when nil.
@@ -57,8 +60,8 @@ func (cfg *Config) check() error {
 	if _, err := contract.EncodeToken(cfg.Name); err != nil {
 		return fmt.Errorf("client name of the bus: %w", err)
 	}
-	if (cfg.TLS.CertFile == "") != (cfg.TLS.KeyFile == "") {
-		return errors.New("a client certificate of the bus needs both its certificate and its key")
+	if err := cfg.Check(); err != nil {
+		return err
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -96,16 +99,8 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.asyncError(err) }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 	}
-	if c.cfg.CredsFile != "" {
-		opts = append(opts, nats.UserCredentials(c.cfg.CredsFile))
-	}
-	if c.cfg.TLS.CAFile != "" {
-		opts = append(opts, nats.RootCAs(c.cfg.TLS.CAFile))
-	}
-	if c.cfg.TLS.CertFile != "" {
-		opts = append(opts, nats.ClientCert(c.cfg.TLS.CertFile, c.cfg.TLS.KeyFile))
-	}
-	return opts, nil
+	credentials, err := c.credentials()
+	return append(opts, credentials...), err
 }
 
 func text(err error) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,8 +28,11 @@ type Conn struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	closed  chan struct{} // closed with the connection
+	// keyDialer is nil without an NKey.
+	keyDialer *keyDialer
 
 	mu          sync.Mutex
+	publishers  []*Publisher
 	onReconnect []func()
 	denied      map[string]time.Time // subjects that the server refused, and when
 }
@@ -52,6 +56,9 @@ func Connect(cfg Config) (*Conn, error) {
 	if c.nc, err = nats.Connect(cfg.URL, opts...); err != nil {
 		return nil, fmt.Errorf("set up the connection to the bus: %w", err)
 	}
+	if c.keyDialer != nil {
+		c.keyDialer.nc.Store(c.nc)
+	}
 	if c.js, err = jetstream.New(c.nc); err != nil {
 		c.nc.Close()
 		return nil, fmt.Errorf("set up JetStream: %w", err)
@@ -74,6 +81,19 @@ func (c *Conn) OnReconnect(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onReconnect = append(c.onReconnect, f)
+}
+
+// unacknowledged counts the subjects with a message that no stream has confirmed yet, of
+// all publishers on this connection.
+func (c *Conn) unacknowledged() int {
+	c.mu.Lock()
+	publishers := slices.Clone(c.publishers)
+	c.mu.Unlock()
+	sum := 0
+	for _, p := range publishers {
+		sum += p.Depth()
+	}
+	return sum
 }
 
 // Close drains the connection and closes it, at the latest when ctx ends.
@@ -135,8 +155,9 @@ func (c *Conn) asyncError(err error) {
 	}
 }
 
-// isDenied says whether the server has lately refused this client the subject.
-func (c *Conn) isDenied(subject string) bool {
+// Denied says whether the server has lately refused this client the subject: what
+// else looks like an outage, since a refused request just gets no answer.
+func (c *Conn) Denied(subject string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, ok := c.denied[subject]

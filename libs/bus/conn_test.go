@@ -25,8 +25,8 @@ func TestConnectRefusesOnlyAWrongConfiguration(t *testing.T) {
 		"no name":                      {bus.Config{URL: "nats://127.0.0.1:1"}, "client name"},
 		"a name that is no token":      {bus.Config{URL: "nats://127.0.0.1:1", Name: "a>b"}, "client name"},
 		"a URL that is none":           {bus.Config{URL: "nats://[", Name: "tester"}, "connection"},
-		"a certificate without a key":  {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CertFile: "c"}}, "both"},
-		"an authority that is missing": {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CAFile: "/nowhere"}}, "rootCA"},
+		"a certificate without a key":  {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CertFile: "c"}}, "certificate's key"},
+		"an authority that is missing": {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester", TLS: bus.TLS{CAFile: "/nowhere"}}, "authorities"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

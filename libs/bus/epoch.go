@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -86,11 +85,7 @@ func (e *epoch) resolve() (int64, error) {
 // lastEpoch returns the epoch of the newest observation that matches the filter, or 0
 // when there is none.
 func (c *Conn) lastEpoch(filter string) (int64, error) {
-	ask, err := json.Marshal(map[string]string{"last_by_subj": filter})
-	if err != nil {
-		return 0, fmt.Errorf("encode the request for the head: %w", err)
-	}
-	reply, err := c.nc.Request("$JS.API.DIRECT.GET."+contract.StreamObservations, ask, publishTimeout)
+	reply, err := c.nc.Request("$JS.API.DIRECT.GET."+contract.StreamObservations+"."+filter, nil, publishTimeout)
 	if err != nil {
 		return 0, fmt.Errorf("ask for the head: %w", err)
 	}

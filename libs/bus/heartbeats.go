@@ -15,6 +15,24 @@ const (
 	HeartbeatTTL      = 35 * time.Second
 )
 
+// HeaderUnacknowledged is a header of heartbeats that says the same as their field
+// Unacknowledged: readers and observers of v1.0 know the header only.
+const HeaderUnacknowledged = "Flotilla-Unacknowledged"
+
+// Unacknowledged returns how many subjects an observer has not got rid of yet: the
+// heartbeat's field, else its header; ok is false where both are missing.
+func Unacknowledged(h contract.Heartbeat, header map[string][]string) (n int, ok bool) {
+	if h.Unacknowledged != nil {
+		return *h.Unacknowledged, *h.Unacknowledged >= 0
+	}
+	values := header[HeaderUnacknowledged]
+	if len(values) == 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(values[0])
+	return n, err == nil && n >= 0
+}
+
 // Heartbeats says every ten seconds that an observer is alive. A beat that cannot be
 // sent is not kept: the next one says more. The server replaces the last beat by a
 // marker when none has followed for [HeartbeatTTL].
@@ -66,7 +84,7 @@ func (h *Heartbeats) beat(ctx context.Context) error {
 		return err
 	}
 	h.beats++
-	now, epoch := h.conn.cfg.Clock.Now(), h.epoch()
+	now, epoch, left := h.conn.cfg.Clock.Now(), h.epoch(), h.conn.unacknowledged()
 	id := fmt.Sprintf("%s.%s.%d.beat.%d", h.me.Name, h.me.Instance, epoch, h.beats)
 	body, err := contract.Encode(contract.Event{
 		ID:       id,
@@ -79,11 +97,15 @@ func (h *Heartbeats) beat(ctx context.Context) error {
 		Epoch:           epoch,
 		IntervalSeconds: int(HeartbeatInterval / time.Second),
 		SentAt:          now.UTC(),
+		Unacknowledged:  &left,
 	})
 	if err != nil {
 		return err
 	}
-	ttl := map[string][]string{headerTTL: {strconv.Itoa(int(HeartbeatTTL / time.Second))}}
-	_, err = h.conn.Publish(ctx, Message{Subject: subject, ID: id, Body: body, Header: ttl})
+	header := map[string][]string{
+		headerTTL:            {strconv.Itoa(int(HeartbeatTTL / time.Second))},
+		HeaderUnacknowledged: {strconv.Itoa(left)},
+	}
+	_, err = h.conn.Publish(ctx, Message{Subject: subject, ID: id, Body: body, Header: header})
 	return err
 }

@@ -3,14 +3,14 @@ package bus
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"strconv"
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
 // TombstoneTTL is how long the last word on a deleted object stays on the bus.
@@ -36,7 +36,7 @@ type Observations struct {
 type observed struct {
 	last    contract.Observation
 	gone    bool
-	trace   map[string][]string
+	cause   trace.SpanContext // of the newest offer
 	seq     uint64
 	unacked int // offers that no acknowledged message covers yet
 }
@@ -57,14 +57,14 @@ func NewObservations(p *Publisher, cluster string, me contract.Observer, start f
 // last one but for ObservedAt and the object's resource version (which the writing of
 // conditions moves). It sets Observer, Epoch, Seq and Coalesced.
 func (o *Observations) Offer(kind contract.Kind, obs contract.Observation) {
-	o.offer(kind, obs, nil, false)
+	o.offer(kind, obs, trace.SpanContext{}, false)
 }
 
-// OfferContext is [Observations.Offer] with the trace of ctx in the message's headers.
+// OfferContext is [Observations.Offer] for an observation that belongs to the trace of
+// ctx. Of several that one message covers the newest counts. What is sent once more since
+// the stream was lost has no trace.
 func (o *Observations) OfferContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {
-	trace := map[string][]string{}
-	telemetry.InjectHeaders(ctx, trace)
-	o.offer(kind, obs, trace, false)
+	o.offer(kind, obs, trace.SpanContextFromContext(ctx), false)
 }
 
 // Gone publishes that the object no longer exists, as a tombstone that expires, and forgets it.
@@ -74,7 +74,7 @@ func (o *Observations) Gone(kind contract.Kind, object contract.Object) {
 		Deleting:           true,
 		ObservedGeneration: object.Generation,
 		Reconcile:          contract.Reconcile{Outcome: contract.Succeeded},
-	}, nil, true)
+	}, trace.SpanContext{}, true)
 }
 
 // Epoch returns the epoch that observations carry at the moment; heartbeats carry the same.
@@ -85,7 +85,7 @@ func (o *Observations) Epoch() int64 {
 	return o.epoch.current()
 }
 
-func (o *Observations) offer(kind contract.Kind, obs contract.Observation, trace map[string][]string, gone bool) {
+func (o *Observations) offer(kind contract.Kind, obs contract.Observation, cause trace.SpanContext, gone bool) {
 	if o == nil {
 		return
 	}
@@ -97,13 +97,13 @@ func (o *Observations) offer(kind contract.Kind, obs contract.Observation, trace
 		return
 	}
 	obs.Observer = o.me
-	if o.remember(subject, obs, trace, gone) {
+	if o.remember(subject, obs, cause, gone) {
 		o.p.Offer(subject, func() (Message, error) { return o.build(subject) })
 	}
 }
 
 // remember takes note of an observation and says whether it brings anything new.
-func (o *Observations) remember(subject string, obs contract.Observation, trace map[string][]string, gone bool) bool {
+func (o *Observations) remember(subject string, obs contract.Observation, cause trace.SpanContext, gone bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	said := o.objects[subject]
@@ -114,7 +114,7 @@ func (o *Observations) remember(subject string, obs contract.Observation, trace 
 	case said.gone == gone && sameObservation(said.last, obs):
 		return false
 	}
-	said.last, said.gone, said.trace = obs, gone, trace
+	said.last, said.gone, said.cause = obs, gone, cause
 	said.unacked++
 	return true
 }
@@ -124,6 +124,9 @@ func (o *Observations) offerAll() {
 	o.mu.Lock()
 	subjects := make([]string, 0, len(o.objects))
 	for subject, said := range o.objects {
+		if said.unacked == 0 {
+			said.cause = trace.SpanContext{} // told, and nothing has happened since
+		}
 		said.unacked++
 		subjects = append(subjects, subject)
 	}
@@ -147,18 +150,18 @@ func (o *Observations) build(subject string) (Message, error) {
 	}
 	said.seq++
 	covers := said.unacked
-	obs, gone, header := said.last.Bounded(), said.gone, maps.Clone(said.trace)
+	obs, gone, cause := said.last.Bounded(), said.gone, said.cause
 	obs.Epoch, obs.Seq, obs.Coalesced = epoch, said.seq, max(0, covers-1)
 	o.mu.Unlock()
 
-	if gone {
-		header = map[string][]string{headerTTL: {strconv.Itoa(int(TombstoneTTL / time.Second))}}
-	}
 	m, err := o.encode(obs)
 	if err != nil {
 		return Message{}, err
 	}
-	m.Header = header
+	if gone {
+		m.Header = map[string][]string{headerTTL: {strconv.Itoa(int(TombstoneTTL / time.Second))}}
+	}
+	m.cause = cause
 	m.acked = func() { o.acknowledged(subject, said, covers) }
 	return m, nil
 }

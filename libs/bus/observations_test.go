@@ -237,6 +237,9 @@ func TestNoBusTakesEverything(*testing.T) {
 	none.Epoch()
 }
 
+// observed is a subject under a name that a test's own variables leave alone.
+func observed(i int) string { return subject(i) }
+
 func TestHeartbeatsCarryTheEpochAndAnExpiry(t *testing.T) {
 	srv, c := bootstrapped(t)
 	h := bus.NewHeartbeats(c.Conn, "prod", me, func() int64 { return 7 })
@@ -245,6 +248,7 @@ func TestHeartbeatsCarryTheEpochAndAnExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	unsent := 0
 	beat := func() error {
 		stream, err := c.JetStream().Stream(t.Context(), contract.StreamHeartbeats)
 		if err != nil {
@@ -258,14 +262,52 @@ func TestHeartbeatsCarryTheEpochAndAnExpiry(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		want := contract.Heartbeat{Cluster: "prod", Observer: me, Epoch: 7, IntervalSeconds: 10, SentAt: got.SentAt}
+		want := contract.Heartbeat{Cluster: "prod", Observer: me, Epoch: 7, IntervalSeconds: 10, SentAt: got.SentAt, Unacknowledged: &unsent}
 		if diff := cmp.Diff(want, got); diff != "" || m.Header.Get("Nats-TTL") != "35" {
 			return fmt.Errorf("heartbeat with TTL %q (-want +got):\n%s", m.Header.Get("Nats-TTL"), diff)
+		}
+		// Readers of v1.0 know the header only.
+		if n, ok := bus.Unacknowledged(contract.Heartbeat{}, m.Header); !ok || n != unsent {
+			return fmt.Errorf("heartbeat's header says %d unacknowledged, want %d", n, unsent)
 		}
 		return nil
 	}
 	eventually(t, beat)
-	srv.Stop() // memory storage: the beats are gone with the server
+	p := bus.NewPublisher(c.Conn) // does not run
+	for i := range 3 {
+		p.Offer(observed(i), text("1", "a"))
+	}
+	unsent = 3
+	srv.Stop() // a reconnect makes it beat at once
 	srv.Start()
 	eventually(t, beat)
+}
+
+func TestUnacknowledgedIsReadFromBodyOrHeader(t *testing.T) {
+	header := func(value string) map[string][]string {
+		return map[string][]string{bus.HeaderUnacknowledged: {value}}
+	}
+	two, negative := 2, -1
+	tests := map[string]struct {
+		said   *int
+		header map[string][]string
+		want   int
+		ok     bool
+	}{
+		"the body":                        {said: &two, want: 2, ok: true},
+		"the header of an older observer": {header: header("3"), want: 3, ok: true},
+		"both: the body counts":           {said: &two, header: header("3"), want: 2, ok: true},
+		"neither":                         {},
+		"no number":                       {header: header("many")},
+		"less than none":                  {header: header("-1")},
+		"less than none in the body":      {said: &negative},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			n, ok := bus.Unacknowledged(contract.Heartbeat{Unacknowledged: tc.said}, tc.header)
+			if ok != tc.ok || ok && n != tc.want {
+				t.Errorf("got %d, %v; want %d, %v", n, ok, tc.want, tc.ok)
+			}
+		})
+	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
 // Message is what goes on the bus.
@@ -21,7 +21,8 @@ type Message struct {
 	Body    []byte
 	Header  map[string][]string // beside Content-Type and Nats-Msg-Id, which are set here
 
-	acked func() // runs in the sender once the stream has it
+	acked func()            // runs in the sender once the stream has it
+	cause trace.SpanContext // of what made the message; zero: not known
 }
 
 // ErrDenied says that the server refuses this client the subject.
@@ -45,7 +46,7 @@ const (
 
 // Publish sends one message and waits for the stream's acknowledgement, for two
 // seconds unless ctx has a deadline. It is for callers that keep an outbox of their
-// own; everyone else uses a [Publisher].
+// own; everyone else uses a [Publisher]. See [StartPublish] for the trace.
 //
 // An error says that the message may or may not be stored; sending it again with the
 // same ID is safe for as long as the stream remembers ids.
@@ -55,8 +56,14 @@ func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.Publish
 		ctx, cancel = context.WithTimeout(ctx, publishTimeout)
 		defer cancel()
 	}
-	ack, err := c.js.PublishMsg(ctx, wire(ctx, m), opts...)
+	if m.cause.IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, m.cause)
+	}
+	msg := wire(m)
+	ctx, span := StartPublish(ctx, msg)
+	ack, err := c.js.PublishMsg(ctx, msg, opts...)
 	outcome := c.outcomeOf(m.Subject, ack, err)
+	EndPublish(span, outcome, err)
 	c.metrics.published.WithLabelValues(outcome).Inc()
 	switch {
 	case err == nil:
@@ -68,16 +75,39 @@ func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.Publish
 	}
 }
 
-// wire adds the headers that every message has, and the trace of ctx if there is one.
-func wire(ctx context.Context, m Message) *nats.Msg {
-	header := make(nats.Header, len(m.Header)+3)
-	telemetry.InjectHeaders(ctx, header)
+// wire adds the headers that every message has.
+func wire(m Message) *nats.Msg {
+	header := make(nats.Header, len(m.Header)+4) // a trace may come
 	maps.Copy(header, m.Header)
 	header[contract.HeaderContentType] = []string{contract.ContentType}
 	if m.ID != "" {
 		header[contract.HeaderMsgID] = []string{m.ID}
 	}
 	return &nats.Msg{Subject: m.Subject, Header: header, Data: m.Body}
+}
+
+// Result names the outcome of a write, for a metric: stored, duplicate, conflict
+// (somebody else wrote first), denied, or failed for all else.
+func Result(ack *jetstream.PubAck, err error) string {
+	switch {
+	case err == nil && ack != nil && ack.Duplicate:
+		return "duplicate"
+	case err == nil:
+		return "stored"
+	case isConflict(err):
+		return "conflict"
+	case errors.Is(err, ErrDenied):
+		return "denied"
+	default:
+		return "failed"
+	}
+}
+
+// isConflict recognises a refused expectation of the last sequence.
+func isConflict(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 func (c *Conn) outcomeOf(subject string, ack *jetstream.PubAck, err error) string {
@@ -95,12 +125,11 @@ func (c *Conn) outcomeOf(subject string, ack *jetstream.PubAck, err error) strin
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionClosed),
 		errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected):
 		return outcomeDisconnected
-	case errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+	case isConflict(err):
 		return outcomeConflict
 	case errors.As(err, &api):
 		return outcomeRejected
-	case c.isDenied(subject):
+	case c.Denied(subject):
 		return outcomeDenied
 	default:
 		return outcomeTimeout

@@ -84,6 +84,9 @@ func NewPublisher(conn *Conn, opts ...PublisherOption) *Publisher {
 	for _, o := range opts {
 		o(p)
 	}
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.publishers = append(conn.publishers, p)
 	return p
 }
 

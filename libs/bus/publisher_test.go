@@ -109,16 +109,7 @@ func TestMessagesOfOneSubjectArriveInOrder(t *testing.T) {
 	wantStored(t, c, want)
 
 	last := map[string]string{}
-	state := streamState(t, c, contract.StreamObservations)
-	stream, err := js.Stream(t.Context(), contract.StreamObservations)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
-		m, err := stream.GetMsg(t.Context(), seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, m := range natstest.Messages(t, js, contract.StreamObservations) {
 		if body := string(m.Data); body <= last[m.Subject] {
 			t.Errorf("%s got %s after %s", m.Subject, body, last[m.Subject])
 		}

@@ -163,14 +163,19 @@ func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	if len(filters) == 0 {
 		filters = info.Config.Subjects
 	}
-	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+	cfg := jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
 		AckPolicy:         jetstream.AckNonePolicy,
-		FilterSubjects:    filters,
 		MemoryStorage:     true,
 		Replicas:          1,
 		InactiveThreshold: tailAbandoned,
-	})
+	}
+	if len(filters) == 1 {
+		cfg.FilterSubject = filters[0] // stands in the request's subject, where permissions see it
+	} else {
+		cfg.FilterSubjects = filters
+	}
+	consumer, err := stream.CreateConsumer(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("create a consumer on %q: %w", t.cfg.Stream, err)
 	}

@@ -106,6 +106,9 @@ func needed(u contract.Unit) int32 {
 func lostWithNodes(u contract.Unit) bool {
 	var lost int32
 	for _, f := range u.Failures {
+		if f.Count <= 0 {
+			continue
+		}
 		if f.Class != contract.FailureNodeLost {
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
@@ -32,12 +33,19 @@ func TestDegradedIsDamped(t *testing.T) {
 			{hold - time.Nanosecond, lacking, "False/WithinTolerance", time.Nanosecond},
 			{time.Nanosecond, lacking, "True/InsufficientReplicas", 0},
 		},
-		"a break starts the hold-down anew": {
+		"a break takes half of its own length off the hold-down": {
 			{0, healthy(), "False/AsExpected", 0},
 			{time.Minute, lacking, "False/WithinTolerance", hold},
 			{hold / 2, healthy(), "False/AsExpected", 0},
-			{time.Second, lacking, "False/WithinTolerance", hold},
-			{hold / 2, lacking, "False/WithinTolerance", hold / 2},
+			{20 * time.Second, lacking, "False/WithinTolerance", hold/2 + 10*time.Second},
+			{hold / 2, lacking, "False/WithinTolerance", 10 * time.Second},
+			{10 * time.Second, lacking, "True/InsufficientReplicas", 0},
+		},
+		"a long break starts the hold-down anew": {
+			{0, healthy(), "False/AsExpected", 0},
+			{time.Minute, lacking, "False/WithinTolerance", hold},
+			{hold / 2, healthy(), "False/AsExpected", 0},
+			{hold, lacking, "False/WithinTolerance", hold},
 		},
 		"one held finding takes over from another": {
 			{0, healthy(), "False/AsExpected", 0},
@@ -105,6 +113,18 @@ func TestAClockThatIsSetBackOnlyRestartsAHoldDown(t *testing.T) {
 		t.Errorf("next look in %s, want %s", got, conditions.MissingReplicasHold)
 	}
 	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(conditions.MissingReplicasHold, lacking))
+}
+
+func TestAClockThatIsSetBackInABreakDoesNotFillTheHoldDown(t *testing.T) {
+	h := newHistory(t)
+	h.fold(0, healthy())
+	h.fold(time.Hour, lacking)
+	h.fold(time.Minute, healthy())
+	r := h.fold(-30*time.Minute, lacking)
+	compare(t, answers{Degraded: "False/WithinTolerance"}, r)
+	if got := r.Next.Sub(h.now); got != time.Minute {
+		t.Errorf("next look in %s, want the minute that is left", got)
+	}
 }
 
 // A writer that has lost its memory, or takes over from another, goes on from the
@@ -231,4 +251,32 @@ func TestForeignConditionsAreIgnored(t *testing.T) {
 	if got := len(conditions.Fold(in).Conditions); got != 6 {
 		t.Errorf("%d conditions without Ready, want 6", got)
 	}
+}
+
+// What is held back is what Degraded would be without damping, since when, and until
+// when damping hides it.
+func TestHeldIsTheRawStatus(t *testing.T) {
+	h := newHistory(t)
+	want := func(r conditions.Result, want *conditions.Held) {
+		t.Helper()
+		if diff := cmp.Diff(want, r.Held()); diff != "" {
+			t.Errorf("held (-want +got):\n%s", diff)
+		}
+	}
+	want(h.fold(0, healthy()), nil)
+	r := h.fold(time.Minute, lacking)
+	onset := h.now
+	missing := &conditions.Held{Status: metav1.ConditionTrue, Since: onset, Until: onset.Add(conditions.MissingReplicasHold)}
+	want(r, missing)
+	want(h.fold(time.Minute, lacking), missing)
+	want(h.fold(time.Minute, lacking), nil) // it is said
+	r = h.fold(time.Minute, healthy())
+	want(r, &conditions.Held{Status: metav1.ConditionFalse, Since: h.now, Until: h.now.Add(conditions.RecoveryHold)})
+	for range conditions.FlapCount {
+		h.fold(time.Second, lacking)
+		r = h.fold(time.Second, healthy())
+	}
+	compare(t, answers{Degraded: "True/Flapping"}, r)
+	want(r, &conditions.Held{Status: metav1.ConditionFalse, Since: h.now, Until: h.now.Add(conditions.FlapWindow)})
+	want(h.fold(time.Second, lacking), nil) // what ends is the name, not the status
 }

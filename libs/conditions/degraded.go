@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
@@ -83,7 +80,13 @@ func reconcileFindings(v *view) []finding {
 	return []finding{f}
 }
 
+// dependencyFindings: what ails another resource is told apart from the object's own
+// health. It degrades the object, and touches neither Available nor Progressing. What
+// was stopped on request, to the last pod, needs nothing.
 func dependencyFindings(v *view) []finding {
+	if v.o.Intent.Stopped && v.pods() == 0 {
+		return nil
+	}
 	var out []finding
 	for _, d := range v.o.Dependencies {
 		if d.Ready {
@@ -92,7 +95,7 @@ func dependencyFindings(v *view) []finding {
 		message := d.Kind + " " + d.Name + " is not ready."
 		out = append(out, finding{
 			rank: rankDependency, held: true, reason: ReasonDependencyUnavailable,
-			message: message, evidence: detail(message, d.Message),
+			message: message, evidence: "Dependency: " + detail(message, d.Message),
 		})
 	}
 	return out
@@ -134,99 +137,22 @@ func failureFinding(v *view, u contract.Unit, f contract.Failure) (finding, bool
 	}, true
 }
 
-// recall returns the memory that belongs to this incarnation of the object. What is
-// not remembered is read from the conditions that the object carries.
-func recall(in Input, old map[string]metav1.Condition) Memory {
-	uid := in.Observation.Object.UID
-	m := in.Memory
-	if m == (Memory{}) || (m.UID != "" && m.UID != uid) {
-		m = Memory{Degraded: old[TypeDegraded].Status == metav1.ConditionTrue}
-		switch p := old[TypeProgressing]; p.Reason {
-		case ReasonAsExpected, ReasonReplicasMissing, ReasonScalingDown:
-			m.Settled = p.ObservedGeneration
-		}
-	}
-	m.UID = uid
-	return m
-}
-
-// damp turns the findings into the published Degraded and says when that may change by itself.
-func (v *view) damp(now time.Time) (verdict, time.Time) {
-	lasting := len(v.findings) > 0
-	sudden := slices.ContainsFunc(v.findings, func(f finding) bool { return !f.held })
-
-	m := &v.memory
-	if m.Degraded {
-		m.BadSince = nil
-		if lasting {
-			m.GoodSince = nil
-			return v.degraded(), time.Time{}
-		}
-		since, due := hold(m.GoodSince, now, RecoveryHold)
-		if !due.IsZero() {
-			m.GoodSince = &since
-			return v.degraded(), due
-		}
-		m.Degraded, m.GoodSince = false, nil
-		return v.notDegraded(), time.Time{}
-	}
-
-	m.GoodSince = nil
-	if !lasting {
-		m.BadSince = nil
-		return v.notDegraded(), time.Time{}
-	}
-	since, due := hold(m.BadSince, now, MissingReplicasHold)
-	if sudden || due.IsZero() {
-		m.Degraded, m.BadSince = true, nil
-		return v.degraded(), time.Time{}
-	}
-	m.BadSince = &since
-	return v.notDegraded(), due
-}
-
-// hold says since when something lasts and when the hold-down on it ends; the zero
-// time means that it has ended. A clock that was set back restarts it.
-func hold(since *time.Time, now time.Time, d time.Duration) (onset, due time.Time) {
-	onset = now
-	if since != nil && !since.After(now) {
-		onset = *since
-	}
-	if due = onset.Add(d); !now.Before(due) {
-		return onset, time.Time{}
-	}
-	return onset, due
-}
-
-func (v *view) degraded() verdict {
-	if len(v.findings) == 0 {
-		return verdict{metav1.ConditionTrue, ReasonRecovering, "The trouble has gone, but not for long enough to call it over."}
-	}
-	return verdict{metav1.ConditionTrue, v.findings[0].reason, v.findings[0].message}
-}
-
-// notDegraded answers for an object without trouble, or with trouble that is still
-// too young. It says False only of a spec that was applied once, since a False for
-// a spec that nobody has taken up would end a wait too early.
-func (v *view) notDegraded() verdict {
-	switch {
-	case v.covered() == 0:
-		return verdict{metav1.ConditionUnknown, ReasonSpecNotObserved, "The spec has not been taken up everywhere yet."}
-	case len(v.findings) > 0:
-		return verdict{metav1.ConditionFalse, ReasonWithinTolerance, v.findings[0].message}
-	case v.o.Intent.Stopped && !v.o.Intent.Paused:
-		return verdict{metav1.ConditionFalse, ReasonStopped, "Stopped on request" + by(v.o.Intent.StoppedBy) + "."}
-	default:
-		return verdict{metav1.ConditionFalse, ReasonAsExpected, "Nothing is wrong."}
-	}
-}
-
+// evidence lists the findings, the object's own before those of its dependencies. Of
+// too many, one dependency keeps its place.
 func (v *view) evidence() []string {
 	var out []string
-	for _, f := range v.findings {
-		if len(out) == MaxEvidence {
-			break
+	if flaps := v.memory.Flaps; v.memory.Degraded && flaps.flapping() {
+		out = append(out, clamp("Flapping: "+orElse(flaps.Cause, "trouble")+" has come back again and again.", maxEvidenceBytes))
+	}
+	kept := v.findings
+	if most := MaxEvidence - len(out); len(kept) > most {
+		kept = slices.Clone(kept[:most])
+		derived := slices.IndexFunc(v.findings, func(f finding) bool { return f.rank == rankDependency })
+		if derived >= most {
+			kept[most-1] = v.findings[derived]
 		}
+	}
+	for _, f := range kept {
 		out = append(out, clamp(f.evidence, maxEvidenceBytes))
 	}
 	return out

@@ -11,9 +11,14 @@
 //
 // The rules of each type are a list in which the first match wins; see rules.go.
 // Degraded is damped: a raw finding becomes the published status only once it has
-// lasted ([MissingReplicasHold], [RecoveryHold]). [Result.Next] is the exact time at
-// which the answer may change although no input does, so callers set one timer and
-// never poll.
+// lasted ([MissingReplicasHold], [RecoveryHold]). Trouble that comes and goes fills the
+// same hold-down bit by bit, and once Degraded is True it is one answer, Flapping,
+// until it stays or stays away ([FlapWindow]). [Result.Next] is the exact time at which
+// the answer may change although no input does, so callers set one timer and never poll.
+//
+// The writer of an object may change at any time. The next one needs no memory of the
+// former: what it does not know it reads from the object's conditions, and a [Memory]
+// that is behind them is not believed.
 //
 // Reasons come from the closed list [Reasons]; README.md says what each means.
 package conditions

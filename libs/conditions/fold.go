@@ -34,6 +34,15 @@ const (
 	MissingReplicasHold = 120 * time.Second
 	// RecoveryHold is how long the trouble must be gone before Degraded goes False.
 	RecoveryHold = 30 * time.Second
+	// FlapWindow is how long trouble that has come and gone must stay away before
+	// Degraded goes False. A kubelet forgives a crashing container after as long.
+	FlapWindow = 10 * time.Minute
+	// FlapCount is how often trouble comes back before it is called flapping. Coming
+	// back within FlapWindow of a published recovery is enough by itself.
+	FlapCount = 3
+	// FlapLeak is how much slower time without trouble empties the hold-down than
+	// time with trouble fills it, so that what comes and goes matures in the end.
+	FlapLeak = 2
 )
 
 // Freshness says how far an observation may be believed.
@@ -77,21 +86,26 @@ type Result struct {
 	Evidence []string
 }
 
-// Memory is what the fold must remember between two calls for one object. It is
-// plain JSON, so that it survives a restart; losing it only restarts a hold-down,
-// since the rest is taken from the previous conditions.
-type Memory struct {
-	// UID is the incarnation of the object that the memory is about.
-	UID string `json:"uid,omitempty"`
-	// Degraded is the damped state; a stale observer hides it but does not change it.
-	Degraded bool `json:"degraded,omitempty"`
-	// BadSince is since when a finding that needs a hold-down has lasted without a break.
-	BadSince *time.Time `json:"badSince,omitempty"`
-	// GoodSince is since when there has been no finding while Degraded is true.
-	GoodSince *time.Time `json:"goodSince,omitempty"`
-	// Settled is the newest generation whose roll-out was seen to be complete; what
-	// is missing after that is no longer the roll-out's.
-	Settled int64 `json:"settled,omitempty"`
+// Held is a change of Degraded that damping holds back.
+type Held struct {
+	// Status is what Degraded would be without damping.
+	Status metav1.ConditionStatus
+	// Since is since when it would be that, and Until when it will be, if nothing changes.
+	Since, Until time.Time
+}
+
+// Held returns the change that is held back; nil when none is.
+func (r Result) Held() *Held {
+	m := r.Memory
+	switch {
+	case r.Next.IsZero():
+		return nil
+	case !m.Degraded && m.BadSince != nil:
+		return &Held{Status: metav1.ConditionTrue, Since: *m.BadSince, Until: r.Next}
+	case m.Degraded && m.GoodSince != nil:
+		return &Held{Status: metav1.ConditionFalse, Since: *m.GoodSince, Until: r.Next}
+	}
+	return nil // flapping: what ends then is that name, not the status
 }
 
 // Fold computes the conditions of one object.
@@ -114,12 +128,9 @@ func Fold(in Input) Result {
 	if in.WithReady {
 		verdicts[TypeReady] = ready(verdicts[TypeAvailable], degraded)
 	}
-	return Result{
-		Conditions: publish(in, old, verdicts, v.observedGeneration),
-		Memory:     v.memory,
-		Next:       next,
-		Evidence:   v.evidence(),
-	}
+	says := publish(in, old, verdicts, v.observedGeneration)
+	v.memory.said(says)
+	return Result{Conditions: says, Memory: v.memory, Next: next, Evidence: v.evidence()}
 }
 
 // heard says whether there is an observation that may be believed.

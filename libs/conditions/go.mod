@@ -5,9 +5,13 @@ go 1.26.0
 require (
 	github.com/flotilla-dev/flotilla/libs/contract v0.0.0
 	github.com/google/go-cmp v0.7.0
+	sigs.k8s.io/cli-utils v0.37.2
 )
 
-require github.com/stretchr/testify v1.12.1 // indirect
+require (
+	github.com/stretchr/testify v1.12.1 // indirect
+	k8s.io/api v0.37.0 // indirect
+)
 
 require (
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect

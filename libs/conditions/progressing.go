@@ -132,7 +132,7 @@ func stuck(u contract.Unit) bool {
 		return true
 	}
 	for _, f := range u.Failures {
-		if class(f.Class).stalls(u) {
+		if f.Count > 0 && class(f.Class).stalls(u) {
 			return true
 		}
 	}

@@ -27,6 +27,7 @@ const (
 	ReasonDependencyUnavailable = "DependencyUnavailable" // Degraded, Upgradable: a resource that the object needs is not ready
 	ReasonWithinTolerance       = "WithinTolerance"       // Degraded: there is trouble, too young to count
 	ReasonRecovering            = "Recovering"            // Degraded: the trouble is gone, not yet for long enough
+	ReasonFlapping              = "Flapping"              // Degraded: the same trouble comes and goes
 	ReasonUpgradeBlocked        = "UpgradeBlocked"        // Upgradable: the observer names a blocker
 	ReasonDegraded              = "Degraded"              // Upgradable, Ready: Degraded is True
 	ReasonAsExpected            = "AsExpected"            // Progressing, Degraded, Upgradable: nothing to report
@@ -51,7 +52,7 @@ const (
 func Reasons() []string {
 	return []string{
 		ReasonAllComponentsReady, ReasonAsExpected, ReasonConfigError, ReasonCrashLoop, ReasonCreateFailed,
-		ReasonDegraded, ReasonDeleting, ReasonDependencyUnavailable, ReasonEvicted, ReasonImagePull,
+		ReasonDegraded, ReasonDeleting, ReasonDependencyUnavailable, ReasonEvicted, ReasonFlapping, ReasonImagePull,
 		ReasonInsufficientReplicas, ReasonJobFailed, ReasonJobRunning, ReasonNoWorkloads, ReasonNodeLost,
 		ReasonNodeUnreachable, ReasonNotPaused, ReasonNotRouted, ReasonNotYetObserved, ReasonOOMKilled,
 		ReasonObserverStale, ReasonPodFailed, ReasonProbeFailing, ReasonReconcileError, ReasonReconciliationPaused,

@@ -45,11 +45,12 @@ type view struct {
 	in       Input
 	o        *contract.Observation
 	memory   Memory
+	told     metav1.Condition // Degraded, as the object carries it
 	findings []finding
 }
 
 func newView(in Input, old map[string]metav1.Condition) *view {
-	v := &view{in: in, o: in.Observation}
+	v := &view{in: in, o: in.Observation, told: old[TypeDegraded]}
 	v.memory = recall(in, old)
 	if heard(in) {
 		v.memory.Settled = v.settle()

@@ -62,8 +62,11 @@ func TestAvailable(t *testing.T) {
 		"the maintenance page, scaled to zero behind":   {healthy(units(unit("web", away, zero))), "False/NotRouted"},
 		"scaled to zero":                                {healthy(units(unit("web", zero))), "True/ScaledToZero"},
 		"one of two is scaled to zero":                  {healthy(units(unit("web"), unit("worker", zero))), "True/AllComponentsReady"},
-		"a lost node explains it":                       {healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)))), "Unknown/NodeUnreachable"},
-		"a lost node explains only half":                {healthy(units(unit("web", available(0), failing(contract.FailureNodeLost, 1)))), "False/InsufficientReplicas"},
+		"a failure of no pod explains nothing": {
+			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1), failing(contract.FailureCrashLoop, 0)))), "Unknown/NodeUnreachable",
+		},
+		"a lost node explains it":        {healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1)))), "Unknown/NodeUnreachable"},
+		"a lost node explains only half": {healthy(units(unit("web", available(0), failing(contract.FailureNodeLost, 1)))), "False/InsufficientReplicas"},
 		"a lost node is not the only cause": {
 			healthy(units(unit("web", available(1), failing(contract.FailureNodeLost, 1), failing(contract.FailureCrashLoop, 1)))),
 			"False/InsufficientReplicas",
@@ -123,6 +126,7 @@ func TestProgressing(t *testing.T) {
 		"the last generation is gone":       {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), absent))), "False/AsExpected"},
 		"too many":                          {healthy(units(unit("web", available(3), func(u *contract.Unit) { u.Current, u.Updated = 3, 3 }))), "True/ScalingDown"},
 		"an image cannot be pulled":         {healthy(units(unit("web", available(1), failing(contract.FailureImagePull, 1)))), "False/Stalled"},
+		"no pod is in that trouble":         {healthy(units(unit("web", available(1), failing(contract.FailureImagePull, 0)))), "True/RollingOut"},
 		"no node has room":                  {healthy(units(unit("web", available(1), failing(contract.FailureUnschedulable, 1)))), "False/Stalled"},
 		"time is up":                        {healthy(units(unit("web", available(1), func(u *contract.Unit) { u.Stalled = true }))), "False/Stalled"},
 		"one is stuck, one moves": {

@@ -129,3 +129,18 @@ func through(t *testing.T, from, to any) {
 		t.Fatal(err)
 	}
 }
+
+// rawJSON is JSON that stands for itself.
+type rawJSON string
+
+// MarshalJSON returns the text.
+func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

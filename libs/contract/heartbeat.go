@@ -9,4 +9,8 @@ type Heartbeat struct {
 	Epoch           int64     `json:"epoch"`
 	IntervalSeconds int       `json:"intervalSeconds"`
 	SentAt          time.Time `json:"sentAt"`
+	// Unacknowledged is how many subjects have a message of this observer that no stream
+	// has confirmed yet. A reader that has just begun to listen knows by it whether the
+	// observer still holds something back. Nil: the observer does not say (v1.0).
+	Unacknowledged *int `json:"unacknowledged,omitempty"`
 }

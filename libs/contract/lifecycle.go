@@ -105,4 +105,14 @@ type Provenance struct {
 	StreamSequence uint64    `json:"streamSequence"`
 	ReceivedAt     time.Time `json:"receivedAt"`
 	Evidence       []string  `json:"evidence,omitempty"`
+	// Held is the change of a condition that damping holds back; nil: none.
+	Held *Held `json:"held,omitempty"`
+}
+
+// Held is what a condition would say without damping.
+type Held struct {
+	Type   string    `json:"type"`
+	Status string    `json:"status"`
+	Since  time.Time `json:"since"` // since when it would say so; breaks count in part
+	Until  time.Time `json:"until"` // when it will, if nothing changes before
 }

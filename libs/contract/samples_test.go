@@ -25,7 +25,7 @@ func condition(status, reason string) contract.Condition {
 // samples has a full and a bare message of each type.
 func samples() map[string]func() ([]byte, error) {
 	observer := contract.Observer{Name: "superset-operator", Instance: "superset-operator-7d9c-x2x4v", Version: "v0.1.0"}
-	since, least := at.Add(-time.Hour), int32(1)
+	since, least, unsent := at.Add(-time.Hour), int32(1), 2
 	before := condition("True", "AllComponentsReady")
 	return map[string]func() ([]byte, error){
 		"observation-full": sample("1f0c.superset-operator.1763719200000.42", contract.Observation{
@@ -51,6 +51,9 @@ func samples() map[string]func() ([]byte, error) {
 		}),
 		"heartbeat-full": sample("superset-operator.x.1763719200000.beat.1", contract.Heartbeat{
 			Cluster: "prod", Observer: observer, Epoch: 1763719200000, IntervalSeconds: 10, SentAt: at,
+		}),
+		"heartbeat-holding": sample("superset-operator.x.1763719200000.beat.2", contract.Heartbeat{
+			Cluster: "prod", Observer: observer, Epoch: 1763719200000, IntervalSeconds: 10, SentAt: at, Unacknowledged: &unsent,
 		}),
 		"lifecycle-condition": sample("1f0c.Available.17", contract.Lifecycle{
 			Object: object(contract.Superset, "main"), Event: contract.EventUnavailable,

@@ -8,7 +8,9 @@ import (
 // schemaBase is where the JSON Schemas are published; the dataschema attribute points there.
 const schemaBase = "https://flotilla.dev/schemas/"
 
-// Schemas holds one JSON Schema (draft 2020-12) for each event type, as schemas/<name>.v1.json.
+// Schemas holds one JSON Schema (draft 2020-12) for the data of each event type, as
+// schemas/<name>.v1.json, and those of the envelope (event.v1.json) and of a status
+// entry (statusentry.v1.json).
 //
 //go:embed schemas/*.json
 var Schemas embed.FS

@@ -113,6 +113,7 @@ func TestSchemasAndTypesHaveTheSameFields(t *testing.T) {
 	for file, payload := range map[string]any{
 		"observation.v1.json": contract.Observation{}, "heartbeat.v1.json": contract.Heartbeat{},
 		"lifecycle.v1.json": contract.Lifecycle{}, "change.v1.json": contract.Change{},
+		"event.v1.json": contract.Event{}, "statusentry.v1.json": contract.StatusEntry{},
 	} {
 		t.Run(file, func(t *testing.T) {
 			var root map[string]any
@@ -139,6 +140,9 @@ func sameFields(root, schema map[string]any, typ reflect.Type, path string) []st
 	}
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
+	}
+	if typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Uint8 {
+		return nil // text, or JSON of a schema of its own
 	}
 	if typ.Kind() == reflect.Slice {
 		items, ok := schema["items"].(map[string]any)

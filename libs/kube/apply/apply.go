@@ -96,7 +96,7 @@ type call struct {
 func (c *call) run(ctx context.Context, existing client.Object) (Outcome, client.Object, error) {
 	if isNil(existing) {
 		created, err := c.create(ctx)
-		if !isStale(err) {
+		if !isStale(err) || c.options.createOnly {
 			return Created, created, err
 		}
 		// The name is taken, by an object that the cache does not have yet or does not select.

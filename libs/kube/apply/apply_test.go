@@ -161,6 +161,23 @@ func TestObjectThatWasRecreatedMeanwhileIsStale(t *testing.T) {
 	}
 }
 
+func TestCreateOnlyLeavesWhatIsThere(t *testing.T) {
+	c := apitest.New(t)
+	ns := apitest.Namespace(t)
+	owner := apitest.Owner(t, c, ns, "owner")
+	a := apply.New(c, manager)
+	if outcome, err := a.Object(t.Context(), owner, configMap(ns, map[string]string{"a": "0"}), nil, apply.WithCreateOnly()); err != nil || outcome != apply.Created {
+		t.Fatalf("got %s, %v", outcome, err)
+	}
+	_, err := a.Object(t.Context(), owner, configMap(ns, map[string]string{"a": "1"}), nil, apply.WithCreateOnly())
+	if !errors.Is(err, apply.ErrStale) {
+		t.Errorf("got %v, want %v", err, apply.ErrStale)
+	}
+	if got := apitest.Read(t, c, configMap(ns, nil)); got.Data["a"] != "0" {
+		t.Errorf("the object was changed: %v", got.Data)
+	}
+}
+
 func TestObjectBeingDeletedIsLeftAlone(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)

@@ -9,6 +9,7 @@ import (
 type options struct {
 	former      []string
 	adopt       bool
+	createOnly  bool
 	propagation metav1.DeletionPropagation
 }
 
@@ -29,6 +30,10 @@ type Option func(*options)
 func WithFormerManagers(names ...string) Option {
 	return func(o *options) { o.former = append(o.former, names...) }
 }
+
+// WithCreateOnly makes an apply without an existing object create or fail with
+// [ErrStale]: an object that the cache does not show is left as it is.
+func WithCreateOnly() Option { return func(o *options) { o.createOnly = true } }
 
 // WithAdoption lets an existing object without any controller become the owner's.
 // An object that has another controller is never adopted.

@@ -1,9 +1,11 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +22,7 @@ const (
 var order = []contract.FailureClass{
 	contract.FailureCrashLoop, contract.FailureImagePull, contract.FailureConfigError, contract.FailurePodFailed,
 	contract.FailureEvicted, contract.FailureOOMKilled, contract.FailureUnschedulable, contract.FailureNodeLost,
+	contract.FailureProbeFailing,
 }
 
 // waiting maps the reasons for which a container does not start.
@@ -44,11 +47,13 @@ var waiting = map[string]contract.FailureClass{
 var evictions = []string{"Evicted", "Preempting", "Preempted", "NodeShutdown", "Shutdown", "Terminated", "NodeAffinity"}
 
 // Failures groups the troubles of pods by class, each pod by its worst one. Pods
-// that are being deleted are not in trouble, unless their node is lost.
-func Failures(pods []corev1.Pod) []contract.Failure {
+// that are being deleted are not in trouble, unless their node is lost. now is the
+// caller's clock, for probes that have failed since the pod started; with the zero
+// time only those count that had succeeded before. [ProbesDue] says when to look again.
+func Failures(pods []corev1.Pod, now time.Time) []contract.Failure {
 	byClass := map[contract.FailureClass][]trouble{}
 	for i := range pods {
-		if class, message := diagnose(&pods[i]); class != "" {
+		if class, message := diagnose(&pods[i], now); class != "" {
 			byClass[class] = append(byClass[class], trouble{pod: pods[i].Name, message: clean(message)})
 		}
 	}
@@ -73,10 +78,11 @@ func summarise(class contract.FailureClass, found []trouble) contract.Failure {
 }
 
 // diagnose returns the class of a pod's trouble, empty if it has none, and one line about it.
-func diagnose(p *corev1.Pod) (contract.FailureClass, string) {
+func diagnose(p *corev1.Pod, now time.Time) (contract.FailureClass, string) {
+	if message, lost := nodeLost(p); lost {
+		return contract.FailureNodeLost, message
+	}
 	switch {
-	case p.Status.Reason == "NodeLost" || p.Status.Phase == corev1.PodUnknown:
-		return contract.FailureNodeLost, p.Status.Message
 	case p.DeletionTimestamp != nil:
 		return "", ""
 	case p.Status.Phase == corev1.PodFailed:
@@ -94,18 +100,64 @@ func diagnose(p *corev1.Pod) (contract.FailureClass, string) {
 	if worst != "" {
 		return worst, message
 	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return contract.FailureUnschedulable, c.Message
-		}
+	if c := condition(p, corev1.PodScheduled); c.Status == corev1.ConditionFalse && slices.Contains(unscheduled, c.Reason) {
+		return contract.FailureUnschedulable, c.Message
+	}
+	if message, failing := probeFailing(p, now); failing {
+		return contract.FailureProbeFailing, message
 	}
 	return "", ""
 }
 
+// Changed says whether the class of a pod's trouble, or when one is due, differs between
+// two states of the pod. A watch may leave out all other updates; counts of pods come
+// from their workload.
+func Changed(before, after *corev1.Pod) bool {
+	was, _ := diagnose(before, time.Time{})
+	is, _ := diagnose(after, time.Time{})
+	return was != is || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+		!ProbesDue([]corev1.Pod{*before}, time.Time{}).Equal(ProbesDue([]corev1.Pod{*after}, time.Time{}))
+}
+
+// unscheduled are the reasons for which the scheduler gives a pod no node. One that is
+// gated waits as its owner asked.
+var unscheduled = []string{corev1.PodReasonUnschedulable, corev1.PodReasonSchedulerError}
+
+// nodeLost says whether the pod's node is no longer heard. Kubernetes shows it in three
+// ways: as the pod's reason, in the name of the node's garbage collector, or by taking
+// Ready away while the containers stay ready. The kubelet itself does the last for
+// readiness gates only, and gives a reason then.
+func nodeLost(p *corev1.Pod) (string, bool) {
+	if p.Status.Reason == "NodeLost" || p.Status.Phase == corev1.PodUnknown {
+		return p.Status.Message, true
+	}
+	target := condition(p, corev1.DisruptionTarget)
+	if p.Status.Phase == corev1.PodFailed && target.Status == corev1.ConditionTrue && target.Reason == "DeletionByPodGC" {
+		return target.Message, true
+	}
+	ready, containers := condition(p, corev1.PodReady), condition(p, corev1.ContainersReady)
+	if p.Status.Phase == corev1.PodRunning && ready.Type != "" && ready.Status != corev1.ConditionTrue &&
+		ready.Reason == "" && containers.Status == corev1.ConditionTrue {
+		return fmt.Sprintf("node %q is not ready", p.Spec.NodeName), true
+	}
+	return "", false
+}
+
+// condition returns the pod's condition of a type; without one, a zero value.
+func condition(p *corev1.Pod, t corev1.PodConditionType) corev1.PodCondition {
+	for _, c := range p.Status.Conditions {
+		if c.Type == t {
+			return c
+		}
+	}
+	return corev1.PodCondition{}
+}
+
 // ended classifies a pod in phase Failed.
 func ended(p *corev1.Pod) (contract.FailureClass, string) {
-	if slices.Contains(evictions, p.Status.Reason) {
-		return contract.FailureEvicted, p.Status.Message
+	target := condition(p, corev1.DisruptionTarget)
+	if slices.Contains(evictions, p.Status.Reason) || target.Status == corev1.ConditionTrue {
+		return contract.FailureEvicted, cmp.Or(p.Status.Message, target.Message)
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,18 @@ func lastEnded(c corev1.ContainerStatus, reason string, code int32) corev1.Conta
 
 func running(containers ...corev1.ContainerStatus) corev1.PodStatus {
 	return corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: containers}
+}
+
+func disrupted(reason string) corev1.PodCondition {
+	return corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: "of " + reason}
+}
+
+// notReady is a running pod that is not ready for a reason, beside what is said of its containers.
+func notReady(reason string, containers corev1.ConditionStatus) corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason},
+		{Type: corev1.ContainersReady, Status: containers},
+	}}
 }
 
 func TestFailureOfOnePod(t *testing.T) {
@@ -86,7 +99,18 @@ func TestFailureOfOnePod(t *testing.T) {
 		"failed for memory":         {corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ended("OOMKilled", 137)}}, contract.FailureOOMKilled, `container "main" ended with exit code 137 (OOMKilled)`},
 		"evicted":                   {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory"}, contract.FailureEvicted, "low on memory"},
 		"unschedulable":             {corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{unschedulable}}, contract.FailureUnschedulable, "0/3 nodes are available"},
-		"on a lost node":            {corev1.PodStatus{Phase: corev1.PodRunning, Reason: "NodeLost", Message: "node n1 is unresponsive"}, contract.FailureNodeLost, "node n1 is unresponsive"},
+		"gated":                     {corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Reason: "SchedulingGated"}}}, "", ""},
+		"preempted": {
+			corev1.PodStatus{Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{disrupted("PreemptionByScheduler")}}, contract.FailureEvicted, "of PreemptionByScheduler",
+		},
+		"collected with its node": {
+			corev1.PodStatus{Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{disrupted("DeletionByPodGC")}}, contract.FailureNodeLost, "of DeletionByPodGC",
+		},
+		"about to be disrupted":        {corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{disrupted("EvictionByEvictionAPI")}}, "", ""},
+		"its node is no longer heard":  {notReady("", corev1.ConditionTrue), contract.FailureNodeLost, `node "" is not ready`},
+		"its readiness gate is shut":   {notReady("ReadinessGatesNotReady", corev1.ConditionTrue), "", ""},
+		"its containers are not ready": {notReady("ContainersNotReady", corev1.ConditionFalse), "", ""},
+		"on a lost node":               {corev1.PodStatus{Phase: corev1.PodRunning, Reason: "NodeLost", Message: "node n1 is unresponsive"}, contract.FailureNodeLost, "node n1 is unresponsive"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +118,7 @@ func TestFailureOfOnePod(t *testing.T) {
 			if tc.class != "" {
 				want = []contract.Failure{{Class: tc.class, Count: 1, Examples: []string{"p"}, Message: tc.message}}
 			}
-			if diff := cmp.Diff(want, observe.Failures([]corev1.Pod{pod("p", tc.status)})); diff != "" {
+			if diff := cmp.Diff(want, observe.Failures([]corev1.Pod{pod("p", tc.status)}, time.Time{})); diff != "" {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
 		})
@@ -110,7 +134,7 @@ func TestPodsBeingDeletedAreNotInTroubleUnlessTheirNodeIsLost(t *testing.T) {
 	got := observe.Failures([]corev1.Pod{
 		going("a", running(waitingFor("CrashLoopBackOff", ""))),
 		going("b", corev1.PodStatus{Reason: "NodeLost"}),
-	})
+	}, time.Time{})
 	want := []contract.Failure{{Class: contract.FailureNodeLost, Count: 1, Examples: []string{"b"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
@@ -123,7 +147,7 @@ func TestFailuresAreGroupedAndBounded(t *testing.T) {
 		pods = append(pods, pod(fmt.Sprint("c", i), running(waitingFor("CrashLoopBackOff", strings.Repeat("é\n", 2000)))))
 	}
 	pods = append(pods, pod("i", running(waitingFor("ErrImagePull", "x"))))
-	got := observe.Failures(pods)
+	got := observe.Failures(pods, time.Time{})
 	if len(got) != 2 || got[0].Class != contract.FailureCrashLoop || got[0].Count != 5 || got[1].Class != contract.FailureImagePull {
 		t.Fatalf("got %+v", got)
 	}
@@ -142,8 +166,8 @@ func TestFailuresDoNotDependOnTheOrderOfPods(t *testing.T) {
 		for i, reason := range rapid.SliceOfN(rapid.SampledFrom(reasons), 0, 8).Draw(t, "reasons") {
 			pods = append(pods, pod(fmt.Sprint("p", i), running(waitingFor(reason, fmt.Sprint(i)))))
 		}
-		want := observe.Failures(slices.Clone(pods))
-		if diff := cmp.Diff(want, observe.Failures(rapid.Permutation(pods).Draw(t, "order"))); diff != "" {
+		want := observe.Failures(slices.Clone(pods), time.Time{})
+		if diff := cmp.Diff(want, observe.Failures(rapid.Permutation(pods).Draw(t, "order"), time.Time{})); diff != "" {
 			t.Errorf("failures (-want +got):\n%s", diff)
 		}
 	})

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,8 @@ type Seen struct {
 	AppliedGeneration int64
 	// Pods are the workload's pods as the caller's cache has them, or nil when it does not watch pods.
 	Pods []corev1.Pod
+	// Now is the caller's clock, see [Failures]; the zero time is allowed.
+	Now time.Time
 }
 
 // Object identifies the custom resource that is observed.
@@ -53,6 +57,8 @@ func Deployment(base contract.Unit, d *appsv1.Deployment, seen Seen) contract.Un
 		case c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded":
 			base.Stalled = true
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
+			// Copied from the newest ReplicaSet, which retries and takes it back. A
+			// StatefulSet has no such condition, only events.
 			base.Failures = append(base.Failures, contract.Failure{
 				Class: contract.FailureCreateFailed, Count: max(base.Desired-base.Current, 1), Message: clean(c.Message),
 			})
@@ -86,7 +92,7 @@ func absent(base contract.Unit, seen Seen) contract.Unit {
 
 func withPods(base contract.Unit, seen Seen, terminating *int32) contract.Unit {
 	base.Present, base.Stalled = true, false
-	base.Failures = Failures(seen.Pods)
+	base.Failures = Failures(seen.Pods, seen.Now)
 	base.Terminating = ptr.Deref(terminating, 0)
 	if seen.Pods == nil {
 		return base

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/managedfields"
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
 // Errors that callers branch on with errors.Is.
@@ -27,6 +29,11 @@ var (
 )
 
 const subresource = "status"
+
+const scope = "github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+
+// attrManager is the field manager of a write, which tells conditions from an operator's own fields.
+const attrManager = attribute.Key("flotilla.field_manager")
 
 // Writer applies owned status fields under one field manager. It is safe for concurrent use.
 type Writer struct {
@@ -129,13 +136,18 @@ func (w *Writer) takeOver(ctx context.Context, current client.Object, gvk schema
 
 // send applies under the resourceVersion of current. The apply configuration is
 // made afresh: the response overwrites it with what other managers own.
-func (w *Writer) send(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, wanted map[string]any) error {
+func (w *Writer) send(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, wanted map[string]any) (err error) {
+	ctx, span := telemetry.Child(ctx, scope, "apply status")
+	if span.IsRecording() {
+		span.SetAttributes(attrManager.String(w.manager), telemetry.AttrKind.String(gvk.Kind))
+	}
+	defer func() { telemetry.End(span, "apply", err) }()
 	u := &unstructured.Unstructured{Object: map[string]any{subresource: wanted}}
 	u.SetGroupVersionKind(gvk)
 	u.SetNamespace(current.GetNamespace())
 	u.SetName(current.GetName())
 	u.SetResourceVersion(current.GetResourceVersion())
-	err := w.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(w.manager))
+	err = w.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(w.manager))
 	if err != nil {
 		return classify(err)
 	}

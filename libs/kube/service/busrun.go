@@ -50,10 +50,12 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 	if o.NATSURL == "" {
 		return nil, nil
 	}
-	conn, err := bus.Connect(bus.Config{
-		URL: o.NATSURL, Name: o.service, CredsFile: o.NATSCreds,
-		Log: log.WithName("bus"), Registerer: metrics.Registry, Clock: c,
-	})
+	cfg, err := o.Bus(o.service, log.WithName("bus"))
+	if err != nil {
+		return nil, err
+	}
+	cfg.Registerer, cfg.Clock = metrics.Registry, c
+	conn, err := bus.Connect(cfg)
 	if err != nil {
 		return nil, settingError("nats-url", "cannot be used: %w", err)
 	}
@@ -112,30 +114,30 @@ func (b *busRun) close(ctx context.Context) error {
 	return nil
 }
 
-// watchAssets creates or verifies the streams whenever a server was reached, and
+// watchAssets creates or verifies the streams at once, whenever a server was reached, and
 // once a minute, until ctx ends. It logs when the verdict changes, not each time.
 func (b *busRun) watchAssets(ctx context.Context) error {
 	verdict := ""
 	for {
+		// Not only when told: a server may have been reached before anybody could be told.
+		if b.conn.Connected() {
+			now := b.checkAssets(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if now != verdict {
+				b.log.Info("Bus assets checked", "verdict", now)
+				verdict = now
+			}
+			if now != assetsFine {
+				b.retrySoon(ctx)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-b.reached:
 		case <-b.clock.After(assetsEvery):
-		}
-		if !b.conn.Connected() {
-			continue
-		}
-		now := b.checkAssets(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if now != verdict {
-			b.log.Info("Bus assets checked", "verdict", now)
-			verdict = now
-		}
-		if now != assetsFine {
-			b.retrySoon(ctx)
 		}
 	}
 }

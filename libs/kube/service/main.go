@@ -34,6 +34,7 @@ func Main(spec Spec) {
 }
 
 func execute(ctx context.Context, spec Spec, args []string, out io.Writer) error {
+	spec.Commands = withHealthcheck(spec.Commands)
 	inv, err := parse(spec, args, os.Getenv, out)
 	if errors.Is(err, errDone) {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,9 +48,8 @@ func testService(mode string) Spec {
 				return err
 			}},
 		},
-		ManagerOptions: func(o *ctrl.Options) { // a lost lease is noticed soon enough for a test
-			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = ptr.To(3*time.Second), ptr.To(2*time.Second), ptr.To(300*time.Millisecond)
-		},
+		// A lost lease is noticed soon enough for a test.
+		Election: Election{LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 300 * time.Millisecond},
 	}
 }
 

@@ -49,6 +49,7 @@ func newManager(spec Spec, o Options, cfg *rest.Config, log logr.Logger) (ctrl.M
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &timeout,
 	}
+	o.Election.apply(&options)
 	options.Controller.MaxConcurrentReconciles = o.Workers
 	if spec.ManagerOptions != nil {
 		spec.ManagerOptions(&options)

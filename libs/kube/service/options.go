@@ -4,13 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
-
-	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
 // Options are the settings that all services share. See addFlags for what each flag does.
@@ -19,12 +15,17 @@ type Options struct {
 	ClusterName              string
 	NATSURL                  string
 	NATSCreds                string
+	NATSNKey                 string
+	NATSCA                   string
+	NATSCert                 string
+	NATSKey                  string
 	BusBootstrap             bool
 	MetricsAddr              string
 	MetricsSecure            bool
 	HealthAddr               string
 	LeaderElect              bool
 	LeaderElectionNamespace  string
+	Election                 Election
 	ConditionsLeaseNamespace string
 	WatchNamespaces          []string
 	Workers                  int
@@ -37,17 +38,22 @@ type Options struct {
 // Disabled turns an address flag off.
 const Disabled = "0"
 
-func (o *Options) addFlags(fs *pflag.FlagSet) {
+func (o *Options) addFlags(fs *pflag.FlagSet, defaults Election) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file; empty means the pod's service account (also KUBECONFIG)")
 	fs.StringVar(&o.ClusterName, "cluster-name", "", "name of this cluster on the bus, a DNS name; required with --nats-url")
 	fs.StringVar(&o.NATSURL, "nats-url", "", "NATS servers, separated by commas; empty means no bus (also NATS_URL)")
 	fs.StringVar(&o.NATSCreds, "nats-creds", "", "NATS credentials file, read again on each reconnect")
+	fs.StringVar(&o.NATSNKey, "nats-nkey", "", "file with the seed of a NATS user's NKey, read again on each reconnect")
+	fs.StringVar(&o.NATSCA, "nats-ca", "", "PEM file with the authorities that NATS servers are checked against, read again on each reconnect; empty means the system's")
+	fs.StringVar(&o.NATSCert, "nats-cert", "", "PEM file with the client certificate for NATS, read again on each reconnect")
+	fs.StringVar(&o.NATSKey, "nats-key", "", "PEM file with the key of --nats-cert")
 	fs.BoolVar(&o.BusBootstrap, "bus-bootstrap", false, "create the bus's streams and bucket instead of only verifying them")
 	fs.StringVar(&o.MetricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint, 0 for none")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by TLS to callers that the API server authenticates and authorises")
 	fs.StringVar(&o.HealthAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 for none")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "let one replica at a time work, by a Lease")
 	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of that Lease; empty means the pod's namespace")
+	o.Election.addFlags(fs, defaults)
 	fs.StringVar(&o.ConditionsLeaseNamespace, "conditions-lease-namespace", "flotilla-system", "namespace of the Lease flotilla-conditions")
 	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil, "namespaces to work in, separated by commas; empty means all")
 	fs.IntVar(&o.Workers, "workers", 8, "objects of one kind that are reconciled at the same time")
@@ -68,35 +74,13 @@ func (o *Options) Validate() error {
 	if o.LeaderElect && o.LeaderElectionNamespace == "" {
 		checks = append(checks, settingError("leader-election-namespace", "is required outside a pod while --leader-elect is on"))
 	}
+	if o.LeaderElect {
+		checks = append(checks, o.Election.validate())
+	}
 	if o.ConditionsLeaseNamespace == "" {
 		checks = append(checks, settingError("conditions-lease-namespace", "must not be empty"))
 	}
 	return errors.Join(checks...)
-}
-
-func (o *Options) validateBus() error {
-	if o.NATSURL == "" {
-		return nil
-	}
-	for u := range strings.SplitSeq(o.NATSURL, ",") {
-		if parsed, err := url.Parse(strings.TrimSpace(u)); err != nil || parsed.Host == "" {
-			// The URL may hold a password, so it is not repeated.
-			return settingError("nats-url", "is not a URL such as nats://host:4222")
-		}
-	}
-	if o.ClusterName == "" {
-		return settingError("cluster-name", "is required with --nats-url")
-	}
-	if _, err := contract.EncodeToken(o.ClusterName); err != nil {
-		return settingError("cluster-name", "%q is not a DNS name", o.ClusterName)
-	}
-	if o.NATSCreds == "" {
-		return nil
-	}
-	if _, err := os.Stat(o.NATSCreds); err != nil {
-		return settingError("nats-creds", "%w", err)
-	}
-	return nil
 }
 
 func validateAddress(flag, address string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -15,6 +16,7 @@ import (
 func defaults(change func(*Options)) Options {
 	o := Options{
 		MetricsAddr: ":8443", MetricsSecure: true, HealthAddr: ":8081", LeaderElect: true,
+		Election:                 DefaultElection,
 		ConditionsLeaseNamespace: "flotilla-system", Workers: 8, LogLevel: "info", LogFormat: "json",
 	}
 	if change != nil {
@@ -34,12 +36,16 @@ func TestParse(t *testing.T) {
 		"flags": {
 			args: []string{
 				"--kubeconfig=k", "--cluster-name=c", "--nats-url=nats://n", "--nats-creds=x", "--bus-bootstrap",
+				"--nats-nkey=y", "--nats-ca=ca", "--nats-cert=cert", "--nats-key=key",
+				"--leader-election-lease-duration=9s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=500ms",
 				"--metrics-bind-address=0", "--metrics-secure=false", "--health-probe-bind-address=:1", "--leader-elect=false",
 				"--leader-election-namespace=l", "--conditions-lease-namespace=n", "--watch-namespaces=a,b", "--workers=2",
 				"--log-level=debug", "--log-format=text",
 			},
 			want: Options{
 				Kubeconfig: "k", ClusterName: "c", NATSURL: "nats://n", NATSCreds: "x", BusBootstrap: true,
+				NATSNKey: "y", NATSCA: "ca", NATSCert: "cert", NATSKey: "key",
+				Election:    Election{9 * time.Second, 5 * time.Second, 500 * time.Millisecond},
 				MetricsAddr: "0", HealthAddr: ":1", LeaderElectionNamespace: "l", ConditionsLeaseNamespace: "n",
 				WatchNamespaces: []string{"a", "b"}, Workers: 2, LogLevel: "debug", LogFormat: "text",
 			},
@@ -98,19 +104,34 @@ func TestValidate(t *testing.T) {
 		change func(*Options)
 		want   []string // parts of the error; none means valid
 	}{
-		"defaults with a namespace are valid":  {func(o *Options) {}, nil},
-		"a bus with a cluster name is valid":   {func(o *Options) { o.NATSURL, o.ClusterName = "nats://a:1,tls://b:2", "prod" }, nil},
-		"no election needs no namespace":       {func(o *Options) { o.LeaderElect, o.LeaderElectionNamespace = false, "" }, nil},
-		"endpoints may be off":                 {func(o *Options) { o.MetricsAddr, o.HealthAddr = "0", "0" }, nil},
-		"a bus needs a cluster name":           {func(o *Options) { o.NATSURL = "nats://a" }, []string{"--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url"}},
-		"the cluster name must fit a subject":  {func(o *Options) { o.NATSURL, o.ClusterName = "nats://a", "a.*" }, []string{`--cluster-name (FLOTILLA_CLUSTER_NAME) "a.*" is not a DNS name`}},
-		"the bus's address must be a URL":      {func(o *Options) { o.NATSURL, o.ClusterName = "localhost", "c" }, []string{"--nats-url (FLOTILLA_NATS_URL) is not a URL such as nats://host:4222"}},
-		"its credentials must be readable":     {func(o *Options) { o.NATSURL, o.ClusterName, o.NATSCreds = "nats://a", "c", "/nonexistent" }, []string{"--nats-creds (FLOTILLA_NATS_CREDS) stat /nonexistent: no such file"}},
-		"addresses have a port":                {func(o *Options) { o.MetricsAddr = "localhost" }, []string{`--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "localhost" is not host:port, :port or 0`}},
-		"someone has to work":                  {func(o *Options) { o.Workers = 0 }, []string{"--workers (FLOTILLA_WORKERS) must be at least 1, is 0"}},
-		"an election needs a namespace":        {func(o *Options) { o.LeaderElectionNamespace = "" }, []string{"--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required"}},
-		"the conditions lease has a namespace": {func(o *Options) { o.ConditionsLeaseNamespace = "" }, []string{"--conditions-lease-namespace"}},
-		"every mistake is told":                {func(o *Options) { o.Workers, o.HealthAddr = 0, "x" }, []string{"--workers", "--health-probe-bind-address"}},
+		"defaults with a namespace are valid": {func(o *Options) {}, nil},
+		"a bus with a cluster name is valid":  {func(o *Options) { o.NATSURL, o.ClusterName = "nats://a:1,tls://b:2", "prod" }, nil},
+		"no election needs no namespace":      {func(o *Options) { o.LeaderElect, o.LeaderElectionNamespace = false, "" }, nil},
+		"endpoints may be off":                {func(o *Options) { o.MetricsAddr, o.HealthAddr = "0", "0" }, nil},
+		"a bus needs a cluster name":          {func(o *Options) { o.NATSURL = "nats://a" }, []string{"--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url"}},
+		"the cluster name must fit a subject": {func(o *Options) { o.NATSURL, o.ClusterName = "nats://a", "a.*" }, []string{`--cluster-name (FLOTILLA_CLUSTER_NAME) "a.*" is not a DNS name`}},
+		"the bus's address must be a URL":     {func(o *Options) { o.NATSURL, o.ClusterName = "localhost", "c" }, []string{"--nats-url (FLOTILLA_NATS_URL) is not a URL such as nats://host:4222"}},
+		"its files must be readable": {func(o *Options) {
+			o.NATSURL, o.ClusterName, o.NATSCreds, o.NATSCA = "nats://a", "c", "/nonexistent", "/nowhere"
+			o.NATSCert, o.NATSKey = "/cert", "/key"
+		}, []string{
+			"--nats-creds (FLOTILLA_NATS_CREDS) open /nonexistent: no such file",
+			"--nats-ca (FLOTILLA_NATS_CA) open /nowhere: no such file", "--nats-key (FLOTILLA_NATS_KEY) stat /key: no such file",
+		}},
+		"a certificate needs its key":                 {func(o *Options) { o.NATSURL, o.ClusterName, o.NATSCert = "nats://a", "c", "x" }, []string{"--nats-key (FLOTILLA_NATS_KEY) is needed with the certificate"}},
+		"a key needs its certificate":                 {func(o *Options) { o.NATSURL, o.ClusterName, o.NATSKey = "nats://a", "c", "x" }, []string{"--nats-cert (FLOTILLA_NATS_CERT) is needed with its key"}},
+		"credentials or a key":                        {func(o *Options) { o.NATSURL, o.ClusterName, o.NATSCreds, o.NATSNKey = "nats://a", "c", "x", "y" }, []string{"--nats-nkey (FLOTILLA_NATS_NKEY) cannot be used together with credentials"}},
+		"an election with other terms is valid":       {func(o *Options) { o.Election = Election{7 * time.Second, 5 * time.Second, time.Second} }, nil},
+		"without an election its terms do not matter": {func(o *Options) { o.LeaderElect, o.Election = false, Election{} }, nil},
+		"two would lead":                              {func(o *Options) { o.Election.LeaseDuration = 11 * time.Second }, []string{"--leader-election-lease-duration (FLOTILLA_LEADER_ELECTION_LEASE_DURATION) must be at least 12s, --leader-election-renew-deadline and --leader-election-retry-period together, is 11s"}},
+		"a lease has whole seconds":                   {func(o *Options) { o.Election.LeaseDuration = 15500 * time.Millisecond }, []string{"--leader-election-lease-duration (FLOTILLA_LEADER_ELECTION_LEASE_DURATION) must be whole seconds"}},
+		"a leader may fail once":                      {func(o *Options) { o.Election.RenewDeadline = 3 * time.Second }, []string{"--leader-election-renew-deadline (FLOTILLA_LEADER_ELECTION_RENEW_DEADLINE) must be at least 4s, twice --leader-election-retry-period, is 3s"}},
+		"a leader does not renew without a pause":     {func(o *Options) { o.Election.RetryPeriod = 0 }, []string{"--leader-election-retry-period (FLOTILLA_LEADER_ELECTION_RETRY_PERIOD) must be more than 0, is 0s"}},
+		"addresses have a port":                       {func(o *Options) { o.MetricsAddr = "localhost" }, []string{`--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "localhost" is not host:port, :port or 0`}},
+		"someone has to work":                         {func(o *Options) { o.Workers = 0 }, []string{"--workers (FLOTILLA_WORKERS) must be at least 1, is 0"}},
+		"an election needs a namespace":               {func(o *Options) { o.LeaderElectionNamespace = "" }, []string{"--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required"}},
+		"the conditions lease has a namespace":        {func(o *Options) { o.ConditionsLeaseNamespace = "" }, []string{"--conditions-lease-namespace"}},
+		"every mistake is told":                       {func(o *Options) { o.Workers, o.HealthAddr = 0, "x" }, []string{"--workers", "--health-probe-bind-address"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,9 +152,12 @@ func TestValidate(t *testing.T) {
 
 func TestTextsThatEndTheProcess(t *testing.T) {
 	spec := Spec{
-		Name:     "test-service",
-		Flags:    func(fs *pflag.FlagSet) { fs.String("mysql-dsn", "", "database") },
-		Commands: map[string]Command{"migrate": {Help: "Bring the database up to date"}},
+		Name:  "test-service",
+		Flags: func(fs *pflag.FlagSet) { fs.String("mysql-dsn", "", "database") },
+		Commands: map[string]Command{
+			"migrate": {Help: "Bring the database up to date"},
+			"purge":   {Help: "Remove old rows", Flags: func(fs *pflag.FlagSet) { fs.Bool("dry-run", false, "count only") }},
+		},
 	}
 	tests := map[string]struct {
 		args []string
@@ -141,7 +165,10 @@ func TestTextsThatEndTheProcess(t *testing.T) {
 	}{
 		"help":              {[]string{"--help"}, []string{"Usage: test-service [COMMAND] [FLAG...]", "migrate", "--nats-url", "--mysql-dsn", "--version"}},
 		"help of a command": {[]string{"migrate", "-h"}, []string{"Usage: test-service"}},
-		"version":           {[]string{"--version"}, []string{"test-service ", "go1."}},
+		"help of a command with flags": {[]string{"purge", "-h"}, []string{
+			"Usage: test-service purge [FLAG...]", "Remove old rows", "--dry-run", "count only", "--mysql-dsn",
+		}},
+		"version": {[]string{"--version"}, []string{"test-service ", "go1."}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -178,6 +205,23 @@ func TestCommandGetsItsArguments(t *testing.T) {
 	inv, err := parse(spec, []string{"query", "--workers=2", "a", "b"}, func(string) string { return "" }, &bytes.Buffer{})
 	if err != nil || inv.command != "query" || !cmp.Equal(inv.args, []string{"a", "b"}) || inv.options.Workers != 2 {
 		t.Errorf("got %+v and %v", inv, err)
+	}
+}
+
+func TestCommandHasFlagsOfItsOwn(t *testing.T) {
+	var dry bool
+	spec := Spec{Name: "test-service", Commands: map[string]Command{
+		"purge": {Flags: func(fs *pflag.FlagSet) { fs.BoolVar(&dry, "dry-run", false, "count only") }}, "query": {},
+	}}
+	none := func(string) string { return "" }
+	inv, err := parse(spec, []string{"purge", "--dry-run", "--workers=2", "model"}, none, &bytes.Buffer{})
+	if err != nil || !dry || inv.options.Workers != 2 || !cmp.Equal(inv.args, []string{"model"}) {
+		t.Errorf("got %+v, dry-run %v and %v", inv, dry, err)
+	}
+	for _, args := range [][]string{{"--dry-run"}, {"query", "--dry-run"}} {
+		if _, err := parse(spec, args, none, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "dry-run") {
+			t.Errorf("%v: got %v, want an error that names the flag", args, err)
+		}
 	}
 }
 

@@ -34,20 +34,29 @@ func parse(spec Spec, args []string, getenv func(string) string, out io.Writer) 
 	inv := invocation{options: Options{service: spec.Name}}
 	fs := pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	inv.options.addFlags(fs)
+	inv.options.addFlags(fs, spec.Election)
 	version := fs.Bool("version", false, "print the build and exit")
 	if spec.Flags != nil {
 		spec.Flags(fs)
 	}
+	own := pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		inv.command, args = args[0], args[1:]
-		if _, ok := spec.Commands[inv.command]; !ok {
+		command, ok := spec.Commands[inv.command]
+		if !ok {
 			return inv, fmt.Errorf("unknown command %q, see --help", inv.command)
 		}
+		if command.Flags != nil {
+			command.Flags(own)
+		}
 	}
-	err := fs.Parse(args)
+	all := pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)
+	all.SetOutput(io.Discard)
+	all.AddFlagSet(fs)
+	all.AddFlagSet(own)
+	err := all.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
-		return inv, errors.Join(usage(spec, fs, out), errDone)
+		return inv, errors.Join(help(spec, inv.command, fs, own, out), errDone)
 	}
 	if err != nil {
 		return inv, err
@@ -59,7 +68,7 @@ func parse(spec Spec, args []string, getenv func(string) string, out io.Writer) 
 	if err := fromEnvironment(fs, spec.Env, getenv); err != nil {
 		return inv, err
 	}
-	inv.args = fs.Args()
+	inv.args = all.Args()
 	if inv.command == "" && len(inv.args) > 0 {
 		return inv, fmt.Errorf("unexpected argument %q, see --help", inv.args[0])
 	}
@@ -105,6 +114,15 @@ func (o *Options) complete(getenv func(string) string) error {
 	}
 	o.LeaderElectionNamespace = strings.TrimSpace(string(content))
 	return nil
+}
+
+func help(spec Spec, command string, fs, own *pflag.FlagSet, out io.Writer) error {
+	if command == "" || !own.HasFlags() {
+		return usage(spec, fs, out)
+	}
+	_, err := fmt.Fprintf(out, "Usage: %s %s [FLAG...]\n\n%s\n\nFlags:\n%s\nFlags of the service (each also from the environment, --nats-url as %s):\n%s",
+		spec.Name, command, spec.Commands[command].Help, own.FlagUsages(), envName("nats-url"), fs.FlagUsages())
+	return err
 }
 
 func usage(spec Spec, fs *pflag.FlagSet, out io.Writer) error {

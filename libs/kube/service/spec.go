@@ -23,6 +23,8 @@ type Spec struct {
 	// Flags adds the service's own flags. Each has the environment variable
 	// FLOTILLA_<UPPER_SNAKE> as fallback, like the common ones.
 	Flags func(*pflag.FlagSet)
+	// Election is the default of the flags --leader-election-...; zero means [DefaultElection].
+	Election Election
 	// Env names one more environment variable for a flag, for example {"mysql-dsn": "MYSQL_DSN"}.
 	Env map[string]string
 	// Validate checks the service's own flags. The error is one line that names the flag.
@@ -39,6 +41,9 @@ type Spec struct {
 // Command is a subcommand, for example "migrate" or "uninstall".
 type Command struct {
 	Help string // one line for --help
+	// Flags adds the command's own flags; nil means that it has none. They may not bear
+	// the name of a flag of the service.
+	Flags func(*pflag.FlagSet)
 	// Run does the work; ctx carries the logger and ends on SIGTERM. An error is printed in one line, exit code 1.
 	Run func(ctx context.Context, opts Options, args []string) error
 }

@@ -6,7 +6,9 @@
 // bus. [Gate] watches that Lease: while nobody has renewed it for [StaleAfter],
 // or it does not exist, [Gate.MustWrite] is true and [Reporter.Report] folds the
 // conditions in this process, with the same pure function and under the same
-// field manager, so that the hand-over in either direction changes nothing.
+// field manager, so that the hand-over in either direction changes nothing: who takes
+// over goes on from the conditions that the object carries, and does not believe a
+// memory of its own that is older than they are.
 //
 // Staleness is measured on this process's clock, from the moment it saw the
 // Lease change; the time that the writer put into the Lease is never compared

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/codes"
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
-const tracerName = "github.com/flotilla-dev/flotilla/libs/kube/steps"
+const scope = "github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 // Result is what a step, or a whole run, asks for.
 type Result struct {
@@ -51,13 +50,9 @@ func Run[S any](ctx context.Context, state *S, list []Step[S]) (Result, error) {
 }
 
 func runOne[S any](ctx context.Context, state *S, step Step[S]) (Result, error) {
-	ctx, span := otel.Tracer(tracerName).Start(ctx, step.Name)
-	defer span.End()
+	ctx, span := telemetry.Child(ctx, scope, step.Name)
 	result, err := step.Run(ctx, state)
-	if err != nil {
-		span.RecordError(err)
-		span.SetStatus(codes.Error, "step failed")
-	}
+	telemetry.End(span, "step", err)
 	return result, err
 }
 

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/codes"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 )
@@ -112,23 +110,34 @@ func TestNoStepRunsAfterTheContextHasEnded(t *testing.T) {
 	}
 }
 
-func TestEachStepIsASpan(t *testing.T) {
-	spans := tracetest.NewInMemoryExporter()
-	before := otel.GetTracerProvider()
-	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
-	defer otel.SetTracerProvider(before)
-
+func TestEachStepOfATracedRunIsASpan(t *testing.T) {
+	spans := record(t)
 	nothing := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
 	fails := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, errBroken }
-	if _, err := steps.Run(t.Context(), &struct{}{}, []steps.Step[struct{}]{{"preflight", nothing}, {"apply", fails}}); err == nil {
+	list := []steps.Step[struct{}]{{"preflight", nothing}, {"apply", fails}}
+	ctx, end := steps.Begin(t.Context(), "Superset", &metav1.ObjectMeta{})
+	_, err := steps.Run(ctx, &struct{}{}, list)
+	if err == nil {
 		t.Fatal("got no error")
 	}
+	end(err)
 	got := map[string]codes.Code{}
 	for _, s := range spans.GetSpans() {
 		got[s.Name] = s.Status.Code
+		if root := s.Name == "reconcile Superset"; root == s.Parent.IsValid() {
+			t.Errorf("%q has parent %s", s.Name, s.Parent.SpanID())
+		}
 	}
-	if diff := cmp.Diff(map[string]codes.Code{"preflight": codes.Unset, "apply": codes.Error}, got); diff != "" {
+	if diff := cmp.Diff(map[string]codes.Code{"reconcile Superset": codes.Error, "preflight": codes.Unset, "apply": codes.Error}, got); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+
+	spans.Reset()
+	if _, err := steps.Run(t.Context(), &struct{}{}, list); err == nil {
+		t.Fatal("got no error")
+	}
+	if alone := spans.GetSpans(); len(alone) > 0 {
+		t.Errorf("steps without a trace made %d spans", len(alone))
 	}
 }
 

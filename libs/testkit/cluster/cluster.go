@@ -39,6 +39,7 @@ type Cluster struct {
 	// Tools has kubectl and the other programs of the control plane.
 	Tools controlplane.Tools
 
+	plane *controlplane.Cluster
 	guard *watchdog.Guard
 }
 
@@ -153,7 +154,7 @@ func launch(ctx context.Context, tools controlplane.Tools, cfg controlplane.Conf
 		return nil, fmt.Errorf("read the kubeconfig of the cluster: %w", err)
 	}
 	config.QPS = -1
-	return &Cluster{Config: config, Kubeconfig: cp.Kubeconfig, Tools: tools}, nil
+	return &Cluster{Config: config, Kubeconfig: cp.Kubeconfig, Tools: tools, plane: cp}, nil
 }
 
 // randomSuffix keeps names apart that are made from the same test name.

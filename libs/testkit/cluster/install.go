@@ -47,8 +47,9 @@ func (c *Cluster) established(ctx context.Context, path string) error {
 	return nil
 }
 
-// discovered waits until discovery is complete: for a moment it names the group of
-// an established CRD without its resources, and a client that starts then fails.
+// discovered waits until discovery is complete: for a moment it names the group of an
+// established CRD without its resources, or answers for the version alone that there is
+// none, and a client that asks then fails.
 func (c *Cluster) discovered(ctx context.Context) error {
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
@@ -56,11 +57,24 @@ func (c *Cluster) discovered(ctx context.Context) error {
 	}
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		_, _, last = client.ServerGroupsAndResources()
+		last = everyVersion(client)
 		return last == nil, nil
 	})
 	if err != nil {
 		return errors.Join(err, last)
+	}
+	return nil
+}
+
+func everyVersion(client discovery.DiscoveryInterface) error {
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		if _, err := client.ServerResourcesForGroupVersion(list.GroupVersion); err != nil {
+			return fmt.Errorf("resources of %s: %w", list.GroupVersion, err)
+		}
 	}
 	return nil
 }

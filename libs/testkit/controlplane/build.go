@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
 )
 
 // Progress is told what happens, one line at a time.
@@ -28,9 +30,11 @@ func Build(ctx context.Context, module string, say Progress) (Tools, error) {
 	if err := os.MkdirAll(tools.Dir, 0o755); err != nil { //nolint:gosec // programs are not secret
 		return Tools{}, fmt.Errorf("create the tools folder: %w", err)
 	}
-	unlock, err := lock(ctx, filepath.Join(tools.Dir, ".lock"), say)
+	unlock, err := cachedir.Lock(ctx, filepath.Join(tools.Dir, ".lock"), func() {
+		say("waiting for another build of the control plane tools")
+	})
 	if err != nil {
-		return Tools{}, err
+		return Tools{}, fmt.Errorf("take the tools folder: %w", err)
 	}
 	err = tools.build(ctx, module, say)
 	return tools, errors.Join(err, unlock())
@@ -91,51 +95,43 @@ func goCommand(ctx context.Context, module string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-var kubernetesVersion = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes v((\d+)\.(\d+)\.\S+)`)
+var kubernetesVersion = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)`)
 
-// ldflags stamps the version. Without it the server calls itself v0.0.0-master, which kubectl and Helm refuse.
-func ldflags(module string) (string, error) {
+// KubernetesVersion is the version of the control plane that the module pins, such as v1.36.3. Helm wants to be told
+// it where it has no API server to ask.
+func KubernetesVersion(module string) (string, error) {
+	version, err := versionOf(module)
+	if err != nil {
+		return "", err
+	}
+	return version[1], nil
+}
+
+// versionOf returns a text, and in it the whole version, its major and its minor part.
+func versionOf(module string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(module, "go.mod")) //nolint:gosec // the checkout's own file
 	if err != nil {
-		return "", fmt.Errorf("read the version of Kubernetes: %w", err)
+		return nil, fmt.Errorf("read the version of Kubernetes: %w", err)
 	}
 	m := kubernetesVersion.FindStringSubmatch(string(data))
 	if m == nil {
-		return "", fmt.Errorf("no k8s.io/kubernetes version in %s/go.mod", module)
+		return nil, fmt.Errorf("no k8s.io/kubernetes version in %s/go.mod", module)
+	}
+	return m, nil
+}
+
+// ldflags stamps the version. Without it the server calls itself v0.0.0-master, which kubectl and Helm refuse.
+func ldflags(module string) (string, error) {
+	version, err := versionOf(module)
+	if err != nil {
+		return "", err
 	}
 	flags := []string{"-s", "-w"}
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		flags = append(flags,
-			fmt.Sprintf("-X %s.gitVersion=v%s", pkg, m[1]),
-			fmt.Sprintf("-X %s.gitMajor=%s", pkg, m[2]),
-			fmt.Sprintf("-X %s.gitMinor=%s", pkg, m[3]))
+			fmt.Sprintf("-X %s.gitVersion=%s", pkg, version[1]),
+			fmt.Sprintf("-X %s.gitMajor=%s", pkg, version[2]),
+			fmt.Sprintf("-X %s.gitMinor=%s", pkg, version[3]))
 	}
 	return strings.Join(flags, " "), nil
-}
-
-// lock waits for an exclusive lock on the file. It goes with the process, so a killed build blocks nobody.
-func lock(ctx context.Context, path string, say Progress) (func() error, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // inside the cache folder
-	if err != nil {
-		return nil, fmt.Errorf("open the lock of the tools folder: %w", err)
-	}
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for told := false; ; told = true {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return file.Close, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("lock the tools folder: %w", err), file.Close())
-		}
-		if !told {
-			say("waiting for another build of the control plane tools")
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), file.Close())
-		case <-tick.C:
-		}
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
 )
 
 // ErrMissing says that the programs, or the checkout that pins them, are not there. The error text says what to do.
@@ -56,18 +58,6 @@ func (t Tools) Missing() []string {
 	return names
 }
 
-// CacheDir is the folder that all checkouts share: $FLOTILLA_CACHE, else flotilla in the user's cache folder.
-func CacheDir() (string, error) {
-	if dir := os.Getenv("FLOTILLA_CACHE"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find the cache folder (set FLOTILLA_CACHE): %w", err)
-	}
-	return filepath.Join(dir, "flotilla"), nil
-}
-
 // Module finds tools/controlplane, the module that pins the programs: in $FLOTILLA_ROOT, else in the working
 // directory or above it, which is where go test runs a package's tests.
 func Module() (string, error) {
@@ -92,7 +82,7 @@ func Module() (string, error) {
 
 // At is the folder of the tools that the module pins, whether it is filled yet or not.
 func At(module string) (Tools, error) {
-	cache, err := CacheDir()
+	cache, err := cachedir.Path()
 	if err != nil {
 		return Tools{}, err
 	}

@@ -93,7 +93,10 @@ func TestVersionComesFromTheModule(t *testing.T) {
 			t.Errorf("no %q in %q", want, flags)
 		}
 	}
-	if _, err := ldflags(module(t, "module a\n")); err == nil {
+	if version, err := KubernetesVersion(own); err != nil || !strings.Contains(flags, "gitVersion="+version+" ") {
+		t.Errorf("version %q, %v in %q", version, err, flags)
+	}
+	if _, err := KubernetesVersion(module(t, "module a\n")); err == nil {
 		t.Error("a module without Kubernetes has a version")
 	}
 }

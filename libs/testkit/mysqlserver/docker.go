@@ -20,7 +20,8 @@ import (
 const (
 	// EnvImage names the variable with the image to run in Docker.
 	EnvImage     = "FLOTILLA_MYSQL_IMAGE"
-	defaultImage = "mysql:8.4"
+	defaultImage = "mysql:9.7"
+	mariaDBImage = "mariadb:10.11"
 
 	dockerAnswer = 10 * time.Second
 	pullTimeout  = 5 * time.Minute
@@ -36,10 +37,7 @@ func inDocker(ctx context.Context, cfg Config) (*Server, error) {
 	if _, err := run(ctx, dockerAnswer, docker, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return nil, unavailable{"no Docker daemon answers"}
 	}
-	image := os.Getenv(EnvImage)
-	if image == "" {
-		image = defaultImage
-	}
+	image := imageOf(cfg.Flavour)
 	if _, err := run(ctx, dockerAnswer, docker, "image", "inspect", image); err != nil {
 		cfg.Say("pulling the image %s", image)
 		if _, err := run(ctx, pullTimeout, docker, "pull", "--quiet", image); err != nil {
@@ -48,6 +46,19 @@ func inDocker(ctx context.Context, cfg Config) (*Server, error) {
 		}
 	}
 	return containerServer(cfg, docker, image)
+}
+
+// imageOf is the image to run. The variable may name any server, also a MariaDB, when no flavour is asked for.
+func imageOf(f Flavour) string {
+	wanted := os.Getenv(EnvImage)
+	switch {
+	case f == MariaDB && !strings.Contains(wanted, "mariadb"):
+		return mariaDBImage
+	case wanted == "" || f == MySQL && strings.Contains(wanted, "mariadb"):
+		return defaultImage
+	default:
+		return wanted
+	}
 }
 
 // existingContainer goes on with a container of the name.
@@ -115,6 +126,11 @@ func (d *dockerBackend) gone(ctx context.Context) error {
 
 func (d *dockerBackend) stop(ctx context.Context) error {
 	_, err := run(ctx, time.Minute, d.docker, "stop", d.cfg.Name)
+	return err
+}
+
+func (d *dockerBackend) kill(ctx context.Context) error {
+	_, err := run(ctx, time.Minute, d.docker, "kill", d.cfg.Name)
 	return err
 }
 

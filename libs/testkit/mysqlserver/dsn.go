@@ -48,7 +48,7 @@ func complete(login *mysql.Config) (*mysql.Config, error) {
 	return login, nil
 }
 
-func fromEnvironment(_ context.Context, _ Config) (*Server, error) {
+func fromEnvironment(ctx context.Context, cfg Config) (*Server, error) {
 	dsn := os.Getenv(EnvDSN)
 	if dsn == "" {
 		return nil, unavailable{EnvDSN + " is not set"}
@@ -61,13 +61,27 @@ func fromEnvironment(_ context.Context, _ Config) (*Server, error) {
 	if login, err = complete(login); err != nil {
 		return nil, err
 	}
-	return &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: given{}}, nil
+	s := &Server{Source: "the server of " + EnvDSN + " at " + login.Addr, login: login, backend: given{}}
+	if cfg.Flavour == AnyFlavour {
+		return s, nil
+	}
+	has, err := s.Flavour(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("correct or unset %s: %w", EnvDSN, err)
+	}
+	if has != cfg.Flavour {
+		return nil, unavailable{fmt.Sprintf("%s is %s, not %s", s.Source, has.words(), cfg.Flavour.words())}
+	}
+	return s, nil
 }
 
 // given is a server that somebody else runs.
 type given struct{}
 
-var errGiven = errors.New("it is not ours to stop; unset " + EnvDSN + " for tests that stop their server")
+var (
+	errGiven      = errors.New("it is not ours to stop; unset " + EnvDSN + " for tests that stop their server")
+	errNotRunning = errors.New("it does not run")
+)
 
 func (given) start(ctx context.Context, s *Server) error {
 	if err := s.Ping(ctx); err != nil {
@@ -77,4 +91,5 @@ func (given) start(ctx context.Context, s *Server) error {
 }
 
 func (given) stop(context.Context) error   { return errGiven }
+func (given) kill(context.Context) error   { return errGiven }
 func (given) remove(context.Context) error { return nil }

@@ -16,28 +16,29 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
-// sbin are folders that hold servers but are often not on the PATH of a user.
-var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin"}
-
 const (
 	initTimeout = 2 * time.Minute
 	stopTimeout = 30 * time.Second
 )
 
-func asProgram(_ context.Context, cfg Config) (*Server, error) {
-	mysqld := find("mysqld", "mariadbd")
-	if mysqld == "" {
-		return nil, unavailable{"neither mysqld nor mariadbd is on PATH or in " + strings.Join(sbin, ", ")}
+func asProgram(ctx context.Context, cfg Config) (*Server, error) {
+	ids := programs(ctx, cfg.Flavour)
+	if len(ids) == 0 {
+		return nil, unavailable{fmt.Sprintf("no %s program is on PATH or in %s", cfg.Flavour.words(), strings.Join(sbin, ", "))}
 	}
+	return programServer(cfg, ids[0])
+}
+
+func programServer(cfg Config, e executable) (*Server, error) {
 	login, err := local(cfg, user)
 	if err != nil {
 		return nil, err
 	}
 	return &Server{
-		Source:  "a private server of " + mysqld,
+		Source:  "a private server of " + e.path,
 		Log:     cfg.logFile(),
 		login:   login,
-		backend: &program{cfg: cfg, mysqld: mysqld},
+		backend: &program{cfg: cfg, executable: e},
 	}, nil
 }
 
@@ -49,24 +50,10 @@ func asBefore(ctx context.Context, cfg Config) (*Server, error) {
 	return asProgram(ctx, cfg)
 }
 
-func find(names ...string) string {
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-		for _, dir := range sbin {
-			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return path
-			}
-		}
-	}
-	return ""
-}
-
 // program is a private server in a folder of its own.
 type program struct {
-	cfg    Config
-	mysqld string
+	cfg Config
+	executable
 }
 
 func (p *program) data() string    { return filepath.Join(p.cfg.Dir, "data") }
@@ -98,12 +85,8 @@ func (p *program) initialise(ctx context.Context) error {
 	if err := os.MkdirAll(part, 0o700); err != nil {
 		return fmt.Errorf("create the data folder: %w", err)
 	}
-	version, err := run(ctx, initTimeout, p.mysqld, "--no-defaults", "--version")
-	if err != nil {
-		return err
-	}
-	name, args := p.mysqld, []string{"--no-defaults", "--initialize-insecure"}
-	if strings.Contains(version, "MariaDB") {
+	name, args := p.command(), p.arguments("--no-defaults", "--initialize-insecure")
+	if p.flavour == MariaDB {
 		if name = find("mariadb-install-db", "mysql_install_db"); name == "" {
 			return errors.New("mariadb-install-db is not on PATH; it belongs to the MariaDB server package")
 		}
@@ -131,26 +114,32 @@ func (p *program) launch(s *Server) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("open the log: %w", err)
 	}
-	args := append([]string{
+	// A server that starts removes all temporary tables of the folder, also those of others.
+	tmp := filepath.Join(p.cfg.Dir, "tmp")
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return 0, fmt.Errorf("create the folder of temporary tables: %w", err)
+	}
+	args := append(p.arguments(
 		"--no-defaults",
-		"--datadir=" + p.data(),
+		"--datadir="+p.data(),
+		"--tmpdir="+tmp,
 		"--bind-address=127.0.0.1",
-		"--port=" + strconv.Itoa(p.cfg.Port),
-		"--socket=" + p.socket(),
-		"--pid-file=" + p.pidFile(),
-		"--init-file=" + init,
+		"--port="+strconv.Itoa(p.cfg.Port),
+		"--socket="+p.socket(),
+		"--pid-file="+p.pidFile(),
+		"--init-file="+init,
 		"--skip-name-resolve",
-		"--secure-file-priv=" + p.cfg.Dir,
+		"--secure-file-priv="+p.cfg.Dir,
 		"--loose-mysqlx=0", // MySQL's second port, which MariaDB does not know
-	}, asUser()...)
-	cmd := exec.Command(p.mysqld, args...) //nolint:gosec,noctx // outlives every context
+	), asUser()...)
+	cmd := exec.Command(p.command(), args...) //nolint:gosec,noctx // outlives every context
 	cmd.Dir = p.cfg.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append(os.Environ(), p.cfg.Marker)
 	err = cmd.Start()
 	if err = errors.Join(err, log.Close()); err != nil {
-		return 0, fmt.Errorf("run %s: %w", p.mysqld, err)
+		return 0, fmt.Errorf("run %s: %w", p.path, err)
 	}
 	go reap(cmd)
 	return cmd.Process.Pid, nil
@@ -178,6 +167,15 @@ func (p *program) stop(ctx context.Context) error {
 		return nil
 	}
 	return proc.Terminate(ctx, pid, stopTimeout)
+}
+
+// kill ends the server as a crash would: nothing is flushed, no file is tidied up.
+func (p *program) kill(ctx context.Context) error {
+	pid := p.pid()
+	if pid == 0 {
+		return errNotRunning
+	}
+	return proc.Kill(ctx, pid)
 }
 
 func (p *program) remove(ctx context.Context) error {

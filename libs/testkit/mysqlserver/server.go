@@ -25,6 +25,8 @@ type Config struct {
 	Port int
 	// Log is the log file of a private server; mysqld.log in Dir when empty.
 	Log string
+	// Flavour is the server that must run; AnyFlavour takes what is quickest to get.
+	Flavour Flavour
 	// Marker is a KEY=value that a private server gets in its environment.
 	Marker string
 	// Say is told about what takes long or changes the machine.
@@ -48,6 +50,7 @@ type Server struct {
 type backend interface {
 	start(ctx context.Context, s *Server) error
 	stop(ctx context.Context) error
+	kill(ctx context.Context) error
 	remove(ctx context.Context) error
 }
 
@@ -75,7 +78,7 @@ const (
 // Start finds or starts a server and returns once it answers. A private server whose data is in Config.Dir stays the
 // choice when Docker turns up later.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s, err := choose(ctx, cfg, fromEnvironment, asBefore, inDocker, asProgram, installed)
+	s, err := choose(ctx, cfg, fromEnvironment, asBefore, inDocker, asProgram, installed, unpacked)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +104,8 @@ func choose(ctx context.Context, cfg Config, ways ...func(context.Context, Confi
 			reasons = append(reasons, "- "+no.reason)
 		}
 	}
-	return nil, fmt.Errorf("%w: start Docker, install mysql-server or mariadb-server (10.11 or later), or set "+
-		"%s to user:password@tcp(host:port)/\n%s", ErrNone, EnvDSN, strings.Join(reasons, "\n"))
+	return nil, fmt.Errorf("%w: start Docker, install %s, or set %s to user:password@tcp(host:port)/\n%s",
+		ErrNone, cfg.Flavour.packages(), EnvDSN, strings.Join(reasons, "\n"))
 }
 
 // Start starts the server again after Stop, on its port and with its data.
@@ -117,6 +120,15 @@ func (s *Server) Start(ctx context.Context) error {
 func (s *Server) Stop(ctx context.Context) error {
 	if err := s.backend.stop(ctx); err != nil {
 		return fmt.Errorf("stop %s: %w", s.Source, err)
+	}
+	return nil
+}
+
+// Kill ends the server at once (SIGKILL), as a crash of its machine would: connections break, committed data stays.
+// Start starts it again. It is an error when the server does not run; the server of FLOTILLA_MYSQL_DSN cannot be killed.
+func (s *Server) Kill(ctx context.Context) error {
+	if err := s.backend.kill(ctx); err != nil {
+		return fmt.Errorf("kill %s: %w", s.Source, err)
 	}
 	return nil
 }
@@ -164,8 +176,29 @@ func (s *Server) DropDatabase(ctx context.Context, name string) error {
 	return s.exec(ctx, "DROP DATABASE IF EXISTS "+quote(name))
 }
 
-// exec runs one statement on a connection of its own, so that a restarted server is no surprise.
-func (s *Server) exec(ctx context.Context, statement string) (err error) {
+// Flavour asks the server what it is.
+func (s *Server) Flavour(ctx context.Context) (Flavour, error) {
+	var version string
+	err := s.connected(func(db *sql.DB) error {
+		return db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	})
+	if err != nil {
+		return AnyFlavour, fmt.Errorf("ask %s for its version: %w", s.Source, err)
+	}
+	return flavourOf(version), nil
+}
+
+func (s *Server) exec(ctx context.Context, statement string) error {
+	return s.connected(func(db *sql.DB) error {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("run %q: %w", statement, err)
+		}
+		return nil
+	})
+}
+
+// connected calls do with a connection of its own, so that a restarted server is no surprise.
+func (s *Server) connected(do func(*sql.DB) error) (err error) {
 	login := s.login.Clone()
 	login.Logger = &mysql.NopLogger{} // what goes wrong is in the error; while a server starts, much does
 	connector, err := mysql.NewConnector(login)
@@ -174,10 +207,7 @@ func (s *Server) exec(ctx context.Context, statement string) (err error) {
 	}
 	db := sql.OpenDB(connector)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.ExecContext(ctx, statement); err != nil {
-		return fmt.Errorf("run %q: %w", statement, err)
-	}
-	return nil
+	return do(db)
 }
 
 // waitAnswer waits until the server answers, or until gone says why it never will.

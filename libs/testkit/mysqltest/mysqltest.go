@@ -5,6 +5,12 @@
 // The server is shared by the tests of one test binary and started by the first call, in two to three seconds; package
 // mysqlserver says which server that is. Private gives a test a server of its own that it may stop and start.
 //
+// A test that must hold on both kinds of server asks for them by name:
+//
+//	for _, flavour := range mysqltest.Flavours() {
+//		t.Run(string(flavour), func(t *testing.T) { db, err := sql.Open("mysql", mysqltest.DSNOf(t, flavour)) })
+//	}
+//
 // Databases are created without a character set of their own: MariaDB's default is latin1 on Debian, and tables must
 // say what they need.
 package mysqltest
@@ -18,6 +24,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,26 +40,33 @@ const (
 	stepTimeout  = 2 * time.Minute
 )
 
-var shared struct {
+// shared are the servers of this test binary, by the flavour that was asked for.
+var shared = struct {
 	sync.Mutex
-	server *mysqlserver.Server
-	err    error
-}
+	servers map[Flavour]*mysqlserver.Server
+	errs    map[Flavour]error
+}{servers: map[Flavour]*mysqlserver.Server{}, errs: map[Flavour]error{}}
 
 // DSN creates a database for the test and returns its data source name for github.com/go-sql-driver/mysql. The
-// database is dropped at the end of the test.
+// database is dropped at the end of the test. The server is whichever is quickest to get.
 func DSN(t testing.TB) string {
+	t.Helper()
+	return DSNOf(t, mysqlserver.AnyFlavour)
+}
+
+// DSNOf is DSN on a server of the flavour.
+func DSNOf(t testing.TB, f Flavour) string {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.server == nil && shared.err == nil {
+	if shared.servers[f] == nil && shared.errs[f] == nil {
 		// The watchdog removes the server when this process ends.
-		shared.server, _, shared.err = start()
+		shared.servers[f], _, shared.errs[f] = start(f)
 	}
-	if shared.err != nil {
-		t.Fatalf("start a MySQL server: %v", shared.err)
+	if err := shared.errs[f]; err != nil {
+		t.Fatalf("start a MySQL server: %v", err)
 	}
-	return database(t, shared.server)
+	return database(t, shared.servers[f])
 }
 
 // Server is a server of one test alone.
@@ -65,10 +79,16 @@ type Server struct {
 // cannot be stopped.
 func Private(t testing.TB) *Server {
 	t.Helper()
+	return PrivateOf(t, mysqlserver.AnyFlavour)
+}
+
+// PrivateOf is Private with a server of the flavour.
+func PrivateOf(t testing.TB, f Flavour) *Server {
+	t.Helper()
 	if os.Getenv(mysqlserver.EnvDSN) != "" {
 		t.Fatalf("this test stops its MySQL server, so it cannot use the one of %s; unset the variable", mysqlserver.EnvDSN)
 	}
-	server, guard, err := start()
+	server, guard, err := start(f)
 	if err != nil {
 		t.Fatalf("start a MySQL server: %v", err)
 	}
@@ -98,7 +118,18 @@ func (s *Server) Stop() {
 	}
 }
 
-// Start starts the server again after Stop, at the same address.
+// Kill ends the server at once (SIGKILL); connections break, committed data stays.
+func (s *Server) Kill() {
+	s.t.Helper()
+	if err := s.server.Kill(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Address is the server's host:port, for a proxy in front of it.
+func (s *Server) Address() string { return s.server.Address() }
+
+// Start starts the server again after Stop or Kill, at the same address.
 func (s *Server) Start() {
 	s.t.Helper()
 	if err := s.server.Start(s.t.Context()); err != nil {
@@ -124,12 +155,12 @@ func database(t testing.TB, server *mysqlserver.Server) string {
 }
 
 // start starts a server that the watchdog removes.
-func start() (*mysqlserver.Server, *watchdog.Guard, error) {
+func start(f Flavour) (*mysqlserver.Server, *watchdog.Guard, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var errs []error
 	for range attempts {
-		server, guard, err := startOnce(ctx)
+		server, guard, err := startOnce(ctx, f)
 		if err == nil || errors.Is(err, mysqlserver.ErrNone) {
 			return server, guard, err
 		}
@@ -138,12 +169,12 @@ func start() (*mysqlserver.Server, *watchdog.Guard, error) {
 	return nil, nil, errors.Join(errs...)
 }
 
-func startOnce(ctx context.Context) (*mysqlserver.Server, *watchdog.Guard, error) {
+func startOnce(ctx context.Context, f Flavour) (*mysqlserver.Server, *watchdog.Guard, error) {
 	port, err := freeport.One()
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := os.MkdirTemp("", "flotilla-mysql-")
+	dir, err := os.MkdirTemp(parent(), "flotilla-mysql-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("create the folder of the MySQL server: %w", err)
 	}
@@ -153,11 +184,24 @@ func startOnce(ctx context.Context) (*mysqlserver.Server, *watchdog.Guard, error
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := mysqlserver.Start(ctx, mysqlserver.Config{Name: name, Dir: dir, Port: port, Marker: marker, Say: say})
+	server, err := mysqlserver.Start(ctx, mysqlserver.Config{
+		Name: name, Dir: dir, Port: port, Flavour: f, Marker: marker, Say: say,
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, guard.Release())
 	}
 	return server, guard, nil
+}
+
+// parent is a folder in memory where there is room: a schema of 40 tables waits for hundreds of writes to a disk. A
+// crash of the server alone loses nothing there either.
+func parent() string {
+	const memory, enough = "/dev/shm", 4 << 30
+	var fs syscall.Statfs_t
+	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > enough { //nolint:gosec // a size is positive
+		return memory
+	}
+	return ""
 }
 
 // say goes past go test's buffering: an installation must not go unnoticed.

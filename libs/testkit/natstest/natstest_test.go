@@ -109,6 +109,33 @@ func TestWipeLosesTheData(t *testing.T) {
 	}
 }
 
+func TestMessagesAreReadAsSoonAsTheServerIsBack(t *testing.T) {
+	srv := natstest.Start(t)
+	_, js := connect(t, srv.URL(), nats.ReconnectBufSize(-1)) // as package bus connects: what cannot be sent fails at once
+	publish(t, js)
+	for _, body := range []string{"two", "three"} {
+		if _, err := js.Publish(t.Context(), "boats.more", []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream, err := js.Stream(t.Context(), "BOATS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	srv.Stop()
+	srv.Start()
+	var got []string
+	for _, m := range natstest.Messages(t, js, "BOATS") { // while the client still reconnects
+		got = append(got, string(m.Data))
+	}
+	if fmt.Sprint(got) != "[hello three]" {
+		t.Errorf("read %q", got)
+	}
+}
+
 func TestStartAndStopTwiceAreHarmless(t *testing.T) {
 	srv := natstest.Start(t)
 	srv.Start()

@@ -1,0 +1,68 @@
+package bus_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// What a durable consumer gives up on is told on the stream of dead letters: delivered
+// as often as allowed, and ended by its reader.
+func TestGivenUpMessagesAreTold(t *testing.T) {
+	_, c := bootstrapped(t)
+	put(t, c, subject(1), "poison", nil)
+	stream, err := c.JetStream().Stream(t.Context(), contract.StreamObservations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, giveUp := range map[string]func(jetstream.Msg) error{
+		"exhausted":  func(jetstream.Msg) error { return nil },
+		"terminated": jetstream.Msg.Term,
+	} {
+		consumer, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
+			Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 100 * time.Millisecond, MaxDeliver: 1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := consumer.Next(jetstream.FetchMaxWait(patience))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := giveUp(m); err != nil {
+			t.Fatal(err)
+		}
+		if name == "exhausted" { // it is noticed when the next delivery is due and somebody asks for it
+			waiting, err := consumer.Messages()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(waiting.Stop)
+		}
+	}
+	eventually(t, func() error {
+		letters, err := c.JetStream().Stream(t.Context(), contract.StreamDeadLetters)
+		if err != nil {
+			return err
+		}
+		for advisory, consumer := range map[string]string{"MAX_DELIVERIES": "exhausted", "MSG_TERMINATED": "terminated"} {
+			m, err := letters.GetLastMsgForSubject(t.Context(), "$JS.EVENT.ADVISORY.CONSUMER."+advisory+"."+contract.StreamObservations+"."+consumer)
+			if err != nil {
+				return fmt.Errorf("%s: %w", advisory, err)
+			}
+			var place struct {
+				Sequence uint64 `json:"stream_seq"`
+			}
+			if err := json.Unmarshal(m.Data, &place); err != nil || place.Sequence != 1 {
+				return errors.Join(fmt.Errorf("%s names message %d", advisory, place.Sequence), err)
+			}
+		}
+		return nil
+	})
+}

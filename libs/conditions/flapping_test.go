@@ -1,0 +1,261 @@
+package conditions_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// turn is one change of what Degraded says.
+type turn struct {
+	at   time.Duration // since the start
+	says string
+}
+
+// flap lives through trouble that comes and goes and, like a caller, through every
+// deadline in between. It returns each change of Degraded.
+func flap(h *history, trouble *contract.Observation, bad, good, length time.Duration) []turn {
+	h.t.Helper()
+	begin := h.now
+	var turns []turn
+	var last string
+	look := func(at time.Time, o *contract.Observation) time.Time {
+		r := h.fold(at.Sub(h.now), o)
+		c := full(h.t, r, conditions.TypeDegraded)
+		if says := string(c.Status) + "/" + c.Reason + "/" + c.Message; says != last {
+			last = says
+			turns = append(turns, turn{at.Sub(begin), string(c.Status) + "/" + c.Reason})
+		}
+		return r.Next
+	}
+	for at := begin; at.Before(begin.Add(length)); {
+		for _, phase := range []struct {
+			o    *contract.Observation
+			take time.Duration
+		}{{trouble, bad}, {healthy(), good}} {
+			end := at.Add(phase.take)
+			for next := look(at, phase.o); !next.IsZero() && next.Before(end); {
+				next = look(next, phase.o)
+			}
+			at = end
+		}
+	}
+	return turns
+}
+
+// transitions counts the published changes of status.
+func transitions(turns []turn) int {
+	n := 0
+	last := "False"
+	for _, x := range turns {
+		status, _, _ := strings.Cut(x.says, "/")
+		if status != last {
+			last = status
+			n++
+		}
+	}
+	return n
+}
+
+func TestAFlapperOf30SecondsMaturesAndIsToldOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		trouble *contract.Observation
+		within  time.Duration // until Degraded is True
+	}{
+		"trouble that is held":    {lacking, 10 * time.Minute},
+		"trouble that counts now": {crashing, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory(t)
+			h.fold(0, healthy())
+			turns := flap(h, tc.trouble, 15*time.Second, 15*time.Second, 10*time.Minute)
+			n := transitions(turns)
+			if n < 1 || n > 3 {
+				t.Errorf("%d transitions of Degraded in 10 minutes, want 1 to 3 (B9)", n)
+			}
+			var matured time.Duration = -1
+			for _, x := range turns {
+				if strings.HasPrefix(x.says, "True") {
+					matured = x.at
+					break
+				}
+			}
+			if matured < 0 || matured > tc.within {
+				t.Errorf("Degraded is True after %s, want within %s", matured, tc.within)
+			}
+			t.Logf("B9: %d transitions of Degraded in 10 minutes, True after %s, %d changes of what it says", n, matured, len(turns))
+			if last := turns[len(turns)-1]; last.says != "True/Flapping" {
+				t.Errorf("the last word is %s, want True/Flapping", last.says)
+			}
+		})
+	}
+}
+
+// Whatever its rhythm, one trouble gives at most three transitions in any ten minutes.
+func TestNoRhythmOfOneTroubleGivesMoreThanThreeTransitionsInTenMinutes(t *testing.T) {
+	const length = time.Hour
+	for _, trouble := range []*contract.Observation{lacking, crashing} {
+		for _, bad := range []time.Duration{1, 15, 60, 119, 121, 301, 601} {
+			for _, good := range []time.Duration{7, 29, 31, 60, 121, 301, 599} {
+				h := newHistory(t)
+				h.fold(0, healthy())
+				at := []time.Duration{}
+				last := "False"
+				for _, x := range flap(h, trouble, bad*time.Second, good*time.Second, length) {
+					if status, _, _ := strings.Cut(x.says, "/"); status != last {
+						last, at = status, append(at, x.at)
+					}
+				}
+				for i := 3; i < len(at); i++ {
+					if at[i]-at[i-3] < conditions.FlapWindow {
+						t.Fatalf("bad %d s, good %d s: four transitions within %s: %v", bad, good, at[i]-at[i-3], at)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What flaps is frozen: neither reason nor message follow it, until it stays or stays away.
+func TestFlappingIsFrozenUntilItIsQuiet(t *testing.T) {
+	flapping := func(t *testing.T) *history {
+		t.Helper()
+		h := newHistory(t)
+		h.fold(0, healthy())
+		for range conditions.FlapCount + 1 {
+			h.fold(0, crashing)
+			h.fold(10*time.Second, healthy())
+			h.now = h.now.Add(10 * time.Second)
+		}
+		h.fold(0, crashing)
+		return h
+	}
+	degraded := func(h *history) metav1.Condition { return find(h.stands, conditions.TypeDegraded) }
+
+	t.Run("it stays away", func(t *testing.T) {
+		h := flapping(t)
+		before := degraded(h)
+		if before.Reason != conditions.ReasonFlapping || !strings.Contains(before.Message, "crash") {
+			t.Fatalf("Degraded is %s, %q", before.Reason, before.Message)
+		}
+		r := h.fold(time.Second, healthy())
+		if got := r.Next.Sub(h.now); got != conditions.FlapWindow {
+			t.Errorf("look again in %s, want %s", got, conditions.FlapWindow)
+		}
+		if len(r.Evidence) != 1 || !strings.Contains(r.Evidence[0], "CrashLoop has come back") {
+			t.Errorf("evidence is %q", r.Evidence)
+		}
+		h.fold(conditions.FlapWindow-time.Nanosecond, healthy())
+		if diff := cmp.Diff(before, degraded(h)); diff != "" {
+			t.Errorf("Degraded was not frozen:\n%s", diff)
+		}
+		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(time.Nanosecond, healthy()))
+	})
+	t.Run("it stays", func(t *testing.T) {
+		h := flapping(t)
+		r := h.fold(time.Second, crashing)
+		if got := r.Next.Sub(h.now); got != conditions.MissingReplicasHold-time.Second {
+			t.Errorf("look again in %s", got)
+		}
+		compare(t, answers{Degraded: "True/CrashLoop"}, h.fold(conditions.MissingReplicasHold-time.Second, crashing))
+		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Second, healthy()))
+	})
+	t.Run("it stays for as long as the window", func(t *testing.T) {
+		h := flapping(t)
+		h.fold(conditions.FlapWindow, crashing)
+		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
+	})
+	t.Run("the spec is mended", func(t *testing.T) {
+		h := flapping(t)
+		mended := healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
+		third := func(in *conditions.Input) { in.Generation = 3 }
+		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, mended, third))
+		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(conditions.RecoveryHold, mended, third))
+	})
+	t.Run("another writer takes over without a memory", func(t *testing.T) {
+		h := flapping(t)
+		before := degraded(h)
+		h.memory = conditions.Memory{}
+		h.fold(time.Second, crashing)
+		h.fold(time.Second, healthy())
+		h.memory = conditions.Memory{}
+		h.fold(time.Minute, healthy())
+		if diff := cmp.Diff(before, degraded(h)); diff != "" {
+			t.Errorf("Degraded follows the writer:\n%s", diff)
+		}
+	})
+}
+
+// Different troubles one after the other are news, each of them.
+func TestDifferentTroublesAreNotFlapping(t *testing.T) {
+	h := newHistory(t)
+	h.fold(0, healthy())
+	for _, class := range []contract.FailureClass{contract.FailureCrashLoop, contract.FailureImagePull, contract.FailureConfigError, contract.FailureCrashLoop} {
+		o := healthy(units(unit("web", available(1), failing(class, 1))))
+		compare(t, answers{Degraded: "True/" + string(class)}, h.fold(time.Second, o))
+		compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
+		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(conditions.RecoveryHold, healthy()))
+	}
+	t.Run("the same trouble soon after a recovery is", func(t *testing.T) {
+		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Minute, crashing))
+		compare(t, answers{Degraded: "True/Flapping"}, h.fold(time.Second, healthy()))
+		compare(t, answers{Degraded: "True/Flapping"}, h.fold(conditions.FlapWindow-time.Second, healthy()))
+		compare(t, answers{Degraded: "False/AsExpected"}, h.fold(time.Second, healthy()))
+	})
+	t.Run("and long after it is not", func(t *testing.T) {
+		compare(t, answers{Degraded: "True/CrashLoop"}, h.fold(conditions.FlapWindow, crashing))
+	})
+}
+
+// A memory of an earlier release knows less and means the same.
+func TestAnOldMemoryGivesTheSameAnswers(t *testing.T) {
+	tests := map[string]struct {
+		memory string // as an earlier release stored it, at 10:00:00
+		o      *contract.Observation
+		now    time.Duration
+		want   string
+		next   time.Duration
+	}{
+		"held":                {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, lacking, time.Minute, "False/WithinTolerance", time.Minute},
+		"held long enough":    {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, lacking, 2 * time.Minute, "True/InsufficientReplicas", 0},
+		"degraded":            {`{"uid":"uid-1","settled":2,"degraded":true}`, lacking, time.Minute, "True/InsufficientReplicas", 0},
+		"recovering":          {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, healthy(), 10 * time.Second, "True/Recovering", 20 * time.Second},
+		"recovered":           {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, healthy(), 30 * time.Second, "False/AsExpected", 0},
+		"trouble again":       {`{"uid":"uid-1","settled":2,"degraded":true,"goodSince":"2026-11-21T10:00:00Z"}`, crashing, 10 * time.Second, "True/CrashLoop", 0},
+		"the trouble is gone": {`{"uid":"uid-1","settled":2,"badSince":"2026-11-21T10:00:00Z"}`, healthy(), time.Minute, "False/AsExpected", 0},
+		"healthy":             {`{"uid":"uid-1","settled":2}`, healthy(), time.Minute, "False/AsExpected", 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory(t)
+			through(t, rawJSON(tc.memory), &h.memory)
+			r := h.fold(tc.now, tc.o)
+			var next time.Duration
+			if !r.Next.IsZero() {
+				next = r.Next.Sub(h.now)
+			}
+			if got := one(t, r, conditions.TypeDegraded); got != tc.want || next != tc.next {
+				t.Errorf("Degraded is %s, next look in %s; want %s, %s", got, next, tc.want, tc.next)
+			}
+		})
+	}
+}
+
+// The memory is of bounded size, whatever happens.
+func TestTheMemoryIsBounded(t *testing.T) {
+	h := newHistory(t)
+	h.fold(0, healthy())
+	for i := range 1000 {
+		o := []*contract.Observation{lacking, crashing, healthy()}[i%3]
+		h.fold(time.Duration(i%50)*time.Second, o)
+		if n := len(asJSON(t, h.memory)); n > 512 {
+			t.Fatalf("after %d folds the memory has %d bytes: %s", i, n, asJSON(t, h.memory))
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package conditions_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// writer is one of those who may write the conditions of an object: it reads what the
+// object carries, and has a memory of its own that nobody else touches.
+type writer struct{ memory conditions.Memory }
+
+// object is what the API server has of the object.
+type object struct {
+	t          *testing.T
+	generation int64
+	conditions []metav1.Condition
+}
+
+// fold is what the writer would say now.
+func (w *writer) fold(o *object, now time.Time, seen *contract.Observation) conditions.Result {
+	in := fresh(seen)
+	in.Generation, in.Now, in.Previous, in.Memory = o.generation, now, o.conditions, w.memory
+	return conditions.Fold(in)
+}
+
+// write says it.
+func (w *writer) write(o *object, now time.Time, seen *contract.Observation) conditions.Result {
+	o.t.Helper()
+	r := w.fold(o, now, seen)
+	w.memory = conditions.Memory{}
+	through(o.t, r.Memory, &w.memory)
+	through(o.t, r.Conditions, &o.conditions)
+	return r
+}
+
+// happen draws what the operator sees next: spec changes are taken up at once.
+func happen(r *rand.Rand, o *object) *contract.Observation {
+	if r.IntN(20) == 0 {
+		o.generation++
+	}
+	shapes := []func(*contract.Unit){
+		func(*contract.Unit) {}, func(*contract.Unit) {}, available(1), available(0), zero,
+		func(u *contract.Unit) { available(1)(u); failing(contract.FailureCrashLoop, 1)(u) },
+		func(u *contract.Unit) { available(1)(u); failing(contract.FailureNodeLost, 1)(u) },
+		func(u *contract.Unit) { available(1)(u); failing(contract.FailureUnschedulable, 1)(u) },
+		func(u *contract.Unit) { u.Current, u.Updated = 3, 1 },
+	}
+	seen := healthy(units(unit("web", shapes[r.IntN(len(shapes))])), func(s *contract.Observation) {
+		s.Object.Generation, s.ObservedGeneration = o.generation, o.generation
+		s.Intent.Stopped = r.IntN(15) == 0
+		s.Intent.Paused = r.IntN(15) == 0
+	})
+	if r.IntN(15) == 0 {
+		job([]contract.JobState{contract.JobRunning, contract.JobFailed}[r.IntN(2)])(seen)
+	}
+	if r.IntN(10) == 0 {
+		seen.Reconcile.Outcome = contract.Failed
+	}
+	if r.IntN(10) == 0 {
+		seen.Dependencies = []contract.Dependency{{Kind: "FireboltInstance", Name: "i"}}
+	}
+	return seen
+}
+
+// An operator that takes over remembers nothing; an aggregator that comes back remembers
+// what was true when it went. Neither turns a condition by taking over, but for one
+// case: trouble that has lasted for its hold-down, as a witness confirms who was never
+// away, while the operator had to count anew.
+func TestAHandOverTurnsNoCondition(t *testing.T) {
+	handOvers, late := 0, 0
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 6)) //nolint:gosec // a history must be repeatable, not secret
+		o := &object{t: t, generation: 2}
+		aggregator, operator, witness := &writer{}, &writer{}, &writer{}
+		shadow := &object{t: t, generation: 2}
+		now, present := start, aggregator
+		var seen *contract.Observation
+		for i := range 60 {
+			if seen == nil || r.IntN(3) > 0 {
+				seen = happen(r, o)
+			}
+			said := present.write(o, now, seen)
+			shadow.generation = o.generation
+			truth := find(witness.write(shadow, now, seen).Conditions, conditions.TypeDegraded)
+			if r.IntN(6) == 0 {
+				if present = aggregator; r.IntN(2) == 0 {
+					operator.memory = conditions.Memory{} // it forgets when the aggregator writes
+					present = operator
+				}
+				handOvers++
+				after := present.write(o, now, seen)
+				if truth.Status == metav1.ConditionTrue && find(said.Conditions, conditions.TypeDegraded).Status == metav1.ConditionFalse {
+					late++
+					continue
+				}
+				if problem := turned(said, after); problem != "" {
+					t.Fatalf("seed %d, step %d: %s\nobservation %+v\nbefore %+v\nafter %+v", seed, i, problem, seen, said, o.conditions)
+				}
+			}
+			now = now.Add(time.Duration(1+r.IntN(90)) * time.Second)
+		}
+	}
+	t.Logf("%d hand-overs, in %d of them the former writer was late", handOvers, late)
+}
+
+// turned compares what two writers say at the same time of the same observation.
+func turned(before, after conditions.Result) string {
+	for _, c := range before.Conditions {
+		if now := find(after.Conditions, c.Type); now.Status != c.Status || !now.LastTransitionTime.Equal(&c.LastTransitionTime) || now.ObservedGeneration != c.ObservedGeneration {
+			return fmt.Sprintf("%s was %s (%s) of %s and is %s (%s) of %s", c.Type, c.Status, c.Reason, c.LastTransitionTime, now.Status, now.Reason, now.LastTransitionTime)
+		}
+	}
+	return ""
+}
+
+// What a writer would have said too early or too late after it was away, case by case.
+func TestAMemoryThatIsBehindIsNotBelieved(t *testing.T) {
+	third := func(change ...func(*contract.Unit)) *contract.Observation {
+		return healthy(units(unit("web", change...)), func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
+	}
+	type act struct {
+		after time.Duration
+		by    string
+		seen  *contract.Observation
+		want  string // Degraded
+	}
+	const hold, recovery = conditions.MissingReplicasHold, conditions.RecoveryHold
+	tests := map[string][]act{
+		"trouble that the other let mature stays": {
+			{0, "aggregator", healthy(), "False/AsExpected"},
+			{time.Minute, "operator", lacking, "False/WithinTolerance"},
+			{hold, "operator", lacking, "True/InsufficientReplicas"},
+			{time.Minute, "aggregator", lacking, "True/InsufficientReplicas"},
+		},
+		"trouble that the other saw end begins anew": {
+			{0, "aggregator", crashing, "True/CrashLoop"},
+			{time.Minute, "operator", healthy(), "True/Recovering"},
+			{recovery, "operator", healthy(), "False/AsExpected"},
+			{time.Minute, "aggregator", lacking, "False/WithinTolerance"},
+			{hold, "aggregator", lacking, "True/InsufficientReplicas"},
+		},
+		"a recovery that the other began is not cut short": {
+			{0, "aggregator", healthy(), "False/AsExpected"},
+			{time.Minute, "operator", crashing, "True/CrashLoop"},
+			{time.Minute, "operator", healthy(), "True/Recovering"},
+			{time.Second, "aggregator", healthy(), "True/Recovering"},
+			{recovery, "aggregator", healthy(), "False/AsExpected"},
+		},
+		"a roll-out that the other saw end is over": {
+			{0, "aggregator", healthy(), "False/AsExpected"},
+			{time.Minute, "operator", third(available(0)), "False/AsExpected"},
+			{time.Minute, "operator", third(), "False/AsExpected"},
+			{time.Minute, "operator", third(available(1)), "False/WithinTolerance"},
+			{hold, "operator", third(available(1)), "True/InsufficientReplicas"},
+			{time.Second, "aggregator", third(available(1)), "True/InsufficientReplicas"},
+			{time.Hour, "aggregator", third(available(1)), "True/InsufficientReplicas"},
+		},
+		"a stop that the other made is followed by a roll-out": {
+			{0, "aggregator", healthy(), "False/AsExpected"},
+			{time.Minute, "operator", stoppedNow(healthy(units(unit("web", zero)))), "False/Stopped"},
+			{time.Minute, "aggregator", healthy(units(unit("web", available(0)))), "False/AsExpected"},
+			{hold, "aggregator", healthy(units(unit("web", available(0)))), "False/AsExpected"},
+		},
+	}
+	for name, acts := range tests {
+		t.Run(name, func(t *testing.T) {
+			o, now := &object{t: t, generation: 2}, start
+			writers := map[string]*writer{"aggregator": {}, "operator": {}}
+			for i, a := range acts {
+				now, o.generation = now.Add(a.after), a.seen.Object.Generation
+				if got := one(t, writers[a.by].write(o, now, a.seen), conditions.TypeDegraded); got != a.want {
+					t.Errorf("act %d, %s: Degraded is %s, want %s", i, a.by, got, a.want)
+				}
+			}
+		})
+	}
+}
+
+// A write that did not come through is no other writer's: the memory stands.
+func TestAWriteThatWasLostDoesNotRestartAHoldDown(t *testing.T) {
+	h := newHistory(t)
+	h.fold(0, healthy())
+	h.fold(time.Minute, lacking)
+	before := h.stands
+	h.fold(conditions.MissingReplicasHold, lacking)
+	h.stands = before // the API server refused
+	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(time.Second, lacking))
+}
+
+// Another owner's condition says nothing about who wrote ours.
+func TestTheOperatorsOwnReadyDoesNotOvertakeAMemory(t *testing.T) {
+	h := newHistory(t)
+	without := func(in *conditions.Input) {
+		in.WithReady = false
+		in.Previous = append(in.Previous, metav1.Condition{Type: conditions.TypeReady, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(h.now)})
+	}
+	h.fold(0, healthy(), without)
+	h.fold(time.Minute, lacking, without)
+	compare6 := func(r conditions.Result, want string) {
+		t.Helper()
+		if got := one(t, r, conditions.TypeDegraded); got != want {
+			t.Errorf("Degraded is %s, want %s", got, want)
+		}
+	}
+	compare6(h.fold(time.Minute, lacking, without), "False/WithinTolerance")
+	compare6(h.fold(time.Minute, lacking, without), "True/InsufficientReplicas")
+}

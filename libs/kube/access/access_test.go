@@ -1,0 +1,360 @@
+package access_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+)
+
+// lab is a namespace of a real API server with a reader of its ConfigMaps.
+type lab struct {
+	*testing.T
+	client    client.Client
+	namespace string
+	reviews   atomic.Int64 // questions that the gate has put to the API server
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	c := cluster.Get(t)
+	return &lab{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
+}
+
+func (l *lab) gate(o access.Options) *access.Gate {
+	l.Helper()
+	cfg := rest.CopyConfig(cluster.Get(l).Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			l.reviews.Add(1)
+			return next.RoundTrip(r)
+		})
+	})
+	g, err := access.New(cfg, o)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return g
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (l *lab) create(objects ...client.Object) {
+	l.Helper()
+	for _, o := range objects {
+		if err := l.client.Create(l.Context(), o); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// account makes a ServiceAccount and returns a token of it.
+func (l *lab) account(name string, audiences ...string) string {
+	l.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}
+	l.create(account)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}
+	if err := l.client.SubResource("token").Create(l.Context(), account, request); err != nil {
+		l.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// grant lets an account get ConfigMaps of the namespace.
+func (l *lab) grant(account string) *rbacv1.RoleBinding {
+	l.Helper()
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: account},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}},
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: account},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: l.namespace, Name: account}},
+	}
+	l.create(role, binding)
+	return binding
+}
+
+// reads is what the account may be granted.
+func (l *lab) reads(namespace string) access.Attributes {
+	return access.Attributes{Verb: "get", Version: "v1", Resource: "configmaps", Namespace: namespace, Name: "settings"}
+}
+
+// ask sends a request through the gate and returns the answer.
+func ask(g *access.Gate, authorization string, a access.Attributes) *httptest.ResponseRecorder {
+	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, ok := access.UserFrom(r.Context())
+		fmt.Fprintf(w, "%v %v %q", ok, u.GetName(), r.Header.Values("Authorization"))
+	})
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	w := httptest.NewRecorder()
+	g.Authenticated(g.Authorized(a, inner)).ServeHTTP(w, r)
+	return w
+}
+
+// status reads the answer of a refused request.
+func (l *lab) status(response *httptest.ResponseRecorder, code int) metav1.Status {
+	l.Helper()
+	if response.Code != code {
+		l.Fatalf("the answer is %d, want %d", response.Code, code)
+	}
+	var s metav1.Status
+	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
+		l.Fatal(err)
+	}
+	if s.Kind != "Status" || s.APIVersion != "v1" || s.Status != metav1.StatusFailure || int(s.Code) != code {
+		l.Errorf("the body is no Status of code %d: %+v", code, s)
+	}
+	return s
+}
+
+func TestOnlyAValidTokenGetsThrough(t *testing.T) {
+	l := newLab(t)
+	g := l.gate(access.Options{})
+	token := l.account("reader")
+	l.grant("reader")
+	allowed := l.reads(l.namespace)
+	foreign := l.account("elsewhere", "https://elsewhere.example")
+	for name, header := range map[string]string{
+		"no header":                     "",
+		"another scheme":                "Basic YTpi",
+		"no token":                      "Bearer ",
+		"nonsense":                      "Bearer nonsense",
+		"a token with a broken ending":  "Bearer " + token[:len(token)-8] + "AAAAAAAA",
+		"a token for another audience":  "Bearer " + foreign,
+		"a token in front of something": "Bearer x " + token,
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := ask(g, header, allowed)
+			s := (&lab{T: t}).status(response, http.StatusUnauthorized)
+			if s.Reason != metav1.StatusReasonUnauthorized || response.Header().Get("WWW-Authenticate") == "" {
+				t.Errorf("reason %q, headers %v", s.Reason, response.Header())
+			}
+			if strings.Contains(s.Message, "nonsense") || strings.Contains(s.Message, token) {
+				t.Errorf("the answer repeats the token: %s", s.Message)
+			}
+		})
+	}
+	expect.Eventually(t, expect.Long, func() error { // the news of a role takes a moment
+		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
+	})
+	body := ask(l.gate(access.Options{}), "bearer "+token, allowed).Body
+	want := fmt.Sprintf("true system:serviceaccount:%s:reader []", l.namespace)
+	if !strings.HasSuffix(body.String(), want) {
+		t.Errorf("the handler saw %q, want %q at the end", body.String(), want)
+	}
+}
+
+// answers asks a fresh gate, which has nothing cached.
+func (l *lab) answers(o access.Options, header string, a access.Attributes, code int) error {
+	l.Helper()
+	response := ask(l.gate(o), header, a)
+	if response.Code != code {
+		return fmt.Errorf("the answer is %d, want %d", response.Code, code)
+	}
+	return nil
+}
+
+func TestAudiencesAreHeld(t *testing.T) {
+	l := newLab(t)
+	ours, theirs := l.account("ours", "flotilla", "other"), l.account("theirs")
+	l.grant("ours")
+	o := access.Options{Audiences: []string{"flotilla"}}
+	expect.Eventually(t, expect.Long, func() error {
+		return l.answers(o, "Bearer "+ours, l.reads(l.namespace), http.StatusOK)
+	})
+	if err := l.answers(o, "Bearer "+theirs, l.reads(l.namespace), http.StatusUnauthorized); err != nil {
+		t.Error(err)
+	}
+}
+
+// An API server, or an authenticator behind it, that has never heard of audiences leaves
+// them out of its answer. That proves nothing.
+func TestAnAnswerWithoutAudiencesIsNoProof(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":true,"user":{"username":"ada"}}}`)
+	}))
+	t.Cleanup(server.Close)
+	for _, tc := range []struct {
+		audiences []string
+		code      int
+	}{{nil, http.StatusOK}, {[]string{"flotilla"}, http.StatusUnauthorized}} {
+		g, err := access.New(&rest.Config{Host: server.URL}, access.Options{Audiences: tc.audiences})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", "Bearer token")
+		w := httptest.NewRecorder()
+		g.Authenticated(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		if w.Code != tc.code {
+			t.Errorf("the answer is %d for audiences %v, want %d", w.Code, tc.audiences, tc.code)
+		}
+	}
+}
+
+func TestWithoutTheRightTheAnswerNamesIt(t *testing.T) {
+	l := newLab(t)
+	token := l.account("reader")
+	l.grant("reader")
+	expect.Eventually(t, expect.Long, func() error {
+		return l.answers(access.Options{}, "Bearer "+token, l.reads(l.namespace), http.StatusOK)
+	})
+	g := l.gate(access.Options{})
+	deletes := l.reads(l.namespace)
+	deletes.Verb = "delete"
+	lists := l.reads("")
+	lists.Verb, lists.Name = "list", ""
+	for name, tc := range map[string]struct {
+		attributes access.Attributes
+		want       []string
+	}{
+		"another verb":      {deletes, []string{"cannot delete", `"configmaps"`, `"` + l.namespace + `"`}},
+		"another namespace": {l.reads("kube-system"), []string{"cannot get", `"configmaps"`, `"kube-system"`}},
+		"all namespaces":    {lists, []string{"cannot list", `"configmaps"`, "at the cluster scope"}},
+		"a path":            {access.Attributes{Verb: "get", Path: "/metrics"}, []string{`cannot get path "/metrics"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := (&lab{T: t}).status(ask(g, "Bearer "+token, tc.attributes), http.StatusForbidden)
+			for _, want := range append(tc.want, l.namespace+":reader") {
+				if !strings.Contains(s.Message, want) {
+					t.Errorf("%q is missing in %q", want, s.Message)
+				}
+			}
+			if s.Reason != metav1.StatusReasonForbidden {
+				t.Errorf("reason %q", s.Reason)
+			}
+		})
+	}
+}
+
+func TestAnswersAreKeptForAWhileOnly(t *testing.T) {
+	l := newLab(t)
+	token := l.account("reader")
+	binding := l.grant("reader")
+	allowed := l.reads(l.namespace)
+	expect.Eventually(t, expect.Long, func() error {
+		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
+	})
+	long := l.gate(access.Options{TTL: time.Hour})
+	short := l.gate(access.Options{TTL: 50 * time.Millisecond})
+	l.reviews.Store(0)
+	denied := l.reads("kube-system")
+	for range 20 {
+		ask(long, "Bearer "+token, allowed)
+		ask(long, "Bearer "+token, denied)
+		ask(long, "Bearer nonsense", allowed)
+	}
+	if n := l.reviews.Load(); n != 4 { // a good token, two rights, a bad token
+		t.Errorf("sixty requests cost %d questions, want 4", n)
+	}
+	if err := l.client.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Long, func() error {
+		if code := ask(short, "Bearer "+token, allowed).Code; code != http.StatusForbidden {
+			return fmt.Errorf("the answer is %d after the right was withdrawn", code)
+		}
+		return nil
+	})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "reader"}}
+	if err := l.client.Delete(t.Context(), account); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Long, func() error {
+		if code := ask(short, "Bearer "+token, allowed).Code; code != http.StatusUnauthorized {
+			return fmt.Errorf("the answer is %d after the account was deleted", code)
+		}
+		return nil
+	})
+}
+
+func TestWithoutTheAPIServerNothingGetsThrough(t *testing.T) {
+	l := newLab(t)
+	token := l.account("reader")
+	l.grant("reader")
+	allowed := l.reads(l.namespace)
+	expect.Eventually(t, expect.Long, func() error {
+		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
+	})
+	var away atomic.Bool
+	port, err := freeport.One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := rest.CopyConfig(cluster.Get(t).Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if away.Load() {
+				r.URL.Host = fmt.Sprint("127.0.0.1:", port) // nobody listens there
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	g, err := access.New(cfg, access.Options{TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, a access.Attributes) {
+		t.Helper()
+		response := ask(g, "Bearer "+token, a)
+		s := l.status(response, http.StatusServiceUnavailable)
+		if response.Header().Get("Retry-After") == "" || s.Details == nil || s.Details.RetryAfterSeconds == 0 || !strings.Contains(s.Message, what) {
+			t.Errorf("headers %v, status %+v, want %q", response.Header(), s, what)
+		}
+	}
+	away.Store(true)
+	refused("authenticate", allowed)
+	away.Store(false)
+	if code := ask(g, "Bearer "+token, allowed).Code; code != http.StatusOK {
+		t.Fatalf("the answer is %d, want that the outage was not kept", code)
+	}
+	away.Store(true)
+	if code := ask(g, "Bearer "+token, allowed).Code; code != http.StatusOK {
+		t.Errorf("the answer is %d for what is known", code)
+	}
+	other := allowed
+	other.Name = "unasked"
+	refused("authorise", other)
+}
+
+func TestWithoutAuthenticationNobodyIsAuthorised(t *testing.T) {
+	l := newLab(t)
+	w := httptest.NewRecorder()
+	l.gate(access.Options{}).Authorized(l.reads(l.namespace), http.NotFoundHandler()).
+		ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	l.status(w, http.StatusUnauthorized)
+}
+
+func TestErrorsOfOtherKindsAreKeptFromTheCaller(t *testing.T) {
+	w := httptest.NewRecorder()
+	access.WriteError(w, fmt.Errorf("dial db: password hunter2"))
+	s := (&lab{T: t}).status(w, http.StatusInternalServerError)
+	if strings.Contains(s.Message, "hunter2") || s.Reason != metav1.StatusReasonInternalError {
+		t.Errorf("the caller gets %+v", s)
+	}
+}

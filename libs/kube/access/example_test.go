@@ -1,0 +1,27 @@
+package access_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/access"
+)
+
+// A handler behind a gate is reached by callers with a token and the right only.
+func ExampleGate() {
+	gate, err := access.New(&rest.Config{Host: "https://127.0.0.1:6443"}, access.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the page") })
+	handler := gate.Authenticated(gate.Authorized(access.Attributes{Verb: "get", Path: "/page"}, page))
+
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/page", nil))
+	fmt.Println(answer.Code, answer.Header().Get("WWW-Authenticate"))
+	// Output: 401 Bearer realm="kubernetes"
+}

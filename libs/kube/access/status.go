@@ -1,0 +1,81 @@
+package access
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// retrySeconds is when a caller shall ask again while the API server is away.
+const retrySeconds = 5
+
+func unauthorized() error {
+	return apierrors.NewUnauthorized("Unauthorized: a valid bearer token is required")
+}
+
+func unavailable(what string) error {
+	err := apierrors.NewServiceUnavailable("cannot " + what + " the request: the Kubernetes API server gives no answer, try again")
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
+	return err
+}
+
+// forbidden says what the API server says.
+func forbidden(u user.Info, a Attributes, reason string) error {
+	var text string
+	resource := schema.GroupResource{Group: a.Group, Resource: a.Resource}
+	switch {
+	case a.Path != "":
+		text = fmt.Sprintf("User %q cannot %s path %q", u.GetName(), a.Verb, a.Path)
+	case a.Namespace != "":
+		text = fmt.Sprintf("User %q cannot %s resource %q in API group %q in the namespace %q", u.GetName(), a.Verb, a.Resource, a.Group, a.Namespace)
+	default:
+		text = fmt.Sprintf("User %q cannot %s resource %q in API group %q at the cluster scope", u.GetName(), a.Verb, a.Resource, a.Group)
+	}
+	if reason != "" {
+		text += ": " + reason
+	}
+	return apierrors.NewForbidden(resource, a.Name, errors.New(text))
+}
+
+// WriteError answers with the metav1.Status of an error of the Kubernetes API, and with the
+// headers WWW-Authenticate and Retry-After that belong to it. Any other error is a 500
+// whose text is kept from the caller.
+func WriteError(w http.ResponseWriter, err error) {
+	status := statusOf(err)
+	body, err := json.Marshal(status)
+	if err != nil { // a Status always encodes; should it not, the code alone must do
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if status.Code == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Bearer realm="kubernetes"`)
+	}
+	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	w.WriteHeader(int(status.Code))
+	if _, err := w.Write(body); err != nil {
+		return // the caller is gone
+	}
+}
+
+func statusOf(err error) metav1.Status {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) || known.Status().Code < http.StatusBadRequest {
+		known = apierrors.NewInternalError(errors.New("see the log of the service"))
+	}
+	status := known.Status()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	return status
+}

@@ -1,0 +1,156 @@
+package certs
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// Options are the settings of a service's webhook server. The zero value serves no
+// webhooks. See [Options.AddFlags] for what each field does.
+type Options struct {
+	Enable        bool
+	BindAddress   string
+	CertDir       string
+	CertSecret    string
+	Service       string
+	Configuration string
+
+	// serving is shared by the server that ManagerOptions makes and the keeper that Keep adds.
+	serving *Serving
+}
+
+// DefaultAddress is where webhooks are served.
+const DefaultAddress = ":9443"
+
+// disabled is the address that turns an endpoint off, as for the other address flags.
+const disabled = "0"
+
+// AddFlags adds the flags. The fields as they are become the defaults.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.BoolVar(&o.Enable, "enable-webhooks", o.Enable, "serve the admission webhooks")
+	f.StringVar(&o.BindAddress, "webhook-bind-address", o.BindAddress, "address of the webhooks, 0 for none")
+	f.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "folder with tls.crt and tls.key for the webhooks, read again when they change; empty means that the service makes its own")
+	f.StringVar(&o.CertSecret, "webhook-cert-secret", o.CertSecret, "Secret, in the namespace of the leader election, for the certificates that the service makes")
+	f.StringVar(&o.Service, "webhook-service", o.Service, "Service by which the API server reaches the webhooks; certificates that the service makes are for it and for loopback")
+	f.StringVar(&o.Configuration, "webhook-configuration", o.Configuration, "name of the webhook configurations whose caBundle is filled in while the service makes its own certificates")
+}
+
+// Enabled says whether webhooks are served.
+func (o *Options) Enabled() bool { return o.Enable && o.BindAddress != disabled }
+
+// Validate checks the flags when webhooks are served. Each error names its flag.
+func (o *Options) Validate() error {
+	if !o.Enabled() {
+		return nil
+	}
+	_, _, err := o.address()
+	return errors.Join(err, o.validateCertificates())
+}
+
+func (o *Options) validateCertificates() error {
+	var errs []error
+	if o.CertDir != "" {
+		for _, file := range []string{"tls.crt", "tls.key"} {
+			if _, err := os.Stat(filepath.Join(o.CertDir, file)); err != nil {
+				errs = append(errs, fmt.Errorf("--webhook-cert-dir: %w", err))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	for flag, name := range map[string]string{
+		"webhook-cert-secret": o.CertSecret, "webhook-configuration": o.Configuration,
+	} {
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			errs = append(errs, fmt.Errorf("--%s %q is not the name of an object", flag, name))
+		}
+	}
+	if len(validation.IsDNS1035Label(o.Service)) > 0 {
+		errs = append(errs, fmt.Errorf("--webhook-service %q is not the name of a Service", o.Service))
+	}
+	return errors.Join(errs...)
+}
+
+// address splits BindAddress. The server takes port 0 for its default, so it is refused.
+func (o *Options) address() (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(o.BindAddress)
+	if err != nil {
+		return "", 0, fmt.Errorf("--webhook-bind-address %q is not host:port, :port or 0", o.BindAddress)
+	}
+	if port, err = strconv.Atoi(text); err != nil || len(validation.IsValidPortNum(port)) > 0 {
+		return "", 0, fmt.Errorf("--webhook-bind-address %q has no port from 1 to 65535", o.BindAddress)
+	}
+	return host, port, nil
+}
+
+// ManagerOptions gives the manager the webhook server, for service.Spec. It comes before
+// [Options.Keep].
+func (o *Options) ManagerOptions(m *ctrl.Options) {
+	if !o.Enabled() {
+		return
+	}
+	host, port, err := o.address()
+	if err != nil {
+		return // Validate has refused it
+	}
+	options := webhook.Options{Host: host, Port: port, CertDir: o.CertDir}
+	if o.CertDir == "" {
+		serving := &Serving{}
+		o.serving = serving
+		options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = serving.GetCertificate }}
+	}
+	m.WebhookServer = webhook.NewServer(options)
+}
+
+// Identity says whose certificates are kept.
+type Identity struct {
+	Clock clock.WithTicker
+	// Namespace is the service's own: that of the leader election, else any that it may
+	// keep a Secret in. It is unused with Options.CertDir.
+	Namespace string
+	// Owner and FieldManager are those of [Dependencies].
+	Owner, FieldManager string
+	// Lifetimes are [DefaultLifetimes] when they are zero.
+	Lifetimes Lifetimes
+}
+
+// errServer says that Options.ManagerOptions was not called before.
+var errServer = errors.New("keep webhook certificates: the manager has no webhook server of these options")
+
+// Keep puts the readiness of the webhooks on the manager and, without CertDir, the
+// keeper of their certificates. It is for options that are [Options.Enabled].
+func (o *Options) Keep(mgr ctrl.Manager, who Identity) error {
+	if err := mgr.AddReadyzCheck("webhooks", mgr.GetWebhookServer().StartedChecker()); err != nil {
+		return fmt.Errorf("check the webhook server: %w", err)
+	}
+	if o.CertDir != "" {
+		return nil
+	}
+	if o.serving == nil {
+		return errServer
+	}
+	if who.Namespace == "" {
+		return errors.New("keep webhook certificates: --leader-election-namespace is needed for their Secret, " +
+			"unless --webhook-cert-dir is given or --enable-webhooks=false")
+	}
+	keeper := NewKeeper(Dependencies{
+		Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Clock: who.Clock, Owner: who.Owner, FieldManager: who.FieldManager,
+		Secret:        types.NamespacedName{Namespace: who.Namespace, Name: o.CertSecret},
+		Configuration: o.Configuration, Hosts: HostsOf(o.Service, who.Namespace), Lifetimes: who.Lifetimes,
+	}, o.serving)
+	if err := mgr.Add(keeper); err != nil {
+		return fmt.Errorf("keep webhook certificates: %w", err)
+	}
+	return mgr.AddReadyzCheck("webhook-certificates", o.serving.Check)
+}

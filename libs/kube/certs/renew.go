@@ -1,0 +1,119 @@
+package certs
+
+import (
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Renew returns the bundle that should be in place, and why it is another one than b; the
+// reason is empty, and the bundle b itself, when nothing is to be done. A nil b is made
+// from nothing.
+func Renew(b *Bundle, h Hosts, l Lifetimes, now time.Time) (next *Bundle, reason string, err error) {
+	if b == nil {
+		next, err = begin(h, l, now)
+		return next, "there was no certificate to go on from", err
+	}
+	if due(b.Authorities[0], l.Authority, now) {
+		next, err = succeed(b, h, l, now)
+		return next, "the authority ends on " + date(b.Authorities[0]), err
+	}
+	if reason = unfit(b, h, l, now); reason != "" {
+		next = &Bundle{Authorities: living(b.Authorities, now), authorityKey: b.authorityKey}
+		err = next.serve(h, l, now, vouchers(b, now))
+		return next, reason, err
+	}
+	if trusted := living(b.Authorities, now); len(trusted) < len(b.Authorities) {
+		next := *b
+		next.Authorities = trusted
+		return &next, "a former authority has ended", nil
+	}
+	return b, "", nil
+}
+
+// begin makes a bundle that nobody trusts yet.
+func begin(h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
+	ca, key, err := newAuthority(now, l.Authority)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{Authorities: []*x509.Certificate{ca}, authorityKey: key}
+	return b, b.serve(h, l, now, nil)
+}
+
+// succeed makes a new authority that the present one vouches for. The former key is
+// forgotten; the former certificate stays trusted while another replica may still serve
+// what it signed.
+func succeed(b *Bundle, h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
+	next, err := begin(h, l, now)
+	if err != nil {
+		return nil, err
+	}
+	old := b.Authorities[0]
+	next.Authorities = append(next.Authorities, living(b.Authorities, now)...)
+	if !valid(old, now) {
+		return next, nil
+	}
+	voucher, err := vouch(next.Authorities[0], old, b.authorityKey)
+	if err != nil {
+		return nil, err
+	}
+	next.Chain = append(next.Chain, voucher)
+	return next, nil
+}
+
+// serve makes a new serving certificate.
+func (b *Bundle) serve(h Hosts, l Lifetimes, now time.Time, chain []*x509.Certificate) error {
+	leaf, key, err := newServing(h, now.Add(l.Serving), now, b.Authorities[0], b.authorityKey)
+	if err != nil {
+		return err
+	}
+	b.Chain, b.servingKey = append([]*x509.Certificate{leaf}, chain...), key
+	return nil
+}
+
+// unfit says why the serving certificate must be replaced.
+func unfit(b *Bundle, h Hosts, l Lifetimes, now time.Time) string {
+	leaf := b.Chain[0]
+	switch {
+	case due(leaf, l.Serving, now):
+		return "the serving certificate ends on " + date(leaf)
+	case leaf.CheckSignatureFrom(b.Authorities[0]) != nil:
+		return "the serving certificate is of another authority"
+	}
+	for _, name := range h.Names {
+		if !slices.Contains(leaf.DNSNames, name) {
+			return fmt.Sprintf("the serving certificate is not for %s", name)
+		}
+	}
+	for _, address := range h.Addresses {
+		if !slices.ContainsFunc(leaf.IPAddresses, address.Equal) {
+			return fmt.Sprintf("the serving certificate is not for %s", address)
+		}
+	}
+	return ""
+}
+
+// due says whether less than a third of a lifetime is left, or none has begun.
+func due(c *x509.Certificate, lifetime time.Duration, now time.Time) bool {
+	return now.Before(c.NotBefore) || c.NotAfter.Sub(now) < lifetime/3
+}
+
+func valid(c *x509.Certificate, now time.Time) bool {
+	return !now.Before(c.NotBefore) && now.Before(c.NotAfter)
+}
+
+// living are the authorities that have not ended.
+func living(all []*x509.Certificate, now time.Time) []*x509.Certificate {
+	return slices.DeleteFunc(slices.Clone(all), func(c *x509.Certificate) bool { return !now.Before(c.NotAfter) })
+}
+
+// vouchers are the signatures of former authorities under the present one that still count.
+func vouchers(b *Bundle, now time.Time) []*x509.Certificate {
+	return slices.DeleteFunc(slices.Clone(b.Chain[1:]), func(c *x509.Certificate) bool {
+		return !valid(c, now) || !slices.Equal(c.SubjectKeyId, b.Authorities[0].SubjectKeyId)
+	})
+}
+
+func date(c *x509.Certificate) string { return c.NotAfter.UTC().Format(time.RFC3339) }

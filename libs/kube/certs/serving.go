@@ -1,0 +1,57 @@
+package certs
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"sync"
+)
+
+// Serving hands the present certificate to a TLS server. Its zero value has none yet.
+type Serving struct {
+	mu   sync.Mutex
+	cert *tls.Certificate
+	err  error // why there is none, or why the first round was not completed
+	done bool
+}
+
+var errEarly = errors.New("the webhook certificate has not been looked at yet")
+
+// GetCertificate is for [tls.Config].
+func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cert == nil {
+		return nil, errors.Join(errors.New("no webhook certificate"), s.err)
+	}
+	return s.cert, nil
+}
+
+// Check is a readiness check: nil once there is a certificate and the webhook
+// configurations, where they exist, trust it. What fails later does not make a replica
+// unready that serves a good certificate.
+func (s *Serving) Check(*http.Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.done:
+		return nil
+	case s.err != nil:
+		return s.err
+	default:
+		return errEarly
+	}
+}
+
+func (s *Serving) show(c *tls.Certificate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cert = c
+}
+
+// note records how a round ended.
+func (s *Serving) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err, s.done = err, s.done || err == nil
+}

@@ -1,0 +1,35 @@
+package certs
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestAReplicaIsReadyFromItsFirstGoodRoundOn(t *testing.T) {
+	s := &Serving{}
+	if err := s.Check(nil); !errors.Is(err, errEarly) {
+		t.Errorf("before anything was looked at: %v", err)
+	}
+	if _, err := s.GetCertificate(nil); err == nil {
+		t.Error("a certificate before there is one")
+	}
+	denied := errors.New("secrets is forbidden")
+	s.note(denied)
+	if err := s.Check(nil); !errors.Is(err, denied) {
+		t.Errorf("after a bad round: %v", err)
+	}
+	if _, err := s.GetCertificate(nil); err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("a handshake without a certificate says %v", err)
+	}
+	b, _ := renew(t, nil, start)
+	s.show(b.Certificate())
+	s.note(nil)
+	s.note(denied)
+	if err := s.Check(nil); err != nil {
+		t.Errorf("a later failure makes a replica unready that serves a good certificate: %v", err)
+	}
+	if c, err := s.GetCertificate(nil); err != nil || c.Leaf != b.Chain[0] {
+		t.Errorf("%v, %v", c, err)
+	}
+}

@@ -1,0 +1,70 @@
+package service
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Election is how a leader is elected. Another process takes over after
+// LeaseDuration, plus up to 2.2 times RetryPeriod, from the leader's last renewal.
+type Election struct {
+	// LeaseDuration is after how long without a renewal another process takes over, in whole seconds.
+	LeaseDuration time.Duration
+	// RenewDeadline is after how long without a successful renewal a leader ends.
+	RenewDeadline time.Duration
+	// RetryPeriod is the pause between two tries to renew, or to become the leader.
+	RetryPeriod time.Duration
+}
+
+// DefaultElection has the terms that controllers usually have.
+var DefaultElection = Election{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
+
+const (
+	leaseDurationFlag = "leader-election-lease-duration"
+	renewDeadlineFlag = "leader-election-renew-deadline"
+	retryPeriodFlag   = "leader-election-retry-period"
+)
+
+func (e *Election) addFlags(fs *pflag.FlagSet, defaults Election) {
+	if defaults == (Election{}) {
+		defaults = DefaultElection
+	}
+	fs.DurationVar(&e.LeaseDuration, leaseDurationFlag, defaults.LeaseDuration, "after how long without a renewal another replica leads, in whole seconds")
+	fs.DurationVar(&e.RenewDeadline, renewDeadlineFlag, defaults.RenewDeadline, "after how long without a renewal the leader ends")
+	fs.DurationVar(&e.RetryPeriod, retryPeriodFlag, defaults.RetryPeriod, "pause between two tries to lead, or to renew")
+}
+
+// validate refuses terms by which two processes would lead at the same time, or a
+// leader would end after one request that failed.
+func (e Election) validate() error {
+	var errs []error
+	if e.RetryPeriod <= 0 {
+		errs = append(errs, settingError(retryPeriodFlag, "must be more than 0, is %s", e.RetryPeriod))
+	}
+	if least := max(2*e.RetryPeriod, time.Second); e.RenewDeadline < least {
+		errs = append(errs, settingError(renewDeadlineFlag, "must be at least %s, twice --%s, is %s", least, retryPeriodFlag, e.RenewDeadline))
+	}
+	if least := e.RenewDeadline + e.RetryPeriod; e.LeaseDuration < least {
+		errs = append(errs, settingError(leaseDurationFlag, "must be at least %s, --%s and --%s together, is %s",
+			least, renewDeadlineFlag, retryPeriodFlag, e.LeaseDuration))
+	}
+	if e.LeaseDuration%time.Second != 0 {
+		errs = append(errs, settingError(leaseDurationFlag, "must be whole seconds, as the Lease stores them, is %s", e.LeaseDuration))
+	}
+	return errors.Join(errs...)
+}
+
+func (e Election) apply(o *ctrl.Options) {
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = ptr.To(e.LeaseDuration), ptr.To(e.RenewDeadline), ptr.To(e.RetryPeriod)
+}
+
+// Takeover is the longest time from a leader's last renewal until another process leads,
+// while the API server answers at once.
+func (e Election) Takeover() time.Duration {
+	return e.LeaseDuration + time.Duration((1+leaderelection.JitterFactor)*float64(e.RetryPeriod))
+}

@@ -1,0 +1,45 @@
+package service
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestHealthcheckAsksTheServiceOfTheSameSettings(t *testing.T) {
+	var asked string
+	code := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Path
+		w.WriteHeader(code)
+		if _, err := io.WriteString(w, "[-]api failed\n"); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	address := strings.TrimPrefix(server.URL, "http://")
+	_, port, _ := strings.Cut(address, ":")
+	check := func(address string) error {
+		t.Helper()
+		return execute(t.Context(), Spec{Name: "test-service"}, []string{"healthcheck", "--health-probe-bind-address=" + address}, io.Discard)
+	}
+	for _, listening := range []string{address, ":" + port, "0.0.0.0:" + port} {
+		asked = ""
+		if err := check(listening); err != nil || asked != "/readyz" {
+			t.Errorf("at %s %q was asked: %v", listening, asked, err)
+		}
+	}
+	code = http.StatusInternalServerError
+	if err := check(address); err == nil || err.Error() != "not ready: 500 Internal Server Error: [-]api failed" {
+		t.Errorf("a service that is not ready gives %v", err)
+	}
+	if err := check("0"); err == nil || !strings.Contains(err.Error(), "--health-probe-bind-address") {
+		t.Errorf("a service without health gives %v", err)
+	}
+	server.Close()
+	if err := check(address); err == nil {
+		t.Error("nobody answers, and all is well")
+	}
+}

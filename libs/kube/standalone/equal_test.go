@@ -1,0 +1,237 @@
+package standalone_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
+	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+)
+
+// aggregator folds as the status aggregator does: with the memory and the conditions of
+// its last entry, both of which have been JSON in a bucket, merged with what the object
+// carries.
+type aggregator struct {
+	*world
+	memory, entry []byte
+}
+
+func (a *aggregator) write(cr *apitest.Ship, o contract.Observation) {
+	a.Helper()
+	var memory conditions.Memory
+	var entry []metav1.Condition
+	a.decode(a.memory, &memory)
+	a.decode(a.entry, &entry)
+	folded := conditions.Fold(conditions.Input{
+		Observation: &o, Generation: cr.Generation, Deleting: cr.DeletionTimestamp != nil, Freshness: conditions.Fresh,
+		Now: a.clock.Now(), Previous: newest(cr.Status.Conditions, entry), Memory: memory, WithReady: true,
+	})
+	a.memory, a.entry = a.encode(folded.Memory), a.encode(folded.Conditions)
+	if _, err := ownedstatus.New(a.c, conditions.FieldManager).ApplyConditions(a.Context(), cr, folded.Conditions); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// newest is of each type the condition that changed last; within the same second, the entry's.
+func newest(present, entry []metav1.Condition) []metav1.Condition {
+	out := append([]metav1.Condition{}, entry...)
+	for _, c := range present {
+		at := -1
+		for i := range out {
+			if out[i].Type == c.Type {
+				at = i
+			}
+		}
+		switch {
+		case at < 0:
+			out = append(out, c)
+		case out[at].LastTransitionTime.Before(&c.LastTransitionTime):
+			out[at] = c
+		}
+	}
+	return out
+}
+
+func (a *aggregator) encode(v any) []byte {
+	a.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return raw
+}
+
+func (a *aggregator) decode(raw []byte, v any) {
+	a.Helper()
+	if raw == nil {
+		return
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// named creates a ship, or reads it again.
+func (w *world) named(name string) *apitest.Ship {
+	w.Helper()
+	return apitest.Read(w.T, w.c.Client, &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}})
+}
+
+// life is what an operator sees over time, the same for the same seed.
+type life struct {
+	r    *rand.Rand
+	last func(*contract.Observation)
+}
+
+func newLife(seed uint64) *life {
+	return &life{r: rand.New(rand.NewPCG(seed, 4))} //nolint:gosec // a history must be repeatable, not secret
+}
+
+// next is how much time passes, and what is seen then.
+func (l *life) next() (time.Duration, func(*contract.Observation)) {
+	pause := time.Duration(1+l.r.IntN(75)) * time.Second
+	if l.last != nil && l.r.IntN(3) == 0 {
+		return pause, l.last
+	}
+	n, failure, intent := int32(l.r.IntN(3)), l.r.IntN(6), l.r.IntN(12)
+	l.last = func(o *contract.Observation) {
+		u := &o.Units[0]
+		u.Ready, u.Available = n, n
+		switch failure {
+		case 0:
+			u.Failures = []contract.Failure{{Class: contract.FailureCrashLoop, Count: 1}}
+		case 1:
+			u.Failures = []contract.Failure{{Class: contract.FailureNodeLost, Count: 1}}
+		case 2:
+			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Reason: "Conflict"}
+		}
+		o.Intent = contract.Intent{Paused: intent == 0, Stopped: intent == 1}
+		if intent == 2 {
+			o.Jobs = []contract.Job{{Name: "migrate", State: contract.JobRunning}}
+		}
+	}
+	return pause, l.last
+}
+
+func seen(cr *apitest.Ship, change func(*contract.Observation)) contract.Observation {
+	o := observation(cr, 2)
+	change(&o)
+	return o
+}
+
+// One history, told to an operator that is alone and to an aggregator, gives the same
+// conditions at every step, to the letter, restarts of the aggregator included.
+func TestTheOperatorWritesWhatTheAggregatorWould(t *testing.T) {
+	w := setUp(t)
+	w.want(true)
+	for seed := range uint64(3) {
+		alone, with := fmt.Sprint("alone-", seed), fmt.Sprint("with-", seed)
+		for _, name := range []string{alone, with} {
+			apitest.Create(t, w.c, &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}})
+		}
+		r, a, l := w.reporter(contract.Superset), &aggregator{world: w}, newLife(seed)
+		for i := range 40 {
+			pause, change := l.next()
+			w.clock.Step(pause)
+			cr := w.named(alone)
+			if _, err := r.Report(t.Context(), cr, seen(cr, change)); err != nil {
+				t.Fatal(err)
+			}
+			cr = w.named(with)
+			a.write(cr, seen(cr, change))
+			if diff := cmp.Diff(w.named(with).Status.Conditions, w.named(alone).Status.Conditions); diff != "" {
+				t.Fatalf("seed %d, step %d (-aggregator +operator):\n%s", seed, i, diff)
+			}
+		}
+	}
+}
+
+// The aggregator goes and comes back again and again. Whoever takes over says at that
+// moment what the other said: nothing turns because the writer did.
+func TestAHandOverTurnsNothing(t *testing.T) {
+	w := setUp(t)
+	w.want(true)
+	apitest.Create(t, w.c, w.ship())
+	r, a, l := w.reporter(contract.Superset), &aggregator{world: w}, newLife(7)
+	working := false
+	report := func(change func(*contract.Observation)) {
+		t.Helper()
+		cr := w.read()
+		o := seen(cr, change)
+		if _, err := r.Report(t.Context(), cr, o); err != nil {
+			t.Fatal(err)
+		}
+		if working {
+			a.write(cr, o)
+		}
+	}
+	takeOver := func() {
+		t.Helper()
+		if working = !working; working {
+			w.hold()
+		} else {
+			w.release()
+		}
+		w.want(!working)
+	}
+	for i := range 48 {
+		pause, change := l.next()
+		if working {
+			w.pass(pause + standalone.StaleAfter) // it is slow to renew, which the gate notices
+			w.want(true)
+			w.hold()
+			w.want(false)
+		} else {
+			w.clock.Step(pause)
+		}
+		report(change)
+		if i%4 != 3 {
+			continue
+		}
+		before := turns(w.read())
+		takeOver()
+		report(change)
+		if diff := cmp.Diff(before, turns(w.read())); diff != "" {
+			t.Errorf("step %d, the aggregator works: %v (-before +after):\n%s", i, working, diff)
+		}
+	}
+}
+
+// turns is what must not change by a hand-over; reasons may tell less.
+func turns(cr *apitest.Ship) map[string]string {
+	out := map[string]string{}
+	for _, c := range cr.Status.Conditions {
+		out[c.Type] = fmt.Sprint(c.Status, " since ", c.LastTransitionTime.UTC().Format(time.RFC3339), " of ", c.ObservedGeneration)
+	}
+	return out
+}
+
+// A quick change of the writer there and back may leave an operator's memory standing,
+// since no reconcile came in between. It is behind the object, and is not believed.
+func TestAMemoryThatTheAggregatorOvertookIsNotBelieved(t *testing.T) {
+	w := setUp(t)
+	w.want(true)
+	apitest.Create(t, w.c, w.ship())
+	r, a := w.reporter(contract.Superset), &aggregator{world: w}
+	w.report(r, 2)
+	w.clock.Step(time.Minute)
+	cr := w.read()
+	a.write(cr, observation(cr, 1))
+	w.clock.Step(conditions.MissingReplicasHold)
+	cr = w.read()
+	a.write(cr, observation(cr, 1))
+	w.wantCondition(conditions.TypeDegraded, metav1.ConditionTrue)
+
+	w.clock.Step(time.Second)
+	w.report(r, 1)
+	w.wantCondition(conditions.TypeDegraded, metav1.ConditionTrue)
+}

@@ -1,0 +1,110 @@
+package mysqlserver
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Flavour is one of the two kinds of server. They differ in more than the name: locks, JSON, times, limits.
+type Flavour string
+
+const (
+	// AnyFlavour takes whichever server is there.
+	AnyFlavour Flavour = ""
+	// MySQL is MySQL 8.4 or later.
+	MySQL Flavour = "mysql"
+	// MariaDB is MariaDB 10.11 or later.
+	MariaDB Flavour = "mariadb"
+)
+
+func (f Flavour) words() string {
+	switch f {
+	case MySQL:
+		return "MySQL"
+	case MariaDB:
+		return "MariaDB"
+	default:
+		return "MySQL or MariaDB"
+	}
+}
+
+// packages is what a person can install.
+func (f Flavour) packages() string {
+	switch f {
+	case MySQL:
+		return "mysql-server (8.4 or later)"
+	case MariaDB:
+		return "mariadb-server (10.11 or later)"
+	default:
+		return "mysql-server or mariadb-server (10.11 or later)"
+	}
+}
+
+// flavourOf reads what VERSION() or --version says.
+func flavourOf(version string) Flavour {
+	if strings.Contains(version, "MariaDB") {
+		return MariaDB
+	}
+	return MySQL
+}
+
+// sbin are folders that hold servers but are often not on the PATH of a user.
+var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin"}
+
+// executable is a server's program and how to run it.
+type executable struct {
+	path    string
+	flavour Flavour
+	// before is the program that runs it, with its arguments: the dynamic loader of a tree that is not this machine's.
+	before []string
+	// with are arguments that every start of it needs.
+	with []string
+}
+
+func (e executable) command() string { return append(slices.Clone(e.before), e.path)[0] }
+
+// arguments puts the first of them, --no-defaults, where both servers want it: before all others.
+func (e executable) arguments(first string, rest ...string) []string {
+	all := append(slices.Clone(e.before), e.path, first)
+	return slices.Concat(all[1:], e.with, rest)
+}
+
+// programs are the servers of a flavour on PATH and in the usual folders, best first. On Debian mysqld may be either.
+func programs(ctx context.Context, f Flavour) []executable {
+	var all []executable
+	for _, path := range findAll("mysqld", "mariadbd") {
+		version, err := run(ctx, initTimeout, path, "--no-defaults", "--version")
+		if err != nil {
+			continue // not a program that this machine can run
+		}
+		if has := flavourOf(version); f == AnyFlavour || f == has {
+			all = append(all, executable{path: path, flavour: has})
+		}
+	}
+	return all
+}
+
+func find(names ...string) string {
+	if all := findAll(names...); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+func findAll(names ...string) []string {
+	var all []string
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			all = append(all, path)
+		}
+		for _, dir := range sbin {
+			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				all = append(all, path)
+			}
+		}
+	}
+	return all
+}

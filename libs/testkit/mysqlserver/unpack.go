@@ -1,0 +1,138 @@
+package mysqlserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
+)
+
+const (
+	// mysqlSuite is the Debian suite that has MySQL; the stable ones have MariaDB alone.
+	mysqlSuite    = "sid"
+	mysqlPackage  = "mysql-server-core"
+	unpackTimeout = 10 * time.Minute
+)
+
+// unpacked runs Debian's MySQL out of a folder in the cache, without installing it: its libraries are newer than a
+// stable Debian's, so it runs on the dynamic loader that comes with them. The folder is filled once for each machine.
+func unpacked(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.Flavour != MySQL {
+		return nil, unavailable{}
+	}
+	cache, err := cachedir.Path()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(cache, "mysql-"+mysqlSuite)
+	if _, err := os.Stat(dir); err != nil {
+		if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // programs are not secret
+			return nil, fmt.Errorf("create the cache folder: %w", err)
+		}
+		unlock, err := cachedir.Lock(ctx, dir+".lock", func() { cfg.Say("waiting for another download of MySQL") })
+		if err != nil {
+			return nil, fmt.Errorf("take the folder of MySQL: %w", err)
+		}
+		if err := errors.Join(unpack(ctx, cfg, dir), unlock()); err != nil {
+			return nil, err
+		}
+	}
+	e, err := inTree(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w; remove the folder to get it again", err)
+	}
+	return programServer(cfg, e)
+}
+
+// unpack fills the folder under another name, so that one that is there is complete. debootstrap only chooses,
+// downloads and verifies the packages: unpacking them takes no chroot and no mounts.
+func unpack(ctx context.Context, cfg Config, dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil // by the one that we waited for
+	}
+	debootstrap, err := debootstrapProgram(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	cfg.Say("getting MySQL from Debian %s into %s (a minute, once)", mysqlSuite, dir)
+	part, packages := dir+".part", dir+".packages"
+	if err := errors.Join(os.RemoveAll(part), os.RemoveAll(packages)); err != nil {
+		return fmt.Errorf("clear what an earlier try left: %w", err)
+	}
+	if _, err := run(ctx, unpackTimeout, debootstrap, "--download-only", "--variant=minbase",
+		"--include="+mysqlPackage, mysqlSuite, packages); err != nil {
+		return unavailable{fmt.Sprintf("MySQL of Debian %s cannot be downloaded: %v", mysqlSuite, err)}
+	}
+	archives := filepath.Join(packages, "var", "cache", "apt", "archives")
+	for _, pattern := range []string{"lib*.deb", mysqlPackage + "_*.deb"} {
+		files, err := filepath.Glob(filepath.Join(archives, pattern))
+		if err != nil || len(files) == 0 {
+			return errors.Join(fmt.Errorf("no %s in %s", pattern, archives), err)
+		}
+		for _, file := range files {
+			if _, err := run(ctx, unpackTimeout, "dpkg-deb", "--extract", file, part); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.RemoveAll(packages); err != nil {
+		return fmt.Errorf("remove the packages of MySQL: %w", err)
+	}
+	if err := os.Rename(part, dir); err != nil {
+		return fmt.Errorf("keep MySQL: %w", err)
+	}
+	return nil
+}
+
+// debootstrapProgram finds debootstrap, or installs it.
+func debootstrapProgram(ctx context.Context, cfg Config) (string, error) {
+	const how = "to get MySQL without Docker, run the tests once as root on Debian, or install mysql-server"
+	if _, err := os.Stat("/etc/debian_version"); err != nil {
+		return "", unavailable{"this is not Debian, so MySQL is not downloaded; " + how}
+	}
+	if os.Geteuid() != 0 {
+		return "", unavailable{"not root, so MySQL is not downloaded; " + how}
+	}
+	if path := find("debootstrap"); path != "" {
+		return path, nil
+	}
+	apt, err := exec.LookPath("apt-get")
+	if err != nil {
+		return "", unavailable{"neither debootstrap nor apt-get is on PATH"}
+	}
+	cfg.Say("installing the Debian package debootstrap with apt-get")
+	if err := aptInstall(ctx, apt, "debootstrap"); err != nil {
+		return "", unavailable{err.Error()}
+	}
+	return find("debootstrap"), nil
+}
+
+// inTree finds the server in a tree of unpacked packages, for whichever processor they are.
+func inTree(dir string) (executable, error) {
+	loaders, err := filepath.Glob(filepath.Join(dir, "usr", "lib", "*-linux-gnu", "ld-linux*.so.*"))
+	if err != nil || len(loaders) == 0 {
+		return executable{}, errors.Join(fmt.Errorf("no dynamic loader in %s", dir), err)
+	}
+	server := filepath.Join(dir, "usr", "sbin", "mysqld")
+	if _, err := os.Stat(server); err != nil {
+		return executable{}, fmt.Errorf("no server in %s: %w", dir, err)
+	}
+	libraries := []string{filepath.Dir(loaders[0]), filepath.Join(dir, "usr", "lib", "mysql", "private")}
+	share := filepath.Join(dir, "usr", "share", "mysql")
+	return executable{
+		path:    server,
+		flavour: MySQL,
+		before:  []string{loaders[0], "--library-path", strings.Join(libraries, ":")},
+		with: []string{
+			"--basedir=" + filepath.Join(dir, "usr"),
+			"--lc-messages-dir=" + share,
+			"--character-sets-dir=" + filepath.Join(share, "charsets"),
+		},
+	}, nil
+}

@@ -1,0 +1,52 @@
+package mysqltest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+)
+
+func TestServerIsOfTheFlavour(t *testing.T) {
+	for _, flavour := range mysqltest.Flavours() {
+		t.Run(string(flavour), func(t *testing.T) {
+			var version string
+			row := open(t, mysqltest.DSNOf(t, flavour)).QueryRowContext(t.Context(), "SELECT VERSION()")
+			if err := row.Scan(&version); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(version, "MariaDB") != (flavour == mysqltest.MariaDB) {
+				t.Errorf("%s runs version %s", flavour, version)
+			}
+		})
+	}
+}
+
+func TestKilledServerHasWhatWasCommitted(t *testing.T) {
+	for _, flavour := range mysqltest.Flavours() {
+		t.Run(string(flavour), func(t *testing.T) {
+			t.Parallel()
+			server := mysqltest.PrivateOf(t, flavour)
+			db := open(t, server.DSN())
+			exec(t, db, "CREATE TABLE boat (id INT PRIMARY KEY)")
+			exec(t, db, "INSERT INTO boat VALUES (7)")
+			server.Kill()
+			if err := db.PingContext(t.Context()); err == nil {
+				t.Error("a killed server answers")
+			}
+			server.Start()
+			expect.Eventually(t, expect.Long, func() error {
+				var id int
+				if err := db.QueryRowContext(t.Context(), "SELECT id FROM boat").Scan(&id); err != nil {
+					return err
+				}
+				if id != 7 {
+					return fmt.Errorf("id %d instead of 7", id)
+				}
+				return nil
+			})
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package busauth
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+)
+
+// Admin is a user of the test's own, who may do everything.
+const Admin = "admin"
+
+// Password is everybody's.
+const Password = "secret"
+
+// Names replace the placeholders of the files.
+type Names struct {
+	Cluster   string
+	Namespace string // of the tool
+	Tool      string // its user and its consumer
+}
+
+// Server is a NATS server with one user for each file of deploy/nats, and [Admin].
+type Server struct {
+	*natstest.Server
+	users map[string]*server.User
+
+	mu         sync.Mutex
+	violations []string
+}
+
+// Start runs a server whose users and permissions are those of deploy/nats.
+func Start(t testing.TB, n Names, options ...natstest.Option) *Server {
+	t.Helper()
+	s := &Server{users: map[string]*server.User{}}
+	users := append(load(t, n), &server.User{Username: Admin, Password: Password})
+	for _, u := range users {
+		s.users[u.Username] = u
+	}
+	options = append([]natstest.Option{func(o *server.Options) { o.Users = users }}, options...)
+	s.Server = natstest.Start(t, options...)
+	s.Server.Server().SetLogger(violations{s}, false, false)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("refused: %q", s.Violations())
+		}
+	})
+	return s
+}
+
+// As is where the identity connects, with its password.
+func (s *Server) As(identity string) string {
+	return strings.Replace(s.URL(), "nats://", "nats://"+identity+":"+Password+"@", 1)
+}
+
+// Permissions returns what deploy/nats grants an identity, for servers that learn it in another way.
+func Permissions(t testing.TB, n Names, identity string) *server.Permissions {
+	t.Helper()
+	for _, u := range load(t, n) {
+		if u.Username == identity {
+			return u.Permissions
+		}
+	}
+	t.Fatalf("deploy/nats has no identity %q", identity)
+	return nil
+}
+
+// Violations lists what was refused, one line of the server's log for each.
+func (s *Server) Violations() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.violations...)
+}
+
+// WantNoViolations fails the test when somebody tried what he may not.
+func (s *Server) WantNoViolations(t testing.TB) {
+	t.Helper()
+	for _, v := range s.Violations() {
+		t.Errorf("refused: %s", v)
+	}
+}
+
+var (
+	placeholder = regexp.MustCompile(`CLUSTER|NAMESPACE|TOOL`)
+	variable    = regexp.MustCompile(`\$([A-Z_]+_PASSWORD)`)
+)
+
+// Files writes the files of deploy/nats into a new folder, with the placeholders replaced, and sets the environment
+// variables that they take passwords from. It returns the folder.
+func Files(t testing.TB, n Names) string {
+	t.Helper()
+	sources, err := filepath.Glob(filepath.Join(root(t), "deploy", "nats", "*.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{"CLUSTER": n.Cluster, "NAMESPACE": n.Namespace, "TOOL": n.Tool}
+	dir := t.TempDir()
+	for _, f := range sources {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := placeholder.ReplaceAllStringFunc(string(raw), func(p string) string { return names[p] })
+		for _, v := range variable.FindAllStringSubmatch(text, -1) {
+			t.Setenv(v[1], Password)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(f)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// load reads the users of deploy/nats as the server itself does.
+func load(t testing.TB, n Names) []*server.User {
+	t.Helper()
+	o, err := server.ProcessConfigFile(filepath.Join(Files(t, n), "authorization.conf"))
+	if err != nil {
+		t.Fatalf("read the permissions: %v", err)
+	}
+	return o.Users
+}
+
+// root is the folder of the repository that the test runs in.
+func root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "modules.txt")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("this is no checkout: there is no modules.txt in any folder above")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// violations keeps the lines of the server's log that say what was refused.
+type violations struct{ s *Server }
+
+func (violations) Noticef(string, ...any) {}
+func (violations) Warnf(string, ...any)   {}
+func (violations) Fatalf(string, ...any)  {}
+func (violations) Debugf(string, ...any)  {}
+func (violations) Tracef(string, ...any)  {}
+
+func (v violations) Errorf(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if !strings.Contains(line, "Violation") {
+		return
+	}
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	v.s.violations = append(v.s.violations, line)
+}

@@ -1,0 +1,39 @@
+package busauth_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
+)
+
+func TestWhatIsUsedAndWhatIsRefusedIsSeen(t *testing.T) {
+	srv := busauth.Start(t, busauth.Names{Cluster: "prod", Namespace: "team-a", Tool: "pager"})
+	tap := srv.Tap(t)
+	nc, err := nats.Connect(srv.As("superset-operator"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	const right, wrong = "flotilla.hb.v1.prod.superset-operator", "flotilla.hb.v1.prod.ingester"
+	if unused := tap.Unused(t, "superset-operator"); !slices.Contains(unused, right) {
+		t.Errorf("%q is used before anybody did: %v", right, unused)
+	}
+	for _, subject := range []string{right, wrong} {
+		if err := nc.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if unused := tap.Unused(t, "superset-operator"); slices.Contains(unused, right) || len(unused) == 0 {
+		t.Errorf("unused are %v", unused)
+	}
+	if v := srv.Violations(); len(v) != 1 || !strings.Contains(v[0], wrong) {
+		t.Errorf("refused was %q", v)
+	}
+}

@@ -1,0 +1,61 @@
+package natstest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	readTimeout  = 60 * time.Second
+	readInterval = 25 * time.Millisecond
+)
+
+// Messages reads a stream from its first to its last message; messages that were
+// deleted or replaced between them are left out. While the stream cannot be read it asks
+// again, for a minute at most: a client that has just been told of a server's return
+// fails for a moment still.
+func Messages(t testing.TB, js jetstream.JetStream, stream string) []*jetstream.RawStreamMsg {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), readTimeout)
+	defer cancel()
+	tick := time.NewTicker(readInterval) // not by package expect, which would bring Kubernetes to libs/bus
+	defer tick.Stop()
+	for {
+		out, err := read(ctx, js, stream)
+		if err == nil {
+			return out
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("read stream %s: %v", stream, err)
+		case <-tick.C:
+		}
+	}
+}
+
+func read(ctx context.Context, js jetstream.JetStream, name string) ([]*jetstream.RawStreamMsg, error) {
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	state := stream.CachedInfo().State
+	if state.Msgs == 0 {
+		return nil, nil
+	}
+	var out []*jetstream.RawStreamMsg
+	for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
+		m, err := stream.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

@@ -1,0 +1,38 @@
+package quiet_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/quiet"
+)
+
+func TestDifferences(t *testing.T) {
+	before := map[string][]byte{"same": []byte("a"), "other": []byte("a"), "gone": []byte("a")}
+	now := map[string][]byte{"same": []byte("a"), "other": []byte("b"), "new": []byte("a")}
+	got := quiet.Differences(before, now)
+	if len(got) != 3 || got["gone"] != "is rendered no more" || got["new"] != "is new" || !strings.HasPrefix(got["other"], "differs") {
+		t.Errorf("differences %q", got)
+	}
+}
+
+func TestDeclared(t *testing.T) {
+	got := quiet.Declared("# Changelog\n\n## [Unreleased]\n\n### Added\n\n- `not.yaml` is new.\n\n### Restarts pods\n\n" +
+		"- `a.yaml`: why\n- `b.yaml`: why\n  more of it\n\n### Fixed\n\n- `not.yaml`\n\n## [0.1.0] - 2026-01-02\n\n### Restarts pods\n\n- `old.yaml`: why\n")
+	if diff := cmp.Diff([]string{"a.yaml", "b.yaml"}, got); diff != "" {
+		t.Errorf("declared (-want +got):\n%s", diff)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	got := quiet.Judge(map[string]string{"a.yaml": "is new", "b.yaml": "is new"}, []string{"b.yaml"})
+	if len(got) != 1 || !strings.Contains(got[0], "a.yaml is new") {
+		t.Errorf("problems %q", got)
+	}
+	if got := quiet.Judge(nil, nil); !slices.Equal(got, nil) {
+		t.Errorf("problems without a change: %q", got)
+	}
+}
