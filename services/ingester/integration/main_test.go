@@ -32,6 +32,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
@@ -51,6 +52,8 @@ type bench struct {
 	conn      *bus.Conn
 	log       logr.Logger
 	metrics   *prometheus.Registry // of the newest ingester
+	// registerer takes the metrics instead, when it is set.
+	registerer prometheus.Registerer
 }
 
 func newBench(t testing.TB) *bench {
@@ -99,7 +102,7 @@ func (b *bench) connect(name string) *bus.Conn {
 // start runs an ingester until stop is called, or the test ends.
 func (b *bench) start(change ...func(*app.Options)) (stop func()) {
 	b.Helper()
-	o := &app.Options{MySQLDSN: b.dsn, ConcurrentReconciles: 256, RequeuePeriod: time.Second}
+	o := &app.Options{Enabled: true, MySQL: database.Settings{DSN: b.dsn}, ConcurrentReconciles: 256, RequeuePeriod: time.Second}
 	for _, c := range change {
 		c(o)
 	}
@@ -119,7 +122,11 @@ func (b *bench) start(change ...func(*app.Options)) (stop func()) {
 		Options: service.Options{ClusterName: "test", WatchNamespaces: []string{b.namespace}},
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
-	if err := app.Setup(ctx, rt, o, b.metrics); err != nil {
+	var registerer prometheus.Registerer = b.metrics
+	if b.registerer != nil {
+		registerer = b.registerer
+	}
+	if err := app.Setup(ctx, rt, o, registerer); err != nil {
 		cancel()
 		b.Fatal(err)
 	}

@@ -1,16 +1,17 @@
 package integration
 
 import (
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/jmoiron/sqlx"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
 func (b *bench) object(kind, name string) *unstructured.Unstructured {
@@ -79,17 +80,18 @@ func (b *bench) row(u *unstructured.Unstructured, want, query string) {
 	})
 }
 
-// query runs a query with one text column; unlike dbtest.Strings it survives a server that is away.
+// query runs a query with one text column; unlike dbtest.Strings it survives a server
+// that is away and a schema that is not complete yet.
 func (b *bench) query(query string, args ...any) ([]string, error) {
-	if err := b.db.PingContext(b.Context()); err != nil {
+	var rows []sql.NullString
+	if err := sqlx.SelectContext(b.Context(), sqlx.NewDb(b.db, "mysql"), &rows, query, args...); err != nil {
 		return nil, err
 	}
-	var tables int
-	if err := b.db.QueryRowContext(b.Context(), "SELECT COUNT(*) FROM information_schema.tables"+
-		" WHERE table_schema = DATABASE() AND table_name = 'incarnation'").Scan(&tables); err != nil || tables == 0 {
-		return nil, fmt.Errorf("no schema yet: %w", err)
+	out := make([]string, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, r.String)
 	}
-	return dbtest.Strings(b, b.db, query, args...), nil
+	return out, nil
 }
 
 // finalizer waits until the object carries our finalizer, and reads it.
@@ -130,6 +132,18 @@ func (b *bench) events(u *unstructured.Unstructured, want ...string) {
 		}
 		if !slices.Equal(got, want) {
 			return fmt.Errorf("events of %s: %v, want %v", u.GetName(), got, want)
+		}
+		return nil
+	})
+}
+
+// published waits until every event that was committed is in the stream.
+func (b *bench) published() {
+	b.Helper()
+	expect.Eventually(b, expect.Long, func() error {
+		rows, err := b.query("SELECT COUNT(*) FROM outbox")
+		if err != nil || rows[0] != "0" {
+			return fmt.Errorf("outbox holds %v rows: %w", rows, err)
 		}
 		return nil
 	})

@@ -3,12 +3,9 @@ package integration
 import (
 	"bytes"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -53,37 +50,4 @@ func clusterRole(t testing.TB) *rbacv1.ClusterRole {
 		t.Fatal(err)
 	}
 	return role
-}
-
-// TestSamplesAreStored applies config/samples as users would, strictly validated.
-func TestSamplesAreStored(t *testing.T) {
-	b := newBench(t)
-	b.start()
-	files, err := filepath.Glob("../config/samples/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("samples: %v, %v", files, err)
-	}
-	strict := client.NewNamespacedClient(client.WithFieldValidation(b.client, "Strict"), b.namespace)
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(raw, u); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		if u.GetNamespace() != "default" {
-			t.Errorf("%s is not in the namespace default", file)
-		}
-		u.SetNamespace(b.namespace)
-		if err := strict.Create(t.Context(), u); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		b.stored(b.finalizer(u))
-		b.events(u, "created")
-		if strings.HasPrefix(filepath.Base(file), "project") != (u.GetKind() == "Project") {
-			t.Errorf("%s holds a %s", file, u.GetKind())
-		}
-	}
 }

@@ -4,17 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 
 	"github.com/go-logr/logr"
 	"github.com/pressly/goose/v3"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-//go:embed *.sql
+//go:embed *.sql 0*_*.go
 var files embed.FS
 
 // Status is the state of one migration.
@@ -24,26 +27,75 @@ type Status struct {
 	Applied bool
 }
 
-// Up applies what is pending and returns the names of what it applied.
-func Up(ctx context.Context, db *sql.DB) ([]string, error) {
-	p, err := provider(ctx, db)
+// Report is what Up did.
+type Report struct {
+	// Applied are the names of the migrations, in their order.
+	Applied []string
+	// Notes say what became of rows of an earlier installation; see [Notes]. There are
+	// none when the take-over was done before.
+	Notes []string
+}
+
+// Up applies what is pending.
+//
+// A change of a large table may take longer than the connection waits for an answer.
+// The server goes on with it all the same, and keeps the lock for as long, so Up
+// waits for the lock and goes on from there, while the server answers at all.
+func Up(ctx context.Context, db *sql.DB) (Report, error) {
+	set, err := all()
 	if err != nil {
-		return nil, err
+		return Report{}, err
+	}
+	for {
+		report, err := set.up(ctx, db)
+		if err == nil || ctx.Err() != nil || database.Classify(err) != database.Lost || database.Ping(ctx, db) != nil {
+			return report, err
+		}
+	}
+}
+
+// set is what there is to run.
+type set struct {
+	files fs.FS
+	kinds []*registry.Kind // to be taken over
+}
+
+func all() (set, error) {
+	r, err := registry.Load()
+	if err != nil {
+		return set{}, err
+	}
+	return set{files: files, kinds: r.Kinds()}, nil
+}
+
+func (s set) up(ctx context.Context, db *sql.DB) (Report, error) {
+	p, err := s.provider(ctx, db)
+	if err != nil {
+		return Report{}, err
 	}
 	results, err := p.Up(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("apply migrations: %w", err)
+		return Report{}, fmt.Errorf("apply migrations: %w", err)
 	}
-	names := make([]string, 0, len(results))
+	var report Report
+	tookOver := false
 	for _, r := range results {
-		names = append(names, r.Source.Path)
+		report.Applied = append(report.Applied, r.Source.Path)
+		tookOver = tookOver || r.Source.Version == takeOverVersion
 	}
-	return names, nil
+	if tookOver {
+		report.Notes, err = Notes(ctx, db)
+	}
+	return report, err
 }
 
 // List returns the state of every migration of this binary.
 func List(ctx context.Context, db *sql.DB) ([]Status, error) {
-	p, err := provider(ctx, db)
+	set, err := all()
+	if err != nil {
+		return nil, err
+	}
+	p, err := set.provider(ctx, db)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +137,44 @@ func Verify(ctx context.Context, db *sql.DB) ([]string, error) {
 	return out, nil
 }
 
-func provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) {
-	p, err := goose.NewProvider(goose.DialectMySQL, db, files,
+// Notes lists what the take-over of an earlier installation decided about rows, in
+// the order in which it did; see package takeover. It is empty elsewhere.
+func Notes(ctx context.Context, db *sql.DB) (notes []string, err error) {
+	var tables int
+	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",
+		schema.TakenOverTable).Scan(&tables); err != nil || tables == 0 {
+		return nil, err
+	}
+	rows, err := db.QueryContext(ctx, "SELECT table_name, uid, namespace, name, note FROM "+schema.Quote(schema.TakenOverTable)+" ORDER BY id")
+	if err != nil {
+		return nil, fmt.Errorf("read notes of the take-over: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var table, uid, namespace, name, note string
+		if err := rows.Scan(&table, &uid, &namespace, &name, &note); err != nil {
+			return nil, fmt.Errorf("read notes of the take-over: %w", err)
+		}
+		if name != "" {
+			table += " " + namespace + "/" + name
+		}
+		if uid != "" {
+			table += " (uid " + uid + ")"
+		}
+		notes = append(notes, table+": "+note)
+	}
+	return notes, rows.Err()
+}
+
+func (s set) provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) {
+	store, err := newVersions()
+	if err != nil {
+		return nil, err
+	}
+	p, err := goose.NewProvider(goose.DialectCustom, db, s.files,
+		goose.WithStore(store),
+		goose.WithGoMigrations(takeOver(s.kinds)),
+		goose.WithAllowOutofOrder(true), // each can run at any time, and a fix for an older release comes late
 		goose.WithSessionLocker(&sessionLock{}),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithSlog(slog.New(logr.ToSlogHandler(logr.FromContextOrDiscard(ctx)))),

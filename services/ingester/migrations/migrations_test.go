@@ -27,13 +27,21 @@ func open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
+// each runs a test on each of the two servers.
+func each(t *testing.T, run func(*testing.T, mysqltest.Flavour)) {
+	t.Helper()
+	for _, f := range mysqltest.Flavours() {
+		t.Run(string(f), func(t *testing.T) { run(t, f) })
+	}
+}
+
 func up(t *testing.T, db *sql.DB) []string {
 	t.Helper()
-	applied, err := migrations.Up(t.Context(), db)
+	report, err := migrations.Up(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return applied
+	return report.Applied
 }
 
 func exec(t *testing.T, db *sql.DB, statement string) {
@@ -53,101 +61,139 @@ func verify(t *testing.T, db *sql.DB) []string {
 }
 
 func TestUpFromEmptyAndTwice(t *testing.T) {
-	db := open(t, mysqltest.DSN(t))
-	if problems := verify(t, db); len(problems) == 0 {
-		t.Error("an empty database has no pending migration")
-	}
-	states, err := migrations.List(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if applied := up(t, db); len(applied) != len(states) {
-		t.Errorf("applied %d migrations, want %d", len(applied), len(states))
-	}
-	if applied := up(t, db); len(applied) != 0 {
-		t.Errorf("the second run applied %v", applied)
-	}
-	if problems := verify(t, db); len(problems) != 0 {
-		t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
-	}
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := open(t, mysqltest.DSNOf(t, f))
+		if problems := verify(t, db); len(problems) == 0 {
+			t.Error("an empty database has no pending migration")
+		}
+		states, err := migrations.List(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if applied := up(t, db); len(applied) != len(states) {
+			t.Errorf("applied %d migrations, want %d", len(applied), len(states))
+		}
+		if applied := up(t, db); len(applied) != 0 {
+			t.Errorf("the second run applied %v", applied)
+		}
+		if problems := verify(t, db); len(problems) != 0 {
+			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+		}
+	})
 }
 
 func TestUpByFourAtOnce(t *testing.T) {
-	dsn := mysqltest.DSN(t)
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	count := map[string]int{}
-	for range 4 {
-		db := open(t, dsn)
-		wg.Go(func() {
-			applied, err := migrations.Up(t.Context(), db)
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, name := range applied {
-				count[name]++
-			}
-		})
-	}
-	wg.Wait()
-	states, err := migrations.List(t.Context(), open(t, dsn))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]int{}
-	for _, s := range states {
-		want[s.Name] = 1
-	}
-	if diff := cmp.Diff(want, count); diff != "" {
-		t.Errorf("how often each migration ran (-want +got):\n%s", diff)
-	}
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		dsn := mysqltest.DSNOf(t, f)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		count := map[string]int{}
+		for range 4 {
+			db := open(t, dsn)
+			wg.Go(func() {
+				report, err := migrations.Up(t.Context(), db)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, name := range report.Applied {
+					count[name]++
+				}
+			})
+		}
+		wg.Wait()
+		states, err := migrations.List(t.Context(), open(t, dsn))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int{}
+		for _, s := range states {
+			want[s.Name] = 1
+		}
+		if diff := cmp.Diff(want, count); diff != "" {
+			t.Errorf("how often each migration ran (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // TestKilledHalfway leaves what a kill between the statement and its record leaves:
 // the table is there, the version is not.
 func TestKilledHalfway(t *testing.T) {
-	db := open(t, mysqltest.DSN(t))
-	up(t, db)
-	exec(t, db, "DELETE FROM goose_db_version WHERE version_id >= 3")
-	exec(t, db, "DROP TABLE outbox")
-	if applied := up(t, db); len(applied) == 0 {
-		t.Error("the rerun applied nothing")
-	}
-	if problems := verify(t, db); len(problems) != 0 {
-		t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
-	}
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := open(t, mysqltest.DSNOf(t, f))
+		up(t, db)
+		exec(t, db, "DELETE FROM goose_db_version WHERE version_id >= 3")
+		exec(t, db, "DROP TABLE outbox")
+		if applied := up(t, db); len(applied) == 0 {
+			t.Error("the rerun applied nothing")
+		}
+		if problems := verify(t, db); len(problems) != 0 {
+			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+		}
+	})
 }
 
 func TestAnOlderReleaseAcceptsANewerSchema(t *testing.T) {
-	db := open(t, mysqltest.DSN(t))
-	up(t, db)
-	exec(t, db, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (90000, 1)")
-	exec(t, db, "ALTER TABLE model ADD COLUMN from_the_future INT NULL")
-	if applied := up(t, db); len(applied) != 0 {
-		t.Errorf("applied %v", applied)
-	}
-	if problems := verify(t, db); len(problems) != 0 {
-		t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
-	}
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := open(t, mysqltest.DSNOf(t, f))
+		up(t, db)
+		exec(t, db, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (90000, 1)")
+		exec(t, db, "ALTER TABLE model ADD COLUMN from_the_future INT NULL")
+		if applied := up(t, db); len(applied) != 0 {
+			t.Errorf("applied %v", applied)
+		}
+		if problems := verify(t, db); len(problems) != 0 {
+			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+		}
+	})
 }
 
 func TestVerifyNamesDrift(t *testing.T) {
-	db := open(t, mysqltest.DSN(t))
-	up(t, db)
-	exec(t, db, "ALTER TABLE project MODIFY tier VARCHAR(255) CHARACTER SET latin1 NULL")
-	exec(t, db, "ALTER TABLE model DROP KEY idx_algorithm")
-	exec(t, db, "ALTER TABLE model DROP COLUMN source")
-	exec(t, db, "DROP TABLE project_labels")
-	want := []string{
-		"model: column source is missing",
-		"model: index idx_algorithm is missing",
-		"model: index idx_source is missing",
-		"project: column tier is varchar(255) latin1_swedish_ci null, want int null",
-		"project_labels: table is missing",
-	}
-	if diff := cmp.Diff(want, verify(t, db)); diff != "" {
-		t.Errorf("drift (-want +got):\n%s", diff)
-	}
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := open(t, mysqltest.DSNOf(t, f))
+		up(t, db)
+		exec(t, db, "ALTER TABLE project MODIFY tier VARCHAR(255) CHARACTER SET latin1 NULL")
+		exec(t, db, "ALTER TABLE model DROP KEY idx_algorithm")
+		exec(t, db, "ALTER TABLE model DROP COLUMN source")
+		exec(t, db, "DROP TABLE project_labels")
+		exec(t, db, "ALTER TABLE model ALTER COLUMN incarnation DROP DEFAULT")
+		exec(t, db, "ALTER TABLE project ADD COLUMN budget INT NOT NULL, ADD COLUMN note INT NULL")
+		exec(t, db, "ALTER TABLE revision DROP KEY idx_owner, ADD KEY idx_owner (owner(10), name)")
+		want := []string{
+			"model: column incarnation has no default, want NOT NULL DEFAULT 0",
+			"model: column source is missing",
+			"model: index idx_algorithm is missing",
+			"model: index idx_source is missing",
+			"project: column tier is varchar(255) latin1_swedish_ci null, want int null",
+			"project: column budget is not ours and must be given a value, so no row can be written",
+			"project_labels: table is missing",
+			"revision: index idx_owner covers (owner(10),name), want (owner)",
+		}
+		if diff := cmp.Diff(want, verify(t, db)); diff != "" {
+			t.Errorf("drift (-want +got):\n%s", diff)
+		}
+		// All migrations can run again, and mend what they can.
+		exec(t, db, "DELETE FROM goose_db_version")
+		up(t, db)
+		if problems := verify(t, db); len(problems) != 0 {
+			t.Errorf("mended, verify says:\n%s", strings.Join(problems, "\n"))
+		}
+	})
+}
+
+// TestALateMigrationIsApplied is what a fix for an older release needs, whose number
+// is below the newest that the database has seen.
+func TestALateMigrationIsApplied(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := open(t, mysqltest.DSNOf(t, f))
+		up(t, db)
+		exec(t, db, "DELETE FROM goose_db_version WHERE version_id = 5")
+		if diff := cmp.Diff([]string{"migration 00005_create_project_labels.sql is pending"}, verify(t, db)); diff != "" {
+			t.Errorf("verify (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"00005_create_project_labels.sql"}, up(t, db)); diff != "" {
+			t.Errorf("applied (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -3,7 +3,9 @@ package storage
 import (
 	"context"
 	"errors"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -11,40 +13,88 @@ import (
 var (
 	// ErrNotFound says that there is no live row.
 	ErrNotFound = errors.New("not found in storage")
+	// ErrConflict says that a direct update was made from another version than storage holds.
+	ErrConflict = errors.New("storage holds another version")
 	// ErrStale says that storage holds a newer version than the one that was offered.
 	ErrStale = errors.New("storage holds a newer version")
 	// ErrRejected says that the object's content cannot be stored; only a change of it helps.
 	// The error names the field.
 	ErrRejected = errors.New("object cannot be stored")
+	// ErrInvalid says that a question cannot be answered as it was put: an unknown kind, field,
+	// operator or template, a selector that does not parse, a continue token of another question.
+	// The error names the culprit.
+	ErrInvalid = errors.New("invalid request to storage")
 	// ErrNotReady says that the database has not been reached yet.
 	ErrNotReady = errors.New("storage is not ready")
 )
 
-// MetadataStorage stores objects. Each method is atomic.
+// MetadataStorage stores objects and answers questions about them. Each method but
+// DeleteCollection and Backfill is atomic.
+//
+// Objects are runtime.Objects of a registered kind with their TypeMeta set.
+//
+// Source: reference section 3.
 type MetadataStorage interface {
-	// Upsert stores an object of the cluster. Nothing is written when storage has that
-	// version already. Errors: ErrStale, ErrRejected, ErrNotReady.
-	Upsert(ctx context.Context, object runtime.Object, options ...UpsertOption) error
-	// GetByName fills object, whose kind must be set, from the live row of that name. Errors: ErrNotFound.
+	// Upsert stores an object.
+	//
+	// With direct false it is an object of the cluster: nothing is written when storage
+	// has that version already. Errors: ErrStale, ErrRejected, ErrInvalid, ErrNotReady.
+	//
+	// With direct true it is an object that lives in storage only (an evicted one): its
+	// labels and annotations are stored, provided that its resourceVersion is the stored
+	// one, and the object gets a new resourceVersion. The rest of it is not looked at. When
+	// both are the same already, nothing is written and the version stays. Errors:
+	// ErrNotFound, ErrConflict (also for an object that is in the cluster), ErrRejected, ErrInvalid.
+	//
+	// indexedFields may be nil: the columns follow from the kind's description. Fields
+	// that are given must name columns of the kind; they override what follows. Their
+	// values are those of the column's type, or pointers to them; nil is NULL.
+	Upsert(ctx context.Context, object runtime.Object, direct bool, indexedFields []IndexedField) error
+	// GetByName fills object, whose kind must be set, from the live row of that name. Errors: ErrNotFound, ErrInvalid.
 	GetByName(ctx context.Context, namespace, name string, object runtime.Object) error
-	// GetByID fills object, whose kind must be set, from the live row of that uid. Errors: ErrNotFound.
+	// GetByID fills object, whose kind must be set, from the live row of that uid. Errors: ErrNotFound, ErrInvalid.
 	GetByID(ctx context.Context, uid string, object runtime.Object) error
-	// Delete stores the object's final state and closes its row, found by uid. A row
-	// that is closed already is left as it is, without an error. Errors: ErrStale, ErrRejected, ErrNotReady.
-	Delete(ctx context.Context, object runtime.Object) error
-	// Close writes what waits and closes the connections.
+	// List answers with live objects of a kind; namespace "" means all of them. Label and
+	// field selectors, limit and continue token of listOptions are obeyed, and all of ext.
+	// Without an order the newest object comes first. An error leaves response as it was.
+	// Errors: ErrInvalid.
+	List(ctx context.Context, typeMeta *metav1.TypeMeta, namespace string, listOptions *metav1.ListOptions, ext *ListOptionsExt, response *ListResponse) error
+	// Delete closes the live row of that name as it is. A row that is closed already, or
+	// that never was, is no error. Errors: ErrInvalid.
+	Delete(ctx context.Context, typeMeta *metav1.TypeMeta, namespace, name string) error
+	// DeleteCollection closes the live rows that the selectors and the limit choose, the newest
+	// first; namespace "" means all of them. It works in pages, each atomic: a row that leaves
+	// the selector before its page is closed stays. A dry run closes nothing. Preconditions are
+	// held against each row of a page before any of it is closed. Errors: ErrInvalid, ErrConflict.
+	DeleteCollection(ctx context.Context, typeMeta *metav1.TypeMeta, namespace string, deleteOptions *metav1.DeleteOptions, listOptions *metav1.ListOptions) error
+	// QueryByTemplateID answers a predefined question. Its parameters are criteria of ext that
+	// name the parameter, with OpEqual; pagination and skip list are obeyed, and there is no
+	// continue token. Errors: ErrInvalid, which lists what there is.
+	QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMeta, templateID string, ext *ListOptionsExt, response *ListResponse) error
+	// Backfill rewrites rows of a kind in the order of their creation: prepare says what
+	// each becomes; no prepare rewrites each object as it is. It returns the creation time to
+	// go on with, also beside an error, or nil when the end is reached. Rows that hold the
+	// right content already cost no write, and there are no change events. Objects that
+	// cannot be stored are left, and named in ErrRejected at the end. Errors: ErrInvalid,
+	// ErrRejected, that of prepare.
+	Backfill(ctx context.Context, prepare PrepareBackfillParams, options BackfillOptions) (endTime *time.Time, err error)
+	// Close writes what waits and closes the connections. It may be called again.
 	Close() error
 }
 
-// UpsertOption changes what Upsert does.
-type UpsertOption func(*UpsertOptions)
-
-// UpsertOptions are the options of Upsert, for implementations.
-type UpsertOptions struct {
-	// Evicted marks the row as one whose object leaves the cluster on purpose.
-	Evicted bool
+// Keeper is what the ingester itself needs beyond MetadataStorage: the ends of an
+// object's life, with its final state.
+type Keeper interface {
+	MetadataStorage
+	// Finish stores the object's final state and closes its row, found by uid. A row that
+	// is closed already is left as it is, without an error. Errors: ErrStale, ErrRejected, ErrNotReady.
+	Finish(ctx context.Context, object runtime.Object) error
+	// Evict stores an object one last time and marks its row: the object leaves the cluster
+	// on purpose, the row stays live, and no cleaner may take it for an orphan.
+	// Errors: ErrStale, ErrRejected, ErrNotReady.
+	Evict(ctx context.Context, object runtime.Object) error
+	// Abandon closes an object's row, found by uid, with what is stored: for an object whose
+	// final state is rejected. A row that is closed already, or that never was, is no error.
+	// Errors: ErrStale when the row changes meanwhile, ErrNotReady.
+	Abandon(ctx context.Context, object runtime.Object) error
 }
-
-// Evicted marks the row as one whose object leaves the cluster on purpose: it stays
-// live, and no cleaner may take it for an orphan.
-func Evicted() UpsertOption { return func(o *UpsertOptions) { o.Evicted = true } }

@@ -19,15 +19,28 @@ func (o *Options) migrate(ctx context.Context, _ service.Options, args []string)
 	if len(args) != 1 {
 		return errors.New("migrate needs one of status, up and verify")
 	}
-	db, err := database.Open(o.MySQLDSN)
+	db, err := o.connect(ctx)
 	if err != nil {
-		return fmt.Errorf("--mysql-dsn %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := database.Ping(ctx, db); err != nil {
-		return fmt.Errorf("--mysql-dsn: %w", err)
-	}
 	return migrateCommand(ctx, db, args[0], os.Stdout)
+}
+
+// connect opens the database for a command, which cannot wait for it.
+func (o *Options) connect(ctx context.Context) (*sql.DB, error) {
+	if !o.MySQL.Configured() {
+		return nil, errors.New("this command needs MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
+	}
+	connector, err := o.MySQL.Connector()
+	if err != nil {
+		return nil, err
+	}
+	db := database.OpenConnector(connector, o.MySQL.Pool)
+	if err := database.Ping(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 func migrateCommand(ctx context.Context, db *sql.DB, command string, out io.Writer) error {
@@ -35,21 +48,35 @@ func migrateCommand(ctx context.Context, db *sql.DB, command string, out io.Writ
 	case "status":
 		return migrateStatus(ctx, db, out)
 	case "up":
-		applied, err := migrations.Up(ctx, db)
-		if err != nil {
-			return err
-		}
-		for _, name := range applied {
-			if _, err := fmt.Fprintln(out, "applied", name); err != nil {
-				return err
-			}
-		}
-		_, err = fmt.Fprintf(out, "%d migrations applied\n", len(applied))
-		return err
+		return migrateUp(ctx, db, out)
 	case "verify":
 		return migrateVerify(ctx, db, out)
 	}
 	return fmt.Errorf("migrate %q is unknown: want status, up or verify", command)
+}
+
+func migrateUp(ctx context.Context, db *sql.DB, out io.Writer) error {
+	report, err := migrations.Up(ctx, db)
+	if err != nil {
+		return err
+	}
+	if err := migrateLines(out, "applied ", report.Applied); err != nil {
+		return err
+	}
+	if err := migrateLines(out, "noted ", report.Notes); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%d migrations applied\n", len(report.Applied))
+	return err
+}
+
+func migrateLines(out io.Writer, prefix string, lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(out, prefix+line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func migrateStatus(ctx context.Context, db *sql.DB, out io.Writer) error {
@@ -66,7 +93,11 @@ func migrateStatus(ctx context.Context, db *sql.DB, out io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	notes, err := migrations.Notes(ctx, db)
+	if err != nil {
+		return err
+	}
+	return migrateLines(out, "noted    ", notes)
 }
 
 func migrateVerify(ctx context.Context, db *sql.DB, out io.Writer) error {

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,13 +9,21 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/httpapi"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/inject"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 )
 
 // Options are the ingester's own settings.
 type Options struct {
-	// MySQLDSN says where objects are stored.
-	MySQLDSN string
+	// ConfigFile holds settings that are given neither as flags nor in the environment.
+	ConfigFile string
+	// Enabled says whether objects are stored at all; without settings of MySQL they are not.
+	Enabled bool
+	// MySQL says where objects are stored.
+	MySQL database.Settings
 	// ConcurrentReconciles is how many objects of a kind are handled at the same time;
 	// the map overrides it by kind.
 	ConcurrentReconciles    int
@@ -27,6 +34,16 @@ type Options struct {
 	RequeuePeriodMap map[string]string
 	// EvictImmutableKinds evicts every object of a kind that is immutable by definition.
 	EvictImmutableKinds bool
+	// Retention is how long closed rows are kept; zero keeps them for ever.
+	Retention time.Duration
+	// Sweep looks for rows whose object is gone.
+	Sweep sweep.Options
+	// Finalizer is the webhook that puts the finalizer on new objects.
+	Finalizer inject.Options
+	// API is the HTTP API.
+	API httpapi.Options
+
+	flags *pflag.FlagSet
 }
 
 const (
@@ -35,31 +52,78 @@ const (
 )
 
 func (o *Options) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.MySQLDSN, "mysql-dsn", "", "user:password@tcp(host:3306)/database of MySQL or MariaDB (also MYSQL_DSN)")
+	o.flags = fs
+	fs.StringVar(&o.ConfigFile, "config", "", "YAML file with the stanzas metadataStorage, mysql and ingester; flags and environment win over it")
+	fs.BoolVar(&o.Enabled, "enable-metadata-storage", true, "store objects; without settings of MySQL the ingester stays off all the same")
+	o.addMySQLFlags(fs)
 	fs.IntVar(&o.ConcurrentReconciles, "concurrent-reconciles", defaultWorkers, "objects of one kind that are handled at the same time")
 	fs.StringToIntVar(&o.ConcurrentReconcilesMap, "concurrent-reconciles-map", nil, "the same for single kinds, for example PipelineRun=10,Model=3")
 	fs.DurationVar(&o.RequeuePeriod, "requeue-period", defaultRequeuePeriod, "longest pause before a failure is tried again")
 	fs.StringToStringVar(&o.RequeuePeriodMap, "requeue-period-map", nil, "the same for single kinds, for example Model=10s")
 	fs.BoolVar(&o.EvictImmutableKinds, "evict-immutable-kinds", false, "evict every object of an immutable kind (Model) after its first sync, also without the annotation")
+	fs.DurationVar(&o.Retention, "retention", 0, "delete rows that were closed longer ago than this; 0 keeps them for ever")
+	o.Sweep.AddFlags(fs)
+	o.Finalizer.AddFlags(fs)
+	o.API.AddFlags(fs)
 }
+
+func (o *Options) addMySQLFlags(fs *pflag.FlagSet) {
+	m := &o.MySQL
+	fs.StringVar(&m.DSN, "mysql-dsn", "", "user:password@tcp(host:3306)/database of MySQL or MariaDB (also MYSQL_DSN); or the same by parts:")
+	fs.StringVar(&m.Host, "mysql-host", "", "host of MySQL (also MYSQL_HOST)")
+	fs.IntVar(&m.Port, "mysql-port", defaultMySQLPort, "port of MySQL (also MYSQL_PORT)")
+	fs.StringVar(&m.User, "mysql-user", "", "user of MySQL (also MYSQL_USER)")
+	fs.StringVar(&m.Password, "mysql-password", "", "password of MySQL; better in the environment (also MYSQL_PASSWORD) or in a file, which nobody sees in a list of processes")
+	fs.StringVar(&m.PasswordFile, "mysql-password-file", "", "file with the password; it is read again for each connection")
+	fs.StringVar(&m.Database, "mysql-database", "", "database of MySQL (also MYSQL_DATABASE)")
+	fs.BoolVar(&m.TLS, "mysql-tls", false, "encrypt connections to MySQL and check its certificate; any file below implies it")
+	fs.StringVar(&m.CAFile, "mysql-tls-ca-file", "", "authorities that may sign the certificate of MySQL, instead of those of the system")
+	fs.StringVar(&m.CertFile, "mysql-tls-cert-file", "", "certificate to log in with")
+	fs.StringVar(&m.KeyFile, "mysql-tls-key-file", "", "key of that certificate")
+	fs.StringVar(&m.ServerName, "mysql-tls-server-name", "", "name in the certificate of MySQL, if it is not the host")
+	fs.IntVar(&m.Pool.MaxOpen, "mysql-max-open-conns", 0, "most connections to MySQL at the same time; 0 means 25")
+	fs.IntVar(&m.Pool.MaxIdle, "mysql-max-idle-conns", 0, "most connections to MySQL that are kept while idle; 0 means 10")
+	fs.DurationVar(&m.Pool.MaxLifetime, "mysql-conn-max-lifetime", 0, "age at which a connection to MySQL is replaced; 0 means 5m")
+}
+
+const defaultMySQLPort = 3306
+
+// environment names further variables of the settings, which other programs use too.
+func environment() map[string]string {
+	return map[string]string{
+		"mysql-dsn": "MYSQL_DSN", "mysql-host": "MYSQL_HOST", "mysql-port": "MYSQL_PORT", "mysql-user": "MYSQL_USER",
+		"mysql-password": "MYSQL_PASSWORD", "mysql-database": "MYSQL_DATABASE",
+	}
+}
+
+// On says whether objects are stored.
+func (o *Options) On() bool { return o.Enabled && o.MySQL.Configured() }
 
 // Validate checks the settings. Each error names its flag.
 func (o *Options) Validate(service.Options) error {
-	if o.MySQLDSN == "" {
-		return errors.New("--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) is required")
+	if o.ConfigFile != "" {
+		if err := o.load(o.ConfigFile); err != nil {
+			return fmt.Errorf("--config: %w", err)
+		}
 	}
-	db, err := database.Open(o.MySQLDSN)
-	if err != nil {
-		return fmt.Errorf("--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) %w", err)
-	}
-	if err := db.Close(); err != nil {
-		return err
+	if o.MySQL.Configured() {
+		if _, err := o.MySQL.Connector(); err != nil {
+			return err
+		}
 	}
 	if o.ConcurrentReconciles < 1 {
 		return fmt.Errorf("--concurrent-reconciles must be at least 1, is %d", o.ConcurrentReconciles)
 	}
 	if o.RequeuePeriod <= 0 {
 		return fmt.Errorf("--requeue-period must be positive, is %s", o.RequeuePeriod)
+	}
+	if o.Retention < 0 || o.Retention > 0 && o.Retention < purge.MinRetention {
+		return fmt.Errorf("--retention must be 0 or at least %s, is %s", purge.MinRetention, o.Retention)
+	}
+	for _, part := range []interface{ Validate() error }{&o.Sweep, &o.Finalizer, &o.API} {
+		if err := part.Validate(); err != nil {
+			return err
+		}
 	}
 	return o.validateMaps()
 }

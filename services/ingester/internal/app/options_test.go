@@ -12,6 +12,8 @@ import (
 
 const dsn = "--mysql-dsn=user:secret@tcp(db:3306)/michelangelo"
 
+var parts = []string{"--mysql-host=db", "--mysql-user=user", "--mysql-database=michelangelo", "--mysql-password=secret"}
+
 func parse(t *testing.T, args ...string) *Options {
 	t.Helper()
 	o := &Options{}
@@ -28,12 +30,25 @@ func TestValidate(t *testing.T) {
 		args []string
 		want string // in the error; empty means valid
 	}{
-		"a DSN is enough":               {[]string{dsn}, ""},
-		"no DSN names all its settings": {nil, "--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) is required"},
-		"a DSN without a database":      {[]string{"--mysql-dsn=user:secret@tcp(db:3306)/"}, "--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) names no database"},
-		"no worker":                     {[]string{dsn, "--concurrent-reconciles=0"}, "--concurrent-reconciles must be at least 1"},
-		"an unknown kind":               {[]string{dsn, "--concurrent-reconciles-map=Modell=3"}, `names "Modell", which is no registered kind`},
-		"a period that is none":         {[]string{dsn, "--requeue-period-map=Model=soon"}, `needs a positive duration for Model, has "soon"`},
+		"nothing at all":              {nil, ""},
+		"a DSN is enough":             {[]string{dsn}, ""},
+		"so are its parts":            {parts, ""},
+		"a DSN without a database":    {[]string{"--mysql-dsn=user:secret@tcp(db:3306)/"}, "--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN) names no database"},
+		"a DSN and a part":            {[]string{dsn, "--mysql-host=db"}, "--mysql-dsn stands alone"},
+		"a DSN that trusts anybody":   {[]string{dsn + "?tls=skip-verify"}, "tls=skip-verify"},
+		"a DSN that may not encrypt":  {[]string{dsn + "?tls=preferred"}, "tls=preferred"},
+		"no user":                     {[]string{"--mysql-host=db", "--mysql-database=m"}, "--mysql-user is required"},
+		"no database":                 {parts[:2], "--mysql-database is required"},
+		"a port that is none":         {append([]string{"--mysql-port=70000"}, parts...), "--mysql-port must be 1 to 65535"},
+		"two passwords":               {append([]string{"--mysql-password-file=/nowhere"}, parts...), "exclude each other"},
+		"a password file that is not": {append([]string{"--mysql-password-file=/nowhere"}, parts[:3]...), "--mysql-password-file"},
+		"authorities that are not":    {append([]string{"--mysql-tls-ca-file=/nowhere"}, parts...), "--mysql-tls-ca-file"},
+		"authorities that are text":   {append([]string{"--mysql-tls-ca-file=options_test.go"}, parts...), "holds no certificate"},
+		"half a certificate":          {append([]string{"--mysql-tls-cert-file=/nowhere"}, parts...), "belong together"},
+		"no worker":                   {[]string{dsn, "--concurrent-reconciles=0"}, "--concurrent-reconciles must be at least 1"},
+		"an unknown kind":             {[]string{dsn, "--concurrent-reconciles-map=Modell=3"}, `names "Modell", which is no registered kind`},
+		"a period that is none":       {[]string{dsn, "--requeue-period-map=Model=soon"}, `needs a positive duration for Model, has "soon"`},
+		"a file that is not there":    {[]string{"--config=/nowhere.yaml"}, "--config: /nowhere.yaml: no such file"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

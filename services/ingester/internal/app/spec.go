@@ -3,17 +3,27 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/access"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/controller/sync"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/httpapi"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/inject"
 	ingestermetrics "github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
@@ -21,71 +31,166 @@ import (
 func Spec() service.Spec {
 	o := &Options{}
 	return service.Spec{
-		Name:     "ingester",
-		Flags:    o.addFlags,
-		Env:      map[string]string{"mysql-dsn": "MYSQL_DSN"},
-		Validate: o.Validate,
+		Name:           "ingester",
+		Flags:          o.addFlags,
+		Env:            environment(),
+		Validate:       o.Validate,
+		ManagerOptions: o.Finalizer.ManagerOptions,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
 			return Setup(ctx, rt, o, metrics.Registry)
 		},
-		Commands: map[string]service.Command{
-			"migrate": {Help: "migrate status|up|verify: show, apply or check the database schema", Run: o.migrate},
-		},
+		Commands: o.commands(),
 	}
+}
+
+// ingester is one ingester while it is put together.
+type ingester struct {
+	*service.Runtime
+	o          *Options
+	registerer prometheus.Registerer
+	kinds      *registry.Registry
+	metrics    *ingestermetrics.Metrics
+	store      *mysql.Storage
+	watch      *incarnation.Watch
+	sweeper    *sweep.Sweeper
 }
 
 // Setup puts the ingester on a manager.
 func Setup(ctx context.Context, rt *service.Runtime, o *Options, registerer prometheus.Registerer) error {
-	m, err := ingestermetrics.New(registerer)
+	if !o.On() {
+		rt.Log.Info("Metadata storage not configured, skipping ingester controller setup")
+		return nil
+	}
+	rt.Log.Info("Metadata storage enabled")
+	i := &ingester{Runtime: rt, o: o, registerer: registerer}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"store", i.addStore},
+		{"orphan sweep", i.addSweep},
+		{"purge", i.addPurge},
+		{"controllers", i.addControllers},
+		{"finalizer webhook", i.addWebhook},
+		{"HTTP API", i.addAPI},
+	} {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("set up the %s: %w", step.name, err)
+		}
+	}
+	return nil
+}
+
+func (i *ingester) addStore(ctx context.Context) error {
+	connector, err := i.o.MySQL.Connector()
 	if err != nil {
+		return err
+	}
+	if i.kinds, err = registry.Load(); err != nil {
+		return err
+	}
+	if i.metrics, err = ingestermetrics.New(i.registerer); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	wake := func() {}
 	// The store outlives the signal: it ends when the controllers have ended.
-	store, err := mysql.Open(context.WithoutCancel(ctx), mysql.Options{
-		DSN: o.MySQLDSN, Metrics: m, Log: rt.Log.WithName("storage"), Clock: rt.Clock,
-		Outbox: rt.Bus != nil, OnCommit: func() { wake() },
+	i.store, err = mysql.Open(context.WithoutCancel(ctx), mysql.Options{
+		Connector: connector, Pool: i.o.MySQL.Pool, Metrics: i.metrics, Log: i.Log.WithName("storage"), Clock: i.Clock,
+		Outbox: i.Bus != nil, OnCommit: func() { wake() },
 	})
 	if err != nil {
-		return fmt.Errorf("--mysql-dsn: %w", err)
-	}
-	if err := rt.AddReadyzCheck("mysql", func(req *http.Request) error { return store.Ready(req.Context()) }); err != nil {
 		return err
 	}
-	if err := addStore(rt, store); err != nil {
+	if err := i.AddReadyzCheck("mysql", func(req *http.Request) error { return i.store.Ready(req.Context()) }); err != nil {
 		return err
 	}
-	if rt.Bus != nil {
-		relay := outbox.New(outbox.Config{
-			DB: store.DB(), JetStream: rt.Bus.JetStream(), Connected: rt.Bus.Connected, Cluster: rt.Options.ClusterName,
-			Metrics: m, Log: rt.Log.WithName("outbox"), Clock: rt.Clock, Ready: store.Prepared(),
-		})
-		wake = relay.Wake
-		rt.Bus.OnReconnect(relay.Reconnected)
-		if err := rt.Add(relay); err != nil {
-			return fmt.Errorf("add the outbox relay: %w", err)
-		}
-	} else {
-		rt.Log.Info("No bus is configured, change events are off")
+	i.watch = &incarnation.Watch{
+		DB: i.store.DB(), Kinds: i.kinds, Live: i.GetAPIReader(), Namespaces: i.Options.WatchNamespaces,
+		Clock: i.Clock, Log: i.Log.WithName("incarnation"), Metrics: i.metrics,
 	}
-	return addControllers(rt, store, m, o)
+	if err := addStore(i.Runtime, i.store, i.watch); err != nil {
+		return err
+	}
+	if i.Bus == nil {
+		i.Log.Info("No bus is configured, change events are off")
+		return nil
+	}
+	relay := outbox.New(outbox.Config{
+		DB: i.store.DB(), JetStream: i.Bus.JetStream(), Connected: i.Bus.Connected, Cluster: i.Options.ClusterName,
+		Metrics: i.metrics, Log: i.Log.WithName("outbox"), Clock: i.Clock, Ready: i.store.Prepared(),
+	})
+	wake = relay.Wake
+	i.Bus.OnReconnect(relay.Reconnected)
+	return i.Add(relay)
 }
 
-func addControllers(rt *service.Runtime, store *mysql.Storage, m *ingestermetrics.Metrics, o *Options) error {
-	kinds, err := registry.Load()
+func (i *ingester) addSweep(context.Context) (err error) {
+	i.sweeper, err = sweep.New(sweep.Config{
+		Options: i.o.Sweep, DB: i.store.DB(), Kinds: i.kinds.Kinds(), Close: i.store.CloseRows, Live: i.GetAPIReader(),
+		Namespaces: i.Options.WatchNamespaces, Clock: i.Clock, Random: rand.Float64, Registerer: i.registerer,
+		Log: i.Log.WithName("sweep"), Events: i.GetEventRecorder("ingester"), Ready: i.store.Prepared(),
+	})
 	if err != nil {
 		return err
 	}
-	rt.Log.Info("Setting up ingester controllers")
-	for _, kind := range kinds.Kinds() {
-		c := sync.New(rt, store, m, sync.Config{
-			Kind: kind, Workers: o.workers(kind.Name), RequeuePeriod: o.requeuePeriod(kind.Name),
-			EvictImmutableKinds: o.EvictImmutableKinds,
+	return i.Add(i.sweeper)
+}
+
+func (i *ingester) addPurge(context.Context) error {
+	return i.Add(&purge.Sweeper{
+		DB: i.store.DB(), Kinds: i.kinds, Retention: i.o.Retention, Ready: i.store.Prepared(), Clock: i.Clock, Log: i.Log.WithName("purge"),
+	})
+}
+
+// addControllers adds one controller for each kind, and fails unless every kind has one.
+func (i *ingester) addControllers(context.Context) error {
+	i.Log.Info("Setting up ingester controllers")
+	missing := map[string]bool{}
+	for _, name := range api.Kinds() {
+		missing[name] = true
+	}
+	for _, kind := range i.kinds.Kinds() {
+		c := sync.New(i.Runtime, incarnation.Observed(i.store, kind.Name, i.watch), i.metrics, sync.Config{
+			Kind: kind, Workers: i.o.workers(kind.Name), RequeuePeriod: i.o.requeuePeriod(kind.Name),
+			EvictImmutableKinds: i.o.EvictImmutableKinds,
+			OnGone:              func(namespace, name string) { i.sweeper.Suspect(kind.Name, namespace, name) },
+			Namespaces:          i.Options.WatchNamespaces, Clock: i.Clock,
 		})
-		if err := c.Register(rt); err != nil {
+		if err := c.Register(i.Runtime); err != nil {
 			return fmt.Errorf("register the controller of %s: %w", kind.Name, err)
 		}
-		rt.Log.Info("Ingester controller registered successfully", "kind", kind.Name)
+		i.Log.Info("Ingester controller registered successfully", "kind", kind.Name)
+		delete(missing, kind.Name)
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("no controller was registered for %v", slices.Sorted(maps.Keys(missing)))
 	}
 	return nil
+}
+
+func (i *ingester) addWebhook(ctx context.Context) error {
+	return inject.Register(ctx, i.Runtime, i.o.Finalizer, inject.Dependencies{
+		Clock: i.Clock, Namespace: i.Options.LeaderElectionNamespace, Watched: i.Options.WatchNamespaces,
+	})
+}
+
+func (i *ingester) addAPI(context.Context) error {
+	if !i.o.API.Enabled() {
+		return nil
+	}
+	gate, err := access.New(i.GetConfig(), access.Options{Audiences: i.o.API.TokenAudiences})
+	if err != nil {
+		return err
+	}
+	cluster, err := httpapi.NewCluster(i.GetConfig())
+	if err != nil {
+		return err
+	}
+	server, err := httpapi.New(httpapi.Config{
+		Options: i.o.API, Gate: gate, Cluster: cluster, Store: i.store, Registerer: i.registerer, Log: i.Log.WithName("api"), Clock: i.Clock,
+	})
+	if err != nil {
+		return err
+	}
+	return i.Add(server)
 }

@@ -3,25 +3,20 @@ package app
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
 // addStore lets the store live with the manager: every replica prepares the schema,
 // so that it is ready to take over; the leader settles the incarnation before its
 // controllers may write.
-func addStore(rt *service.Runtime, store *mysql.Storage) error {
+func addStore(rt *service.Runtime, store *mysql.Storage, watch *incarnation.Watch) error {
 	if err := rt.Add(everywhere(func(ctx context.Context) error {
 		if err := store.Prepare(ctx); err != nil && ctx.Err() == nil {
 			return err
@@ -31,7 +26,7 @@ func addStore(rt *service.Runtime, store *mysql.Storage) error {
 	})); err != nil {
 		return fmt.Errorf("add the store: %w", err)
 	}
-	settle := &settler{rt: rt, store: store}
+	settle := &settler{rt: rt, store: store, watch: watch}
 	if err := rt.Add(manager.RunnableFunc(settle.run)); err != nil {
 		return fmt.Errorf("add the incarnation: %w", err)
 	}
@@ -47,10 +42,12 @@ func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (everywhere) NeedLeaderElection() bool { return false }
 
-// settler asks the cluster how far it has come, and settles the incarnation.
+// settler asks the cluster how far it has come, settles the incarnation, and then looks
+// whether the cluster goes back.
 type settler struct {
 	rt    *service.Runtime
 	store *mysql.Storage
+	watch *incarnation.Watch
 }
 
 const settlePause = 2 * time.Second
@@ -63,9 +60,9 @@ func (s *settler) run(ctx context.Context) error {
 	}
 	reason := ""
 	for {
-		err := s.once(ctx)
+		cluster, current, err := s.once(ctx)
 		if err == nil {
-			return nil
+			return s.watch.Run(ctx, cluster, current)
 		}
 		if reason != err.Error() {
 			reason = err.Error()
@@ -79,39 +76,15 @@ func (s *settler) run(ctx context.Context) error {
 	}
 }
 
-func (s *settler) once(ctx context.Context) error {
-	reader := s.rt.GetAPIReader()
-	var system metav1.PartialObjectMetadata
-	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := reader.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
-		return fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
-	}
-	version, err := s.newest(ctx, reader)
+// once settles the incarnation, and returns where the cluster was and with which incarnation to write.
+func (s *settler) once(ctx context.Context) (cluster incarnation.Cluster, current int64, err error) {
+	cluster, err = incarnation.Position(ctx, s.watch.Live, s.watch.Kinds, s.watch.Namespaces)
 	if err != nil {
-		return err
+		return cluster, 0, err
 	}
-	return s.store.SettleFor(ctx, string(system.GetUID()), version)
-}
-
-// newest returns the version of a fresh list, which is that of the whole cluster.
-func (s *settler) newest(ctx context.Context, reader client.Reader) (int64, error) {
-	kinds, err := registry.Load()
-	if err != nil {
-		return 0, err
+	if err := s.store.SettleFor(ctx, cluster.UID, cluster.ResourceVersion); err != nil {
+		return cluster, 0, err
 	}
-	gvk := kinds.Kinds()[0].GVK()
-	var list metav1.PartialObjectMetadataList
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	options := []client.ListOption{client.Limit(1)}
-	if namespaces := s.rt.Options.WatchNamespaces; len(namespaces) > 0 {
-		options = append(options, client.InNamespace(namespaces[0]))
-	}
-	if err := reader.List(ctx, &list, options...); err != nil {
-		return 0, fmt.Errorf("list %s: %w", gvk.Kind, err)
-	}
-	version, err := strconv.ParseInt(list.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("resource version of a list: %w", err)
-	}
-	return version, nil
+	current, err = incarnation.Current(ctx, s.watch.DB, cluster.UID)
+	return cluster, current, err
 }

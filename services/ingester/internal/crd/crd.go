@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -34,9 +35,31 @@ func Definition(kind *registry.Kind) (*apiextensionsv1.CustomResourceDefinition,
 				Name: api.Version, Served: true, Storage: true,
 				Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: properties},
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+
+				AdditionalPrinterColumns: printerColumns(kind),
 			}},
 		},
 	}, nil
+}
+
+// printerColumns are what kubectl shows of an object: its state, whose it is, and its age.
+func printerColumns(kind *registry.Kind) []apiextensionsv1.CustomResourceColumnDefinition {
+	var out []apiextensionsv1.CustomResourceColumnDefinition
+	fields := kind.Message.Fields()
+	if state := fields.ByName("status").Message().Fields().ByName("state"); state != nil && state.Enum() != nil {
+		out = append(out, apiextensionsv1.CustomResourceColumnDefinition{Name: "State", Type: "string", JSONPath: ".status.state"})
+	}
+	for _, name := range []protoreflect.Name{"owner", "user", "actor"} {
+		field := fields.ByName("spec").Message().Fields().ByName(name)
+		if field != nil && field.Message() != nil && field.Message().Name() == "UserInfo" {
+			out = append(out, apiextensionsv1.CustomResourceColumnDefinition{
+				Name: "Owner", Type: "string", JSONPath: ".spec." + field.JSONName() + ".name",
+			})
+		}
+	}
+	return append(out, apiextensionsv1.CustomResourceColumnDefinition{
+		Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
+	})
 }
 
 // YAML renders the CRD of a kind as it is committed.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/crd"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -30,6 +32,13 @@ func TestCommittedDefinitionsAreCurrent(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: run go generate ./internal/registry", err)
 		}
+		asJSON, err := yaml.YAMLToJSON(fresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(asJSON) > 256<<10 {
+			t.Errorf("%s has %d bytes of JSON: kubectl apply keeps it in an annotation of at most 256 KiB", name, len(asJSON))
+		}
 		if diff := cmp.Diff(string(committed), string(fresh)); diff != "" {
 			t.Errorf("%s is not current, run go generate ./internal/registry (-committed +fresh):\n%s", name, diff)
 		}
@@ -46,16 +55,7 @@ func TestCommittedDefinitionsAreCurrent(t *testing.T) {
 }
 
 func TestSchemaFollowsTheRules(t *testing.T) {
-	r, err := registry.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, _ := r.Lookup("Model")
-	definition, err := crd.Definition(model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
+	spec := definition(t, "Model").Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 	metadata := spec["qualityScores"].Items.Schema.Properties["metadata"]
 	if metadata.XPreserveUnknownFields == nil || !*metadata.XPreserveUnknownFields {
 		t.Error("a Struct does not keep its fields")
@@ -69,4 +69,75 @@ func TestSchemaFollowsTheRules(t *testing.T) {
 	if got := spec["featureImportanceList"].Items.Schema.Properties["featureImportance"].AdditionalProperties; got == nil || got.Schema == nil {
 		t.Error("a map has no additionalProperties")
 	}
+}
+
+func TestPodTemplatesAreInlined(t *testing.T) {
+	spec := definition(t, "RayCluster").Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
+	pod := spec["head"].Properties["pod"].Properties
+	if got := pod["metadata"].Properties["labels"].AdditionalProperties; got == nil || got.Schema.Type != "string" {
+		t.Error("the labels of a pod template would be pruned")
+	}
+	podSpec := pod["spec"].Properties
+	if podSpec["containers"].XPreserveUnknownFields != nil || !podSpec["containers"].Nullable {
+		t.Error("the containers keep unknown fields, or may not be null")
+	}
+	container := podSpec["containers"].Items.Schema.Properties
+	if got := container["imagePullPolicy"]; got.Type != "string" || got.Enum != nil {
+		t.Errorf("imagePullPolicy is %+v", got)
+	}
+	if got := container["resources"].Properties["limits"].AdditionalProperties; got == nil || !got.Schema.XIntOrString {
+		t.Error("a quantity is not integer or text")
+	}
+	volume := podSpec["volumes"].Items.Schema.Properties
+	for _, name := range []string{"name", "configMap", "emptyDir"} { // the source is inlined
+		if _, ok := volume[name]; !ok {
+			t.Errorf("a volume has no %s", name)
+		}
+	}
+}
+
+func TestARecursiveMessageKeepsItsFields(t *testing.T) {
+	status := definition(t, "PipelineRun").Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties
+	step := status["steps"].Items.Schema.Properties
+	nested := step["attemptDetails"].Items.Schema.Properties["stepInfo"]
+	for name, got := range map[string]apiextensionsv1.JSONSchemaProps{"subSteps": *step["subSteps"].Items.Schema, "stepInfo": nested} {
+		if got.XPreserveUnknownFields == nil || !*got.XPreserveUnknownFields {
+			t.Errorf("%s does not keep its fields", name)
+		}
+	}
+}
+
+func TestKubectlShowsStateAndOwner(t *testing.T) {
+	tests := map[string][]string{
+		"PipelineRun": {"State .status.state", "Owner .spec.actor.name", "Age .metadata.creationTimestamp"},
+		"SparkJob":    {"Owner .spec.user.name", "Age .metadata.creationTimestamp"},
+		"Project":     {"State .status.state", "Age .metadata.creationTimestamp"}, // owned by a team
+		"Cluster":     {"Age .metadata.creationTimestamp"},
+	}
+	for name, want := range tests {
+		var got []string
+		for _, c := range definition(t, name).Spec.Versions[0].AdditionalPrinterColumns {
+			got = append(got, c.Name+" "+c.JSONPath)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("columns of %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func definition(t *testing.T, kind string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	r, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, ok := r.Lookup(kind)
+	if !ok {
+		t.Fatalf("kind %q is not registered", kind)
+	}
+	out, err := crd.Definition(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

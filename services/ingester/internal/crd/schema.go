@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
 )
 
 type props = apiextensionsv1.JSONSchemaProps
@@ -41,13 +42,16 @@ func (w walker) message(d protoreflect.MessageDescriptor) (*props, error) {
 	if render, ok := special[d.FullName()]; ok {
 		return render(), nil
 	}
+	if t, ok := wire.GoType(d.FullName()); ok {
+		return goType(t)
+	}
 	for _, parent := range w.parents {
 		if parent == d.FullName() {
 			return anyObject(), nil
 		}
 	}
 	if d.ParentFile().Syntax() == protoreflect.Proto2 || d.ParentFile().Package() == "google.protobuf" {
-		return nil, fmt.Errorf("message %q has no schema: add it to the table in special.go", d.FullName())
+		return nil, fmt.Errorf("message %q has no schema: add it to the tables of package wire or in special.go", d.FullName())
 	}
 	w.parents = append(append([]protoreflect.FullName{}, w.parents...), d.FullName())
 	out := &props{Type: "object", Description: comment(d)}
@@ -75,13 +79,13 @@ func (w walker) field(d protoreflect.FieldDescriptor) (*props, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &props{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: value}}, nil
+		return mapOf(value), nil
 	case d.IsList():
 		element, err := w.element(d)
 		if err != nil {
 			return nil, err
 		}
-		return &props{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: element}}, nil
+		return list(element), nil
 	default:
 		return w.element(d)
 	}

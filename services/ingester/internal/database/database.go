@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -26,12 +27,9 @@ const (
 // "user:password@tcp(host:3306)/michelangelo?tls=true". It does not connect; an error
 // means that the DSN is wrong, and never contains the password.
 func Open(dsn string) (*sql.DB, error) {
-	cfg, err := mysql.ParseDSN(dsn)
+	cfg, err := parseDSN(dsn)
 	if err != nil {
-		return nil, errors.New("is not a DSN like user:password@tcp(host:3306)/database") // the parser's text may quote it
-	}
-	if cfg.DBName == "" {
-		return nil, errors.New("names no database: want user:password@tcp(host:3306)/database")
+		return nil, err
 	}
 	if err := settle(cfg); err != nil {
 		return nil, err
@@ -40,11 +38,27 @@ func Open(dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settings of the DSN: %w", err)
 	}
+	return OpenConnector(connector, Pool{}), nil
+}
+
+// OpenConnector returns a pool of the connections that a connector makes.
+func OpenConnector(connector driver.Connector, pool Pool) *sql.DB {
 	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(maxOpen)
-	db.SetMaxIdleConns(maxIdle)
-	db.SetConnMaxLifetime(maxLifetime)
-	return db, nil
+	db.SetMaxOpenConns(cmp.Or(pool.MaxOpen, maxOpen))
+	db.SetMaxIdleConns(cmp.Or(pool.MaxIdle, maxIdle))
+	db.SetConnMaxLifetime(cmp.Or(pool.MaxLifetime, maxLifetime))
+	return db
+}
+
+func parseDSN(dsn string) (*mysql.Config, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, errors.New("is not a DSN like user:password@tcp(host:3306)/database") // the parser's text may quote it
+	}
+	if cfg.DBName == "" {
+		return nil, errors.New("names no database: want user:password@tcp(host:3306)/database")
+	}
+	return cfg, nil
 }
 
 func settle(cfg *mysql.Config) error {
@@ -66,6 +80,8 @@ func settle(cfg *mysql.Config) error {
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
+	// Reading two whole indexes to intersect them takes longer than one of them and a look at its rows.
+	cfg.Params["optimizer_switch"] = "'index_merge_intersection=off'"
 	cfg.Params["time_zone"] = "'+00:00'"
 	cfg.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
 	if err := cfg.Apply(mysql.TimeTruncate(time.Microsecond)); err != nil {

@@ -1,5 +1,6 @@
-// Command generate writes what follows from the registry: the CRDs, the schema page
-// and, for tables, columns and indexes that no migration makes yet, new migrations.
+// Command generate writes what follows from the registry: the CRDs, the manifests that
+// put the finalizer on new objects, the schema page and, for tables, columns and indexes
+// that no migration makes yet, new migrations.
 // It runs in go generate after the descriptor set was compiled.
 package main
 
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/crd"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/inject"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
@@ -34,6 +36,11 @@ func run(root string) error {
 			return err
 		}
 		if err := write(filepath.Join(root, "config", "crd", crd.FileName(kind)), raw); err != nil {
+			return err
+		}
+	}
+	for name, raw := range inject.Manifests(r.Kinds()) {
+		if err := write(filepath.Join(root, "config", filepath.FromSlash(name)), raw); err != nil {
 			return err
 		}
 	}

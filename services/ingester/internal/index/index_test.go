@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/index"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -72,32 +71,69 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestTimesAreConverted is about the two kinds whose times no driver takes as they are.
 func TestTimesAreConverted(t *testing.T) {
-	model := lookup(t, "Model")
-	metadata := model.Message.Fields().ByName("metadata")
-	kind := &registry.Kind{Columns: []registry.Column{{
-		Name: "deleted_at", Type: registry.Time,
-		Path: append(pathTo(metadata), metadata.Message().Fields().ByName("deletionTimestamp")),
-	}}}
+	at := time.Date(2026, 11, 21, 4, 42, 0, 500_000_000, time.UTC)
 	tests := map[string]struct {
-		metadata map[string]any
-		want     any
+		kind, column string
+		object       map[string]any
+		want         any
 	}{
-		"an absent time is NULL":     {map[string]any{}, nil},
-		"a null time is NULL":        {map[string]any{"deletionTimestamp": nil}, nil},
-		"a time is converted to UTC": {map[string]any{"deletionTimestamp": "2026-11-21T06:42:00.5+02:00"}, time.Date(2026, 11, 21, 4, 42, 0, 500_000_000, time.UTC)},
+		"a run that goes on has no end":            {"PipelineRun", "end_time", map[string]any{"status": map[string]any{}}, nil},
+		"a run without a status has no end":        {"PipelineRun", "end_time", nil, nil},
+		"a null end is no end":                     {"PipelineRun", "end_time", map[string]any{"status": map[string]any{"endTime": nil}}, nil},
+		"the end of a run is converted to UTC":     {"PipelineRun", "end_time", map[string]any{"status": map[string]any{"endTime": "2026-11-21T06:42:00.5+02:00"}}, at},
+		"a deployment that stays has no time":      {"Deployment", "deletion_requested_timestamp", map[string]any{"metadata": map[string]any{}}, nil},
+		"a terminating deployment has its request": {"Deployment", "deletion_requested_timestamp", map[string]any{"metadata": map[string]any{"deletionTimestamp": "2026-11-21T04:42:00.5Z"}}, at},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			values, err := index.Values(kind, map[string]any{"metadata": tc.metadata})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]any{tc.want}, values); diff != "" {
-				t.Errorf("values (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, valueOf(t, tc.kind, tc.column, tc.object)); diff != "" {
+				t.Errorf("value (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+func TestValuesOfEveryType(t *testing.T) {
+	tests := map[string]struct {
+		kind, column string
+		object       map[string]any
+		want         any
+	}{
+		"an absent boolean":               {"TriggerRun", "auto_flip", nil, false},
+		"a boolean":                       {"TriggerRun", "auto_flip", map[string]any{"spec": map[string]any{"autoFlip": true}}, true},
+		"an integer":                      {"Project", "tier", map[string]any{"spec": map[string]any{"tier": int64(3)}}, int64(3)},
+		"an absent state":                 {"InferenceServer", "state", nil, "INFERENCE_SERVER_STATE_INVALID"},
+		"a state":                         {"InferenceServer", "state", map[string]any{"status": map[string]any{"state": "INFERENCE_SERVER_STATE_SERVING"}}, "INFERENCE_SERVER_STATE_SERVING"},
+		"a state by its number":           {"InferenceServer", "state", map[string]any{"status": map[string]any{"state": int64(3)}}, "INFERENCE_SERVER_STATE_SERVING"},
+		"the kind of a type":              {"Revision", "base_type", map[string]any{"spec": map[string]any{"baseType": map[string]any{"kind": "Pipeline"}}}, "Pipeline"},
+		"a reference two messages deep":   {"PipelineRun", "resume_pipeline_run_name", map[string]any{"spec": map[string]any{"resume": map[string]any{"pipelineRun": map[string]any{"name": "r"}}}}, "r"},
+		"a reference whose parent is not": {"PipelineRun", "resume_pipeline_run_name", map[string]any{"spec": map[string]any{}}, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, valueOf(t, tc.kind, tc.column, tc.object)); diff != "" {
+				t.Errorf("value (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func valueOf(t *testing.T, name, column string, object map[string]any) any {
+	t.Helper()
+	kind := lookup(t, name)
+	values, err := index.Values(kind, object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range kind.Columns {
+		if c.Name == column {
+			return values[i]
+		}
+	}
+	t.Fatalf("%s has no column %s", name, column)
+	return nil
 }
 
 func TestValuesThatDoNotFitAreNamed(t *testing.T) {
@@ -132,5 +168,3 @@ func TestValuesThatDoNotFitAreNamed(t *testing.T) {
 		})
 	}
 }
-
-func pathTo(fields ...protoreflect.FieldDescriptor) []protoreflect.FieldDescriptor { return fields }

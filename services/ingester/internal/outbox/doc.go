@@ -10,7 +10,21 @@
 // Events of one object arrive in order: of each namespace and name at most one event
 // is in flight, and the next one waits for its acknowledgement.
 //
-// The table is bounded. Beyond a million rows (a long outage) events that a later
-// event of the same object supersedes are given up, oldest first; the last event of
-// each object always stays. A metric counts them.
+// An event is not in the stream twice. One that was stored but not removed, because the
+// relay, the database or the bus went away in between, is sent again; within ten minutes
+// the stream knows its id and drops it. For what lasts longer a relay that begins, or
+// that had a failure, first asks the stream for the last event of each object of its
+// first rows: ids of one object only rise, so what is not above that is there already.
+// Two relays at once, for a moment of two leaders, send the same ids in the same order.
+// Only a relay that stands still for more than ten minutes in the middle of a round can
+// leave a second copy, as can a stream that does not answer the question; the id tells.
+//
+// A row that no message can be made of (a kind that the contract does not know) is
+// dropped, with an error in the log that says all of it, and counted: it would block all
+// others for ever.
+//
+// The table is bounded, by ten million rows: a day of an absent bus at a hundred changes
+// a second. Beyond that events that a later event of the same object supersedes are
+// given up, oldest first, each time with an error in the log and a count in
+// changes_compacted_total; the last event of each object always stays.
 package outbox

@@ -9,7 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
+	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
@@ -24,14 +26,14 @@ const observer = "ingester"
 func (r *Relay) publish(ctx context.Context, rows []*row) error {
 	for len(rows) > 0 {
 		round, rest := split(rows)
-		acked, err := r.send(ctx, round)
-		// What the stream has acknowledged is removed even when the rest failed.
-		if removeErr := r.remove(ctx, acked); removeErr != nil {
-			return errors.Join(err, removeErr)
-		}
-		r.cfg.Metrics.Published.Add(float64(len(acked)))
+		done, err := r.send(ctx, round)
+		// What the stream has acknowledged is removed even when the rest failed, or when the process is told to end.
+		removeErr := r.removeInAnyCase(ctx, done)
 		if err != nil {
 			r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
+		}
+		if err = errors.Join(err, removeErr); err != nil {
+			r.doubt = doubtful
 			return err
 		}
 		rows = rest
@@ -59,6 +61,7 @@ func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error
 	type flight struct {
 		id     int64
 		future jetstream.PubAckFuture
+		span   trace.Span
 	}
 	var flights []flight
 	fail := func(cause error) { // the first error of a round says it all
@@ -71,29 +74,49 @@ func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error
 		if buildErr != nil {
 			// It can never be sent, and would block all others for ever.
 			r.cfg.Metrics.Errors.WithLabelValues("publish", "malformed").Inc()
-			r.cfg.Log.Error(buildErr, "Dropped a change event that cannot be sent", "id", o.id, "kind", o.kind, "namespace", o.namespace, "name", o.name)
+			r.cfg.Log.Error(buildErr, "Dropped a change event that cannot be sent", "id", o.id, "kind", o.kind, "namespace", o.namespace,
+				"name", o.name, "uid", o.uid, "resourceVersion", o.resVersion, "operation", o.operation)
 			done = append(done, o.id)
 			continue
 		}
+		_, span := bus.StartPublish(ctx, msg)
 		future, sendErr := r.cfg.JetStream.PublishMsgAsync(msg)
 		if sendErr != nil {
+			bus.EndPublish(span, class(sendErr), sendErr)
 			fail(sendErr)
 			break
 		}
-		flights = append(flights, flight{o.id, future})
+		flights = append(flights, flight{o.id, future, span})
 	}
 	for _, f := range flights {
-		select {
-		case <-f.future.Ok():
-			done = append(done, f.id)
-		case ackErr := <-f.future.Err():
+		ackErr := answer(ctx, f.future)
+		if ackErr != nil {
+			bus.EndPublish(f.span, class(ackErr), ackErr)
 			fail(ackErr)
-		case <-ctx.Done():
-			fail(ctx.Err())
-			return done, err
+			continue
 		}
+		bus.EndPublish(f.span, "acked", nil)
+		r.cfg.Metrics.Published.Inc()
+		done = append(done, f.id)
 	}
 	return done, err
+}
+
+// answer waits for the stream's. What has arrived counts, also when the time is over.
+func answer(ctx context.Context, future jetstream.PubAckFuture) error {
+	select {
+	case <-future.Ok():
+		return nil
+	default:
+	}
+	select {
+	case <-future.Ok():
+		return nil
+	case err := <-future.Err():
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func class(err error) string {
@@ -102,10 +125,15 @@ func class(err error) string {
 		return "disconnected"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout"
-	case errors.Is(err, jetstream.ErrNoStreamResponse):
+	case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, nats.ErrNoResponders):
 		return "no_stream"
 	}
 	return "other"
+}
+
+func (r *Relay) subject(o *row) (string, error) {
+	ref := contract.Ref{Cluster: r.cfg.Cluster, Namespace: o.namespace, Kind: contract.Kind(o.kind), Name: o.name}
+	return contract.ChangeSubject(ref, contract.ChangeOperation(o.operation))
 }
 
 // message is the CloudEvents form of a row.
@@ -114,8 +142,7 @@ func (r *Relay) message(o *row) (*nats.Msg, error) {
 	if !ok {
 		return nil, fmt.Errorf("kind %q is not in the contract", o.kind)
 	}
-	ref := contract.Ref{Cluster: r.cfg.Cluster, Namespace: o.namespace, Kind: contract.Kind(o.kind), Name: o.name}
-	subject, err := contract.ChangeSubject(ref, contract.ChangeOperation(o.operation))
+	subject, err := r.subject(o)
 	if err != nil {
 		return nil, err
 	}

@@ -25,12 +25,12 @@ type Config struct {
 	Clock   clock.Clock
 	// Ready is closed once the table exists.
 	Ready <-chan struct{}
-	// MaxRows bounds the table; zero means a million.
+	// MaxRows bounds the table; zero means ten million, which take some 3 GB.
 	MaxRows int64
 }
 
 const (
-	defaultMaxRows = 1_000_000
+	defaultMaxRows = 10_000_000
 	window         = 500              // rows read at once
 	pollEvery      = 5 * time.Second  // without a wake-up
 	measureEvery   = 15 * time.Second // depth and lag
@@ -46,6 +46,9 @@ type Relay struct {
 	back chan struct{} // the bus is back
 	// stuck holds the last reason why nothing moves, so that it is logged once.
 	stuck string
+	// doubt is how many of the next rows may be in the stream already, and unanswered
+	// how often in a row the stream did not say.
+	doubt, unanswered int
 }
 
 // New returns a relay. [Relay.Start] runs it.
@@ -53,7 +56,7 @@ func New(cfg Config) *Relay {
 	if cfg.MaxRows == 0 {
 		cfg.MaxRows = defaultMaxRows
 	}
-	return &Relay{cfg: cfg, wake: make(chan struct{}, 1), back: make(chan struct{}, 1)}
+	return &Relay{cfg: cfg, wake: make(chan struct{}, 1), back: make(chan struct{}, 1), doubt: doubtful}
 }
 
 // Wake says that there are new rows. It never blocks.
@@ -133,6 +136,9 @@ func (r *Relay) drain(ctx context.Context) error {
 		}
 		rows, err := r.read(ctx)
 		if err != nil || len(rows) == 0 {
+			return err
+		}
+		if rows, err = r.settle(ctx, rows); err != nil {
 			return err
 		}
 		if err := r.publish(ctx, rows); err != nil {

@@ -66,17 +66,24 @@ func Rejected(err error) bool {
 type Builder struct {
 	registry *registry.Registry
 	encoders map[string]*wire.Encoder
+	// metadata names the kinds that have an indexed column of their metadata.
+	metadata map[string]bool
 }
 
 // NewBuilder compiles the encoders of all registered kinds.
 func NewBuilder(r *registry.Registry) (*Builder, error) {
-	b := &Builder{registry: r, encoders: map[string]*wire.Encoder{}}
+	b := &Builder{registry: r, encoders: map[string]*wire.Encoder{}, metadata: map[string]bool{}}
 	for _, kind := range r.Kinds() {
 		encoder, err := wire.NewEncoder(kind.Message)
 		if err != nil {
 			return nil, fmt.Errorf("compile encoder of %q: %w", kind.Name, err)
 		}
 		b.encoders[kind.Name] = encoder
+		for _, column := range kind.Columns {
+			if column.Path[0].Name() == "metadata" {
+				b.metadata[kind.Name] = true
+			}
+		}
 	}
 	return b, nil
 }

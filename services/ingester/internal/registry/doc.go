@@ -7,11 +7,11 @@
 // follows: what a row holds ([Kind.Columns]), the DDL (package schema), the CRDs
 // (package crd), the encoder (package wire).
 //
-// To add a kind: write its .proto file, add its name to the list in kinds.go, and
-// run go generate in this module. To add an indexed field: add one index option
+// To add a kind: write its .proto file, add its name to api.Kinds, and run
+// go generate in this module. To add an indexed field: add one index option
 // and run go generate; a migration file for the new column appears.
 //
-// [Load] refuses a set in which the list and the messages disagree, so a kind can
+// [Load] refuses a set in which api.Kinds and the messages disagree, so a kind can
 // neither be forgotten nor half registered.
 //
 // Source: seed 003 "Schema Layout" and "Indexed Fields".

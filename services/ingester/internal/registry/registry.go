@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
 //go:embed descriptors.binpb
@@ -25,7 +27,7 @@ type Registry struct {
 	byName map[string]*Kind
 }
 
-var load = sync.OnceValues(func() (*Registry, error) { return parse(descriptors, kinds) })
+var load = sync.OnceValues(func() (*Registry, error) { return parse(descriptors, api.Kinds()) })
 
 // Load returns the registry of the embedded descriptor set. It is parsed once.
 // An error means that this binary was built from inconsistent sources.
@@ -60,7 +62,7 @@ func parse(raw []byte, names []string) (*Registry, error) {
 	for _, name := range names {
 		message, ok := described[name]
 		if !ok {
-			return nil, fmt.Errorf("kind %q is listed in kinds.go, but no message carries its option", name)
+			return nil, fmt.Errorf("kind %q is listed in api.Kinds, but no message carries its option", name)
 		}
 		kind, err := newKind(message.descriptor, message.options)
 		if err != nil {
@@ -71,7 +73,7 @@ func parse(raw []byte, names []string) (*Registry, error) {
 		delete(described, name)
 	}
 	for name := range described {
-		return nil, fmt.Errorf("message %q carries the kind option, but is not listed in kinds.go", name)
+		return nil, fmt.Errorf("message %q carries the kind option, but is not listed in api.Kinds", name)
 	}
 	return r, nil
 }

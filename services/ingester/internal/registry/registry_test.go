@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
 func TestLoadDescribesEveryKind(t *testing.T) {
@@ -19,14 +23,70 @@ func TestLoadDescribesEveryKind(t *testing.T) {
 	for _, k := range r.Kinds() {
 		got = append(got, k.Name+" "+k.Plural+" "+k.Table)
 	}
-	want := []string{"Model models model", "Project projects project"}
+	want := []string{
+		"Model models model", "ModelFamily modelfamilys modelfamily", "Pipeline pipelines pipeline",
+		"PipelineRun pipelineruns pipelinerun", "Deployment deployments deployment",
+		"InferenceServer inferenceservers inferenceserver", "Project projects project", "Revision revisions revision",
+		"Cluster clusters cluster", "RayCluster rayclusters raycluster", "RayJob rayjobs rayjob",
+		"SparkJob sparkjobs sparkjob", "TriggerRun triggerruns triggerrun",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
-	model, _ := r.Lookup("Model")
-	if len(model.Columns) != 20 || len(model.Keys) != 14 || !model.Immutable {
-		t.Errorf("Model has %d columns and %d keys, immutable %v; want 20, 14, true", len(model.Columns), len(model.Keys), model.Immutable)
+	for _, k := range r.Kinds() {
+		if k.Immutable != (k.Name == "Model") {
+			t.Errorf("%s is immutable: %v", k.Name, k.Immutable)
+		}
 	}
+}
+
+// TestColumnsAreThoseOfTheAPI lists the indexed fields of all kinds. A column without a type is VARCHAR(255).
+func TestColumnsAreThoseOfTheAPI(t *testing.T) {
+	want := map[string]string{
+		"Model": "algorithm<spec.algorithm training_framework<spec.training_framework owner<spec.owner.name source<spec.source" +
+			" description<spec.description:VARCHAR(768) model_kind<spec.kind package_type<spec.package_type revision_id<spec.revision_id:INT" +
+			pair("src_pipeline_run<spec.source_pipeline_run") + pair("model_family<spec.model_family") +
+			pair("feature_eval_report<spec.feature_evaluation_report") + pair("performance_eval_report<spec.performance_evaluation_report") +
+			pair("feature_quality_report<spec.feature_quality_report") + pair("explainability_report<spec.explainability_report"),
+		"ModelFamily": "model_family_name<spec.name",
+		"Pipeline":    "owner<spec.owner.name pipeline_type<spec.type",
+		"PipelineRun": pair("pipeline<spec.pipeline") + pair("revision<spec.revision") + pair("resume_pipeline_run<spec.resume.pipeline_run") +
+			" state<status.state actor<spec.actor.name end_time<status.end_time:DATETIME(6) exception_type<status.exception_type",
+		"Deployment": "state<status.state target_definition_type<spec.definition.type" + pair("current_revision<status.current_revision") +
+			" deletion_requested_timestamp<metadata.deletionTimestamp:DATETIME(6)",
+		"InferenceServer": "state<status.state",
+		"Project":         "tier<spec.tier:INT",
+		"Revision": pair("base_resource<spec.base_resource") + " base_type<spec.base_type.kind commit_branch<spec.commit.branch" +
+			" git_ref<spec.commit.git_ref owner<spec.owner.name",
+		"TriggerRun": pair("pipeline<spec.pipeline") + pair("revision<spec.revision") + " state<status.state auto_flip<spec.auto_flip:TINYINT(1)",
+	}
+	r, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range r.Kinds() {
+		var got []string
+		for _, c := range k.Columns {
+			column := c.Name + "<" + c.ProtoPath
+			if c.SQLType != "VARCHAR(255)" {
+				column += ":" + c.SQLType
+			}
+			got = append(got, column)
+		}
+		if diff := cmp.Diff(strings.Fields(want[k.Name]), got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("columns of %s (-want +got):\n%s", k.Name, diff)
+		}
+	}
+	model, _ := r.Lookup("Model")
+	if len(model.Keys) != 14 { // one for each option: both columns of a pair together
+		t.Errorf("Model has %d keys, want 14", len(model.Keys))
+	}
+}
+
+// pair makes the two columns of a reference from "key<path".
+func pair(option string) string {
+	key, path, _ := strings.Cut(option, "<")
+	return fmt.Sprintf(" %s_namespace<%s.namespace %s_name<%s.name", key, path, key, path)
 }
 
 func TestParseRefusesDisagreement(t *testing.T) {
@@ -34,8 +94,8 @@ func TestParseRefusesDisagreement(t *testing.T) {
 		kinds []string
 		want  string
 	}{
-		"a listed kind has no message":     {kinds: []string{"Model", "Project", "Ghost"}, want: `kind "Ghost" is listed`},
-		"a described message is forgotten": {kinds: []string{"Model"}, want: `message "Project" carries the kind option`},
+		"a listed kind has no message":     {kinds: append(api.Kinds(), "Ghost"), want: `kind "Ghost" is listed`},
+		"a described message is forgotten": {kinds: api.Kinds()[:12], want: `message "TriggerRun" carries the kind option`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ type File struct {
 // The generator reads these lines, never the SQL.
 const marker = "-- makes: "
 
-var numbered = regexp.MustCompile(`^(\d{5})_.*\.sql$`)
+var numbered = regexp.MustCompile(`^(\d{5})_.*\.(sql|go)$`)
 
 // Missing returns the migrations that are missing in a folder of migrations: one
 // for each table, column or index that no file there claims to make. It returns
@@ -77,11 +77,10 @@ func migration(makes []string, ddl string) string {
 }
 
 func scan(dir fs.FS) (made map[string]bool, next int, err error) {
-	names, err := fs.Glob(dir, "*.sql")
+	names, err := fileNames(dir)
 	if err != nil {
 		return nil, 0, err
 	}
-	sort.Strings(names)
 	made = map[string]bool{}
 	for _, name := range names {
 		match := numbered.FindStringSubmatch(name)
@@ -104,4 +103,19 @@ func scan(dir fs.FS) (made map[string]bool, next int, err error) {
 		}
 	}
 	return made, next + 1, nil
+}
+
+// fileNames lists the migrations: all SQL, and what is numbered of the Go files.
+func fileNames(dir fs.FS) ([]string, error) {
+	names, err := fs.Glob(dir, "*.sql")
+	if err != nil {
+		return nil, err
+	}
+	inGo, err := fs.Glob(dir, "[0-9]*.go")
+	if err != nil {
+		return nil, err
+	}
+	names = append(names, inGo...)
+	sort.Strings(names)
+	return names, nil
 }

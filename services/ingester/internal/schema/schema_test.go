@@ -41,7 +41,11 @@ func TestThePageIsCurrent(t *testing.T) {
 
 // TestANewFieldIsOneNewFile shows what an index option more leads to.
 func TestANewFieldIsOneNewFile(t *testing.T) {
-	dir := fstest.MapFS{"00004_create_thing.sql": {Data: []byte("-- makes: table thing\n-- makes: column thing.uid\n-- makes: index thing.PRIMARY\n")}}
+	dir := fstest.MapFS{
+		"00004_create_thing.sql": {Data: []byte("-- makes: table thing\n-- makes: column thing.uid\n-- makes: index thing.PRIMARY\n")},
+		"00005_repair_things.go": {}, // migrations in Go are numbered with the others
+		"other.go":               {},
+	}
 	want := schema.Table{
 		Name:    "thing",
 		Columns: []schema.Column{{Name: "uid", Type: "VARCHAR(64)", Rest: "NOT NULL"}, {Name: "tier", Type: "INT", Rest: "NULL"}},
@@ -55,7 +59,7 @@ func TestANewFieldIsOneNewFile(t *testing.T) {
 	for _, f := range got {
 		names = append(names, f.Name)
 	}
-	if diff := cmp.Diff([]string{"00005_add_thing_tier.sql", "00006_add_thing_idx_tier.sql"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"00006_add_thing_tier.sql", "00007_add_thing_idx_tier.sql"}, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

@@ -29,18 +29,20 @@ type Table struct {
 const (
 	OutboxTable      = "outbox"
 	IncarnationTable = "incarnation"
+	TakenOverTable   = "taken_over"
 )
 
 // Tables lists all tables: three for each kind in the order of the registry, then the shared ones.
 func Tables(r *registry.Registry) []Table {
 	var out []Table
 	for _, kind := range r.Kinds() {
-		out = append(out, mainTable(kind), labelsTable(kind), annotationsTable(kind))
+		out = append(out, MainTable(kind), LabelsTable(kind), AnnotationsTable(kind))
 	}
-	return append(out, outboxTable(), incarnationTable())
+	return append(out, outboxTable(), incarnationTable(), takenOverTable())
 }
 
-func mainTable(kind *registry.Kind) Table {
+// MainTable describes the table of a kind's objects.
+func MainTable(kind *registry.Kind) Table {
 	t := Table{
 		Name: kind.Table,
 		Columns: []Column{
@@ -75,12 +77,14 @@ func mainTable(kind *registry.Kind) Table {
 
 const primary = "PRIMARY"
 
-func labelsTable(kind *registry.Kind) Table {
+// LabelsTable describes the table of the labels of a kind's objects.
+func LabelsTable(kind *registry.Kind) Table {
 	return pairsTable(kind.LabelsTable(), Column{"value", "VARCHAR(63)", "NOT NULL"},
 		Key{Name: "idx_key_value", Columns: []string{"key", "value"}})
 }
 
-func annotationsTable(kind *registry.Kind) Table {
+// AnnotationsTable describes the table of the annotations of a kind's objects.
+func AnnotationsTable(kind *registry.Kind) Table {
 	return pairsTable(kind.AnnotationsTable(), Column{"value", "MEDIUMTEXT", "NOT NULL"})
 }
 
@@ -128,5 +132,23 @@ func incarnationTable() Table {
 			{"raised_at", "DATETIME(6)", "NOT NULL"},
 		},
 		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"cluster_uid"}}},
+	}
+}
+
+// takenOverTable lists what was done to rows of an earlier installation; see package takeover.
+func takenOverTable() Table {
+	return Table{
+		Name: TakenOverTable,
+		Columns: []Column{
+			{"id", "BIGINT", "NOT NULL AUTO_INCREMENT"},
+			{"table_name", "VARCHAR(64)", "NOT NULL"},
+			{"uid", "VARCHAR(64)", "NOT NULL DEFAULT ''"},
+			{"namespace", "VARCHAR(256)", "NOT NULL DEFAULT ''"},
+			{"name", "VARCHAR(256)", "NOT NULL DEFAULT ''"},
+			{"note", "VARCHAR(1024)", "NOT NULL"},
+			{"was", "MEDIUMTEXT", "NULL"},
+			{"noted_at", "DATETIME(6)", "NOT NULL"},
+		},
+		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"id"}}},
 	}
 }

@@ -32,10 +32,18 @@ func (c *compiler) compile(d protoreflect.MessageDescriptor) (*message, error) {
 	}
 	sort.Slice(m.fields, func(i, j int) bool { return m.fields[i].number < m.fields[j].number })
 	for i, f := range m.fields {
+		m.fields[i].always = isObject(d)
 		m.known[f.jsonName] = i
 		m.known[f.protoName] = i
 	}
 	return m, nil
+}
+
+// isObject says whether a message is a whole object inside another, such as the
+// pipeline of a run: its four parts are always written, as those of the outer object.
+func isObject(d protoreflect.MessageDescriptor) bool {
+	metadata := d.Fields().ByName("metadata")
+	return d.Fields().ByName("type_meta") != nil && metadata != nil && metadata.Number() == metadataNumber
 }
 
 func (c *compiler) field(d protoreflect.FieldDescriptor) (field, error) {
@@ -93,8 +101,8 @@ func (c *compiler) mapField(f field, d protoreflect.FieldDescriptor) (field, err
 // messageFunc chooses how a message is encoded: by its Kubernetes Go type, as a
 // well-known type, or field by field.
 func (c *compiler) messageFunc(d protoreflect.MessageDescriptor) (encodeFunc, error) {
-	if f, ok := kubernetes[d.FullName()]; ok {
-		return f, nil
+	if k, ok := kubernetes[d.FullName()]; ok {
+		return k.encode, nil
 	}
 	if f, ok := wellKnown[d.FullName()]; ok {
 		return f, nil

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
@@ -65,15 +66,20 @@ func sample(t testing.TB, file string) map[string]any {
 }
 
 // TestGolden pins the bytes of the proto column: they are a format that others read.
+// The samples under full set all fields of their kind.
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"Model", "Project"} {
-		t.Run(name, func(t *testing.T) {
-			file := strings.ToLower(name)
-			got, err := encoder(t, name).Encode(sample(t, file+".yaml"))
+	files := []string{"model.yaml", "project.yaml"}
+	for _, name := range api.Kinds() {
+		files = append(files, filepath.Join("full", strings.ToLower(name)+".yaml"))
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			object := sample(t, file)
+			got, err := encoder(t, object["kind"].(string)).Encode(object)
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", file+".hex")
+			golden := filepath.Join("testdata", strings.TrimSuffix(file, ".yaml")+".hex")
 			text := hex.Dump(got)
 			if *update {
 				if err := os.WriteFile(golden, []byte(text), 0o600); err != nil {
@@ -89,6 +95,60 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFullSamplesAreFull decodes the samples and looks for fields that no sample sets.
+// Of an oneof one member is enough.
+func TestFullSamplesAreFull(t *testing.T) {
+	files := compileProto(t)
+	for _, name := range api.Kinds() {
+		raw, err := encoder(t, name).Encode(sample(t, filepath.Join("full", strings.ToLower(name)+".yaml")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := dynamicpb.NewMessage(files.message(t, name))
+		if err := proto.Unmarshal(raw, m); err != nil {
+			t.Fatal(err)
+		}
+		reached, set := map[protoreflect.FullName]protoreflect.MessageDescriptor{}, map[protoreflect.FullName]bool{}
+		collect(m, reached, set)
+		for _, d := range reached {
+			for i := range d.Fields().Len() {
+				f := d.Fields().Get(i)
+				if !set[f.FullName()] && (f.ContainingOneof() == nil || !set[f.ContainingOneof().FullName()]) {
+					t.Errorf("the sample of %s does not set %s", name, f.FullName())
+				}
+			}
+		}
+	}
+}
+
+// collect notes our own messages within m, and the fields and oneofs that are set.
+func collect(m protoreflect.Message, reached map[protoreflect.FullName]protoreflect.MessageDescriptor, set map[protoreflect.FullName]bool) {
+	if !strings.HasPrefix(string(m.Descriptor().FullName()), "michelangelo.") {
+		return
+	}
+	reached[m.Descriptor().FullName()] = m.Descriptor()
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		set[f.FullName()] = true
+		if oneof := f.ContainingOneof(); oneof != nil {
+			set[oneof.FullName()] = true
+		}
+		switch {
+		case f.IsMap() && f.MapValue().Message() != nil:
+			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
+				collect(v.Message(), reached, set)
+				return true
+			})
+		case f.IsList() && f.Message() != nil:
+			for i := range v.List().Len() {
+				collect(v.List().Get(i).Message(), reached, set)
+			}
+		case !f.IsMap() && f.Message() != nil:
+			collect(v.Message(), reached, set)
+		}
+		return true
+	})
 }
 
 // TestKubernetesPartsEqualTheirGoTypes compares field 2 with ObjectMeta's own Marshal.

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // FieldError says which field of an object has no protobuf form, and why.
@@ -15,7 +16,9 @@ type FieldError struct {
 // Error implements error.
 func (e *FieldError) Error() string { return fmt.Sprintf("field %s: %s", e.Path, e.Reason) }
 
-func fieldError(path, reason string) error { return &FieldError{Path: path, Reason: reason} }
+func fieldError(path, reason string) error {
+	return &FieldError{Path: strings.ToValidUTF8(path, "?"), Reason: reason}
+}
 
 // Invalid returns a FieldError without a path; [Within] adds it.
 func Invalid(format string, args ...any) error {
@@ -39,5 +42,5 @@ func Within(key string, err error) error {
 	default:
 		path += "." + field.Path
 	}
-	return &FieldError{Path: path, Reason: field.Reason}
+	return fieldError(path, field.Reason)
 }

@@ -2,16 +2,19 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 )
 
 // kubernetes are the messages of Kubernetes that kinds may use. A new one is one line.
-var kubernetes = map[protoreflect.FullName]encodeFunc{
+var kubernetes = map[protoreflect.FullName]kubernetesMessage{
 	"k8s.io.api.core.v1.PodTemplateSpec":                 object[corev1.PodTemplateSpec](),
 	"k8s.io.apimachinery.pkg.apis.meta.v1.Condition":     object[metav1.Condition](),
 	"k8s.io.apimachinery.pkg.apis.meta.v1.LabelSelector": object[metav1.LabelSelector](),
@@ -20,32 +23,53 @@ var kubernetes = map[protoreflect.FullName]encodeFunc{
 	"k8s.io.apimachinery.pkg.apis.meta.v1.TypeMeta":      object[metav1.TypeMeta](),
 }
 
+type kubernetesMessage struct {
+	goType reflect.Type
+	encode encodeFunc
+}
+
+// GoType returns the Go type that encodes a message of Kubernetes, so that a CRD
+// can accept exactly what the encoder accepts.
+func GoType(message protoreflect.FullName) (reflect.Type, bool) {
+	m, ok := kubernetes[message]
+	return m.goType, ok
+}
+
 type marshaler[T any] interface {
 	*T
 	Marshal() ([]byte, error)
 }
 
 // object converts a JSON object to its Go type. A key that the type does not have is an error.
-func object[T any, P marshaler[T]]() encodeFunc {
-	return func(b []byte, v any) ([]byte, error) {
+func object[T any, P marshaler[T]]() kubernetesMessage {
+	return kubernetesMessage{reflect.TypeFor[T](), func(b []byte, v any) ([]byte, error) {
 		content, ok := v.(map[string]any)
 		if !ok {
 			return nil, Invalid("want an object, have %T", v)
 		}
+		wide, err := inspect(content)
+		if err != nil {
+			return nil, err
+		}
+		if wide {
+			if err := mismatch(content, P(new(T))); err != nil {
+				return nil, err
+			}
+		}
 		var typed T
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, &typed, true); err != nil {
-			return nil, Invalid("%v", err)
+			return nil, explain(content, P(new(T)), err)
 		}
 		return appendMarshalled(b, P(&typed))
-	}
+	}}
 }
 
 // value converts a value with a JSON form of its own, such as a time.
 func value[T any, P interface {
 	marshaler[T]
 	json.Unmarshaler
-}]() encodeFunc {
-	return func(b []byte, v any) ([]byte, error) {
+}]() kubernetesMessage {
+	return kubernetesMessage{reflect.TypeFor[T](), func(b []byte, v any) ([]byte, error) {
 		raw, err := json.Marshal(v)
 		if err != nil {
 			return nil, Invalid("%v", err)
@@ -55,7 +79,38 @@ func value[T any, P interface {
 			return nil, Invalid("%v", err)
 		}
 		return appendMarshalled(b, P(&typed))
+	}}
+}
+
+// explain names the field that made a conversion fail: the converter itself does
+// not. It decodes again, which only bad objects pay for.
+func explain(content map[string]any, into any, err error) error {
+	if typeErr := mismatch(content, into); typeErr != nil {
+		return typeErr
 	}
+	raw, encodeErr := json.Marshal(content)
+	if encodeErr != nil {
+		return Invalid("%v", err)
+	}
+	unknown, decodeErr := kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields)
+	var field kjson.FieldError
+	if decodeErr == nil && len(unknown) > 0 && errors.As(unknown[0], &field) {
+		return fieldError(field.FieldPath(), "unknown field")
+	}
+	return Invalid("%v", err)
+}
+
+// mismatch names a value of the wrong type, or a number out of range, or returns nil.
+func mismatch(content map[string]any, into any) error {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return Invalid("%v", err)
+	}
+	var typeErr *json.UnmarshalTypeError
+	if errors.As(json.Unmarshal(raw, into), &typeErr) {
+		return fieldError(typeErr.Field, fmt.Sprintf("want %v, have %s", typeErr.Type, typeErr.Value))
+	}
+	return nil
 }
 
 func appendMarshalled(b []byte, m interface{ Marshal() ([]byte, error) }) ([]byte, error) {

@@ -28,6 +28,7 @@ type field struct {
 	isZero              func(any) bool
 	oneof               int // index of the oneof plus one; 0 = none
 	shape               shape
+	always              bool          // written even when absent
 	key                 encodeKeyFunc // of a map
 	keyType             protowire.Type
 }
@@ -53,10 +54,12 @@ func (m *message) append(b []byte, value any) ([]byte, error) {
 	for i := range m.fields {
 		f := &m.fields[i]
 		v, name, found := f.lookup(object)
-		if !found {
-			continue
+		if found {
+			used++
 		}
-		used++
+		if v == nil && f.always {
+			v, name = map[string]any{}, f.jsonName
+		}
 		if v == nil {
 			continue
 		}

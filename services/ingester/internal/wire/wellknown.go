@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"math"
 	"sort"
 	"time"
@@ -154,11 +155,11 @@ func appendListValue(b []byte, v any) ([]byte, error) {
 	if !ok {
 		return nil, Invalid("want a list, have %T", v)
 	}
-	for _, element := range list {
+	for i, element := range list {
 		var err error
 		b = protowire.AppendTag(b, 1, protowire.BytesType)
 		if b, err = appendSized(b, element, appendValue); err != nil {
-			return nil, err
+			return nil, Within(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return b, nil

@@ -18,6 +18,12 @@ type batch struct {
 	now     time.Time
 	changes []*change
 	outbox  bool
+	// blind batches take all objects for new ones without looking.
+	blind bool
+	// statements are those that are kept; nil keeps none.
+	statements *statements
+	// measure measures a statement that begins; nil measures nothing.
+	measure func(what string) func()
 }
 
 // change is one record that has to be written.
@@ -31,8 +37,9 @@ type change struct {
 	evictAt  sql.NullTime
 }
 
-// commit runs one transaction over records of one kind in the order of their uids.
-func (w *Writer) commit(ctx context.Context, records []*record.Record) (outcomes []Outcome, err error) {
+// commit runs one transaction over records of one kind in the order of their uids. A
+// blind one does not look for their rows: should one be there, it fails with errRaced.
+func (w *Writer) commit(ctx context.Context, records []*record.Record, blind bool) (outcomes []Outcome, err error) {
 	tx, err := w.cfg.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
@@ -42,7 +49,7 @@ func (w *Writer) commit(ctx context.Context, records []*record.Record) (outcomes
 			err = withRollback(err, tx.Rollback())
 		}
 	}()
-	b := &batch{tx: tx, kind: records[0].Kind, now: w.cfg.Clock.Now().UTC().Truncate(time.Microsecond), outbox: w.cfg.Outbox}
+	b := &batch{tx: tx, kind: records[0].Kind, now: w.cfg.Clock.Now().UTC().Truncate(time.Microsecond), outbox: w.cfg.Outbox, statements: w.statements, blind: blind, measure: w.measure}
 	outcomes, err = b.plan(ctx, records, w.cfg.Incarnation)
 	if err != nil {
 		return nil, fmt.Errorf("look at rows: %w", err)
@@ -53,7 +60,10 @@ func (w *Writer) commit(ctx context.Context, records []*record.Record) (outcomes
 	if err := b.write(ctx); err != nil {
 		return nil, err
 	}
-	if err := tx.Commit(); err != nil {
+	end := b.measured("commit")
+	err = tx.Commit()
+	end()
+	if err != nil {
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	for _, c := range b.changes {
@@ -99,9 +109,12 @@ func withRollback(err, rollback error) error {
 
 // plan locks the rows that exist and decides for each record.
 func (b *batch) plan(ctx context.Context, records []*record.Record, incarnation int64) ([]Outcome, error) {
-	rows, err := b.lock(ctx, records)
-	if err != nil {
-		return nil, err
+	var rows map[string]*stored
+	if !b.blind {
+		var err error
+		if rows, err = b.lock(ctx, records); err != nil {
+			return nil, err
+		}
 	}
 	outcomes := make([]Outcome, len(records))
 	for i, r := range records {

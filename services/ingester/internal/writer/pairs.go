@@ -4,13 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"sort"
-	"strings"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// chunk bounds the rows of one statement; a statement has at most 65,535 placeholders.
+// chunk bounds the rows that one statement removes; a statement has at most 65,535 placeholders.
 const chunk = 1000
 
 type pair struct {
@@ -62,9 +61,12 @@ func (b *batch) existing(ctx context.Context, table string) (map[string]map[stri
 	if len(args) == 0 {
 		return nil, nil
 	}
+	args = b.statements.fill(args)
 	out := map[string]map[string]have{}
-	query := "SELECT id, obj_uid, `key`, value FROM " + schema.Quote(table) + " WHERE obj_uid IN " + placeholders(len(args))
-	err := each(ctx, b.tx, query, args, func(rows *sql.Rows) error {
+	query := func() string {
+		return "SELECT id, obj_uid, `key`, value FROM " + schema.Quote(table) + " WHERE obj_uid IN " + placeholders(len(args))
+	}
+	err := b.query(ctx, statement{table, "existing", len(args)}, query, args, func(rows *sql.Rows) error {
 		var p pair
 		var h have
 		if err := rows.Scan(&h.id, &p.uid, &p.key, &h.value); err != nil {
@@ -102,16 +104,17 @@ func (b *batch) put(ctx context.Context, table string, pairs []pair) error {
 		}
 		return pairs[i].key < pairs[j].key
 	})
-	for start := 0; start < len(pairs); start += chunk {
-		part := pairs[start:min(start+chunk, len(pairs))]
+	for from, to := range b.statements.cut(len(pairs)) {
+		part := pairs[from:to]
 		args := make([]any, 0, len(part)*3)
 		for _, p := range part {
 			args = append(args, p.uid, p.key, p.value)
 		}
-		query := "INSERT INTO " + schema.Quote(table) + " (obj_uid, `key`, value) VALUES " +
-			strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", len(part)), ", ") +
-			" ON DUPLICATE KEY UPDATE value = VALUES(value)"
-		if _, err := b.tx.ExecContext(ctx, query, args...); err != nil {
+		query := func() string {
+			return "INSERT INTO " + schema.Quote(table) + " (obj_uid, `key`, value) VALUES " + tuples(len(part), 3) +
+				" ON DUPLICATE KEY UPDATE value = VALUES(value)"
+		}
+		if _, err := b.exec(ctx, statement{table, "put", len(part)}, query, args); err != nil {
 			return err
 		}
 	}

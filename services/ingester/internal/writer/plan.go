@@ -32,14 +32,20 @@ func sign(n int64) int {
 type stored struct {
 	version
 	closed, evicted bool
+	// same says of a closed row that its object looks like the record's, finalizers
+	// and version apart.
+	same bool
 }
 
 // decide says what becomes of a record whose row is as given; nil means that there
 // is no row. Everything but Unchanged and Stale is written.
 //
-// A row that is already closed, or already evicted, stays as it was when that
-// happened: taking our finalizer off makes a new version of the object, which says
-// nothing that would be worth keeping.
+// A row that is already evicted stays as it was when that happened: taking our
+// finalizer off makes a new version of the object, which says nothing that would be
+// worth keeping. A closed row takes newer versions of an object that others hold back:
+// its final state is the last one, and an older live version that comes late must not
+// bring it back. A version that only lost finalizers, as one does when we let it go, is
+// stored and not told: the deletion is known.
 func decide(row *stored, r *record.Record, v version) Outcome {
 	if row == nil {
 		return fresh(r.State)
@@ -47,15 +53,18 @@ func decide(row *stored, r *record.Record, v version) Outcome {
 	order := v.compare(row.version)
 	switch r.State {
 	case record.Closed:
-		if row.closed {
+		if row.closed && order <= 0 {
 			return Unchanged
 		}
 		if order < 0 {
 			return Stale
 		}
+		if row.closed && row.same && row.incarnation == v.incarnation {
+			return Released
+		}
 		return Deleted
 	case record.Evicted:
-		if row.evicted && !row.closed {
+		if row.evicted && !row.closed && row.incarnation == v.incarnation {
 			return Unchanged
 		}
 		if order < 0 {

@@ -5,6 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/utils/clock"
+
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
@@ -13,26 +16,35 @@ import (
 type request struct {
 	record  *record.Record
 	since   time.Time
+	span    trace.Span    // of the caller
 	done    chan struct{} // closed when outcome and err are set
 	outcome Outcome
 	err     error
 }
 
+// linger is how long a request may wait for others while some batch is on its way
+// anyway. Small batches would cost the server more, and thus everybody more time, than
+// the wait. When nothing is on its way nobody waits.
+const linger = 10 * time.Millisecond
+
 // queue gathers requests by kind. The kind whose request has waited longest is
 // served first.
 type queue struct {
 	maxRows, maxBytes int
+	clock             clock.Clock
 
 	mu      sync.Mutex
 	ready   *sync.Cond
 	waiting map[*registry.Kind][]*request
 	order   []*registry.Kind // kinds with waiting requests, the next one first
 	busy    map[string]bool  // uids that are being written
+	writing int              // batches that are being written
+	alarm   bool             // somebody will wake the slots when a request has lingered
 	closed  bool
 }
 
 func newQueue(maxRows, maxBytes int) *queue {
-	q := &queue{maxRows: maxRows, maxBytes: maxBytes, waiting: map[*registry.Kind][]*request{}, busy: map[string]bool{}}
+	q := &queue{maxRows: maxRows, maxBytes: maxBytes, clock: clock.RealClock{}, waiting: map[*registry.Kind][]*request{}, busy: map[string]bool{}}
 	q.ready = sync.NewCond(&q.mu)
 	return q
 }
@@ -61,6 +73,7 @@ func (q *queue) take() []*request {
 	defer q.mu.Unlock()
 	for {
 		if batch := q.next(); len(batch) > 0 {
+			q.writing++
 			sort.Slice(batch, func(i, j int) bool { return batch[i].record.UID < batch[j].record.UID })
 			return batch
 		}
@@ -78,6 +91,7 @@ func (q *queue) done(batch []*request) {
 	for _, req := range batch {
 		delete(q.busy, req.record.UID)
 	}
+	q.writing--
 	if len(q.order) > 0 {
 		q.ready.Broadcast()
 	}
@@ -86,6 +100,9 @@ func (q *queue) done(batch []*request) {
 // next takes a batch of the first kind that has one, and puts the kind last.
 func (q *queue) next() []*request {
 	for i, kind := range q.order {
+		if !q.due(q.waiting[kind]) {
+			continue
+		}
 		batch, rest := q.split(q.waiting[kind])
 		if len(batch) == 0 {
 			continue
@@ -100,6 +117,31 @@ func (q *queue) next() []*request {
 		return batch
 	}
 	return nil
+}
+
+// due says whether requests have waited long enough, and sees to it that the slots are
+// woken when they have.
+func (q *queue) due(waiting []*request) bool {
+	if q.writing == 0 || q.closed || len(waiting) >= q.maxRows {
+		return true
+	}
+	left := linger - q.clock.Since(waiting[0].since)
+	if left <= 0 {
+		return true
+	}
+	if !q.alarm {
+		q.alarm = true
+		go q.wakeAfter(left)
+	}
+	return false
+}
+
+func (q *queue) wakeAfter(d time.Duration) {
+	<-q.clock.After(d)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.alarm = false
+	q.ready.Broadcast()
 }
 
 func (q *queue) split(waiting []*request) (batch, rest []*request) {

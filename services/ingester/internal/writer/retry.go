@@ -27,15 +27,34 @@ const (
 var errRaced = errors.New("a row was written by somebody else meanwhile")
 
 // attempt runs the transaction, again if that may help.
-func (w *Writer) attempt(ctx context.Context, records []*record.Record) ([]Outcome, error) {
+func (w *Writer) attempt(ctx context.Context, records []*record.Record) (outcomes []Outcome, err error) {
 	kind := records[0].Kind.Name
+	err = w.retry(ctx, kind, len(records), func(ctx context.Context) (err error) {
+		if w.news.expected(records) {
+			outcomes, err = w.commit(ctx, records, true)
+			if !errors.Is(err, errRaced) {
+				return err
+			}
+			w.news.seen(records, nil)
+		}
+		outcomes, err = w.commit(ctx, records, false)
+		return err
+	})
+	if err == nil {
+		w.news.seen(records, outcomes)
+	}
+	return outcomes, err
+}
+
+// retry runs a transaction over some objects of a kind, again if that may help.
+func (w *Writer) retry(ctx context.Context, kind string, objects int, transact func(context.Context) error) error {
 	pause := firstPause
 	for try, lost := 1, 0; ; try++ {
-		outcomes, err := w.transact(ctx, records)
+		err := bounded(ctx, transact)
 		if err == nil {
 			w.cfg.Metrics.Batches.WithLabelValues(kind).Inc()
-			w.cfg.Metrics.BatchRows.Observe(float64(len(records)))
-			return outcomes, nil
+			w.cfg.Metrics.BatchRows.Observe(float64(objects))
+			return nil
 		}
 		class := classify(err)
 		w.cfg.Metrics.Errors.WithLabelValues("write", string(class)).Inc()
@@ -46,22 +65,22 @@ func (w *Writer) attempt(ctx context.Context, records []*record.Record) ([]Outco
 			continue
 		}
 		if !again || try == attempts || ctx.Err() != nil {
-			return nil, fmt.Errorf("write %d objects of kind %s: %w", len(records), kind, err)
+			return fmt.Errorf("write %d objects of kind %s: %w", objects, kind, err)
 		}
 		w.cfg.Log.V(1).Info("Repeated a transaction", "kind", kind, "try", try, "class", class, "reason", err.Error())
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-w.cfg.Clock.After(jitter(pause)):
 		}
 		pause *= 2
 	}
 }
 
-func (w *Writer) transact(ctx context.Context, records []*record.Record) ([]Outcome, error) {
+func bounded(ctx context.Context, transact func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, transaction)
 	defer cancel()
-	return w.commit(ctx, records)
+	return transact(ctx)
 }
 
 func classify(err error) database.Class {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
@@ -19,10 +21,13 @@ func (b *batch) lock(ctx context.Context, records []*record.Record) (map[string]
 	for _, r := range records {
 		args = append(args, r.UID)
 	}
-	query := "SELECT uid, incarnation, res_version, delete_time IS NOT NULL, evict_time IS NOT NULL FROM " + schema.Quote(b.kind.Table) +
-		" FORCE INDEX (PRIMARY) WHERE uid IN " + placeholders(len(args)) + " ORDER BY uid FOR UPDATE"
+	args = b.statements.fill(args)
+	query := func() string {
+		return "SELECT uid, incarnation, res_version, delete_time IS NOT NULL, evict_time IS NOT NULL FROM " + schema.Quote(b.kind.Table) +
+			" FORCE INDEX (PRIMARY) WHERE uid IN " + placeholders(len(args)) + " ORDER BY uid FOR UPDATE"
+	}
 	out := make(map[string]*stored, len(records))
-	err := each(ctx, b.tx, query, args, func(rows *sql.Rows) error {
+	err := b.query(ctx, statement{b.kind.Table, "lock", len(args)}, query, args, func(rows *sql.Rows) error {
 		var uid string
 		var s stored
 		if err := rows.Scan(&uid, &s.incarnation, &s.res, &s.closed, &s.evicted); err != nil {
@@ -49,54 +54,92 @@ const guard = "(VALUES(incarnation) > incarnation OR (VALUES(incarnation) = inca
 	" OR (VALUES(res_version) = res_version AND delete_time IS NULL" +
 	" AND (VALUES(delete_time) IS NOT NULL OR (VALUES(evict_time) IS NOT NULL AND evict_time IS NULL))))))"
 
-// upsert writes all changed rows in one statement. Rows that existed are locked,
-// so they change as decided. A row that appeared since shows in the count of
-// affected rows, 1 for each insert and 2 for each update; the transaction is then
-// run again, and the guard is what keeps the statement itself from doing harm.
+// upsert writes all changed rows: those that were locked by an update, which changes
+// them as decided, those that did not exist by an insert, which fails when somebody else
+// was faster. Then the transaction is run again. One statement for both could not tell:
+// it counts affected rows in one sum, 1 for each insert and 2 for each update.
 func (b *batch) upsert(ctx context.Context) error {
-	columns := append(append([]string{}, written...), indexed(b.kind)...)
-	columns = append(columns, guarding...)
-	assignments := append(append([]string{}, assigned...), indexed(b.kind)...)
-	assignments = append(assignments, guarding...)
-
-	var q strings.Builder
-	q.WriteString("INSERT INTO " + schema.Quote(b.kind.Table) + " (" + quoted(columns) + ") VALUES ")
-	row := placeholders(len(columns))
-	args := make([]any, 0, len(b.changes)*len(columns))
-	expected := int64(0)
-	for i, c := range b.changes {
-		if i > 0 {
-			q.WriteString(", ")
+	var known, fresh []*change
+	for _, c := range b.changes {
+		if c.exists {
+			known = append(known, c)
+			continue
 		}
-		q.WriteString(row)
+		fresh = append(fresh, c)
+	}
+	if len(known) > 0 {
+		affected, err := b.insert(ctx, known, b.assignments)
+		if err != nil {
+			return err
+		}
+		if want := 2 * int64(len(known)); affected != want {
+			return fmt.Errorf("%w: %d rows affected, not %d", errRaced, affected, want)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	_, err := b.insert(ctx, fresh, nil)
+	var refused *mysql.MySQLError
+	if errors.As(err, &refused) && refused.Number == duplicateEntry {
+		return fmt.Errorf("%w: %w", errRaced, err)
+	}
+	return err
+}
+
+// duplicateEntry is the server's error for a row whose key is there already.
+const duplicateEntry = 1062
+
+// assignments update a row that exists, where the guard lets them.
+func (b *batch) assignments() string {
+	names := append(append([]string{}, assigned...), indexed(b.kind)...)
+	names = append(names, guarding...)
+	list := make([]string, 0, len(names))
+	for _, name := range names {
+		column := schema.Quote(name)
+		list = append(list, column+" = IF("+guard+", VALUES("+column+"), "+column+")")
+	}
+	return " ON DUPLICATE KEY UPDATE " + strings.Join(list, ", ")
+}
+
+// insert adds rows, by statements that may end in what to do with those that exist, and
+// returns the server's count of affected rows.
+func (b *batch) insert(ctx context.Context, changes []*change, end func() string) (affected int64, err error) {
+	for from, to := range b.statements.cut(len(changes)) {
+		n, err := b.insertPart(ctx, changes[from:to], end)
+		if err != nil {
+			return 0, err
+		}
+		affected += n
+	}
+	return affected, nil
+}
+
+func (b *batch) insertPart(ctx context.Context, changes []*change, end func() string) (int64, error) {
+	columns := len(written) + len(b.kind.Columns) + len(guarding)
+	args := make([]any, 0, len(changes)*columns)
+	for _, c := range changes {
 		args = append(args, c.UID, c.Namespace, c.Name, c.CreateTime, c.GroupVersion, b.now, c.Proto, c.JSON)
 		args = append(args, c.Indexed...)
 		args = append(args, c.evictAt, c.deleteAt, c.res, c.incarnation)
-		expected++
-		if c.exists {
-			expected++
+	}
+	name := statement{b.kind.Table, "insert", len(changes)}
+	if end != nil {
+		name.what = "upsert"
+	}
+	result, err := b.exec(ctx, name, func() string {
+		columns := append(append([]string{}, written...), indexed(b.kind)...)
+		columns = append(columns, guarding...)
+		text := "INSERT INTO " + schema.Quote(b.kind.Table) + " (" + quoted(columns) + ") VALUES " + tuples(len(changes), len(columns))
+		if end != nil {
+			text += end()
 		}
-	}
-	q.WriteString(" ON DUPLICATE KEY UPDATE ")
-	for i, name := range assignments {
-		if i > 0 {
-			q.WriteString(", ")
-		}
-		column := schema.Quote(name)
-		q.WriteString(column + " = IF(" + guard + ", VALUES(" + column + "), " + column + ")")
-	}
-	result, err := b.tx.ExecContext(ctx, q.String(), args...)
+		return text
+	}, args)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	affected, err := result.RowsAffected()
-	if err != nil {
-		return err
-	}
-	if affected != expected {
-		return fmt.Errorf("%w: %d rows affected, not %d", errRaced, affected, expected)
-	}
-	return nil
+	return result.RowsAffected()
 }
 
 func indexed(kind *registry.Kind) []string {
@@ -120,12 +163,22 @@ func placeholders(n int) string {
 	return "(" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")"
 }
 
+// tuples returns "(?, ?), (?, ?)" for rows of some columns.
+func tuples(rows, columns int) string {
+	return strings.TrimSuffix(strings.Repeat(placeholders(columns)+", ", rows), ", ")
+}
+
 // each runs a query and scans its rows.
-func each(ctx context.Context, tx *sql.Tx, query string, args []any, scan func(*sql.Rows) error) (err error) {
+func each(ctx context.Context, tx *sql.Tx, query string, args []any, scan func(*sql.Rows) error) error {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
+	return scanAll(rows, scan)
+}
+
+// scanAll scans the rows and closes them.
+func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) (err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		if err := scan(rows); err != nil {

@@ -31,14 +31,17 @@ func (b *batch) supersede(ctx context.Context) ([]rival, error) {
 	if len(appeared) == 0 {
 		return nil, nil
 	}
+	args = b.statements.fill(args)
 	older := map[string]rival{}
 	t := schema.Quote(b.kind.Table)
-	query := "SELECT n.uid, o.uid, o.namespace, o.name, o.incarnation, o.res_version," +
-		" COALESCE(JSON_UNQUOTE(JSON_EXTRACT(o.json, '$.metadata.generation')), '0')" +
-		" FROM " + t + " n FORCE INDEX (PRIMARY) JOIN " + t + " o FORCE INDEX (idx_namespace_name)" +
-		" ON o.namespace = n.namespace AND o.name = n.name AND o.uid <> n.uid AND o.delete_time IS NULL" +
-		" WHERE n.uid IN " + placeholders(len(args)) + " ORDER BY n.uid, o.uid FOR UPDATE"
-	err := each(ctx, b.tx, query, args, func(rows *sql.Rows) error {
+	query := func() string {
+		return "SELECT n.uid, o.uid, o.namespace, o.name, o.incarnation, o.res_version," +
+			" COALESCE(JSON_UNQUOTE(JSON_EXTRACT(o.json, '$.metadata.generation')), '0')" +
+			" FROM " + t + " n FORCE INDEX (PRIMARY) JOIN " + t + " o FORCE INDEX (idx_namespace_name)" +
+			" ON o.namespace = n.namespace AND o.name = n.name AND o.uid <> n.uid AND o.delete_time IS NULL" +
+			" WHERE n.uid IN " + placeholders(len(args)) + " ORDER BY n.uid, o.uid FOR UPDATE"
+	}
+	err := b.query(ctx, statement{b.kind.Table, "rivals", len(args)}, query, args, func(rows *sql.Rows) error {
 		var ours string
 		var o rival
 		if err := rows.Scan(&ours, &o.uid, &o.namespace, &o.name, &o.incarnation, &o.res, &o.generation); err != nil {
@@ -62,6 +65,9 @@ func (b *batch) supersede(ctx context.Context) ([]rival, error) {
 func (b *batch) close(ctx context.Context, older map[string]rival) ([]rival, error) {
 	uids := map[string]bool{}
 	for _, c := range b.changes {
+		if _, lost := older[c.UID]; lost {
+			c.outcome = Superseded // written and closed by this very batch: one event, which says how it ended
+		}
 		if c.outcome == Superseded {
 			uids[c.UID] = true
 			delete(older, c.UID) // it stands in the batch itself

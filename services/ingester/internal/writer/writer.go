@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
@@ -23,6 +24,7 @@ const (
 	Updated    Outcome = "updated"
 	Restored   Outcome = "restored" // a closed row is live again
 	Deleted    Outcome = "deleted"
+	Released   Outcome = "released" // the object of a closed row lost finalizers, and changed in nothing else
 	Evicted    Outcome = "evicted"
 	Unchanged  Outcome = "unchanged"  // MySQL had it already
 	Stale      Outcome = "stale"      // MySQL has a newer version
@@ -59,10 +61,12 @@ const (
 
 // Writer writes records. It is safe for concurrent use.
 type Writer struct {
-	cfg   Config
-	queue *queue
-	stop  context.CancelFunc
-	slots sync.WaitGroup
+	cfg        Config
+	queue      *queue
+	statements *statements
+	news       *news
+	stop       context.CancelFunc
+	slots      sync.WaitGroup
 }
 
 // New starts a writer. ctx bounds its life; [Writer.Close] ends it in good order.
@@ -80,7 +84,8 @@ func New(ctx context.Context, cfg Config) *Writer {
 		cfg.OnCommit = func() {}
 	}
 	ctx, stop := context.WithCancel(ctx)
-	w := &Writer{cfg: cfg, queue: newQueue(cfg.MaxRows, cfg.MaxBytes), stop: stop}
+	w := &Writer{cfg: cfg, queue: newQueue(cfg.MaxRows, cfg.MaxBytes), statements: newStatements(cfg.DB), news: newNews(cfg.MaxRows), stop: stop}
+	w.queue.clock = cfg.Clock
 	for range cfg.Slots {
 		w.slots.Go(func() { w.work(ctx) })
 	}
@@ -90,7 +95,7 @@ func New(ctx context.Context, cfg Config) *Writer {
 // Write commits one record and says what became of it. It returns early when ctx
 // ends; the record may then still be written.
 func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
-	req := &request{record: r, done: make(chan struct{}), since: w.cfg.Clock.Now()}
+	req := &request{record: r, done: make(chan struct{}), since: w.cfg.Clock.Now(), span: trace.SpanFromContext(ctx)}
 	if !w.queue.put(req) {
 		return "", ErrClosed
 	}
@@ -107,6 +112,9 @@ func (w *Writer) Close() {
 	w.queue.close()
 	w.slots.Wait()
 	w.stop()
+	if err := w.statements.close(); err != nil {
+		w.cfg.Log.V(1).Info("Closed prepared statements incompletely", "reason", err.Error()) // the server drops them with the connection
+	}
 }
 
 func (w *Writer) work(ctx context.Context) {
@@ -126,7 +134,7 @@ func (w *Writer) write(ctx context.Context, batch []*request) {
 	for _, req := range batch {
 		records = append(records, req.record)
 	}
-	outcomes, err := w.attempt(ctx, records)
+	outcomes, err := w.traced(ctx, batch, records)
 	if err != nil && len(batch) > 1 && isContent(err) {
 		// One of them is refused for its content: find it, and spare the others.
 		half := len(batch) / 2
@@ -146,11 +154,13 @@ func (w *Writer) write(ctx context.Context, batch []*request) {
 	}
 }
 
+func (w *Writer) measure(what string) func() { return w.cfg.Metrics.Statement(w.cfg.Clock, what) }
+
 func (w *Writer) count(req *request, now time.Time) {
 	kind, m := req.record.Kind.Name, w.cfg.Metrics
 	m.CommitLag.WithLabelValues(kind).Observe(now.Sub(req.since).Seconds())
 	switch req.outcome {
-	case Created, Updated, Restored:
+	case Created, Updated, Restored, Released:
 		m.Upserts.WithLabelValues(kind, string(req.outcome)).Inc()
 	case Deleted, Superseded:
 		m.Deletes.WithLabelValues(kind).Inc()

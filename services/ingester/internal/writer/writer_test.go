@@ -102,10 +102,20 @@ func TestHistories(t *testing.T) {
 				{"a", 2, record.Live, writer.Updated},
 				{"a", 2, record.Live, writer.Unchanged},
 				{"a", 3, record.Closed, writer.Deleted},
-				{"a", 4, record.Closed, writer.Unchanged},
+				{"a", 3, record.Closed, writer.Unchanged},
+				{"a", 2, record.Closed, writer.Unchanged},
 			},
 			rows:   []string{"a 1 3 closed algorithm-3"},
 			events: []string{"a 1 created", "a 2 updated", "a 3 deleted"},
+		},
+		"an object that changes while others hold it back is stored to its end": {
+			steps: []step{
+				{"a", 3, record.Closed, writer.Deleted},
+				{"a", 5, record.Closed, writer.Deleted},
+				{"a", 4, record.Live, writer.Stale},
+			},
+			rows:   []string{"a 1 5 closed algorithm-5"},
+			events: []string{"a 3 deleted", "a 5 deleted"},
 		},
 		"a stale version never wins": {
 			steps: []step{

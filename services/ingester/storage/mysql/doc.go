@@ -4,7 +4,7 @@
 //	...
 //	err = store.Prepare(ctx)            // waits for the server, applies migrations
 //	store.Settle(1)                     // the incarnation; from now on writes are taken
-//	err = store.Upsert(ctx, object)
+//	err = store.Upsert(ctx, object, false, nil)
 //
 // Open does not connect, so that a program can start before its database. Writes wait
 // for Settle until their context ends. Concurrent writes are gathered into few

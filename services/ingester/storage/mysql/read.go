@@ -3,14 +3,11 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
@@ -40,17 +37,8 @@ func (s *Storage) get(ctx context.Context, object runtime.Object, where string, 
 	if err != nil {
 		return fmt.Errorf("read %s %v: %w", kind.Name, args, err)
 	}
-	if err := json.Unmarshal(text, object); err != nil {
-		return fmt.Errorf("decode %s %v: %w", kind.Name, args, err)
+	if err := fill(object, text); err != nil {
+		return fmt.Errorf("read %s %v: %w", kind.Name, args, err)
 	}
 	return nil
-}
-
-func (s *Storage) kindOf(object runtime.Object) (*registry.Kind, error) {
-	gvk := object.GetObjectKind().GroupVersionKind()
-	kind, ok := s.kinds.Lookup(gvk.Kind)
-	if !ok || gvk.Group != api.Group {
-		return nil, fmt.Errorf("kind %q of group %q is not registered", gvk.Kind, gvk.Group)
-	}
-	return kind, nil
 }

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,11 +11,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
@@ -22,10 +25,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
+// Pool bounds the connections of a store.
+type Pool = database.Pool
+
 // Options of a store.
 type Options struct {
 	// DSN of github.com/go-sql-driver/mysql with a database name.
 	DSN string
+	// Connector makes the connections instead of the DSN when it is set.
+	Connector driver.Connector
+	// Pool bounds the connections of a Connector.
+	Pool Pool
 	// Registerer takes the metrics; nil keeps them private. Ignored when Metrics is set.
 	Registerer prometheus.Registerer
 	// Metrics are those of the surrounding service; nil makes own ones.
@@ -37,9 +47,12 @@ type Options struct {
 	Outbox bool
 	// OnCommit is called after each commit that added outbox rows. It must not block.
 	OnCommit func()
+	// Scheme makes typed objects of the kinds that it knows, in lists and in backfills, and
+	// names the kind of typed objects without TypeMeta. Nil: lists hold unstructured objects.
+	Scheme *runtime.Scheme
 }
 
-// Storage implements storage.MetadataStorage.
+// Storage implements storage.Keeper.
 type Storage struct {
 	options Options
 	db      *sql.DB
@@ -52,12 +65,18 @@ type Storage struct {
 	prepared chan struct{} // closed once the schema is current
 	settled  chan struct{} // closed once the writer runs
 
+	// direct makes changes that do not come from the cluster. They keep the incarnation of
+	// their row, so they need not wait for Settle, and every replica can make them.
+	direct *writer.Writer
+	// selective bounds the labels that lead to rows; tests let it vary.
+	selective func() int
+
 	mu     sync.Mutex
 	writer *writer.Writer
 	closed bool
 }
 
-var _ storage.MetadataStorage = (*Storage)(nil)
+var _ storage.Keeper = (*Storage)(nil)
 
 // Open returns a store that is not connected yet. ctx bounds its life. An error
 // means that the DSN is wrong; it never contains the password.
@@ -79,18 +98,35 @@ func Open(ctx context.Context, options Options) (*Storage, error) {
 			return nil, err
 		}
 	}
-	db, err := database.Open(options.DSN)
+	db, err := pool(options)
 	if err != nil {
 		return nil, err
 	}
 	if err := m.Pool(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Storage{
+	s := &Storage{
 		options: options, db: db, kinds: kinds, records: records, metrics: m,
 		life:     func() context.Context { return ctx },
 		prepared: make(chan struct{}), settled: make(chan struct{}),
-	}, nil
+	}
+	s.direct = s.newWriter(0)
+	s.selective = func() int { return query.Selective }
+	return s, nil
+}
+
+func (s *Storage) newWriter(n int64) *writer.Writer {
+	return writer.New(s.life(), writer.Config{
+		DB: s.db, Clock: s.options.Clock, Log: s.options.Log, Metrics: s.metrics,
+		Incarnation: n, Outbox: s.options.Outbox, OnCommit: s.options.OnCommit,
+	})
+}
+
+func pool(options Options) (*sql.DB, error) {
+	if options.Connector != nil {
+		return database.OpenConnector(options.Connector, options.Pool), nil
+	}
+	return database.Open(options.DSN)
 }
 
 // DB is the pool, for the relay of the outbox.
@@ -130,12 +166,15 @@ func (s *Storage) prepareOnce(ctx context.Context) error {
 	if err := database.Ping(ctx, s.db); err != nil {
 		return err
 	}
-	applied, err := migrations.Up(logr.NewContext(ctx, s.options.Log.V(1)), s.db)
+	report, err := migrations.Up(logr.NewContext(ctx, s.options.Log.V(1)), s.db)
 	if err != nil {
 		return err
 	}
-	if len(applied) > 0 {
-		s.options.Log.Info("Applied migrations", "count", len(applied), "last", applied[len(applied)-1])
+	if n := len(report.Applied); n > 0 {
+		s.options.Log.Info("Applied migrations", "count", n, "last", report.Applied[n-1])
+	}
+	if n := len(report.Notes); n > 0 {
+		s.options.Log.Info("Took over an earlier database", "notes", n, "see", "ingester migrate status")
 	}
 	problems, err := migrations.Verify(ctx, s.db)
 	if err != nil {
@@ -166,10 +205,7 @@ func (s *Storage) Settle(n int64) {
 	if s.writer != nil || s.closed {
 		return
 	}
-	s.writer = writer.New(s.life(), writer.Config{
-		DB: s.db, Clock: s.options.Clock, Log: s.options.Log, Metrics: s.metrics,
-		Incarnation: n, Outbox: s.options.Outbox, OnCommit: s.options.OnCommit,
-	})
+	s.writer = s.newWriter(n)
 	s.options.Log.V(1).Info("Settled incarnation", "incarnation", n)
 	close(s.settled)
 }
@@ -190,7 +226,7 @@ func (s *Storage) Ready(ctx context.Context) error {
 	return err
 }
 
-// Close implements storage.MetadataStorage.
+// Close implements storage.MetadataStorage. Further calls change nothing.
 func (s *Storage) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -199,6 +235,7 @@ func (s *Storage) Close() error {
 	if w != nil {
 		w.Close()
 	}
+	s.direct.Close()
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("close MySQL: %w", err)
 	}

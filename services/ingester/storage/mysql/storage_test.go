@@ -41,7 +41,7 @@ func empty() *unstructured.Unstructured {
 func TestStoreAndRead(t *testing.T) {
 	s := open(t)
 	m := dbtest.Model("m", "a", 1)
-	if err := s.Upsert(t.Context(), m); err != nil {
+	if err := s.Upsert(t.Context(), m, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	byName, byID := empty(), empty()
@@ -58,7 +58,7 @@ func TestStoreAndRead(t *testing.T) {
 		t.Errorf("by id (-want +got):\n%s", diff)
 	}
 	for range 2 { // closing twice is no error
-		if err := s.Delete(t.Context(), dbtest.Model("m", "a", 2)); err != nil {
+		if err := s.Finish(t.Context(), dbtest.Model("m", "a", 2)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,15 +72,15 @@ func TestStoreAndRead(t *testing.T) {
 
 func TestErrorsAreTyped(t *testing.T) {
 	s := open(t)
-	if err := s.Upsert(t.Context(), dbtest.Model("m", "a", 5)); err != nil {
+	if err := s.Upsert(t.Context(), dbtest.Model("m", "a", 5), false, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Upsert(t.Context(), dbtest.Model("m", "a", 4)); !errors.Is(err, storage.ErrStale) {
+	if err := s.Upsert(t.Context(), dbtest.Model("m", "a", 4), false, nil); !errors.Is(err, storage.ErrStale) {
 		t.Errorf("an older version: %v, want ErrStale", err)
 	}
 	bad := dbtest.Model("n", "b", 1)
 	bad.Object["spec"].(map[string]any)["surprise"] = true
-	if err := s.Upsert(t.Context(), bad); !errors.Is(err, storage.ErrRejected) || !strings.Contains(err.Error(), "spec.surprise") {
+	if err := s.Upsert(t.Context(), bad, false, nil); !errors.Is(err, storage.ErrRejected) || !strings.Contains(err.Error(), "spec.surprise") {
 		t.Errorf("an unknown field: %v, want ErrRejected that names spec.surprise", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestWritesWaitUntilTheStoreIsSettled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Upsert(ctx, dbtest.Model("m", "a", 1)); !errors.Is(err, storage.ErrNotReady) {
+	if err := s.Upsert(ctx, dbtest.Model("m", "a", 1), false, nil); !errors.Is(err, storage.ErrNotReady) {
 		t.Errorf("error %v, want ErrNotReady", err)
 	}
 	if err := s.Ready(t.Context()); !errors.Is(err, storage.ErrNotReady) {

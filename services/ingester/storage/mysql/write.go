@@ -13,25 +13,27 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Upsert implements storage.MetadataStorage. The snapshot of an evicted object lacks
-// our finalizer: in storage nothing is left to wait for.
-func (s *Storage) Upsert(ctx context.Context, object runtime.Object, options ...storage.UpsertOption) error {
-	var o storage.UpsertOptions
-	for _, option := range options {
-		option(&o)
+// Upsert implements storage.MetadataStorage.
+func (s *Storage) Upsert(ctx context.Context, object runtime.Object, direct bool, indexedFields []storage.IndexedField) error {
+	if direct {
+		return s.updateDirectly(ctx, object, indexedFields)
 	}
-	if !o.Evicted {
-		return s.write(ctx, object, record.Live)
-	}
-	snapshot, err := content(object)
+	return s.write(ctx, object, record.Live, indexedFields)
+}
+
+// Evict implements storage.Keeper. The stored state of an evicted object lacks our
+// finalizer: in storage nothing is left to wait for.
+func (s *Storage) Evict(ctx context.Context, object runtime.Object) error {
+	u, _, err := s.content(object)
 	if err != nil {
 		return err
 	}
-	snapshot = snapshot.DeepCopy()
+	snapshot := u.DeepCopy()
 	var keep []string
 	for _, f := range snapshot.GetFinalizers() {
 		if f != api.IngesterFinalizer {
@@ -39,42 +41,80 @@ func (s *Storage) Upsert(ctx context.Context, object runtime.Object, options ...
 		}
 	}
 	snapshot.SetFinalizers(keep)
-	return s.write(ctx, snapshot, record.Evicted)
+	return s.write(ctx, snapshot, record.Evicted, nil)
 }
 
-// Delete implements storage.MetadataStorage.
-func (s *Storage) Delete(ctx context.Context, object runtime.Object) error {
-	return s.write(ctx, object, record.Closed)
+// Finish implements storage.Keeper.
+func (s *Storage) Finish(ctx context.Context, object runtime.Object) error {
+	return s.write(ctx, object, record.Closed, nil)
 }
 
-func (s *Storage) write(ctx context.Context, object runtime.Object, state record.State) error {
-	u, err := content(object)
-	if err != nil {
-		return err
+func (s *Storage) write(ctx context.Context, object runtime.Object, state record.State, fields []storage.IndexedField) error {
+	ctx, span := telemetry.Child(ctx, scope, "store")
+	outcome, err := s.commit(ctx, object, state, fields)
+	if span.IsRecording() {
+		span.SetAttributes(telemetry.AttrOutcome.String(string(outcome)))
 	}
-	r, err := s.records.Build(u, state)
-	if err != nil {
-		if record.Rejected(err) {
-			s.metrics.Errors.WithLabelValues("build", "rejected").Inc()
-			return fmt.Errorf("%w: %w", storage.ErrRejected, err)
-		}
-		return err
-	}
-	r.TraceParent = traceParent(ctx)
-	w, err := s.await(ctx)
-	if err != nil {
-		return err
-	}
-	outcome, err := w.Write(ctx, r)
+	telemetry.End(span, "store", err)
 	switch {
-	case err != nil && database.Classify(err) == database.Content:
-		return fmt.Errorf("%w: %w", storage.ErrRejected, err)
 	case err != nil:
 		return err
 	case outcome == writer.Stale:
 		return storage.ErrStale
 	}
 	return nil
+}
+
+const scope = "github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
+
+func (s *Storage) commit(ctx context.Context, object runtime.Object, state record.State, fields []storage.IndexedField) (writer.Outcome, error) {
+	r, err := s.record(ctx, object, state, fields)
+	if err != nil {
+		return "", err
+	}
+	w, err := s.await(ctx)
+	if err != nil {
+		return "", err
+	}
+	outcome, err := w.Write(ctx, r)
+	if err != nil {
+		return "", refused(err)
+	}
+	return outcome, nil
+}
+
+// build makes the record of an object; given fields override what follows from it.
+func (s *Storage) build(u *unstructured.Unstructured, state record.State, kind *registry.Kind, fields []storage.IndexedField, trace string) (*record.Record, error) {
+	given, err := overrides(kind, fields)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.records.Build(u, state)
+	if err != nil {
+		return nil, s.unfit(err)
+	}
+	for _, o := range given {
+		r.Indexed[o.column] = o.value
+	}
+	r.TraceParent = trace
+	return r, nil
+}
+
+// unfit names an error that lies in the content of an object.
+func (s *Storage) unfit(err error) error {
+	if !record.Rejected(err) {
+		return err
+	}
+	s.metrics.Errors.WithLabelValues("build", "rejected").Inc()
+	return fmt.Errorf("%w: %w", storage.ErrRejected, err)
+}
+
+// refused names an error that lies in the content of a row.
+func refused(err error) error {
+	if database.Classify(err) == database.Content {
+		return fmt.Errorf("%w: %w", storage.ErrRejected, err)
+	}
+	return err
 }
 
 // await returns the writer once the incarnation is settled.
@@ -89,19 +129,10 @@ func (s *Storage) await(ctx context.Context) (*writer.Writer, error) {
 	}
 }
 
-// content returns the object as JSON content.
-func content(object runtime.Object) (*unstructured.Unstructured, error) {
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		return u, nil
-	}
-	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", storage.ErrRejected, err)
-	}
-	return &unstructured.Unstructured{Object: m}, nil
-}
-
 func traceParent(ctx context.Context) string {
+	if !telemetry.Traced(ctx) {
+		return ""
+	}
 	headers := map[string][]string{}
 	telemetry.InjectHeaders(ctx, headers)
 	for _, v := range headers["traceparent"] {

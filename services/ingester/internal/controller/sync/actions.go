@@ -2,18 +2,16 @@ package sync
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
@@ -21,93 +19,116 @@ import (
 // deleted: our copy lags behind, and letting the object go now would lose the newest state.
 var errOutdated = errors.New("storage holds a newer version than the cache")
 
-func (c *Controller) act(ctx context.Context, action decide.Action, object *unstructured.Unstructured) error {
+func (c *Controller) act(ctx context.Context, action decide.Action, o *object.Object) error {
 	switch action {
 	case decide.Finish:
-		return c.finish(ctx, object)
+		return c.finish(ctx, o)
 	case decide.Delete:
-		return c.delete(ctx, object)
+		return c.delete(ctx, o)
 	case decide.Evict:
-		return c.evict(ctx, object)
+		return c.evict(ctx, o)
 	case decide.KeepEvicted:
-		return current(c.store.Upsert(ctx, object, storage.Evicted()))
+		return current(c.store.Evict(ctx, o))
 	case decide.Adopt:
-		return c.adopt(ctx, object)
-	case decide.Sync:
-		return c.sync(ctx, object)
+		return c.adopt(ctx, o)
 	default:
-		ctrl.LoggerFrom(ctx).V(1).Info("Object not found, may have been deleted")
-		return nil
+		return c.sync(ctx, o)
 	}
 }
 
 // sync stores the object. An outdated copy is no failure: the newer one is stored already.
-func (c *Controller) sync(ctx context.Context, object *unstructured.Unstructured) error {
-	err := c.store.Upsert(ctx, object)
+func (c *Controller) sync(ctx context.Context, o *object.Object) error {
+	err := c.store.Upsert(ctx, o, false, nil)
 	if errors.Is(err, storage.ErrStale) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
+	c.committed(o)
 	ctrl.LoggerFrom(ctx).V(1).Info("Successfully synced object to metadata storage")
 	return nil
 }
 
+// committed notes how long it took from the event of the watch to the commit. Objects
+// that came with a list were not news.
+func (c *Controller) committed(o *object.Object) {
+	if !o.Received.IsZero() {
+		c.metrics.EventToCommit.WithLabelValues(c.config.Kind.Name).Observe(c.config.Clock.Since(o.Received).Seconds())
+	}
+}
+
 // adopt gives the object our finalizer, so that its deletion cannot pass unseen, and
 // stores what the patch returned: one write instead of two.
-func (c *Controller) adopt(ctx context.Context, object *unstructured.Unstructured) error {
-	object = object.DeepCopy()
-	finalizers := append(object.GetFinalizers(), api.IngesterFinalizer)
-	if err := c.patchFinalizers(ctx, object, finalizers); err != nil {
+func (c *Controller) adopt(ctx context.Context, o *object.Object) error {
+	adopted, err := c.cluster.PatchFinalizers(ctx, o, fieldManager, append(slices.Clone(o.Finalizers), api.IngesterFinalizer))
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
+	adopted.Received = o.Received
 	c.metrics.Adopted.WithLabelValues(c.config.Kind.Name).Inc()
-	return c.sync(ctx, object)
+	return c.sync(ctx, adopted)
 }
 
 // finish closes the row of an object that is being deleted and lets it go.
-func (c *Controller) finish(ctx context.Context, object *unstructured.Unstructured) error {
+func (c *Controller) finish(ctx context.Context, o *object.Object) error {
 	log := ctrl.LoggerFrom(ctx)
 	log.V(1).Info("Object is being deleted")
-	if err := current(c.store.Delete(ctx, object)); err != nil {
-		return fmt.Errorf("delete from metadata storage: %w", err)
+	if err := c.closeRow(ctx, o); err != nil {
+		return err
 	}
-	if !controllerutil.ContainsFinalizer(object, api.IngesterFinalizer) {
+	if !slices.Contains(o.Finalizers, api.IngesterFinalizer) {
 		log.V(1).Info("Finalizer not present, nothing to do")
 		return nil
 	}
-	_, err := c.release(ctx, object)
+	_, err := c.release(ctx, o)
 	return err
 }
 
 // delete closes the row of an object that carries the deleting annotation, then deletes the object.
-func (c *Controller) delete(ctx context.Context, object *unstructured.Unstructured) error {
+func (c *Controller) delete(ctx context.Context, o *object.Object) error {
 	ctrl.LoggerFrom(ctx).Info("Object marked for deletion via annotation")
-	if err := current(c.store.Delete(ctx, object)); err != nil {
+	if err := c.closeRow(ctx, o); err != nil {
+		return err
+	}
+	return c.remove(ctx, o)
+}
+
+// closeRow stores the object's final state and closes its row. A final state that
+// cannot be stored must not hold the object for ever, for nobody may be able to change
+// it any more: the row is closed with what is stored, and the loss is told.
+func (c *Controller) closeRow(ctx context.Context, o *object.Object) error {
+	err := current(c.store.Finish(ctx, o))
+	if errors.Is(err, storage.ErrRejected) {
+		ctrl.LoggerFrom(ctx).Info("The final state cannot be stored, closing the row as it is", "reason", err.Error())
+		c.reject(o, err)
+		c.metrics.Incomplete.WithLabelValues(c.config.Kind.Name).Inc()
+		err = current(c.store.Abandon(ctx, o))
+	}
+	if err != nil {
 		return fmt.Errorf("delete from metadata storage: %w", err)
 	}
-	return c.remove(ctx, object)
+	c.committed(o)
+	return nil
 }
 
 // evict stores the object one last time and deletes it from the cluster. Its row stays live.
-func (c *Controller) evict(ctx context.Context, object *unstructured.Unstructured) error {
+func (c *Controller) evict(ctx context.Context, o *object.Object) error {
 	ctrl.LoggerFrom(ctx).Info("Object is immutable, removing from K8s/ETCD")
-	if err := current(c.store.Upsert(ctx, object, storage.Evicted())); err != nil {
+	if err := current(c.store.Evict(ctx, o)); err != nil {
 		return fmt.Errorf("store evicted object: %w", err)
 	}
-	return c.remove(ctx, object)
+	c.committed(o)
+	return c.remove(ctx, o)
 }
 
 // remove takes our finalizer off and deletes exactly the version that was decided on.
-func (c *Controller) remove(ctx context.Context, object *unstructured.Unstructured) error {
-	object, err := c.release(ctx, object)
+func (c *Controller) remove(ctx context.Context, o *object.Object) error {
+	o, err := c.release(ctx, o)
 	if err != nil {
 		return err
 	}
-	uid, version := object.GetUID(), object.GetResourceVersion()
-	err = c.client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
-	if client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(c.cluster.Delete(ctx, o)); err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
 	return nil
@@ -115,30 +136,19 @@ func (c *Controller) remove(ctx context.Context, object *unstructured.Unstructur
 
 // release takes our finalizer off and returns the object as it is then. An object
 // that is gone is what we wanted.
-func (c *Controller) release(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	object = object.DeepCopy()
-	if !controllerutil.RemoveFinalizer(object, api.IngesterFinalizer) {
-		return object, nil
+func (c *Controller) release(ctx context.Context, o *object.Object) (*object.Object, error) {
+	left := slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == api.IngesterFinalizer })
+	if len(left) == len(o.Finalizers) {
+		return o, nil
 	}
-	err := c.patchFinalizers(ctx, object, object.GetFinalizers())
+	released, err := c.cluster.PatchFinalizers(ctx, o, fieldManager, left)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("remove finalizer: %w", err)
 	}
-	return object, nil
-}
-
-// patchFinalizers sets the list of finalizers, provided that the object has not
-// changed, and fills object with the answer.
-func (c *Controller) patchFinalizers(ctx context.Context, object *unstructured.Unstructured, finalizers []string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": object.GetResourceVersion(),
-		"uid":             object.GetUID(),
-		"finalizers":      finalizers,
-	}})
-	if err != nil {
-		return fmt.Errorf("encode patch: %w", err)
+	if released == nil {
+		return o, nil
 	}
-	return c.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+	return released, nil
 }
 
 // fieldManager is our name in managedFields.

@@ -3,22 +3,27 @@ package sync
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
@@ -33,37 +38,59 @@ type Config struct {
 	RequeuePeriod time.Duration
 	// EvictImmutableKinds evicts every object of a kind that is immutable by definition.
 	EvictImmutableKinds bool
+	// OnGone is told of objects that are gone from the cluster; their rows may be live
+	// still, when somebody took our finalizer off by force. It must not block.
+	OnGone func(namespace, name string)
+	// Namespaces to work in; none means all.
+	Namespaces []string
+	// Clock is the real one when nil.
+	Clock clock.PassiveClock
 }
 
 // Controller handles one kind.
 type Controller struct {
 	config  Config
-	reader  client.Reader // the cache
-	client  client.Client
-	store   storage.MetadataStorage
+	cluster *cluster
+	store   storage.Keeper
 	events  events.EventRecorder
 	metrics *metrics.Metrics
+	err     error // why it cannot work
 }
 
 // New returns the controller of one kind on a manager.
-func New(mgr ctrl.Manager, store storage.MetadataStorage, m *metrics.Metrics, config Config) *Controller {
-	return &Controller{
-		config: config, reader: mgr.GetCache(), client: mgr.GetClient(), store: store,
-		events: mgr.GetEventRecorder("ingester"), metrics: m,
+func New(mgr ctrl.Manager, store storage.Keeper, m *metrics.Metrics, config Config) *Controller {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
 	}
+	if config.OnGone == nil {
+		config.OnGone = func(string, string) {}
+	}
+	c, err := newCluster(config.Kind, connection{config: mgr.GetConfig(), http: mgr.GetHTTPClient(), clock: config.Clock}, config.Namespaces)
+	return &Controller{config: config, cluster: c, store: store, events: mgr.GetEventRecorder("ingester"), metrics: m, err: err}
 }
 
 // Register adds the controller to the manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		For(c.object()).
+	if c.err != nil {
+		return c.err
+	}
+	if err := mgr.Add(c.cluster); err != nil {
+		return err
+	}
+	build := ctrl.NewControllerManagedBy(mgr).
 		Named("ingester_" + c.config.Kind.Name).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: c.config.Workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				firstRequeue, c.config.RequeuePeriod),
-		}).
-		Complete(c)
+		})
+	for _, informer := range c.cluster.informers {
+		build = build.WatchesRawSource(source.Func(informer.early.start)).
+			WatchesRawSource(&source.Informer{
+				Informer: informer, Handler: &handler.EnqueueRequestForObject{}, Predicates: []predicate.Predicate{informer.early.unseen()},
+			})
+	}
+	return build.Complete(c)
 }
 
 const (
@@ -75,40 +102,39 @@ const (
 	conflictPause = 500 * time.Millisecond
 )
 
-func (c *Controller) object() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(c.config.Kind.GVK())
-	return u
-}
-
 // Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
-	object := c.object()
-	err := c.reader.Get(ctx, req.NamespacedName, object)
-	if client.IgnoreNotFound(err) != nil {
+	o, err := c.cluster.get(req.NamespacedName)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	err = c.act(ctx, decide.For(c.seen(object, err == nil)), object)
-	return c.result(ctx, object, err)
+	if o == nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Object not found, may have been deleted")
+		c.config.OnGone(req.Namespace, req.Name)
+		return ctrl.Result{}, nil
+	}
+	ctx, end := steps.Begin(ctx, c.config.Kind.Name, o)
+	err = c.act(ctx, decide.For(c.seen(o)), o)
+	end(err)
+	return c.result(ctx, o, err)
 }
 
-func (c *Controller) seen(object *unstructured.Unstructured, found bool) decide.Seen {
-	annotations := object.GetAnnotations()
+func (c *Controller) seen(o *object.Object) decide.Seen {
 	return decide.Seen{
-		Found:         found,
-		Terminating:   object.GetDeletionTimestamp() != nil,
-		Finalizer:     controllerutil.ContainsFinalizer(object, api.IngesterFinalizer),
-		DeletingMark:  api.IsSet(annotations, api.DeletingAnnotation),
-		ImmutableMark: api.IsSet(annotations, api.ImmutableAnnotation),
+		Found:         true,
+		Terminating:   o.DeletionTimestamp != nil,
+		Finalizer:     slices.Contains(o.Finalizers, api.IngesterFinalizer),
+		DeletingMark:  api.IsSet(o.Annotations, api.DeletingAnnotation),
+		ImmutableMark: api.IsSet(o.Annotations, api.ImmutableAnnotation),
 		ImmutableKind: c.config.Kind.Immutable && c.config.EvictImmutableKinds,
 	}
 }
 
 // result turns an error into what the queue shall do. RequeueAfter is never returned
 // beside an error: it would be ignored.
-func (c *Controller) result(ctx context.Context, object *unstructured.Unstructured, err error) (ctrl.Result, error) {
+func (c *Controller) result(ctx context.Context, o *object.Object, err error) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
 	switch {
 	case err == nil:
@@ -121,23 +147,9 @@ func (c *Controller) result(ctx context.Context, object *unstructured.Unstructur
 		// The store says once that it waits for MySQL; each object need not say it again.
 		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
 	case errors.Is(err, storage.ErrRejected):
-		c.events.Eventf(object, nil, "Warning", reasonRejected, "Store", "%s", message(err))
+		c.reject(o, err)
 		return ctrl.Result{}, reconcile.TerminalError(err)
 	default:
 		return ctrl.Result{}, err
 	}
-}
-
-// reasonRejected is the event on an object that cannot be stored.
-const reasonRejected = "StorageRejected"
-
-// maxMessage is the longest note that the API server takes for an event.
-const maxMessage = 1000
-
-func message(err error) string {
-	text := err.Error()
-	if len(text) > maxMessage {
-		text = text[:maxMessage]
-	}
-	return text
 }

@@ -1,0 +1,11 @@
+package api
+
+// Kinds are the kinds that the ingester stores, in their canonical order.
+//
+// Source: seed 003, "Schema Layout"; order of reference section 1.
+func Kinds() []string {
+	return []string{
+		"Model", "ModelFamily", "Pipeline", "PipelineRun", "Deployment", "InferenceServer", "Project",
+		"Revision", "Cluster", "RayCluster", "RayJob", "SparkJob", "TriggerRun",
+	}
+}

@@ -1,0 +1,109 @@
+//go:build long
+
+package faults
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+func TestTheNetworkToMySQLIsCut(t *testing.T) {
+	each(t, func(s *stage) {
+		p := newProxy(t, s.mysql.Address())
+		s.through(p.address(), func(*mysql.Config) {})
+		i := s.start()
+		l := s.load(operations)
+		l.during(func(int) {
+			p.cut()
+			i.ready(false)
+			p.resume()
+			i.ready(true)
+		})
+		s.agree()
+	})
+}
+
+// A stalled connection looks like a slow one. The ingester gives up after the time that the DSN allows for an answer,
+// 30 seconds unless it says something else, and goes on by itself with new connections.
+func TestTheNetworkToMySQLFallsSilent(t *testing.T) {
+	each(t, func(s *stage) {
+		p := newProxy(t, s.mysql.Address())
+		s.through(p.address(), func(cfg *mysql.Config) { cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second })
+		i := s.start()
+		l := s.load(operations)
+		l.during(func(int) {
+			p.stall()
+			i.ready(false)
+			p.resume()
+			i.ready(true)
+		})
+		s.agree()
+	})
+}
+
+func TestTwoIngestersAtOnce(t *testing.T) {
+	each(t, func(s *stage) {
+		pair := []*ingester{s.start(), s.start()}
+		l := s.load(operations)
+		l.during(func(i int) {
+			pair[i%2].kill()
+			pair[i%2] = s.start()
+		})
+		s.agree()
+		pair[0].stop()
+		pair[1].stop()
+	})
+}
+
+// Everything at once, at random moments.
+func TestAllFaultsAtOnce(t *testing.T) {
+	each(t, func(s *stage) {
+		p := newProxy(t, s.mysql.Address())
+		s.through(p.address(), func(cfg *mysql.Config) { cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second })
+		i := s.start()
+		l := s.load(operations)
+		l.during(func(n int) {
+			switch n % 4 {
+			case 0:
+				s.nats.Stop()
+				s.mysql.Kill()
+				i.kill()
+				s.mysql.Start()
+				i = s.start()
+				s.nats.Start()
+			case 1:
+				p.stall()
+				s.nats.Stop()
+				i.kill()
+				i = s.start()
+				s.nats.Start()
+				p.resume()
+			case 2:
+				p.cut()
+				s.mysql.Kill()
+				s.mysql.Start()
+				p.resume()
+			case 3:
+				s.mysql.Kill()
+				s.mysql.Start()
+				i.kill()
+				i = s.start()
+			}
+		})
+		s.agree()
+	})
+}
+
+// through makes the ingesters reach MySQL by another address.
+func (s *stage) through(address string, change func(*mysql.Config)) {
+	s.Helper()
+	cfg, err := mysql.ParseDSN(s.dsn)
+	if err != nil {
+		s.Fatal(err)
+	}
+	cfg.Addr = address
+	change(cfg)
+	s.dsn = cfg.FormatDSN()
+}

@@ -1,0 +1,140 @@
+//go:build long
+
+package faults
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// proxy stands between the ingester and a server. It can break connections, and it can fall silent: then connections
+// stay, new ones are taken, and nothing goes through, as with a network that drops packets.
+type proxy struct {
+	testing.TB
+	listener net.Listener
+	to       string
+
+	mu      sync.Mutex
+	open    map[net.Conn]bool
+	refuse  bool
+	silence chan struct{} // closed when data may flow; nil when it may
+}
+
+func newProxy(t testing.TB, to string) *proxy {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{TB: t, listener: listener, to: to, open: map[net.Conn]bool{}}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return // closed
+			}
+			running.Go(func() { p.serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		p.close(listener)
+		p.resume()
+		p.cut()
+		running.Wait()
+	})
+	return p
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) serve(client net.Conn) {
+	defer p.close(client)
+	var dialer net.Dialer
+	server, err := dialer.DialContext(context.Background(), "tcp", p.to)
+	if err != nil || !p.keep(client, server) {
+		return
+	}
+	defer p.close(server)
+	var ways sync.WaitGroup
+	ways.Go(func() { p.pipe(client, server) })
+	ways.Go(func() { p.pipe(server, client) })
+	ways.Wait()
+}
+
+// keep notes the connections, so that they can be cut.
+func (p *proxy) keep(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		p.open[c] = true
+	}
+	return !p.refuse
+}
+
+func (p *proxy) pipe(to, from net.Conn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		p.wait()
+		if n > 0 {
+			if _, writeErr := to.Write(buffer[:n]); writeErr != nil {
+				err = writeErr
+			}
+		}
+		if err != nil {
+			p.close(to)
+			return
+		}
+	}
+}
+
+func (p *proxy) wait() {
+	p.mu.Lock()
+	silence := p.silence
+	p.mu.Unlock()
+	if silence != nil {
+		<-silence
+	}
+}
+
+// close closes what may be closed already.
+func (p *proxy) close(c io.Closer) {
+	if err := c.Close(); err != nil {
+		return
+	}
+}
+
+// cut breaks all connections and refuses new ones until resume.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = true
+	for c := range p.open {
+		p.close(c)
+	}
+	clear(p.open)
+}
+
+// stall lets nothing through until resume.
+func (p *proxy) stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.silence == nil {
+		p.silence = make(chan struct{})
+	}
+}
+
+func (p *proxy) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = false
+	if p.silence != nil {
+		close(p.silence)
+		p.silence = nil
+	}
+}

@@ -1,0 +1,13 @@
+//go:build !long
+
+package faults
+
+import "github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+
+// operations are the creates, updates and deletes of a load, and faults how often something fails meanwhile.
+const (
+	operations = 300
+	failures   = 2
+)
+
+func flavours() []mysqltest.Flavour { return []mysqltest.Flavour{mysqltest.MariaDB} }

@@ -1,0 +1,209 @@
+package faults
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+)
+
+// stage is everything around the ingesters of one test.
+type stage struct {
+	*testing.T
+	cluster   *cluster.Cluster
+	client    client.Client
+	namespace string
+	mysql     *mysqltest.Server
+	dsn       string // for the ingesters; the test itself goes straight to the server
+	db        *sql.DB
+	nats      *natstest.Server
+	conn      *bus.Conn
+	marker    string
+	logs      []string
+}
+
+func newStage(t *testing.T, c *cluster.Cluster, flavour mysqltest.Flavour) *stage {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{
+		T: t, cluster: c, client: c.Client(t, scheme), namespace: c.Namespace(t),
+		mysql: mysqltest.PrivateOf(t, flavour), nats: natstest.Start(t),
+		marker: watchdog.Marker("FLOTILLA_TEST_INGESTER", t.TempDir()),
+	}
+	s.dsn = s.mysql.DSN()
+	s.db = dbtest.Open(t, s.dsn)
+	dbtest.Migrate(t, s.db)
+	s.audit()
+	var err error
+	if s.conn, err = bus.Connect(bus.Config{URL: s.nats.URL(), Name: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := bus.Bootstrap(t.Context(), s.conn.JetStream(), bus.DefaultParams()); err != nil {
+		t.Fatal(err)
+	}
+	guard, err := watchdog.Start(watchdog.Cleanup{Marker: s.marker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := guard.Release(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			s.showLogs()
+		}
+	})
+	return s
+}
+
+// ingester is one process.
+type ingester struct {
+	*stage
+	cmd    *exec.Cmd
+	health string
+	ended  chan struct{} // closed when it ended
+	err    error         // how, once it has
+	wanted atomic.Bool   // that it ends
+}
+
+// start runs the binary. It fails the test when it ends by itself.
+func (s *stage) start(arguments ...string) *ingester {
+	s.Helper()
+	i := s.launch(arguments...)
+	go func() {
+		<-i.ended
+		if !i.wanted.Load() {
+			s.Errorf("the ingester ended: %v", i.err)
+		}
+	}()
+	return i
+}
+
+func (s *stage) launch(arguments ...string) *ingester {
+	s.Helper()
+	port, err := freeport.One()
+	if err != nil {
+		s.Fatal(err)
+	}
+	i := &ingester{stage: s, health: freeport.Address(port), ended: make(chan struct{})}
+	arguments = append([]string{
+		"--cluster-name=test", "--metrics-bind-address=0", "--health-probe-bind-address=" + i.health,
+		"--log-format=text", "--leader-elect=false", "--watch-namespaces=" + s.namespace, "--requeue-period=2s",
+		// What commits after the look at an object that went is closed by the next sweep, ten minutes later by default.
+		"--sweep-interval=20s",
+	}, arguments...)
+	i.cmd = exec.Command(program(s), arguments...) //nolint:gosec,noctx // ends by kill or stop
+	i.cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig, "NATS_URL="+s.nats.URL(), "MYSQL_DSN="+s.dsn, s.marker)
+	name := filepath.Join(s.TempDir(), fmt.Sprintf("ingester-%d.log", len(s.logs)))
+	s.logs = append(s.logs, name)
+	log, err := os.Create(name) //nolint:gosec // in the test's folder
+	if err != nil {
+		s.Fatal(err)
+	}
+	i.cmd.Stdout, i.cmd.Stderr = log, log
+	if err := i.cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	go func() {
+		i.err = errors.Join(i.cmd.Wait(), log.Close())
+		close(i.ended)
+	}()
+	s.Cleanup(func() {
+		select {
+		case <-i.ended:
+		default:
+			i.kill()
+		}
+	})
+	return i
+}
+
+// kill ends the process as a crash would.
+func (i *ingester) kill() { i.end(syscall.SIGKILL) }
+
+// stop asks the process to end, which it must do in good order.
+func (i *ingester) stop() {
+	i.Helper()
+	i.end(syscall.SIGTERM)
+	if i.err != nil {
+		i.Errorf("the ingester ended with %v", i.err)
+	}
+}
+
+func (i *ingester) end(signal syscall.Signal) {
+	i.Helper()
+	i.wanted.Store(true)
+	if err := i.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		i.Error(err)
+	}
+	<-i.ended
+}
+
+// ready waits until the process calls itself ready, or until it does not.
+func (i *ingester) ready(want bool) {
+	i.Helper()
+	expect.Eventually(i, 2*expect.Long, func() error {
+		req, err := http.NewRequestWithContext(i.Context(), http.MethodGet, "http://"+i.health+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		if err := response.Body.Close(); err != nil {
+			return err
+		}
+		if (response.StatusCode == http.StatusOK) != want {
+			return fmt.Errorf("/readyz answers %d", response.StatusCode)
+		}
+		return nil
+	})
+}
+
+func (s *stage) showLogs() {
+	const lines = 25
+	for _, name := range s.logs[max(0, len(s.logs)-3):] {
+		data, err := os.ReadFile(name) //nolint:gosec // in the test's folder
+		if err != nil {
+			s.Log(err)
+			continue
+		}
+		all := strings.Split(strings.TrimSpace(string(data)), "\n")
+		s.Logf("%s:\n%s", filepath.Base(name), strings.Join(all[max(0, len(all)-lines):], "\n"))
+	}
+}

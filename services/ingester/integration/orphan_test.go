@@ -1,0 +1,60 @@
+package integration
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+)
+
+// TestARowIsClosedSoonAfterItsFinalizerWasForcedOff: the object goes while the ingester
+// watches, and leaves it nothing to finish.
+func TestARowIsClosedSoonAfterItsFinalizerWasForcedOff(t *testing.T) {
+	b := newBench(t)
+	b.start()
+	m := b.finalizer(b.create(b.model("churn")))
+	b.stored(m)
+	b.patch(m.DeepCopy(), `{"metadata":{"finalizers":null}}`)
+	b.delete(m)
+	b.gone(m)
+	b.row(m, "closed", open)
+}
+
+// TestADeletionIsToldOnceWhileOthersHoldTheObject: our finalizer goes first, then the
+// object is deleted and waits; each makes a version that is stored, and none an event.
+func TestADeletionIsToldOnceWhileOthersHoldTheObject(t *testing.T) {
+	for how, remove := range map[string]func(*bench, *unstructured.Unstructured){
+		"annotated": func(b *bench, m *unstructured.Unstructured) { b.patch(m, annotation(api.DeletingAnnotation)) },
+		"deleted":   (*bench).delete,
+	} {
+		t.Run(how, func(t *testing.T) {
+			b := newBench(t)
+			b.start()
+			m := b.model("churn")
+			m.SetFinalizers([]string{"example.com/other"})
+			b.finalizer(b.create(m))
+			b.stored(m)
+			remove(b, m.DeepCopy())
+			expect.Eventually(t, expect.Long, func() error {
+				if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+					return err
+				}
+				if m.GetDeletionTimestamp() == nil || len(m.GetFinalizers()) != 1 {
+					return errors.New("the object is not Terminating, or still ours")
+				}
+				return nil
+			})
+			b.stored(m)
+			b.row(m, "closed", open)
+			b.patch(m, `{"metadata":{"finalizers":null}}`)
+			b.gone(m)
+			b.published()
+			b.events(m, "created", "deleted")
+		})
+	}
+}

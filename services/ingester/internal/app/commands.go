@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/release"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
+)
+
+// tool is a command for operators.
+type tool interface {
+	AddFlags(fs *pflag.FlagSet)
+	Run(ctx context.Context, env operate.Env, out io.Writer) error
+}
+
+func (o *Options) commands() map[string]service.Command {
+	return map[string]service.Command{
+		"migrate":  {Help: "migrate status|up|verify: show, apply or check the database schema", Run: o.migrate},
+		"verify":   o.command("compare cluster and MySQL, name the differences, and with --mend repair them", &verify.Command{}),
+		"backfill": o.command("write indexed columns or contents of rows anew, at a rate", &backfill.Command{}),
+		"purge":    o.command("delete rows that were closed long ago", &purge.Command{}),
+		"restore":  o.command("write objects from MySQL back to the cluster", &restore.Command{}),
+		"release":  o.command("take the finalizer off all objects, before the ingester is uninstalled", &release.Command{}),
+	}
+}
+
+func (o *Options) command(help string, t tool) service.Command {
+	return service.Command{Help: help, Flags: t.AddFlags, Run: func(ctx context.Context, s service.Options, args []string) (err error) {
+		if len(args) > 0 {
+			return fmt.Errorf("unexpected argument %q, see --help", args[0])
+		}
+		env, err := o.environment(ctx, s, t)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, env.Close()) }()
+		return t.Run(ctx, env, os.Stdout)
+	}}
+}
+
+// environment connects a command to the database and the cluster. Purging and backfilling
+// need no cluster; releasing works while MySQL is away.
+func (o *Options) environment(ctx context.Context, s service.Options, t tool) (operate.Env, error) {
+	config := operate.Config{
+		MySQL: o.MySQL, Outbox: s.NATSURL != "", Clock: clock.RealClock{}, Log: logr.FromContextOrDiscard(ctx),
+		Namespaces: s.WatchNamespaces, LeaseNamespace: s.LeaderElectionNamespace,
+	}
+	_, config.Optional = t.(*release.Command)
+	if needsCluster(t) {
+		cfg, err := s.RESTConfig()
+		if err != nil {
+			return operate.Env{}, err
+		}
+		scheme := runtime.NewScheme()
+		if err := clientgoscheme.AddToScheme(scheme); err != nil {
+			return operate.Env{}, fmt.Errorf("build the scheme: %w", err)
+		}
+		if config.Client, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
+			return operate.Env{}, fmt.Errorf("reach the cluster: %w", err)
+		}
+	}
+	return operate.Open(ctx, config)
+}
+
+func needsCluster(t tool) bool {
+	switch t.(type) {
+	case *purge.Command, *backfill.Command:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,210 @@
+package backfill_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+)
+
+var birth = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+
+// newEnv has n Models, one created each second, whose columns and protobuf are wrong.
+func newEnv(t *testing.T, n int) operate.Env {
+	t.Helper()
+	_, dsn := dbtest.Migrated(t)
+	env, err := operate.Open(context.WithoutCancel(t.Context()), operate.Config{MySQL: database.Settings{DSN: dsn}, Log: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	env.Store.Settle(1)
+	for i := range n {
+		m := dbtest.Model(fmt.Sprintf("m%02d", i), fmt.Sprintf("uid-%02d", i), 7)
+		m.SetCreationTimestamp(metav1.NewTime(birth.Add(time.Duration(i) * time.Second)))
+		if err := env.Store.Upsert(t.Context(), m, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(t, env, "UPDATE model SET algorithm = 'wrong', proto = 'wrong'")
+	exec(t, env, "UPDATE model_labels SET value = 'wrong'")
+	return env
+}
+
+func exec(t *testing.T, env operate.Env, statement string) {
+	t.Helper()
+	if _, err := env.DB.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wrong counts the rows that are not rewritten yet: columns, protobuf, labels.
+func wrong(t *testing.T, env operate.Env) string {
+	t.Helper()
+	return dbtest.Strings(t, env.DB, "SELECT CONCAT_WS(' ', (SELECT COUNT(*) FROM model WHERE algorithm = 'wrong'),"+
+		" (SELECT COUNT(*) FROM model WHERE proto = 'wrong'), (SELECT COUNT(DISTINCT obj_uid) FROM model_labels WHERE value = 'wrong'))")[0]
+}
+
+func command(what string) *backfill.Command {
+	c := &backfill.Command{What: what, Batch: 5}
+	c.Format = operate.JSON
+	return c
+}
+
+// run returns what became of Models.
+func run(ctx context.Context, t *testing.T, c *backfill.Command, env operate.Env) (backfill.Tally, error) {
+	t.Helper()
+	var out strings.Builder
+	failure := c.Run(ctx, env, &out)
+	var result backfill.Result
+	if err := json.Unmarshal([]byte(out.String()), &result); out.Len() > 0 && err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range result.Kinds {
+		if k.Kind == "Model" {
+			return k, failure
+		}
+	}
+	return backfill.Tally{}, failure
+}
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestEachCommandRewritesItsPart(t *testing.T) {
+	for what, want := range map[string]string{"index": "0 12 12", "blob": "12 0 12", "all": "0 0 0"} {
+		t.Run(what, func(t *testing.T) {
+			env := newEnv(t, 12)
+			tally, err := run(t.Context(), t, command(what), env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "tally", backfill.Tally{Kind: "Model", Rows: 12, Done: true}, tally)
+			equal(t, "wrong", want, wrong(t, env))
+		})
+	}
+}
+
+func TestRowsAreChosen(t *testing.T) {
+	env := newEnv(t, 12)
+	exec(t, env, "UPDATE model SET delete_time = NOW(6) WHERE uid = 'uid-11'")
+	exec(t, env, "UPDATE model SET namespace = 'elsewhere' WHERE uid = 'uid-10'")
+	c := command("index")
+	c.ExcludeDeleted, c.Namespaces, c.StartTime = true, []string{"default"}, birth.Add(3*time.Second).Format(time.RFC3339)
+	if _, err := run(t.Context(), t, c, env); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "wrong", []string{"uid-00", "uid-01", "uid-02", "uid-10", "uid-11"}, dbtest.Strings(t, env.DB, "SELECT uid FROM model WHERE algorithm = 'wrong' ORDER BY uid"))
+}
+
+// breaking returns a context that ends after the first batch, as if the process were told to stop.
+func breaking(t *testing.T, env *operate.Env) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	env.Log = funcr.New(func(string, string) { cancel() }, funcr.Options{})
+	return ctx
+}
+
+func TestABrokenOffRunIsGoneOnWithByTheState(t *testing.T) {
+	env := newEnv(t, 12)
+	broken := env
+	c := command("all")
+	c.State = filepath.Join(t.TempDir(), "state.json")
+	tally, err := run(breaking(t, &broken), t, c, broken)
+	if err == nil || !strings.HasSuffix(err.Error(), "the same command goes on from --state "+c.State) {
+		t.Errorf("error %v", err)
+	}
+	if tally.Done || tally.Next == nil || !tally.Next.Equal(birth.Add(5*time.Second)) {
+		t.Errorf("tally %+v", tally)
+	}
+	equal(t, "wrong after the break", "7 7 7", wrong(t, env))
+	tally, err = run(t.Context(), t, c, env)
+	equal(t, "error", nil, err)
+	equal(t, "tally", backfill.Tally{Kind: "Model", Rows: 7, Done: true}, tally)
+	equal(t, "wrong", "0 0 0", wrong(t, env))
+	tally, _ = run(t.Context(), t, c, env)
+	equal(t, "again", backfill.Tally{Kind: "Model", Done: true}, tally)
+
+	other := command("index")
+	other.State = c.State
+	if _, err := run(t.Context(), t, other, env); err == nil || !strings.Contains(err.Error(), "belongs to another backfill (command all,") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.WriteFile(c.State, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t.Context(), t, c, env); err == nil || !strings.Contains(err.Error(), "is no state of a backfill") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestABrokenOffRunSaysWhereToGoOn(t *testing.T) {
+	env := newEnv(t, 12)
+	broken := env
+	_, err := run(breaking(t, &broken), t, command("all"), broken)
+	if want := "go on with --kinds Model --start-time 2026-11-22T08:00:05Z, then the kinds behind it"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %v, want one that ends with %q", err, want)
+	}
+}
+
+func TestRefusedObjectsDoNotStopTheOthers(t *testing.T) {
+	env := newEnv(t, 12)
+	exec(t, env, "UPDATE model SET json = JSON_SET(json, '$.spec.surprise', 1) WHERE uid IN ('uid-02', 'uid-09')")
+	tally, err := run(t.Context(), t, command("all"), env)
+	if err == nil || err.Error() != "objects that cannot be stored were left as they are" {
+		t.Errorf("error %v", err)
+	}
+	equal(t, "wrong", "2 2 2", wrong(t, env))
+	text := strings.Join(tally.Refused, "\n")
+	if !strings.Contains(text, "default/m02") || !strings.Contains(text, "default/m09") || !strings.Contains(text, "spec.surprise") {
+		t.Errorf("refused: %s", text)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	env := newEnv(t, 0)
+	tests := map[string]struct {
+		change func(*backfill.Command)
+		want   string
+	}{
+		"a command that is none":  {func(c *backfill.Command) { c.What = "everything" }, `--command is "everything": want index, blob or all`},
+		"a time that is none":     {func(c *backfill.Command) { c.StartTime = "yesterday" }, `--start-time is "yesterday": want a time like`},
+		"time and state":          {func(c *backfill.Command) { c.StartTime, c.State = "2026-11-22T08:00:00Z", "x" }, "--start-time and --state exclude each other"},
+		"a negative rate":         {func(c *backfill.Command) { c.Rate = -1 }, "--rate must not be negative"},
+		"no batch":                {func(c *backfill.Command) { c.Batch = 0 }, "--batch must be 1 to 10000"},
+		"an unknown kind":         {func(c *backfill.Command) { c.Kinds = []string{"x"} }, `--kinds: "x" is no kind`},
+		"a folder that is not":    {func(c *backfill.Command) { c.State = "/nowhere/state" }, "--state: open /nowhere/"},
+		"an empty namespace name": {func(c *backfill.Command) { c.Namespaces = []string{""} }, "--namespaces has an empty name"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := command("all")
+			tc.change(c)
+			if _, err := run(t.Context(), t, c, env); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}

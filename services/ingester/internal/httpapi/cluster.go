@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+)
+
+// Cluster is what the API needs of the Kubernetes API server. Errors are those of the
+// Kubernetes API; an object that is not there is apierrors.IsNotFound.
+type Cluster interface {
+	// Get returns the object as the API server has it now.
+	Get(ctx context.Context, kind *registry.Kind, namespace, name string) (*unstructured.Unstructured, error)
+	// MarkDeleting sets the annotation that asks the ingester to delete the object.
+	// Another object of that name, or another version if one is given, is apierrors.IsConflict.
+	MarkDeleting(ctx context.Context, kind *registry.Kind, mark Mark) error
+}
+
+// Mark names the object that shall be deleted.
+type Mark struct {
+	Namespace, Name string
+	UID             types.UID
+	// ResourceVersion is empty when any version will do.
+	ResourceVersion string
+	// DryRun changes nothing.
+	DryRun bool
+}
+
+// fieldManager is our name in managedFields.
+const fieldManager = "ingester-api"
+
+// liveCluster asks the API server each time: an answer is never older than the question.
+type liveCluster struct{ client dynamic.Interface }
+
+// NewCluster returns a Cluster that asks the API server of cfg.
+func NewCluster(cfg *rest.Config) (Cluster, error) {
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("create the API's client: %w", err)
+	}
+	return &liveCluster{client: client}, nil
+}
+
+func (c *liveCluster) of(kind *registry.Kind, namespace string) dynamic.ResourceInterface {
+	resource := schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: kind.Plural}
+	return c.client.Resource(resource).Namespace(namespace)
+}
+
+// Get implements Cluster.
+func (c *liveCluster) Get(ctx context.Context, kind *registry.Kind, namespace, name string) (*unstructured.Unstructured, error) {
+	return c.of(kind, namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// MarkDeleting implements Cluster. The uid in the patch is the precondition: the API
+// server refuses to change it.
+func (c *liveCluster) MarkDeleting(ctx context.Context, kind *registry.Kind, mark Mark) error {
+	metadata := map[string]any{
+		"uid":         mark.UID,
+		"annotations": map[string]string{api.DeletingAnnotation: api.AnnotationTrue},
+	}
+	if mark.ResourceVersion != "" {
+		metadata["resourceVersion"] = mark.ResourceVersion
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	options := metav1.PatchOptions{FieldManager: fieldManager}
+	if mark.DryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err = c.of(kind, mark.Namespace).Patch(ctx, mark.Name, types.MergePatchType, patch, options)
+	if changedUID(err) {
+		return apierrors.NewConflict(schema.GroupResource{Group: api.Group, Resource: kind.Plural}, mark.Name,
+			fmt.Errorf("the object with uid %s is gone", mark.UID))
+	}
+	return err
+}
+
+// changedUID says whether the API server refused the patch since the name belongs to
+// another object now.
+func changedUID(err error) bool {
+	var known apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &known) || known.Status().Details == nil {
+		return false
+	}
+	for _, cause := range known.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+var deleteCollectionParameters = []string{paramLabels, paramFields, paramLimit, paramContinue, paramDryRun}
+
+// deleteWorkers is how many objects of a collection are deleted at the same time.
+const deleteWorkers = 8
+
+// tally counts what became of the objects of a page.
+type tally struct {
+	marked, pending, closed, changed, gone atomic.Int64
+}
+
+// add counts one object. An object that left in between is no failure.
+func (c *tally) add(result outcome, err error) error {
+	switch {
+	case errors.Is(err, errChanged):
+		c.changed.Add(1)
+	case errors.Is(err, storage.ErrNotFound):
+		c.gone.Add(1)
+	case err != nil:
+		return err
+	case result == outcomeClosed:
+		c.closed.Add(1)
+	case result == outcomePending:
+		c.pending.Add(1)
+	default:
+		c.marked.Add(1)
+	}
+	return nil
+}
+
+func (c *tally) String() string {
+	return fmt.Sprintf("%d marked for deletion, %d deleted from storage, %d being deleted already, %d gone, %d changed and left alone",
+		c.marked.Load(), c.closed.Load(), c.pending.Load(), c.gone.Load(), c.changed.Load())
+}
+
+// deleteCollection deletes one page of the objects that the selectors choose, and says how
+// many and where to go on. Selectors are obeyed twice: storage chooses by what it has, and
+// each object must still be chosen as it is in the cluster now.
+func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t target) error {
+	options, err := deleteOptions(r, t)
+	if err != nil {
+		return err
+	}
+	if options.Preconditions != nil {
+		return apierrors.NewBadRequest("preconditions are for the deletion of one object")
+	}
+	q, err := parseQuestion(t.parameters)
+	if err != nil {
+		return err
+	}
+	selector, err := labels.Parse(q.options.LabelSelector)
+	if err != nil {
+		return apierrors.NewBadRequest("parameter \"labelSelector\" cannot be read: " + err.Error())
+	}
+	var page storage.ListResponse
+	if err := a.store.List(r.Context(), t.typeMeta(), t.namespace, &q.options, &q.ext, &page); err != nil {
+		return fmt.Errorf("list %s: %w", t.kind.Plural, err)
+	}
+	var counts tally
+	group, ctx := errgroup.WithContext(r.Context())
+	group.SetLimit(deleteWorkers)
+	for _, item := range page.Items {
+		group.Go(func() error {
+			stored, err := meta.Accessor(item)
+			if err != nil {
+				return fmt.Errorf("read a listed object: %w", err)
+			}
+			one := t
+			one.name = stored.GetName()
+			result, err := a.remove(ctx, one, options, stillChosen(stored, selector, q.options.FieldSelector != ""))
+			return counts.add(result, err)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return endedEarly(t, err, &counts)
+	}
+	status := done(t, http.StatusAccepted, fmt.Sprintf("%d of %s: %s", len(page.Items), t.kind.Plural, &counts))
+	status.Continue, status.RemainingItemCount = page.Continue, page.RemainingItemCount
+	return respond(w, r, http.StatusAccepted, sourceStorage, status)
+}
+
+// errChanged says that an object is no longer one that the selectors choose.
+var errChanged = errors.New("the object changed")
+
+// stillChosen compares an object with what storage chose. Storage follows the cluster, so
+// the object may have changed since: labels are looked at again, and where fields matter,
+// which only storage can compare, a changed object is left for the next deletion.
+func stillChosen(stored metav1.Object, selector labels.Selector, byField bool) accept {
+	return func(now *unstructured.Unstructured) error {
+		same := now.GetResourceVersion() == stored.GetResourceVersion()
+		if now.GetUID() != stored.GetUID() || !selector.Matches(labels.Set(now.GetLabels())) || byField && !same {
+			return errChanged
+		}
+		return nil
+	}
+}
+
+// endedEarly adds to a failure what had been done before it.
+func endedEarly(t target, err error, counts *tally) error {
+	var known apierrors.APIStatus
+	if answer := translate(t, err); errors.As(answer, &known) {
+		status := known.Status()
+		status.Message += "; the deletion ended early, repeat it: " + counts.String()
+		return &failure{StatusError: apierrors.StatusError{ErrStatus: status}, cause: err}
+	}
+	return err
+}

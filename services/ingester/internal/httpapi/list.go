@@ -1,0 +1,192 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Query parameters.
+const (
+	paramLabels   = "labelSelector"
+	paramFields   = "fieldSelector"
+	paramLimit    = "limit"
+	paramContinue = "continue"
+	paramOrder    = "orderBy"
+	paramFilter   = "filter"
+	paramSkip     = "skipFields"
+	paramTemplate = "template"
+	paramDryRun   = "dryRun"
+)
+
+var (
+	queryParameters = []string{paramLabels, paramFields, paramLimit, paramContinue, paramTemplate}
+	listParameters  = append([]string{paramOrder, paramFilter, paramSkip}, queryParameters...)
+)
+
+// Objects in one answer.
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
+// question is what a list asks of storage.
+type question struct {
+	options  metav1.ListOptions
+	ext      storage.ListOptionsExt
+	template string
+}
+
+// objectList is the answer to a list: kind <Kind>List.
+type objectList struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metav1.ListMeta  `json:"metadata"`
+	Items           []runtime.Object `json:"items"`
+}
+
+// list answers with live objects from storage.
+func (a *handlers) list(w http.ResponseWriter, r *http.Request, t target) error {
+	q, err := parseQuestion(t.parameters)
+	if err != nil {
+		return err
+	}
+	return a.answerList(w, r, t, q)
+}
+
+// query is list with a document as its body, for questions that are too long for a URL.
+func (a *handlers) query(w http.ResponseWriter, r *http.Request, t target) error {
+	q, err := parseQuestion(t.parameters)
+	if err != nil {
+		return err
+	}
+	var document extDocument
+	if err := decodeBody(r, &document); err != nil {
+		return err
+	}
+	if q.ext, err = document.ext(); err != nil {
+		return err
+	}
+	if err := q.paginate(t.parameters.Has(paramLimit)); err != nil {
+		return err
+	}
+	return a.answerList(w, r, t, q)
+}
+
+func (a *handlers) answerList(w http.ResponseWriter, r *http.Request, t target, q question) error {
+	answer, err := a.ask(r.Context(), t, q)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", t.kind.Plural, err)
+	}
+	list := objectList{
+		TypeMeta: metav1.TypeMeta{APIVersion: t.typeMeta().APIVersion, Kind: t.kind.Name + "List"},
+		Metadata: metav1.ListMeta{Continue: answer.Continue, RemainingItemCount: answer.RemainingItemCount},
+		Items:    answer.Items,
+	}
+	if list.Items == nil {
+		list.Items = []runtime.Object{}
+	}
+	return respond(w, r, http.StatusOK, sourceStorage, list)
+}
+
+// ask expands a template into the question that it stands for, so that it obeys namespace,
+// selectors and pages like any other.
+func (a *handlers) ask(ctx context.Context, t target, q question) (*storage.ListResponse, error) {
+	ext := &q.ext
+	if q.template != "" {
+		var err error
+		if ext, err = query.Expand(t.kind, q.template, ext); err != nil {
+			return nil, err
+		}
+	}
+	var answer storage.ListResponse
+	err := a.store.List(ctx, t.typeMeta(), t.namespace, &q.options, ext, &answer)
+	return &answer, err
+}
+
+// parseQuestion reads the parameters of a list.
+func parseQuestion(v url.Values) (question, error) {
+	q := question{template: v.Get(paramTemplate)}
+	q.options.LabelSelector, q.options.FieldSelector = v.Get(paramLabels), v.Get(paramFields)
+	q.options.Continue = v.Get(paramContinue)
+	limit, err := parseLimit(v)
+	if err != nil {
+		return q, err
+	}
+	q.options.Limit = limit
+	if q.ext.OrderBy, err = parseOrder(v.Get(paramOrder)); err != nil {
+		return q, err
+	}
+	if text := v.Get(paramFilter); text != "" {
+		var document operationDocument
+		if err := decodeStrict(strings.NewReader(text), &document); err != nil {
+			return q, apierrors.NewBadRequest("parameter \"filter\" cannot be read: " + err.Error())
+		}
+		if q.ext.Operation, err = document.operation(); err != nil {
+			return q, err
+		}
+	}
+	if text := v.Get(paramSkip); text != "" {
+		q.ext.ReturnedFieldSkipList = strings.Split(text, ",")
+	}
+	return q, nil
+}
+
+func parseLimit(v url.Values) (int64, error) {
+	text := v.Get(paramLimit)
+	if text == "" {
+		return defaultLimit, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > maxLimit {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("parameter \"limit\" must be a number from 1 to %d, is %q", maxLimit, text))
+	}
+	return n, nil
+}
+
+// parseOrder reads field[:asc|desc],...
+func parseOrder(text string) ([]storage.OrderBy, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var out []storage.OrderBy
+	for part := range strings.SplitSeq(text, ",") {
+		field, direction, given := strings.Cut(part, ":")
+		order := storage.OrderBy{Field: field, Dir: storage.SortAsc}
+		switch {
+		case field == "":
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("parameter \"orderBy\" %q names no field", text))
+		case !given || direction == "asc":
+		case direction == "desc":
+			order.Dir = storage.SortDesc
+		default:
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("parameter \"orderBy\" has the direction %q: want asc or desc", direction))
+		}
+		out = append(out, order)
+	}
+	return out, nil
+}
+
+// paginate bounds the page of a query's body. A limit in the URL bounds it further.
+func (q *question) paginate(limitGiven bool) error {
+	p := q.ext.Pagination
+	if p == nil {
+		return nil
+	}
+	if p.Offset < 0 || p.Limit < 1 || p.Limit > maxLimit {
+		return apierrors.NewBadRequest(fmt.Sprintf("pagination must have an offset from 0 and a limit from 1 to %d", maxLimit))
+	}
+	if !limitGiven {
+		q.options.Limit = int64(p.Limit)
+	}
+	return nil
+}

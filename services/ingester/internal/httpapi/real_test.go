@@ -1,0 +1,499 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
+}
+
+// lab is the API with a real API server and a real database behind it, over TLS.
+type lab struct {
+	*caller
+	client    client.Client
+	namespace string
+	store     *mysql.Storage
+	cluster   Cluster
+	path      string // of the Models of the namespace
+}
+
+func newLab(t *testing.T, change ...func(*Config)) *lab {
+	t.Helper()
+	c := cluster.Get(t)
+	l := &lab{client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
+	l.path = root + "/namespaces/" + l.namespace + "/models"
+	l.store = openStore(t)
+	cfg := asIngester(t, l.client)
+	var err error
+	if l.cluster, err = NewCluster(cfg); err != nil {
+		t.Fatal(err)
+	}
+	gate, err := access.New(cfg, access.Options{TTL: time.Millisecond}) // roles that the test makes are seen at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Config{
+		Options: Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute},
+		Gate:    gate, Cluster: l.cluster, Store: l.store, Log: logr.Discard(), Clock: clock.RealClock{},
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	server, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	address, err := server.Address(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // made in memory
+	t.Cleanup(transport.CloseIdleConnections)
+	_, router := openAPI(t)
+	l.caller = &caller{TB: t, base: "https://" + address, router: router, do: transport.RoundTrip}
+	return l
+}
+
+func openStore(t *testing.T) *mysql.Storage {
+	t.Helper()
+	store, err := mysql.Open(t.Context(), mysql.Options{DSN: mysqltest.DSN(t), Log: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := store.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	store.Settle(1)
+	return store
+}
+
+// asIngester returns credentials with the rights of config/rbac/role.yaml and no others.
+func asIngester(t *testing.T, c client.Client) *rest.Config {
+	t.Helper()
+	const user = "system:serviceaccount:flotilla-system:ingester-api-test"
+	raw, err := os.ReadFile("../../config/rbac/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := bytes.Cut(raw, []byte("\n---\n"))
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict(first, role); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	for _, o := range append(callerRoles(t), role, binding) {
+		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), o)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := rest.CopyConfig(cluster.Get(t).Config)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user}
+	return cfg
+}
+
+// callerRoles are those of config/rbac/api_role.yaml.
+func callerRoles(t *testing.T) []client.Object {
+	t.Helper()
+	raw, err := os.ReadFile("../../config/rbac/api_role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []client.Object
+	for part := range bytes.SplitSeq(raw, []byte("\n---\n")) {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.UnmarshalStrict(part, role); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, role)
+	}
+	return out
+}
+
+// login makes a ServiceAccount with roles of callers in the namespace and uses its token
+// from now on. It waits until the API server knows of the roles.
+func (l *lab) login(name string, roles ...string) {
+	l.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}
+	l.create(account)
+	for _, role := range roles {
+		l.create(&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name + "-" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: l.namespace, Name: name}},
+		})
+	}
+	request := &authenticationv1.TokenRequest{}
+	if err := l.client.SubResource("token").Create(l.Context(), account, request); err != nil {
+		l.Fatal(err)
+	}
+	l.token = request.Status.Token
+	if slices.Contains(roles, reader) {
+		expect.Eventually(l, expect.Long, func() error {
+			if a := l.send(http.MethodGet, l.path, ""); a.StatusCode != http.StatusOK {
+				return fmt.Errorf("%d: %s", a.StatusCode, a.body)
+			}
+			return nil
+		})
+	}
+	if slices.Contains(roles, deleter) {
+		expect.Eventually(l, expect.Long, func() error {
+			if a := l.send(http.MethodDelete, l.path+"/nothing?dryRun=All", ""); a.StatusCode != http.StatusNotFound {
+				return fmt.Errorf("%d: %s", a.StatusCode, a.body)
+			}
+			return nil
+		})
+	}
+}
+
+const (
+	reader  = "flotilla-ingester-api-reader"
+	deleter = "flotilla-ingester-api-deleter"
+)
+
+func (l *lab) create(o client.Object) {
+	l.Helper()
+	if err := l.client.Create(l.Context(), o); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// inCluster makes a Model in the cluster.
+func (l *lab) inCluster(name string, labels map[string]string) *unstructured.Unstructured {
+	l.Helper()
+	u := dbtest.Model(name, "", 1)
+	u.SetNamespace(l.namespace)
+	u.SetLabels(labels)
+	u.SetAnnotations(nil)
+	u.SetFinalizers(nil)
+	u.SetResourceVersion("")
+	l.create(u)
+	return u
+}
+
+// inStorage stores an object as it is, as the ingester would.
+func (l *lab) inStorage(objects ...*unstructured.Unstructured) {
+	l.Helper()
+	for _, u := range objects {
+		if err := l.store.Upsert(l.Context(), u, false, nil); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// evicted makes a Model that lives in storage only.
+func (l *lab) evicted(name string, labels map[string]string) *unstructured.Unstructured {
+	l.Helper()
+	u := dbtest.Model(name, "uid-"+name, 5)
+	u.SetNamespace(l.namespace)
+	u.SetLabels(labels)
+	if err := l.store.Evict(l.Context(), u); err != nil {
+		l.Fatal(err)
+	}
+	return u
+}
+
+func (l *lab) live(name string) *unstructured.Unstructured {
+	l.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(api.GroupVersion)
+	u.SetKind("Model")
+	if err := l.client.Get(l.Context(), client.ObjectKey{Namespace: l.namespace, Name: name}, u); err != nil {
+		l.Fatal(err)
+	}
+	return u
+}
+
+func TestGetFromClusterAndStorage(t *testing.T) {
+	l := newLab(t)
+	l.login("ada", reader)
+	there, gone := l.inCluster("there", nil), l.evicted("gone", nil)
+	for name, want := range map[string]struct{ source, uid string }{
+		"there": {sourceCluster, string(there.GetUID())}, "gone": {sourceStorage, string(gone.GetUID())},
+	} {
+		var got unstructured.Unstructured
+		a := l.send(http.MethodGet, l.path+"/"+name, "")
+		l.into(a, http.StatusOK, &got)
+		if a.Header.Get(sourceHeader) != want.source || string(got.GetUID()) != want.uid || got.GetKind() != "Model" {
+			t.Errorf("%s: %s from %s, want %s from %s", name, got.GetUID(), a.Header.Get(sourceHeader), want.uid, want.source)
+		}
+	}
+	l.status(l.send(http.MethodGet, l.path+"/nothing", ""), http.StatusNotFound, `models.michelangelo.api "nothing" not found`)
+	if err := l.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := l.send(http.MethodGet, l.path+"/gone", "")
+	if a.StatusCode == http.StatusNotFound || a.StatusCode < http.StatusInternalServerError {
+		t.Errorf("without the database the answer is %d", a.StatusCode)
+	}
+	if a := l.send(http.MethodGet, l.path+"/there", ""); a.StatusCode != http.StatusOK {
+		t.Errorf("without the database an object of the cluster is answered by %d", a.StatusCode)
+	}
+}
+
+func TestRightsAreThoseOfTheAPIServer(t *testing.T) {
+	l := newLab(t)
+	l.inCluster("churn", nil)
+	l.status(l.send(http.MethodGet, l.path, ""), http.StatusUnauthorized, "")
+	l.token = "nonsense"
+	l.status(l.send(http.MethodGet, l.path, ""), http.StatusUnauthorized, "")
+	l.login("nobody")
+	for method, path := range map[string]string{http.MethodGet: l.path + "/churn", http.MethodDelete: l.path + "/churn", http.MethodPost: l.path + "/query"} {
+		l.status(l.send(method, path, ""), http.StatusForbidden, `resource "models" in API group "michelangelo.api" in the namespace "`+l.namespace+`"`)
+	}
+	l.login("ada", reader)
+	l.status(l.send(http.MethodGet, root+"/models", ""), http.StatusForbidden, "at the cluster scope")
+	l.status(l.send(http.MethodPost, root+"/models/query", ""), http.StatusForbidden, "at the cluster scope")
+	l.status(l.send(http.MethodGet, root+"/namespaces/default/models", ""), http.StatusForbidden, `in the namespace "default"`)
+	l.status(l.send(http.MethodDelete, l.path+"/churn", ""), http.StatusForbidden, "cannot delete")
+	l.status(l.send(http.MethodDelete, l.path, ""), http.StatusForbidden, "cannot deletecollection")
+	l.create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: l.namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: reader},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: l.namespace, Name: "ada"}},
+	})
+	expect.Eventually(t, expect.Long, func() error {
+		if a := l.send(http.MethodGet, root+"/models", ""); a.StatusCode != http.StatusOK {
+			return fmt.Errorf("%d: %s", a.StatusCode, a.body)
+		}
+		return nil
+	})
+	if got := l.live("churn").GetAnnotations(); len(got) != 0 {
+		t.Errorf("somebody without the right has marked it: %v", got)
+	}
+}
+
+// names reads the names of a list.
+func (l *lab) names(a answer) (names []string, next string) {
+	l.Helper()
+	var list unstructured.UnstructuredList
+	if a.StatusCode != http.StatusOK {
+		l.Fatalf("%d: %s", a.StatusCode, a.body)
+	}
+	if err := json.Unmarshal(a.body, &list); err != nil {
+		l.Fatal(err)
+	}
+	if list.GetKind() != "ModelList" {
+		l.Errorf("kind %q", list.GetKind())
+	}
+	for _, u := range list.Items {
+		names = append(names, u.GetName())
+	}
+	return names, list.GetContinue()
+}
+
+func TestListsFromStorage(t *testing.T) {
+	l := newLab(t)
+	l.login("ada", reader)
+	for i := range 25 {
+		l.evicted(fmt.Sprintf("m-%02d", i), map[string]string{"team": "growth", "odd": fmt.Sprint(i%2 == 1)})
+	}
+	l.evicted("other", map[string]string{"team": "fraud"})
+	var all []string
+	for next, pages := "", 0; pages == 0 || next != ""; pages++ {
+		v := url.Values{paramLimit: {"10"}, paramOrder: {"metadata.name:desc"}, paramLabels: {"team=growth"}}
+		if next != "" {
+			v.Set(paramContinue, next)
+		}
+		var names []string
+		names, next = l.names(l.send(http.MethodGet, l.path+"?"+v.Encode(), ""))
+		all = append(all, names...)
+	}
+	if len(all) != 25 || all[0] != "m-24" || all[24] != "m-00" {
+		t.Errorf("%d names: %v", len(all), all)
+	}
+	criterion := `{"criterion":[{"fieldName":"metadata.name","operator":"IN","matchValue":["m-01","m-02","nothing"]}]}`
+	for query, want := range map[string]string{
+		"labelSelector=" + url.QueryEscape("team notin (growth)"):                    "other",
+		"labelSelector=odd&fieldSelector=metadata.name%3Dm-07":                       "m-07",
+		"orderBy=name&filter=" + url.QueryEscape(criterion):                          "m-01 m-02",
+		"fieldSelector=spec.owner.name%3Dnobody":                                     "",
+		"orderBy=name&limit=2&template=models-by-owner&filter=" + owner("nobody"):    "refused",
+		"template=models-by-owner&labelSelector=team%3Dfraud&filter=" + owner("ada"): "other",
+	} {
+		a := l.send(http.MethodGet, l.path+"?"+query, "")
+		if want == "refused" {
+			l.status(a, http.StatusBadRequest, "has an order of its own")
+			continue
+		}
+		if names, _ := l.names(a); strings.Join(names, " ") != want {
+			t.Errorf("%s: %v, want %s", query, names, want)
+		}
+	}
+	body := `{"orderBy":[{"field":"name"}],"pagination":{"offset":3,"limit":2},"returnedFieldSkipList":["spec.owner"],"operation":` + criterion[:len(criterion)-1] + `,"logicalOperator":"OR"}}`
+	if names, _ := l.names(l.send(http.MethodPost, l.path+"/query", body)); len(names) != 0 {
+		t.Errorf("behind the end there are %v", names)
+	}
+	a := l.send(http.MethodPost, l.path+"/query", strings.Replace(body, `"offset":3`, `"offset":1`, 1))
+	if names, _ := l.names(a); strings.Join(names, " ") != "m-02" || bytes.Contains(a.body, []byte(`"owner"`)) {
+		t.Errorf("%v: %s", names, a.body)
+	}
+	for query, want := range map[string]string{
+		"fieldSelector=spec.secret%3D1":   `field "spec.secret" of kind Model is unknown or not indexed`,
+		"labelSelector=a+b":               "label selector",
+		"continue=nonsense":               "continue",
+		"orderBy=spec.secret":             `field "spec.secret"`,
+		"skipFields=spec.secret":          `spec.secret`,
+		"template=nothing":                `kind Model has no template "nothing"`,
+		"filter=%7B%22criterion%22:[{}]}": "is unknown",
+	} {
+		l.status(l.send(http.MethodGet, l.path+"?"+query, ""), http.StatusBadRequest, want)
+	}
+}
+
+func owner(name string) string {
+	return url.QueryEscape(`{"criterion":[{"fieldName":"owner","operator":"EQUAL","matchValue":"` + name + `"}]}`)
+}
+
+func TestDeleteMarksInTheClusterAndClosesInStorage(t *testing.T) {
+	l := newLab(t)
+	l.login("ada", reader, deleter)
+	there := l.inCluster("there", map[string]string{"team": "growth"})
+	l.evicted("gone", nil)
+	l.evicted("kept", nil)
+	path := l.path + "/there"
+	l.status(l.send(http.MethodDelete, path, `{"preconditions":{"uid":"another"}}`), http.StatusConflict, "precondition failed: uid")
+	l.status(l.send(http.MethodDelete, path, `{"preconditions":{"resourceVersion":"1"}}`), http.StatusConflict, "precondition failed: resourceVersion")
+	l.status(l.send(http.MethodDelete, path+"?dryRun=All", ""), http.StatusAccepted, "dry run")
+	if now := l.live("there"); now.GetResourceVersion() != there.GetResourceVersion() {
+		t.Error("the object has changed though nothing was to be done")
+	}
+	l.status(l.send(http.MethodDelete, path, ""), http.StatusAccepted, "is marked for deletion")
+	now := l.live("there")
+	if !api.IsSet(now.GetAnnotations(), api.DeletingAnnotation) || now.GetDeletionTimestamp() != nil || now.GetLabels()["team"] != "growth" {
+		t.Errorf("marked: %v", now.Object["metadata"])
+	}
+	l.status(l.send(http.MethodDelete, path, ""), http.StatusAccepted, "is being deleted already")
+
+	l.status(l.send(http.MethodDelete, l.path+"/gone?dryRun=All", ""), http.StatusOK, "dry run")
+	l.status(l.send(http.MethodDelete, l.path+"/gone", ""), http.StatusOK, "was in storage only and is deleted")
+	l.status(l.send(http.MethodDelete, l.path+"/gone", ""), http.StatusNotFound, `"gone" not found`)
+	l.status(l.send(http.MethodGet, l.path+"/gone", ""), http.StatusNotFound, `"gone" not found`)
+	if names, _ := l.names(l.send(http.MethodGet, l.path, "")); strings.Join(names, " ") != "kept" {
+		t.Errorf("in storage are %v", names)
+	}
+}
+
+// The earlier implementation ignored selectors here and deleted the whole namespace.
+func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
+	l := newLab(t)
+	l.login("ada", reader, deleter)
+	for _, team := range []string{"growth", "fraud"} {
+		for i := range 3 {
+			labels := map[string]string{"team": team}
+			l.inCluster(fmt.Sprintf("%s-%d", team, i), labels)
+			l.inStorage(l.live(fmt.Sprintf("%s-%d", team, i)))
+			l.evicted(fmt.Sprintf("%s-evicted-%d", team, i), labels)
+		}
+	}
+	moved := l.live("growth-2") // changes hands before the ingester sees it
+	moved.SetLabels(map[string]string{"team": "fraud"})
+	if err := l.client.Update(t.Context(), moved); err != nil {
+		t.Fatal(err)
+	}
+	l.status(l.send(http.MethodDelete, l.path+"?labelSelector=team%3Dgrowth&dryRun=All", ""), http.StatusAccepted, "2 marked for deletion, 3 deleted from storage")
+	s := l.status(l.send(http.MethodDelete, l.path+"?labelSelector=team%3Dgrowth&limit=4", ""), http.StatusAccepted, "4 of models")
+	if s.Continue == "" || s.RemainingItemCount == nil || *s.RemainingItemCount != 2 {
+		t.Errorf("the page ends with %+v", s.ListMeta)
+	}
+	l.status(l.send(http.MethodDelete, l.path+"?labelSelector=team%3Dgrowth&limit=4&continue="+url.QueryEscape(s.Continue), ""), http.StatusAccepted, "2 of models")
+	for i := range 3 {
+		for _, team := range []string{"growth", "fraud"} {
+			marked := api.IsSet(l.live(fmt.Sprintf("%s-%d", team, i)).GetAnnotations(), api.DeletingAnnotation)
+			if want := team == "growth" && i < 2; marked != want {
+				t.Errorf("%s-%d is marked: %v, want %v", team, i, marked, want)
+			}
+		}
+	}
+	names, _ := l.names(l.send(http.MethodGet, l.path+"?orderBy=name", ""))
+	want := "fraud-0 fraud-1 fraud-2 fraud-evicted-0 fraud-evicted-1 fraud-evicted-2 growth-0 growth-1 growth-2"
+	if strings.Join(names, " ") != want {
+		t.Errorf("in storage are %v, want %s", names, want)
+	}
+}
+
+// The mark is for one object: one that has taken its name is not touched.
+func TestTheMarkIsForOneUID(t *testing.T) {
+	l := newLab(t)
+	u := l.inCluster("churn", nil)
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, _ := kinds.Lookup("Model")
+	mark := func(m Mark) error {
+		m.Namespace, m.Name = l.namespace, "churn"
+		return l.cluster.MarkDeleting(t.Context(), kind, m)
+	}
+	if err := mark(Mark{UID: "another"}); !apierrors.IsConflict(err) {
+		t.Errorf("another uid: %v", err)
+	}
+	if err := mark(Mark{UID: u.GetUID(), ResourceVersion: "1"}); !apierrors.IsConflict(err) {
+		t.Errorf("another version: %v", err)
+	}
+	if got := l.live("churn").GetAnnotations(); len(got) != 0 {
+		t.Errorf("marked all the same: %v", got)
+	}
+	if err := mark(Mark{UID: u.GetUID()}); err != nil {
+		t.Error(err)
+	}
+	if err := l.cluster.MarkDeleting(t.Context(), kind, Mark{Namespace: l.namespace, Name: "nothing", UID: "x"}); !apierrors.IsNotFound(err) {
+		t.Errorf("nothing there: %v", err)
+	}
+}

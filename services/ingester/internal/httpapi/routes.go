@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/klauspost/compress/gzhttp"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/access"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/docs"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+)
+
+// handlers answer requests.
+type handlers struct {
+	gate    *access.Gate
+	cluster Cluster
+	store   Store
+	kinds   map[string]*registry.Kind // by plural
+}
+
+// Paths. Those in a namespace also answer for one object, with its name behind them.
+const (
+	root          = "/apis/" + api.GroupVersion
+	pathNamespace = root + "/namespaces/{namespace}/{plural}"
+	pathObject    = pathNamespace + "/{name}"
+	pathCluster   = root + "/{plural}"
+	pathOpenAPI   = "/openapi/v3"
+	suffixQuery   = "/query"
+)
+
+// route is one operation.
+type route struct {
+	method, path string
+	// verb is what the caller must be allowed to do.
+	verb string
+	// parameters are the query parameters that the operation knows.
+	parameters []string
+	answer     func(*handlers, http.ResponseWriter, *http.Request, target) error
+}
+
+// routes are all operations on objects.
+func routes() []route {
+	return []route{
+		{http.MethodGet, pathObject, "get", nil, (*handlers).get},
+		{http.MethodGet, pathNamespace, "list", listParameters, (*handlers).list},
+		{http.MethodGet, pathCluster, "list", listParameters, (*handlers).list},
+		{http.MethodPost, pathNamespace + suffixQuery, "list", queryParameters, (*handlers).query},
+		{http.MethodPost, pathCluster + suffixQuery, "list", queryParameters, (*handlers).query},
+		{http.MethodDelete, pathObject, "delete", deleteParameters, (*handlers).deleteOne},
+		{http.MethodDelete, pathNamespace, "deletecollection", deleteCollectionParameters, (*handlers).deleteCollection},
+		{http.MethodDelete, pathCluster, "deletecollection", deleteCollectionParameters, (*handlers).refuseDelete},
+	}
+}
+
+// compressFrom is the size of an answer in bytes from which it is compressed.
+const compressFrom = 16 << 10
+
+// handler puts everything together.
+func (a *handlers) handler(c Config, m *apiMetrics) (http.Handler, error) {
+	document, err := yaml.YAMLToJSONStrict(docs.OpenAPI)
+	if err != nil {
+		return nil, fmt.Errorf("read docs/openapi.yaml: %w", err)
+	}
+	mux := http.NewServeMux()
+	for _, one := range routes() {
+		mux.Handle(one.method+" "+one.path, a.route(one))
+	}
+	mux.Handle(http.MethodGet+" "+pathOpenAPI, a.noted(pathOpenAPI, c.Gate.Authorized(
+		access.Attributes{Verb: "get", Path: pathOpenAPI},
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { respondRaw(w, http.StatusOK, document) }))))
+	mux.Handle("/", a.noted(routeOther, unrouted(mux)))
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.ContentTypes([]string{contentType}))
+	if err != nil {
+		return nil, fmt.Errorf("set up compression: %w", err)
+	}
+	inner := bounded(c.Options.MaxRequests, c.Options.RequestTimeout, c.Gate.Authenticated(mux))
+	return otelhttp.NewHandler(observe(c.Log, c.Clock, m, recovered(compress(inner))), "api"), nil
+}
+
+// noted tells the exchange which route and user it is about.
+func (a *handlers) noted(path string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r.Context())
+		x.route = path
+		if u, ok := access.UserFrom(r.Context()); ok {
+			x.user = u.GetName()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// route checks what a request is about and whether the caller may, then answers it.
+func (a *handlers) route(one route) http.Handler {
+	return a.noted(one.path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t, err := a.target(r)
+		if err == nil {
+			err = a.gate.AuthorizeRequest(r.Context(), access.Attributes{
+				Verb: one.verb, Group: api.Group, Version: api.Version,
+				Resource: t.kind.Plural, Namespace: t.namespace, Name: t.name,
+			})
+		}
+		if err == nil {
+			t.parameters, err = parameters(r, one.parameters)
+		}
+		if err == nil {
+			err = acceptable(r)
+		}
+		if err == nil {
+			err = one.answer(a, w, r, t)
+		}
+		if err != nil {
+			fail(w, r, t, err)
+		}
+	}))
+}
+
+// unrouted answers what no route takes: 405 where another method is served, else 404.
+func unrouted(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, pattern := mux.Handler(other); pattern != "/" {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) == 0 {
+			access.WriteError(w, notFound(fmt.Sprintf("nothing is served at %q; objects are at %s, %s and %s",
+				r.URL.Path, pathObject, pathNamespace, pathCluster)))
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		err := apierrors.NewMethodNotSupported(resource(nil), strings.ToLower(r.Method))
+		err.ErrStatus.Message = fmt.Sprintf("%s is not supported here, only %s", knownMethod(r.Method), strings.Join(allowed, " and "))
+		access.WriteError(w, err)
+	})
+}
+
+func notFound(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message,
+	}}
+}

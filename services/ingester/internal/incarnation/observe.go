@@ -1,0 +1,45 @@
+package incarnation
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Observed returns the store of one kind's controller. What it refuses as stale makes the
+// watch look at the object: either an old copy came late, or the cluster went back.
+func Observed(store storage.Keeper, kind string, w *Watch) storage.Keeper {
+	return &observed{Keeper: store, kind: kind, watch: w}
+}
+
+type observed struct {
+	storage.Keeper
+	kind  string
+	watch *Watch
+}
+
+func (o *observed) Upsert(ctx context.Context, object runtime.Object, direct bool, fields []storage.IndexedField) error {
+	return o.seen(object, o.Keeper.Upsert(ctx, object, direct, fields))
+}
+
+func (o *observed) Finish(ctx context.Context, object runtime.Object) error {
+	return o.seen(object, o.Keeper.Finish(ctx, object))
+}
+
+func (o *observed) Evict(ctx context.Context, object runtime.Object) error {
+	return o.seen(object, o.Keeper.Evict(ctx, object))
+}
+
+func (o *observed) seen(object runtime.Object, err error) error {
+	if !errors.Is(err, storage.ErrStale) {
+		return err
+	}
+	if m, accessErr := meta.Accessor(object); accessErr == nil {
+		o.watch.Suspect(o.kind, m.GetNamespace(), m.GetName())
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package incarnation_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// api answers like an API server whose cluster is at one version and has one object.
+type api struct {
+	cluster, object atomic.Int64
+	lists           atomic.Int64
+}
+
+func (a *api) Get(_ context.Context, key types.NamespacedName, o client.Object, _ ...client.GetOption) error {
+	uid := "cluster-uid"
+	if key.Namespace != "" {
+		uid = "u"
+	}
+	o.SetUID(types.UID(uid))
+	o.SetResourceVersion(strconv.FormatInt(a.object.Load(), 10))
+	return nil
+}
+
+func (a *api) List(_ context.Context, l client.ObjectList, _ ...client.ListOption) error {
+	a.lists.Add(1)
+	l.SetResourceVersion(strconv.FormatInt(a.cluster.Load(), 10))
+	return nil
+}
+
+type watched struct {
+	*testing.T
+	db    *sql.DB
+	api   *api
+	clock *clocktesting.FakeClock
+	watch *incarnation.Watch
+	ended chan error
+}
+
+// watch runs a watch of a cluster that was settled at version 100 with incarnation 1,
+// whose row of object u has version 90.
+func watch(t *testing.T) *watched {
+	t.Helper()
+	db, _ := dbtest.Migrated(t)
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := metrics.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{T: t, db: db, api: &api{}, clock: clocktesting.NewFakeClock(time.Unix(0, 0)), ended: make(chan error, 1)}
+	w.api.cluster.Store(100)
+	w.api.object.Store(90)
+	settled := incarnation.Cluster{UID: "cluster-uid", ResourceVersion: 100}
+	if n, err := incarnation.Settle(t.Context(), db, kinds, settled, time.Unix(0, 0)); err != nil || n != 1 {
+		t.Fatalf("settled %d, %v", n, err)
+	}
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO project (uid, group_ver, namespace, name, res_version, incarnation, create_time, update_time, proto, json)"+
+		" VALUES ('u', 'v', 'ns', 'n', 90, 1, NOW(6), NOW(6), '', '{}')"); err != nil {
+		t.Fatal(err)
+	}
+	w.watch = &incarnation.Watch{DB: db, Kinds: kinds, Live: w.api, Clock: w.clock, Log: testr.New(t), Metrics: m}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { w.ended <- w.watch.Run(ctx, settled, 1) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return w
+}
+
+// look makes the watch look at the cluster's version once.
+func (w *watched) look() {
+	w.Helper()
+	before := w.api.lists.Load()
+	expect.Eventually(w, expect.Long, func() error {
+		if w.clock.HasWaiters() {
+			w.clock.Step(time.Minute)
+		}
+		if w.api.lists.Load() == before {
+			return errors.New("no look yet")
+		}
+		return nil
+	})
+}
+
+func (w *watched) wentBack() {
+	w.Helper()
+	expect.Eventually(w, expect.Long, func() error {
+		w.clock.Step(time.Minute)
+		select {
+		case err := <-w.ended:
+			if !errors.Is(err, incarnation.ErrWentBack) {
+				w.Errorf("ended with %v", err)
+			}
+			return nil
+		default:
+			return errors.New("the watch runs")
+		}
+	})
+	if n, err := incarnation.Current(context.WithoutCancel(w.Context()), w.db, "cluster-uid"); err != nil || n != 2 {
+		w.Errorf("incarnation %d, %v", n, err)
+	}
+}
+
+func TestAVersionBelowTheHighestIsARestore(t *testing.T) {
+	w := watch(t)
+	w.look()
+	w.api.cluster.Store(300)
+	w.look()
+	w.api.cluster.Store(200) // more than when it was settled, less than it was
+	w.wentBack()
+}
+
+// The cluster's own version may have passed the old one by then.
+func TestAnObjectBelowItsRowIsARestore(t *testing.T) {
+	w := watch(t)
+	w.api.cluster.Store(100_000)
+	w.api.object.Store(89)
+	w.watch.Suspect("Project", "ns", "n")
+	w.wentBack()
+}
+
+func TestAnOldCopyIsNoRestore(t *testing.T) {
+	w := watch(t)
+	for _, version := range []int64{90, 91} {
+		w.api.object.Store(version)
+		w.watch.Suspect("Project", "ns", "n")
+		w.watch.Suspect("Project", "ns", "other")
+		w.look()
+	}
+	w.look()
+	select {
+	case err := <-w.ended:
+		t.Errorf("ended with %v", err)
+	default:
+	}
+}
+
+// keeper is a store that has newer versions of everything.
+type keeper struct{ storage.Keeper }
+
+func (keeper) Upsert(context.Context, runtime.Object, bool, []storage.IndexedField) error {
+	return storage.ErrStale
+}
+func (keeper) Finish(context.Context, runtime.Object) error { return storage.ErrStale }
+func (keeper) Evict(context.Context, runtime.Object) error  { return storage.ErrStale }
+
+func TestWhatIsRefusedAsStaleIsLookedAt(t *testing.T) {
+	for name, write := range map[string]func(context.Context, storage.Keeper, runtime.Object) error{
+		"upsert": func(ctx context.Context, s storage.Keeper, o runtime.Object) error {
+			return s.Upsert(ctx, o, false, nil)
+		},
+		"finish": func(ctx context.Context, s storage.Keeper, o runtime.Object) error { return s.Finish(ctx, o) },
+		"evict":  func(ctx context.Context, s storage.Keeper, o runtime.Object) error { return s.Evict(ctx, o) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := watch(t)
+			w.api.object.Store(80)
+			o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n"}}
+			if err := write(t.Context(), incarnation.Observed(keeper{}, "Project", w.watch), o); !errors.Is(err, storage.ErrStale) {
+				t.Errorf("got %v", err)
+			}
+			w.wentBack()
+		})
+	}
+}
+
+func TestOnlyOneOfManyRaises(t *testing.T) {
+	w := watch(t)
+	for range 2 {
+		n, err := incarnation.Raise(t.Context(), w.db, "cluster-uid", 1, time.Unix(1, 0))
+		if err != nil || n != 2 {
+			t.Errorf("incarnation %d, %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package object
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Object is one object of the cluster. It is immutable: copies share its bytes.
+//
+// Of ObjectMeta these fields are filled: name, namespace, uid, resourceVersion, generation,
+// deletionTimestamp, finalizers, and those annotations that [Parse] was asked for.
+type Object struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+
+	// JSON is the whole object as it was received.
+	JSON []byte
+	// Received is when the watch delivered it; zero when it came with a list.
+	Received time.Time
+
+	metadata, spec, status section
+	// unknown is a key of the object that no kind has.
+	unknown string
+}
+
+// section is a part of an object's JSON; the zero section is an absent one.
+type section struct{ start, end int }
+
+// Metadata is the JSON of the object's metadata; empty when there is none, like the others.
+func (o *Object) Metadata() []byte { return o.JSON[o.metadata.start:o.metadata.end] }
+
+// Spec is the JSON of the object's spec.
+func (o *Object) Spec() []byte { return o.JSON[o.spec.start:o.spec.end] }
+
+// Status is the JSON of the object's status.
+func (o *Object) Status() []byte { return o.JSON[o.status.start:o.status.end] }
+
+// Unknown is a key of the object besides those that every kind has, or empty.
+func (o *Object) Unknown() string { return o.unknown }
+
+// DeepCopyObject implements runtime.Object. What the copies share nobody changes.
+func (o *Object) DeepCopyObject() runtime.Object {
+	out := *o
+	o.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o *Object) MarshalJSON() ([]byte, error) { return o.JSON, nil }
+
+// Unstructured is the object as a tree, for rare changes of it.
+func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(o.JSON, &u.Object); err != nil {
+		return nil, fmt.Errorf("decode object: %w", err)
+	}
+	return u, nil
+}
+
+// FromUnstructured makes an Object of a tree.
+func FromUnstructured(u *unstructured.Unstructured, annotations ...string) (*Object, error) {
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode object: %w", err)
+	}
+	return Parse(data, annotations...)
+}
+
+// List is what a list of objects answers.
+type List struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*Object
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *List) DeepCopyObject() runtime.Object {
+	out := *l
+	out.Items = make([]*Object, len(l.Items))
+	for i, o := range l.Items {
+		out.Items[i] = o.DeepCopyObject().(*Object) //nolint:forcetypeassert // by its definition
+	}
+	return &out
+}

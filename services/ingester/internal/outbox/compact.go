@@ -1,0 +1,126 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+const (
+	// countedRange is the range of ids up to which the rows are counted. Beyond it the
+	// range itself, which is never less, stands for the depth: counting reads all rows.
+	countedRange = 100_000
+	compactPage  = 10_000
+	removeAtOnce = 1_000
+)
+
+// measure sets the gauges and keeps the table within its bound.
+func (r *Relay) measure(ctx context.Context) {
+	depth, oldest, err := r.depth(ctx)
+	if err != nil {
+		return // the relay reports a database that is away
+	}
+	r.cfg.Metrics.Depth.Set(float64(depth))
+	lag := time.Duration(0)
+	if oldest.Valid {
+		lag = r.cfg.Clock.Since(oldest.Time)
+	}
+	r.cfg.Metrics.OutboxLag.Set(lag.Seconds())
+	if depth <= r.cfg.MaxRows {
+		return
+	}
+	if err := r.bound(ctx); err != nil && ctx.Err() == nil {
+		r.cfg.Metrics.Errors.WithLabelValues("publish", "compact").Inc()
+		r.cfg.Log.Error(err, "Kept the outbox too long")
+	}
+}
+
+// depth returns the number of rows, or more of them, and when the oldest was committed.
+func (r *Relay) depth(ctx context.Context) (depth int64, oldest sql.NullTime, err error) {
+	err = r.cfg.DB.QueryRowContext(ctx, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0), (SELECT committed_at FROM outbox ORDER BY id LIMIT 1) FROM outbox").
+		Scan(&depth, &oldest)
+	if err != nil || depth > min(countedRange, r.cfg.MaxRows) {
+		return depth, oldest, err
+	}
+	depth, err = r.count(ctx)
+	return depth, oldest, err
+}
+
+func (r *Relay) count(ctx context.Context) (n int64, err error) {
+	return n, r.cfg.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM outbox").Scan(&n)
+}
+
+// errGaveUp is logged when events are dropped.
+var errGaveUp = errors.New("the outbox is over its bound; is the bus away?")
+
+// bound drops superseded events until a tenth of the bound is free.
+func (r *Relay) bound(ctx context.Context) error {
+	depth, err := r.count(ctx)
+	if err != nil || depth <= r.cfg.MaxRows {
+		return err
+	}
+	dropped, err := r.compact(ctx, depth-r.cfg.MaxRows+r.cfg.MaxRows/10)
+	r.cfg.Metrics.Compacted.Add(float64(dropped))
+	if dropped > 0 {
+		r.cfg.Log.Error(errGaveUp, "Gave up change events of objects that have later ones", "events", dropped, "rows", depth, "bound", r.cfg.MaxRows)
+	}
+	return err
+}
+
+// compact drops up to excess events that a later event of the same object supersedes,
+// oldest first, and says how many. The last event of an object is never dropped. It
+// walks from the newest row to the oldest in pages: one statement over millions of rows
+// would take longer than a connection waits.
+func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
+	if excess <= 0 {
+		return 0, nil
+	}
+	seen := map[string]bool{}
+	var superseded []int64 // the oldest so far, newest first
+	for before := int64(math.MaxInt64); ; {
+		page, err := r.page(ctx, before)
+		if err != nil {
+			return 0, err
+		}
+		for _, o := range page {
+			if seen[o.uid] {
+				superseded = append(superseded, o.id)
+			}
+			seen[o.uid] = true
+		}
+		superseded = superseded[max(0, int64(len(superseded))-excess):]
+		if len(page) < compactPage {
+			break
+		}
+		before = page[len(page)-1].id
+	}
+	var dropped int64
+	for end := len(superseded); end > 0; end -= removeAtOnce {
+		part := superseded[max(0, end-removeAtOnce):end]
+		if err := r.remove(ctx, part); err != nil {
+			return dropped, err
+		}
+		dropped += int64(len(part))
+	}
+	return dropped, nil
+}
+
+// page reads ids and uids below an id, newest first.
+func (r *Relay) page(ctx context.Context, before int64) (out []row, err error) {
+	rows, err := r.cfg.DB.QueryContext(ctx, "SELECT id, uid FROM outbox WHERE id < ? ORDER BY id DESC LIMIT ?", before, compactPage)
+	if err != nil {
+		return nil, fmt.Errorf("read outbox: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var o row
+		if err := rows.Scan(&o.id, &o.uid); err != nil {
+			return nil, fmt.Errorf("read outbox: %w", err)
+		}
+		out = append(out, o)
+	}
+	return out, rows.Err()
+}

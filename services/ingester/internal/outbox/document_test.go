@@ -1,0 +1,34 @@
+package outbox_test
+
+import (
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/docs/events"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// What other tools are told in docs/events is what the stream holds.
+func TestMessagesAreAsTheDocumentSays(t *testing.T) {
+	document, err := events.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t)
+	operations := []contract.ChangeOperation{
+		contract.ChangeCreated, contract.ChangeUpdated, contract.ChangeDeleted, contract.ChangeEvicted, contract.ChangeRestored,
+	}
+	for _, operation := range operations {
+		f.add("churn-"+string(operation), 1, operation)
+	}
+	f.relay()
+	f.empty()
+	messages := f.messages()
+	if len(messages) != len(operations) {
+		t.Fatalf("%d messages, want %d", len(messages), len(operations))
+	}
+	for _, m := range messages {
+		if err := document.Check(m.Subject, m.Header, m.Data); err != nil {
+			t.Errorf("%s: %v", m.Subject, err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+const (
+	// doubtful is how many rows may be in the stream already when a relay begins, or
+	// after a round that failed: what another relay had in flight, the lowest rows of
+	// its window, between rows that were committed since.
+	doubtful   = 2 * window
+	askTimeout = 2 * time.Second
+	// patience is how often the stream may fail to answer before the events are sent all the same.
+	patience = 3
+)
+
+// settle removes rows whose events the stream has, and returns the others. The stream
+// drops an event that it has seen in the last minutes (its window of duplicates); this
+// is for those that were sent earlier: by a relay that died between acknowledgement and
+// removal, or before an outage.
+//
+// Events of one object are stored in the order of their ids. So those up to the id of
+// its last event in the stream are there, unless the database is another one than
+// before and counts from the beginning: then they were committed later.
+func (r *Relay) settle(ctx context.Context, rows []*row) ([]*row, error) {
+	if r.doubt <= 0 {
+		return rows, nil
+	}
+	last := map[string]*contract.Change{}
+	var rest []*row
+	var done []int64
+	for _, o := range rows {
+		change, asked := last[o.key()]
+		if !asked {
+			var err error
+			if change, err = r.last(ctx, o); err != nil {
+				return r.unsettled(rows, err)
+			}
+			last[o.key()] = change
+		}
+		if change != nil && o.id <= change.OutboxID && !o.committedAt.After(change.CommittedAt) {
+			done = append(done, o.id)
+			continue
+		}
+		rest = append(rest, o)
+	}
+	r.doubt -= len(rows)
+	r.unanswered = 0
+	if err := r.remove(ctx, done); err != nil {
+		return nil, err
+	}
+	if len(done) > 0 {
+		r.cfg.Log.Info("Removed change events that the stream had already", "events", len(done))
+	}
+	return rest, nil
+}
+
+// unsettled gives the stream some time to answer. Then the events are sent all the same: one
+// that is there twice can be told by its id, one that is missing cannot.
+func (r *Relay) unsettled(rows []*row, err error) ([]*row, error) {
+	r.unanswered++
+	err = fmt.Errorf("ask the stream for the last events: %w", err)
+	if r.unanswered < patience {
+		r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
+		return nil, err
+	}
+	r.cfg.Log.Error(err, "Sending change events that may be in the stream already")
+	r.unanswered, r.doubt = 0, 0
+	return rows, nil
+}
+
+// last returns the last event of the row's object in the stream, or nil when there is none.
+func (r *Relay) last(ctx context.Context, o *row) (*contract.Change, error) {
+	subject, err := r.subject(o)
+	if err != nil {
+		return nil, nil //nolint:nilnil // a row that cannot be sent was not sent; see send
+	}
+	filter := subject[:strings.LastIndexByte(subject, '.')] + ".*"
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	reply, err := r.cfg.JetStream.Conn().RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamChanges+"."+filter, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch status := reply.Header.Get("Status"); {
+	case status == "404":
+		return nil, nil //nolint:nilnil // no event of this object
+	case status != "":
+		return nil, errors.New(status + " " + reply.Header.Get("Description"))
+	}
+	_, change, err := contract.Decode[contract.Change](reply.Data)
+	if err != nil {
+		r.cfg.Log.Error(err, "Did not understand the last event of an object", "filter", filter)
+		return nil, nil //nolint:nilnil // not one of ours
+	}
+	return &change, nil
+}

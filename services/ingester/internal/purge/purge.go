@@ -1,0 +1,187 @@
+package purge
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+// Request says which rows of a kind go.
+type Request struct {
+	Kind *registry.Kind
+	// Before: rows that were closed before.
+	Before time.Time
+	// Namespaces to work in; none means all.
+	Namespaces []string
+	// Batch is how many rows one transaction deletes; zero means 500.
+	Batch int
+}
+
+const defaultBatch = 500
+
+// Tally counts the rows of one kind.
+type Tally struct {
+	Kind string `json:"kind"`
+	// Rows that were deleted, or would be.
+	Rows int `json:"rows"`
+	// Waiting rows are kept: their change events have not been published.
+	Waiting int `json:"waiting"`
+}
+
+// Count says what Delete would do.
+func Count(ctx context.Context, db *sql.DB, r Request) (Tally, error) {
+	where, args := r.where()
+	query, args, err := sqlx.In("SELECT COUNT(*), COALESCE(SUM(uid IN (SELECT uid FROM "+schema.Quote(schema.OutboxTable)+")), 0) FROM "+
+		schema.Quote(r.Kind.Table)+" WHERE "+where, args...)
+	if err != nil {
+		return Tally{}, fmt.Errorf("query closed rows of %s: %w", r.Kind.Name, err)
+	}
+	var all, waiting int
+	if err := db.QueryRowContext(ctx, query, args...).Scan(&all, &waiting); err != nil {
+		return Tally{}, fmt.Errorf("count closed rows of %s: %w", r.Kind.Name, err)
+	}
+	return Tally{Kind: r.Kind.Name, Rows: all - waiting, Waiting: waiting}, nil
+}
+
+func (r Request) where() (string, []any) {
+	where, args := "delete_time IS NOT NULL AND delete_time < ?", []any{r.Before.UTC()}
+	if len(r.Namespaces) > 0 {
+		where, args = where+" AND namespace IN (?)", append(args, r.Namespaces)
+	}
+	return where, args
+}
+
+// Delete deletes the rows, batch after batch. Broken off it has deleted whole batches;
+// running it again goes on.
+func Delete(ctx context.Context, db *sql.DB, r Request) (Tally, error) {
+	tally := Tally{Kind: r.Kind.Name}
+	if r.Batch == 0 {
+		r.Batch = defaultBatch
+	}
+	var last closed
+	for {
+		page, err := r.page(ctx, db, last)
+		if err != nil {
+			return tally, err
+		}
+		if len(page) == 0 {
+			return tally, nil
+		}
+		last = page[len(page)-1]
+		deleted, waiting, err := r.retry(ctx, db, page)
+		if err != nil {
+			return tally, err
+		}
+		tally.Rows += deleted
+		tally.Waiting += waiting
+	}
+}
+
+// closed is a row that may go.
+type closed struct {
+	UID  string    `db:"uid"`
+	Time time.Time `db:"delete_time"`
+}
+
+// page returns the next rows in the order in which they were closed.
+func (r Request) page(ctx context.Context, db *sql.DB, last closed) ([]closed, error) {
+	where, args := r.where()
+	if last.UID != "" {
+		where, args = where+" AND (delete_time > ? OR (delete_time = ? AND uid > ?))", append(args, last.Time, last.Time, last.UID)
+	}
+	query, args, err := sqlx.In("SELECT uid, delete_time FROM "+schema.Quote(r.Kind.Table)+
+		" WHERE "+where+" ORDER BY delete_time, uid LIMIT ?", append(args, r.Batch)...)
+	if err != nil {
+		return nil, fmt.Errorf("query closed rows of %s: %w", r.Kind.Name, err)
+	}
+	var out []closed
+	if err := sqlx.NewDb(db, "mysql").SelectContext(ctx, &out, query, args...); err != nil {
+		return nil, fmt.Errorf("read closed rows of %s: %w", r.Kind.Name, err)
+	}
+	return out, nil
+}
+
+// attempts is how often a batch is tried that another transaction is in the way of.
+const attempts = 5
+
+func (r Request) retry(ctx context.Context, db *sql.DB, page []closed) (deleted, waiting int, err error) {
+	for range attempts {
+		deleted, waiting, err = r.delete(ctx, db, page)
+		if err == nil || database.Classify(err) != database.Contention {
+			break
+		}
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("delete closed rows of %s: %w", r.Kind.Name, err)
+	}
+	return deleted, waiting, nil
+}
+
+// delete removes one batch in one transaction.
+func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted, waiting int, err error) {
+	tx, err := sqlx.NewDb(db, "mysql").BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return 0, 0, fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if rollback := tx.Rollback(); err != nil && rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+			err = errors.Join(err, rollback)
+		}
+	}()
+	uids := make([]string, 0, len(page))
+	for _, row := range page {
+		uids = append(uids, row.UID)
+	}
+	slices.Sort(uids)
+	table := schema.Quote(r.Kind.Table)
+	// A row may have become live again since, in a cluster that was restored.
+	locked, err := column(ctx, tx, "SELECT uid FROM "+table+" FORCE INDEX (PRIMARY) WHERE uid IN (?) AND delete_time IS NOT NULL AND delete_time < ? ORDER BY uid FOR UPDATE", uids, r.Before.UTC())
+	if err != nil || len(locked) == 0 {
+		return 0, 0, err
+	}
+	// Whoever adds an event holds the lock of the row, so none can come any more.
+	kept, err := column(ctx, tx, "SELECT DISTINCT uid FROM "+schema.Quote(schema.OutboxTable)+" WHERE uid IN (?)", locked)
+	if err != nil {
+		return 0, 0, err
+	}
+	going := slices.DeleteFunc(locked, func(uid string) bool { return slices.Contains(kept, uid) })
+	if len(going) == 0 {
+		return 0, len(kept), nil
+	}
+	for _, statement := range []string{
+		"DELETE FROM " + schema.Quote(r.Kind.LabelsTable()) + " WHERE obj_uid IN (?)",
+		"DELETE FROM " + schema.Quote(r.Kind.AnnotationsTable()) + " WHERE obj_uid IN (?)",
+		"DELETE FROM " + table + " WHERE uid IN (?)",
+	} {
+		query, args, err := sqlx.In(statement, going)
+		if err != nil {
+			return 0, 0, err
+		}
+		if _, err := tx.ExecContext(ctx, query, args...); err != nil {
+			return 0, 0, err
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return 0, 0, fmt.Errorf("commit: %w", err)
+	}
+	return len(going), len(kept), nil
+}
+
+func column(ctx context.Context, tx *sqlx.Tx, query string, args ...any) ([]string, error) {
+	query, args, err := sqlx.In(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	err = tx.SelectContext(ctx, &out, query, args...)
+	return out, err
+}

@@ -1,0 +1,102 @@
+package purge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+)
+
+// Command is "ingester purge".
+type Command struct {
+	operate.Scope
+	operate.Output
+	// OlderThan is how long ago a row must have been closed. Less than an hour needs Force.
+	OlderThan time.Duration
+	Force     bool
+	// DryRun only counts.
+	DryRun bool
+	// Batch is how many rows one transaction deletes.
+	Batch int
+}
+
+const (
+	defaultAge = 30 * 24 * time.Hour
+	maxBatch   = 5000
+)
+
+// AddFlags adds the flags of the command.
+func (c *Command) AddFlags(fs *pflag.FlagSet) {
+	c.Scope.AddFlags(fs)
+	c.Output.AddFlags(fs)
+	fs.DurationVar(&c.OlderThan, "older-than", defaultAge, "delete rows that were closed longer ago than this")
+	fs.BoolVar(&c.Force, "force", false, "allow less than an hour")
+	fs.BoolVar(&c.DryRun, "dry-run", false, "only count the rows")
+	fs.IntVar(&c.Batch, "batch", defaultBatch, "rows of one transaction")
+}
+
+// Result is what the command prints as JSON.
+type Result struct {
+	DryRun bool      `json:"dryRun"`
+	Before time.Time `json:"before"`
+	Kinds  []Tally   `json:"kinds"`
+}
+
+// Run purges, or counts, and prints the result. Rows that wait for their events are
+// kept; that is no error, the next purge takes them.
+func (c *Command) Run(ctx context.Context, env operate.Env, out io.Writer) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	kinds, namespaces, err := c.Resolve(env)
+	if err != nil {
+		return err
+	}
+	if err := env.NeedMySQL(); err != nil {
+		return err
+	}
+	result := Result{DryRun: c.DryRun, Before: env.Clock.Now().Add(-c.OlderThan).UTC().Truncate(time.Second), Kinds: []Tally{}}
+	do := Delete
+	if c.DryRun {
+		do = Count
+	}
+	for _, kind := range kinds {
+		tally, err := do(ctx, env.DB, Request{Kind: kind, Before: result.Before, Namespaces: namespaces, Batch: c.Batch})
+		if err != nil {
+			return err
+		}
+		env.Log.V(1).Info("Purged", "kind", kind.Name, "rows", tally.Rows, "dryRun", c.DryRun)
+		result.Kinds = append(result.Kinds, tally)
+	}
+	return c.Print(out, result, result.text)
+}
+
+func (c *Command) validate() error {
+	switch {
+	case c.OlderThan < 0:
+		return fmt.Errorf("--older-than must not be negative, is %s", c.OlderThan)
+	case c.OlderThan < MinRetention && !c.Force:
+		return fmt.Errorf("--older-than is %s: less than %s needs --force, since old copies of objects may still be on their way", c.OlderThan, MinRetention)
+	case c.Batch < 0 || c.Batch > maxBatch:
+		return fmt.Errorf("--batch must be 1 to %d, is %d", maxBatch, c.Batch)
+	}
+	return c.Validate()
+}
+
+func (r Result) text(w io.Writer) {
+	verb := "DELETED"
+	if r.DryRun {
+		verb = "WOULD GO"
+	}
+	fmt.Fprintf(w, "closed before %s\n\nKIND\t%s\tKEPT FOR EVENTS\n", r.Before.Format(time.RFC3339), verb)
+	sum := 0
+	for _, k := range r.Kinds {
+		fmt.Fprintf(w, "%s\t%d\t%d\n", k.Kind, k.Rows, k.Waiting)
+		sum += k.Rows
+	}
+	fmt.Fprintf(w, "total\t%d\n", sum)
+}

@@ -1,0 +1,68 @@
+package purge
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+)
+
+// Sweeper purges in the background, as a manager's runnable.
+type Sweeper struct {
+	DB    *sql.DB
+	Kinds *registry.Registry
+	// Retention is how long closed rows are kept. Zero keeps them for ever.
+	Retention time.Duration
+	// Ready is closed once the schema is current.
+	Ready <-chan struct{}
+	Clock clock.WithTicker
+	Log   logr.Logger
+}
+
+// MinRetention is the shortest time that closed rows are kept.
+const MinRetention = time.Hour
+
+// sweepEvery lies between two sweeps.
+const sweepEvery = time.Hour
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: one replica sweeps.
+func (*Sweeper) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable. A sweep that fails is logged and begun anew at the next turn.
+func (s *Sweeper) Start(ctx context.Context) error {
+	if s.Retention <= 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.Ready:
+	}
+	for {
+		s.sweep(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.Clock.After(sweepEvery):
+		}
+	}
+}
+
+func (s *Sweeper) sweep(ctx context.Context) {
+	before := s.Clock.Now().Add(-max(s.Retention, MinRetention))
+	for _, kind := range s.Kinds.Kinds() {
+		tally, err := Delete(ctx, s.DB, Request{Kind: kind, Before: before})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.Log.Error(err, "Purging was broken off", "kind", kind.Name, "rows", tally.Rows)
+		case tally.Rows > 0:
+			s.Log.Info("Purged closed rows", "kind", kind.Name, "rows", tally.Rows, "waiting", tally.Waiting)
+		}
+	}
+}

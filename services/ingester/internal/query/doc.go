@@ -1,0 +1,29 @@
+// Package query turns questions about stored objects into SQL text and arguments.
+// It is pure: package storage/mysql runs what comes out.
+//
+// [Compile] reads a question (namespace, selectors, criteria, order, page) into a
+// [Plan]; everything in it that is unknown or cannot be read is a storage.ErrInvalid
+// that names the culprit. Nothing is ever ignored: a selector that was dropped would
+// answer with, or delete, objects that nobody asked for.
+//
+// # How a page is found
+//
+// The tables are wide and their primary key is random, so each row that is looked at
+// costs a random read. A plan therefore has three forms, and [Plan.Choose] takes the
+// cheapest one by counting, up to a bound, what a label matches:
+//
+//   - from the label: a label that matches few objects leads to them by idx_key_value,
+//     and these are sorted;
+//   - in the order: a label that matches many is looked up while the index of the order
+//     is walked, which ends when the page is full. That index and the labels are narrow;
+//     only rows that match are read. Orders without an index begin with the label as well;
+//   - plain: without a label that must be there the server chooses.
+//
+// EXPLAIN on MySQL 9.7 and MariaDB 10.11 shows for 100,000 rows: idx_key_value (ref) and
+// PRIMARY (eq_ref) for the first form; idx_create_time (index, backwards), idx_obj_uid_key
+// (eq_ref) and PRIMARY (eq_ref) for the second. Left alone, both servers begin with the
+// label whenever it matches less than a third of the rows, which takes a hundred times as long.
+//
+// The rows of a page are found by uid and order alone; their content is read after that, so
+// that sorting never carries it.
+package query

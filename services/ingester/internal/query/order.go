@@ -1,0 +1,132 @@
+package query
+
+import (
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// key is one field to sort by. The last key of an order is always the uid, so that no
+// two objects are equal.
+type key struct {
+	Field
+	desc bool
+}
+
+// parseOrder reads an order; none is the newest first. Absent values come before all
+// others, and so last when the order goes down, on both servers.
+func parseOrder(kind *registry.Kind, orders []storage.OrderBy) ([]key, error) {
+	if len(orders) == 0 {
+		orders = []storage.OrderBy{{Field: "create_time", Dir: storage.SortDesc}}
+	}
+	if len(orders) > maxOrder {
+		return nil, invalid("order has %d fields, more than %d", len(orders), maxOrder)
+	}
+	var keys []key
+	taken := map[string]bool{}
+	for _, o := range orders {
+		f, err := find(kind, o.Field)
+		if err != nil {
+			return nil, err
+		}
+		if o.Dir < storage.SortInvalid || o.Dir > storage.SortDesc {
+			return nil, invalid("order by %q: direction %d is unknown", o.Field, o.Dir)
+		}
+		if taken[f.Column] {
+			return nil, invalid("order by %q: the field is named twice", o.Field)
+		}
+		taken[f.Column] = true
+		keys = append(keys, key{Field: *f, desc: o.Dir == storage.SortDesc})
+		if f.Column == "uid" {
+			return keys, nil // what follows could not change anything
+		}
+	}
+	// In the direction of the last field, so that its index, which ends in the uid, serves both.
+	return append(keys, key{Field: uidField(), desc: keys[len(keys)-1].desc}), nil
+}
+
+func uidField() Field {
+	for _, f := range base {
+		if f.Column == "uid" {
+			return f
+		}
+	}
+	return Field{Column: "uid"}
+}
+
+// orderBy renders the order of rows behind an alias.
+func orderBy(keys []key, alias string) string {
+	parts := make([]string, 0, len(keys))
+	for _, k := range keys {
+		part := k.sql(alias)
+		if k.desc {
+			part += " DESC"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// behind is true for rows that come after the given values in the order.
+func behind(keys []key, values []any, alias string) clause {
+	var cases []clause
+	for i := range keys {
+		var all []clause
+		for j := range i {
+			all = append(all, keys[j].same(values[j], alias))
+		}
+		cases = append(cases, join(" AND ", append(all, keys[i].later(values[i], alias))))
+	}
+	return join(" OR ", cases)
+}
+
+func (k *key) same(v any, alias string) clause {
+	if v == nil {
+		return clause{k.sql(alias) + " IS NULL", nil}
+	}
+	return clause{k.sql(alias) + " = ?", []any{v}}
+}
+
+func (k *key) later(v any, alias string) clause {
+	column := k.sql(alias)
+	switch {
+	case v == nil && k.desc:
+		return clause{"FALSE", nil}
+	case v == nil:
+		return clause{column + " IS NOT NULL", nil}
+	case k.desc && k.Nullable:
+		return clause{"(" + column + " < ? OR " + column + " IS NULL)", []any{v}}
+	case k.desc:
+		return clause{column + " < ?", []any{v}}
+	default:
+		return clause{column + " > ?", []any{v}}
+	}
+}
+
+const namespaceIndex = "idx_namespace_name"
+
+// orderIndex returns the index that gives rows in the order, or "".
+func (p *Plan) orderIndex() string {
+	last := len(p.keys) - 1
+	var columns []string
+	for _, k := range p.keys[:last] {
+		if k.desc != p.keys[last].desc {
+			return ""
+		}
+		columns = append(columns, k.Column)
+	}
+	wanted := strings.Join(columns, ",")
+	switch {
+	case wanted == "create_time":
+		return "idx_create_time"
+	case wanted == "namespace,name", wanted == "name" && p.namespace != "":
+		return namespaceIndex
+	}
+	for _, k := range p.kind.Keys {
+		if strings.Join(k.Columns, ",") == wanted {
+			return k.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package query
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Question is what a caller asks of the live objects of a kind.
+type Question struct {
+	Kind *registry.Kind
+	// Namespace to look at; "" means all.
+	Namespace string
+	// Options and Ext may be nil.
+	Options *metav1.ListOptions
+	Ext     *storage.ListOptionsExt
+}
+
+// Plan is a question that has been understood.
+type Plan struct {
+	kind      *registry.Kind
+	namespace string
+	where     []clause
+	labels    []label
+	keys      []key
+	skips     []skipped
+	limit     int64 // 0 means all
+	offset    int64
+	after     []any // sort values of the row to go on behind; nil is the beginning
+	remaining *int64
+	// drive is the label that leads to the rows, or one of the values below.
+	drive int
+}
+
+// Forms of a plan that are not driven by a label; see the package comment.
+const (
+	plain   = -1
+	inOrder = -2
+)
+
+// Compile reads a question. Errors: storage.ErrInvalid.
+func Compile(q Question) (*Plan, error) {
+	p := &Plan{kind: q.Kind, namespace: q.Namespace, drive: plain}
+	options, ext := q.Options, q.Ext
+	if options == nil {
+		options = &metav1.ListOptions{}
+	}
+	if ext == nil {
+		ext = &storage.ListOptionsExt{}
+	}
+	if err := checkOptions(options); err != nil {
+		return nil, err
+	}
+	if err := p.conditions(options, ext); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.keys, err = parseOrder(p.kind, ext.OrderBy); err != nil {
+		return nil, err
+	}
+	if p.skips, err = parseSkips(p.kind, ext.ReturnedFieldSkipList); err != nil {
+		return nil, err
+	}
+	return p, p.page(options, ext.Pagination)
+}
+
+func (p *Plan) conditions(options *metav1.ListOptions, ext *storage.ListOptionsExt) error {
+	if p.namespace != "" {
+		namespace, err := find(p.kind, "namespace")
+		if err != nil {
+			return err
+		}
+		v, err := namespace.Value(p.namespace)
+		if err != nil {
+			return err
+		}
+		p.where = append(p.where, clause{namespace.sql(main) + " = ?", []any{v}})
+	}
+	selected, err := parseFields(p.kind, options.FieldSelector)
+	if err != nil {
+		return err
+	}
+	criteria, err := parseCriteria(p.kind, ext.Operation)
+	if err != nil {
+		return err
+	}
+	p.where = append(append(p.where, selected...), criteria...)
+	p.labels, err = parseLabels(options.LabelSelector)
+	return err
+}
+
+// checkOptions refuses what storage cannot do: it knows the newest state only.
+func checkOptions(o *metav1.ListOptions) error {
+	switch {
+	case o.Watch:
+		return invalid("watch: storage cannot be watched")
+	case o.SendInitialEvents != nil:
+		return invalid("sendInitialEvents: storage cannot be watched")
+	case o.ShardSelector != "":
+		return invalid("shardSelector %q: storage has no shards", clip(o.ShardSelector))
+	case o.ResourceVersion != "" && o.ResourceVersion != "0":
+		return invalid("resourceVersion %q: storage lists the newest state only", clip(o.ResourceVersion))
+	case o.ResourceVersionMatch != "" && (o.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan || o.ResourceVersion != "0"):
+		return invalid("resourceVersionMatch %q: storage lists the newest state only", clip(string(o.ResourceVersionMatch)))
+	case o.TimeoutSeconds != nil && *o.TimeoutSeconds < 0:
+		return invalid("timeoutSeconds %d is negative", *o.TimeoutSeconds)
+	case o.Limit < 0:
+		return invalid("limit %d is negative", o.Limit)
+	}
+	return nil
+}
+
+// page sets limit, offset and the place to go on from.
+func (p *Plan) page(o *metav1.ListOptions, pagination *storage.Pagination) error {
+	p.limit = o.Limit
+	if pagination != nil {
+		if pagination.Limit < 0 || pagination.Offset < 0 {
+			return invalid("pagination: offset %d or limit %d is negative", pagination.Offset, pagination.Limit)
+		}
+		if limit := int64(pagination.Limit); limit > 0 && (p.limit == 0 || limit < p.limit) {
+			p.limit = limit
+		}
+		p.offset = int64(pagination.Offset)
+	}
+	if o.Continue == "" {
+		return nil
+	}
+	if p.offset > 0 {
+		return invalid("pagination: an offset cannot be used together with a continue token")
+	}
+	return p.resume(o.Continue)
+}
+
+// Kind is the kind that is asked for.
+func (p *Plan) Kind() *registry.Kind { return p.kind }
+
+// Limit is the greatest number of rows of a page; 0 means all.
+func (p *Plan) Limit() int64 { return p.limit }

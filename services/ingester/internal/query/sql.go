@@ -1,0 +1,209 @@
+package query
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+// Statement is SQL text with its arguments.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// Selective bounds the objects of a label that is worth beginning with. Each costs a random
+// read of a wide row; beyond that the walk along the order reads less.
+const Selective = 1000
+
+// countable bounds what is counted for the number of remaining objects.
+const countable = 1000
+
+// Probes are statements that count, up to a bound, what each label of the question matches.
+// Give the counts to Choose. No probes mean that there is nothing to choose.
+func (p *Plan) Probes() []Statement {
+	var out []Statement
+	for _, l := range p.labels {
+		if l.absent {
+			continue
+		}
+		c := l.condition("l")
+		t := (&text{}).add("SELECT COUNT(*) FROM (SELECT 1 FROM " + p.labelsTable() + " l WHERE ").addClause(c)
+		t.add(" LIMIT ?) matches", Selective+1)
+		out = append(out, Statement{t.b.String(), t.args})
+	}
+	return out
+}
+
+// Choose sets the form of the plan from the counts of the probes: a label leads that matches at
+// most selective objects.
+func (p *Plan) Choose(counts []int, selective int) {
+	p.drive = plain
+	if len(counts) == 0 {
+		return
+	}
+	best, n := -1, 0
+	for i, l := range p.labels {
+		if l.absent {
+			continue
+		}
+		if best < 0 || counts[n] < best {
+			best, p.drive = counts[n], i
+		}
+		n++
+	}
+	if best > selective && p.orderIndex() != "" {
+		p.drive = inOrder
+	}
+}
+
+// Page is the statement that reads a page, and one row more when there is a limit. Its columns
+// are the content as JSON, then the sort values.
+func (p *Plan) Page() Statement {
+	most := p.limit
+	if most > 0 {
+		most++
+	}
+	return p.read(p.jsonColumn("x"), most)
+}
+
+// Rows is the statement that reads who the next rows are, at most that many: uid, namespace,
+// name, incarnation and res_version, then the sort values.
+func (p *Plan) Rows(most int64) Statement {
+	return p.read(clause{"x.uid, x.namespace, x.name, x.incarnation, x.res_version", nil}, most)
+}
+
+// read finds rows, then reads columns of them.
+func (p *Plan) read(columns clause, most int64) Statement {
+	var values, order []string
+	for i, k := range p.keys {
+		value := "p.k" + strconv.Itoa(i)
+		values = append(values, value)
+		if k.desc {
+			value += " DESC"
+		}
+		order = append(order, value)
+	}
+	t := (&text{}).add("SELECT ").addClause(columns).add(", " + strings.Join(values, ", ") + " FROM (")
+	p.found(t, most, p.offset, true)
+	t.add(") p STRAIGHT_JOIN " + p.table() + " x ON x.uid = p.uid ORDER BY " + strings.Join(order, ", "))
+	return Statement{t.b.String(), t.args}
+}
+
+// Matching is the statement that reads which of these uids belong to the answer, wherever they
+// stand in its order.
+func (p *Plan) Matching(uids []string) Statement {
+	t := (&text{}).add("SELECT t.uid FROM " + p.table() + " t FORCE INDEX (PRIMARY) WHERE t.uid IN (" + marks(len(uids)) + ") AND ")
+	for _, uid := range uids {
+		t.args = append(t.args, uid)
+	}
+	p.filter(t, p.labels)
+	return Statement{t.b.String(), t.args}
+}
+
+// Count is the statement that counts what follows the page, up to a bound that [Plan.Counted]
+// knows; ok is false when counting would cost more than the page itself.
+func (p *Plan) Count(given int64) (s Statement, ok bool) {
+	if p.drive == inOrder || p.after != nil {
+		return Statement{}, false
+	}
+	t := (&text{}).add("SELECT COUNT(*) FROM (")
+	p.found(t, countable+1, p.offset+given, false)
+	t.add(") remaining")
+	return Statement{t.b.String(), t.args}, true
+}
+
+// Counted says whether a result of Count is the whole number.
+func Counted(n int64) bool { return n <= countable }
+
+// found renders the rows of the answer by uid and sort values k0, k1, ..., at most that many; 0 means all.
+func (p *Plan) found(t *text, most, offset int64, ordered bool) {
+	alias := main
+	if p.drive == inOrder {
+		alias = "c"
+	}
+	t.add("SELECT " + alias + ".uid")
+	for i, k := range p.keys {
+		t.add(", " + k.sql(alias) + " AS k" + strconv.Itoa(i))
+	}
+	var rest []label
+	switch {
+	case p.drive == inOrder:
+		rest = p.fromOrder(t)
+	case p.drive >= 0:
+		rest = p.fromLabel(t)
+	default:
+		// Nearly all rows are live: their index finds nothing, but servers like to begin there.
+		t.add(" FROM " + p.table() + " t IGNORE INDEX (idx_delete_time) WHERE ")
+		rest = p.labels
+	}
+	p.filter(t, rest)
+	if p.after != nil {
+		t.add(" AND ").addClause(behind(p.keys, p.after, alias))
+	}
+	if ordered {
+		t.add(" ORDER BY " + orderBy(p.keys, alias))
+	}
+	if most == 0 {
+		most = math.MaxInt64 // MariaDB drops an order without a limit from a derived table, and an offset needs one
+	}
+	t.add(" LIMIT ? OFFSET ?", most, offset)
+}
+
+// filter renders the conditions on a row, with the given labels.
+func (p *Plan) filter(t *text, labels []label) {
+	t.add("t.delete_time IS NULL")
+	for _, c := range p.where {
+		t.add(" AND ").addClause(c)
+	}
+	for _, l := range labels {
+		t.add(" AND ").addClause(l.exists(p.labelsTable(), "t.uid"))
+	}
+}
+
+// fromOrder walks the index of the order and looks labels up before it reads a row. It returns
+// the labels that are still to be checked.
+func (p *Plan) fromOrder(t *text) (rest []label) {
+	t.add(" FROM " + p.table() + " c FORCE INDEX (" + schema.Quote(p.orderIndex()) + ")")
+	for i, l := range p.labels {
+		if l.absent {
+			rest = append(rest, l)
+			continue
+		}
+		alias := "l" + strconv.Itoa(i)
+		t.add(" STRAIGHT_JOIN " + p.labelsTable() + " " + alias + " FORCE INDEX (idx_obj_uid_key) ON " + alias + ".obj_uid = c.uid AND ")
+		t.addClause(l.condition(alias))
+	}
+	t.add(" STRAIGHT_JOIN " + p.table() + " t ON t.uid = c.uid WHERE ")
+	if p.namespace != "" && p.orderIndex() == namespaceIndex {
+		t.add("c.namespace = ? AND ", p.namespace)
+	}
+	return rest
+}
+
+// fromLabel begins with the rows of a label. An object has a key once, so no row comes twice.
+func (p *Plan) fromLabel(t *text) (rest []label) {
+	t.add(" FROM " + p.labelsTable() + " d FORCE INDEX (idx_key_value) STRAIGHT_JOIN " + p.table() + " t ON t.uid = d.obj_uid WHERE ")
+	t.addClause(p.labels[p.drive].condition("d")).add(" AND ")
+	rest = append(rest, p.labels[:p.drive]...)
+	return append(rest, p.labels[p.drive+1:]...)
+}
+
+func (p *Plan) table() string       { return schema.Quote(p.kind.Table) }
+func (p *Plan) labelsTable() string { return schema.Quote(p.kind.LabelsTable()) }
+
+// Sorted is how many sort values a row has.
+func (p *Plan) Sorted() int { return len(p.keys) }
+
+// Expected is how many rows were thought to follow the place where the plan begins; nil when unknown.
+func (p *Plan) Expected() *int64 { return p.remaining }
+
+// Token is the continue token behind a row with these sort values.
+func (p *Plan) Token(after []any, remaining *int64) (string, error) {
+	return token{Version: tokenVersion, Question: p.fingerprint(), After: encodeSorted(after), Remaining: remaining}.encode()
+}
+
+// After makes the plan go on behind a row with these sort values.
+func (p *Plan) After(values []any) { p.after, p.offset = values, 0 }

@@ -1,0 +1,211 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Template is a predefined question about a kind.
+type Template struct {
+	ID          string
+	Kind        string // "" means every kind
+	Description string
+	// Asks are the conditions, joined by AND.
+	Asks  []Ask
+	Order []storage.OrderBy
+	// Limit of the answer; 0 leaves it to the caller.
+	Limit int32
+}
+
+// Ask is one condition of a template.
+type Ask struct {
+	// Parameter is the name under which the value is given; "" means that Value is fixed.
+	Parameter string
+	Optional  bool
+	Field     string // as in a criterion; for a reference, the path of the ResourceIdentifier
+	Operator  storage.CriterionOperator
+	Value     any
+	// Reference asks for objects that refer to the object whose namespace and name are given
+	// by the parameters "namespace" and "name". A reference without a namespace means the
+	// namespace of the object that refers.
+	Reference bool
+}
+
+// Parameters of a reference.
+const (
+	namespaceParameter = "namespace"
+	nameParameter      = "name"
+)
+
+// Parameter is one value that a template takes.
+type Parameter struct {
+	Name     string
+	Optional bool
+}
+
+// Parameters lists what the template takes, in the order of its conditions.
+func (t *Template) Parameters() []Parameter {
+	var out []Parameter
+	for _, a := range t.Asks {
+		switch {
+		case a.Reference:
+			out = append(out, Parameter{Name: namespaceParameter}, Parameter{Name: nameParameter})
+		case a.Parameter != "":
+			out = append(out, Parameter{Name: a.Parameter, Optional: a.Optional})
+		}
+	}
+	return out
+}
+
+// Templates lists the templates of a kind.
+func Templates(kind *registry.Kind) []Template {
+	var out []Template
+	for _, t := range templates {
+		if t.Kind == "" || t.Kind == kind.Name {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Expand makes a question out of a template. The parameters stand in the operation of ext:
+// criteria named by parameter, with EQUAL and without nesting. Pagination and skip list of
+// ext are kept. Errors: storage.ErrInvalid, listing what there is.
+func Expand(kind *registry.Kind, id string, ext *storage.ListOptionsExt) (*storage.ListOptionsExt, error) {
+	if ext == nil {
+		ext = &storage.ListOptionsExt{}
+	}
+	t, err := findTemplate(kind, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(ext.OrderBy) > 0 {
+		return nil, invalid("template %q has an order of its own", id)
+	}
+	given, err := t.read(ext.Operation)
+	if err != nil {
+		return nil, err
+	}
+	out := *ext
+	out.OrderBy = t.Order
+	out.Operation, err = t.operation(given)
+	if t.Limit > 0 {
+		page := storage.Pagination{Limit: t.Limit}
+		if ext.Pagination != nil {
+			page = *ext.Pagination
+			if page.Limit == 0 || page.Limit > t.Limit {
+				page.Limit = t.Limit
+			}
+		}
+		out.Pagination = &page
+	}
+	return &out, err
+}
+
+func findTemplate(kind *registry.Kind, id string) (*Template, error) {
+	all := Templates(kind)
+	names := make([]string, 0, len(all))
+	for i := range all {
+		if all[i].ID == id {
+			return &all[i], nil
+		}
+		names = append(names, all[i].Usage())
+	}
+	return nil, invalid("kind %s has no template %q; there are %s", kind.Name, clip(id), strings.Join(names, ", "))
+}
+
+// Usage is the template with its parameters: "runs-by-state(state, [namespace])".
+func (t *Template) Usage() string {
+	var names []string
+	for _, p := range t.Parameters() {
+		name := p.Name
+		if p.Optional {
+			name = "[" + name + "]"
+		}
+		names = append(names, name)
+	}
+	return fmt.Sprintf("%s(%s)", t.ID, strings.Join(names, ", "))
+}
+
+// read takes the parameters out of an operation and checks that they are those of the template.
+func (t *Template) read(o *storage.CriterionOperation) (map[string]any, error) {
+	given := map[string]any{}
+	if o != nil {
+		if o.LogicalOperator != storage.And || len(o.SubOperations) > 0 {
+			return nil, invalid("template %s: parameters are criteria without nesting, joined by AND", t.Usage())
+		}
+		for _, c := range o.Criteria {
+			if c.Operator != storage.OpEqual {
+				return nil, invalid("template %s: parameter %q wants the operator EQUAL", t.Usage(), clip(c.FieldName))
+			}
+			if _, twice := given[c.FieldName]; twice {
+				return nil, invalid("template %s: parameter %q is given twice", t.Usage(), clip(c.FieldName))
+			}
+			given[c.FieldName] = c.MatchValue
+		}
+	}
+	known := map[string]bool{}
+	for _, p := range t.Parameters() {
+		known[p.Name] = true
+		if _, ok := given[p.Name]; !ok && !p.Optional {
+			return nil, invalid("template %s: parameter %q is missing", t.Usage(), p.Name)
+		}
+	}
+	for name := range given {
+		if !known[name] {
+			return nil, invalid("template %s: parameter %q is unknown", t.Usage(), clip(name))
+		}
+	}
+	return given, nil
+}
+
+func (t *Template) operation(given map[string]any) (*storage.CriterionOperation, error) {
+	out := &storage.CriterionOperation{}
+	for _, a := range t.Asks {
+		if a.Reference {
+			o, err := a.reference(given)
+			if err != nil {
+				return nil, err
+			}
+			out.SubOperations = append(out.SubOperations, o)
+			continue
+		}
+		value := a.Value
+		if a.Parameter != "" {
+			v, ok := given[a.Parameter]
+			if !ok {
+				continue
+			}
+			value = v
+		}
+		out.Criteria = append(out.Criteria, storage.Criterion{FieldName: a.Field, Operator: a.Operator, MatchValue: value})
+	}
+	return out, nil
+}
+
+// reference asks for the name, and for the namespace either in the reference or, where that
+// names none, of the object itself.
+func (a *Ask) reference(given map[string]any) (storage.CriterionOperation, error) {
+	for _, name := range []string{namespaceParameter, nameParameter} {
+		if s, reason := readText(given[name]); reason != "" || s == "" {
+			return storage.CriterionOperation{}, invalid("parameter %q wants a %s", name, name)
+		}
+	}
+	equal := func(field string, v any) storage.Criterion {
+		return storage.Criterion{FieldName: field, Operator: storage.OpEqual, MatchValue: v}
+	}
+	namespace := a.Field + ".namespace"
+	return storage.CriterionOperation{
+		Criteria: []storage.Criterion{equal(a.Field+".name", given[nameParameter])},
+		SubOperations: []storage.CriterionOperation{{
+			LogicalOperator: storage.Or,
+			Criteria:        []storage.Criterion{equal(namespace, given[namespaceParameter])},
+			SubOperations: []storage.CriterionOperation{{Criteria: []storage.Criterion{
+				equal(namespace, ""), equal("metadata.namespace", given[namespaceParameter]),
+			}}},
+		}},
+	}, nil
+}

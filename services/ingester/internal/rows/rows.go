@@ -1,0 +1,117 @@
+// Package rows walks the rows of a kind without their content: who they are, which
+// version they hold and whether they are live. Sweeping, verifying, purging and
+// restoring all begin with such a walk.
+package rows
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+// Row is one row of a main table.
+type Row struct {
+	UID         string       `db:"uid"`
+	Namespace   string       `db:"namespace"`
+	Name        string       `db:"name"`
+	ResVersion  int64        `db:"res_version"`
+	Incarnation int64        `db:"incarnation"`
+	CreateTime  time.Time    `db:"create_time"`
+	UpdateTime  time.Time    `db:"update_time"`
+	DeleteTime  sql.NullTime `db:"delete_time"`
+	EvictTime   sql.NullTime `db:"evict_time"`
+}
+
+// Live says that the row is not closed.
+func (r Row) Live() bool { return !r.DeleteTime.Valid }
+
+// Evicted says that the object left the cluster on purpose.
+func (r Row) Evicted() bool { return r.EvictTime.Valid }
+
+// State chooses rows.
+type State string
+
+// States of rows.
+const (
+	All     State = ""
+	Here    State = "delete_time IS NULL AND evict_time IS NULL" // live, and expected in the cluster
+	Evicted State = "delete_time IS NULL AND evict_time IS NOT NULL"
+	Open    State = "delete_time IS NULL"
+	Closed  State = "delete_time IS NOT NULL"
+)
+
+// Query says which rows of a kind are wanted.
+type Query struct {
+	State State
+	// Namespaces to look at; none means all.
+	Namespaces []string
+	// Names to look at; none means all.
+	Names []string
+	// UIDs to look at; none means all.
+	UIDs []string
+	// After is the uid to go on behind, in the order of the uids.
+	After string
+	// Limit is the greatest number of rows; zero means 1000.
+	Limit int
+}
+
+const pageRows = 1000
+
+const columns = "uid, namespace, name, res_version, incarnation, create_time, update_time, delete_time, evict_time"
+
+// Page returns the next rows in the order of their uids. Fewer than the limit are the last ones.
+func Page(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query) ([]Row, error) {
+	if q.Limit == 0 {
+		q.Limit = pageRows
+	}
+	where, args := "uid > ?", []any{q.After}
+	if q.State != All {
+		where += " AND " + string(q.State)
+	}
+	if len(q.Namespaces) > 0 {
+		where, args = where+" AND namespace IN (?)", append(args, q.Namespaces)
+	}
+	if len(q.Names) > 0 {
+		where, args = where+" AND name IN (?)", append(args, q.Names)
+	}
+	if len(q.UIDs) > 0 {
+		where, args = where+" AND uid IN (?)", append(args, q.UIDs)
+	}
+	query, args, err := sqlx.In("SELECT "+columns+" FROM "+schema.Quote(kind.Table)+" WHERE "+where+" ORDER BY uid LIMIT ?", append(args, q.Limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("query rows of %s: %w", kind.Name, err)
+	}
+	var out []Row
+	if err := sqlx.NewDb(db, "mysql").SelectContext(ctx, &out, query, args...); err != nil {
+		return nil, fmt.Errorf("read rows of %s: %w", kind.Name, err)
+	}
+	return out, nil
+}
+
+// Each calls f for every row that the query chooses, page by page. An error of f ends the walk.
+func Each(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func(Row) error) error {
+	if q.Limit == 0 {
+		q.Limit = pageRows
+	}
+	for {
+		page, err := Page(ctx, db, kind, q)
+		if err != nil {
+			return err
+		}
+		for _, row := range page {
+			if err := f(row); err != nil {
+				return err
+			}
+			q.After = row.UID
+		}
+		if len(page) < q.Limit {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package rows_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+)
+
+func TestEachWalksTheChosenRowsInOrder(t *testing.T) {
+	db, _ := dbtest.Migrated(t)
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, _ := kinds.Lookup("Project")
+	for _, row := range [][]any{
+		{"c", "one", "gamma", nil, nil},
+		{"a", "one", "alpha", nil, nil},
+		{"b", "two", "beta", nil, nil},
+		{"d", "one", "closed", "2026-01-01", nil},
+		{"e", "one", "evicted", nil, "2026-01-01"},
+	} {
+		if _, err := db.ExecContext(t.Context(), "INSERT INTO project (uid, namespace, name, delete_time, evict_time, group_ver, res_version, create_time, update_time, proto, json)"+
+			" VALUES (?, ?, ?, ?, ?, 'michelangelo.api/v2', 7, '2026-01-01', '2026-01-02', '', '{}')", row...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := map[string]struct {
+		query rows.Query
+		want  []string
+	}{
+		"all":                {rows.Query{}, []string{"a", "b", "c", "d", "e"}},
+		"in the cluster":     {rows.Query{State: rows.Here}, []string{"a", "b", "c"}},
+		"live":               {rows.Query{State: rows.Open}, []string{"a", "b", "c", "e"}},
+		"closed":             {rows.Query{State: rows.Closed}, []string{"d"}},
+		"evicted":            {rows.Query{State: rows.Evicted}, []string{"e"}},
+		"of a namespace":     {rows.Query{State: rows.Here, Namespaces: []string{"one"}}, []string{"a", "c"}},
+		"of a name":          {rows.Query{Namespaces: []string{"one"}, Names: []string{"gamma", "beta"}}, []string{"c"}},
+		"of some uids":       {rows.Query{UIDs: []string{"d", "b", "nobody"}}, []string{"b", "d"}},
+		"behind one":         {rows.Query{After: "b"}, []string{"c", "d", "e"}},
+		"in several pages":   {rows.Query{Limit: 2}, []string{"a", "b", "c", "d", "e"}},
+		"in pages that fill": {rows.Query{Limit: 5}, []string{"a", "b", "c", "d", "e"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			err := rows.Each(t.Context(), db, project, tc.query, func(r rows.Row) error {
+				got = append(got, r.UID)
+				if r.Live() != (r.UID != "d") || r.Evicted() != (r.UID == "e") || r.ResVersion != 7 {
+					t.Errorf("row %+v", r)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Queryer is a pool, a connection or a transaction.
+type Queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Found is a table as information_schema describes it.
+type Found struct {
+	columns map[string]foundColumn
+	keys    map[string]foundKey
+}
+
+type foundColumn struct {
+	shape      string // evened out between the servers: "varchar(64) utf8mb4_bin not null"
+	definition string // as DDL says it, without NULL or NOT NULL: "varchar(64) CHARACTER SET latin1 COLLATE latin1_bin"
+	nullable   bool
+	defaulted  bool // an insert need not name it, though it holds no NULL
+	increments bool // AUTO_INCREMENT
+	demanding  bool // an insert that does not name it fails
+}
+
+type foundKey struct {
+	columns []string // with the length of a prefix: "description(100)"
+	unique  bool
+}
+
+// Has says whether the table has a column of that name.
+func (f *Found) Has(column string) bool {
+	_, ok := f.columns[column]
+	return ok
+}
+
+// Nullable says whether the column is there and may hold NULL.
+func (f *Found) Nullable(column string) bool { return f.columns[column].nullable }
+
+// Text says whether the column is there and holds text that is no JSON.
+func (f *Found) Text(column string) bool {
+	s := f.columns[column].shape
+	return strings.HasPrefix(s, "varchar(") || strings.HasPrefix(s, "char(") || strings.HasPrefix(s, "text") || strings.HasPrefix(s, "mediumtext")
+}
+
+// demanding lists the columns that are not wanted and without which nothing can be inserted.
+func (f *Found) demanding(want Table) []string {
+	var out []string
+	for name, c := range f.columns {
+		wanted := slices.ContainsFunc(want.Columns, func(w Column) bool { return w.Name == name })
+		if c.demanding && !wanted {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// shape writes a wanted column as [Read] finds it on either server.
+func shape(c Column) string {
+	kind := strings.ToLower(c.Type)
+	null := " null"
+	if strings.Contains(c.Rest, "NOT NULL") {
+		null = " not null"
+	}
+	if isText(c) {
+		kind += " utf8mb4_bin"
+	}
+	return kind + null
+}
+
+// difference says how a column differs from the wanted one, or nothing. A default
+// that was not wanted harms nobody.
+func (f foundColumn) difference(want Column) string {
+	switch {
+	case f.shape != shape(want):
+		return "is " + f.shape + ", want " + shape(want)
+	case strings.Contains(want.Rest, "AUTO_INCREMENT") && !f.increments:
+		return "is not auto_increment"
+	case strings.Contains(want.Rest, "DEFAULT") && !f.defaulted:
+		return "has no default, want " + want.Rest
+	}
+	return ""
+}
+
+func isText(c Column) bool {
+	return strings.HasPrefix(c.Type, "VARCHAR") || c.Type == "MEDIUMTEXT"
+}
+
+const columnsQuery = `SELECT table_name, column_name, column_type, COALESCE(character_set_name, ''),
+  COALESCE(collation_name, ''), is_nullable = 'YES', column_default IS NOT NULL, extra
+FROM information_schema.columns WHERE table_schema = DATABASE()`
+
+const keysQuery = `SELECT table_name, index_name, COALESCE(column_name, ''), COALESCE(sub_part, 0), non_unique = 0
+FROM information_schema.statistics WHERE table_schema = DATABASE()
+ORDER BY table_name, index_name, seq_in_index`
+
+// Read describes all tables of the connection's database by their names.
+func Read(ctx context.Context, db Queryer) (map[string]*Found, error) {
+	out := map[string]*Found{}
+	table := func(name string) *Found {
+		if out[name] == nil {
+			out[name] = &Found{columns: map[string]foundColumn{}, keys: map[string]foundKey{}}
+		}
+		return out[name]
+	}
+	columns := each(ctx, db, columnsQuery, func(rows *sql.Rows) error {
+		var name, column, kind, charset, collation, extra string
+		var nullable, defaulted bool
+		if err := rows.Scan(&name, &column, &kind, &charset, &collation, &nullable, &defaulted, &extra); err != nil {
+			return err
+		}
+		table(name).columns[column] = foundColumn{
+			shape:      foundShape(kind, collation, nullable),
+			definition: definition(kind, charset, collation),
+			nullable:   nullable,
+			defaulted:  defaulted && !nullable, // MariaDB names NULL as a default
+			increments: strings.Contains(strings.ToLower(extra), "auto_increment"),
+			demanding:  !nullable && !defaulted && !fillsItself(extra),
+		}
+		return nil
+	})
+	keys := each(ctx, db, keysQuery, func(rows *sql.Rows) error {
+		var name, key, column string
+		var prefix int
+		var unique bool
+		if err := rows.Scan(&name, &key, &column, &prefix, &unique); err != nil {
+			return err
+		}
+		if prefix > 0 {
+			column = fmt.Sprintf("%s(%d)", column, prefix)
+		}
+		t := table(name)
+		t.keys[key] = foundKey{columns: append(t.keys[key].columns, column), unique: unique}
+		return nil
+	})
+	if err := errors.Join(columns, keys); err != nil {
+		return nil, fmt.Errorf("read information_schema: %w", err)
+	}
+	return out, nil
+}
+
+// fillsItself reads the column "extra" of information_schema.
+func fillsItself(extra string) bool {
+	extra = strings.ToLower(extra)
+	return strings.Contains(extra, "auto_increment") || strings.Contains(extra, "generated")
+}
+
+func definition(kind, charset, collation string) string {
+	if charset == "" {
+		return kind
+	}
+	return kind + " CHARACTER SET " + charset + " COLLATE " + collation
+}
+
+// foundShape evens out the two servers: MariaDB stores JSON as LONGTEXT and writes
+// display widths of integers, which MySQL no longer does (but for TINYINT(1)).
+func foundShape(kind, collation string, nullable bool) string {
+	kind = strings.ToLower(kind)
+	base, width, sized := strings.Cut(kind, "(")
+	switch {
+	case kind == "longtext", kind == "json":
+		kind, collation = "json", ""
+	case sized && (base == "bigint" || base == "int"):
+		_, sign, _ := strings.Cut(width, ")") // " unsigned" or nothing
+		kind = base + sign
+	}
+	if collation != "" {
+		kind += " " + collation
+	}
+	if nullable {
+		return kind + " null"
+	}
+	return kind + " not null"
+}
+
+func each(ctx context.Context, db Queryer, query string, scan func(*sql.Rows) error) (err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,106 @@
+package sweep
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+// incarnation returns that of the cluster. It is an error when storage has not settled
+// with this cluster last: then its rows are those of another one.
+func (s *Sweeper) incarnation(ctx context.Context) (int64, error) {
+	var system metav1.PartialObjectMetadata
+	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := s.cfg.Live.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return 0, fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	var ours sql.NullInt64
+	var newest int64
+	err := s.cfg.DB.QueryRowContext(ctx, "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM "+
+		schema.Quote(schema.IncarnationTable), string(system.GetUID())).Scan(&ours, &newest)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("read incarnation: %w", err)
+	case !ours.Valid:
+		return 0, fmt.Errorf("storage does not know the cluster whose namespace %s has the uid %s", metav1.NamespaceSystem, system.GetUID())
+	case ours.Int64 != newest:
+		return 0, fmt.Errorf("storage has taken up another cluster since: incarnation %d, ours is %d", newest, ours.Int64)
+	}
+	return newest, nil
+}
+
+// objectsOfAPage is the page size of lists.
+const objectsOfAPage = 1000
+
+// list calls f with the uid of every object of the kind, each namespace as of one
+// version, and returns the lowest of these versions.
+func (s *Sweeper) list(ctx context.Context, kind *registry.Kind, f func(uid string)) (int64, error) {
+	namespaces := s.cfg.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	var lowest int64
+	for i, namespace := range namespaces {
+		version, err := s.listIn(ctx, kind, namespace, f)
+		if err != nil {
+			return 0, fmt.Errorf("list %s: %w", kind.Plural, err)
+		}
+		if i == 0 || version < lowest {
+			lowest = version
+		}
+	}
+	return lowest, nil
+}
+
+func (s *Sweeper) listIn(ctx context.Context, kind *registry.Kind, namespace string, f func(uid string)) (int64, error) {
+	gvk, next := kind.GVK(), ""
+	for {
+		var page metav1.PartialObjectMetadataList
+		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		if err := s.cfg.Live.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next)); err != nil {
+			return 0, err
+		}
+		for i := range page.Items {
+			f(string(page.Items[i].GetUID()))
+		}
+		if next = page.GetContinue(); next != "" {
+			continue
+		}
+		version, err := strconv.ParseInt(page.GetResourceVersion(), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("resource version %q: %w", page.GetResourceVersion(), err)
+		}
+		return version, nil
+	}
+}
+
+// notServed says that the cluster does not know the kind.
+func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
+// gone asks the API server whether the object is gone: nothing has its name, or
+// something else has.
+func (s *Sweeper) gone(ctx context.Context, kind *registry.Kind, namespace, name, uid string) (bool, error) {
+	var object metav1.PartialObjectMetadata
+	object.SetGroupVersionKind(kind.GVK())
+	err := s.cfg.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &object)
+	switch {
+	case err == nil:
+		return string(object.GetUID()) != uid, nil
+	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		return true, nil // said of the object, not by a server that does not know the kind
+	default:
+		return false, fmt.Errorf("read %s %s/%s: %w", kind.Name, namespace, name, err)
+	}
+}

@@ -1,0 +1,32 @@
+package sweep
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Options are the settings of the sweep.
+type Options struct {
+	// Interval between two sweeps; zero means none. Suspects are looked at all the same.
+	Interval time.Duration
+	// DryRun says which rows would be closed, and closes none.
+	DryRun bool
+}
+
+const defaultInterval = 10 * time.Minute
+
+// AddFlags adds the flags with their defaults.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.DurationVar(&o.Interval, "sweep-interval", defaultInterval, "pause between two searches for rows whose object is gone, 0 for none")
+	f.BoolVar(&o.DryRun, "sweep-dry-run", false, "log the rows whose object is gone instead of closing them")
+}
+
+// Validate checks the flags. Each error names its flag.
+func (o *Options) Validate() error {
+	if o.Interval < 0 {
+		return fmt.Errorf("--sweep-interval must not be negative, is %s", o.Interval)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+)
+
+// contentOfAPage is the page size of walks with content.
+const contentOfAPage = 200
+
+// deep compares the content: rows of all states with themselves, live ones with their objects.
+func (c *comparison) deep(ctx context.Context) error {
+	query := rows.Query{Namespaces: c.namespaces, Limit: contentOfAPage}
+	for {
+		page, err := rows.Page(ctx, c.env.DB, c.kind, query)
+		if err != nil {
+			return err
+		}
+		contents, err := c.read(ctx, page)
+		if err != nil {
+			return err
+		}
+		for _, row := range contents {
+			if text := row.consistent(c.builder); text != "" {
+				c.differs(row.Row, "", text)
+			}
+		}
+		if len(page) < contentOfAPage {
+			return c.deepObjects(ctx)
+		}
+		query.After = page[len(page)-1].UID
+	}
+}
+
+// deepObjects compares the objects with the JSON of their rows.
+func (c *comparison) deepObjects(ctx context.Context) error {
+	namespaces := c.namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		next := ""
+		for {
+			var page unstructured.UnstructuredList
+			page.SetGroupVersionKind(c.listKind())
+			err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(contentOfAPage), client.Continue(next))
+			if err != nil {
+				return operate.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
+			}
+			if err := c.deepPage(ctx, page.Items); err != nil {
+				return err
+			}
+			if next = page.GetContinue(); next == "" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (c *comparison) deepPage(ctx context.Context, items []unstructured.Unstructured) error {
+	uids := make([]string, 0, len(items))
+	for i := range items {
+		uids = append(uids, string(items[i].GetUID()))
+	}
+	lines, err := c.rowsOf(ctx, uids)
+	if err != nil {
+		return err
+	}
+	page := make([]rows.Row, 0, len(lines))
+	for _, uid := range uids {
+		if r := lines[uid]; r != nil && r.Live() && !r.Evicted() {
+			page = append(page, *r)
+		}
+	}
+	contents, err := c.read(ctx, page)
+	if err != nil {
+		return err
+	}
+	byUID := map[string]*content{}
+	for i := range contents {
+		byUID[contents[i].UID] = &contents[i]
+	}
+	for i := range items {
+		row := byUID[string(items[i].GetUID())]
+		if text := row.equals(&items[i]); text != "" {
+			c.differs(row.Row, "version "+items[i].GetResourceVersion(), text)
+		}
+	}
+	return nil
+}
+
+func (c *comparison) differs(r rows.Row, cluster, text string) {
+	if cluster == "" {
+		cluster = "not looked at"
+	}
+	c.candidates = append(c.candidates, candidate{Difference: c.difference(nil, &r, finding{Content, cluster, text})})
+}
+
+// contentAgain looks at one row again. A difference that another look names already is left to it.
+func (c *comparison) contentAgain(ctx context.Context, x candidate, o *object, r *rows.Row) ([]candidate, error) {
+	if r == nil {
+		return nil, nil
+	}
+	contents, err := c.read(ctx, []rows.Row{*r})
+	if err != nil || len(contents) == 0 {
+		return nil, err
+	}
+	text := contents[0].consistent(c.builder)
+	if text == "" && o != nil && r.Live() && !r.Evicted() {
+		var live unstructured.Unstructured
+		live.SetGroupVersionKind(c.kind.GVK())
+		err := c.env.Client.Get(ctx, types.NamespacedName{Namespace: x.Namespace, Name: x.Name}, &live)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, operate.Explain(fmt.Errorf("read %s %s/%s: %w", c.kind.Name, x.Namespace, x.Name, err))
+		}
+		if string(live.GetUID()) == x.UID {
+			text = contents[0].equals(&live)
+		}
+	}
+	if text == "" {
+		return nil, nil
+	}
+	x.Storage = text
+	return []candidate{x}, nil
+}

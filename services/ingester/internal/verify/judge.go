@@ -1,0 +1,114 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+)
+
+// object is what is known of an object without its content.
+type object struct {
+	uid, namespace, name string
+	version              int64
+	terminating          time.Time // zero means that it is not
+	finalizer            bool      // it carries ours
+	deleting, immutable  bool      // it carries the annotation
+}
+
+// expectation is what a pair of object and row is judged by.
+type expectation struct {
+	incarnation int64
+	// reached is the version that the row has to have at least; usually the object's own.
+	reached int64
+	// overdue: objects that are Terminating since before wait for too long.
+	overdue time.Time
+}
+
+// finding is a difference without the names.
+type finding struct {
+	what             What
+	cluster, storage string
+}
+
+// judge compares an object with its row. Either may be nil. It is pure.
+//
+// An object that is Terminating without our finalizer is held by somebody else: its
+// row has been closed, or marked as evicted, and stays so.
+func judge(o *object, r *rows.Row, want expectation) []finding {
+	var out []finding
+	if o == nil {
+		if r != nil && r.Live() && !r.Evicted() {
+			out = append(out, finding{Orphan, "no object", describeRow(r)})
+		}
+		return out
+	}
+	if what := state(o, r, want); what != "" {
+		out = append(out, finding{what, o.describe(), describeRow(r)})
+	}
+	if !o.finalizer && o.terminating.IsZero() {
+		out = append(out, finding{Finalizer, o.describe(), describeRow(r)})
+	}
+	if o.finalizer && !o.terminating.IsZero() && o.terminating.Before(want.overdue) {
+		out = append(out, finding{Terminating, o.describe(), describeRow(r)})
+	}
+	return out
+}
+
+// state compares the row with an object that is there.
+func state(o *object, r *rows.Row, want expectation) What {
+	released := !o.terminating.IsZero() && !o.finalizer
+	ended := r == nil || !r.Live() || r.Evicted()
+	switch {
+	case released && ended:
+		return ""
+	case r == nil:
+		return Missing
+	case !r.Live():
+		return Closed
+	case r.Evicted():
+		return Evicted
+	case released, before(r, want):
+		return Stale
+	case r.Incarnation > want.incarnation || (r.Incarnation == want.incarnation && r.ResVersion > o.version):
+		return Ahead
+	}
+	return ""
+}
+
+func before(r *rows.Row, want expectation) bool {
+	return r.Incarnation < want.incarnation || (r.Incarnation == want.incarnation && r.ResVersion < want.reached)
+}
+
+func (o *object) describe() string {
+	parts := []string{fmt.Sprintf("version %d", o.version)}
+	if !o.terminating.IsZero() {
+		parts = append(parts, "Terminating since "+o.terminating.UTC().Format(time.RFC3339))
+	}
+	if !o.finalizer {
+		parts = append(parts, "without "+api.IngesterFinalizer)
+	}
+	if o.deleting {
+		parts = append(parts, "marked as deleting")
+	}
+	if o.immutable {
+		parts = append(parts, "marked as immutable")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func describeRow(r *rows.Row) string {
+	if r == nil {
+		return "no row"
+	}
+	state := "live"
+	switch {
+	case !r.Live():
+		state = "closed " + r.DeleteTime.Time.UTC().Format(time.RFC3339)
+	case r.Evicted():
+		state = "evicted " + r.EvictTime.Time.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("version %d of incarnation %d, %s", r.ResVersion, r.Incarnation, state)
+}

@@ -1,0 +1,240 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+func (c *comparison) listKind() schema.GroupVersionKind {
+	gvk := c.kind.GVK()
+	return gvk.GroupVersion().WithKind(gvk.Kind + "List")
+}
+
+// uidsOfAQuery bounds the uids in one question to MySQL.
+const uidsOfAQuery = 500
+
+// look compares everything once. The objects come first, so that an object which is
+// created meanwhile is a row too many, and the next look finds it.
+func (c *comparison) look(ctx context.Context) error {
+	objects, err := c.objects(ctx)
+	if err != nil {
+		return err
+	}
+	c.tally.Objects = len(objects)
+	alone := maps.Clone(objects)
+	err = rows.Each(ctx, c.env.DB, c.kind, rows.Query{State: rows.Open, Namespaces: c.namespaces}, func(r rows.Row) error {
+		if r.Evicted() {
+			c.tally.Evicted++
+		} else {
+			c.tally.Rows++
+		}
+		var o *object
+		if found, ok := objects[r.UID]; ok {
+			o = &found
+			delete(alone, r.UID)
+		}
+		c.judge(o, &r)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	closed, err := c.rowsOf(ctx, slices.Sorted(maps.Keys(alone)))
+	if err != nil {
+		return err
+	}
+	for uid, o := range alone {
+		c.judge(&o, closed[uid])
+	}
+	return c.duplicates(ctx)
+}
+
+// judge keeps what is wrong with a pair as candidates.
+func (c *comparison) judge(o *object, r *rows.Row) {
+	want := c.expectation()
+	if o != nil {
+		want.reached = o.version
+	}
+	for _, f := range judge(o, r, want) {
+		c.candidates = append(c.candidates, candidate{c.difference(o, r, f), want.reached})
+	}
+}
+
+func (c *comparison) expectation() expectation {
+	want := expectation{incarnation: c.incarnation}
+	if c.options.TerminatingFor > 0 {
+		want.overdue = c.env.Clock.Now().Add(-c.options.TerminatingFor)
+	}
+	return want
+}
+
+func (c *comparison) difference(o *object, r *rows.Row, f finding) Difference {
+	d := Difference{Kind: c.kind.Name, What: f.what, Cluster: f.cluster, Storage: f.storage}
+	if o != nil {
+		d.UID, d.Namespace, d.Name = o.uid, o.namespace, o.name
+	} else {
+		d.UID, d.Namespace, d.Name = r.UID, r.Namespace, r.Name
+	}
+	return d
+}
+
+// rowsOf reads the rows of some uids in any state.
+func (c *comparison) rowsOf(ctx context.Context, uids []string) (map[string]*rows.Row, error) {
+	out := map[string]*rows.Row{}
+	for part := range slices.Chunk(uids, uidsOfAQuery) {
+		page, err := rows.Page(ctx, c.env.DB, c.kind, rows.Query{UIDs: part, Limit: len(part)})
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			out[page[i].UID] = &page[i]
+		}
+	}
+	return out, nil
+}
+
+// duplicates finds names with more than one live row. All but the newest are named.
+func (c *comparison) duplicates(ctx context.Context) error {
+	query := "SELECT namespace, name FROM " + tables.Quote(c.kind.Table) + " WHERE delete_time IS NULL"
+	var args []any
+	if len(c.namespaces) > 0 {
+		query, args = query+" AND namespace IN (?)", append(args, c.namespaces)
+	}
+	query, args, err := sqlx.In(query+" GROUP BY namespace, name HAVING COUNT(*) > 1 ORDER BY namespace, name", args...)
+	if err != nil {
+		return fmt.Errorf("query duplicates: %w", err)
+	}
+	var names []struct {
+		Namespace string `db:"namespace"`
+		Name      string `db:"name"`
+	}
+	if err := sqlx.NewDb(c.env.DB, "mysql").SelectContext(ctx, &names, query, args...); err != nil {
+		return fmt.Errorf("read duplicates: %w", err)
+	}
+	for _, n := range names {
+		older, newest, err := c.rivals(ctx, n.Namespace, n.Name)
+		if err != nil {
+			return err
+		}
+		for _, r := range older {
+			c.candidates = append(c.candidates, c.duplicate(r, newest))
+		}
+	}
+	return nil
+}
+
+func (c *comparison) duplicate(r, newest *rows.Row) candidate {
+	return candidate{Difference: c.difference(nil, r, finding{Duplicate, "name is that of " + newest.UID, describeRow(r)})}
+}
+
+// rivals returns the live rows of a name, the newest apart; that is nil when there is none.
+func (c *comparison) rivals(ctx context.Context, namespace, name string) (older []*rows.Row, newest *rows.Row, err error) {
+	page, err := rows.Page(ctx, c.env.DB, c.kind, rows.Query{State: rows.Open, Namespaces: []string{namespace}, Names: []string{name}})
+	if err != nil || len(page) == 0 {
+		return nil, nil, err
+	}
+	for i := range page {
+		r := &page[i]
+		switch {
+		case newest == nil:
+			newest = r
+		case r.Incarnation > newest.Incarnation || (r.Incarnation == newest.Incarnation && r.ResVersion > newest.ResVersion):
+			older, newest = append(older, newest), r
+		default:
+			older = append(older, r)
+		}
+	}
+	return older, newest, nil
+}
+
+// listAgainFrom is how many candidates are better listed than read one by one.
+const listAgainFrom = 200
+
+// again drops the candidates that are no differences any more.
+func (c *comparison) again(ctx context.Context) error {
+	read := c.object
+	if len(c.candidates) > listAgainFrom {
+		objects, err := c.objects(ctx)
+		if err != nil {
+			return err
+		}
+		read = func(_ context.Context, _, _, uid string) (*object, error) {
+			if o, ok := objects[uid]; ok {
+				return &o, nil
+			}
+			return nil, nil //nolint:nilnil // no such object
+		}
+	}
+	uids := make([]string, 0, len(c.candidates))
+	for _, x := range c.candidates {
+		uids = append(uids, x.UID)
+	}
+	found := map[string]*object{}
+	for _, x := range c.candidates {
+		o, err := read(ctx, x.Namespace, x.Name, x.UID)
+		if err != nil {
+			return err
+		}
+		found[x.UID] = o
+	}
+	slices.Sort(uids)
+	lines, err := c.rowsOf(ctx, slices.Compact(uids))
+	if err != nil {
+		return err
+	}
+	var still []candidate
+	for _, x := range c.candidates {
+		kept, err := c.keep(ctx, x, found[x.UID], lines[x.UID])
+		if err != nil {
+			return err
+		}
+		still = append(still, kept...)
+	}
+	c.candidates = still
+	return nil
+}
+
+// keep judges a candidate anew. A row that has reached the version of the first look
+// follows the cluster, so it is not stale.
+func (c *comparison) keep(ctx context.Context, x candidate, o *object, r *rows.Row) ([]candidate, error) {
+	switch x.What {
+	case Duplicate:
+		older, newest, err := c.rivals(ctx, x.Namespace, x.Name)
+		for _, old := range older {
+			if old.UID == x.UID {
+				return []candidate{c.duplicate(old, newest)}, nil
+			}
+		}
+		return nil, err
+	case Content:
+		return c.contentAgain(ctx, x, o, r)
+	}
+	want := c.expectation()
+	want.reached = x.reached
+	var out []candidate
+	for _, f := range judge(o, r, want) {
+		if same(f.what, x.What) {
+			out = append(out, candidate{c.difference(o, r, f), x.reached})
+		}
+	}
+	return out, nil
+}
+
+// same says that a finding goes on from another. What an object and its row differ in
+// may change from look to look; its finalizer is another matter, with a candidate of its own.
+func same(a, b What) bool {
+	apart := func(w What) bool { return w == Finalizer || w == Terminating }
+	return a == b || (!apart(a) && !apart(b))
+}
+
+// overdueDefault is how long an object may wait for our finalizer before that is worth naming.
+const overdueDefault = 10 * time.Minute

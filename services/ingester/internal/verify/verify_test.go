@@ -1,0 +1,177 @@
+package verify_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate/operatetest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
+}
+
+// compare returns the differences as "<what> <name>".
+func compare(t *testing.T, b *operatetest.Bench, options verify.Options) []string {
+	t.Helper()
+	report, err := verify.Compare(t.Context(), b.Env, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range report.Differences {
+		out = append(out, string(d.What)+" "+d.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// every makes one difference of each sort, beside objects without one.
+func every(b *operatetest.Bench) {
+	b.Stored(b.Model("fine"))
+	b.Stored(b.Project("fine"))
+	b.Create(b.Model("missing"))
+	b.Patch(b.Stored(b.Model("stale")), `{"spec":{"algorithm":"lightgbm"}}`)
+	b.Wipe(b.Stored(b.Model("orphan")))
+	b.Exec("UPDATE model SET delete_time = NOW(6) WHERE uid = ?", string(b.Stored(b.Model("closed")).GetUID()))
+	evicted := b.Create(b.Model("evicted"))
+	if err := b.Store.Evict(b.Context(), evicted); err != nil {
+		b.Fatal(err)
+	}
+	gone := b.Create(b.Model("gone"))
+	if err := b.Store.Evict(b.Context(), gone); err != nil {
+		b.Fatal(err)
+	}
+	b.Wipe(gone)
+	bare := b.Project("bare")
+	bare.SetFinalizers(nil)
+	b.Stored(bare)
+	ahead := b.Stored(b.Project("ahead"))
+	b.Exec("UPDATE project SET res_version = res_version + 1000000 WHERE uid = ?", string(ahead.GetUID()))
+	twice := b.Stored(b.Project("twice"))
+	b.Exec("INSERT INTO project (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time, proto, json, evict_time)"+
+		" SELECT 'other', namespace, name, group_ver, 1, incarnation, create_time, update_time, proto, json, NOW(6) FROM project WHERE uid = ?", string(twice.GetUID()))
+	b.Exec("UPDATE model SET algorithm = 'hand' WHERE uid = ?", string(b.Stored(b.Model("column")).GetUID()))
+	b.Exec("UPDATE model SET proto = 'x' WHERE uid = ?", string(b.Stored(b.Model("proto")).GetUID()))
+	b.Exec("UPDATE model SET json = JSON_SET(json, '$.spec.sealed', false) WHERE uid = ?", string(b.Stored(b.Model("json")).GetUID()))
+	b.Exec("DELETE FROM model_labels WHERE `key` = 'team' AND obj_uid = ?", string(b.Stored(b.Model("label")).GetUID()))
+	b.Exec("INSERT INTO model_annotations (obj_uid, `key`, value) VALUES (?, 'x', 'y')", string(b.Stored(b.Model("annotation")).GetUID()))
+}
+
+var (
+	shallow = []string{
+		"ahead ahead", "closed closed", "duplicate twice", "evicted evicted", "finalizer bare", "missing missing", "orphan orphan", "stale stale",
+	}
+	contents = []string{"content annotation", "content column", "content json", "content label", "content proto"}
+)
+
+func TestCompareNamesEveryDifference(t *testing.T) {
+	b := operatetest.New(t)
+	every(b)
+	equal(t, "differences", shallow, compare(t, b, verify.Options{}))
+	deep := slices.Concat(shallow, contents, []string{"content ahead", "content twice"})
+	slices.Sort(deep)
+	equal(t, "deep differences", deep, compare(t, b, verify.Options{Deep: true, Patience: time.Second}))
+	one := verify.Options{}
+	one.Kinds = []string{"projects"}
+	equal(t, "of one kind", []string{"ahead ahead", "duplicate twice", "finalizer bare"}, compare(t, b, one))
+	one.Namespaces = []string{"elsewhere"}
+	equal(t, "of another namespace", []string(nil), compare(t, b, one))
+}
+
+func TestAMinimalAndARichObjectHaveNoDeepDifference(t *testing.T) {
+	b := operatetest.New(t)
+	b.Stored(b.Model("rich"))
+	b.Stored(b.Object("Model", "empty"))
+	rich := b.Stored(b.Project("rich"))
+	b.Upsert(b.Patch(rich, `{"metadata":{"annotations":{"empty":"","text":"Ä \"x\" \\ \u2028"}},"spec":{"supportingLinks":{"a":"b"}}}`))
+	if err := b.Store.Finish(t.Context(), b.Create(b.Model("finished"))); err != nil {
+		t.Fatal(err)
+	}
+	got := compare(t, b, verify.Options{Deep: true})
+	equal(t, "differences", []string{"closed finished"}, got)
+}
+
+// An ingester that is behind is no difference, one that never comes is.
+func TestWhatIsOnItsWayIsNoDifference(t *testing.T) {
+	b := operatetest.New(t)
+	late := b.Create(b.Model("late"))
+	go func() {
+		<-b.Clock.After(300 * time.Millisecond)
+		if err := b.Store.Upsert(b.Context(), late, false, nil); err != nil {
+			b.Error(err)
+		}
+	}()
+	b.Create(b.Model("never"))
+	equal(t, "differences", []string{"missing never"}, compare(t, b, verify.Options{Patience: 3 * time.Second}))
+}
+
+func TestMendRepairsWhatItMay(t *testing.T) {
+	b := operatetest.New(t)
+	every(b)
+	report, err := verify.Compare(t.Context(), b.Env, verify.Options{Deep: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mended, err := verify.Mend(t.Context(), b.Env, report, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mended.Stored != 8 || mended.Closed != 1 {
+		t.Errorf("mended %+v", mended)
+	}
+	left := []string{"ahead ahead", "content ahead", "content twice", "duplicate twice", "evicted evicted", "finalizer bare"}
+	equal(t, "left", left, compare(t, b, verify.Options{Deep: true}))
+	equal(t, "evicted rows", []string{"evicted", "gone"}, dbtest.Strings(t, b.DB, "SELECT name FROM model WHERE evict_time IS NOT NULL AND delete_time IS NULL ORDER BY name"))
+	events := dbtest.Strings(t, b.DB, "SELECT operation FROM outbox WHERE name = 'orphan' ORDER BY id")
+	equal(t, "events of the orphan", []string{"created", "deleted"}, events)
+	for _, u := range mended.Left {
+		if u.Why == "" || !slices.Contains(left, string(u.What)+" "+u.Name) {
+			t.Errorf("left alone: %+v", u)
+		}
+	}
+}
+
+func TestMendRefusesToCloseTooMuch(t *testing.T) {
+	b := operatetest.New(t)
+	first := b.Stored(b.Model("m"))
+	for range 7 { // 128 rows whose object is nowhere
+		b.Exec("INSERT INTO model (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time, proto, json)" +
+			" SELECT UUID(), namespace, UUID(), group_ver, res_version, incarnation, create_time, update_time, proto, json FROM model")
+	}
+	live := func() string {
+		return dbtest.Strings(t, b.DB, "SELECT COUNT(*) FROM model WHERE delete_time IS NULL")[0]
+	}
+	var out strings.Builder
+	command := &verify.Command{Mend: true}
+	err := command.Run(t.Context(), b.Env, &out)
+	if err == nil || err.Error() != "127 differences left" || !strings.Contains(out.String(), "127 of 128 rows of Model would be closed") {
+		t.Errorf("error %v, output:\n%s", err, out.String())
+	}
+	equal(t, "live rows", "128", live())
+	command.Force = true
+	if err := command.Run(t.Context(), b.Env, &out); err != nil {
+		t.Error(err)
+	}
+	equal(t, "live rows", "1", live())
+	b.Get(first)
+}

@@ -1,0 +1,391 @@
+package writer_test
+
+import (
+	"database/sql"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
+)
+
+// Sizes of a history.
+const (
+	histories    = 4 // on each server
+	historyNames = 6
+	lives        = 3  // objects of a name, one after the other
+	steps        = 10 // versions of an object
+	copies       = 2  // of each version, in any order
+	callers      = 24
+)
+
+// call is one call of Write by one of the two writers.
+type call struct {
+	*record.Record
+	incarnation int64
+	outcome     writer.Outcome
+}
+
+func (c *call) version() version { return version{c.incarnation, c.ResVersion} }
+
+// version compares like package writer's own.
+type version struct{ incarnation, res int64 }
+
+func (v version) less(o version) bool {
+	return v.incarnation < o.incarnation || v.incarnation == o.incarnation && v.res < o.res
+}
+
+// TestRandomHistories lets two ingesters write the same objects in any order: the
+// cluster of the second one went back to a backup, so its versions are lower and win.
+func TestRandomHistories(t *testing.T) {
+	for _, flavour := range mysqltest.Flavours() {
+		t.Run(string(flavour), func(t *testing.T) {
+			t.Parallel()
+			db := dbtest.Open(t, mysqltest.DSNOf(t, flavour))
+			dbtest.Migrate(t, db)
+			for i, seed := range seeds(t) {
+				t.Run(fmt.Sprintf("wild=%t/seed=%d", i%2 == 1, seed), func(t *testing.T) {
+					for _, table := range []string{"model", "model_labels", "model_annotations", "outbox"} {
+						if _, err := db.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
+							t.Fatal(err)
+						}
+					}
+					h := newHistory(t, seed, i%2 == 1)
+					h.run(db)
+					h.check(db)
+				})
+			}
+		})
+	}
+}
+
+// seeds are new ones each time; FLOTILLA_SEED repeats one. The names of the tests show them.
+func seeds(t *testing.T) []uint64 {
+	t.Helper()
+	out := make([]uint64, histories)
+	for i := range out {
+		out[i] = rand.Uint64() >> 32
+		if text := os.Getenv("FLOTILLA_SEED"); text != "" {
+			seed, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[i] = seed
+		}
+	}
+	return out
+}
+
+type history struct {
+	*testing.T
+	rand    *rand.Rand
+	builder *record.Builder
+	calls   []*call
+	// wild histories have states in any order, which no cluster shows. In the others an
+	// object is live, then perhaps evicted, then perhaps closed, and ends before the next
+	// one of its name begins: what must remain is known beforehand.
+	wild bool
+}
+
+func newHistory(t *testing.T, seed uint64, wild bool) *history {
+	t.Helper()
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &history{T: t, rand: rand.New(rand.NewPCG(seed, 1)), wild: wild} //nolint:gosec // not a secret
+	if h.builder, err = record.NewBuilder(kinds); err != nil {
+		t.Fatal(err)
+	}
+	for n := range historyNames {
+		for life := range lives {
+			h.object(n, life)
+		}
+	}
+	h.rand.Shuffle(len(h.calls), func(i, j int) { h.calls[i], h.calls[j] = h.calls[j], h.calls[i] })
+	return h
+}
+
+// object adds the calls for one object. Versions of incarnation 1 are even, those of 2 odd,
+// so that an event, which has no incarnation, tells it.
+func (h *history) object(name, life int) {
+	h.Helper()
+	closed := life < lives-1 || h.rand.IntN(2) == 0
+	last, evictFrom, closeFrom := 2*steps-1, 2*steps, 2*steps
+	if closed {
+		closeFrom = last - h.rand.IntN(3)
+	}
+	if h.rand.IntN(3) == 0 {
+		evictFrom = closeFrom - h.rand.IntN(4)
+	}
+	for step := range 2 * steps {
+		if step < last && h.rand.IntN(4) == 0 {
+			continue // a version that the watch never showed
+		}
+		state := record.Live
+		switch {
+		case h.wild:
+			state = record.State(h.rand.IntN(3))
+		case step >= closeFrom:
+			state = record.Closed
+		case step >= evictFrom:
+			state = record.Evicted
+		}
+		incarnation := int64(step/steps) + 1
+		res := int64(2*(life*100+step%steps)) + incarnation - 1
+		r := h.record(name, life, res, state)
+		for range copies {
+			h.calls = append(h.calls, &call{Record: r, incarnation: incarnation})
+		}
+	}
+}
+
+func (h *history) record(name, life int, res int64, state record.State) *record.Record {
+	h.Helper()
+	o := dbtest.Model(fmt.Sprintf("m%d", name), fmt.Sprintf("u-%d-%d", (name*7+life*5)%11, name*lives+life), res)
+	labels := o.GetLabels()
+	labels[fmt.Sprintf("only-%d", res%4)] = "x" // comes and goes
+	o.SetLabels(labels)
+	r, err := h.builder.Build(o, state)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return r
+}
+
+// run makes all calls, many at the same time. None of them may fail.
+func (h *history) run(db *sql.DB) {
+	h.Helper()
+	writers := map[int64]*writer.Writer{}
+	for _, incarnation := range []int64{1, 2} {
+		writers[incarnation] = newWriter(h, db, func(c *writer.Config) {
+			c.Incarnation, c.MaxRows = incarnation, 1+h.rand.IntN(20)
+		})
+	}
+	next := make(chan *call)
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for c := range next {
+				var err error
+				if c.outcome, err = writers[c.incarnation].Write(h.Context(), c.Record); err != nil {
+					h.Errorf("%s at %v: %v", c.UID, c.version(), err)
+				}
+			}
+		})
+	}
+	for _, c := range h.calls {
+		next <- c
+	}
+	close(next)
+	wg.Wait()
+}
+
+// historyRow is a row with the version that its content and its pairs speak of.
+type historyRow struct {
+	UID, Name                        string
+	Incarnation, Res                 int64
+	Closed, Evicted                  bool
+	Algorithm, JSONVersion, NameJSON string
+}
+
+func (r historyRow) version() version { return version{r.Incarnation, r.Res} }
+
+type event struct {
+	UID, Name, Operation string
+	Res                  int64
+}
+
+func (e event) version() version { return version{e.Res%2 + 1, e.Res} }
+
+func (h *history) check(db *sql.DB) {
+	h.Helper()
+	var rows []historyRow
+	var events []event
+	x := sqlx.NewDb(db, "mysql")
+	if err := x.SelectContext(h.Context(), &rows, "SELECT uid, name, incarnation, res_version AS res, delete_time IS NOT NULL AS closed,"+
+		" evict_time IS NOT NULL AS evicted, algorithm, JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.resourceVersion')) AS jsonversion,"+
+		" JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.name')) AS namejson FROM model"); err != nil {
+		h.Fatal(err)
+	}
+	if err := x.SelectContext(h.Context(), &events, "SELECT uid, name, operation, res_version AS res FROM outbox ORDER BY id"); err != nil {
+		h.Fatal(err)
+	}
+	byUID := map[string]historyRow{}
+	for _, r := range rows {
+		byUID[r.UID] = r
+	}
+	h.checkRows(byUID)
+	h.checkPairs(db, byUID)
+	h.checkEvents(events)
+	h.replay(events, byUID)
+}
+
+// checkRows compares each row with the greatest version that was committed.
+func (h *history) checkRows(rows map[string]historyRow) {
+	h.Helper()
+	highest := map[string]*call{} // of those that were written
+	final := map[string]*call{}   // of all
+	for _, c := range h.calls {
+		if best := final[c.UID]; best == nil || best.version().less(c.version()) {
+			final[c.UID] = c
+		}
+		if c.outcome == writer.Stale || c.outcome == writer.Unchanged {
+			continue
+		}
+		if best := highest[c.UID]; best == nil || best.version().less(c.version()) {
+			highest[c.UID] = c
+		}
+	}
+	live := map[string]string{}
+	for uid, c := range final {
+		row := rows[uid]
+		if row.version() != highest[uid].version() {
+			h.Errorf("%s is stored at %v, but %v was committed", uid, row.version(), highest[uid].version())
+		}
+		if want := strconv.FormatInt(row.Res, 10); row.Algorithm != "algorithm-"+want || row.JSONVersion != want || row.NameJSON != row.Name {
+			h.Errorf("%s mixes versions: %+v", uid, row)
+		}
+		if !row.Closed {
+			if other := live[row.Name]; other != "" {
+				h.Errorf("%s and %s are live with the name %s", other, uid, row.Name)
+			}
+			live[row.Name] = uid
+		}
+		if h.wild {
+			continue
+		}
+		if row.Closed != (c.State == record.Closed) {
+			h.Errorf("%s ended in state %d, row %+v", uid, c.State, row)
+		}
+		// An evicted row keeps the version of that moment.
+		if c.State != record.Evicted && row.version() != c.version() {
+			h.Errorf("%s is stored at %v, the newest version is %v", uid, row.version(), c.version())
+		}
+		if !row.Closed && row.Evicted != (c.State == record.Evicted) {
+			h.Errorf("%s ended in state %d, row %+v", uid, c.State, row)
+		}
+	}
+}
+
+// checkPairs compares labels and annotations with those of the stored version.
+func (h *history) checkPairs(db *sql.DB, rows map[string]historyRow) {
+	h.Helper()
+	for table, of := range map[string]func(*unstructured.Unstructured) map[string]string{
+		"model_labels": (*unstructured.Unstructured).GetLabels, "model_annotations": (*unstructured.Unstructured).GetAnnotations,
+	} {
+		got := map[string]map[string]string{}
+		for uid := range rows {
+			got[uid] = map[string]string{}
+		}
+		var pairs []struct{ UID, K, V string }
+		if err := sqlx.NewDb(db, "mysql").SelectContext(h.Context(), &pairs, "SELECT obj_uid AS uid, `key` AS k, value AS v FROM "+table); err != nil {
+			h.Fatal(err)
+		}
+		for _, p := range pairs {
+			got[p.UID][p.K] = p.V
+		}
+		for uid, r := range rows {
+			o := dbtest.Model(r.Name, uid, r.Res)
+			want := of(o)
+			if table == "model_labels" {
+				want[fmt.Sprintf("only-%d", r.Res%4)] = "x"
+			}
+			if !maps.Equal(got[uid], want) {
+				h.Errorf("%s of %s at %v: %v, want %v", table, uid, r.version(), got[uid], want)
+			}
+		}
+	}
+}
+
+// checkEvents wants one event for each commit, and none but those and the ends of rivals.
+func (h *history) checkEvents(events []event) {
+	h.Helper()
+	operations := map[writer.Outcome]contract.ChangeOperation{
+		writer.Created: contract.ChangeCreated, writer.Updated: contract.ChangeUpdated, writer.Restored: contract.ChangeRestored,
+		writer.Deleted: contract.ChangeDeleted, writer.Superseded: contract.ChangeDeleted, writer.Evicted: contract.ChangeEvicted,
+	}
+	want := map[event]int{}
+	for _, c := range h.calls {
+		if op, ok := operations[c.outcome]; ok {
+			want[event{c.UID, c.Name, string(op), c.ResVersion}]++
+		}
+	}
+	last := map[string]event{}
+	for _, e := range events {
+		before, known := last[e.UID]
+		last[e.UID] = e
+		if known && e.version().less(before.version()) {
+			h.Errorf("event %+v after %+v", e, before)
+		}
+		if want[e] > 0 {
+			want[e]--
+			continue
+		}
+		rival := e.Operation == string(contract.ChangeDeleted) && known &&
+			before.Operation != string(contract.ChangeDeleted) && e.version() == before.version()
+		if !rival {
+			h.Errorf("event %+v stands for no commit", e)
+		}
+	}
+	for e, n := range want {
+		if n != 0 {
+			h.Errorf("%d events are missing: %+v", n, e)
+		}
+	}
+}
+
+func ofName(events []event, name string) (out []string) {
+	for _, e := range events {
+		if e.Name == name {
+			out = append(out, fmt.Sprintf("%s %v %s", e.UID, e.version(), e.Operation))
+		}
+	}
+	return out
+}
+
+// replay follows the events as a reader would: of a name one object is live at any time,
+// and what they add up to is the table.
+func (h *history) replay(events []event, rows map[string]historyRow) {
+	h.Helper()
+	live := map[string]string{} // uid by name
+	state := map[string]event{}
+	for _, e := range events {
+		state[e.UID] = e
+		switch other := live[e.Name]; {
+		case e.Operation == string(contract.ChangeDeleted):
+			if other == e.UID {
+				delete(live, e.Name)
+			}
+		case other != "" && other != e.UID:
+			h.Errorf("%+v begins while %s is live: %+v", e, other, ofName(events, e.Name))
+		default:
+			live[e.Name] = e.UID
+		}
+	}
+	for uid, r := range rows {
+		e := state[uid]
+		closed := e.Operation == string(contract.ChangeDeleted)
+		evicted := e.Operation == string(contract.ChangeEvicted)
+		if e.version() != r.version() || closed != r.Closed || !closed && evicted != r.Evicted {
+			h.Errorf("the last event is %+v, the row %+v", e, r)
+		}
+	}
+	if uids := slices.Collect(maps.Keys(state)); len(uids) != len(rows) {
+		h.Errorf("%d objects have events, %d have rows", len(uids), len(rows))
+	}
+}

@@ -1,0 +1,42 @@
+package writer_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
+)
+
+// TestADeletionIsToldOnce follows an object that loses its finalizers one by one: each
+// is a version, and none of them is news to those who know that it is deleted.
+func TestADeletionIsToldOnce(t *testing.T) {
+	db, _ := dbtest.Migrated(t)
+	w := newWriter(t, db)
+	o := dbtest.Model("m", "a", 3)
+	next := func(version string, change func()) writer.Outcome {
+		o.SetResourceVersion(version)
+		change()
+		return write(t, w, build(t, o, record.Closed))
+	}
+	equal(t, "marked", writer.Deleted, next("4", func() { o.SetAnnotations(map[string]string{"michelangelo/Deleting": "true"}) }))
+	equal(t, "let go by us", writer.Released, next("5", func() { o.SetFinalizers([]string{"example.com/other"}) }))
+	equal(t, "terminating", writer.Released, next("6", func() {
+		now := dbtest.Model("m", "a", 3).GetCreationTimestamp()
+		now.Time = now.Add(time.Hour)
+		o.SetDeletionTimestamp(&now)
+		o.SetGeneration(2)
+	}))
+	equal(t, "edited", writer.Deleted, next("7", func() {
+		if err := unstructured.SetNestedField(o.Object, "lightgbm", "spec", "algorithm"); err != nil {
+			t.Fatal(err)
+		}
+	}))
+	equal(t, "let go by all", writer.Released, next("8", func() { o.SetFinalizers(nil) }))
+	equal(t, "the same again", writer.Unchanged, next("8", func() {}))
+	equal(t, "rows", []string{"a 1 8 closed lightgbm"}, rows(t, db))
+	equal(t, "events", []string{"a 4 deleted", "a 7 deleted"}, events(t, db))
+}

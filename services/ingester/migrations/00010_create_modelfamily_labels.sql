@@ -1,0 +1,20 @@
+-- makes: table modelfamily_labels
+-- makes: column modelfamily_labels.id
+-- makes: column modelfamily_labels.obj_uid
+-- makes: column modelfamily_labels.key
+-- makes: column modelfamily_labels.value
+-- makes: index modelfamily_labels.PRIMARY
+-- makes: index modelfamily_labels.idx_obj_uid_key
+-- makes: index modelfamily_labels.idx_key_value
+
+-- +goose NO TRANSACTION
+-- +goose Up
+CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
+  `id` BIGINT NOT NULL AUTO_INCREMENT,
+  `obj_uid` VARCHAR(64) NOT NULL,
+  `key` VARCHAR(317) NOT NULL,
+  `value` VARCHAR(63) NOT NULL,
+  PRIMARY KEY (`id`),
+  UNIQUE KEY `idx_obj_uid_key` (`obj_uid`, `key`),
+  KEY `idx_key_value` (`key`, `value`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,18 @@
+-- makes: table triggerrun_annotations
+-- makes: column triggerrun_annotations.id
+-- makes: column triggerrun_annotations.obj_uid
+-- makes: column triggerrun_annotations.key
+-- makes: column triggerrun_annotations.value
+-- makes: index triggerrun_annotations.PRIMARY
+-- makes: index triggerrun_annotations.idx_obj_uid_key
+
+-- +goose NO TRANSACTION
+-- +goose Up
+CREATE TABLE IF NOT EXISTS `triggerrun_annotations` (
+  `id` BIGINT NOT NULL AUTO_INCREMENT,
+  `obj_uid` VARCHAR(64) NOT NULL,
+  `key` VARCHAR(317) NOT NULL,
+  `value` MEDIUMTEXT NOT NULL,
+  PRIMARY KEY (`id`),
+  UNIQUE KEY `idx_obj_uid_key` (`obj_uid`, `key`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,23 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/takeover"
+)
+
+const takeOverVersion = 43
+
+// takeOver is the migration that brings the tables of an earlier installation to our
+// schema. All tables exist when it runs: CREATE TABLE IF NOT EXISTS left those of an
+// earlier installation as they were. It compares with the registry of this binary, so
+// columns of later migrations are made here already, and those find nothing to do.
+func takeOver(kinds []*registry.Kind) *goose.Migration {
+	return goose.NewGoMigration(takeOverVersion, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+		return takeover.Run(ctx, tx, kinds)
+	}}, nil)
+}

@@ -1,0 +1,347 @@
+package migrations_test
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
+	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
+)
+
+// load runs the statements of files of testdata.
+func load(t *testing.T, db *sql.DB, files ...string) {
+	t.Helper()
+	for _, statement := range statements(t, files...) {
+		exec(t, db, statement)
+	}
+}
+
+func statements(t *testing.T, files ...string) []string {
+	t.Helper()
+	var out []string
+	for _, file := range files {
+		raw, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for statement := range strings.SplitSeq(strings.TrimSpace(string(raw)), ";\n") {
+			out = append(out, strings.TrimSuffix(statement, ";"))
+		}
+	}
+	return out
+}
+
+// earlier returns a database as an earlier installation left it.
+func earlier(t *testing.T, f mysqltest.Flavour) *sql.DB {
+	t.Helper()
+	db := open(t, mysqltest.DSNOf(t, f))
+	load(t, db, "earlier_schema.sql", "earlier_data.sql")
+	return db
+}
+
+// cells reads all rows of all tables: "table key column" -> value.
+func cells(t *testing.T, db *sql.DB, tables ...string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, table := range tables {
+		cellsOf(t, db, table, out)
+	}
+	return out
+}
+
+func cellsOf(t *testing.T, db *sql.DB, table string, out map[string]string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT * FROM `"+table+"`")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]sql.NullString, len(columns))
+	into := make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		for i, column := range columns {
+			out[table+" "+values[0].String+" "+column] = text(values[i])
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// text writes a value; moments after the data were written are all the same.
+func text(v sql.NullString) string {
+	switch {
+	case !v.Valid:
+		return "NULL"
+	case strings.HasPrefix(v.String, "20") && strings.HasSuffix(v.String, "Z") && v.String > "2025":
+		return "now"
+	}
+	return v.String
+}
+
+func tablesOf(t *testing.T, db *sql.DB) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// decided is all that a take-over of earlier_data.sql changes in what was there.
+var decided = map[string]string{
+	"project p-old delete_time":   "now",
+	"project p-old update_time":   "now",
+	"triggerrun t-1 delete_time":  "now",
+	"triggerrun t-1 update_time":  "now",
+	"triggerrun t-2 delete_time":  "now",
+	"triggerrun t-2 update_time":  "now",
+	"project p-tier-gold tier":    "NULL",
+	"project p-tier-empty tier":   "NULL",
+	"project p-tier-large tier":   "NULL",
+	"project p-tier-huge tier":    "NULL",
+	"project p-null update_time":  "2024-01-01T12:30:00Z",
+	"project p-null proto":        "",
+	"project_labels 7 value":      "",
+	"project_annotations 4 value": "",
+}
+
+// gone are the rows of labels and annotations that a newer one of the same key replaces.
+var gone = []string{"project_labels 3 ", "project_labels 5 ", "project_annotations 2 "}
+
+var noted = []string{
+	"model: 2 live rows marked as evicted, since the kind is immutable",
+	"pipelinerun: 1 live rows marked as evicted, since they have the annotation michelangelo/Immutable",
+	`project_labels (uid project-1): duplicate row of key "tier" removed, a newer one had another value`,
+	`project_annotations (uid project-1): duplicate row of key "last" removed, a newer one had another value`,
+	"project default/null (uid p-null): filled what was NULL: update_time, proto, json",
+	"project default/tier-empty (uid p-tier-empty): tier was no number and is NULL now",
+	"project default/tier-gold (uid p-tier-gold): tier was no number and is NULL now",
+	"project default/tier-huge (uid p-tier-huge): tier was no number and is NULL now",
+	"project default/tier-large (uid p-tier-large): tier was no number and is NULL now",
+	"project default/twice (uid p-old): closed: the row of uid p-new is newer and was live as well",
+	"triggerrun default/thrice (uid t-1): closed: the row of uid t-3 is newer and was live as well",
+	"triggerrun default/thrice (uid t-2): closed: the row of uid t-3 is newer and was live as well",
+}
+
+func TestNothingOfAnEarlierInstallationIsLost(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := earlier(t, f)
+		tables := tablesOf(t, db)
+		before := cells(t, db, tables...)
+		report, err := migrations.Up(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := verify(t, db); len(problems) != 0 {
+			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+		}
+		after := cells(t, db, tables...)
+		want, got := map[string]string{}, map[string]string{}
+		for cell, value := range before {
+			if slices.ContainsFunc(gone, func(row string) bool { return strings.HasPrefix(cell, row) }) {
+				if _, ok := after[cell]; ok {
+					t.Errorf("%s is still there", cell)
+				}
+				continue
+			}
+			want[cell] = value
+			if value, ok := after[cell]; ok {
+				got[cell] = value
+			}
+		}
+		for cell, value := range decided {
+			want[cell] = value
+		}
+		json := "project p-null json" // the servers order its keys differently
+		if !strings.Contains(got[json], `"creationTimestamp": "2024-01-01T12:30:00Z"`) || !strings.Contains(got[json], `"resourceVersion": "3"`) {
+			t.Errorf("%s is %s", json, got[json])
+		}
+		delete(got, json)
+		delete(want, json)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("cells (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(noted, report.Notes); diff != "" {
+			t.Errorf("notes (-want +got):\n%s", diff)
+		}
+		notes, err := migrations.Notes(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(noted, notes); diff != "" {
+			t.Errorf("notes that were kept (-want +got):\n%s", diff)
+		}
+		evicted := map[string]string{}
+		for cell, value := range after {
+			if strings.HasSuffix(cell, " evict_time") && value != "NULL" {
+				evicted[cell] = value
+			}
+			if strings.HasSuffix(cell, " incarnation") && value != "0" {
+				t.Errorf("%s is %s, want 0", cell, value)
+			}
+		}
+		wantEvicted := map[string]string{
+			"model model-1 evict_time":         "2024-03-02T10:00:00Z",
+			"model m-revision evict_time":      "2024-03-02T10:00:00Z",
+			"pipelinerun r-evicted evict_time": "2024-03-02T10:00:00Z",
+		}
+		if diff := cmp.Diff(wantEvicted, evicted); diff != "" {
+			t.Errorf("evicted (-want +got):\n%s", diff)
+		}
+		for cell, want := range map[string]string{"taken_over 3 was": "silver", "taken_over 7 was": "gold"} {
+			if got := cells(t, db, "taken_over")[cell]; got != want {
+				t.Errorf("%s is %q, want %q", cell, got, want)
+			}
+		}
+		if applied := up(t, db); len(applied) != 0 {
+			t.Errorf("the second run applied %v", applied)
+		}
+	})
+}
+
+func TestTheModelTableOfTheDesignIsTakenOver(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := open(t, mysqltest.DSNOf(t, f))
+		load(t, db, "seed_model.sql")
+		up(t, db)
+		if problems := verify(t, db); len(problems) != 0 {
+			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+		}
+		got := cells(t, db, "model")
+		for cell, want := range map[string]string{
+			"model m-1 create_time": "2024-01-01T00:00:00.123456Z",
+			"model m-1 update_time": "2024-01-02T00:00:00.654321Z",
+			"model m-1 json":        `{"kind":"Model"}`,
+			"model m-1 algorithm":   "xgboost",
+			"model m-1 res_version": "7",
+			"model m-2 namespace":   "team",
+			"model m-2 name":        "two",
+			"model m-2 group_ver":   "michelangelo.api/v2",
+			"model m-2 create_time": "1970-01-01T00:00:00Z",
+			"model m-3 namespace":   "",
+			"model m-3 proto":       "",
+		} {
+			if strings.ReplaceAll(got[cell], ": ", ":") != strings.ReplaceAll(want, ": ", ":") {
+				t.Errorf("%s is %q, want %q", cell, got[cell], want)
+			}
+		}
+	})
+}
+
+func TestTheObsoleteSchemaIsLeftAlone(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := open(t, mysqltest.DSNOf(t, f))
+		load(t, db, "obsolete.sql")
+		before := cells(t, db, "pipeline_run", "deployment")
+		up(t, db)
+		if problems := verify(t, db); len(problems) != 0 {
+			t.Errorf("verify says:\n%s", strings.Join(problems, "\n"))
+		}
+		after := cells(t, db, "pipeline_run", "deployment")
+		for cell, want := range before {
+			if after[cell] != want {
+				t.Errorf("%s is %q, want %q", cell, after[cell], want)
+			}
+		}
+		exec(t, db, "INSERT INTO pipeline_run VALUES ('y', 'new')")
+		// The columns that only the obsolete table has no longer ask for a value.
+		exec(t, db, "INSERT INTO deployment (uid, group_ver, namespace, name, res_version, create_time, update_time, proto, json)"+
+			" VALUES ('d-2', 'v2', 'default', 'two', 1, NOW(6), NOW(6), '', '{}')")
+		exec(t, db, "DROP TABLE dataset") // it is still there
+	})
+}
+
+// TestFirstSyncTakesTheMarkAway syncs an object that is in the cluster after all: its
+// row was marked as evicted because nothing told it from one that has left.
+func TestFirstSyncTakesTheMarkAway(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		db := earlier(t, f)
+		up(t, db)
+		m, err := metrics.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds, err := registry.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		builder, err := record.NewBuilder(kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The version that the row holds already: what differs is the incarnation.
+		const stored = 100
+		synced, err := builder.Build(dbtest.Model("model-one", "model-1", stored), record.Live)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := writer.New(context.WithoutCancel(t.Context()), writer.Config{
+			DB: db, Clock: clock.RealClock{}, Log: logr.Discard(), Metrics: m, Incarnation: 1, Outbox: true,
+		})
+		defer w.Close()
+		outcome, err := w.Write(t.Context(), synced)
+		if err != nil || outcome != writer.Updated {
+			t.Errorf("outcome %s, %v, want %s", outcome, err, writer.Updated)
+		}
+		got := cells(t, db, "model")
+		for cell, want := range map[string]string{
+			"model model-1 evict_time":    "NULL",
+			"model model-1 delete_time":   "NULL",
+			"model model-1 incarnation":   "1",
+			"model m-revision evict_time": "2024-03-02T10:00:00Z", // not seen, so it stays
+		} {
+			if got[cell] != want {
+				t.Errorf("%s is %s, want %s", cell, got[cell], want)
+			}
+		}
+		labels := dbtest.Strings(t, db, "SELECT CONCAT(`key`, '=', value) FROM model_labels WHERE obj_uid = 'model-1' ORDER BY `key`")
+		if diff := cmp.Diff([]string{"team=growth", "tier=gold", "version=100"}, labels); diff != "" {
+			t.Errorf("labels (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing/fstest"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+)
+
+// UpSome applies the migrations of some kinds, named by their tables, and of the
+// tables that all share. Unlike Up it gives up when the connection is lost.
+func UpSome(ctx context.Context, db *sql.DB, tables ...string) (Report, error) {
+	every, err := all()
+	if err != nil {
+		return Report{}, err
+	}
+	some := set{files: fstest.MapFS{}}
+	wanted := func(kind *registry.Kind) bool { return slices.Contains(tables, kind.Table) }
+	for _, kind := range every.kinds {
+		if wanted(kind) {
+			some.kinds = append(some.kinds, kind)
+		}
+	}
+	names, err := fs.Glob(files, "*")
+	if err != nil {
+		return Report{}, err
+	}
+	for _, name := range names {
+		other := slices.ContainsFunc(every.kinds, func(kind *registry.Kind) bool {
+			return !wanted(kind) && strings.Contains(strings.ReplaceAll(name, ".", "_"), "create_"+kind.Table+"_")
+		})
+		if other {
+			continue
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return Report{}, err
+		}
+		some.files.(fstest.MapFS)[name] = &fstest.MapFile{Data: content}
+	}
+	return some.up(ctx, db)
+}

@@ -1,0 +1,277 @@
+package migrations_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
+)
+
+const (
+	everyColumn = `SELECT CONCAT_WS(' ', table_name, ordinal_position, column_name, column_type, character_set_name, collation_name,
+  is_nullable, COALESCE(column_default, '-'), extra) FROM information_schema.columns WHERE table_schema = DATABASE() ORDER BY table_name, ordinal_position`
+	everyKey = `SELECT CONCAT_WS(' ', table_name, index_name, seq_in_index, column_name, non_unique)
+FROM information_schema.statistics WHERE table_schema = DATABASE() ORDER BY table_name, index_name, seq_in_index`
+	everyTable = `SELECT CONCAT_WS(' ', table_name, engine, table_collation)
+FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name`
+)
+
+// state is all that a database is: its schema and its rows.
+type state struct {
+	Schema   []string
+	Cells    map[string]string
+	Versions []string
+	Notes    []string
+}
+
+func stateOf(t *testing.T, db *sql.DB) state {
+	t.Helper()
+	var s state
+	for _, query := range []string{everyTable, everyColumn, everyKey} {
+		s.Schema = append(s.Schema, dbtest.Strings(t, db, query)...)
+	}
+	s.Versions = dbtest.Strings(t, db, "SELECT version_id FROM goose_db_version ORDER BY version_id")
+	s.Cells = cells(t, db, tablesOf(t, db)...)
+	maps.DeleteFunc(s.Cells, func(cell, _ string) bool {
+		// Numbers are skipped when a transaction is rolled back.
+		return strings.HasPrefix(cell, "goose_db_version ") || strings.HasPrefix(cell, "taken_over ")
+	})
+	var err error
+	if s.Notes, err = migrations.Notes(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// before prepares a database; its name says how.
+type before struct {
+	name    string
+	prepare func(*testing.T, *sql.DB)
+}
+
+var befores = []before{
+	{"empty", func(*testing.T, *sql.DB) {}},
+	{"earlier", func(t *testing.T, db *sql.DB) {
+		t.Helper()
+		for _, statement := range statements(t, "earlier_schema.sql", "earlier_data.sql") {
+			if ofSome.MatchString(statement) {
+				exec(t, db, statement)
+			}
+		}
+	}},
+}
+
+// ofSome matches the statements of files in testdata that are about some kinds.
+var ofSome = regexp.MustCompile(`^(-- .*\n|\n)*(CREATE TABLE IF NOT EXISTS|INSERT INTO) (` + strings.Join(some, "|") + `)(_labels|_annotations)? `)
+
+// TestKilledAfterEveryStatement kills Up after its first, second, third, ... statement,
+// each time on a fresh database, and lets another one finish the work.
+func TestKilledAfterEveryStatement(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		for _, b := range befores {
+			t.Run(b.name, func(t *testing.T) {
+				const unlimited = 1 << 40
+				dsn := mysqltest.DSNOf(t, f)
+				db := open(t, dsn)
+				b.prepare(t, db)
+				undisturbed, process := openDying(t, dsn, unlimited)
+				if _, err := migrations.UpSome(t.Context(), undisturbed, some...); err != nil {
+					t.Fatal(err)
+				}
+				if err := undisturbed.Close(); err != nil {
+					t.Fatal(err)
+				}
+				statements := unlimited - process.left.Load()
+				t.Logf("killing after each of %d statements", statements)
+				want := stateOf(t, db)
+				for n := range statements {
+					t.Run(fmt.Sprint(n+1), func(t *testing.T) {
+						t.Parallel()
+						killedAfter(t, f, b, n+1, want)
+					})
+				}
+			})
+		}
+	})
+}
+
+func killedAfter(t *testing.T, f mysqltest.Flavour, b before, n int64, want state) {
+	t.Helper()
+	dsn := mysqltest.DSNOf(t, f)
+	db := open(t, dsn)
+	b.prepare(t, db)
+	victim, process := openDying(t, dsn, n)
+	_, err := migrations.UpSome(t.Context(), victim, some...)
+	if process.survived() {
+		t.Errorf("it ended after fewer statements: %v", err)
+	}
+	if err := victim.Close(); err != nil {
+		t.Logf("close what was killed: %v", err)
+	}
+	if _, err := migrations.UpSome(t.Context(), db, some...); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, stateOf(t, db)); diff != "" {
+		t.Errorf("undisturbed and killed (-undisturbed +killed):\n%s", diff)
+	}
+}
+
+// TestFourTakeOverAtOnce starts four processes on one earlier database.
+func TestFourTakeOverAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		alone := earlier(t, f)
+		up(t, alone)
+		dsn := mysqltest.DSNOf(t, f)
+		db := open(t, dsn)
+		load(t, db, "earlier_schema.sql", "earlier_data.sql")
+		var wg sync.WaitGroup
+		for range 4 {
+			process := open(t, dsn)
+			wg.Go(func() {
+				if _, err := migrations.Up(t.Context(), process); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if diff := cmp.Diff(stateOf(t, alone), stateOf(t, db)); diff != "" {
+			t.Errorf("one alone and four at once (-alone +four):\n%s", diff)
+		}
+	})
+}
+
+// TestSessionsKilledByTheServer kills the connections of a process that takes over,
+// whatever it does at the moment.
+func TestSessionsKilledByTheServer(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		alone := earlier(t, f)
+		up(t, alone)
+		dsn := mysqltest.DSNOf(t, f)
+		db, other := open(t, dsn), open(t, dsn)
+		load(t, db, "earlier_schema.sql", "earlier_data.sql")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for t.Context().Err() == nil {
+				_, err := migrations.Up(t.Context(), db)
+				if err == nil {
+					return
+				}
+				t.Logf("interrupted: %v", err)
+			}
+		}()
+		killed := 0
+		const kills = 15
+		for through := false; !through && killed < kills; {
+			select {
+			case <-done:
+				through = true
+			default:
+				killed += killOthers(t, other)
+			}
+		}
+		<-done
+		if killed == 0 {
+			t.Error("no connection was killed, so nothing was tested")
+		}
+		if diff := cmp.Diff(stateOf(t, alone), stateOf(t, db)); diff != "" {
+			t.Errorf("undisturbed and killed %d times (-undisturbed +killed):\n%s", killed, diff)
+		}
+	})
+}
+
+// killOthers kills the other connections of the database that are running a statement
+// which changes something, and counts them.
+func killOthers(t *testing.T, db *sql.DB) int {
+	t.Helper()
+	// MySQL's information_schema.processlist fails while a statement with binary content
+	// runs; MariaDB's performance_schema is empty by default.
+	busy := "SELECT processlist_id FROM performance_schema.threads WHERE processlist_db = DATABASE()" +
+		" AND processlist_id <> CONNECTION_ID() AND (processlist_info LIKE 'ALTER%' OR processlist_info LIKE 'CREATE%' OR processlist_info LIKE 'INSERT%')"
+	if strings.Contains(dbtest.Strings(t, db, "SELECT VERSION()")[0], "MariaDB") {
+		busy = "SELECT id FROM information_schema.processlist WHERE db = DATABASE()" +
+			" AND id <> CONNECTION_ID() AND (info LIKE 'ALTER%' OR info LIKE 'CREATE%' OR info LIKE 'INSERT%')"
+	}
+	killed := 0
+	for _, id := range dbtest.Strings(t, db, busy) {
+		if _, err := db.ExecContext(t.Context(), "KILL "+id); err == nil { // it may have ended by itself
+			killed++
+		}
+	}
+	return killed
+}
+
+// TestAnAnswerThatComesTooLate lets a change take longer than the connection waits for
+// an answer: somebody holds the table. Up goes on until the change is made.
+func TestAnAnswerThatComesTooLate(t *testing.T) {
+	each(t, func(t *testing.T, f mysqltest.Flavour) {
+		alone := earlier(t, f)
+		up(t, alone)
+		dsn := mysqltest.DSNOf(t, f)
+		db := open(t, dsn)
+		load(t, db, "earlier_schema.sql", "earlier_data.sql")
+		holder, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := holder.ExecContext(t.Context(), "DELETE FROM cluster WHERE uid = 'nobody'"); err != nil {
+			t.Fatal(err)
+		}
+		connector, err := database.Settings{DSN: dsn + "&readTimeout=500ms"}.Connector()
+		if err != nil {
+			t.Fatal(err)
+		}
+		impatient := &counted{Connector: connector}
+		pool := database.OpenConnector(impatient, database.Pool{})
+		done := make(chan error, 1)
+		go func() {
+			_, err := migrations.Up(t.Context(), pool)
+			done <- err
+		}()
+		const connections = 4 // the first three have been given up
+		expect.Eventually(t, time.Minute, func() error {
+			if n := impatient.connections.Load(); n < connections {
+				return fmt.Errorf("%d connections, want %d", n, connections)
+			}
+			return nil
+		})
+		if err := holder.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(stateOf(t, alone), stateOf(t, db)); diff != "" {
+			t.Errorf("undisturbed and late (-undisturbed +late):\n%s", diff)
+		}
+	})
+}
+
+// counted counts the connections that it makes.
+type counted struct {
+	driver.Connector
+	connections atomic.Int64
+}
+
+func (c *counted) Connect(ctx context.Context) (driver.Conn, error) {
+	c.connections.Add(1)
+	return c.Connector.Connect(ctx)
+}

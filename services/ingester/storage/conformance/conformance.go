@@ -1,0 +1,136 @@
+package conformance
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Open returns a store over an empty database that takes writes at once. It arranges for
+// its end by itself.
+type Open func(t *testing.T) storage.Keeper
+
+// Run runs the suite.
+func Run(t *testing.T, open func(t *testing.T) storage.Keeper) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, Open)
+	}{
+		{"ObjectsAreStoredAndRead", objectsAreStoredAndRead},
+		{"TypedObjectsAreStoredAndRead", typedObjectsAreStoredAndRead},
+		{"ErrorsAreTyped", errorsAreTyped},
+		{"IndexedFieldsOverride", indexedFieldsOverride},
+		{"CloseCanBeRepeated", closeCanBeRepeated},
+		{"FieldsHaveThreeNames", fieldsHaveThreeNames},
+		{"SelectorsFollowKubernetes", selectorsFollowKubernetes},
+		{"CriteriaCompareByType", criteriaCompareByType},
+		{"QuestionsThatCannotBeAnsweredAreInvalid", questionsThatCannotBeAnswered},
+		{"OnlyLiveObjectsAreListed", onlyLiveObjectsAreListed},
+		{"PagesGoByOffset", pagesGoByOffset},
+		{"TokensBelongToTheirQuestion", tokensBelongToTheirQuestion},
+		{"PagesAreStableUnderChange", pagesAreStableUnderChange},
+		{"SkippedFieldsAreLeftOut", skippedFieldsAreLeftOut},
+		{"RandomQuestions", randomQuestions},
+		{"DeleteClosesTheLiveRow", deleteClosesTheLiveRow},
+		{"DeleteCollectionObeysItsSelectors", deleteCollectionObeysItsSelectors},
+		{"DeleteCollectionUnderChange", deleteCollectionUnderChange},
+		{"DirectUpdates", directUpdates},
+		{"DirectUpdatesAreRefused", directUpdatesAreRefused},
+		{"OneDirectUpdateOfManyWins", oneDirectUpdateWins},
+		{"Templates", templates},
+		{"TemplatesAreChecked", templatesAreChecked},
+		{"BackfillGoesOnWhereItStopped", backfillGoesOn},
+		{"BackfillRewrites", backfillRewrites},
+		{"BackfillLeavesBadObjects", backfillLeavesBadObjects},
+		{"BackfillUnderChange", backfillUnderChange},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, open) })
+	}
+}
+
+// typeOf is the TypeMeta of a kind.
+func typeOf(kind string) *metav1.TypeMeta {
+	return &metav1.TypeMeta{APIVersion: api.Group + "/" + api.Version, Kind: kind}
+}
+
+// empty is an object to read into.
+func empty(kind string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(api.Group + "/" + api.Version)
+	u.SetKind(kind)
+	return u
+}
+
+// object builds an object as the API server would hand it out: version 1, created in the
+// given second of a fixed minute.
+func object(kind, namespace, name string, second int, spec map[string]any) *unstructured.Unstructured {
+	u := empty(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetUID(uid(namespace, name))
+	u.SetResourceVersion("1")
+	u.SetGeneration(1)
+	u.SetCreationTimestamp(at(second))
+	if spec != nil {
+		u.Object["spec"] = spec
+	}
+	return u
+}
+
+func put(t *testing.T, s storage.Keeper, objects ...runtime.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := s.Upsert(t.Context(), o, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// list asks and returns the names of the answer.
+func list(t *testing.T, s storage.Keeper, kind, namespace string, options metav1.ListOptions, ext *storage.ListOptionsExt) []string {
+	t.Helper()
+	var response storage.ListResponse
+	if err := s.List(t.Context(), typeOf(kind), namespace, &options, ext, &response); err != nil {
+		t.Fatal(err)
+	}
+	return names(t, response.Items)
+}
+
+func names(t *testing.T, items []runtime.Object) []string {
+	t.Helper()
+	out := make([]string, 0, len(items))
+	for _, item := range items {
+		accessor, ok := item.(metav1.Object)
+		if !ok {
+			t.Fatalf("an item is a %T", item)
+		}
+		out = append(out, accessor.GetName())
+	}
+	return out
+}
+
+// invalid checks that an error is ErrInvalid and names the culprit.
+func invalid(t *testing.T, err error, culprit string) {
+	t.Helper()
+	if !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), culprit) {
+		t.Errorf("error %v, want ErrInvalid that names %q", err, culprit)
+	}
+}
+
+func is(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+func criteria(c ...storage.Criterion) *storage.ListOptionsExt {
+	return &storage.ListOptionsExt{Operation: &storage.CriterionOperation{Criteria: c}}
+}

@@ -1,0 +1,10 @@
+// Package conformance is the suite that every implementation of storage.Keeper passes.
+//
+//	func TestConformance(t *testing.T) {
+//		conformance.Run(t, func(t *testing.T) storage.Keeper { return openOnAnEmptyDatabase(t) })
+//	}
+//
+// Half of it is examples of the contract. The other half compares answers with a naive
+// evaluation in memory, over random objects and random questions: there labels are judged by
+// Kubernetes' own labels.Selector.
+package conformance

@@ -1,0 +1,40 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Abandon implements storage.Keeper.
+func (s *Storage) Abandon(ctx context.Context, object runtime.Object) error {
+	kind, err := s.kindOf(object)
+	if err != nil {
+		return err
+	}
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return fmt.Errorf("read the uid: %w", err)
+	}
+	if _, err := s.await(ctx); err != nil {
+		return err // the schema may not be there yet
+	}
+	page, err := rows.Page(ctx, s.db, kind, rows.Query{State: rows.Open, UIDs: []string{string(m.GetUID())}})
+	if err != nil || len(page) == 0 {
+		return err
+	}
+	outcomes, err := s.CloseRows(ctx, kind, page)
+	if err != nil {
+		return err
+	}
+	if outcomes[0] == writer.Stale {
+		return storage.ErrStale
+	}
+	return nil
+}

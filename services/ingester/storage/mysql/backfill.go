@@ -1,0 +1,177 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+const (
+	backfillBatch = 500
+	// backfillPage is how many rows are read and rewritten at a time.
+	backfillPage = 100
+	// overtaken is how often a row may change between our look and its rewriting before that is
+	// an error. Each time somebody else has made progress.
+	overtaken = 50
+	// maxRefused is how many refused objects an error names.
+	maxRefused = 10
+)
+
+// Backfill implements storage.MetadataStorage.
+//
+// A call ends behind the last row of a creation time, however many rows share it, and the
+// time that it returns is that of the next row. So nothing is skipped and nothing is endless.
+func (s *Storage) Backfill(ctx context.Context, prepare storage.PrepareBackfillParams, options storage.BackfillOptions) (*time.Time, error) {
+	b, err := s.newBackfill(prepare, options)
+	if err != nil {
+		return nil, err
+	}
+	next, err := b.run(ctx)
+	if err != nil {
+		return next, fmt.Errorf("backfill %s: %w", b.kind.Name, err)
+	}
+	if b.refusals > 0 {
+		return next, fmt.Errorf("backfill %s: %d objects were left as they are: %w", b.kind.Name, b.refusals, errors.Join(b.refused...))
+	}
+	return next, nil
+}
+
+// backfill is one call.
+type backfill struct {
+	s       *Storage
+	kind    *registry.Kind
+	prepare storage.PrepareBackfillParams
+	options storage.BackfillOptions
+
+	done     int // rows so far
+	last     *oldRow
+	refusals int
+	refused  []error
+}
+
+func (s *Storage) newBackfill(prepare storage.PrepareBackfillParams, o storage.BackfillOptions) (*backfill, error) {
+	kind, ok := s.kinds.Lookup(o.Kind)
+	switch {
+	case !ok:
+		return nil, invalid("backfill: kind %q is not registered", o.Kind)
+	case !slices.Contains([]string{storage.BackfillIndex, storage.BackfillBlob, storage.BackfillAll}, o.Command):
+		return nil, invalid("backfill: command %q: want %q, %q or %q", o.Command, storage.BackfillIndex, storage.BackfillBlob, storage.BackfillAll)
+	case o.BatchSize < 0:
+		return nil, invalid("backfill: batch size %d is negative", o.BatchSize)
+	case slices.Contains(o.NameSpaces, ""):
+		return nil, invalid("backfill: a namespace is empty")
+	}
+	if o.BatchSize == 0 {
+		o.BatchSize = backfillBatch
+	}
+	if prepare == nil {
+		prepare = func(object runtime.Object) (*storage.BackfillParams, error) {
+			return &storage.BackfillParams{Object: object}, nil
+		}
+	}
+	return &backfill{s: s, kind: kind, prepare: prepare, options: o}, nil
+}
+
+// run rewrites rows until the batch is full, and returns the creation time to go on with.
+func (b *backfill) run(ctx context.Context) (*time.Time, error) {
+	for {
+		page, err := b.page(ctx)
+		if err != nil {
+			return b.place(), err
+		}
+		mine, next := b.cut(page)
+		if err := b.rewrite(ctx, mine); err != nil {
+			return b.place(), err
+		}
+		if next != nil {
+			return next, nil
+		}
+		if len(page) < backfillPage {
+			return nil, nil
+		}
+	}
+}
+
+// cut takes rows until the batch is full and a creation time ends; next is the time behind that.
+func (b *backfill) cut(page []*oldRow) (mine []*oldRow, next *time.Time) {
+	before := b.last
+	for i, row := range page {
+		if b.done+i >= b.options.BatchSize && before != nil && !before.CreateTime.Equal(row.CreateTime) {
+			return page[:i], &row.CreateTime
+		}
+		before = row
+	}
+	return page, nil
+}
+
+// place is where to go on after an error: with the creation time that was being worked on.
+func (b *backfill) place() *time.Time {
+	if b.last == nil {
+		return &b.options.StartTime
+	}
+	return &b.last.CreateTime
+}
+
+// rewrite writes rows anew, those that changed meanwhile after another look.
+func (b *backfill) rewrite(ctx context.Context, page []*oldRow) error {
+	left := page
+	for range overtaken {
+		stale, err := b.once(ctx, left)
+		if err != nil {
+			return err
+		}
+		if len(stale) == 0 {
+			if b.done += len(page); len(page) > 0 {
+				b.last = page[len(page)-1]
+			}
+			return nil
+		}
+		if left, err = b.again(ctx, stale); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s %s/%s changes all the time", storage.ErrConflict, b.kind.Name, left[0].Namespace, left[0].Name)
+}
+
+// once rewrites rows and returns the uids of those that hold another version by now.
+func (b *backfill) once(ctx context.Context, page []*oldRow) (stale []string, err error) {
+	var rewrites []writer.Rewrite
+	for _, row := range page {
+		r, err := b.rewriteOf(row)
+		switch {
+		case errors.Is(err, storage.ErrRejected):
+			b.refuse(row, err)
+		case err != nil:
+			return nil, fmt.Errorf("%s/%s: %w", row.Namespace, row.Name, err)
+		case r != nil:
+			rewrites = append(rewrites, *r)
+		}
+	}
+	outcomes, err := b.s.direct.Rewrite(ctx, b.kind, rewrites)
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range outcomes {
+		if o == writer.Stale {
+			stale = append(stale, rewrites[i].Record.UID)
+		}
+	}
+	return stale, nil
+}
+
+// refuse counts an object that cannot be stored. The walk goes on: one bad object must not
+// keep all others from being rewritten.
+func (b *backfill) refuse(row *oldRow, err error) {
+	b.refusals++
+	if len(b.refused) < maxRefused {
+		b.refused = append(b.refused, fmt.Errorf("%s/%s: %w", row.Namespace, row.Name, err))
+	}
+}

@@ -1,0 +1,158 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// update is a change of an object that lives in storage only.
+type update struct {
+	s       *Storage
+	kind    *registry.Kind
+	given   *unstructured.Unstructured
+	fields  []storage.IndexedField
+	trace   string
+	version string // afterwards
+}
+
+// updateDirectly stores labels and annotations of an evicted object, provided that the caller
+// knows its newest version. The rest of the object is not looked at: it cannot change any more.
+func (s *Storage) updateDirectly(ctx context.Context, object runtime.Object, fields []storage.IndexedField) error {
+	given, kind, err := s.content(object)
+	if err != nil {
+		return err
+	}
+	if _, err := overrides(kind, fields); err != nil {
+		return err
+	}
+	where := fmt.Sprintf("%s %s/%s", kind.Name, given.GetNamespace(), given.GetName())
+	uid, err := s.liveUID(ctx, kind, given)
+	if err != nil {
+		return fmt.Errorf("update %s: %w", where, err)
+	}
+	u := &update{s: s, kind: kind, given: given, fields: fields, trace: traceParent(ctx)}
+	if err := s.direct.Amend(ctx, kind, uid, u.edit); err != nil {
+		return fmt.Errorf("update %s: %w", where, refused(err))
+	}
+	accessor, err := apimeta.Accessor(object)
+	if err != nil {
+		return fmt.Errorf("update %s: %w", where, err)
+	}
+	accessor.SetResourceVersion(u.version)
+	return nil
+}
+
+// liveUID finds the row of an object: by its name, since a caller need not know the uid.
+func (s *Storage) liveUID(ctx context.Context, kind *registry.Kind, given *unstructured.Unstructured) (string, error) {
+	if given.GetNamespace() == "" || given.GetName() == "" {
+		return "", invalid("namespace and name must be given")
+	}
+	live, err := rows.Page(ctx, s.db, kind, rows.Query{
+		State: rows.Open, Namespaces: []string{given.GetNamespace()}, Names: []string{given.GetName()},
+	})
+	if err != nil {
+		return "", err
+	}
+	if len(live) == 0 {
+		return "", storage.ErrNotFound
+	}
+	newest := live[0]
+	for _, r := range live {
+		if string(given.GetUID()) == r.UID {
+			return r.UID, nil
+		}
+		if r.Incarnation > newest.Incarnation || r.Incarnation == newest.Incarnation && r.ResVersion > newest.ResVersion {
+			newest = r
+		}
+	}
+	if uid := string(given.GetUID()); uid != "" {
+		return "", fmt.Errorf("%w: the object of that name has uid %s, not %s", storage.ErrConflict, newest.UID, uid)
+	}
+	return newest.UID, nil
+}
+
+// edit decides under the row's lock.
+func (u *update) edit(row *rows.Row, text []byte) (*record.Record, error) {
+	switch {
+	case row == nil || !row.Live():
+		return nil, storage.ErrNotFound
+	case !row.Evicted():
+		return nil, fmt.Errorf("%w: the object is in the cluster, which alone may change it", storage.ErrConflict)
+	}
+	held := strconv.FormatInt(row.ResVersion, 10)
+	if given := u.given.GetResourceVersion(); given != held {
+		return nil, fmt.Errorf("%w: resourceVersion is %s, not %q", storage.ErrConflict, held, given)
+	}
+	stored := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := utiljson.Unmarshal(text, &stored.Object); err != nil {
+		return nil, fmt.Errorf("decode the stored content: %w", err)
+	}
+	u.version = held
+	if u.fields == nil && samePairs(stored, u.given) {
+		return nil, nil
+	}
+	u.version = strconv.FormatInt(row.ResVersion+1, 10)
+	setPairs(stored, u.given)
+	stored.SetResourceVersion(u.version)
+	return u.s.build(stored, record.Evicted, u.kind, u.fields, u.trace)
+}
+
+func samePairs(a, b metav1.Object) bool {
+	return maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(a.GetAnnotations(), b.GetAnnotations())
+}
+
+// setPairs takes labels and annotations over; none leave no empty map behind.
+func setPairs(to *unstructured.Unstructured, from metav1.Object) {
+	set := func(field string, pairs map[string]string, put func(map[string]string)) {
+		if len(pairs) > 0 {
+			put(pairs)
+			return
+		}
+		unstructured.RemoveNestedField(to.Object, "metadata", field)
+	}
+	set("labels", from.GetLabels(), to.SetLabels)
+	set("annotations", from.GetAnnotations(), to.SetAnnotations)
+}
+
+// override is the value of one indexed column that the caller gives.
+type override struct {
+	column int
+	value  any
+}
+
+// overrides reads indexed fields; each must be a column of the kind, named once.
+func overrides(kind *registry.Kind, fields []storage.IndexedField) ([]override, error) {
+	taken := map[string]bool{}
+	out := make([]override, 0, len(fields))
+	for _, f := range fields {
+		column, i, err := query.Indexed(kind, f.Key)
+		if err != nil {
+			return nil, err
+		}
+		if taken[f.Key] {
+			return nil, invalid("indexed field %q is given twice", f.Key)
+		}
+		taken[f.Key] = true
+		value, err := column.Override(f.Value)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, override{i, value})
+	}
+	return out, nil
+}

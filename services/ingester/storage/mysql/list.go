@@ -1,0 +1,155 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// List implements storage.MetadataStorage.
+func (s *Storage) List(ctx context.Context, typeMeta *metav1.TypeMeta, namespace string, listOptions *metav1.ListOptions, ext *storage.ListOptionsExt, response *storage.ListResponse) error {
+	kind, err := s.kindNamed(typeMeta)
+	if err != nil {
+		return err
+	}
+	return s.answer(ctx, query.Question{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext}, response)
+}
+
+// QueryByTemplateID implements storage.MetadataStorage. Pages go by offset; there is no continue token.
+func (s *Storage) QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMeta, templateID string, ext *storage.ListOptionsExt, response *storage.ListResponse) error {
+	kind, err := s.kindNamed(typeMeta)
+	if err != nil {
+		return err
+	}
+	expanded, err := query.Expand(kind, templateID, ext)
+	if err != nil {
+		return err
+	}
+	if err := s.answer(ctx, query.Question{Kind: kind, Ext: expanded}, response); err != nil {
+		return fmt.Errorf("template %s: %w", templateID, err)
+	}
+	response.Continue = ""
+	return nil
+}
+
+func (s *Storage) answer(ctx context.Context, q query.Question, response *storage.ListResponse) error {
+	if response == nil {
+		return invalid("there is no response to fill")
+	}
+	plan, err := query.Compile(q)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(ctx, q.Options)
+	defer cancel()
+	if err := s.choose(ctx, plan); err != nil {
+		return fmt.Errorf("list %s: %w", q.Kind.Name, err)
+	}
+	answer, err := s.page(ctx, plan)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", q.Kind.Name, err)
+	}
+	*response = *answer
+	return nil
+}
+
+// within obeys the timeout of a question.
+func within(ctx context.Context, o *metav1.ListOptions) (context.Context, context.CancelFunc) {
+	if o == nil || o.TimeoutSeconds == nil || *o.TimeoutSeconds == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(*o.TimeoutSeconds)*time.Second)
+}
+
+// choose counts what the labels of a plan match, so that it takes its cheapest form.
+func (s *Storage) choose(ctx context.Context, plan *query.Plan) error {
+	probes := plan.Probes()
+	counts := make([]int, len(probes))
+	for i, p := range probes {
+		if err := s.db.QueryRowContext(ctx, p.SQL, p.Args...).Scan(&counts[i]); err != nil {
+			return fmt.Errorf("count labels: %w", err)
+		}
+	}
+	plan.Choose(counts, s.selective())
+	return nil
+}
+
+func (s *Storage) page(ctx context.Context, plan *query.Plan) (*storage.ListResponse, error) {
+	answer := &storage.ListResponse{Items: []runtime.Object{}}
+	var last []any
+	more := false
+	var content []byte
+	err := s.each(ctx, plan.Page(), plan.Sorted(), []any{&content}, func(sorted []any) error {
+		if plan.Limit() > 0 && int64(len(answer.Items)) == plan.Limit() {
+			more = true
+			return nil
+		}
+		object, err := s.decode(plan.Kind(), content, plan.Strip)
+		if err != nil {
+			return err
+		}
+		answer.Items, last = append(answer.Items, object), sorted
+		return nil
+	})
+	if err != nil || !more {
+		return answer, err
+	}
+	if answer.RemainingItemCount, err = s.remaining(ctx, plan, int64(len(answer.Items))); err != nil {
+		return nil, err
+	}
+	answer.Continue, err = plan.Token(last, answer.RemainingItemCount)
+	return answer, err
+}
+
+// remaining says how many objects follow a page that is not the last one. They are counted
+// once, on the first page; from then on the token knows.
+func (s *Storage) remaining(ctx context.Context, plan *query.Plan, given int64) (*int64, error) {
+	var n int64
+	if expected := plan.Expected(); expected != nil {
+		n = max(*expected-given, 1)
+		return &n, nil
+	}
+	statement, ok := plan.Count(given)
+	if !ok {
+		return nil, nil
+	}
+	if err := s.db.QueryRowContext(ctx, statement.SQL, statement.Args...).Scan(&n); err != nil {
+		return nil, fmt.Errorf("count the remaining objects: %w", err)
+	}
+	if !query.Counted(n) {
+		return nil, nil
+	}
+	n = max(n, 1)
+	return &n, nil
+}
+
+// each runs a statement whose last columns are sort values and gives them to row, which
+// finds the other columns scanned into dest.
+func (s *Storage) each(ctx context.Context, statement query.Statement, sorted int, dest []any, row func(sorted []any) error) (err error) {
+	rows, err := s.db.QueryContext(ctx, statement.SQL, statement.Args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		values := make([]any, sorted)
+		all := append([]any{}, dest...)
+		for i := range values {
+			all = append(all, &values[i])
+		}
+		if err := rows.Scan(all...); err != nil {
+			return err
+		}
+		if err := row(values); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
