@@ -47,6 +47,7 @@ func (s *shop) volume(size string) {
 }
 
 func TestInstanceWithItsOwnDatabase(t *testing.T) {
+	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	s.volume("10Gi")
@@ -62,8 +63,8 @@ func TestInstanceWithItsOwnDatabase(t *testing.T) {
 	if len(i.Spec.ID) != 26 || i.Status.Phase != v1.InstanceReady {
 		t.Errorf("id = %q, phase = %q", i.Spec.ID, i.Status.Phase)
 	}
-	if c := meta.FindStatusCondition(i.Status.Conditions, v1.ConditionGatewayReady); c == nil || c.Reason != v1.ReasonNotManaged {
-		t.Errorf("GatewayReady = %+v", c)
+	if want := "shop-gateway." + s.namespace + ".svc.cluster.local"; i.Status.GatewayEndpoint != want || !i.Status.GatewayReady {
+		t.Errorf("gateway endpoint = %q, want %q", i.Status.GatewayEndpoint, want)
 	}
 	secret := &corev1.Secret{}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "shop-metadata-postgres-creds"}, secret); err != nil {
@@ -108,6 +109,7 @@ func (s *shop) says(i *v1.FireboltInstance, reason string) {
 }
 
 func TestInstanceSaysWhatIsWrongWithItsSecret(t *testing.T) {
+	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	i := instance("shop")
@@ -123,6 +125,7 @@ func TestInstanceSaysWhatIsWrongWithItsSecret(t *testing.T) {
 }
 
 func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
@@ -150,4 +153,59 @@ func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
 	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 0 })
 	expect.Condition(t, s.api, i, "Stopped", metav1.ConditionTrue)
 	s.says(i, v1.ReasonStopped)
+	gateway := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-gateway"}}
+	s.read(gateway)
+	if *gateway.Spec.Replicas != 0 || i.Status.GatewayEndpoint != "" || i.Status.MetadataEndpoint != "" {
+		t.Errorf("gateway has %d replicas, status %+v", *gateway.Spec.Replicas, i.Status)
+	}
+
+	// An engine that is made meanwhile does not start it again; taking the command away does.
+	b := engineOf("b", 1)
+	s.create(b)
+	expect.Never(t, short, func() error {
+		s.read(metadata)
+		if *metadata.Spec.Replicas != 0 {
+			return fmt.Errorf("metadata runs below a stopped instance")
+		}
+		return nil
+	})
+	s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = nil })
+	s.settled(b, v1.PhaseStable, 0)
+	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+}
+
+// The operator's own database goes after the last pod of the metadata service when the
+// instance stops, and for good, but for its volume, when the spec names another one.
+func TestAnInstancesOwnDatabaseIsTheLastToStopAndMayBeReplaced(t *testing.T) {
+	t.Parallel()
+	s := &shop{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
+	s.volume("10Gi")
+	s.create(&v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	key := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: name} }
+	metadata, database := &appsv1.Deployment{ObjectMeta: key("shop-metadata")}, &appsv1.StatefulSet{ObjectMeta: key("shop-metadata-pg")}
+
+	s.editInstance(func(i *v1.FireboltInstance) {
+		i.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped}
+	})
+	expect.Object(t, s.api, database, func(d *appsv1.StatefulSet) error {
+		if *d.Spec.Replicas != 0 {
+			return fmt.Errorf("%d replicas", *d.Spec.Replicas)
+		}
+		return nil
+	})
+	s.read(metadata)
+	if metadata.Status.Replicas != 0 {
+		t.Errorf("the database stopped below %d pods of the metadata service", metadata.Status.Replicas)
+	}
+	expect.Condition(t, s.api, s.shopInstance(), "Stopped", metav1.ConditionTrue)
+	s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = nil })
+	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+
+	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"}})
+	s.editInstance(func(i *v1.FireboltInstance) { i.Spec.Metadata.Postgres = instance("shop").Spec.Metadata.Postgres })
+	expect.Gone(t, s.api, database)
+	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.read(&corev1.PersistentVolumeClaim{ObjectMeta: key("data-shop-metadata-pg-0")}, &corev1.Secret{ObjectMeta: key("shop-metadata-postgres-creds")})
 }

@@ -32,7 +32,7 @@ import (
 
 var images = render.Images{
 	Engine: "example.com/engine:1.0", Web: "example.com/web:1.0",
-	Metadata: "example.com/metadata:1.0", Postgres: "postgres:16-alpine",
+	Metadata: "example.com/metadata:1.0", Postgres: "postgres:16-alpine", Gateway: "envoyproxy/envoy:v1.37.2",
 }
 
 // operator is an engine operator in this process, for one namespace, that can be stopped
@@ -41,15 +41,27 @@ type operator struct {
 	t         *testing.T
 	namespace string
 	queries   *queries
-	requests  *counter
-	stop      context.CancelFunc
-	done      chan error
+	settings  setup.Settings
+	logged    *lines
+	// transport asks the pods for their queries; queries, unless a test has better.
+	transport drain.Transport
+	// workers is how many engines are reconciled at a time.
+	workers int
+	// mortal, when set, ends the operator's requests after a write that it names.
+	mortal   *mortal
+	requests *counter
+	stop     context.CancelFunc
+	done     chan error
 }
 
 // start runs an operator until the test ends.
 func start(t *testing.T, namespace string) *operator {
 	t.Helper()
-	o := &operator{t: t, namespace: namespace, queries: &queries{}, requests: &counter{}}
+	o := &operator{
+		t: t, namespace: namespace, queries: &queries{}, requests: &counter{},
+		settings: setup.Settings{Images: images}, logged: &lines{}, workers: 4,
+	}
+	o.transport = o.queries
 	o.authorise()
 	o.run()
 	t.Cleanup(o.halt)
@@ -86,18 +98,20 @@ func (o *operator) run() {
 	o.t.Helper()
 	cfg := rest.CopyConfig(cluster.Get(o.t).Config)
 	cfg.Impersonate.UserName = o.user()
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counting{next: next, counter: o.requests} })
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &counting{next: next, counter: o.requests, mortal: o.mortal}
+	})
 	spec := setup.Spec()
 	options := ctrl.Options{
 		Scheme:  scheme(o.t),
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		Logger:  zap.New(zap.WriteTo(testWriter{o.t})),
+		Logger:  zap.New(zap.WriteTo(io.MultiWriter(testWriter{o.t}, o.logged))),
 	}
 	options.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{o.namespace: {}}}
 	spec.CacheOptions(&options.Cache)
 	skip := true
 	options.Controller.SkipNameValidation = &skip
-	options.Controller.MaxConcurrentReconciles = 4
+	options.Controller.MaxConcurrentReconciles = o.workers
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		o.t.Fatal(err)
@@ -107,8 +121,8 @@ func (o *operator) run() {
 		Manager: mgr, Clock: clock.RealClock{}, Instance: "test",
 		Options: service.Options{ConditionsLeaseNamespace: o.namespace},
 	}
-	transports := map[v1.ScrapeMode]drain.Transport{v1.ScrapePodIP: o.queries}
-	if err := setup.Controllers(ctx, rt, images, transports); err != nil {
+	transports := map[v1.ScrapeMode]drain.Transport{v1.ScrapePodIP: o.transport}
+	if err := setup.Controllers(ctx, rt, o.settings, transports); err != nil {
 		cancel()
 		o.t.Fatal(err)
 	}
@@ -173,6 +187,7 @@ func (c *counter) list(writes bool) []string {
 type counting struct {
 	next    http.RoundTripper
 	counter *counter
+	mortal  *mortal
 }
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -182,7 +197,7 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.counter.all = append(c.counter.all, r.Method+" "+r.URL.Path)
 		c.counter.mu.Unlock()
 	}
-	return c.next.RoundTrip(r)
+	return c.mortal.trip(c.next, r)
 }
 
 // testWriter sends the operator's log to the test's.

@@ -34,6 +34,7 @@ func instanceYAML(name, spec string) string {
 }
 
 func TestSamplesAreAcceptedAndBecomeHealthy(t *testing.T) {
+	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	files, err := filepath.Glob("../config/samples/*.yaml")
@@ -55,13 +56,18 @@ func TestSamplesAreAcceptedAndBecomeHealthy(t *testing.T) {
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 }
 
-func TestBadManifestsAreRefusedWithTheFieldsName(t *testing.T) {
+// Defect 9, names that break Services and pod labels later, among them.
+func TestDefect9BadManifestsAreRefusedWithTheFieldsName(t *testing.T) {
+	t.Parallel()
 	c := apiServer(t)
 	ns := cluster.Get(t).Namespace(t)
 	cases := map[string]struct{ manifest, field string }{
 		"no instance":              {engineYAML("a", "{replicas: 1}"), "spec.instanceRef"},
 		"no replicas":              {engineYAML("a", "{instanceRef: i}"), "spec.replicas"},
 		"negative replicas":        {engineYAML("a", "{instanceRef: i, replicas: -1}"), "spec.replicas"},
+		"a duration that is none":  {engineYAML("a", "{instanceRef: i, replicas: 1, drainCheckInterval: soon}"), "spec.drainCheckInterval"},
+		"a negative duration":      {engineYAML("a", "{instanceRef: i, replicas: 1, drainTimeout: -5m}"), "drainTimeout must be a duration"},
+		"an endless duration":      {engineYAML("a", "{instanceRef: i, replicas: 1, progressDeadline: 99999999999h}"), "spec.progressDeadline"},
 		"unknown rollout":          {engineYAML("a", "{instanceRef: i, replicas: 1, rollout: fast}"), "spec.rollout"},
 		"two storage backends":     {engineYAML("a", "{instanceRef: i, replicas: 1, storage: {emptyDir: {}, hostPath: {path: /a}}}"), "spec.storage"},
 		"a relative host path":     {engineYAML("a", "{instanceRef: i, replicas: 1, storage: {hostPath: {path: a}}}"), "spec.storage.hostPath.path"},
@@ -93,6 +99,7 @@ func TestBadManifestsAreRefusedWithTheFieldsName(t *testing.T) {
 }
 
 func TestImmutableFields(t *testing.T) {
+	t.Parallel()
 	c := apiServer(t)
 	ns := cluster.Get(t).Namespace(t)
 	e := parse(t, engineYAML("a", "{instanceRef: i, replicas: 1}"))
@@ -129,6 +136,7 @@ func TestImmutableFields(t *testing.T) {
 // Templates without containers and with metadata are admissible: users override single
 // fields of what the operator renders.
 func TestTemplatesKeepWhatTheySay(t *testing.T) {
+	t.Parallel()
 	c := apiServer(t)
 	u := parse(t, engineYAML("a", `{instanceRef: i, replicas: 1, template: {metadata: {labels: {team: shop}, annotations: {a: b}}, spec: {priorityClassName: high}}}`))
 	u.SetNamespace(cluster.Get(t).Namespace(t))

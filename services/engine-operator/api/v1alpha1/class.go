@@ -33,7 +33,19 @@ type FireboltEngineClassSpec struct {
 	DrainCheckEnabled *bool `json:"drainCheckEnabled,omitempty"`
 	// DrainCheckInterval is the default of the engines' drainCheckInterval.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainCheckInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	DrainCheckInterval *metav1.Duration `json:"drainCheckInterval,omitempty"`
+	// ProgressDeadline is the default of the engines' progressDeadline.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="progressDeadline must be a duration such as 90s, 5m or 1h30m, and not negative"
+	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
+	// DrainTimeout is the default of the engines' drainTimeout.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainTimeout must be a duration such as 90s, 5m or 1h30m, and not negative"
+	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
+	// AutomaticRollback is the default of the engines' automaticRollback.
+	// +optional
+	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
 	// AutoStop is the default of the engines' autoStop.
 	// +optional
 	AutoStop *AutoStopSpec `json:"autoStop,omitempty"`

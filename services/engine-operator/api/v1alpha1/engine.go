@@ -53,6 +53,7 @@ type FireboltEngineSpec struct {
 	DrainCheckEnabled *bool `json:"drainCheckEnabled,omitempty"`
 	// DrainCheckInterval is the time between two looks. Absent: the class's value, else 5s.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainCheckInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	DrainCheckInterval *metav1.Duration `json:"drainCheckInterval,omitempty"`
 	// Rollout is how the old generation goes. Absent: the class's value, else graceful.
 	// +optional
@@ -70,6 +71,20 @@ type FireboltEngineSpec struct {
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	CustomEngineConfig *apiextensionsv1.JSON `json:"customEngineConfig,omitempty"`
+	// ProgressDeadline is how long a new generation may take to become ready before the condition
+	// RolloutOverdue says so. Absent: the class's value, else 15m. Zero: no deadline.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="progressDeadline must be a duration such as 90s, 5m or 1h30m, and not negative"
+	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
+	// DrainTimeout is how long the old generation may keep running queries after traffic has moved;
+	// it goes then, queries or not. Absent or zero: the class's value, else it may take for ever.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainTimeout must be a duration such as 90s, 5m or 1h30m, and not negative"
+	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
+	// AutomaticRollback gives up a new generation that misses its progressDeadline and stays with the
+	// generation that serves, until the engine is changed again. Absent: the class's value, else false.
+	// +optional
+	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
 	// AutoStop stops the engine while nobody uses it; absent: never.
 	// +optional
 	AutoStop *AutoStopSpec `json:"autoStop,omitempty"`
@@ -82,9 +97,11 @@ type FireboltEngineStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// CurrentGeneration is the engine generation that is being built or, in a terminal phase, serves.
 	// +required
+	// +kubebuilder:default=0
 	CurrentGeneration int64 `json:"currentGeneration"`
 	// ActiveGeneration serves traffic; -1 before the first switch.
 	// +required
+	// +kubebuilder:default=-1
 	ActiveGeneration int64 `json:"activeGeneration"`
 	// DrainingGeneration is the one on its way out, in phases draining and cleaning only.
 	// +optional
@@ -96,6 +113,22 @@ type FireboltEngineStatus struct {
 	// Phase of the engine: stable, creating, switching, draining, cleaning or stopped.
 	// +optional
 	Phase EnginePhase `json:"phase,omitempty"`
+	// RolloutStartedAt is when the generation that is being rolled out got its number; absent in a terminal phase.
+	// +optional
+	RolloutStartedAt *metav1.Time `json:"rolloutStartedAt,omitempty"`
+	// RejectedRendering is the hash of what automaticRollback gave up. It is not tried again; any change of
+	// the engine or its class that renders something else is.
+	// +optional
+	RejectedRendering string `json:"rejectedRendering,omitempty"`
+	// Replicas is the number of pods of the serving generation.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+	// ReadyReplicas is how many of them are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// Selector selects the pods of the serving generation, for autoscalers.
+	// +optional
+	Selector string `json:"selector,omitempty"`
 	// DeployedVersion is the engine image of the serving generation.
 	// +optional
 	DeployedVersion string `json:"deployedVersion,omitempty"`
@@ -138,12 +171,15 @@ type FireboltEngineStatus struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=fireng
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.spec.replicas`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Generation",type=integer,JSONPath=`.status.activeGeneration`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Version",type=string,priority=1,JSONPath=`.status.deployedVersion`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (size(self.metadata.name) <= 43 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",optionalOldSelf=true,message="metadata.name must be a DNS label of at most 43 characters that begins with a letter: the names and labels of the engine's Services and pods are made from it"
 type FireboltEngine struct {
 	metav1.TypeMeta   `json:",inline"`

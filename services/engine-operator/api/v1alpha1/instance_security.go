@@ -61,8 +61,10 @@ type SigningKeysSpec struct {
 	// +required
 	CertManager CertManagerSpec `json:"certManager"`
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="rotationInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	RotationInterval *metav1.Duration `json:"rotationInterval,omitempty"`
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="retainDuration must be a duration such as 90s, 5m or 1h30m, and not negative"
 	RetainDuration *metav1.Duration `json:"retainDuration,omitempty"`
 }
 
@@ -171,8 +173,10 @@ type CertManagerSpec struct {
 	// +kubebuilder:default=384
 	Size int32 `json:"size,omitempty"`
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="duration must be a duration such as 90s, 5m or 1h30m, and not negative"
 	Duration *metav1.Duration `json:"duration,omitempty"`
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="renewBefore must be a duration such as 90s, 5m or 1h30m, and not negative"
 	RenewBefore *metav1.Duration `json:"renewBefore,omitempty"`
 }
 

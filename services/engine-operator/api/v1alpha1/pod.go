@@ -88,10 +88,12 @@ type AutoStopSpec struct {
 	// IdleTimeout is how long an engine must be without queries.
 	// +optional
 	// +kubebuilder:default="30m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="idleTimeout must be a duration such as 90s, 5m or 1h30m, and not negative"
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 	// PollInterval is how often the engine is asked for its queries.
 	// +optional
 	// +kubebuilder:default="1m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="pollInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
 	// Schedule lists the windows in which the engine stays up.
 	// +optional

@@ -410,6 +410,21 @@ func (in *FireboltEngineClassSpec) DeepCopyInto(out *FireboltEngineClassSpec) {
 		*out = new(metav1.Duration)
 		**out = **in
 	}
+	if in.ProgressDeadline != nil {
+		in, out := &in.ProgressDeadline, &out.ProgressDeadline
+		*out = new(metav1.Duration)
+		**out = **in
+	}
+	if in.DrainTimeout != nil {
+		in, out := &in.DrainTimeout, &out.DrainTimeout
+		*out = new(metav1.Duration)
+		**out = **in
+	}
+	if in.AutomaticRollback != nil {
+		in, out := &in.AutomaticRollback, &out.AutomaticRollback
+		*out = new(bool)
+		**out = **in
+	}
 	if in.AutoStop != nil {
 		in, out := &in.AutoStop, &out.AutoStop
 		*out = new(AutoStopSpec)
@@ -525,6 +540,21 @@ func (in *FireboltEngineSpec) DeepCopyInto(out *FireboltEngineSpec) {
 		*out = new(v1.JSON)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.ProgressDeadline != nil {
+		in, out := &in.ProgressDeadline, &out.ProgressDeadline
+		*out = new(metav1.Duration)
+		**out = **in
+	}
+	if in.DrainTimeout != nil {
+		in, out := &in.DrainTimeout, &out.DrainTimeout
+		*out = new(metav1.Duration)
+		**out = **in
+	}
+	if in.AutomaticRollback != nil {
+		in, out := &in.AutomaticRollback, &out.AutomaticRollback
+		*out = new(bool)
+		**out = **in
+	}
 	if in.AutoStop != nil {
 		in, out := &in.AutoStop, &out.AutoStop
 		*out = new(AutoStopSpec)
@@ -554,6 +584,10 @@ func (in *FireboltEngineStatus) DeepCopyInto(out *FireboltEngineStatus) {
 		in, out := &in.LastAllocatedGeneration, &out.LastAllocatedGeneration
 		*out = new(int64)
 		**out = **in
+	}
+	if in.RolloutStartedAt != nil {
+		in, out := &in.RolloutStartedAt, &out.RolloutStartedAt
+		*out = (*in).DeepCopy()
 	}
 	if in.LastReconciled != nil {
 		in, out := &in.LastReconciled, &out.LastReconciled

@@ -60,6 +60,13 @@ func TestParse(t *testing.T) {
 		"both gauges are summed":             {"firebolt_running_queries 2\nfirebolt_suspended_queries 3 1700000000\n", 5, ""},
 		"comments and others are ignored":    {"# HELP firebolt_running_queries x\nother 7\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0.0\n", 0, ""},
 		"a missing gauge is an error":        {"firebolt_running_queries 0\n", 0, "firebolt_suspended_queries is missing"},
+		"fractions are cut off":              {"firebolt_running_queries 1.9\nfirebolt_suspended_queries 1e1\n", 11, ""},
+		"a third word must be a timestamp":   {"firebolt_running_queries 0 x\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
+		"four words are no sample":           {"firebolt_running_queries 0 1 2\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
+		"a gauge that is there twice":        {"firebolt_running_queries 3\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0\n", 0, "there twice"},
+		"labelled beside unlabelled":         {"firebolt_running_queries{a=\"b\"} 7\nfirebolt_running_queries 1\nfirebolt_suspended_queries 0\n", 1, ""},
+		"an endless gauge is no count":       {"firebolt_running_queries +Inf\nfirebolt_suspended_queries 0\n", 0, "not a count"},
+		"a line without an end":              {strings.Repeat("x", maxLine+1), 0, "read metrics"},
 		"a labelled gauge does not count":    {"firebolt_running_queries{a=\"b\"} 0\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
 		"a gauge that is no number":          {"firebolt_running_queries NaN\nfirebolt_suspended_queries 0\n", 0, "not a count"},
 		"a negative gauge is no count":       {"firebolt_running_queries -1\nfirebolt_suspended_queries 0\n", 0, "not a count"},
@@ -117,6 +124,21 @@ func TestSampleAsksRunningPodsOnly(t *testing.T) {
 	}
 	if s = p.Sample(context.Background(), "Smoke", pods); s.Err == nil {
 		t.Error("an unknown mode was accepted")
+	}
+}
+
+func TestAPodThatIsBeingDeletedIsAsked(t *testing.T) {
+	going := pod("a-0", corev1.PodRunning, "10.0.0.1")
+	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	p := NewProber(map[v1.ScrapeMode]Transport{v1.ScrapePodIP: &pods{
+		answers: map[string]string{"a-0": page(1)}, asked: map[string]int{},
+	}}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	if s := p.Sample(t.Context(), "", []corev1.Pod{going}); s.Queries != 1 || s.Err != nil {
+		t.Errorf("sample = %+v", s)
+	}
+	ended := pod("a-1", corev1.PodSucceeded, "10.0.0.1")
+	if s := p.Sample(t.Context(), "Smoke", []corev1.Pod{ended}); s.Pods != 0 || s.Err != nil {
+		t.Errorf("nobody was to be asked: %+v", s)
 	}
 }
 

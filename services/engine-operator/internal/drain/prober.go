@@ -1,12 +1,14 @@
 package drain
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"net"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,17 +19,17 @@ import (
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// The gauges of an engine that count queries which must not be cut off.
-const (
-	gaugeRunning   = "firebolt_running_queries"
-	gaugeSuspended = "firebolt_suspended_queries"
-)
-
 // Limits of a look.
 const (
-	podTimeout  = 3 * time.Second
+	// podTimeout bounds one scrape, from the dial to the last byte.
+	podTimeout = 3 * time.Second
+	// parallelism is how many pods are asked at a time, over all engines.
 	parallelism = 16
-	maxBody     = 4 << 20
+	// perLook is how many pods of one generation are asked at a time: a generation whose
+	// pods do not answer leaves room for the others.
+	perLook = 4
+	// maxBody bounds a metrics page; what is cut off makes a gauge missing.
+	maxBody = 4 << 20
 )
 
 // Transport fetches the metrics of one pod.
@@ -47,50 +49,99 @@ func NewProber(transports map[v1.ScrapeMode]Transport, clk clock.PassiveClock) *
 	return &Prober{transports: transports, clock: clk, slots: make(chan struct{}, parallelism)}
 }
 
-// Sample asks every running pod once. Pods that do not run, or have ended, are skipped.
+// Sample asks every running pod once, a pod that is being deleted as well: it may finish
+// its queries. Pods that do not run yet, or have ended, are skipped. The first pod that
+// cannot be asked ends the look, since the generation is not drained then, whatever the
+// rest would say; of several it is the one whose name sorts first that is reported.
 func (p *Prober) Sample(ctx context.Context, mode v1.ScrapeMode, pods []corev1.Pod) Sample {
+	running := runningPods(pods)
+	if len(running) == 0 {
+		return Sample{At: p.clock.Now()}
+	}
 	if mode == "" {
 		mode = v1.ScrapePodIP
 	}
 	transport, ok := p.transports[mode]
 	if !ok {
-		return Sample{At: p.clock.Now(), Pods: len(pods), Err: fmt.Errorf("unknown metric scrape mode %q", mode)}
+		return Sample{At: p.clock.Now(), Pods: len(running), Err: fmt.Errorf("unknown metric scrape mode %q", mode)}
 	}
-	var (
-		mu  sync.Mutex
-		wg  sync.WaitGroup
-		out Sample
-	)
-	for i := range pods {
-		pod := &pods[i]
-		if pod.Status.Phase != corev1.PodRunning {
-			continue
-		}
-		out.Pods++
-		wg.Go(func() {
-			queries, err := p.ask(ctx, transport, pod)
-			mu.Lock()
-			defer mu.Unlock()
-			out.Queries += queries
-			if err != nil {
-				out.Err = errors.Join(out.Err, fmt.Errorf("scrape pod %q: %w", pod.Name, err))
+	l := &look{pods: running, failed: len(running)}
+	var workers sync.WaitGroup
+	for range min(perLook, len(running)) {
+		workers.Go(func() {
+			for i, ok := l.next(); ok; i, ok = l.next() {
+				l.answer(i, func() (int, error) { return p.ask(ctx, transport, running[i]) })
 			}
 		})
 	}
-	wg.Wait()
-	out.At = p.clock.Now()
+	workers.Wait()
+	return Sample{At: p.clock.Now(), Pods: len(running), Queries: l.queries, Err: l.err}
+}
+
+// runningPods are the pods that may have queries, ordered by name.
+func runningPods(pods []corev1.Pod) []*corev1.Pod {
+	var out []*corev1.Pod
+	for i := range pods {
+		if pods[i].Status.Phase == corev1.PodRunning {
+			out = append(out, &pods[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// look is what the workers of one sample share.
+type look struct {
+	mu      sync.Mutex
+	pods    []*corev1.Pod
+	taken   int
+	queries int
+	// failed is the index of the first pod, in the order of names, that could not be asked.
+	failed int
+	err    error
+}
+
+// next hands out the pods in order until one of them has failed. The pods that were
+// asked are therefore always the first ones, and so the pod that is reported does not
+// depend on who answers sooner.
+func (l *look) next() (int, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil || l.taken == len(l.pods) {
+		return 0, false
+	}
+	l.taken++
+	return l.taken - 1, true
+}
+
+func (l *look) answer(i int, ask func() (int, error)) {
+	queries, err := ask()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queries += queries
+	if err != nil && i < l.failed {
+		l.failed, l.err = i, fmt.Errorf("scrape pod %q: %w", l.pods[i].Name, err)
+	}
 }
 
 func (p *Prober) ask(ctx context.Context, transport Transport, pod *corev1.Pod) (int, error) {
 	select {
-	case p.slots <- struct{}{}:
+	case p.slots <- struct{}{}: // waiting senders are served in the order in which they came
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
+	queries, err := scrape(ctx, transport, pod)
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		return 0, fmt.Errorf("no answer within %s", podTimeout)
+	}
+	return queries, err
+}
+
+func scrape(ctx context.Context, transport Transport, pod *corev1.Pod) (int, error) {
 	body, err := transport.Metrics(ctx, pod)
 	if err != nil {
 		return 0, err
@@ -99,30 +150,18 @@ func (p *Prober) ask(ctx context.Context, transport Transport, pod *corev1.Pod) 
 	return queries, errors.Join(err, body.Close())
 }
 
-// Parse sums the query gauges of a metrics page. Only lines "name value [timestamp]"
-// count; a gauge that is missing, or only there with labels, is an error.
-func Parse(r io.Reader) (int, error) {
-	found := map[string]int{}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 2 || len(fields) > 3 || (fields[0] != gaugeRunning && fields[0] != gaugeSuspended) {
-			continue
-		}
-		v, err := strconv.ParseFloat(fields[1], 64)
-		if err != nil || !(v >= 0 && v < 1e9) {
-			return 0, fmt.Errorf("gauge %s: %q is not a count", fields[0], fields[1])
-		}
-		found[fields[0]] = int(v)
+// maxTrouble bounds what stands in conditions and events, in bytes.
+const maxTrouble = 512
+
+// sourceAddress is our end of a connection, in the text of an error.
+var sourceAddress = regexp.MustCompile(`\S+->`)
+
+// trouble words an error so that the same fault always reads the same: our own port, which
+// differs from one connection to the next, is left out.
+func trouble(err error) string {
+	text := strings.ToValidUTF8(sourceAddress.ReplaceAllString(err.Error(), ""), "?")
+	if len(text) <= maxTrouble {
+		return text
 	}
-	if err := lines.Err(); err != nil {
-		return 0, fmt.Errorf("read metrics: %w", err)
-	}
-	for _, name := range []string{gaugeRunning, gaugeSuspended} {
-		if _, ok := found[name]; !ok {
-			return 0, fmt.Errorf("gauge %s is missing", name)
-		}
-	}
-	return found[gaugeRunning] + found[gaugeSuspended], nil
+	return strings.ToValidUTF8(text[:maxTrouble], "") + "..."
 }

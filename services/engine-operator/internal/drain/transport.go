@@ -2,20 +2,32 @@ package drain
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
+
+// Limits of an unwelcome answer, in bytes: what is read of it, and what is quoted.
+const (
+	maxRefusal = 4 << 10
+	maxQuote   = 128
+)
+
+// refuseRedirects keeps a pod from sending the operator, and its credentials, elsewhere.
+func refuseRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // PodIP asks pods directly.
 type PodIP struct {
@@ -24,15 +36,12 @@ type PodIP struct {
 }
 
 // NewPodIP returns a transport that asks pods at their own address. It keeps no
-// connections and follows no redirects.
+// connections, uses no proxy and follows no redirects. How long a scrape may take is the
+// caller's business.
 func NewPodIP(port int) *PodIP {
 	return &PodIP{port: port, client: &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DisableKeepAlives:     true,
-			DialContext:           (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
-			ResponseHeaderTimeout: podTimeout,
-		},
+		CheckRedirect: refuseRedirects,
+		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext},
 	}}
 }
 
@@ -41,31 +50,64 @@ func (t *PodIP) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, er
 	if pod.Status.PodIP == "" {
 		return nil, errors.New("the pod has no address")
 	}
-	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(t.port)) + "/metrics"
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	return get(ctx, t.client, "http://"+net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(t.port))+"/metrics")
+}
+
+// Proxy asks pods through the API server, for clusters in which the operator cannot
+// reach pods. It needs the right to get pods/proxy.
+type Proxy struct {
+	client *http.Client
+	core   rest.Interface // makes addresses
+}
+
+// NewProxy returns a transport through the API server that config names; client carries
+// the credentials. It follows no redirects: the API server hands those of a pod on.
+func NewProxy(config *rest.Config, client *http.Client) (*Proxy, error) {
+	own := *client
+	own.CheckRedirect = refuseRedirects
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	core, err := rest.RESTClientForConfigAndClient(config, &own)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the pods' proxy: %w", err)
+	}
+	return &Proxy{client: &own, core: core}, nil
+}
+
+// Metrics implements [Transport].
+func (t *Proxy) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error) {
+	r := t.core.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name + ":" + strconv.Itoa(names.PortMetrics))
+	return get(ctx, t.client, r.SubResource("proxy").Suffix("metrics").URL().String())
+}
+
+// get returns the body of an answer with status 200.
+func get(ctx context.Context, client *http.Client, address string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	res, err := t.client.Do(req)
+	res, err := client.Do(req)
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // the error names the pod already
+	}
 	if err != nil {
 		return nil, err
 	}
 	if res.StatusCode == http.StatusOK {
 		return res.Body, nil
 	}
-	excerpt, err := io.ReadAll(io.LimitReader(res.Body, 256))
-	return nil, errors.Join(fmt.Errorf("status %s: %s", res.Status, strings.TrimSpace(string(excerpt))), err, res.Body.Close())
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
+	return nil, errors.Join(fmt.Errorf("status %s: %s", res.Status, refusal(body)), err, res.Body.Close())
 }
 
-// Proxy asks pods through the API server, for clusters in which the operator cannot
-// reach pods. It needs the right to get pods/proxy.
-type Proxy struct{ core rest.Interface }
-
-// NewProxy returns a transport through the API server; core is a client of the core group.
-func NewProxy(core rest.Interface) *Proxy { return &Proxy{core: core} }
-
-// Metrics implements [Transport].
-func (t *Proxy) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error) {
-	return t.core.Get().Namespace(pod.Namespace).Resource("pods").
-		Name(pod.Name + ":" + strconv.Itoa(names.PortMetrics)).SubResource("proxy").Suffix("metrics").Stream(ctx)
+// refusal is what an unwelcome answer says: the message of the API server, or else the
+// beginning of the text.
+func refusal(body []byte) string {
+	var status metav1.Status
+	if err := json.Unmarshal(body, &status); err == nil && status.Message != "" {
+		return status.Message
+	}
+	return strconv.Quote(strings.TrimSpace(string(body[:min(len(body), maxQuote)])))
 }

@@ -31,6 +31,9 @@ func Decide(in Input) Plan {
 		}
 		d.plan.Next.Allocated = seen
 	}
+	if in.State.Phase != v1.PhaseDraining && in.State.Phase != v1.PhaseCleaning {
+		d.plan.Next.Draining = None
+	}
 	switch in.State.Phase {
 	case v1.PhaseStable, v1.PhaseStopped:
 		d.terminal()
@@ -89,6 +92,9 @@ func (d *decision) settle(reason, message string) {
 		return
 	}
 	d.enter(TerminalPhase(d.Replicas), reason, message)
+	// What is recorded with the phase need not be recorded in a pass of its own.
+	g := d.generation(d.plan.Next.Current)
+	d.plan.Settled = d.Renderable && g.StatefulSet == Present && g.Match == Same
 }
 
 // TerminalPhase is stopped for an engine that is wanted at zero, stable for any other.
@@ -104,17 +110,21 @@ func TerminalPhase(replicas int32) v1.EnginePhase {
 func (d *decision) allocate(reason, message string) {
 	next := d.plan.Next.Allocated + 1
 	d.plan.Next.Current, d.plan.Next.Allocated = next, next
+	d.plan.Next.Rejected = ""
 	d.enter(v1.PhaseCreating, reason, message)
 	d.plan.Ensure, d.plan.Route, d.recordOnly = nil, None, true
 }
 
-// serve keeps a generation reachable: the cluster Service selects it and its pods have names.
+// serve keeps a generation reachable: the cluster Service selects it and its pods have
+// names. Its configuration is kept as well while it is known, which is while the
+// generation is the one that would be rendered now.
 func (d *decision) serve(n int64) {
 	if n == None {
 		return
 	}
 	d.plan.Route = n
-	d.ensure(Ensure{Generation: n, Headless: true})
+	known := n == d.State.Current && d.generation(n).Match == Same
+	d.ensure(Ensure{Generation: n, Headless: true, Config: known})
 }
 
 func (d *decision) ensure(e Ensure) {
@@ -137,11 +147,11 @@ func (d *decision) sweep() {
 	d.plan.Delete = slices.Compact(d.plan.Delete)
 }
 
-// unreferenced lists the generations, not yet gone, that neither status nor Service knows.
+// unreferenced lists the generations, still standing, that neither status nor Service knows.
 func (d *decision) unreferenced() []int64 {
 	var out []int64
 	for n, g := range d.Snapshot.Generations {
-		if !d.referenced(n) && !g.gone() {
+		if !d.referenced(n) && g.standing() {
 			out = append(out, n)
 		}
 	}
@@ -149,14 +159,15 @@ func (d *decision) unreferenced() []int64 {
 }
 
 func (d *decision) referenced(n int64) bool {
-	s, next := d.State, d.plan.Next
-	return n == s.Current || n == s.Active || n == s.Draining || n == d.Snapshot.Route ||
-		n == next.Current || n == next.Active || n == next.Draining
+	return n == d.Snapshot.Route || d.State.names(n) || d.plan.Next.names(n)
 }
 
-// risky says whether the plan does what must not be done from an outdated state.
+// risky says whether the plan does what must not be done from an outdated state. Deletions
+// are not among it: a number that was in use and is named no more never comes back, and
+// one that is newer than the state was confirmed. What they need to know is where the
+// Service is, see [ConfirmUnrouted].
 func (d *decision) risky() bool {
-	if len(d.plan.Delete) > 0 || (d.plan.Route != None && d.plan.Route != d.Snapshot.Route) {
+	if d.plan.Route != None && d.plan.Route != d.Snapshot.Route {
 		return true
 	}
 	return slices.ContainsFunc(d.plan.Ensure, func(e Ensure) bool {

@@ -17,6 +17,12 @@ func full() Generation {
 	}
 }
 
+// older is a generation with two ready pods that is not as the spec wants it.
+func older() Generation { return with(full(), func(g *Generation) { g.Match = Differs }) }
+
+// blind is a generation with two ready pods that cannot be compared with the spec.
+func blind() Generation { return with(full(), func(g *Generation) { g.Match = Unknown }) }
+
 func with(g Generation, change func(*Generation)) Generation {
 	change(&g)
 	return g
@@ -30,15 +36,29 @@ func at(phase v1.EnginePhase, current, active, draining int64) State {
 	return State{Phase: phase, Current: current, Active: active, Draining: draining, Allocated: max(current, active)}
 }
 
+// edge is one decision from a confirmed state.
+type edge struct {
+	in       Input
+	want     Plan
+	replicas int32
+}
+
+func runEdges(t *testing.T, edges map[string]edge) {
+	t.Helper()
+	for name, tc := range edges {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Confirmed, tc.in.Replicas = true, tc.replicas
+			if diff := cmp.Diff(tc.want, Decide(tc.in)); diff != "" {
+				t.Errorf("Decide (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // All edges of the state machine (seed 001 and reference 2.4), seen from a confirmed state.
 func TestDecideEdges(t *testing.T) {
 	serve := func(n int64) []Ensure { return []Ensure{{Generation: n, Headless: true}} }
-	cases := map[string]struct {
-		reason   string
-		in       Input
-		want     Plan
-		replicas int32
-	}{
+	runEdges(t, map[string]edge{
 		"a new engine records the first generation and touches nothing": {
 			in:   Input{State: StateOf(v1.FireboltEngineStatus{}), Snapshot: seen(None, nil)},
 			want: Plan{Route: None, Next: at(v1.PhaseCreating, 0, None, None), Reason: "Initializing", Message: "The engine is new.", Requeue: RequeueNow},
@@ -46,7 +66,7 @@ func TestDecideEdges(t *testing.T) {
 		"a lost status keeps what serves and reuses no number": {
 			in: Input{State: StateOf(v1.FireboltEngineStatus{}), Snapshot: seen(3, map[int64]Generation{3: full()})},
 			want: Plan{
-				Route: None, Next: State{v1.PhaseCreating, 4, 3, None, 4},
+				Route: None, Next: State{Phase: v1.PhaseCreating, Current: 4, Active: 3, Draining: None, Allocated: 4},
 				Reason: "Initializing", Message: "The engine is new.", Requeue: RequeueNow,
 			},
 		},
@@ -63,7 +83,7 @@ func TestDecideEdges(t *testing.T) {
 		},
 		"creating waits for pods, and keeps the serving generation reachable": {
 			in: Input{State: at(v1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: seen(None, map[int64]Generation{
-				0: full(), 1: with(full(), func(g *Generation) { g.PodsReady = 1 }),
+				0: older(), 1: with(full(), func(g *Generation) { g.PodsReady = 1 }),
 			})},
 			want: Plan{
 				Route: 0, Next: at(v1.PhaseCreating, 1, 0, None), Requeue: RequeueWait,
@@ -71,7 +91,7 @@ func TestDecideEdges(t *testing.T) {
 			},
 		},
 		"creating switches when all pods are ready": {
-			in: Input{State: at(v1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: full()})},
+			in: Input{State: at(v1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: older(), 1: full()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1.PhaseSwitching, 1, 0, None),
 				Reason: "PodsReady", Message: "The pods of generation 1 are ready.", Requeue: RequeueNow,
@@ -79,7 +99,7 @@ func TestDecideEdges(t *testing.T) {
 		},
 		"creating records the next number before it touches an abandoned generation": {
 			in: Input{State: at(v1.PhaseCreating, 1, 0, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{
-				0: full(), 1: with(full(), func(g *Generation) { g.Match = Differs }),
+				0: older(), 1: older(),
 			})},
 			want: Plan{
 				Route: None, Next: at(v1.PhaseCreating, 2, 0, None),
@@ -87,20 +107,20 @@ func TestDecideEdges(t *testing.T) {
 			},
 		},
 		"creating deletes the abandoned generation, and waits for it before it builds a third": {
-			in: Input{State: at(v1.PhaseCreating, 2, 0, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: full()})},
+			in: Input{State: at(v1.PhaseCreating, 2, 0, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: older(), 1: older()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Delete: []int64{1}, Next: at(v1.PhaseCreating, 2, 0, None), Requeue: RequeueWait,
 			},
 		},
 		"switching moves the Service once the pods are ready": {
-			in: Input{State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: full(), 1: full()})},
+			in: Input{State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: blind(), 1: blind()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow,
 			},
 		},
 		"switching goes back when the pods are not ready any more": {
 			in: Input{State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{
-				0: full(), 1: with(full(), func(g *Generation) { g.PodsReady = 0 }),
+				0: blind(), 1: with(blind(), func(g *Generation) { g.PodsReady = 0 }),
 			})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1.PhaseCreating, 1, 0, None),
@@ -108,14 +128,32 @@ func TestDecideEdges(t *testing.T) {
 			},
 		},
 		"switching records a moved Service and drains the old generation": {
-			in: Input{State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: full(), 1: full()})},
+			in: Input{State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1.PhaseDraining, 1, 1, 0),
 				Reason: "Switched", Message: "Traffic goes to generation 1.", Requeue: RequeueNow,
 			},
 		},
+		"switching skips the drain of a rollout without one": {
+			in: Input{
+				State: at(v1.PhaseSwitching, 1, 0, None), Drain: Drain{Skip: true},
+				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
+			},
+			want: Plan{
+				Route: 1, Ensure: serve(1), Next: at(v1.PhaseCleaning, 1, 1, 0),
+				Reason: "DrainSkipped", Message: "Traffic goes to generation 1. Generation 0 goes without a drain check.", Requeue: RequeueNow,
+			},
+		},
+		"switching of the first generation settles what is seen to match": {
+			in: Input{State: at(v1.PhaseSwitching, 0, None, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full()})},
+			want: Plan{
+				Route: 0, Ensure: []Ensure{{Generation: 0, Config: true, Headless: true}}, Next: at(v1.PhaseStable, 0, 0, None), Settled: true,
+				Reason: "Switched", Message: "Traffic goes to generation 0.", Requeue: RequeueNow,
+			},
+			replicas: 2,
+		},
 		"switching of the first generation ends in stable": {
-			in: Input{State: at(v1.PhaseSwitching, 0, None, None), Snapshot: seen(0, map[int64]Generation{0: full()})},
+			in: Input{State: at(v1.PhaseSwitching, 0, None, None), Snapshot: seen(0, map[int64]Generation{0: blind()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1.PhaseStable, 0, 0, None),
 				Reason: "Switched", Message: "Traffic goes to generation 0.", Requeue: RequeueNow,
@@ -123,7 +161,7 @@ func TestDecideEdges(t *testing.T) {
 			replicas: 2,
 		},
 		"switching of an engine at zero ends in stopped": {
-			in: Input{State: at(v1.PhaseSwitching, 0, None, None), Snapshot: seen(0, map[int64]Generation{0: full()})},
+			in: Input{State: at(v1.PhaseSwitching, 0, None, None), Snapshot: seen(0, map[int64]Generation{0: blind()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1.PhaseStopped, 0, 0, None),
 				Reason: "Switched", Message: "Traffic goes to generation 0.", Requeue: RequeueNow,
@@ -132,14 +170,24 @@ func TestDecideEdges(t *testing.T) {
 		"draining waits for queries": {
 			in: Input{
 				State: at(v1.PhaseDraining, 1, 1, 0), Drain: Drain{Every: 5 * time.Second},
-				Snapshot: seen(1, map[int64]Generation{0: full(), 1: full()}),
+				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
 			},
 			want: Plan{Route: 1, Ensure: serve(1), Next: at(v1.PhaseDraining, 1, 1, 0), Requeue: 5 * time.Second},
+		},
+		"draining keeps the configuration of what serves while it is what would be rendered now": {
+			in: Input{
+				State: at(v1.PhaseDraining, 1, 1, 0), Drain: Drain{Every: 5 * time.Second}, Renderable: true,
+				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: full()}),
+			},
+			want: Plan{
+				Route: 1, Ensure: []Ensure{{Generation: 1, Config: true, Headless: true}},
+				Next: at(v1.PhaseDraining, 1, 1, 0), Requeue: 5 * time.Second,
+			},
 		},
 		"draining ends when no query is left": {
 			in: Input{
 				State: at(v1.PhaseDraining, 1, 1, 0), Drain: Drain{Drained: true},
-				Snapshot: seen(1, map[int64]Generation{0: full(), 1: full()}),
+				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
 			},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1.PhaseCleaning, 1, 1, 0),
@@ -149,7 +197,7 @@ func TestDecideEdges(t *testing.T) {
 		"draining is passed through when the check is off": {
 			in: Input{
 				State: at(v1.PhaseDraining, 1, 1, 0), Drain: Drain{Skip: true},
-				Snapshot: seen(1, map[int64]Generation{0: full(), 1: full()}),
+				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
 			},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1.PhaseCleaning, 1, 1, 0),
@@ -159,22 +207,22 @@ func TestDecideEdges(t *testing.T) {
 		"draining repairs a Service that was moved back": {
 			in: Input{
 				State: at(v1.PhaseDraining, 1, 1, 0), Drain: Drain{Every: time.Second},
-				Snapshot: seen(0, map[int64]Generation{0: full(), 1: full()}),
+				Snapshot: seen(0, map[int64]Generation{0: blind(), 1: blind()}),
 			},
 			want: Plan{Route: 1, Ensure: serve(1), Next: at(v1.PhaseDraining, 1, 1, 0), Requeue: time.Second},
 		},
 		"cleaning deletes the old generation and stays": {
-			in: Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: full(), 1: full()})},
+			in: Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Delete: []int64{0}, Next: at(v1.PhaseCleaning, 1, 1, 0), Requeue: RequeueWait,
 			},
 		},
 		"cleaning moves the Service before it deletes what the Service selects": {
-			in:   Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(0, map[int64]Generation{0: full(), 1: full()})},
+			in:   Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(0, map[int64]Generation{0: blind(), 1: blind()})},
 			want: Plan{Route: 1, Ensure: serve(1), Next: at(v1.PhaseCleaning, 1, 1, 0), Requeue: RequeueNow},
 		},
 		"cleaning ends when the old generation is gone": {
-			in: Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{1: full()})},
+			in: Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{1: blind()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1.PhaseStable, 1, 1, None),
 				Reason: "RolledOut", Message: "Generation 1 serves, generation 0 is gone.", Requeue: RequeueNow,
@@ -199,16 +247,6 @@ func TestDecideEdges(t *testing.T) {
 			},
 			replicas: 2,
 		},
-		"stable only records the next generation when the spec changed": {
-			in: Input{State: at(v1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{
-				1: with(full(), func(g *Generation) { g.Match = Differs }),
-			})},
-			want: Plan{
-				Route: None, Next: at(v1.PhaseCreating, 2, 1, None),
-				Reason: "SpecChanged", Message: "Generation 1 differs from the spec.", Requeue: RequeueNow,
-			},
-			replicas: 2,
-		},
 		"stable only records the next generation when its StatefulSet is gone": {
 			in: Input{State: at(v1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(1, nil)},
 			want: Plan{
@@ -217,27 +255,42 @@ func TestDecideEdges(t *testing.T) {
 			},
 			replicas: 2,
 		},
+		"stable becomes stopped when that is what is wanted of the generation that serves": {
+			in: Input{State: at(v1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{1: full()})},
+			want: Plan{
+				Route: 1, Ensure: []Ensure{{Generation: 1, Config: true, Headless: true}}, Next: at(v1.PhaseStopped, 1, 1, None), Settled: true,
+				Reason: "ReplicasChanged", Message: "The terminal phase follows the wanted replicas.", Requeue: RequeueNow,
+			},
+		},
 		"stable without its instance keeps serving and decides nothing": {
-			in:       Input{State: at(v1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: full()})},
+			in:       Input{State: at(v1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: blind()})},
 			want:     Plan{Route: 1, Ensure: serve(1), Next: at(v1.PhaseStable, 1, 1, None), Requeue: RequeueGate},
 			replicas: 2,
 		},
 		"an unknown phase leads to the terminal one": {
-			in: Input{State: at("melting", 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: full()})},
+			in: Input{State: at("melting", 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: blind()})},
 			want: Plan{
 				Route: None, Next: at(v1.PhaseStable, 1, 1, None),
 				Reason: "UnknownPhase", Message: "The recorded phase is not known to this release.", Requeue: RequeueNow,
 			},
 			replicas: 2,
 		},
+	})
+}
+
+// A deletion from an outdated state is harmless, but for what the Service selects.
+func TestADeletionConfirmsTheRoute(t *testing.T) {
+	p := Decide(Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})})
+	want := []Write{
+		{EnsureHeadless, 1},
+		{RouteService, 1},
+		{ConfirmUnrouted, 0},
+		{DeleteStatefulSet, 0},
+		{DeleteHeadless, 0},
+		{DeleteConfig, 0},
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tc.in.Confirmed, tc.in.Replicas = true, tc.replicas
-			if diff := cmp.Diff(tc.want, Decide(tc.in)); diff != "" {
-				t.Errorf("Decide (-want +got):\n%s", diff)
-			}
-		})
+	if diff := cmp.Diff(want, p.Writes()); diff != "" {
+		t.Errorf("writes of cleaning (-want +got):\n%s", diff)
 	}
 }
 
@@ -245,7 +298,6 @@ func TestAnOutdatedStateIsConfirmedFirst(t *testing.T) {
 	cases := map[string]Input{
 		"before anything is created": {State: at(v1.PhaseCreating, 0, None, None), Snapshot: seen(None, nil), Renderable: true},
 		"before the Service moves":   {State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: full(), 1: full()})},
-		"before anything is deleted": {State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: full(), 1: full()})},
 		"when a child is newer than the status": {
 			State: at(v1.PhaseStable, 1, 1, None), Renderable: true, Replicas: 2,
 			Snapshot: seen(1, map[int64]Generation{1: full(), 2: full()}),

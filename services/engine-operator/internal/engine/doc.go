@@ -2,17 +2,20 @@
 // what is wanted, what was recorded and what was seen, and returns what to create,
 // where to route, what to delete and what to record. It reads no clock, no cluster.
 //
-// An engine moves through six phases (seed 001, "State machine"):
+// An engine moves through six phases (seed 001, "State machine"; every edge stands in
+// docs/state-machine.md):
 //
 //	           abandon, next number
 //	             ┌──────┐
 //	             ▼      │   pods ready              selector moved
 //	(new) ──► creating ─┴────────────► switching ────────────────► draining
-//	             ▲                          │ no older generation     │ no queries left
-//	             │ spec changed             ▼                         ▼
+//	             ▲  │ reverted,             │ no older generation     │ no queries left,
+//	             │  │ rolled back           │                         │ or time is over
+//	             │  ▼                       ▼                         ▼
 //	             └───────────────── stable / stopped ◄──────────── cleaning
+//	                spec changed
 //
-// Rules that hold between any two writes, and that the tests check by name:
+// Rules that hold between any two writes; the tests check them by name (invariants_test.go):
 //
 //   - A number is recorded as allocated before anything of it exists, and never used again.
 //   - The cluster Service selects the generation that should serve: the active one, or in
@@ -21,10 +24,13 @@
 //     Service refers to it.
 //   - At most two generations have a StatefulSet.
 //   - A change of the spec during switching, draining and cleaning waits for the terminal phase.
+//   - During creating, the active generation takes over again when it is what the spec asks
+//     for, or when the new one is overdue and a rollback is wanted.
 //
-// A decision that creates, routes or deletes is returned only for a state that the API
-// server confirmed ([Input].Confirmed): a cache may lag, and a plan from an old state
-// could bring an abandoned generation back or move traffic backwards. Before that the
-// plan says Confirm and nothing else. Status writes need no confirmation, they carry the
-// resource version that the decision was made from.
+// A decision that creates or routes is returned only for a state that the API server
+// confirmed ([Input].Confirmed): a cache may lag, and a plan from an old state could bring
+// an abandoned generation back or move traffic backwards. Before that the plan says
+// Confirm and nothing else. A deletion asks where the Service is, see [ConfirmUnrouted].
+// Status writes need no confirmation, they carry the resource version that the decision
+// was made from.
 package engine

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
@@ -13,25 +14,43 @@ func (d *decision) terminal() {
 		d.settle("Inconsistent", "The recorded generations do not fit a terminal phase.")
 		return
 	}
+	d.serve(s.Active)
 	g := d.generation(s.Current)
 	switch {
 	case !d.Renderable:
-		d.serve(s.Active)
 		d.plan.Requeue = RequeueGate
 	case g.StatefulSet != Present:
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone.", s.Current))
+	case g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
+		d.stay(RequeueDrift)
+	case g.Match == Differs && !d.Asked && d.Held:
+		d.stay(RequeueGate)
+		d.plan.Waiting = true
 	case g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d differs from the spec.", s.Current))
+		d.plan.Unasked = !d.Asked
 	default:
-		d.serve(s.Active)
-		d.ensure(Ensure{Generation: s.Active, Config: true, Headless: true})
-		d.plan.Next.Draining = None
-		d.plan.Settled = true
-		d.plan.Requeue = RequeueDrift
-		if want := TerminalPhase(d.Replicas); s.Phase != want {
-			d.enter(want, "ReplicasChanged", "The terminal phase follows the wanted replicas.")
-		}
+		d.settled()
 	}
+}
+
+// settled says that nothing is left to do, and lets the phase follow the wanted replicas.
+func (d *decision) settled() {
+	d.plan.Next.Rejected = ""
+	d.plan.Settled = true
+	d.plan.Requeue = RequeueDrift
+	if want := TerminalPhase(d.Replicas); d.State.Phase != want {
+		d.enter(want, "ReplicasChanged", "The terminal phase follows the wanted replicas.")
+	}
+}
+
+// stay keeps a generation serving that is not what the spec asks for. What it was made
+// from is not known any more: a missing configuration is restored as it would be now,
+// since without one no pod of it could start again.
+func (d *decision) stay(look time.Duration) {
+	n := d.State.Active
+	d.ensure(Ensure{Generation: n, Config: d.generation(n).Config == Absent})
+	d.plan.Requeue = look
 }
 
 // creating builds the current generation while the active one, if any, serves.
@@ -43,27 +62,57 @@ func (d *decision) creating() {
 	}
 	g := d.generation(s.Current)
 	d.serve(s.Active)
-	d.plan.Next.Draining = None
 	switch {
 	case s.Active == None && d.Snapshot.Route == s.Current:
 		d.enter(v1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic goes to generation %d already.", s.Current))
 	case !d.Renderable:
 		d.plan.Requeue = RequeueGate
+	case d.reverted(g):
+		d.giveUp("Reverted", fmt.Sprintf("Generation %d is what the spec asks for again, generation %d is given up.", s.Active, s.Current))
 	case g.StatefulSet == Present && g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d is abandoned, the spec changed.", s.Current))
-	case g.ready() && g.Match == Same && g.Headless == Present && g.Config == Present:
+	case g.StatefulSet == Leaving: // and nobody knows for how long
+		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
+	case g.ready() && g.whole():
 		d.enter(v1.PhaseSwitching, "PodsReady", fmt.Sprintf("The pods of generation %d are ready.", s.Current))
+	case d.rollsBack(g):
+		d.plan.Next.Rejected = d.Desired
+		d.giveUp("RolledBack", fmt.Sprintf("Generation %d is not ready in time, generation %d serves on.", s.Current, s.Active))
 	default:
 		d.build(g)
 		d.plan.Requeue = RequeueWait
 	}
 }
 
-// build ensures the current generation, unless two others still have a StatefulSet.
+// reverted says whether the spec is what serves again, and not what is being built.
+func (d *decision) reverted(g Generation) bool {
+	return d.canReturn() && d.generation(d.State.Active).Match == Same && (g.StatefulSet != Present || g.Match != Same)
+}
+
+// rollsBack says whether the current generation is given up for lateness. One that was
+// never built was never tried.
+func (d *decision) rollsBack(g Generation) bool {
+	return d.Overdue && d.Rollback && d.canReturn() && g.StatefulSet == Present
+}
+
+// canReturn says whether the active generation still stands.
+func (d *decision) canReturn() bool {
+	return d.State.Active != None && d.generation(d.State.Active).StatefulSet == Present
+}
+
+// giveUp returns from the current generation to the active one. Its number is not used
+// again; the sweep deletes what exists of it, once the return is recorded.
+func (d *decision) giveUp(reason, message string) {
+	d.plan.Next.Current = d.State.Active
+	d.settle(reason, message)
+}
+
+// build ensures the current generation, unless two others still have a StatefulSet. One
+// that only somebody else's finalizer keeps does not count.
 func (d *decision) build(g Generation) {
 	others := 0
 	for n, o := range d.Snapshot.Generations {
-		if n != d.State.Current && o.StatefulSet != Absent {
+		if n != d.State.Current && o.StatefulSet != Absent && !o.Held {
 			others++
 		}
 	}
@@ -87,12 +136,14 @@ func (d *decision) rebuildActive() {
 	d.plan.Requeue = RequeueGate
 }
 
-// switching moves the cluster Service, and looks once more before it does.
+// switching moves the cluster Service, and looks once more before it does. A Service that
+// was moved already stays, unless the StatefulSet was deleted meanwhile and there is
+// another to go back to.
 func (d *decision) switching() {
 	s := d.State
 	g := d.generation(s.Current)
 	switch {
-	case d.Snapshot.Route == s.Current:
+	case d.Snapshot.Route == s.Current && (g.StatefulSet == Present || !d.canReturn()):
 		d.serve(s.Current)
 		d.switched()
 	case g.ready():
@@ -109,12 +160,16 @@ func (d *decision) switched() {
 	s := d.State
 	d.plan.Next.Active = s.Current
 	message := fmt.Sprintf("Traffic goes to generation %d.", s.Current)
-	if s.Active != None && s.Active != s.Current {
-		d.plan.Next.Draining = s.Active
-		d.enter(v1.PhaseDraining, "Switched", message)
+	if s.Active == None || s.Active == s.Current {
+		d.settle("Switched", message)
 		return
 	}
-	d.settle("Switched", message)
+	d.plan.Next.Draining = s.Active
+	if d.Drain.Skip { // the wait is skipped entirely (seed 001, "Phase descriptions")
+		d.enter(v1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("%s Generation %d goes without a drain check.", message, s.Active))
+		return
+	}
+	d.enter(v1.PhaseDraining, "Switched", message)
 }
 
 // draining waits until the old generation has no queries left.
@@ -123,12 +178,14 @@ func (d *decision) draining() {
 	d.serve(s.Active)
 	old := d.generation(s.Draining)
 	switch {
-	case s.Draining == None || s.Draining == s.Active:
+	case !s.outgoing():
 		d.settle("NothingToDrain", "No generation is draining.")
 	case d.Drain.Skip:
 		d.enter(v1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d goes without a drain check.", s.Draining))
 	case old.StatefulSet == Absent || d.Drain.Drained:
 		d.enter(v1.PhaseCleaning, "Drained", fmt.Sprintf("Generation %d has no queries left.", s.Draining))
+	case d.Drain.Expired:
+		d.enter(v1.PhaseCleaning, v1.ReasonDrainTimeoutExceeded, fmt.Sprintf("Generation %d still runs queries, but its drain timeout is over.", s.Draining))
 	default:
 		if old.Headless == Absent {
 			d.ensure(Ensure{Generation: s.Draining, Headless: true})
@@ -142,14 +199,16 @@ func (d *decision) cleaning() {
 	s := d.State
 	d.serve(s.Active)
 	switch {
-	case s.Draining == None || s.Draining == s.Active:
+	case !s.outgoing():
 		d.settle("NothingToClean", "No generation is left to clean.")
 	case d.generation(s.Draining).gone():
 		d.settle("RolledOut", fmt.Sprintf("Generation %d serves, generation %d is gone.", s.Active, s.Draining))
-	case d.Snapshot.Route != s.Draining:
-		d.plan.Delete = append(d.plan.Delete, s.Draining)
-		d.plan.Requeue = RequeueWait
+	case d.Snapshot.Route == s.Draining:
+		d.plan.Requeue = RequeueNow // the Service comes first, and clients have to follow it
 	default:
-		d.plan.Requeue = RequeueNow // the Service comes first
+		if d.generation(s.Draining).standing() {
+			d.plan.Delete = append(d.plan.Delete, s.Draining)
+		}
+		d.plan.Requeue = RequeueWait
 	}
 }

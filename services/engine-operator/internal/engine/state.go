@@ -20,6 +20,16 @@ type State struct {
 	Draining int64
 	// Allocated is the greatest number ever given out.
 	Allocated int64
+	// Rejected names the rendering that a rollback gave up, see [Input.Desired]; empty for none.
+	Rejected string
+}
+
+// names says whether the state refers to the generation.
+func (s State) names(n int64) bool { return n == s.Current || n == s.Active || n == s.Draining }
+
+// outgoing says whether there is a generation to drain, beside one that serves.
+func (s State) outgoing() bool {
+	return s.Draining != None && s.Active != None && s.Active == s.Current && s.Draining != s.Active
 }
 
 // StateOf reads the recorded state out of a status. A status without an allocated
@@ -27,7 +37,7 @@ type State struct {
 func StateOf(s v1.FireboltEngineStatus) State {
 	st := State{
 		Phase: s.Phase, Current: s.CurrentGeneration, Active: s.ActiveGeneration,
-		Draining: None, Allocated: max(s.CurrentGeneration, s.ActiveGeneration),
+		Draining: None, Allocated: max(s.CurrentGeneration, s.ActiveGeneration), Rejected: s.RejectedRendering,
 	}
 	if s.Phase == "" {
 		return State{Current: 0, Active: None, Draining: None, Allocated: None}
@@ -64,7 +74,7 @@ const (
 // Generation is what exists of one generation.
 type Generation struct {
 	StatefulSet, Headless, Config Existence
-	// Match compares the StatefulSet; set for the current generation.
+	// Match compares the StatefulSet; set for the current and for the active generation.
 	Match Match
 	// Replicas is what the StatefulSet asks for.
 	Replicas int32
@@ -79,9 +89,17 @@ func (g Generation) ready() bool {
 	return g.StatefulSet == Present && g.PodsTotal == g.Replicas && g.PodsReady == g.Replicas
 }
 
+// whole says whether the pods have their names and their configuration.
+func (g Generation) whole() bool { return g.Headless == Present && g.Config == Present }
+
 // gone says whether nothing more can be done about the generation's removal.
 func (g Generation) gone() bool {
 	return g.Held || (g.StatefulSet == Absent && g.Headless == Absent && g.Config == Absent)
+}
+
+// standing says whether anything is left to delete. What is leaving needs only time.
+func (g Generation) standing() bool {
+	return g.StatefulSet == Present || g.Headless == Present || g.Config == Present
 }
 
 // Snapshot is the seen part. Generations holds those of which anything exists.
@@ -110,6 +128,19 @@ type Input struct {
 	// Renderable is true when the instance's id and endpoint are known and the spec can be
 	// rendered. Only the phases that compare or create need it.
 	Renderable bool
+	// Desired names the rendering that is wanted now, whatever its number; empty unless Renderable.
+	Desired string
+	// Asked is true when the engine's own spec or command changed since it last settled.
+	// What else makes a generation differ is an edit of its class, of its StatefulSet, or
+	// another release of the operator: see Held.
+	Asked bool
+	// Held is true when a rollout that the engine's own spec did not ask for has to wait
+	// for others to end.
+	Held bool
+	// Overdue is true when the current generation missed its progress deadline.
+	Overdue bool
+	// Rollback gives an overdue generation up for the one that serves.
+	Rollback bool
 	// Confirmed is true when State was checked against the API server.
 	Confirmed bool
 	Drain     Drain
@@ -119,6 +150,7 @@ type Input struct {
 type Drain struct {
 	Skip    bool          // rollout recreate, or the check is switched off
 	Drained bool          // no query is left
+	Expired bool          // queries are left, but their time is over
 	Every   time.Duration // between two looks
 }
 
@@ -143,6 +175,12 @@ type Plan struct {
 	Next   State
 	// Settled is true in a terminal phase without any difference to the spec.
 	Settled bool
+	// Unasked is true when the plan begins a rollout that the engine's own spec did not ask
+	// for. Whoever carries it out first makes sure that not too many of them are under way,
+	// and decides again with Held when there are.
+	Unasked bool
+	// Waiting is true when such a rollout is held back.
+	Waiting bool
 	// Reason and Message explain a change of phase.
 	Reason, Message string
 	// Requeue is when to look again without an event; zero means not at all.

@@ -9,6 +9,10 @@ const (
 	EnsureHeadless
 	CreateStatefulSet
 	RouteService
+	// ConfirmUnrouted writes nothing: it asks the API server whether the cluster Service
+	// selects the generation that is about to be deleted, and ends the pass if it does. The
+	// cache that the decision was made from may be behind our own writes.
+	ConfirmUnrouted
 	DeleteStatefulSet
 	DeleteHeadless
 	DeleteConfig
@@ -17,7 +21,7 @@ const (
 // String names the operation, for errors and test output.
 func (o Op) String() string {
 	return [...]string{
-		"ensure config", "ensure headless service", "create statefulset", "route service",
+		"ensure config", "ensure headless service", "create statefulset", "route service", "confirm unrouted",
 		"delete statefulset", "delete headless service", "delete config",
 	}[o]
 }
@@ -49,7 +53,7 @@ func (p Plan) Writes() []Write {
 		out = append(out, Write{RouteService, p.Route})
 	}
 	for _, n := range p.Delete {
-		out = append(out, Write{DeleteStatefulSet, n}, Write{DeleteHeadless, n}, Write{DeleteConfig, n})
+		out = append(out, Write{ConfirmUnrouted, n}, Write{DeleteStatefulSet, n}, Write{DeleteHeadless, n}, Write{DeleteConfig, n})
 	}
 	return out
 }

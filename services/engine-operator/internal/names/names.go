@@ -25,9 +25,16 @@ const (
 	AnnotationClassHash     = "firebolt.io/engine-class-hash"
 	AnnotationOverride      = "firebolt.io/metadata-override"
 	AnnotationRenderingHash = "firebolt.io/rendering-hash"
-	// AnnotationPodConfig rolls the metadata Deployment when its configuration changes.
+	// AnnotationAdopted is on a workload that an earlier operator made and that is left as it
+	// is: the fingerprint of what would be rendered for it. It goes with the first change of that.
+	AnnotationAdopted = "firebolt.io/adopted-rendering"
+	// AnnotationPodConfig rolls the metadata and gateway Deployments when their configuration changes.
 	AnnotationPodConfig = "firebolt.io/config-hash"
 )
+
+// AnnotationInstanceID is on the Secret of an instance's own database: the id that the
+// data was written under. An instance that is made again takes it up.
+const AnnotationInstanceID = "firebolt.io/instance-id"
 
 // Ports of an engine, of the metadata service and of PostgreSQL.
 const (
@@ -39,12 +46,22 @@ const (
 	PortPostgres = 5432
 )
 
+// Ports of a gateway: its container, its Service, and Envoy's own interface on loopback.
+const (
+	PortGateway        = 8080
+	PortGatewayService = 80
+	PortEnvoyAdmin     = 9901
+)
+
 // Containers.
 const (
 	ContainerEngine   = "engine"
 	ContainerWeb      = "engine-web"
 	ContainerMetadata = "metadata"
 	ContainerPostgres = "postgresql"
+	ContainerEnvoy    = "envoy"
+	// ContainerWakeAgent is reserved beside envoy.
+	ContainerWakeAgent = "wake-agent"
 )
 
 // Generation is the StatefulSet of generation n of an engine, and the stem of the rest.
@@ -93,8 +110,17 @@ func MetadataConfig(instance string) string { return instance + "-metadata-confi
 // Postgres is the StatefulSet and the headless Service of the operator's own PostgreSQL.
 func Postgres(instance string) string { return instance + "-metadata-pg" }
 
+// PostgresClaim is the volume claim that the StatefulSet makes; it outlives the instance.
+func PostgresClaim(instance string) string { return "data-" + Postgres(instance) + "-0" }
+
 // PostgresSecret holds its credentials.
 func PostgresSecret(instance string) string { return instance + "-metadata-postgres-creds" }
+
+// Gateway is the Deployment, Service, ServiceAccount and disruption budget of an instance's gateway.
+func Gateway(instance string) string { return instance + "-gateway" }
+
+// GatewayConfig is its ConfigMap.
+func GatewayConfig(instance string) string { return instance + "-gateway-config" }
 
 // ServiceHost is the DNS name of a Service.
 func ServiceHost(service, namespace string) string {

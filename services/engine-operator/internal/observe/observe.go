@@ -41,6 +41,9 @@ type Children struct {
 	Headless     map[int64]*corev1.Service
 	Configs      map[int64]*corev1.ConfigMap
 	Pods         map[int64][]corev1.Pod
+
+	// settled is true while the engine's spec is the one that was last rolled out.
+	settled bool
 }
 
 // Read lists everything of the engine.
@@ -48,6 +51,7 @@ func Read(ctx context.Context, c client.Reader, e *v1.FireboltEngine) (Children,
 	out := Children{
 		StatefulSets: map[int64]*appsv1.StatefulSet{}, Headless: map[int64]*corev1.Service{},
 		Configs: map[int64]*corev1.ConfigMap{}, Pods: map[int64][]corev1.Pod{},
+		settled: e.Status.ObservedGeneration == e.Generation,
 	}
 	of := []client.ListOption{client.InNamespace(e.Namespace), client.MatchingFields{IndexEngine: e.Name}, client.UnsafeDisableDeepCopy}
 	var (

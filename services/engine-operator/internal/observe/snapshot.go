@@ -1,7 +1,8 @@
 package observe
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -11,18 +12,21 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
-// Snapshot reduces the children to the facts that decisions are made from. desired is
-// the rendering of the current generation; nil when it cannot be rendered.
-func (c Children) Snapshot(current int64, desired *appsv1.StatefulSet) (engine.Snapshot, error) {
+// Snapshot reduces the children to the facts that decisions are made from. The generations
+// of the compared numbers are compared with what draw makes of them; nothing is
+// compared, and every match Unknown, without it.
+func (c Children) Snapshot(draw func(n int64) (render.Generation, error), compared ...int64) (engine.Snapshot, error) {
 	out := engine.Snapshot{Route: c.Route(), Generations: map[int64]engine.Generation{}}
 	for _, n := range c.generations() {
 		g := c.reduce(n)
-		if live := c.StatefulSets[n]; n == current && live != nil && desired != nil {
-			match, err := render.Compare(desired, live)
+		if live := c.StatefulSets[n]; draw != nil && live != nil && slices.Contains(compared, n) {
+			desired, err := draw(n)
 			if err != nil {
 				return engine.Snapshot{}, err
 			}
-			g.Match = match
+			if g.Match, err = render.Compare(desired, live, c.settled); err != nil {
+				return engine.Snapshot{}, err
+			}
 		}
 		out.Generations[n] = g
 	}

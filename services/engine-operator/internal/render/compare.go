@@ -1,12 +1,12 @@
 package render
 
 import (
-	"fmt"
-	"maps"
-	"slices"
+	"reflect"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -14,86 +14,142 @@ import (
 
 // Compare says whether a live StatefulSet is what would be rendered now.
 //
-// It differs when it was made from another rendering, or when a rendered field no longer
-// has its value, or when something was added to a list or map that the API server never
-// fills by itself. A StatefulSet without a fingerprint, left by an earlier operator, is
-// judged by its fields alone.
-func Compare(desired, live *appsv1.StatefulSet) (engine.Match, error) {
-	if hash, ok := live.Annotations[names.AnnotationRenderingHash]; ok && hash != desired.Annotations[names.AnnotationRenderingHash] {
+// One that carries the fingerprint of another rendering differs. One that carries this
+// fingerprint is the same as long as its spec was never changed since we wrote it,
+// whatever the API server made of what we wrote; after a change each rendered field must
+// have its value, and nobody may have added to what was rendered. So defaulting is never
+// drift, and no rendered field is missed (seed 001, "Generation model").
+//
+// A StatefulSet without a fingerprint was left by an earlier operator: see [Adoption].
+// settled says that the engine's spec has not changed since it was last rolled out; see
+// there what it is for.
+func Compare(desired Generation, live *appsv1.StatefulSet, settled bool) (engine.Match, error) {
+	made, ours := live.Annotations[names.AnnotationRenderingHash]
+	adopted, known := live.Annotations[names.AnnotationAdopted]
+	switch {
+	case ours:
+		return compareOurs(desired, live, made)
+	case known:
+		return match(adopted == adoption(desired, live)), nil
+	}
+	return match(continues(desired, live, settled)), nil
+}
+
+func match(same bool) engine.Match {
+	if same {
+		return engine.Same
+	}
+	return engine.Differs
+}
+
+func compareOurs(desired Generation, live *appsv1.StatefulSet, made string) (engine.Match, error) {
+	want := desired.StatefulSet
+	if made != desired.Fingerprint || !within(want.Labels, live.Labels) || !within(want.Annotations, live.Annotations) {
 		return engine.Differs, nil
 	}
-	want, have := desired.Spec.Template, live.Spec.Template
-	if !maps.Equal(want.Labels, have.Labels) || !maps.Equal(want.Annotations, have.Annotations) ||
-		!maps.Equal(want.Spec.NodeSelector, have.Spec.NodeSelector) {
+	by, err := authorsOf(live)
+	if err != nil {
+		return engine.Unknown, err
+	}
+	if by.oursAlone() && live.Generation == 1 {
+		return engine.Same, nil
+	}
+	if !holds(reflect.ValueOf(want.Spec), reflect.ValueOf(live.Spec)) {
 		return engine.Differs, nil
 	}
-	for _, part := range []struct{ want, have any }{
-		{&desired.Spec, &live.Spec},
-		{&labelled{Labels: desired.Labels, Inputs: inputAnnotations(desired)}, &labelled{Labels: live.Labels, Inputs: inputAnnotations(live)}},
-	} {
-		w, err := runtime.DefaultUnstructuredConverter.ToUnstructured(part.want)
-		if err != nil {
-			return engine.Unknown, fmt.Errorf("convert rendered StatefulSet %q: %w", desired.Name, err)
-		}
-		h, err := runtime.DefaultUnstructuredConverter.ToUnstructured(part.have)
-		if err != nil {
-			return engine.Unknown, fmt.Errorf("convert live StatefulSet %q: %w", live.Name, err)
-		}
-		if !holds(w, h) {
-			return engine.Differs, nil
-		}
+	added, err := by.added(want, live)
+	if err != nil {
+		return engine.Unknown, err
 	}
-	return engine.Same, nil
+	return match(!added), nil
 }
 
-type labelled struct {
-	Labels map[string]string `json:"labels,omitempty"`
-	Inputs map[string]string `json:"inputs,omitempty"`
-}
-
-// inputAnnotations are those of the annotations that drift is decided by.
-func inputAnnotations(s *appsv1.StatefulSet) map[string]string {
-	out := map[string]string{}
-	for _, key := range []string{names.AnnotationConfigHash, names.AnnotationClassHash, names.AnnotationOverride} {
-		if v, ok := s.Annotations[key]; ok {
-			out[key] = v
-		}
-	}
-	return out
-}
-
-// holds says whether every wanted value stands in have. Scalars and objects that only
-// have knows are defaults of the API server; lists that only have knows are somebody's
-// edits, since defaulting never adds an entry to a list.
-func holds(want, have any) bool {
-	switch w := want.(type) {
-	case map[string]any:
-		h, ok := have.(map[string]any)
-		return (!ok && len(w) == 0 && have == nil) || (ok && objectHolds(w, h))
-	case []any:
-		h, ok := have.([]any)
-		return (!ok && len(w) == 0 && have == nil) || (ok && listHolds(w, h))
-	case nil:
-		return true
-	}
-	return want == have
-}
-
-func objectHolds(want, have map[string]any) bool {
+// within says whether every entry of want stands in have. Others label and annotate too.
+func within(want, have map[string]string) bool {
 	for k, v := range want {
-		if !holds(v, have[k]) {
-			return false
-		}
-	}
-	for k, v := range have {
-		list, isList := v.([]any)
-		if _, wanted := want[k]; !wanted && isList && len(list) > 0 {
+		if got, ok := have[k]; !ok || got != v {
 			return false
 		}
 	}
 	return true
 }
 
-func listHolds(want, have []any) bool {
-	return slices.EqualFunc(want, have, holds)
+var quantity, timestamp = reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time]()
+
+// holds says whether every field that want sets has its value in have. A field that want
+// leaves unset may have been filled in by the API server; but it never adds an entry to
+// a list or a map, and never sets a plain bool.
+func holds(want, have reflect.Value) bool {
+	switch want.Kind() {
+	case reflect.Struct:
+		switch want.Type() {
+		case quantity:
+			return sameQuantity(want, have)
+		case timestamp: // nobody renders one
+			return true
+		}
+		for i := range want.NumField() {
+			if w := want.Field(i); !fillable(want.Type().Field(i), w) && !holds(w, have.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Pointer:
+		if want.IsNil() || have.IsNil() {
+			return want.IsNil() && have.IsNil()
+		}
+		return holds(want.Elem(), have.Elem())
+	case reflect.Slice:
+		if want.Len() != have.Len() {
+			return false
+		}
+		for i := range want.Len() {
+			if !holds(want.Index(i), have.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Map:
+		return sameMap(want, have)
+	default:
+		return want.Equal(have)
+	}
+}
+
+// fillable says whether a field of a struct is one that the API server may fill in: it was
+// not written. A number or a text that is written also when it is empty is not.
+func fillable(f reflect.StructField, want reflect.Value) bool {
+	switch want.Kind() {
+	case reflect.Pointer:
+		return want.IsNil()
+	case reflect.String, reflect.Int, reflect.Int32, reflect.Int64:
+		return want.IsZero() && strings.Contains(f.Tag.Get("json"), ",omit")
+	}
+	return false
+}
+
+func sameMap(want, have reflect.Value) bool {
+	if want.Len() != have.Len() {
+		return false
+	}
+	for entries := want.MapRange(); entries.Next(); {
+		v := have.MapIndex(entries.Key())
+		if !v.IsValid() || !holds(entries.Value(), v) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameQuantity compares amounts, not spellings. The API server rounds up to thousandths.
+func sameQuantity(want, have reflect.Value) bool {
+	w, okWant := want.Interface().(resource.Quantity)
+	h, okHave := have.Interface().(resource.Quantity)
+	if !okWant || !okHave {
+		return false
+	}
+	w, h = w.DeepCopy(), h.DeepCopy()
+	w.RoundUp(resource.Milli)
+	h.RoundUp(resource.Milli)
+	return w.Cmp(h) == 0
 }

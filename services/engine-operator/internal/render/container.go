@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,7 @@ func containers(in Input, user []corev1.Container) []corev1.Container {
 	}
 	out := []corev1.Container{engineContainer(in, own)}
 	if in.Engine.UISidecar {
-		out = append(out, webContainer(in.Images.Web))
+		out = append(out, webContainer(in.Images.Web, own.ImagePullPolicy))
 	}
 	return append(out, sidecars...)
 }
@@ -91,15 +92,16 @@ func mounts(user []corev1.VolumeMount) []corev1.VolumeMount {
 		{Name: volumeRuntime, MountPath: "/run/firebolt"},
 	}
 	return resolve.Concat(ours, slices.DeleteFunc(user, func(m corev1.VolumeMount) bool {
-		return slices.Contains(reservedVolumes, m.Name) ||
+		return reservedVolume(m.Name) ||
 			slices.ContainsFunc(ours, func(o corev1.VolumeMount) bool { return o.MountPath == m.MountPath })
 	}), resolve.MountPath)
 }
 
-// webContainer serves the web interface beside the engine.
-func webContainer(image string) corev1.Container {
+// webContainer serves the web interface beside the engine. It is pulled as the user wants
+// the engine pulled.
+func webContainer(image string, policy corev1.PullPolicy) corev1.Container {
 	return corev1.Container{
-		Name: names.ContainerWeb, Image: image, ImagePullPolicy: pullPolicy(image),
+		Name: names.ContainerWeb, Image: image, ImagePullPolicy: cmp.Or(policy, plainPullPolicy(image)),
 		Env:             []corev1.EnvVar{{Name: "FIREBOLT_CORE_URL", Value: "http://localhost:3473"}},
 		Ports:           []corev1.ContainerPort{containerPort("web-ui", names.PortWeb)},
 		SecurityContext: hardened(engineUser),

@@ -1,52 +1,152 @@
 package render
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Fingerprint hashes all that would be rendered, whatever the number of the generation.
 //
-// It is stable across releases that render the same: what the Kubernetes libraries write
-// for an unset field (null, an empty object, or nothing) does not count.
+// It is stable across releases that render the same: fields that are not set do not
+// count, so neither does a field that only a later Kubernetes library knows. Equal
+// amounts count as equal however they are written.
 func Fingerprint(in Input) (string, error) {
 	in.Generation = 0
-	g, err := draw(in)
+	settings, err := json.Marshal(config(in)) // sorts its keys
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("hash configuration of engine %q: %w", in.Engine.Name, err)
 	}
-	raw, err := json.Marshal([]any{
-		g.Config.Data, g.Headless.Spec, g.StatefulSet.Labels, g.StatefulSet.Annotations, g.StatefulSet.Spec,
-	})
-	if err != nil {
-		return "", fmt.Errorf("marshal rendering of engine %q: %w", in.Engine.Name, err)
-	}
-	var tree any
-	if err := json.Unmarshal(raw, &tree); err != nil {
-		return "", fmt.Errorf("read rendering of engine %q: %w", in.Engine.Name, err)
-	}
-	return resolve.Hash(prune(tree))
+	set := statefulSet(in)
+	headless := Headless(in.Engine.Namespace, in.Engine.Name, 0)
+	return hashOf(string(settings), headless.Spec, set.Labels, set.Annotations, set.Spec), nil
 }
 
-// prune drops unset fields. An empty emptyDir is set: it says which kind of volume it is.
-func prune(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			e = prune(e)
-			if inner, isObject := e.(map[string]any); e == nil || (isObject && len(inner) == 0 && k != "emptyDir") {
-				delete(v, k)
-				continue
-			}
-			v[k] = e
+// hashOf is the first 16 hexadecimal digits of the SHA-256 of the parts.
+func hashOf(parts ...any) string {
+	d := &digest{}
+	for _, part := range parts {
+		d.value(reflect.ValueOf(part))
+	}
+	sum := sha256.Sum256(d.written)
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// digest writes values of the Kubernetes API down for hashing.
+type digest struct{ written []byte }
+
+// text writes a string with its length, so that no two sequences of strings are alike.
+func (d *digest) text(s string) {
+	d.written = strconv.AppendInt(d.written, int64(len(s)), 10)
+	d.written = append(d.written, ':')
+	d.written = append(d.written, s...)
+}
+
+func (d *digest) number(n int64) {
+	d.written = strconv.AppendInt(d.written, n, 10)
+	d.written = append(d.written, ';')
+}
+
+func (d *digest) value(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		d.object(v)
+	case reflect.Pointer:
+		d.value(v.Elem())
+	case reflect.Slice:
+		d.number(int64(v.Len()))
+		for i := range v.Len() {
+			d.value(v.Index(i))
 		}
-		return v
-	case []any:
-		for i := range v {
-			v[i] = prune(v[i])
+	case reflect.Map:
+		d.sorted(v)
+	case reflect.Bool:
+		d.written = strconv.AppendBool(d.written, v.Bool())
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		d.number(v.Int())
+	default:
+		d.text(v.String())
+	}
+}
+
+// object writes the fields that are set, by their names in the API. A pointer to nothing
+// is not set; a pointer to an empty object is. It says whether it has written anything.
+func (d *digest) object(v reflect.Value) bool {
+	switch v.Type() {
+	case quantity:
+		q, _ := v.Interface().(resource.Quantity)
+		d.text(amount(q))
+		return q.Sign() != 0
+	case timestamp:
+		return false
+	}
+	d.written = append(d.written, '{')
+	empty := true
+	for i := range v.NumField() {
+		if f := v.Field(i); !f.IsZero() && d.field(fieldName(v.Type().Field(i)), f) {
+			empty = false
 		}
 	}
-	return v
+	d.written = append(d.written, '}')
+	return !empty
+}
+
+// field writes a field unless there is nothing in it, as an API server stores it.
+func (d *digest) field(name string, f reflect.Value) bool {
+	before := len(d.written)
+	d.text(name)
+	switch f.Kind() {
+	case reflect.Struct:
+		if !d.object(f) {
+			d.written = d.written[:before]
+			return false
+		}
+		return true
+	case reflect.Slice, reflect.Map:
+		if f.Len() == 0 {
+			d.written = d.written[:before]
+			return false
+		}
+	}
+	d.value(f)
+	return true
+}
+
+func fieldName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// amount is a quantity as the API server keeps it, written in one way.
+func amount(q resource.Quantity) string {
+	q = q.DeepCopy()
+	q.RoundUp(resource.Milli)
+	text := q.AsDec().String()
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+func (d *digest) sorted(v reflect.Value) {
+	keys := make([]string, 0, v.Len())
+	byKey := make(map[string]reflect.Value, v.Len())
+	for entries := v.MapRange(); entries.Next(); {
+		k := entries.Key().String()
+		keys = append(keys, k)
+		byKey[k] = entries.Value()
+	}
+	slices.Sort(keys)
+	d.number(int64(len(keys)))
+	for _, k := range keys {
+		d.text(k)
+		d.value(byKey[k])
+	}
 }

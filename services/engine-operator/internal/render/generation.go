@@ -23,7 +23,7 @@ type Instance struct {
 
 // Images are the images of containers that users may leave to the operator.
 type Images struct {
-	Engine, Web, Metadata, Postgres string
+	Engine, Web, Metadata, Postgres, Gateway string
 }
 
 // Input is all that a generation is made from.
@@ -36,47 +36,45 @@ type Input struct {
 
 // Generation is everything of one generation.
 type Generation struct {
+	// Fingerprint names the rendering, whatever its number: see [Fingerprint].
+	Fingerprint string
 	Config      *corev1.ConfigMap
 	Headless    *corev1.Service
 	StatefulSet *appsv1.StatefulSet
+
+	defaulted defaulted
 }
 
 // Of renders a generation.
 func Of(in Input) (Generation, error) {
-	out, err := draw(in)
-	if err != nil {
-		return Generation{}, err
-	}
 	hash, err := Fingerprint(in)
 	if err != nil {
 		return Generation{}, err
 	}
-	out.StatefulSet.Annotations[names.AnnotationRenderingHash] = hash
-	return out, nil
-}
-
-func draw(in Input) (Generation, error) {
-	text, err := configText(in)
+	text, err := yaml.Marshal(config(in))
 	if err != nil {
-		return Generation{}, err
+		return Generation{}, fmt.Errorf("write config.yaml of engine %q: %w", in.Engine.Name, err)
 	}
-	meta := metav1.ObjectMeta{
-		Name:      names.Config(in.Engine.Name, in.Generation),
-		Namespace: in.Engine.Namespace,
-		Labels:    names.GenerationLabels(in.Engine.Name, in.Generation),
-	}
+	set := statefulSet(in)
+	set.Annotations[names.AnnotationRenderingHash] = hash
 	return Generation{
+		Fingerprint: hash,
 		Config: &corev1.ConfigMap{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta,
-			Data: map[string]string{"config.yaml": text},
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: names.Config(in.Engine.Name, in.Generation), Namespace: in.Engine.Namespace,
+				Labels: names.GenerationLabels(in.Engine.Name, in.Generation),
+			},
+			Data: map[string]string{"config.yaml": string(text)},
 		},
 		Headless:    Headless(in.Engine.Namespace, in.Engine.Name, in.Generation),
-		StatefulSet: statefulSet(in),
+		StatefulSet: set,
+		defaulted:   leftToUs(in.Engine.Template.Spec.Containers),
 	}, nil
 }
 
-// configText is config.yaml: the user's part below the operator's.
-func configText(in Input) (string, error) {
+// config is what config.yaml says: the user's part below the operator's.
+func config(in Input) map[string]any {
 	endpoint := in.Instance.Endpoint
 	if in.Engine.EndpointOverride != "" {
 		endpoint = in.Engine.EndpointOverride
@@ -99,9 +97,5 @@ func configText(in Input) (string, error) {
 		},
 	}
 	defaults := map[string]any{"logging": map[string]any{"format": "json"}}
-	text, err := yaml.Marshal(resolve.Overlay(resolve.Overlay(defaults, in.Engine.Config), ours))
-	if err != nil {
-		return "", fmt.Errorf("write config.yaml of engine %q: %w", in.Engine.Name, err)
-	}
-	return string(text), nil
+	return resolve.Overlay(resolve.Overlay(defaults, in.Engine.Config), ours)
 }

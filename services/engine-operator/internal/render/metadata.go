@@ -2,10 +2,10 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -21,6 +21,13 @@ const (
 	metadataUser   = 1111
 	metadataNGUser = 1112
 	postgresUser   = 70
+)
+
+// Volumes of the metadata pod that belong to the operator, and how long it may take to end.
+const (
+	volumeMetadataConfig = "config"
+	volumeCredentials    = "postgres-creds"
+	metadataGraceSeconds = 30
 )
 
 // Components of an instance, as values of the component label.
@@ -69,7 +76,7 @@ func MetadataOf(i *v1.FireboltInstance, images Images, replicas int32) (Metadata
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: i.Namespace, Labels: labels}
 	}
-	return Metadata{
+	out := Metadata{
 		Config: &corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: meta(names.MetadataConfig(i.Name)), Data: map[string]string{"config.yaml": text},
@@ -94,9 +101,11 @@ func MetadataOf(i *v1.FireboltInstance, images Images, replicas int32) (Metadata
 				Template: metadataPod(i, db, images.Metadata, hash),
 			},
 		},
-	}, nil
+	}
+	return out, StampDeployment(out.Deployment)
 }
 
+// metadataConfig is config.yaml. It names no user and no password: they are files of the Secret.
 func metadataConfig(i *v1.FireboltInstance, db Database) (string, error) {
 	root := map[string]any{
 		"default_account_id": i.Spec.ID, "host": "0.0.0.0", "port": names.PortMetadata,
@@ -118,6 +127,8 @@ func metadataConfig(i *v1.FireboltInstance, db Database) (string, error) {
 	return string(text), nil
 }
 
+// metadataPod is the pod of the metadata service. Everything that its template may set is
+// rendered: what is refused never gets here (package admit).
 func metadataPod(i *v1.FireboltInstance, db Database, image, hash string) corev1.PodTemplateSpec {
 	user := int64(metadataUser)
 	if i.Spec.MetadataNG {
@@ -127,8 +138,8 @@ func metadataPod(i *v1.FireboltInstance, db Database, image, hash string) corev1
 		Name: names.ContainerMetadata, Image: image,
 		Command: []string{"/dedicated-pensieve", "--config", "/configs/config.yaml"},
 		Env: []corev1.EnvVar{
-			{Name: "POSTGRES_USERNAME_FILE", Value: "/secrets/postgres/username"},
-			{Name: "POSTGRES_PASSWORD_FILE", Value: "/secrets/postgres/password"},
+			{Name: "POSTGRES_USERNAME_FILE", Value: "/secrets/postgres/" + SecretUsername},
+			{Name: "POSTGRES_PASSWORD_FILE", Value: "/secrets/postgres/" + SecretPassword},
 		},
 		Ports:           []corev1.ContainerPort{containerPort("grpc", names.PortMetadata)},
 		SecurityContext: hardened(user),
@@ -141,68 +152,21 @@ func metadataPod(i *v1.FireboltInstance, db Database, image, hash string) corev1
 			PeriodSeconds: 10, TimeoutSeconds: 3,
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "config", MountPath: "/configs", ReadOnly: true},
-			{Name: "postgres-creds", MountPath: "/secrets/postgres", ReadOnly: true},
+			{Name: volumeMetadataConfig, MountPath: "/configs", ReadOnly: true},
+			{Name: volumeCredentials, MountPath: "/secrets/postgres", ReadOnly: true},
 		},
 	}
-	overrideContainer(&c, i.Spec.Metadata.Template)
-	t := podOverlay(i.Spec.Metadata.Template, names.ComponentLabels(i.Name, ComponentMetadata))
+	t := ComponentPod(i.Spec.Metadata.Template, names.ComponentLabels(i.Name, ComponentMetadata), c)
 	t.Annotations[names.AnnotationPodConfig] = hash
-	t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](30)
+	t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](metadataGraceSeconds)
 	t.Spec.AutomountServiceAccountToken = ptr.To(false)
-	t.Spec.Containers = []corev1.Container{c}
-	t.Spec.Volumes = []corev1.Volume{
-		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+	t.Spec.Volumes = append([]corev1.Volume{
+		{Name: volumeMetadataConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: names.MetadataConfig(i.Name)},
 		}}},
-		{Name: "postgres-creds", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: db.Secret}}},
-	}
+		{Name: volumeCredentials, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: db.Secret}}},
+	}, slices.DeleteFunc(t.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.Name == volumeMetadataConfig || v.Name == volumeCredentials
+	})...)
 	return t
-}
-
-// overrideContainer takes image, pull policy and resources from the user's template.
-func overrideContainer(c *corev1.Container, user *corev1.PodTemplateSpec) {
-	if user != nil {
-		for _, o := range user.Spec.Containers {
-			if o.Name != c.Name {
-				continue
-			}
-			if o.Image != "" {
-				c.Image = o.Image
-			}
-			c.ImagePullPolicy = o.ImagePullPolicy
-			c.Resources = *o.Resources.DeepCopy()
-		}
-	}
-	if c.ImagePullPolicy == "" {
-		c.ImagePullPolicy = pullPolicy(c.Image)
-	}
-}
-
-// podOverlay takes labels, annotations and placement from the user's template.
-func podOverlay(user *corev1.PodTemplateSpec, labels map[string]string) corev1.PodTemplateSpec {
-	out := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
-	if user != nil {
-		u := user.DeepCopy()
-		for k, v := range u.Labels {
-			out.Labels[k] = v
-		}
-		for k, v := range u.Annotations {
-			out.Annotations[k] = v
-		}
-		out.Spec = corev1.PodSpec{
-			ServiceAccountName: u.Spec.ServiceAccountName, NodeSelector: u.Spec.NodeSelector,
-			Tolerations: u.Spec.Tolerations, Affinity: u.Spec.Affinity, PriorityClassName: u.Spec.PriorityClassName,
-			TopologySpreadConstraints: u.Spec.TopologySpreadConstraints, ImagePullSecrets: u.Spec.ImagePullSecrets,
-			SecurityContext: u.Spec.SecurityContext,
-		}
-	}
-	for k, v := range labels {
-		out.Labels[k] = v
-	}
-	return out
-}
-
-func quantities(cpu, memory string) corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 }

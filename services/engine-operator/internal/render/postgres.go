@@ -33,12 +33,16 @@ type Postgres struct {
 
 // PostgresCredentials is the Secret of the operator's own database. It is created once
 // and never applied again: the password in it is the one that the data was set up with.
+// It has no owner, so that it stays when the instance goes, as the volume does: neither
+// is of use without the other. The id of the instance stands beside it, since the data
+// was written under that id.
 func PostgresCredentials(i *v1.FireboltInstance, password string) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: names.PostgresSecret(i.Name), Namespace: i.Namespace,
-			Labels: names.ComponentLabels(i.Name, ComponentPostgres),
+			Labels:      names.ComponentLabels(i.Name, ComponentPostgres),
+			Annotations: map[string]string{names.AnnotationInstanceID: i.Spec.ID},
 		},
 		StringData: map[string]string{
 			SecretUsername: PostgresUsername, SecretPassword: password, SecretDatabase: PostgresDatabase,
@@ -46,12 +50,20 @@ func PostgresCredentials(i *v1.FireboltInstance, password string) *corev1.Secret
 	}
 }
 
-// PostgresOf renders the operator's own database. The volume stays when the instance
-// goes: it holds the catalogue of every engine's data.
-func PostgresOf(i *v1.FireboltInstance, images Images, replicas int32) Postgres {
+// Retention keeps the volume of the operator's own database when its StatefulSet goes or
+// is scaled to zero: it holds the catalogue of every engine's data.
+func Retention() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
+	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+	}
+}
+
+// PostgresOf renders the operator's own database with the given number of replicas, 0 or 1.
+func PostgresOf(i *v1.FireboltInstance, images Images, replicas int32) (Postgres, error) {
 	labels := names.ComponentLabels(i.Name, ComponentPostgres)
 	meta := metav1.ObjectMeta{Name: names.Postgres(i.Name), Namespace: i.Namespace, Labels: labels}
-	return Postgres{
+	out := Postgres{
 		Service: &corev1.Service{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 			ObjectMeta: meta,
@@ -65,13 +77,17 @@ func PostgresOf(i *v1.FireboltInstance, images Images, replicas int32) Postgres 
 			ObjectMeta: meta,
 			Spec: appsv1.StatefulSetSpec{
 				Replicas: ptr.To(replicas), ServiceName: names.Postgres(i.Name),
-				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Selector:                             &metav1.LabelSelector{MatchLabels: labels},
+				PersistentVolumeClaimRetentionPolicy: Retention(),
 				Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Labels: labels},
 					Spec: corev1.PodSpec{
 						AutomountServiceAccountToken: ptr.To(false),
-						SecurityContext:              &corev1.PodSecurityContext{FSGroup: ptr.To[int64](postgresUser)},
-						Containers:                   []corev1.Container{postgresContainer(names.PostgresSecret(i.Name), images.Postgres)},
+						SecurityContext: &corev1.PodSecurityContext{
+							FSGroup: ptr.To[int64](postgresUser), FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
+							SeccompProfile: runtimeDefault(),
+						},
+						Containers: []corev1.Container{postgresContainer(names.PostgresSecret(i.Name), images.Postgres)},
 						Volumes: []corev1.Volume{
 							{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 							{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
@@ -80,7 +96,7 @@ func PostgresOf(i *v1.FireboltInstance, images Images, replicas int32) Postgres 
 				},
 				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
 					// No kind and no version: the API server drops them inside a StatefulSet.
-					ObjectMeta: metav1.ObjectMeta{Name: "data"},
+					ObjectMeta: metav1.ObjectMeta{Name: volumeData},
 					Spec: corev1.PersistentVolumeClaimSpec{
 						AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 						Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
@@ -91,6 +107,7 @@ func PostgresOf(i *v1.FireboltInstance, images Images, replicas int32) Postgres 
 			},
 		},
 	}
+	return out, StampStatefulSet(out.StatefulSet)
 }
 
 func postgresContainer(secret, image string) corev1.Container {
@@ -120,9 +137,13 @@ func postgresContainer(secret, image string) corev1.Container {
 			InitialDelaySeconds: 30, PeriodSeconds: 10, TimeoutSeconds: 5,
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "data", MountPath: "/var/lib/postgresql/data"},
+			{Name: volumeData, MountPath: "/var/lib/postgresql/data"},
 			{Name: "run", MountPath: "/var/run/postgresql"},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 	}
+}
+
+func quantities(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 }

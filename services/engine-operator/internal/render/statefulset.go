@@ -2,7 +2,6 @@ package render
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,7 +26,15 @@ const (
 	volumeWeb     = "nginx-writable-dir"
 )
 
-var reservedVolumes = []string{volumeData, volumeConfig, volumeRuntime, volumeWeb}
+// reservedVolume says whether a name is one that the operator gives: also to the volumes
+// of authentication and TLS, which this release does not make.
+func reservedVolume(name string) bool {
+	switch name {
+	case volumeData, volumeConfig, volumeRuntime, volumeWeb, "auth-admin", "tls-engine":
+		return true
+	}
+	return strings.HasPrefix(name, "auth-signing-")
+}
 
 func statefulSet(in Input) *appsv1.StatefulSet {
 	e := in.Engine
@@ -128,7 +135,7 @@ func volumes(in Input, user []corev1.Volume) []corev1.Volume {
 		out = append(out, corev1.Volume{Name: volumeWeb, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	}
 	for _, v := range user {
-		if !slices.Contains(reservedVolumes, v.Name) {
+		if !reservedVolume(v.Name) {
 			out = append(out, v)
 		}
 	}
@@ -170,15 +177,28 @@ func claim(s v1.EnginePVCStorage) corev1.PersistentVolumeClaim {
 	}
 }
 
-// pullPolicy is Always for an image whose tag moves.
+// pullPolicy is Always for an image whose tag moves: as Kubernetes has it, and for dev.
 func pullPolicy(image string) corev1.PullPolicy {
-	name := image[strings.LastIndex(image, "/")+1:]
-	_, tag, tagged := strings.Cut(name, ":")
-	switch {
-	case strings.Contains(name, "@"):
-		return corev1.PullIfNotPresent
-	case !tagged, tag == "latest", tag == "dev":
+	if _, tag := tagOf(image); tag == "dev" {
+		return corev1.PullAlways
+	}
+	return plainPullPolicy(image)
+}
+
+// plainPullPolicy is what the API server fills in: Always for no tag and for latest.
+func plainPullPolicy(image string) corev1.PullPolicy {
+	if pinned, tag := tagOf(image); !pinned && (tag == "" || tag == "latest") {
 		return corev1.PullAlways
 	}
 	return corev1.PullIfNotPresent
+}
+
+// tagOf returns the tag of an image, and whether a digest pins it.
+func tagOf(image string) (pinned bool, tag string) {
+	name := image[strings.LastIndex(image, "/")+1:]
+	name, _, pinned = strings.Cut(name, "@")
+	if !pinned {
+		_, tag, _ = strings.Cut(name, ":")
+	}
+	return pinned, tag
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // Protected lists the paths of config.yaml that belong to the operator: whole sections
@@ -29,13 +31,32 @@ func mergeConfig(class, engine *apiextensionsv1.JSON) (map[string]any, error) {
 		if layer.json == nil || len(layer.json.Raw) == 0 {
 			continue
 		}
-		var m map[string]any
-		if err := json.Unmarshal(layer.json.Raw, &m); err != nil {
-			return nil, fmt.Errorf("customEngineConfig of the %s: %w", layer.from, err)
+		var m map[string]any // numbers as the API server reads them: no integer loses digits
+		if err := kubejson.Unmarshal(layer.json.Raw, &m); err != nil {
+			return nil, fmt.Errorf("read customEngineConfig of the %s: %w", layer.from, err)
 		}
+		withoutMergeKeys(m)
 		out = Overlay(out, strip(m))
 	}
 	return out, nil
+}
+
+// mergeKey is what a YAML reader takes for an instruction to merge what stands there into
+// the map around it: protected paths could come back that way.
+const mergeKey = "<<"
+
+func withoutMergeKeys(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, mergeKey)
+		for _, inner := range v {
+			withoutMergeKeys(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			withoutMergeKeys(inner)
+		}
+	}
 }
 
 // strip removes the protected paths. A protected section that is no object goes as a
@@ -87,4 +108,40 @@ func Hash(v any) (string, error) {
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])[:16], nil
+}
+
+// templateHash is [Hash] of a pod template. What a Kubernetes library writes for an unset
+// field (null, an empty object, or nothing) does not count: it differs between versions,
+// and an upgrade of the operator must not roll engines.
+func templateHash(t *corev1.PodTemplateSpec) (string, error) {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return "", fmt.Errorf("marshal: %w", err)
+	}
+	var tree any
+	if err := kubejson.Unmarshal(raw, &tree); err != nil {
+		return "", fmt.Errorf("read: %w", err)
+	}
+	return Hash(withoutUnset(tree))
+}
+
+func withoutUnset(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			e = withoutUnset(e)
+			if inner, isObject := e.(map[string]any); e == nil || isObject && len(inner) == 0 {
+				delete(v, k)
+				continue
+			}
+			v[k] = e
+		}
+		return v
+	case []any:
+		for i := range v {
+			v[i] = withoutUnset(v[i])
+		}
+		return v
+	}
+	return v
 }

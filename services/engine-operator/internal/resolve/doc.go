@@ -5,7 +5,8 @@
 // structs are replaced as a whole, maps are merged key by key, lists are concatenated
 // class before engine; within a list a later entry with the same merge key (the name of
 // an environment variable, the path of a mount, the address of a host alias) replaces
-// the earlier one in place, since a server-side apply refuses duplicates.
+// the earlier one in place, since a server-side apply refuses duplicates. Fields that
+// say nothing, an empty map or list among them, leave the layer below as it is.
 //
 // Rendering takes the result and nothing else, so a default stands in one place. The
 // package is pure.

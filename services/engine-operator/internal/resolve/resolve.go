@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
@@ -32,17 +33,17 @@ type Engine struct {
 // Drain says how the old generation of an engine goes.
 type Drain struct {
 	// Skip is true for rollout recreate and for a check that is switched off.
-	Skip     bool
+	Skip bool
+	// Interval is the time between two looks at its queries.
 	Interval time.Duration
+	// Timeout is how long its queries may keep it; zero means for ever.
+	Timeout time.Duration
 }
 
 // Resolve merges the layers. class is nil when the engine refers to none; replicas are
 // the effective ones, with a stop command already applied.
 func Resolve(e *v1.FireboltEngine, class *v1.FireboltEngineClass, replicas int32) (Engine, error) {
-	base := v1.FireboltEngineClassSpec{}
-	if class != nil {
-		base = class.Spec
-	}
+	base := defaults(class)
 	config, err := mergeConfig(base.CustomEngineConfig, e.Spec.CustomEngineConfig)
 	if err != nil {
 		return Engine{}, err
@@ -62,7 +63,7 @@ func Resolve(e *v1.FireboltEngine, class *v1.FireboltEngineClass, replicas int32
 		}
 	}
 	if class != nil {
-		if out.ClassHash, err = Hash(class.Spec.Template); err != nil {
+		if out.ClassHash, err = templateHash(&class.Spec.Template); err != nil {
 			return Engine{}, fmt.Errorf("hash template of class %q: %w", class.Name, err)
 		}
 	}
@@ -72,17 +73,27 @@ func Resolve(e *v1.FireboltEngine, class *v1.FireboltEngineClass, replicas int32
 // DrainOf resolves how the old generation goes. It is read live: a change of these
 // fields rolls nothing and takes effect on a drain that runs.
 func DrainOf(e *v1.FireboltEngine, class *v1.FireboltEngineClass) Drain {
-	base := v1.FireboltEngineClassSpec{}
-	if class != nil {
-		base = class.Spec
-	}
+	base := defaults(class)
 	d := Drain{Interval: DefaultDrainInterval}
 	if i := first(e.Spec.DrainCheckInterval, base.DrainCheckInterval); i != nil && i.Duration > 0 {
 		d.Interval = i.Duration
 	}
+	for _, timeout := range []*metav1.Duration{base.DrainTimeout, e.Spec.DrainTimeout} {
+		if timeout != nil && timeout.Duration > 0 {
+			d.Timeout = timeout.Duration
+		}
+	}
 	d.Skip = value(e.Spec.Rollout, base.Rollout, v1.RolloutGraceful) == v1.RolloutRecreate ||
 		!value(e.Spec.DrainCheckEnabled, base.DrainCheckEnabled, true)
 	return d
+}
+
+// defaults is what the class says; nothing without a class.
+func defaults(class *v1.FireboltEngineClass) v1.FireboltEngineClassSpec {
+	if class == nil {
+		return v1.FireboltEngineClassSpec{}
+	}
+	return class.Spec
 }
 
 // storage takes the engine's backend as a whole when it names one, else the class's.

@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -23,14 +23,16 @@ func raw(text string) *apiextensionsv1.JSON {
 
 func TestConfigLayersMergeWithoutProtectedPaths(t *testing.T) {
 	cases := map[string]struct{ class, engine, want string }{
-		"neither layer":                       {"", "", `null`},
-		"objects merge, the engine wins":      {`{"a":{"x":1,"y":1}}`, `{"a":{"y":2}}`, `{"a":{"x":1,"y":2}}`},
-		"arrays are replaced":                 {`{"a":[1,2]}`, `{"a":[3]}`, `{"a":[3]}`},
-		"a scalar replaces an object":         {`{"a":{"x":1}}`, `{"a":1}`, `{"a":1}`},
-		"protected keys go from both layers":  {`{"instance":{"id":"x","region":"eu"}}`, `{"engine":{"nodes":[]},"schema_version":"9"}`, `{"instance":{"region":"eu"}}`},
-		"a section left empty goes":           {`{"instance":{"id":"x"}}`, ``, `null`},
-		"a section that is no object goes":    {``, `{"instance":"x","engine":7,"a":1}`, `{"a":1}`},
-		"a protected section goes as a whole": {``, `{"endpoints":{"http":{}},"a":1}`, `{"a":1}`},
+		"neither layer":                         {"", "", `null`},
+		"objects merge, the engine wins":        {`{"a":{"x":1,"y":1}}`, `{"a":{"y":2}}`, `{"a":{"x":1,"y":2}}`},
+		"arrays are replaced":                   {`{"a":[1,2]}`, `{"a":[3]}`, `{"a":[3]}`},
+		"a scalar replaces an object":           {`{"a":{"x":1}}`, `{"a":1}`, `{"a":1}`},
+		"protected keys go from both layers":    {`{"instance":{"id":"x","region":"eu"}}`, `{"engine":{"nodes":[]},"schema_version":"9"}`, `{"instance":{"region":"eu"}}`},
+		"a section left empty goes":             {`{"instance":{"id":"x"}}`, ``, `null`},
+		"a section that is no object goes":      {``, `{"instance":"x","engine":7,"a":1}`, `{"a":1}`},
+		"a merge key of YAML goes at any depth": {`{"<<":{"endpoints":1},"a":[{"<<":1}]}`, `{"instance":{"<<":{"auth":1}}}`, `{"a":[{}]}`},
+		"integers keep their digits":            {`{"a":9007199254740993}`, ``, `{"a":9007199254740993}`},
+		"a protected section goes as a whole":   {``, `{"endpoints":{"http":{}},"a":1}`, `{"a":1}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +41,7 @@ func TestConfigLayersMergeWithoutProtectedPaths(t *testing.T) {
 				t.Fatal(err)
 			}
 			var want map[string]any
-			if err := json.Unmarshal([]byte(tc.want), &want); err != nil {
+			if err := kubejson.Unmarshal([]byte(tc.want), &want); err != nil {
 				t.Fatal(err)
 			}
 			if len(got) == 0 {
@@ -96,16 +98,58 @@ func TestScalarsFallThroughEngineThenClassThenDefault(t *testing.T) {
 		class *v1.FireboltEngineClass
 		want  Drain
 	}{
-		"the defaults":                    {v1.FireboltEngineSpec{}, nil, Drain{Skip: false, Interval: 5 * time.Second}},
-		"the class":                       {v1.FireboltEngineSpec{}, class, Drain{Skip: true, Interval: time.Minute}},
-		"the engine wins over the class":  {v1.FireboltEngineSpec{Rollout: ptr.To(v1.RolloutGraceful)}, class, Drain{Skip: false, Interval: time.Minute}},
-		"the check is switched off":       {v1.FireboltEngineSpec{DrainCheckEnabled: ptr.To(false)}, nil, Drain{Skip: true, Interval: 5 * time.Second}},
+		"the defaults":                   {v1.FireboltEngineSpec{}, nil, Drain{Skip: false, Interval: 5 * time.Second}},
+		"the class":                      {v1.FireboltEngineSpec{}, class, Drain{Skip: true, Interval: time.Minute}},
+		"the engine wins over the class": {v1.FireboltEngineSpec{Rollout: ptr.To(v1.RolloutGraceful)}, class, Drain{Skip: false, Interval: time.Minute}},
+		"the check is switched off":      {v1.FireboltEngineSpec{DrainCheckEnabled: ptr.To(false)}, nil, Drain{Skip: true, Interval: 5 * time.Second}},
+		"a timeout of the class holds": {
+			v1.FireboltEngineSpec{DrainTimeout: &metav1.Duration{}},
+			&v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{DrainTimeout: &metav1.Duration{Duration: time.Hour}}},
+			Drain{Interval: 5 * time.Second, Timeout: time.Hour},
+		},
+		"a timeout of the engine wins": {
+			v1.FireboltEngineSpec{DrainTimeout: &metav1.Duration{Duration: time.Minute}},
+			&v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{DrainTimeout: &metav1.Duration{Duration: time.Hour}}},
+			Drain{Interval: 5 * time.Second, Timeout: time.Minute},
+		},
 		"a senseless interval is ignored": {v1.FireboltEngineSpec{DrainCheckInterval: &metav1.Duration{}}, nil, Drain{Interval: 5 * time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, DrainOf(&v1.FireboltEngine{Spec: tc.spec}, tc.class)); diff != "" {
 				t.Errorf("drain (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRolloutFallsThroughEngineThenClassThenDefault(t *testing.T) {
+	class := &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{
+		ProgressDeadline: &metav1.Duration{Duration: time.Hour}, AutomaticRollback: ptr.To(true),
+	}}
+	cases := map[string]struct {
+		spec  v1.FireboltEngineSpec
+		class *v1.FireboltEngineClass
+		want  Rollout
+	}{
+		"the defaults": {v1.FireboltEngineSpec{}, nil, Rollout{Deadline: 15 * time.Minute}},
+		"the class":    {v1.FireboltEngineSpec{}, class, Rollout{Deadline: time.Hour, Rollback: true}},
+		"the engine wins over the class": {
+			v1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{Duration: time.Minute}, AutomaticRollback: ptr.To(false)},
+			class,
+			Rollout{Deadline: time.Minute},
+		},
+		"zero switches the deadline off": {
+			v1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{}}, class, Rollout{Rollback: true},
+		},
+		"a deadline in the past is none": {
+			v1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{Duration: -1}}, nil, Rollout{},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, RolloutOf(&v1.FireboltEngine{Spec: tc.spec}, tc.class)); diff != "" {
+				t.Errorf("rollout (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -119,5 +163,22 @@ func TestHashesAreAbsentWithoutInput(t *testing.T) {
 	got, err = Resolve(&v1.FireboltEngine{}, &v1.FireboltEngineClass{}, 1)
 	if err != nil || len(got.ClassHash) != 16 {
 		t.Errorf("class hash = %q, %v", got.ClassHash, err)
+	}
+}
+
+func TestClassHashIgnoresHowUnsetFieldsAreWritten(t *testing.T) {
+	short := template(t, `{spec: {containers: [{name: engine}]}}`)
+	long := template(t, `{metadata: {labels: {}}, spec: {nodeSelector: {}, containers: [{name: engine, resources: {limits: {}}}]}}`)
+	other := template(t, `{spec: {containers: [{name: engine, tty: true}]}}`)
+	var hashes []string
+	for _, of := range []*corev1.PodTemplateSpec{short, long, other} {
+		h, err := templateHash(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, h)
+	}
+	if hashes[0] != hashes[1] || hashes[0] == hashes[2] {
+		t.Errorf("hashes: %v", hashes)
 	}
 }

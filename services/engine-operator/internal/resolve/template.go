@@ -9,7 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// mergeTemplates lays the engine's template over the class's. Either may be nil.
+// mergeTemplates lays the engine's template over the class's. Either may be nil. Fields
+// that are not named here are not rendered; admission refuses them.
 func mergeTemplates(class, engine *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	var out corev1.PodTemplateSpec
 	for _, layer := range []*corev1.PodTemplateSpec{class, engine} {
@@ -22,6 +23,11 @@ func mergeTemplates(class, engine *corev1.PodTemplateSpec) corev1.PodTemplateSpe
 		mergePodScalars(&out.Spec, &l.Spec)
 		mergePodLists(&out.Spec, &l.Spec)
 		mergeContainers(&out.Spec, l.Spec.Containers)
+	}
+	for _, list := range [][]corev1.Container{out.Spec.Containers, out.Spec.InitContainers} {
+		for i := range list {
+			unique(&list[i])
+		}
 	}
 	return out
 }
@@ -38,7 +44,7 @@ func mergePodScalars(out, l *corev1.PodSpec) {
 	setPointer(&out.PreemptionPolicy, l.PreemptionPolicy)
 	setPointer(&out.OS, l.OS)
 	setPointer(&out.SecurityContext, l.SecurityContext)
-	if l.Overhead != nil {
+	if len(l.Overhead) > 0 {
 		out.Overhead = l.Overhead
 	}
 	out.NodeSelector = mergeMaps(out.NodeSelector, l.NodeSelector)
@@ -48,13 +54,10 @@ func mergePodScalars(out, l *corev1.PodSpec) {
 func mergePodLists(out, l *corev1.PodSpec) {
 	out.Tolerations = append(out.Tolerations, l.Tolerations...)
 	out.ReadinessGates = append(out.ReadinessGates, l.ReadinessGates...)
-	out.TopologySpreadConstraints = Concat(out.TopologySpreadConstraints, l.TopologySpreadConstraints,
-		func(c corev1.TopologySpreadConstraint) string {
-			return c.TopologyKey + "/" + string(c.WhenUnsatisfiable)
-		})
-	out.ResourceClaims = Concat(out.ResourceClaims, l.ResourceClaims, func(c corev1.PodResourceClaim) string { return c.Name })
-	out.HostAliases = Concat(out.HostAliases, l.HostAliases, func(a corev1.HostAlias) string { return a.IP })
-	out.ImagePullSecrets = Concat(out.ImagePullSecrets, l.ImagePullSecrets, func(r corev1.LocalObjectReference) string { return r.Name })
+	out.TopologySpreadConstraints = Concat(out.TopologySpreadConstraints, l.TopologySpreadConstraints, spreadKey)
+	out.ResourceClaims = Concat(out.ResourceClaims, l.ResourceClaims, claimName)
+	out.HostAliases = Concat(out.HostAliases, l.HostAliases, aliasIP)
+	out.ImagePullSecrets = Concat(out.ImagePullSecrets, l.ImagePullSecrets, secretName)
 	out.InitContainers = Concat(out.InitContainers, l.InitContainers, ContainerName)
 	out.Volumes = Concat(out.Volumes, l.Volumes, VolumeName)
 }
@@ -82,42 +85,14 @@ func mergeEngineContainer(out, l *corev1.Container) {
 	set(&out.TerminationMessagePolicy, l.TerminationMessagePolicy)
 	setPointer(&out.SecurityContext, l.SecurityContext)
 	setPointer(&out.Lifecycle, l.Lifecycle)
-	if l.Resources.Requests != nil || l.Resources.Limits != nil || l.Resources.Claims != nil {
+	if len(l.Resources.Requests)+len(l.Resources.Limits)+len(l.Resources.Claims) > 0 {
 		out.Resources = l.Resources
 	}
 	out.Env = Concat(out.Env, l.Env, EnvName)
 	out.EnvFrom = append(out.EnvFrom, l.EnvFrom...)
 	out.VolumeMounts = Concat(out.VolumeMounts, l.VolumeMounts, MountPath)
-	out.VolumeDevices = Concat(out.VolumeDevices, l.VolumeDevices, func(d corev1.VolumeDevice) string { return d.DevicePath })
-	out.ResizePolicy = append(out.ResizePolicy, l.ResizePolicy...)
-}
-
-// Merge keys of lists that render merges too.
-
-// ContainerName is the merge key of containers.
-func ContainerName(c corev1.Container) string { return c.Name }
-
-// VolumeName is the merge key of volumes.
-func VolumeName(v corev1.Volume) string { return v.Name }
-
-// EnvName is the merge key of environment variables.
-func EnvName(e corev1.EnvVar) string { return e.Name }
-
-// MountPath is the merge key of volume mounts.
-func MountPath(m corev1.VolumeMount) string { return m.MountPath }
-
-// Concat appends upper to lower. An entry of the same key, also within one of the
-// lists, replaces the earlier one in place.
-func Concat[T any](lower, upper []T, key func(T) string) []T {
-	var out []T
-	for _, e := range append(slices.Clone(lower), upper...) {
-		if i := slices.IndexFunc(out, func(o T) bool { return key(o) == key(e) }); i >= 0 {
-			out[i] = e
-			continue
-		}
-		out = append(out, e)
-	}
-	return out
+	out.VolumeDevices = Concat(out.VolumeDevices, l.VolumeDevices, devicePath)
+	out.ResizePolicy = Concat(out.ResizePolicy, l.ResizePolicy, resizedResource)
 }
 
 func mergeMaps[V any](lower, upper map[string]V) map[string]V {

@@ -4,30 +4,35 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 
 	"github.com/oklog/ulid/v2"
-	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/class"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/instance"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/release"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
 )
 
 // Name is the service's name, on the bus too.
@@ -35,44 +40,51 @@ const Name = "engine-operator"
 
 // Spec declares the service.
 func Spec() service.Spec {
-	images := &render.Images{}
+	settings := &Settings{}
 	return service.Spec{
-		Name:         Name,
-		AddToScheme:  []func(*runtime.Scheme) error{v1.AddToScheme},
-		Flags:        func(f *pflag.FlagSet) { imageFlags(f, images) },
-		CacheOptions: trimCache,
+		Name:           Name,
+		AddToScheme:    []func(*runtime.Scheme) error{v1.AddToScheme},
+		Flags:          settings.addFlags,
+		Validate:       func(service.Options) error { return settings.validate() },
+		CacheOptions:   trimCache,
+		ManagerOptions: settings.Admission.ManagerOptions,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
 			transports, err := transports(rt)
 			if err != nil {
 				return err
 			}
-			return Controllers(ctx, rt, *images, transports)
+			if err := admission(ctx, rt, settings.Admission); err != nil {
+				return err
+			}
+			if err := metrics.Register(ctrlmetrics.Registry, metrics.FromCache(rt.GetClient())); err != nil {
+				return err
+			}
+			return Controllers(ctx, rt, *settings, transports)
 		},
+		Commands: release.Commands(),
 	}
 }
 
-// imageFlags are the images of containers for which users name none.
-func imageFlags(f *pflag.FlagSet, images *render.Images) {
-	f.StringVar(&images.Engine, "engine-image", "ghcr.io/firebolt-db/engine:latest", "image of engines that name none")
-	f.StringVar(&images.Web, "ui-image", "ghcr.io/firebolt-db/firebolt-core-ui:latest", "image of the web interface beside engines")
-	f.StringVar(&images.Metadata, "metadata-image", "ghcr.io/firebolt-db/metadata:latest", "image of metadata services that name none")
-	f.StringVar(&images.Postgres, "postgres-image", "postgres:16-alpine", "image of the operator's own databases")
+// admission serves the webhooks, in each replica.
+func admission(ctx context.Context, rt *service.Runtime, o webhook.Options) error {
+	return webhook.Register(ctx, rt.Manager, o, webhook.Dependencies{
+		NewID: ids(rt.Clock), Clock: rt.Clock,
+		// Without leader election that namespace may be unknown.
+		Namespace: cmp.Or(rt.Options.LeaderElectionNamespace, rt.Options.ConditionsLeaseNamespace), Watched: rt.Options.WatchNamespaces,
+	})
 }
 
 // transports are the ways to ask engine pods for their queries.
 func transports(rt *service.Runtime) (map[v1.ScrapeMode]drain.Transport, error) {
-	core, err := kubernetes.NewForConfigAndClient(rt.GetConfig(), rt.GetHTTPClient())
+	proxy, err := drain.NewProxy(rt.GetConfig(), rt.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("make a client for pods: %w", err)
+		return nil, err
 	}
-	return map[v1.ScrapeMode]drain.Transport{
-		v1.ScrapePodIP:          drain.NewPodIP(names.PortMetrics),
-		v1.ScrapeAPIServerProxy: drain.NewProxy(core.CoreV1().RESTClient()),
-	}, nil
+	return map[v1.ScrapeMode]drain.Transport{v1.ScrapePodIP: drain.NewPodIP(names.PortMetrics), v1.ScrapeAPIServerProxy: proxy}, nil
 }
 
-// Controllers registers the service's controllers. Tests give their own images and transports.
-func Controllers(ctx context.Context, rt *service.Runtime, images render.Images, transports map[v1.ScrapeMode]drain.Transport) error {
+// Controllers registers the service's controllers. Tests give their own settings and transports.
+func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transports map[v1.ScrapeMode]drain.Transport) error {
 	if err := engine.Index(ctx, rt.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -84,16 +96,29 @@ func Controllers(ctx context.Context, rt *service.Runtime, images render.Images,
 	reporter := func(kind contract.Kind) *standalone.Reporter {
 		return standalone.NewReporter(rt.GetClient(), gate, rt.Observations, kind, rt.Clock)
 	}
+	core, err := typedcorev1.NewForConfigAndClient(rt.GetConfig(), rt.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("make a client for events: %w", err)
+	}
 	engines := engine.New(engine.Dependencies{
 		Client: rt.GetClient(), Live: rt.GetAPIReader(), Reporter: reporter(contract.FireboltEngine),
-		Prober: prober, Clock: rt.Clock, Images: images,
+		Recorder: rt.GetEventRecorder("engine-controller"), Events: core,
+		Prober: prober, Clock: rt.Clock, Images: s.Images, Bounds: s.Admission.Bounds(), MaxRollouts: s.MaxRollouts,
 	})
 	if err := engines.Register(rt.Manager, gate); err != nil {
 		return err
 	}
+	classes := class.New(class.Dependencies{
+		Client: rt.GetClient(), Live: rt.GetAPIReader(), Recorder: rt.GetEventRecorder("class-controller"),
+		Clock: rt.Clock, EngineIndex: engine.IndexClass,
+	})
+	if err := classes.Register(rt.Manager); err != nil {
+		return err
+	}
 	return instance.New(instance.Dependencies{
 		Client: rt.GetClient(), Live: rt.GetAPIReader(), Reporter: reporter(contract.FireboltInstance),
-		Clock: rt.Clock, Images: images, EngineIndex: engine.IndexInstance,
+		Recorder: rt.GetEventRecorder("instance-controller"),
+		Clock:    rt.Clock, Images: s.Images, EngineIndex: engine.IndexInstance,
 		NewID: ids(rt.Clock), NewPassword: password,
 	}).Register(rt.Manager, gate)
 }
@@ -129,4 +154,6 @@ func trimCache(o *cache.Options) {
 	o.ByObject[&corev1.Service{}] = cache.ByObject{Transform: trim}
 	o.ByObject[&appsv1.StatefulSet{}] = cache.ByObject{Transform: trim}
 	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Transform: trim}
+	o.ByObject[&corev1.ServiceAccount{}] = cache.ByObject{Label: hasLabel(names.LabelInstance)}
+	o.ByObject[&policyv1.PodDisruptionBudget{}] = cache.ByObject{Label: hasLabel(names.LabelInstance)}
 }

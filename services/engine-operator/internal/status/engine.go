@@ -7,15 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
 // engineConditions are the condition types that the operator owns on an engine.
-var engineConditions = []string{v1.ConditionReady, v1.ConditionInstanceReady}
+var engineConditions = []string{
+	v1.ConditionReady, v1.ConditionInstanceReady, v1.ConditionRolloutOverdue, v1.ConditionRolledBack,
+}
 
 // Engine is what a pass over an engine found out.
 type Engine struct {
@@ -31,10 +35,20 @@ type Engine struct {
 	GateAsked bool
 	// Class is empty when the engine's class is usable, else what is wrong with it.
 	Class string
-	// Unsupported names a field that asks for what this release cannot do, or is empty.
+	// Unsupported says what the spec asks for and this release cannot do, or is empty.
 	Unsupported string
+	// Held says what somebody else's finalizers keep of an engine that is being deleted.
+	Held string
+	// Rejected and Bounds say what is wrong with the pod template and with the resources of
+	// the engine container; empty when nothing is.
+	Rejected, Bounds string
 	// DrainTrouble is empty unless the draining generation could not be asked.
 	DrainTrouble string
+	// Overdue is true when the current generation missed its progress deadline, Expired
+	// when the draining one ran queries beyond its time.
+	Overdue, Expired bool
+	// Warning is what Kubernetes says about pods that are missing, or about an object that it refuses.
+	Warning Warning
 	// Pods of the serving generation.
 	PodsReady, PodsTotal, Replicas int32
 	// Image of the serving generation; empty when there is none.
@@ -59,6 +73,9 @@ func (p Engine) Next(now time.Time) v1.FireboltEngineStatus {
 	if next.Phase == "" { // a paused engine that was never reconciled
 		out.LastAllocatedGeneration, out.ActiveGeneration = nil, engine.None
 	}
+	out.RejectedRendering = next.Rejected
+	p.timing(&out, now)
+	p.scale(&out)
 	if next.Phase != was.Phase {
 		out.Transitions = transition.Append(was.Transitions, string(next.Phase), p.Plan.Reason, p.Plan.Message, now)
 	}
@@ -74,6 +91,55 @@ func (p Engine) Next(now time.Time) v1.FireboltEngineStatus {
 		out.LastReconciled = ptr.To(metav1.NewTime(now.Truncate(time.Second)))
 	}
 	return out
+}
+
+// timing keeps when the rollout under way began. A new number begins one, a terminal phase ends it.
+func (p Engine) timing(out *v1.FireboltEngineStatus, now time.Time) {
+	was, next := engine.StateOf(p.Object.Status), p.Plan.Next
+	switch {
+	case next.Phase == "" || terminal(next.Phase):
+		out.RolloutStartedAt = nil
+	case next.Allocated > was.Allocated || out.RolloutStartedAt == nil:
+		out.RolloutStartedAt = ptr.To(metav1.NewTime(now.Truncate(time.Second)))
+	}
+}
+
+// scale is what autoscalers read.
+func (p Engine) scale(out *v1.FireboltEngineStatus) {
+	out.Replicas, out.ReadyReplicas, out.Selector = p.PodsTotal, p.PodsReady, ""
+	if out.ActiveGeneration != engine.None {
+		out.Selector = labels.SelectorFromSet(names.GenerationLabels(p.Object.Name, out.ActiveGeneration)).String()
+	}
+}
+
+func terminal(phase v1.EnginePhase) bool { return phase == v1.PhaseStable || phase == v1.PhaseStopped }
+
+// troubles are conditions that are False unless something is wrong.
+func (p Engine) troubles(out *v1.FireboltEngineStatus, now time.Time) {
+	overdue := metav1.Condition{
+		Type: v1.ConditionRolloutOverdue, Status: metav1.ConditionFalse, Reason: v1.ReasonOnTime,
+		Message: "No rollout takes longer than it may.",
+	}
+	switch old := meta.FindStatusCondition(out.Conditions, v1.ConditionRolloutOverdue); {
+	case p.Overdue && out.Phase == v1.PhaseCreating:
+		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1.ReasonProgressDeadlineExceeded
+		overdue.Message = fmt.Sprintf("Generation %d is not ready within its progress deadline.", out.CurrentGeneration)
+	case p.Expired && out.DrainingGeneration != nil:
+		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1.ReasonDrainTimeoutExceeded
+		overdue.Message = fmt.Sprintf("Generation %d still ran queries when its drain timeout ended.", *out.DrainingGeneration)
+	case old != nil && out.Phase == v1.PhaseCleaning:
+		overdue = *old // what led here stays true until the generation is gone
+	}
+	p.set(out, overdue, now)
+	back := metav1.Condition{
+		Type: v1.ConditionRolledBack, Status: metav1.ConditionFalse, Reason: v1.ReasonNotRolledBack,
+		Message: "The engine was not rolled back.",
+	}
+	if out.RejectedRendering != "" {
+		back.Status, back.Reason = metav1.ConditionTrue, v1.ReasonProgressDeadlineExceeded
+		back.Message = fmt.Sprintf("Generation %d serves: what the spec asks for was not ready in time, and is not tried again until the engine or its class is changed.", out.ActiveGeneration)
+	}
+	p.set(out, back, now)
 }
 
 func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
@@ -92,8 +158,15 @@ func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
 	if ready.Reason == "" {
 		ready.Status, ready.Reason = metav1.ConditionTrue, v1.ReasonEngineReady
 		ready.Message = fmt.Sprintf("Generation %d serves with %d pods.", out.ActiveGeneration, p.PodsReady)
+		if p.Plan.Waiting {
+			ready.Message += " Its successor waits for other rollouts to end."
+		}
+	}
+	if p.Warning.Reason != "" && (ready.Reason == v1.ReasonRolling || ready.Reason == v1.ReasonPodsNotReady) {
+		ready.Reason, ready.Message = p.Warning.Reason, p.Warning.Message
 	}
 	p.set(out, ready, now)
+	p.troubles(out, now)
 }
 
 // notReady is the order of precedence of Ready=False (seed 001, "Top-level Ready
@@ -101,7 +174,9 @@ func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
 func (p Engine) notReady(out *v1.FireboltEngineStatus) (reason, message string) {
 	instance := meta.FindStatusCondition(out.Conditions, v1.ConditionInstanceReady)
 	switch {
-	case p.Object.Status.Phase == "":
+	case p.Held != "":
+		return v1.ReasonExternalFinalizer, p.Held
+	case out.Phase == "":
 		return v1.ReasonInitializing, "The engine has not been reconciled yet."
 	case instance == nil:
 		return v1.ReasonInstanceNotReady, "The instance has not been looked at yet."
@@ -110,7 +185,11 @@ func (p Engine) notReady(out *v1.FireboltEngineStatus) (reason, message string) 
 	case p.Class != "":
 		return v1.ReasonEngineClassUnready, p.Class
 	case p.Unsupported != "":
-		return v1.ReasonNotSupported, fmt.Sprintf("This release does not support %s; the engine is left as it is.", p.Unsupported)
+		return v1.ReasonNotSupported, p.Unsupported
+	case p.Rejected != "":
+		return v1.ReasonTemplateRejected, p.Rejected
+	case p.Bounds != "":
+		return v1.ReasonBoundsExceeded, p.Bounds
 	case out.Phase == v1.PhaseStopped && p.Object.Spec.Replicas == 0:
 		return v1.ReasonStopped, "Engine is stopped (spec.replicas is 0)"
 	case out.Phase == v1.PhaseStopped:

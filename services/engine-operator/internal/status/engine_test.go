@@ -37,7 +37,7 @@ func TestReadySaysTheMostImportantThing(t *testing.T) {
 		reason string
 	}{
 		"all is well":                             {func(*Engine) {}, "EngineReady"},
-		"an engine that was never reconciled":     {func(p *Engine) { p.Object.Status.Phase = "" }, "Initializing"},
+		"an engine that was never reconciled":     {func(p *Engine) { p.Object.Status.Phase, p.Plan.Next.Phase = "", "" }, "Initializing"},
 		"no instance wins over stopped":           {func(p *Engine) { stopped(p); p.Gate = "gone" }, "InstanceNotReady"},
 		"no instance wins over missing pods":      {func(p *Engine) { p.PodsReady = 0; p.Gate = "gone" }, "InstanceNotReady"},
 		"an instance that was never looked at":    {func(p *Engine) { p.GateAsked = false }, "InstanceNotReady"},

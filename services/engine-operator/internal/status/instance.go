@@ -4,121 +4,166 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
-	"github.com/flotilla-dev/flotilla/libs/contract"
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
+// instanceConditions are the condition types that the operator owns on an instance.
 var instanceConditions = []string{v1.ConditionReady, v1.ConditionMetadataReady, v1.ConditionGatewayReady}
+
+// components are the conditions that Ready is rolled up from, in order of precedence.
+var components = []struct{ condition, name string }{
+	{v1.ConditionMetadataReady, "Metadata"},
+	{v1.ConditionGatewayReady, "Gateway"},
+}
 
 // Instance is what a pass over an instance found out.
 type Instance struct {
-	Object *v1.FireboltInstance
-	// Metadata is the Deployment as it was seen; Postgres the operator's own database, nil
-	// when the spec names an external one or when it does not exist.
-	Metadata *appsv1.Deployment
-	Postgres *appsv1.StatefulSet
-	// Replicas is what metadata and database are meant to have: 1, or 0 when stopped.
-	Replicas int32
-	// Trouble explains why metadata is not ready, when the pass knows better than the Deployment.
-	TroubleReason, Trouble string
-	// Unsupported names a field that asks for what this release cannot do.
-	Unsupported string
-	// Applied is true when everything was applied as the spec asks.
+	Object            *v1.FireboltInstance
+	Metadata, Gateway Component
+	// Database is the operator's own PostgreSQL, nil when the spec names an external one or
+	// when it does not exist; DatabaseReplicas is what it is meant to have, 1 or 0.
+	Database         *appsv1.StatefulSet
+	DatabaseReplicas int32
+	// Trouble keeps the whole instance from being Ready, whatever its components say.
+	Trouble *Trouble
+	// Judged is true when the pass looked at all of the newest spec, whether it could be
+	// applied or not; the conditions then speak of it.
+	Judged bool
+	// Applied is true when everything was applied as the newest spec asks.
 	Applied bool
 }
 
-// Next returns the whole set of status fields that the operator owns.
+// Next returns the whole set of status fields that the operator owns. It depends on what
+// was found alone, and on the phase before: a trouble that is gone leaves no trace.
 func (p Instance) Next(now time.Time) v1.FireboltInstanceStatus {
 	was := p.Object.Status
 	out := *was.DeepCopy()
-	out.Conditions = own(was.Conditions, instanceConditions)
-
-	metadata := metav1.Condition{Type: v1.ConditionMetadataReady, Status: metav1.ConditionFalse}
-	metadata.Reason, metadata.Message = p.metadata()
-	out.MetadataReady = metadata.Reason == v1.ReasonAllComponentsReady
-	out.MetadataEndpoint = ""
-	if out.MetadataReady {
-		metadata.Status = metav1.ConditionTrue
-		out.MetadataEndpoint = fmt.Sprintf("%s:%d", names.ServiceHost(names.Metadata(p.Object.Name), p.Object.Namespace), names.PortMetadata)
-	}
-	gateway := metav1.Condition{
-		Type: v1.ConditionGatewayReady, Status: metav1.ConditionFalse, Reason: v1.ReasonNotManaged,
-		Message: "This release does not run a gateway: clients reach an engine through its Service <engine>-service.",
-	}
-	ready := metadata
-	ready.Type, ready.Message = v1.ConditionReady, "Metadata: "+metadata.Message
-	if p.Unsupported != "" {
-		ready.Status, ready.Reason = metav1.ConditionFalse, v1.ReasonNotSupported
-		ready.Message = fmt.Sprintf("This release does not support %s; the instance is left as it is.", p.Unsupported)
-	}
-	for _, c := range []metav1.Condition{ready, metadata, gateway} {
-		c.ObservedGeneration = p.Object.Generation
-		put(&out.Conditions, c, now)
-	}
-	out.Conditions = own(out.Conditions, instanceConditions)
-
+	out.Conditions = nil
 	if p.Applied {
 		out.ObservedGeneration = p.Object.Generation
 	}
-	if p.Metadata != nil && len(p.Metadata.Spec.Template.Spec.Containers) > 0 {
-		out.DeployedVersion = p.Metadata.Spec.Template.Spec.Containers[0].Image
+	ready := p.conditions(&out, was.Conditions, now)
+	p.endpoints(&out)
+	if d := p.Metadata.Deployment; d != nil && len(d.Spec.Template.Spec.Containers) > 0 {
+		out.DeployedVersion = d.Spec.Template.Spec.Containers[0].Image
 	}
-	out.Phase = phaseOf(was.Phase, ready.Status == metav1.ConditionTrue)
+	terminal := p.terminal()
+	out.Phase = instancePhase(was, ready.Status == metav1.ConditionTrue, terminal != nil)
 	if out.Phase != was.Phase {
-		out.Transitions = transition.Append(was.Transitions, string(out.Phase), ready.Reason, ready.Message, now)
+		reason, message := ready.Reason, ready.Message
+		if out.Phase == v1.InstanceFailed {
+			reason, message = terminal.Reason, terminal.Message
+		}
+		out.Transitions = transition.Append(was.Transitions, string(out.Phase), reason, message, now)
 	}
 	return out
 }
 
-// phaseOf derives the phase from Ready alone; Failed stays until the spec changes it.
-func phaseOf(was v1.InstancePhase, ready bool) v1.InstancePhase {
+// conditions records the components and what follows from them, and returns Ready.
+func (p Instance) conditions(out *v1.FireboltInstanceStatus, was []metav1.Condition, now time.Time) metav1.Condition {
+	found := map[string]*metav1.Condition{
+		v1.ConditionMetadataReady: p.Metadata.condition("metadata service"),
+		v1.ConditionGatewayReady:  p.Gateway.condition("gateway"),
+	}
+	var list []metav1.Condition
+	for _, c := range components {
+		if found[c.condition] != nil {
+			found[c.condition].Type = c.condition
+			list = append(list, *found[c.condition])
+		}
+	}
+	ready := rollUp(list)
+	if p.Trouble != nil {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, p.Trouble.Reason, Clamp(p.Trouble.Message)
+	}
+	out.Conditions = own(was, instanceConditions) // the times of the last transitions
+	for _, c := range append([]metav1.Condition{ready}, list...) {
+		c.ObservedGeneration = out.ObservedGeneration
+		if p.Judged {
+			c.ObservedGeneration = p.Object.Generation
+		}
+		put(&out.Conditions, c, now)
+	}
+	for _, c := range components {
+		if found[c.condition] == nil {
+			meta.RemoveStatusCondition(&out.Conditions, c.condition)
+		}
+	}
+	out.Conditions = own(out.Conditions, instanceConditions)
+	return ready
+}
+
+// rollUp derives Ready: a component without a condition has not been looked at yet, and
+// the first one that is not True gives its reason.
+func rollUp(found []metav1.Condition) metav1.Condition {
+	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
+	for _, c := range components {
+		has := meta.FindStatusCondition(found, c.condition)
+		switch {
+		case has == nil:
+			ready.Reason, ready.Message = v1.ReasonInitializing, c.name+": not looked at yet."
+			return ready
+		case has.Status != metav1.ConditionTrue:
+			ready.Reason, ready.Message = has.Reason, Clamp(c.name+": "+has.Message)
+			return ready
+		}
+	}
+	ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, v1.ReasonAllComponentsReady, "All components are ready."
+	return ready
+}
+
+// endpoints are published as long as something answers there, also while a rejected
+// change waits to be repaired: engines and clients need what runs, not what is asked for.
+//
+// Two troubles take the metadata endpoint away, so that engines start no new generation:
+// database credentials that the spec names and that do not exist, and a feature that this
+// release lacks, without which engines must not run.
+func (p Instance) endpoints(out *v1.FireboltInstanceStatus) {
+	i := p.Object
+	out.MetadataReady, out.GatewayReady = p.Metadata.answers(), p.Gateway.answers()
+	out.MetadataEndpoint, out.GatewayEndpoint = "", ""
+	if t := p.Metadata.Trouble; t != nil && t.Reason == v1.ReasonPostgresSecretPreflightFailed {
+		out.MetadataReady = false
+	}
+	if out.MetadataReady && (p.Trouble == nil || p.Trouble.Reason != v1.ReasonNotSupported) {
+		out.MetadataEndpoint = fmt.Sprintf("%s:%d", names.ServiceHost(names.Metadata(i.Name), i.Namespace), names.PortMetadata)
+	}
+	if out.GatewayReady {
+		out.GatewayEndpoint = names.ServiceHost(names.Gateway(i.Name), i.Namespace)
+	}
+}
+
+// terminal is the first trouble that no retry cures without a change by a person.
+func (p Instance) terminal() *Trouble {
+	for _, t := range []*Trouble{p.Trouble, p.Metadata.Trouble, p.Gateway.Trouble} {
+		if t != nil && t.Terminal {
+			return t
+		}
+	}
+	return nil
+}
+
+// instancePhase follows from Ready and from what was. Failed is left as soon as its cause
+// is gone; an instance that served before it failed is then Degraded, not Provisioning.
+func instancePhase(was v1.FireboltInstanceStatus, ready, terminal bool) v1.InstancePhase {
+	before := was.Phase
+	if n := len(was.Transitions); before == v1.InstanceFailed && n > 0 {
+		before = v1.InstancePhase(was.Transitions[n-1].From)
+	}
 	switch {
 	case ready:
 		return v1.InstanceReady
-	case was == v1.InstanceReady, was == v1.InstanceDegraded:
+	case terminal:
+		return v1.InstanceFailed
+	case before == v1.InstanceReady, before == v1.InstanceDegraded:
 		return v1.InstanceDegraded
 	}
 	return v1.InstanceProvisioning
-}
-
-func (p Instance) metadata() (reason, message string) {
-	switch {
-	case p.Trouble != "":
-		return p.TroubleReason, p.Trouble
-	case p.Replicas == 0:
-		return v1.ReasonStopped, fmt.Sprintf("The metadata service is stopped (annotation %s is %s).", v1.AnnotationCommand, v1.CommandStopped)
-	case p.Metadata == nil || p.Metadata.Status.ReadyReplicas == 0:
-		return v1.ReasonProvisioning, "The metadata service has no ready pod yet."
-	}
-	return v1.ReasonAllComponentsReady, "The metadata service is ready."
-}
-
-// Observation is what goes to the bus about an instance.
-func (p Instance) Observation(failure error) contract.Observation {
-	i := p.Object
-	o := contract.Observation{
-		Object:             kubeobserve.Object(i, v1.GroupVersion.WithKind("FireboltInstance")),
-		ObservedGeneration: i.Status.ObservedGeneration,
-		Deleting:           i.DeletionTimestamp != nil,
-		Phase:              string(i.Status.Phase),
-		DeployedVersion:    i.Status.DeployedVersion,
-		Reconcile:          outcome(failure),
-		Intent:             Intent(i),
-	}
-	if failure == nil && p.Trouble != "" {
-		o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Reason: p.TroubleReason, Message: clamp(p.Trouble)}
-	}
-	base := contract.Unit{Name: "metadata", Kind: "Deployment", Role: contract.Serving, Routed: true, Desired: p.Replicas}
-	o.Units = append(o.Units, kubeobserve.Deployment(base, p.Metadata, kubeobserve.Seen{}))
-	if i.Spec.Metadata.Postgres == nil {
-		base = contract.Unit{Name: "postgres", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Desired: p.Replicas}
-		o.Units = append(o.Units, kubeobserve.StatefulSet(base, p.Postgres, kubeobserve.Seen{}))
-	}
-	return o
 }

@@ -3,6 +3,8 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
@@ -14,7 +16,7 @@ import (
 // Observation is what goes to the bus about an engine. children is what was seen in
 // this pass, applied whether the current generation is as the spec wants it, and failure
 // the error that the pass ended with.
-func (p Engine) Observation(children observe.Children, applied bool, failure error) contract.Observation {
+func (p Engine) Observation(children observe.Children, applied bool, failure error, now time.Time) contract.Observation {
 	e, next := p.Object, p.Plan.Next
 	o := contract.Observation{
 		Object:             kubeobserve.Object(e, v1.GroupVersion.WithKind("FireboltEngine")),
@@ -24,7 +26,7 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 		DeployedVersion:    e.Status.DeployedVersion,
 		Reconcile:          outcome(failure),
 		Intent:             Intent(e),
-		Units:              units(children, next, Replicas(e)),
+		Units:              units(children, next, Replicas(e), now),
 	}
 	if applied {
 		o.ObservedGeneration = e.Generation
@@ -48,7 +50,7 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 // units are the generations that the status knows. The one that users reach, or are
 // meant to reach, serves; a generation on its way in or out never makes the engine
 // unavailable. Before the first switch the first generation is meant to serve, unrouted.
-func units(c observe.Children, s engine.State, replicas int32) []contract.Unit {
+func units(c observe.Children, s engine.State, replicas int32, now time.Time) []contract.Unit {
 	route := c.Route()
 	serving := s.Active
 	switch {
@@ -57,13 +59,13 @@ func units(c observe.Children, s engine.State, replicas int32) []contract.Unit {
 	case serving == engine.None:
 		serving = s.Current
 	}
-	out := []contract.Unit{unit(c, serving, contract.Serving, route == serving, replicas)}
+	out := []contract.Unit{unit(c, serving, contract.Serving, route == serving, replicas, now)}
 	if s.Current != serving {
-		out = append(out, unit(c, s.Current, contract.Incoming, false, replicas))
+		out = append(out, unit(c, s.Current, contract.Incoming, false, replicas, now))
 	}
 	for _, old := range slices.Compact([]int64{s.Active, s.Draining}) {
 		if old != engine.None && old != serving && old != s.Current {
-			out = append(out, unit(c, old, contract.Outgoing, false, 0))
+			out = append(out, unit(c, old, contract.Outgoing, false, 0, now))
 		}
 	}
 	return out
@@ -73,27 +75,27 @@ func name(n int64) string { return fmt.Sprintf("g%d", n) }
 
 // unit counts a generation against its own size, since the spec of a later generation
 // says nothing about this one; an absent one counts against the size that is wanted.
-func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas int32) contract.Unit {
+func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas int32, now time.Time) contract.Unit {
 	set := c.StatefulSets[n]
 	if set != nil && set.Spec.Replicas != nil {
 		replicas = *set.Spec.Replicas
 	}
 	base := contract.Unit{Name: name(n), Kind: "StatefulSet", Role: role, Routed: routed, Desired: replicas}
-	return kubeobserve.StatefulSet(base, set, kubeobserve.Seen{Pods: c.Pods[n]})
+	return kubeobserve.StatefulSet(base, set, kubeobserve.Seen{Pods: c.Pods[n], Now: now})
 }
 
 func outcome(failure error) contract.Reconcile {
 	if failure == nil {
 		return contract.Reconcile{Outcome: contract.Succeeded}
 	}
-	return contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: clamp(failure.Error())}
+	return contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: Clamp(failure.Error())}
 }
 
-// clamp keeps a message within the contract's limit.
-func clamp(s string) string {
+// Clamp keeps a message within the contract's limit.
+func Clamp(s string) string {
 	const limit = 1024
 	if len(s) > limit {
-		return s[:limit-3] + "..."
+		return strings.ToValidUTF8(s[:limit-3], "") + "..."
 	}
 	return s
 }

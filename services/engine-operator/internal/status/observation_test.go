@@ -3,10 +3,12 @@ package status
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -41,7 +43,7 @@ func TestRolesFollowTheServiceNotTheStatus(t *testing.T) {
 				c.Cluster = &corev1.Service{Spec: corev1.ServiceSpec{Selector: names.GenerationLabels("e", tc.route)}}
 			}
 			var got []string
-			for _, u := range units(c, engine.State{Current: tc.current, Active: tc.active, Draining: tc.draining}, 2) {
+			for _, u := range units(c, engine.State{Current: tc.current, Active: tc.active, Draining: tc.draining}, 2, time.Time{}) {
 				routed := "unrouted"
 				if u.Routed {
 					routed = "routed"
@@ -59,9 +61,38 @@ func TestRolesFollowTheServiceNotTheStatus(t *testing.T) {
 }
 
 func TestAFailedPassIsReported(t *testing.T) {
-	o := stable().Observation(observe.Children{}, false, errors.New("apply x: refused"))
+	o := stable().Observation(observe.Children{}, false, errors.New("apply x: refused"), time.Time{})
 	want := contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: "apply x: refused"}
 	if diff := cmp.Diff(want, o.Reconcile); diff != "" {
 		t.Errorf("reconcile (-want +got):\n%s", diff)
+	}
+}
+
+// A probe that fails shows in no event: the clock of the pass tells.
+func TestAProbeThatFailsIsReportedInTime(t *testing.T) {
+	started := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	unready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}
+	pod := corev1.Pod{
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "engine", ReadinessProbe: &corev1.Probe{PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 1},
+		}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: unready, ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "engine", Started: ptr.To(true),
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started)}},
+		}}},
+	}
+	c := observe.Children{
+		StatefulSets: map[int64]*appsv1.StatefulSet{0: {Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1)}}},
+		Pods:         map[int64][]corev1.Pod{0: {pod}},
+	}
+	failing := func(now time.Time) bool {
+		u := units(c, engine.State{Current: 0, Active: engine.None, Draining: engine.None}, 1, now)[0]
+		return len(u.Failures) == 1 && u.Failures[0].Class == contract.FailureProbeFailing
+	}
+	if failing(started.Add(time.Second)) {
+		t.Error("a container that has just started is said to fail its probe")
+	}
+	if !failing(started.Add(time.Minute)) {
+		t.Error("a probe that has failed for long enough is not reported")
 	}
 }

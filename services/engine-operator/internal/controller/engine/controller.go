@@ -4,21 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // Dependencies are what a [Controller] works with.
@@ -28,8 +36,16 @@ type Dependencies struct {
 	Live     client.Reader
 	Reporter *standalone.Reporter
 	Prober   *drain.Prober
+	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Images   render.Images
+	// Events reads the Warning events of StatefulSets, from the API server.
+	Events typedcorev1.EventsGetter
+	// Bounds are the most that an engine container may ask for.
+	Bounds admit.Bounds
+	// MaxRollouts is how many engines at a time may be replaced without a change of their
+	// own spec; zero means all.
+	MaxRollouts int
 }
 
 // Controller reconciles engines.
@@ -37,17 +53,24 @@ type Controller struct {
 	Dependencies
 	applier *apply.Applier
 	status  *ownedstatus.Writer
-	drains  *drainMemory
-	list    []steps.Step[pass]
+	drains  *drain.Watch
+	// turns and warnings are memories that a restart may lose.
+	turns    *turns
+	warnings *warnings
+	trail    *steps.Trail
+	list     []steps.Step[pass]
 }
 
 // New returns a Controller.
 func New(d Dependencies) *Controller {
 	c := &Controller{
 		Dependencies: d,
-		applier:      apply.New(d.Client, names.FieldManager),
-		status:       ownedstatus.New(d.Client, names.FieldManager),
-		drains:       &drainMemory{of: map[types.UID]drain.Memory{}},
+		applier:      apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
+		status:       ownedstatus.New(d.Client, names.FieldManager, formerManager),
+		drains:       drain.NewWatch(d.Prober, d.Clock),
+		turns:        newTurns(d.MaxRollouts, d.Client),
+		warnings:     &warnings{of: map[types.UID]heard{}},
+		trail:        steps.NewTrail("FireboltEngine", d.Clock),
 	}
 	c.list = []steps.Step[pass]{
 		{Name: "deletion", Run: c.clean},
@@ -55,13 +78,19 @@ func New(d Dependencies) *Controller {
 		{Name: "observe", Run: c.observe},
 		{Name: "class", Run: c.resolveClass},
 		{Name: "instance", Run: c.resolveInstance},
+		{Name: "admission", Run: c.admit},
 		{Name: "render", Run: c.render},
+		{Name: "adoption", Run: c.adopt},
 		{Name: "drain check", Run: c.checkDrain},
 		{Name: "decide", Run: c.decide},
+		{Name: "warnings", Run: c.warn},
 		{Name: "write", Run: c.write},
 	}
 	return c
 }
+
+// formerManager is what an earlier operator wrote statuses under.
+const formerManager = "manager"
 
 // retryStale is when to look again after a write met a newer object than the cache had.
 const retryStale = 250 * time.Millisecond
@@ -71,10 +100,19 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	p := &pass{engine: &v1.FireboltEngine{}}
 	if err := c.Client.Get(ctx, req.NamespacedName, p.engine); err != nil {
 		if client.IgnoreNotFound(err) == nil {
+			c.trail.Forget(req.NamespacedName)
+			metrics.EngineGone(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get engine %q: %w", req.Name, err)
 	}
+	ctx, end := c.trail.Begin(ctx, p.engine)
+	result, err := c.run(ctx, p)
+	end(err)
+	return result, err
+}
+
+func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	p.begin()
 	result, err := steps.Run(ctx, p, c.list)
 	select {
@@ -91,8 +129,14 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		after, stale, err = c.finish(ctx, p, err)
 		result.Requeue = steps.Sooner(result.Requeue, after)
 	}
+	if p.turn {
+		c.turns.giveBack(p.engine.UID)
+	}
 	if stale {
 		return ctrl.Result{RequeueAfter: retryStale}, nil
+	}
+	if err == nil {
+		metrics.EngineReconciled(client.ObjectKeyFromObject(p.engine), c.Clock.Now())
 	}
 	return ctrl.Result{RequeueAfter: result.Requeue}, err
 }
@@ -102,12 +146,24 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (c *Controller) finish(ctx context.Context, p *pass, failure error) (after time.Duration, stale bool, err error) {
 	if failure != nil {
 		p.abandon()
+		p.warning = refusal(failure)
 	}
 	outcome := p.outcome()
-	if _, err := c.status.Apply(ctx, p.engine, outcome.Next(c.Clock.Now())); err != nil {
+	before := p.engine.DeepCopy()
+	changed, err := c.status.Apply(ctx, p.engine, outcome.Next(c.Clock.Now()))
+	if err != nil {
 		return 0, isStale(err), errors.Join(failure, fmt.Errorf("write status: %w", err))
 	}
-	after, err = c.Reporter.Report(ctx, p.engine, outcome.Observation(p.children, p.applied(), failure))
+	p.turn = p.turn && failure != nil // recorded: the status says it now
+	if changed {
+		c.announce(before, p.engine)
+	}
+	if p.passing() {
+		return 0, false, failure
+	}
+	now := c.Clock.Now()
+	after, err = c.Reporter.Report(ctx, p.engine, outcome.Observation(p.children, p.applied(), failure, now))
+	after = steps.Sooner(after, kubeobserve.UntilProbesDue(now, maps.Values(p.children.Pods)))
 	if isStale(err) {
 		return 0, true, nil
 	}
@@ -115,6 +171,14 @@ func (c *Controller) finish(ctx context.Context, p *pass, failure error) (after 
 		err = fmt.Errorf("report: %w", err)
 	}
 	return after, false, errors.Join(failure, err)
+}
+
+// refusal words an answer of the API server that no retry changes; other failures pass.
+func refusal(err error) status.Warning {
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || errors.Is(err, apply.ErrNotOwned) {
+		return status.Warning{Reason: v1.ReasonApplyRefused, Message: status.Clamp(err.Error())}
+	}
+	return status.Warning{}
 }
 
 // isStale recognises decisions that have to be made again from a newer object.

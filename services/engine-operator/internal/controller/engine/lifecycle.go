@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +14,7 @@ import (
 	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
@@ -48,13 +50,38 @@ func (c *Controller) clean(ctx context.Context, p *pass) (steps.Result, error) {
 	if err := errors.Join(failed...); err != nil {
 		return steps.Result{}, fmt.Errorf("delete what belongs to engine %q: %w", p.engine.Name, err)
 	}
+	if err := c.tellHeld(ctx, p, children.Held()); err != nil {
+		return steps.Result{}, err
+	}
 	err = c.patchFinalizer(ctx, p.engine, controllerutil.RemoveFinalizer)
 	if client.IgnoreNotFound(err) != nil {
 		return steps.Result{}, fmt.Errorf("remove finalizer of engine %q: %w", p.engine.Name, err)
 	}
-	c.drains.forget(p.engine.UID)
+	c.drains.Forget(p.engine.UID)
+	c.turns.giveBack(p.engine.UID)
+	c.warnings.forget(p.engine.UID)
+	metrics.EngineGone(client.ObjectKeyFromObject(p.engine))
 	c.Reporter.Gone(kubeobserve.Object(p.engine, v1.GroupVersion.WithKind("FireboltEngine")))
 	return steps.Result{Stop: true}, nil
+}
+
+// tellHeld shows that somebody else's finalizers keep children. They do not hold up the
+// engine: their owner is gone, and what is left is for whoever set them.
+func (c *Controller) tellHeld(ctx context.Context, p *pass, held []string) error {
+	if len(held) == 0 {
+		return nil
+	}
+	p.held = fmt.Sprintf("Somebody else's finalizers keep %s.", strings.Join(held, ", "))
+	outcome := p.outcome()
+	before := p.engine.DeepCopy()
+	changed, err := c.status.Apply(ctx, p.engine, outcome.Next(c.Clock.Now()))
+	if err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	if changed {
+		c.announce(before, p.engine)
+	}
+	return nil
 }
 
 // protect adds the finalizer, also to an engine that is paused: its deletion must be clean too.

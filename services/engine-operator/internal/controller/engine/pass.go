@@ -12,7 +12,8 @@ import (
 // pass is the state that the steps of one reconcile share.
 type pass struct {
 	engine *v1.FireboltEngine
-	gone   bool // the last finalizer was removed
+	gone   bool   // the last finalizer was removed
+	held   string // what somebody else's finalizers keep of a deleted engine
 
 	children observe.Children
 	observed bool // children were read
@@ -20,8 +21,8 @@ type pass struct {
 	instance *v1.FireboltInstance
 	// noClass and gate say what is wrong with the class and the instance, empty when nothing is.
 	noClass, gate string
-	// unsupported names a field that asks for what this release cannot do.
-	unsupported string
+	// unsupported, rejected and bounds say what admission would refuse.
+	unsupported, rejected, bounds string
 
 	// input of the rendering; desired is nil when it cannot be rendered.
 	input   render.Input
@@ -29,10 +30,13 @@ type pass struct {
 
 	drain        engine.Drain
 	drainTrouble string
+	overdue      bool
+	warning      status.Warning
 
 	snapshot engine.Snapshot
 	plan     engine.Plan
 	decided  bool
+	turn     bool // a turn was taken, and is not recorded yet
 }
 
 // begin sets the plan to "nothing", which stands until the decision.
@@ -50,10 +54,25 @@ func (p *pass) abandon() {
 // create (seed 001, "Layer responsibilities"). A rollout in flight does not stall for it.
 func (p *pass) gateAsked() bool {
 	switch p.engine.Status.Phase {
-	case v1.PhaseStable, v1.PhaseStopped, v1.PhaseCreating:
+	case "", v1.PhaseStable, v1.PhaseStopped, v1.PhaseCreating:
 		return true
 	}
 	return false
+}
+
+// asked says whether the engine's own spec or command, and not only its class or a release,
+// asks for something else than what runs. Only they set the number of replicas.
+func (p *pass) asked() bool {
+	g, ok := p.snapshot.Generations[p.plan.Next.Current]
+	return p.engine.Generation != p.engine.Status.ObservedGeneration ||
+		(ok && g.Replicas != status.Replicas(p.engine))
+}
+
+// passing says that what this pass wrote wakes the next one at once, which has more to
+// tell: the moments between two phases are no news.
+func (p *pass) passing() bool {
+	phase := p.plan.Next.Phase
+	return p.decided && p.plan.Requeue == engine.RequeueNow && phase != v1.PhaseStable && phase != v1.PhaseStopped
 }
 
 // applied says whether the current generation is what the spec asks for, and its
@@ -68,7 +87,8 @@ func (p *pass) applied() bool {
 func (p *pass) outcome() status.Engine {
 	out := status.Engine{
 		Object: p.engine, Plan: p.plan, Decided: p.decided, Gate: p.gate, GateAsked: p.gateAsked() && !status.Intent(p.engine).Paused,
-		Class: p.noClass, Unsupported: p.unsupported, DrainTrouble: p.drainTrouble,
+		Class: p.noClass, Unsupported: p.unsupported, Rejected: p.rejected, Bounds: p.bounds,
+		Held: p.held, DrainTrouble: p.drainTrouble, Overdue: p.overdue, Expired: p.drain.Expired, Warning: p.warning,
 	}
 	out.PodsReady, out.PodsTotal, out.Replicas, out.Image = status.Serving(p.children, p.plan.Next.Active)
 	return out

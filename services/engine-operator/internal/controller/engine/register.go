@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
@@ -32,6 +33,9 @@ const (
 // IndexInstance finds the engines of an instance.
 const IndexInstance = indexInstance
 
+// IndexClass finds the engines of a class.
+const IndexClass = indexClass
+
 // Index adds the cache indexes that the controllers of this service read by.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := observe.Register(ctx, indexer); err != nil {
@@ -44,6 +48,12 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 				return ""
 			}
 			return *e.Spec.EngineClassRef
+		},
+		indexRolling: func(e *v1.FireboltEngine) string {
+			if replaces(e) {
+				return rolling
+			}
+			return ""
 		},
 	} {
 		err := indexer.IndexField(ctx, &v1.FireboltEngine{}, field, func(o client.Object) []string {
@@ -69,6 +79,7 @@ func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(engineOfPod), builder.WithPredicates(predicate.Funcs{UpdateFunc: podMatters})).
 		Watches(&v1.FireboltInstance{}, c.enginesOf(indexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceMatters})).
 		Watches(&v1.FireboltEngineClass{}, c.enginesOf(indexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	b = b.WatchesRawSource(c.drains.Source())
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1.FireboltEngineList{}))
 	}
@@ -102,7 +113,8 @@ func podMatters(u event.UpdateEvent) bool {
 	}
 	totalWas, readyWas := observe.Count([]corev1.Pod{*was})
 	totalIs, readyIs := observe.Count([]corev1.Pod{*is})
-	return totalWas != totalIs || readyWas != readyIs || was.Status.Phase != is.Status.Phase || trouble(was) != trouble(is)
+	return totalWas != totalIs || readyWas != readyIs || was.Status.Phase != is.Status.Phase || trouble(was) != trouble(is) ||
+		kubeobserve.Changed(was, is)
 }
 
 // trouble sums up why containers wait, and how often they restarted.

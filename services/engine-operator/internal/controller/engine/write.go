@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,7 +16,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
@@ -23,10 +29,7 @@ func (c *Controller) decide(ctx context.Context, p *pass) (steps.Result, error) 
 	if status.Intent(p.engine).Paused {
 		return steps.Result{}, nil
 	}
-	in := engine.Input{
-		State: engine.StateOf(p.engine.Status), Snapshot: p.snapshot, Replicas: status.Replicas(p.engine),
-		Renderable: p.desired != nil, Drain: p.drain,
-	}
+	in, left := c.input(p)
 	plan := engine.Decide(in)
 	if plan.Confirm {
 		if err := c.confirm(ctx, p); err != nil {
@@ -35,8 +38,38 @@ func (c *Controller) decide(ctx context.Context, p *pass) (steps.Result, error) 
 		in.Confirmed = true
 		plan = engine.Decide(in)
 	}
+	if plan.Unasked {
+		mine, fresh, err := c.turns.take(ctx, p.engine, plan.Next.Allocated)
+		if err != nil {
+			return steps.Result{}, err
+		}
+		p.turn = fresh
+		if in.Held = !mine; in.Held {
+			plan = engine.Decide(in)
+		}
+	}
 	p.plan, p.decided = plan, true
-	return steps.Result{Requeue: plan.Requeue}, nil
+	metrics.EngineHeld(client.ObjectKeyFromObject(p.engine), plan.Waiting)
+	if plan.Waiting {
+		left = retryTurn
+	}
+	return steps.Result{Requeue: steps.Sooner(plan.Requeue, left)}, nil
+}
+
+// input gathers what the decision depends on, and how long until a deadline changes it.
+func (c *Controller) input(p *pass) (in engine.Input, left time.Duration) {
+	c.turns.seen(p.engine)
+	rollout := resolve.RolloutOf(p.engine, p.class)
+	p.overdue, left = overdue(p.engine, rollout.Deadline, c.Clock.Now())
+	in = engine.Input{
+		State: engine.StateOf(p.engine.Status), Snapshot: p.snapshot, Replicas: status.Replicas(p.engine),
+		Renderable: p.desired != nil, Asked: p.asked(),
+		Overdue: p.overdue, Rollback: rollout.Rollback, Drain: p.drain,
+	}
+	if p.desired != nil {
+		in.Desired = p.desired.StatefulSet.Annotations[names.AnnotationRenderingHash]
+	}
+	return in, left
 }
 
 // confirm compares what the decision was made from with the API server. It goes on with
@@ -80,6 +113,9 @@ func (c *Controller) writeOne(ctx context.Context, p *pass, w engine.Write) erro
 	n := w.Generation
 	switch w.Op {
 	case engine.EnsureConfig:
+		if set := p.children.StatefulSets[n]; set != nil && render.Legacy(set) && p.children.Configs[n] != nil {
+			return nil // its pods have read what an earlier operator wrote
+		}
 		return c.ensure(ctx, p, p.desired.Config, p.children.Configs[n])
 	case engine.EnsureHeadless:
 		return c.ensure(ctx, p, render.Headless(p.engine.Namespace, p.engine.Name, n), p.children.Headless[n])
@@ -87,6 +123,8 @@ func (c *Controller) writeOne(ctx context.Context, p *pass, w engine.Write) erro
 		return c.create(ctx, p, p.desired.StatefulSet)
 	case engine.RouteService:
 		return c.ensure(ctx, p, render.Cluster(p.engine.Namespace, p.engine.Name, n), p.children.Cluster)
+	case engine.ConfirmUnrouted:
+		return c.unrouted(ctx, p, n)
 	case engine.DeleteStatefulSet:
 		return c.applier.Delete(ctx, p.children.StatefulSets[n].DeepCopy(), apply.WithPropagation(metav1.DeletePropagationForeground))
 	case engine.DeleteHeadless:
@@ -97,6 +135,19 @@ func (c *Controller) writeOne(ctx context.Context, p *pass, w engine.Write) erro
 	return fmt.Errorf("unknown operation %d", w.Op)
 }
 
+// unrouted asks the API server whether a generation can be deleted without cutting traffic.
+func (c *Controller) unrouted(ctx context.Context, p *pass, n int64) error {
+	live := &corev1.Service{}
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: p.engine.Namespace, Name: names.Cluster(p.engine.Name)}, live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("confirm the route of engine %q: %w", p.engine.Name, err)
+	}
+	if err == nil && (observe.Children{Cluster: live}).Route() == n {
+		return errOutdated
+	}
+	return nil
+}
+
 func (c *Controller) ensure(ctx context.Context, p *pass, desired, existing client.Object) error {
 	_, err := c.applier.Object(ctx, p.engine, desired, existing)
 	return err
@@ -105,12 +156,16 @@ func (c *Controller) ensure(ctx context.Context, p *pass, desired, existing clie
 // create makes a StatefulSet that does not exist. One that does, unknown to the cache, is
 // left alone: its pods may have read another configuration.
 func (c *Controller) create(ctx context.Context, p *pass, desired *appsv1.StatefulSet) error {
-	err := c.Live.Get(ctx, client.ObjectKeyFromObject(desired), &appsv1.StatefulSet{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return c.ensure(ctx, p, desired, nil)
-	case err != nil:
+	_, err := c.applier.Object(ctx, p.engine, desired, nil, apply.WithCreateOnly())
+	if !errors.Is(err, apply.ErrStale) {
+		return err
+	}
+	live := &appsv1.StatefulSet{}
+	if err := c.Live.Get(ctx, client.ObjectKeyFromObject(desired), live); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("look for statefulset %q: %w", desired.Name, err)
+	}
+	if live.UID != "" && !metav1.IsControlledBy(live, p.engine) {
+		return fmt.Errorf("create statefulset %q: %w", desired.Name, apply.ErrNotOwned)
 	}
 	return errOutdated
 }

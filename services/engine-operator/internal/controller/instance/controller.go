@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,9 +18,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/report"
 )
 
 // Dependencies are what a [Controller] works with.
@@ -28,6 +31,7 @@ type Dependencies struct {
 	Client   client.Client
 	Live     client.Reader
 	Reporter *standalone.Reporter
+	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Images   render.Images
 	// EngineIndex is the cache index that finds the engines of an instance.
@@ -41,90 +45,92 @@ type Controller struct {
 	Dependencies
 	applier *apply.Applier
 	status  *ownedstatus.Writer
+	trail   *steps.Trail
 	list    []steps.Step[pass]
 }
+
+// formerManager is what an earlier operator wrote under, where it wrote with Update.
+const formerManager = "manager"
 
 // New returns a Controller.
 func New(d Dependencies) *Controller {
 	c := &Controller{
 		Dependencies: d,
-		applier:      apply.New(d.Client, names.FieldManager),
-		status:       ownedstatus.New(d.Client, names.FieldManager),
+		applier:      apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
+		status:       ownedstatus.New(d.Client, names.FieldManager, formerManager),
+		trail:        steps.NewTrail("FireboltInstance", d.Clock),
 	}
 	c.list = []steps.Step[pass]{
 		{Name: "engines", Run: c.findEngines},
 		{Name: "deletion", Run: c.clean},
-		{Name: "finalizer", Run: c.protect},
 		{Name: "observe", Run: c.observe},
+		{Name: "pause", Run: c.checkPause},
 		{Name: "support", Run: c.checkSupport},
+		{Name: "finalizer", Run: c.protect},
 		{Name: "identity", Run: c.identify},
+		{Name: "admission", Run: c.admit},
 		{Name: "credentials", Run: c.checkCredentials},
 		{Name: "database", Run: c.runDatabase},
 		{Name: "metadata", Run: c.runMetadata},
+		{Name: "gateway", Run: c.runGateway},
 	}
 	return c
 }
 
 const (
-	retryStale   = 250 * time.Millisecond // a write met a newer object than the cache had
-	retryTrouble = 10 * time.Second       // something that no watch reports may be repaired
+	retryStale    = 250 * time.Millisecond // a write met a newer object than the cache had
+	retryTrouble  = 10 * time.Second       // something that no watch reports may be repaired
+	retryTerminal = 30 * time.Second       // the same, where a person has to repair it
 )
-
-// pass is the state that the steps of one reconcile share.
-type pass struct {
-	instance *v1.FireboltInstance
-	engines  v1.FireboltEngineList
-	gone     bool
-	observed bool
-
-	metadata *appsv1.Deployment
-	postgres *appsv1.StatefulSet
-	replicas int32
-
-	reason, trouble string
-	unsupported     string
-	applied         bool
-}
 
 // Reconcile runs one pass.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &pass{instance: &v1.FireboltInstance{}, replicas: 1}
+	p := &pass{instance: &v1.FireboltInstance{}}
 	if err := c.Client.Get(ctx, req.NamespacedName, p.instance); err != nil {
 		if client.IgnoreNotFound(err) == nil {
+			c.trail.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get instance %q: %w", req.Name, err)
 	}
+	ctx, end := c.trail.Begin(ctx, p.instance)
+	result, err := c.run(ctx, p)
+	end(err)
+	return result, err
+}
+
+func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	result, err := steps.Run(ctx, p, c.list)
+	p.conclude(result, err)
+	err = errors.Join(append(p.errs, err)...)
 	select {
 	case <-ctx.Done(): // shutting down; the next leader goes on
 		return ctrl.Result{}, nil
 	default:
 	}
-	if p.gone || (err != nil && !p.observed) {
-		return ctrl.Result{}, err
+	after := time.Duration(0)
+	if !p.gone && p.observed && !isStale(err) {
+		after, err = c.finish(ctx, p, err)
 	}
-	after, err := c.finish(ctx, p, err)
 	if isStale(err) {
 		return ctrl.Result{RequeueAfter: retryStale}, nil
+	}
+	if err == nil && !p.gone {
+		metrics.InstanceReconciled(client.ObjectKeyFromObject(p.instance), c.Clock.Now())
 	}
 	return ctrl.Result{RequeueAfter: steps.Sooner(result.Requeue, after)}, err
 }
 
 // finish records and reports, also after a failure.
 func (c *Controller) finish(ctx context.Context, p *pass, failure error) (time.Duration, error) {
-	if isStale(failure) {
-		return 0, failure
-	}
-	if failure != nil && p.trouble == "" {
-		p.reason, p.trouble = v1.ReasonEnsureFailed, failure.Error()
-	}
-	outcome := status.Instance{
-		Object: p.instance, Metadata: p.metadata, Postgres: p.postgres, Replicas: p.replicas,
-		TroubleReason: p.reason, Trouble: p.trouble, Unsupported: p.unsupported, Applied: p.applied && failure == nil,
-	}
-	if _, err := c.status.Apply(ctx, p.instance, outcome.Next(c.Clock.Now())); err != nil {
+	outcome := p.outcome(failure)
+	before := p.instance.DeepCopy()
+	changed, err := c.status.Apply(ctx, p.instance, outcome.Next(c.Clock.Now()))
+	if err != nil {
 		return 0, errors.Join(failure, fmt.Errorf("write status: %w", err))
+	}
+	if changed {
+		c.announce(before, p.instance)
 	}
 	after, err := c.Reporter.Report(ctx, p.instance, outcome.Observation(failure))
 	if err != nil {
@@ -133,6 +139,22 @@ func (c *Controller) finish(ctx context.Context, p *pass, failure error) (time.D
 	return after, failure
 }
 
+// announce tells of what a status write changed, once it is written.
+func (c *Controller) announce(before, after *v1.FireboltInstance) {
+	metrics.Instance(before, after, c.Clock.Now())
+	for _, e := range report.Instance(before, after) {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		c.Recorder.Eventf(after, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
+	}
+}
+
+// isStale recognises decisions that have to be made again from a newer object.
 func isStale(err error) bool {
-	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale)
+	if errors.Is(err, ownedstatus.ErrOwnership) { // a conflict too, but one that stays
+		return false
+	}
+	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || apierrors.IsConflict(err)
 }

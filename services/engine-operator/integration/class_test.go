@@ -1,0 +1,378 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/class"
+)
+
+// yard is a namespace with an operator and no instance: its engines wait, and that is
+// all the same to their classes.
+func yard(t *testing.T) *shop {
+	t.Helper()
+	s := &shop{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
+	return s
+}
+
+func classOf(name string) *v1.FireboltEngineClass {
+	c := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c.Spec.Template = *template("example.com/engine:1.0")
+	return c
+}
+
+func bound(name, class string) *v1.FireboltEngine {
+	e := engineOf(name, 1)
+	e.Spec.EngineClassRef = ptr.To(class)
+	return e
+}
+
+// shows waits until the class has the reason and the number of engines.
+func (s *shop) shows(c *v1.FireboltEngineClass, reason string, engines int32) metav1.Condition {
+	s.t.Helper()
+	var ready metav1.Condition
+	expect.Object(s.t, s.api, c, func(c *v1.FireboltEngineClass) error {
+		is := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady)
+		if is == nil || is.Reason != reason || c.Status.BoundEngines != engines {
+			return fmt.Errorf("%d engines, Ready = %+v", c.Status.BoundEngines, is)
+		}
+		if c.Status.ObservedGeneration != c.Generation || is.ObservedGeneration != c.Generation {
+			return fmt.Errorf("status speaks of generation %d, Ready of %d, not of %d", c.Status.ObservedGeneration, is.ObservedGeneration, c.Generation)
+		}
+		ready = *is
+		return nil
+	})
+	return ready
+}
+
+// editClass changes a class as a user would.
+func (s *shop) editClass(c *v1.FireboltEngineClass, change func(*v1.FireboltEngineClass)) {
+	s.t.Helper()
+	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+		s.t.Fatal(err)
+	}
+	before := c.DeepCopy()
+	change(c)
+	if err := s.api.Patch(s.t.Context(), c, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// told waits for the events about a class: their reasons and how they begin.
+func (s *shop) told(c *v1.FireboltEngineClass, want ...string) {
+	s.t.Helper()
+	expect.Eventually(s.t, expect.Long, func() error {
+		var list eventsv1.EventList
+		if err := s.api.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		var got []string
+		for _, e := range list.Items {
+			if e.Regarding.UID == c.UID {
+				got = append(got, e.Type+" "+e.Reason+": "+e.Note)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("events (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// classRequests are those that the operator made for classes, or with writes only those that change something.
+func (s *shop) classRequests(writes bool) []string {
+	return slices.DeleteFunc(s.requests.list(writes), func(r string) bool { return !strings.Contains(r, "/fireboltengineclasses/") })
+}
+
+func TestAClassCountsTheEnginesThatReferToIt(t *testing.T) {
+	t.Parallel()
+	s := yard(t)
+	c, d := classOf("c"), classOf("d")
+	s.create(c)
+	s.create(d)
+	s.shows(c, v1.ReasonAdmissible, 0)
+	a, b := bound("a", "c"), bound("b", "c")
+	s.create(a)
+	s.create(b)
+	s.shows(c, v1.ReasonAdmissible, 2)
+	s.edit(a, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = ptr.To("d") })
+	s.shows(c, v1.ReasonAdmissible, 1)
+	s.shows(d, v1.ReasonAdmissible, 1)
+	s.edit(b, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
+	s.shows(c, v1.ReasonAdmissible, 0)
+	s.remove(a)
+	s.shows(d, v1.ReasonAdmissible, 0)
+	if ready := s.shows(d, v1.ReasonAdmissible, 0); ready.Status != metav1.ConditionTrue {
+		t.Errorf("Ready = %+v", ready)
+	}
+	s.told(c)
+}
+
+func TestADeletedClassIsKeptUntilItsLastEngineIsGone(t *testing.T) {
+	t.Parallel()
+	s := yard(t)
+	c := classOf("c")
+	s.create(c)
+	a, b := bound("a", "c"), bound("b", "c")
+	s.create(a)
+	s.create(b)
+	s.shows(c, v1.ReasonAdmissible, 2)
+	s.remove(c)
+	ready := s.shows(c, v1.ReasonDeletionBlocked, 2)
+	const text = "The class is kept until no engine refers to it; "
+	if want := text + "2 do: a, b."; ready.Message != want || ready.Status != metav1.ConditionFalse {
+		t.Errorf("Ready = %+v, want message %q", ready, want)
+	}
+	s.told(c, "Warning DeletionBlocked: "+text+"2 do: a, b.")
+
+	s.remove(a)
+	if ready := s.shows(c, v1.ReasonDeletionBlocked, 1); ready.Message != text+"1 do: b." {
+		t.Errorf("Ready = %+v", ready)
+	}
+	s.requests.reset()
+	expect.Never(t, short, func() error { // it waits for the watch and asks nobody
+		if r := s.classRequests(false); len(r) > 0 {
+			return fmt.Errorf("%s", strings.Join(r, ", "))
+		}
+		return nil
+	})
+	s.told(c, "Warning DeletionBlocked: "+text+"2 do: a, b.")
+	s.edit(b, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
+	expect.Gone(t, s.api, c)
+}
+
+func TestADeletedClassIsReleasedAfterARestart(t *testing.T) {
+	t.Parallel()
+	s := yard(t)
+	c, a := classOf("c"), bound("a", "c")
+	s.create(c)
+	s.create(a)
+	s.shows(c, v1.ReasonAdmissible, 1)
+	s.remove(c)
+	s.shows(c, v1.ReasonDeletionBlocked, 1)
+	s.halt()
+	s.edit(a, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
+	s.run()
+	expect.Gone(t, s.api, c)
+}
+
+// A class that somebody else's finalizer holds never gets ours back: the API server would
+// refuse it, for ever.
+func TestDefect3AClassThatSomebodyElseHoldsIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := yard(t)
+	seen := classOf("seen")
+	seen.Finalizers = []string{"example.com/keep"}
+	s.create(seen)
+	s.shows(seen, v1.ReasonAdmissible, 0)
+	if !slices.Contains(seen.Finalizers, v1.ClassFinalizer) {
+		t.Fatalf("finalizers = %v", seen.Finalizers)
+	}
+	s.remove(seen)
+	s.holdsOnly(seen, "example.com/keep")
+
+	s.halt()
+	unseen := classOf("unseen")
+	unseen.Finalizers = []string{"example.com/keep"}
+	s.create(unseen)
+	s.remove(unseen)
+	s.requests.reset()
+	s.run()
+	last := classOf("last")
+	s.create(last)
+	s.shows(last, v1.ReasonAdmissible, 0)
+	for _, c := range []*v1.FireboltEngineClass{seen, unseen} {
+		s.holdsOnly(c, "example.com/keep")
+		if w := slices.DeleteFunc(s.classRequests(true), func(r string) bool { return !strings.Contains(r, "/"+c.Name) }); len(w) > 0 {
+			t.Errorf("written to class %s: %v", c.Name, w)
+		}
+		s.editClass(c, func(c *v1.FireboltEngineClass) { c.Finalizers = nil })
+		expect.Gone(t, s.api, c)
+	}
+}
+
+func (s *shop) holdsOnly(c *v1.FireboltEngineClass, finalizer string) {
+	s.t.Helper()
+	expect.Object(s.t, s.api, c, func(c *v1.FireboltEngineClass) error {
+		if !slices.Equal(c.Finalizers, []string{finalizer}) {
+			return fmt.Errorf("finalizers = %v", c.Finalizers)
+		}
+		return nil
+	})
+}
+
+func TestARefusedClassNamesEveryPathUntilAnEditRepairsIt(t *testing.T) {
+	t.Parallel()
+	s := yard(t)
+	c := classOf("c")
+	c.Spec.Template.Spec.HostNetwork = true
+	c.Spec.Template.Spec.NodeName = "n"
+	c.Spec.Template.Spec.Containers[0].Command = []string{"sleep"}
+	c.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "shop-auth-signing"}}}}
+	s.create(c)
+	s.create(bound("a", "c"))
+	ready := s.shows(c, v1.ReasonOperatorOwnedFieldSet, 1)
+	if want := admit.Message(admit.Class(c)); ready.Message != want {
+		t.Errorf("message = %q, want %q", ready.Message, want)
+	}
+	for _, path := range []string{"spec.hostNetwork", "spec.nodeName", "spec.containers[engine].command", "spec.volumes[v].secret.secretName"} {
+		if !strings.Contains(ready.Message, "spec.template."+path) {
+			t.Errorf("message %q does not name %s", ready.Message, path)
+		}
+	}
+	first := "Warning OperatorOwnedFieldSet: " + ready.Message
+	s.told(c, first)
+	s.editClass(c, func(c *v1.FireboltEngineClass) {
+		c.Spec.Template.Spec = corev1.PodSpec{Containers: c.Spec.Template.Spec.Containers[:1], Subdomain: "x"}
+	})
+	expect.Object(t, s.api, c, func(c *v1.FireboltEngineClass) error {
+		if is := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady); is == nil || strings.Contains(is.Message, "hostNetwork") || !strings.Contains(is.Message, "subdomain") {
+			return fmt.Errorf("Ready = %+v", is)
+		}
+		return nil
+	})
+	s.told(c, first, "Warning OperatorOwnedFieldSet: "+s.shows(c, v1.ReasonOperatorOwnedFieldSet, 1).Message)
+	s.editClass(c, func(c *v1.FireboltEngineClass) {
+		c.Spec.Template.Spec.Subdomain, c.Spec.Template.Spec.Containers[0].Command = "", nil
+	})
+	if ready := s.shows(c, v1.ReasonAdmissible, 1); ready.Status != metav1.ConditionTrue {
+		t.Errorf("Ready = %+v", ready)
+	}
+}
+
+// The class cannot know whose Secrets it hands on; each engine that uses it does.
+func TestAClassHandsNoSecretOfTheInstanceOn(t *testing.T) {
+	t.Parallel()
+	s := newShop(t) // its database's credentials are the Secret "db"
+	c := classOf("c")
+	c.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}}}
+	s.create(c)
+	e := bound("a", "c")
+	s.create(e)
+	s.shows(c, v1.ReasonAdmissible, 1)
+	ready := waitReason(t, s, e, v1.ReasonTemplateRejected)
+	want := `spec.template.spec.volumes[v].secret.secretName: the Secret belongs to the operator or to the instance and must not be handed on (inherited from FireboltEngineClass "c").`
+	if ready.Message != want {
+		t.Errorf("message = %q, want %q", ready.Message, want)
+	}
+	if got := s.children(e); len(got) > 0 {
+		t.Errorf("made in spite of it: %v", got)
+	}
+}
+
+func TestAnIdleClassCostsNoWrite(t *testing.T) {
+	t.Parallel()
+	s := yard(t)
+	good, bad := classOf("good"), classOf("bad")
+	bad.Spec.Template.Spec.HostPID = true
+	for _, c := range []*v1.FireboltEngineClass{good, bad} {
+		s.create(c)
+	}
+	s.create(bound("a", "good"))
+	s.shows(good, v1.ReasonAdmissible, 1)
+	s.shows(bad, v1.ReasonOperatorOwnedFieldSet, 0)
+	s.halt()
+	s.requests.reset()
+	s.run()
+	last := classOf("last") // its status shows that the restarted operator has been at work
+	s.create(last)
+	s.shows(last, v1.ReasonAdmissible, 0)
+	expect.Never(t, short, func() error {
+		w := slices.DeleteFunc(s.classRequests(true), func(r string) bool { return strings.Contains(r, "/last") })
+		if len(w) > 0 {
+			return fmt.Errorf("%s", strings.Join(w, ", "))
+		}
+		return nil
+	})
+}
+
+// behind is a cache that has not seen the newest engines, and shows a class as it was.
+type behind struct {
+	client.Client
+	class *v1.FireboltEngineClass
+}
+
+func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	if c, ok := into.(*v1.FireboltEngineClass); ok && b.class != nil {
+		b.class.DeepCopyInto(c)
+		return nil
+	}
+	return b.Client.Get(ctx, key, into, opts...)
+}
+
+func (b behind) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// passes runs one pass of a class controller whose cache is behind.
+func (s *shop) passes(c *v1.FireboltEngineClass, cached *v1.FireboltEngineClass) ctrl.Result {
+	s.t.Helper()
+	result, err := class.New(class.Dependencies{
+		Client: behind{s.api, cached}, Live: s.api, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{},
+	}).Reconcile(s.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return result
+}
+
+// An engine that the cache does not know yet holds its class all the same.
+func TestADeletionIsJudgedByTheAPIServerNotByTheCache(t *testing.T) {
+	t.Parallel()
+	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
+	c := classOf("c")
+	s.create(c)
+	s.passes(c, nil)
+	s.shows(c, v1.ReasonAdmissible, 0)
+	a := bound("a", "c")
+	s.create(a)
+	s.remove(c)
+	s.passes(c, nil)
+	s.shows(c, v1.ReasonDeletionBlocked, 1)
+	s.remove(a)
+	s.passes(c, nil)
+	expect.Gone(t, s.api, c)
+}
+
+// A decision from an old copy of the class never lands; it is made again, and that is no error.
+func TestAStaleClassIsDecidedAgain(t *testing.T) {
+	t.Parallel()
+	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
+	c := classOf("c")
+	s.create(c)
+	old := c.DeepCopy()
+	s.editClass(c, func(c *v1.FireboltEngineClass) { c.Finalizers = []string{"example.com/keep"} })
+	if result := s.passes(c, old); result.RequeueAfter == 0 {
+		t.Errorf("without the finalizer: %+v, want another try", result)
+	}
+	s.holdsOnly(c, "example.com/keep")
+	s.passes(c, nil)
+	s.shows(c, v1.ReasonAdmissible, 0)
+	old = c.DeepCopy()
+	s.editClass(c, func(c *v1.FireboltEngineClass) { c.Spec.Template.Spec.HostIPC = true })
+	old.Status = v1.FireboltEngineClassStatus{}
+	old.ManagedFields = nil
+	if result := s.passes(c, old); result.RequeueAfter == 0 {
+		t.Errorf("with an old spec: %+v, want another try", result)
+	}
+	s.passes(c, nil)
+	s.shows(c, v1.ReasonOperatorOwnedFieldSet, 0)
+}

@@ -1,0 +1,315 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+)
+
+// bed is a namespace in which StatefulSets are written as the operator writes them, and
+// nobody reconciles.
+type bed struct {
+	t         *testing.T
+	api       client.Client
+	namespace string
+	owner     *v1.FireboltEngine
+	writer    *apply.Applier
+	numbers   int64
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{t: t, api: apiServer(t), namespace: cluster.Get(t).Namespace(t), owner: engineOf("e", 0)}
+	b.owner.Namespace = b.namespace
+	if err := b.api.Create(t.Context(), b.owner); err != nil {
+		t.Fatal(err)
+	}
+	b.writer = apply.New(b.api, names.FieldManager)
+	return b
+}
+
+// failer is what a test of examples and a test of random cases have in common.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// draw renders the next generation.
+func (b *bed) draw(t failer, class *v1.FireboltEngineClass, e *v1.FireboltEngine) render.Generation {
+	t.Helper()
+	e.Namespace = b.namespace
+	resolved, err := resolve.Resolve(e, class, 0)
+	if err != nil {
+		t.Fatalf("resolve: %v", err)
+	}
+	g, err := render.Of(render.Input{
+		Engine: resolved, Images: images, Generation: b.numbers, Instance: render.Instance{ID: "id", Endpoint: "m:7000"},
+	})
+	if err != nil {
+		t.Fatalf("render: %v", err)
+	}
+	return g
+}
+
+// stored writes the StatefulSet and reads it back.
+func (b *bed) stored(t failer, g render.Generation) *appsv1.StatefulSet {
+	t.Helper()
+	ctx := b.t.Context()
+	if _, err := b.writer.Object(ctx, b.owner, g.StatefulSet.DeepCopy(), nil); err != nil {
+		t.Fatalf("apply: %v", err)
+	}
+	live := &appsv1.StatefulSet{}
+	if err := b.api.Get(ctx, client.ObjectKeyFromObject(g.StatefulSet), live); err != nil {
+		t.Fatalf("read back: %v", err)
+	}
+	return live
+}
+
+// touched is the same StatefulSet after an edit that was taken back: nothing about its
+// history says any more that it is what was written.
+func touched(live *appsv1.StatefulSet) *appsv1.StatefulSet {
+	out := live.DeepCopy()
+	out.Generation += 2
+	return out
+}
+
+func expectMatch(t failer, want engine.Match, desired render.Generation, live *appsv1.StatefulSet, what string) {
+	t.Helper()
+	got, err := render.Compare(desired, live, true)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if got != want {
+		t.Errorf("%s: match %v, want %v; what reads otherwise than it was rendered: %s", what, got, want, otherwise(t, desired, live))
+	}
+}
+
+// otherwise lists the rendered values that a StatefulSet does not have, to explain a failure.
+func otherwise(t failer, desired render.Generation, live *appsv1.StatefulSet) string {
+	t.Helper()
+	var want, have content
+	if err := errors.Join(convert(desired.StatefulSet, &want), convert(live, &have)); err != nil {
+		t.Fatalf("%v", err)
+	}
+	var out []string
+	for _, l := range leavesOf(t, desired.StatefulSet) {
+		if w, h := l.in(want), l.in(have); !reflect.DeepEqual(w, h) {
+			out = append(out, fmt.Sprintf("%v is %v, was %v", l, h, w))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// Random templates go through the API server and back. Nothing that it fills in, drops,
+// rounds or spells otherwise is drift; every rendered field that is changed is.
+func TestDefect1NothingThatTheAPIServerFillsInIsDrift(t *testing.T) {
+	t.Parallel()
+	b, in := newBed(t), readIngredients(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		b.numbers++
+		class, e := in.layers(rt)
+		g := b.draw(rt, class, e)
+		live := b.stored(rt, g)
+		expectMatch(rt, engine.Same, g, live, "as written")
+		expectMatch(rt, engine.Same, g, touched(live), "field by field")
+
+		again := b.draw(rt, through(rt, class), through(rt, e))
+		if again.Fingerprint != g.Fingerprint {
+			rt.Errorf("fingerprint after a round trip through JSON: %s, was %s", again.Fingerprint, g.Fingerprint)
+		}
+		expectMatch(rt, engine.Same, again, touched(through(rt, live)), "after a round trip through JSON")
+
+		leaves := leavesOf(rt, g.StatefulSet)
+		for range 6 { // all of them: edits_test.go
+			leaf := rapid.SampledFrom(leaves).Draw(rt, "leaf")
+			expectMatch(rt, engine.Differs, g, leaf.changed(rt, touched(live)), "after a change of "+leaf.String())
+		}
+		list := rapid.SampledFrom(listsOf(leaves)).Draw(rt, "list")
+		expectMatch(rt, engine.Differs, g, list.longer(rt, touched(live)), "with one entry more in "+list.String())
+		key := rapid.SampledFrom([]leaf{
+			{"spec", "template", "metadata", "labels", "more"},
+			{"spec", "template", "metadata", "annotations", "more"},
+			{"spec", "template", "spec", "nodeSelector", "more"},
+		}).Draw(rt, "key")
+		expectMatch(rt, engine.Differs, g, key.changed(rt, touched(live)), "with "+key.String())
+	})
+}
+
+// through sends a value through JSON.
+func through[T any](t failer, from *T) *T {
+	out := new(T)
+	if err := convert(from, out); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return out
+}
+
+// leaf is the path of a rendered value that is no object and no list, or of an empty object.
+type leaf []any
+
+func (l leaf) String() string { return fmt.Sprint([]any(l)) }
+
+// leavesOf lists what is rendered. Empty objects count where they say something: which
+// kind of volume it is.
+func leavesOf(t failer, set *appsv1.StatefulSet) []leaf {
+	t.Helper()
+	var tree content
+	if err := convert(set, &tree); err != nil {
+		t.Fatalf("%v", err)
+	}
+	var out []leaf
+	for _, key := range []string{"labels", "annotations"} {
+		meta, _ := tree["metadata"].(content)
+		walk(meta[key], leaf{"metadata", key}, &out)
+	}
+	walk(tree["spec"], leaf{"spec"}, &out)
+	return out
+}
+
+func walk(v any, at leaf, out *[]leaf) {
+	switch v := v.(type) {
+	case content:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			walk(v[k], append(at[:len(at):len(at)], k), out)
+		}
+		if last, _ := at[len(at)-1].(string); len(v) == 0 && last == "emptyDir" {
+			*out = append(*out, at)
+		}
+	case []any:
+		for i, e := range v {
+			walk(e, append(at[:len(at):len(at)], i), out)
+		}
+	case nil:
+	default:
+		*out = append(*out, at)
+	}
+}
+
+// listsOf lists the paths of the lists that the leaves stand in.
+func listsOf(leaves []leaf) []leaf {
+	var out []leaf
+	seen := map[string]bool{}
+	for _, l := range leaves {
+		for i, step := range l {
+			if _, index := step.(int); index && !seen[l[:i].String()] {
+				seen[l[:i].String()] = true
+				out = append(out, l[:i])
+			}
+		}
+	}
+	return out
+}
+
+// longer returns a copy of the StatefulSet in which the list has its first entry twice.
+func (l leaf) longer(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
+	t.Helper()
+	return edited(t, set, func(tree content) {
+		list, _ := l.in(tree).([]any)
+		parent, _ := l[:len(l)-1].in(tree).(content)
+		name, _ := l[len(l)-1].(string)
+		parent[name] = append(list, list[0])
+	})
+}
+
+// changed returns a copy of the StatefulSet in which the value is another.
+func (l leaf) changed(t failer, set *appsv1.StatefulSet) *appsv1.StatefulSet {
+	t.Helper()
+	return edited(t, set, func(tree content) {
+		parent := l[:len(l)-1]
+		if parent.in(tree) == nil { // a map without entries
+			above, _ := parent[:len(parent)-1].in(tree).(content)
+			above[fmt.Sprint(parent[len(parent)-1])] = content{}
+		}
+		l.set(parent.in(tree))
+	})
+}
+
+func edited(t failer, set *appsv1.StatefulSet, edit func(content)) *appsv1.StatefulSet {
+	t.Helper()
+	var tree content
+	if err := convert(set, &tree); err != nil {
+		t.Fatalf("%v", err)
+	}
+	edit(tree)
+	out := &appsv1.StatefulSet{}
+	if err := convert(tree, out); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return out
+}
+
+// in returns what stands at the path, nil for nothing.
+func (l leaf) in(tree any) any {
+	at := tree
+	for _, step := range l {
+		switch step := step.(type) {
+		case string:
+			m, _ := at.(content)
+			at = m[step]
+		case int:
+			list, _ := at.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			at = list[step]
+		}
+	}
+	return at
+}
+
+func (l leaf) set(at any) {
+	switch at := at.(type) {
+	case content:
+		k, _ := l[len(l)-1].(string)
+		if was, there := at[k]; there && reflect.ValueOf(was).Kind() == reflect.Map {
+			delete(at, k)
+			return
+		}
+		at[k] = other(at[k], l)
+	case []any:
+		i, _ := l[len(l)-1].(int)
+		at[i] = other(at[i], l)
+	}
+}
+
+// amounts are the fields whose values have to stay quantities.
+func (l leaf) amount() bool {
+	for _, step := range l {
+		if s, _ := step.(string); s == "limits" || s == "requests" || s == "overhead" || s == "sizeLimit" || s == "divisor" {
+			return true
+		}
+	}
+	return false
+}
+
+func other(v any, l leaf) any {
+	switch v := v.(type) {
+	case bool:
+		return !v
+	case float64:
+		return v + 1
+	case string:
+		if l.amount() {
+			return "7777"
+		}
+		return v + "x"
+	}
+	return strings.Repeat("x", 3)
+}

@@ -1,0 +1,164 @@
+package integration
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+)
+
+// hands are edits of a StatefulSet behind the operator's back: of what was rendered, and
+// of what was not.
+var hands = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Container){
+	"the command": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.Command = []string{"sleep"}
+	},
+	"an argument": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.Args = append(c.Args, "-x")
+	},
+	"a probe": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.LivenessProbe.PeriodSeconds = 99
+	},
+	"the image": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.Image = "example.com/engine:9"
+	},
+	"an amount": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.Resources.Requests[corev1.ResourceCPU] = ptr.To(c.Resources.Requests[corev1.ResourceMemory]).DeepCopy()
+	},
+	"the replicas": func(s *appsv1.StatefulSetSpec, _ *corev1.PodSpec, _ *corev1.Container) { s.Replicas = ptr.To[int32](1) },
+	"a volume": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
+		p.Volumes = p.Volumes[:len(p.Volumes)-1]
+	},
+	"a pull secret": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) { p.ImagePullSecrets = nil },
+	"a pod label": func(s *appsv1.StatefulSetSpec, _ *corev1.PodSpec, _ *corev1.Container) {
+		s.Template.Labels["more"] = "x"
+	},
+	"a pod annotation": func(s *appsv1.StatefulSetSpec, _ *corev1.PodSpec, _ *corev1.Container) {
+		s.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
+	},
+	"a node selector": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
+		p.NodeSelector = map[string]string{"a": "b"}
+	},
+	"a variable more": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.Env = append(c.Env, corev1.EnvVar{Name: "MORE"})
+	},
+	"the value of a variable without one": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.Env[len(c.Env)-1].Value = "x"
+	},
+	"a toleration more": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
+		p.Tolerations = append(p.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
+	},
+	"more of a toleration": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
+		p.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
+	},
+	"an init container": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
+		p.InitContainers = []corev1.Container{{Name: "init", Image: "i"}}
+	},
+	"an affinity": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
+		p.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
+	},
+	"a lifecycle hook": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}}
+	},
+	"the working directory": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) { c.WorkingDir = "/w" },
+	"the termination message": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.TerminationMessagePath = "/t"
+	},
+	"a delay that was not set": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.StartupProbe.InitialDelaySeconds = 7
+	},
+	"a privilege": func(_ *appsv1.StatefulSetSpec, _ *corev1.PodSpec, c *corev1.Container) {
+		c.SecurityContext.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
+	},
+	"the host's processes": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) { p.HostPID = true },
+	"the token": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
+		p.AutomountServiceAccountToken = ptr.To(false)
+	},
+	"the priority":        func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) { p.PriorityClassName = "high" },
+	"the restart of pods": func(s *appsv1.StatefulSetSpec, _ *corev1.PodSpec, _ *corev1.Container) { s.MinReadySeconds = 5 },
+	"the mode of a volume": func(_ *appsv1.StatefulSetSpec, p *corev1.PodSpec, _ *corev1.Container) {
+		for i := range p.Volumes {
+			if v := p.Volumes[i].ConfigMap; v != nil {
+				v.DefaultMode = ptr.To[int32](256)
+			}
+		}
+	},
+}
+
+// Each edit is made with an Update by another manager, on a StatefulSet of its own.
+func TestDefect2EveryEditByHandIsFound(t *testing.T) {
+	b := newBed(t)
+	e := engineOf("e", 0)
+	e.Spec.Template = &corev1.PodTemplateSpec{}
+	wish := `
+spec:
+  tolerations: [{key: a, operator: Exists}]
+  imagePullSecrets: [{name: pull}]
+  volumes: [{name: extra, configMap: {name: c}}]
+  containers: [{name: engine, resources: {requests: {cpu: 1000m, memory: 1024Mi}}, env: [{name: EMPTY}]}]
+`
+	if err := convert(parse(t, wish).Object, e.Spec.Template); err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range hands {
+		b.numbers++
+		g := b.draw(t, &v1.FireboltEngineClass{}, e)
+		edited := b.stored(t, g)
+		expectMatch(t, engine.Same, g, edited, "before an edit of "+name)
+		edit(&edited.Spec, &edited.Spec.Template.Spec, &edited.Spec.Template.Spec.Containers[0])
+		expectMatch(t, engine.Differs, g, b.update(edited), "after an edit of "+name)
+	}
+}
+
+// Every value that is rendered, one after the other, is another in what was read back.
+func TestDefect2EveryRenderedValueCounts(t *testing.T) {
+	b := newBed(t)
+	e := engineOf("e", 0)
+	e.Spec.UISidecar = ptr.To(true)
+	e.Spec.Storage.HostPath = &v1.EngineHostPathStorage{Path: "/data"}
+	g := b.draw(t, &v1.FireboltEngineClass{}, e)
+	live := touched(b.stored(t, g))
+	leaves := leavesOf(t, g.StatefulSet)
+	if len(leaves) < 80 {
+		t.Fatalf("only %d values are rendered", len(leaves))
+	}
+	for _, l := range leaves {
+		expectMatch(t, engine.Differs, g, l.changed(t, live), "after a change of "+l.String())
+	}
+	for _, l := range listsOf(leaves) {
+		expectMatch(t, engine.Differs, g, l.longer(t, live), "with one entry more in "+l.String())
+	}
+}
+
+// Who only touches a StatefulSet, and who takes an edit back, has changed nothing.
+func TestAnEditThatIsTakenBackIsNoDrift(t *testing.T) {
+	b := newBed(t)
+	g := b.draw(t, &v1.FireboltEngineClass{}, engineOf("e", 0))
+	original := b.stored(t, g)
+	edited := original.DeepCopy()
+	edited.Spec.Template.Spec.Containers[0].Image = "example.com/engine:9"
+	expectMatch(t, engine.Differs, g, b.update(edited), "after an edit")
+	expectMatch(t, engine.Same, g, b.update(original), "after it was taken back")
+}
+
+// update writes the spec as somebody with an editor does, and returns what is stored.
+func (b *bed) update(set *appsv1.StatefulSet) *appsv1.StatefulSet {
+	b.t.Helper()
+	live := &appsv1.StatefulSet{}
+	if err := b.api.Get(b.t.Context(), client.ObjectKeyFromObject(set), live); err != nil {
+		b.t.Fatal(err)
+	}
+	live.Spec, live.ResourceVersion = set.Spec, "" // its controller writes the status meanwhile
+	if err := b.api.Update(b.t.Context(), live, client.FieldOwner("kubectl-edit")); err != nil {
+		b.t.Fatal(err)
+	}
+	if live.Generation < 2 {
+		b.t.Fatalf("the update changed nothing: revision %d", live.Generation)
+	}
+	return live
+}

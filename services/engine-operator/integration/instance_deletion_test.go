@@ -1,0 +1,164 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+func TestDefect8InstanceStaysAndServesWhileEnginesReferToIt(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	i := s.shopInstance()
+	if err := s.api.Delete(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+	s.says(i, v1.ReasonDeletionBlocked)
+	s.instanceIs(v1.InstanceDegraded, v1.ConditionMetadataReady, v1.ReasonComponentReady)
+	s.warned(`engine "a"`)
+
+	// The engine does not notice, and what it runs on is repaired as ever.
+	s.remove(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-metadata"}})
+	s.instanceIs(v1.InstanceDegraded, v1.ConditionMetadataReady, v1.ReasonComponentReady)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1.PhaseStable, 1)
+
+	if err := s.api.Delete(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, s.api, i)
+	for _, o := range s.instanceObjects() {
+		o.SetNamespace(s.namespace)
+		expect.Gone(t, s.api, o)
+	}
+}
+
+// instanceObjects are everything that belongs to an instance with an external database.
+func (s *shop) instanceObjects() []client.Object {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: name} }
+	return []client.Object{
+		&appsv1.Deployment{ObjectMeta: meta("shop-metadata")}, &appsv1.Deployment{ObjectMeta: meta("shop-gateway")},
+		&corev1.Service{ObjectMeta: meta("shop-metadata")}, &corev1.Service{ObjectMeta: meta("shop-gateway")},
+		&corev1.ConfigMap{ObjectMeta: meta("shop-metadata-config")}, &corev1.ConfigMap{ObjectMeta: meta("shop-gateway-config")},
+		&corev1.ServiceAccount{ObjectMeta: meta("shop-gateway")},
+	}
+}
+
+func TestDefect3InstanceThatIsBeingDeletedGetsNoFinalizer(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	i := s.editInstance(func(i *v1.FireboltInstance) { i.Finalizers = append(i.Finalizers, "example.com/hold") })
+	if err := s.api.Delete(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
+		if !slices.Equal(i.Finalizers, []string{"example.com/hold"}) {
+			return fmt.Errorf("finalizers %v", i.Finalizers)
+		}
+		return nil
+	})
+	s.leftAlone(s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} }))
+	s.editInstance(func(i *v1.FireboltInstance) { i.Finalizers = nil })
+	expect.Gone(t, s.api, i)
+}
+
+// A catalogue outlives its instance: volume, password and id are all still there when an
+// instance of the same name is made.
+func TestDefect8InstanceThatIsMadeAgainFindsItsDataAndItsPassword(t *testing.T) {
+	t.Parallel()
+	s := &shop{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
+	s.volume("10Gi")
+	i := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	s.create(i)
+	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: name} }
+	secret := &corev1.Secret{ObjectMeta: meta("shop-metadata-postgres-creds")}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta("data-shop-metadata-pg-0")}
+	database := &appsv1.StatefulSet{ObjectMeta: meta("shop-metadata-pg")}
+	s.read(i, secret, claim, database)
+	id, password, volume := i.Spec.ID, string(secret.Data["password"]), claim.UID
+
+	if err := s.api.Delete(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, s.api, i)
+	expect.Gone(t, s.api, database)
+	s.read(secret, claim)
+	if claim.UID != volume || claim.DeletionTimestamp != nil || len(secret.OwnerReferences) > 0 {
+		t.Fatalf("volume %+v, owners of the Secret %v", claim.ObjectMeta, secret.OwnerReferences)
+	}
+
+	i = &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	s.create(i)
+	i = s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.read(secret, claim)
+	if i.Spec.ID != id || string(secret.Data["password"]) != password || claim.UID != volume {
+		t.Errorf("id %s, was %s; volume %s, was %s; same password: %v",
+			i.Spec.ID, id, claim.UID, volume, string(secret.Data["password"]) == password)
+	}
+
+	// With the volume left and the password gone, none is made: nobody could log in with it.
+	if err := s.api.Delete(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+	expect.Gone(t, s.api, i)
+	expect.Gone(t, s.api, database)
+	s.remove(secret)
+	s.create(&v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	s.instanceIs(v1.InstanceFailed, v1.ConditionMetadataReady, v1.ReasonPostgresCredentialsLost)
+	secret.ObjectMeta = metav1.ObjectMeta{Name: secret.Name, Annotations: secret.Annotations, Labels: secret.Labels}
+	s.create(secret)
+	s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} })
+	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+}
+
+// read fetches objects from the API server.
+func (s *shop) read(objects ...client.Object) {
+	s.t.Helper()
+	for _, o := range objects {
+		if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func TestDefect8InstanceDataIsNothingThatTheOperatorMayDelete(t *testing.T) {
+	t.Parallel()
+	role := &rbacv1.ClusterRole{}
+	if err := convert(manifests(t, "../config/rbac/role.yaml")[0].Object, role); err != nil {
+		t.Fatal(err)
+	}
+	if len(role.Rules) == 0 {
+		t.Fatal("no rules")
+	}
+	for _, rule := range role.Rules {
+		for _, kind := range []string{"persistentvolumeclaims", "secrets", "*"} {
+			if !slices.Contains(rule.Resources, kind) {
+				continue
+			}
+			for _, verb := range []string{"delete", "deletecollection", "list", "watch", "update", "*"} {
+				if slices.Contains(rule.Verbs, verb) {
+					t.Errorf("the operator may %s %s", verb, kind)
+				}
+			}
+		}
+	}
+	if names.PostgresClaim("shop") != "data-shop-metadata-pg-0" {
+		t.Errorf("volume claim %q is not the one that the StatefulSet makes", names.PostgresClaim("shop"))
+	}
+}

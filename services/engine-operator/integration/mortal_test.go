@@ -1,0 +1,250 @@
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// mortal is a process that dies right after a write: the API server has done it, and
+// nothing that would have followed happens.
+type mortal struct {
+	last func(write string) bool // says after which write
+
+	mu     sync.Mutex
+	dead   chan struct{}
+	died   bool
+	writes []string
+}
+
+func newMortal(last func(write string) bool) *mortal {
+	return &mortal{last: last, dead: make(chan struct{})}
+}
+
+var errDead = errors.New("the operator has died")
+
+func (m *mortal) trip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	if m == nil {
+		return next.RoundTrip(r)
+	}
+	write, err := describe(r)
+	if err != nil || write == "" {
+		return m.read(next, r, err)
+	}
+	m.mu.Lock() // one write at a time, so that the last one is the last one
+	defer m.mu.Unlock()
+	if m.died {
+		return nil, errDead
+	}
+	res, err := next.RoundTrip(r)
+	if err == nil && res.StatusCode < http.StatusMultipleChoices {
+		m.writes = append(m.writes, write)
+		if m.last(write) {
+			m.died = true
+			close(m.dead)
+		}
+	}
+	return res, err
+}
+
+func (m *mortal) read(next http.RoundTripper, r *http.Request, err error) (*http.Response, error) {
+	m.mu.Lock()
+	died := m.died
+	m.mu.Unlock()
+	if died {
+		return nil, errDead
+	}
+	if err != nil {
+		return nil, err
+	}
+	return next.RoundTrip(r)
+}
+
+// describe names a write by method, path and, for a status, phase; reads, Leases and events have no name.
+func describe(r *http.Request) (string, error) {
+	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") || strings.Contains(r.URL.Path, "/events") {
+		return "", nil
+	}
+	_, path, _ := strings.Cut(r.URL.Path, "/namespaces/")
+	_, path, _ = strings.Cut(path, "/")
+	write := r.Method + " " + path
+	if r.Body == nil || !strings.HasSuffix(path, "/status") {
+		return write, nil
+	}
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return "", err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	if _, after, ok := strings.Cut(string(raw), `"phase":"`); ok {
+		phase, _, _ := strings.Cut(after, `"`)
+		write += " " + phase
+	}
+	return write, nil
+}
+
+// gone says whether the process has died.
+func (m *mortal) gone() bool {
+	select {
+	case <-m.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// diesAfter runs an operator that dies right after a write whose name ends like this.
+func (s *shop) diesAfter(end string) {
+	s.t.Helper()
+	m := newMortal(func(write string) bool { return strings.HasSuffix(write, end) })
+	s.mortal = m
+	s.run()
+	expect.Eventually(s.t, expect.Long, func() error {
+		if !m.gone() {
+			return fmt.Errorf("no write %q", end)
+		}
+		return nil
+	})
+	s.halt()
+	s.mortal = nil
+}
+
+// dies runs operators that die after a write each, until the given state is reached, and
+// returns the writes after which one died.
+func (s *shop) dies(reached func() bool) []string {
+	s.t.Helper()
+	var out []string
+	for !reached() {
+		m := newMortal(func(string) bool { return true })
+		s.mortal = m
+		s.run()
+		expect.Eventually(s.t, expect.Long, func() error {
+			if m.gone() || reached() {
+				return nil
+			}
+			return errors.New("the operator writes nothing, and the end is not reached")
+		})
+		s.halt()
+		out = append(out, m.writes...)
+		if len(out) > 200 {
+			s.t.Fatalf("no end after %d writes:\n%s", len(out), strings.Join(out, "\n"))
+		}
+	}
+	s.mortal = nil
+	return out
+}
+
+// Seed 001, "Crash recovery": the operator may die after any single write of an
+// installation and of a rollout.
+func TestTheOperatorMayDieAfterAnyWrite(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.halt()
+	e := engineOf("a", 2)
+	s.create(e)
+	reached := func(n int64) func() bool {
+		return func() bool {
+			if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
+				return false
+			}
+			return e.Status.Phase == v1.PhaseStable && e.Status.ObservedGeneration == e.Generation && e.Status.ActiveGeneration == n
+		}
+	}
+	first := s.dies(reached(0))
+	served := s.watchRoute(e)
+	s.edit(e, func(e *v1.FireboltEngine) {
+		e.Spec.Template, e.Spec.DrainCheckEnabled = template("example.com/engine:2.0"), nil
+		e.Spec.DrainCheckInterval = &metav1.Duration{Duration: 100 * time.Millisecond}
+	})
+	second := s.dies(reached(1))
+	s.run()
+	s.settled(e, v1.PhaseStable, 1)
+	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
+	for _, c := range []string{"Available", "Upgradable"} {
+		expect.Condition(t, s.api, e, c, metav1.ConditionTrue)
+	}
+	if problems := served(); len(problems) > 0 {
+		t.Errorf("while dying: %s", strings.Join(problems, "; "))
+	}
+	if got := phases(e); got != "creating switching stable creating switching draining cleaning stable" {
+		t.Errorf("phases = %s", got)
+	}
+	t.Logf("died after %d writes of an installation and %d of a rollout", len(first), len(second))
+	for _, write := range []string{
+		"PATCH statefulsets/a-g0", "PATCH services/a-service", "PATCH fireboltengines/a/status switching",
+		"PATCH statefulsets/a-g1", "PATCH fireboltengines/a/status draining", "DELETE statefulsets/a-g0",
+		"DELETE configmaps/a-g0-config", "DELETE services/a-g0-hl", "PATCH fireboltengines/a/status cleaning",
+	} {
+		if !slices.Contains(slices.Concat(first, second), write) {
+			t.Errorf("no operator died after: %s; they died after:\n%s", write, strings.Join(slices.Concat(first, second), "\n"))
+		}
+	}
+}
+
+// Defect 4: a cluster Service that is deleted comes back in every phase, selecting the
+// generation that should serve.
+func TestDefect4ADeletedServiceComesBackInEveryPhase(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		phase    v1.EnginePhase
+		selected string
+	}{
+		{v1.PhaseCreating, "0"},
+		{v1.PhaseSwitching, "1"},
+		{v1.PhaseDraining, "1"},
+		{v1.PhaseCleaning, "1"},
+		{v1.PhaseStable, "1"},
+	} {
+		t.Run(string(tc.phase), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			e := engineOf("a", 1)
+			s.create(e)
+			s.settled(e, v1.PhaseStable, 0)
+			s.halt()
+			s.edit(e, func(e *v1.FireboltEngine) {
+				e.Spec.Template = template("example.com/engine:2.0")
+				if tc.phase == v1.PhaseDraining {
+					e.Spec.DrainCheckEnabled = nil
+				}
+			})
+			s.diesAfter("status " + string(tc.phase))
+			s.remove(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}})
+			first := follow(func() string { // only the first selector that shows up counts
+				o := &corev1.Service{}
+				err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "a-service"}, o)
+				if err != nil {
+					return ""
+				}
+				return o.Spec.Selector[names.LabelGeneration]
+			})
+			s.run()
+			s.settled(e, v1.PhaseStable, 1)
+			expect.Object(t, s.api, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-service"}},
+				func(o *corev1.Service) error {
+					if o.Spec.Selector[names.LabelGeneration] != "1" {
+						return fmt.Errorf("selects %v", o.Spec.Selector)
+					}
+					return nil
+				})
+			if seen := first(); len(seen) == 0 || seen[0] != tc.selected {
+				t.Errorf("the Service came back selecting %v, first it should select generation %s", seen, tc.selected)
+			}
+		})
+	}
+}

@@ -1,0 +1,233 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/standin"
+	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// nodes runs a real process for every engine pod of a shop, and writes its address into
+// the pod, as a kubelet does. It is less patient than one: a process is killed the moment
+// its pod is deleted, so that a query which the operator did not wait for is cut.
+type nodes struct {
+	*shop
+	mu sync.Mutex
+	of map[types.UID]*standin.Node
+	by map[string]*standin.Node // by pod name
+}
+
+// newNodes replaces the shop's operator by one that asks the processes.
+func newNodes(t *testing.T) *nodes {
+	t.Helper()
+	n := &nodes{shop: newShop(t), of: map[types.UID]*standin.Node{}, by: map[string]*standin.Node{}}
+	ports, err := standin.Ports()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.halt()
+	n.transport = drain.NewPodIP(ports.Metrics)
+	n.run()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- n.keep(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// keep follows the pods until the context ends, and leaves no process.
+func (n *nodes) keep(ctx context.Context) error {
+	defer func() {
+		for _, node := range n.of {
+			node.Kill()
+		}
+	}()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		var pods corev1.PodList
+		if err := n.api.List(ctx, &pods, client.InNamespace(n.namespace), client.HasLabels{names.LabelEngine}); err != nil {
+			return err
+		}
+		n.end(pods.Items)
+		for i := range pods.Items {
+			if err := n.begin(ctx, &pods.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// end kills the processes whose pods are gone, or on their way.
+func (n *nodes) end(pods []corev1.Pod) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for uid, node := range n.of {
+		stays := slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.UID == uid && p.DeletionTimestamp == nil })
+		if !stays {
+			node.Kill()
+			delete(n.of, uid)
+		}
+	}
+}
+
+// begin starts the process of a pod that runs.
+func (n *nodes) begin(ctx context.Context, pod *corev1.Pod) error {
+	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || n.of[pod.UID] != nil {
+		return nil
+	}
+	node, err := standin.Launch(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.of[pod.UID], n.by[pod.Name] = node, node
+	n.mu.Unlock()
+	before := pod.DeepCopy()
+	pod.Status.PodIP, pod.Status.PodIPs = node.Address, []corev1.PodIP{{IP: node.Address}}
+	return client.IgnoreNotFound(n.api.Status().Patch(ctx, pod, client.MergeFrom(before)))
+}
+
+// process returns the process of a pod, once the pod shows its address.
+func (n *nodes) process(name string) *standin.Node {
+	n.t.Helper()
+	var node *standin.Node
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = n.namespace, name
+	expect.Object(n.t, n.api, pod, func(p *corev1.Pod) error {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if node = n.by[name]; node == nil || p.Status.PodIP != node.Address {
+			return fmt.Errorf("its address is %q, not that of its process", p.Status.PodIP)
+		}
+		return nil
+	})
+	return node
+}
+
+// behave changes the metrics ports of some pods.
+func (n *nodes) behave(mode server.Mode, pods ...string) {
+	n.t.Helper()
+	for _, p := range pods {
+		if err := n.process(p).Metrics(n.t.Context(), mode); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+}
+
+// hold runs a query on a pod and returns once it is counted there. Its end is sent;
+// cancel ends it before its time.
+func (n *nodes) hold(pod string, length time.Duration) (ended <-chan error, cancel context.CancelFunc) {
+	n.t.Helper()
+	node := n.process(pod)
+	before, err := node.Stats(n.t.Context())
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(n.t.Context())
+	end := make(chan error, 1)
+	go func() { end <- node.Query(ctx, length) }()
+	expect.Eventually(n.t, expect.Long, func() error {
+		if s, err := node.Stats(n.t.Context()); err != nil || s.Running <= before.Running {
+			return fmt.Errorf("stats %+v, %w", s, err)
+		}
+		return nil
+	})
+	return end, cancel
+}
+
+// clients run queries on whatever pod the cluster Service leads to, one after the other.
+// The returned function lets the last ones end, and tells how many were answered and what
+// went wrong.
+func (n *nodes) clients(e *v1.FireboltEngine, count int, length time.Duration) func() (answered int, problems []string) {
+	name := names.Cluster(e.Name) // e itself changes meanwhile
+	var (
+		mu       sync.Mutex
+		all      sync.WaitGroup
+		answered int
+		problems []string
+	)
+	stop := make(chan struct{})
+	for i := range count {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				err := n.ask(n.t.Context(), name, i, length)
+				mu.Lock()
+				if err == nil {
+					answered++
+				} else {
+					problems = append(problems, err.Error())
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	return func() (int, []string) {
+		close(stop)
+		all.Wait()
+		return answered, problems
+	}
+}
+
+// ask runs one query, with the address that the Service has at its beginning.
+func (n *nodes) ask(ctx context.Context, service string, i int, length time.Duration) error {
+	for {
+		s := &corev1.Service{}
+		if err := n.api.Get(ctx, client.ObjectKey{Namespace: n.namespace, Name: service}, s); err != nil {
+			return err
+		}
+		var pods corev1.PodList
+		if err := n.api.List(ctx, &pods, client.InNamespace(n.namespace), client.MatchingLabels(s.Spec.Selector)); err != nil {
+			return err
+		}
+		var running []*standin.Node
+		n.mu.Lock()
+		for _, p := range pods.Items {
+			if node := n.of[p.UID]; node != nil {
+				running = append(running, node)
+			}
+		}
+		n.mu.Unlock()
+		if len(running) > 0 {
+			node := running[i%len(running)]
+			if err := node.Query(ctx, length); err != nil {
+				return fmt.Errorf("query on %s: %w", node.Address, err)
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(25 * time.Millisecond): // pods that are ready get their processes a moment later
+		}
+	}
+}

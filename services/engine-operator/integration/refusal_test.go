@@ -1,0 +1,267 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+)
+
+// Bad input, without any webhook: every offending path stands in the condition, the
+// generation that serves goes on, and nothing is created.
+func TestARefusedTemplateNamesEveryPathAndDisturbsNothing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	before := s.children(e)
+	s.edit(e, func(e *v1.FireboltEngine) {
+		e.Spec.Template = template("example.com/engine:2.0")
+		e.Spec.Template.Spec.HostNetwork = true
+		e.Spec.Template.Spec.Containers[0].Command = []string{"true"}
+		e.Spec.Template.Labels = map[string]string{"firebolt.io/engine": "b"}
+	})
+	c := waitReason(t, s, e, v1.ReasonTemplateRejected)
+	for _, path := range []string{"hostNetwork", "containers[engine].command", "labels"} {
+		if !strings.Contains(c.Message, path) {
+			t.Errorf("the condition does not name %s: %s", path, c.Message)
+		}
+	}
+	if want := admit.Message(admit.EngineTemplate(e, nil)); c.Message != want {
+		t.Errorf("the condition says %q, admission %q", c.Message, want)
+	}
+	if c.ObservedGeneration != e.Generation {
+		t.Errorf("the condition speaks of generation %d of %d", c.ObservedGeneration, e.Generation)
+	}
+	if c := meta.FindStatusCondition(e.Status.Conditions, "Available"); c == nil || c.Status != metav1.ConditionTrue {
+		t.Errorf("Available = %+v: what serves goes on", c)
+	}
+	expect.Never(t, short, func() error {
+		if diff := cmp.Diff(before, s.children(e)); diff != "" {
+			return fmt.Errorf("something was made or removed (-before +after):\n%s", diff)
+		}
+		return nil
+	})
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1.PhaseStable, 1)
+}
+
+// What only the API server can refuse stands in the engine's condition too.
+func TestAPodThatTheAPIServerRefusesIsTold(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	e.Spec.Template = template("example.com/engine:1.0")
+	e.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")},
+		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}
+	s.create(e)
+	c := waitReason(t, s, e, v1.ReasonApplyRefused)
+	if !strings.Contains(c.Message, "a-g0") || !strings.Contains(c.Message, "must be less than or equal to cpu limit") {
+		t.Errorf("Ready says %q", c.Message)
+	}
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = nil })
+	s.settled(e, v1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+}
+
+// A StatefulSet of somebody else that has the name of the next generation is left alone.
+func TestAStrangersStatefulSetIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	labels := map[string]string{"by": "hand"}
+	stranger := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "a-g0"},
+		Spec: appsv1.StatefulSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels}, Replicas: new(int32),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			},
+		},
+	}
+	s.create(stranger)
+	e := engineOf("a", 1)
+	s.create(e)
+	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		for _, c := range e.Status.Conditions {
+			if strings.Contains(c.Message, "a-g0") && strings.Contains(c.Message, "is not ours") {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions %v", e.Status.Conditions)
+	})
+	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil || stranger.Generation != 1 {
+		t.Errorf("the stranger's StatefulSet: %v, generation %d", err, stranger.Generation)
+	}
+	s.remove(stranger)
+	s.settled(e, v1.PhaseStable, 0)
+}
+
+// Seed 001, "Admission resource bounds", enforced by the controller as well.
+func TestResourcesBeyondTheBoundsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.halt()
+	s.settings.Admission.MaxCPU = "2"
+	s.run()
+	e := engineOf("a", 1)
+	e.Spec.Template = template("example.com/engine:1.0")
+	e.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("2500m"), corev1.ResourceMemory: resource.MustParse("900Gi"),
+	}
+	s.create(e)
+	c := waitReason(t, s, e, v1.ReasonBoundsExceeded)
+	if !strings.Contains(c.Message, "spec.template.spec.containers[engine].resources.limits.cpu") || strings.Contains(c.Message, "memory") {
+		t.Errorf("the condition says %s", c.Message)
+	}
+	if got := s.children(e); len(got) > 0 {
+		t.Errorf("made in spite of it: %v", got)
+	}
+	s.edit(e, func(e *v1.FireboltEngine) {
+		e.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	})
+	s.settled(e, v1.PhaseStable, 0)
+}
+
+// Seed 001, "StatefulSet event propagation": what Kubernetes says about the StatefulSet
+// reaches the engine.
+func TestAQuotaThatRefusesPodsReachesTheEngine(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "few"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}
+	s.create(quota)
+	expect.Object(t, s.api, quota, func(q *corev1.ResourceQuota) error {
+		if len(q.Status.Hard) == 0 {
+			return fmt.Errorf("the quota is not in force yet")
+		}
+		return nil
+	})
+	e := engineOf("a", 2)
+	s.create(e)
+	c := waitReason(t, s, e, "FailedCreate")
+	if !strings.HasPrefix(c.Message, "StatefulSet a-g0: ") || !strings.Contains(c.Message, "exceeded quota") {
+		t.Errorf("Ready says %q", c.Message)
+	}
+	s.remove(quota)
+	s.settled(e, v1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+}
+
+// An instance that vanishes stops nothing that runs; the same instance, back again,
+// changes nothing.
+func TestAnInstanceLostAndBackRollsNothing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	i := &v1.FireboltInstance{}
+	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "shop"}, i); err != nil {
+		t.Fatal(err)
+	}
+	s.halt() // somebody forces the instance out of its guard while the operator is away
+	before := i.DeepCopy()
+	i.Finalizers = nil
+	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	s.remove(i)
+	expect.Gone(t, s.api, i)
+	s.run()
+	waitReason(t, s, e, v1.ReasonInstanceNotReady)
+	expect.Condition(t, s.api, e, v1.ConditionInstanceReady, metav1.ConditionFalse)
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	again := instance("shop")
+	again.Spec.ID = before.Spec.ID
+	s.create(again)
+	waitReason(t, s, e, v1.ReasonEngineReady)
+	s.settled(e, v1.PhaseStable, 0)
+	expect.Never(t, short, func() error {
+		if got := s.children(e); slices.Contains(got, "a-g1") {
+			return fmt.Errorf("the engine was rolled: %v", got)
+		}
+		return nil
+	})
+}
+
+func TestAnEngineScalesThroughItsSubresource(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
+	scale := &autoscalingv1.Scale{}
+	if err := s.api.SubResource("scale").Get(t.Context(), e, scale); err != nil {
+		t.Fatal(err)
+	}
+	if scale.Spec.Replicas != 1 || scale.Status.Replicas != 1 || scale.Status.Selector != "firebolt.io/engine=a,firebolt.io/generation=0" {
+		t.Errorf("scale = %+v %+v", scale.Spec, scale.Status)
+	}
+	scale.Spec.Replicas = 2
+	if err := s.api.SubResource("scale").Update(t.Context(), e, client.WithSubResourceBody(scale)); err != nil {
+		t.Fatal(err)
+	}
+	s.settled(e, v1.PhaseStable, 1)
+	if e.Status.ReadyReplicas != 2 {
+		t.Errorf("%d pods are ready, want 2", e.Status.ReadyReplicas)
+	}
+}
+
+// Somebody else's finalizer on a child is told of, and holds up nothing.
+func TestAnExternalFinalizerIsToldOf(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	e.Finalizers = []string{"example.com/hold"}
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	config := appears(s, &corev1.ConfigMap{}, "a-g0-config")
+	before := config.DeepCopy()
+	config.Finalizers = append(config.Finalizers, "example.com/archive")
+	if err := s.api.Patch(t.Context(), config, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	s.remove(e)
+	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		c := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
+		if slices.Contains(e.Finalizers, v1.EngineFinalizer) || c == nil || c.Reason != v1.ReasonExternalFinalizer {
+			return fmt.Errorf("finalizers %v, Ready %+v", e.Finalizers, c)
+		}
+		return nil
+	})
+	config.ResourceVersion = ""
+	s.release(config)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Finalizers = nil })
+	expect.Gone(t, s.api, e)
+}
+
+// release drops all finalizers.
+func (s *shop) release(o client.Object) {
+	s.t.Helper()
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+	if err := s.api.Patch(s.t.Context(), o, patch); err != nil {
+		s.t.Fatal(err)
+	}
+}

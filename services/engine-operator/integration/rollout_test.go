@@ -1,0 +1,292 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// unschedulable is a template whose pods no node takes: its generation never gets ready.
+func unschedulable(image string) *corev1.PodTemplateSpec {
+	t := template(image)
+	t.Spec.NodeSelector = map[string]string{"no": "such-node"}
+	return t
+}
+
+// appears waits until an object of that name exists.
+func appears[T client.Object](s *shop, o T, name string) T {
+	s.t.Helper()
+	o.SetName(name)
+	o.SetNamespace(s.namespace)
+	expect.Object(s.t, s.api, o, func(T) error { return nil })
+	return o
+}
+
+// follow samples something until the returned function is called, which lists what was wrong.
+func follow(sample func() string) func() []string {
+	stop, done := make(chan struct{}), make(chan []string)
+	go func() {
+		var problems []string
+		for {
+			select {
+			case <-stop:
+				done <- problems
+				return
+			case <-time.After(5 * time.Millisecond):
+				if p := sample(); p != "" && !slices.Contains(problems, p) {
+					problems = append(problems, p)
+				}
+			}
+		}
+	}()
+	return func() []string { close(stop); return <-done }
+}
+
+func TestRapidEditsDuringARolloutEndAtTheLastOne(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 2)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	served := s.watchRoute(e)
+	crowded := follow(func() string {
+		var sets appsv1.StatefulSetList
+		if err := s.api.List(t.Context(), &sets, client.InNamespace(s.namespace)); err != nil {
+			return err.Error()
+		}
+		standing := 0
+		for i := range sets.Items {
+			if sets.Items[i].DeletionTimestamp == nil {
+				standing++
+			}
+		}
+		if standing > 2 {
+			return fmt.Sprintf("%d generations stand", standing)
+		}
+		return ""
+	})
+	for i := range 7 {
+		s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
+	}
+	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		if e.Status.Phase != v1.PhaseStable || e.Status.DeployedVersion != "example.com/engine:6" || e.Status.ObservedGeneration != e.Generation {
+			return fmt.Errorf("phase %s, version %s", e.Status.Phase, e.Status.DeployedVersion)
+		}
+		return nil
+	})
+	if problems := slices.Concat(served(), crowded()); len(problems) > 0 {
+		t.Errorf("while rolling: %s", strings.Join(problems, "; "))
+	}
+	n := e.Status.ActiveGeneration
+	if e.Status.LastAllocatedGeneration == nil || *e.Status.LastAllocatedGeneration != n {
+		t.Errorf("g%d serves, the last number is %v", n, e.Status.LastAllocatedGeneration)
+	}
+	stem := fmt.Sprintf("a-g%d", n)
+	s.rests(e, stem, stem+"-config", stem+"-hl", "a-service")
+}
+
+// rests waits until the engine has exactly these objects.
+func (s *shop) rests(e *v1.FireboltEngine, want ...string) {
+	s.t.Helper()
+	expect.Eventually(s.t, expect.Long, func() error {
+		if diff := cmp.Diff(want, s.children(e)); diff != "" {
+			return fmt.Errorf("children (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+func TestToZeroAndBackWithoutWaiting(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 2)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 0 })
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 2 })
+	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		if e.Status.Phase != v1.PhaseStable || e.Status.ObservedGeneration != e.Generation || e.Status.ReadyReplicas != 2 {
+			return fmt.Errorf("phase %s, observed %d of %d, %d ready", e.Status.Phase, e.Status.ObservedGeneration, e.Generation, e.Status.ReadyReplicas)
+		}
+		return nil
+	})
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	stem := fmt.Sprintf("a-g%d", e.Status.ActiveGeneration)
+	s.rests(e, stem, stem+"-config", stem+"-hl", "a-service")
+}
+
+// A class edit rolls its engines, no more at a time than the operator was told, and
+// nobody waits who was changed for his own sake.
+func TestAnEditOfAClassRollsItsEnginesInTurns(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.halt()
+	s.settings.MaxRollouts = 1
+	s.run()
+	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
+	class.Spec.Template = *template("example.com/class:1.0")
+	s.create(class)
+	engines := []*v1.FireboltEngine{engineOf("a", 1), engineOf("b", 1), engineOf("c", 1)}
+	for _, e := range engines {
+		e.Spec.EngineClassRef = ptr.To("large")
+		s.create(e)
+	}
+	for _, e := range engines {
+		s.settled(e, v1.PhaseStable, 0)
+	}
+	crowded := follow(func() string {
+		var list v1.FireboltEngineList
+		if err := s.api.List(t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
+			return err.Error()
+		}
+		var busy []string
+		for i := range list.Items {
+			if p := list.Items[i].Status.Phase; p != v1.PhaseStable {
+				busy = append(busy, list.Items[i].Name)
+			}
+		}
+		if len(busy) > 1 {
+			return fmt.Sprintf("%v roll at the same time", busy)
+		}
+		return ""
+	})
+	s.editClass(class, func(c *v1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
+	for _, e := range engines {
+		s.settled(e, v1.PhaseStable, 1)
+		if e.Status.DeployedVersion != "example.com/class:2.0" {
+			t.Errorf("engine %s runs %s", e.Name, e.Status.DeployedVersion)
+		}
+	}
+	if problems := crowded(); len(problems) > 0 {
+		t.Error(strings.Join(problems, "; "))
+	}
+}
+
+// A rollout that nobody asked for is held while another one cannot end; one that was
+// asked for is not.
+func TestAHeldRolloutSaysSoAndTheUsersOwnGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.halt()
+	s.settings.MaxRollouts = 1
+	s.run()
+	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
+	class.Spec.Template = *template("example.com/class:1.0")
+	s.create(class)
+	stuck, held := engineOf("stuck", 1), engineOf("held", 1)
+	held.Spec.EngineClassRef = ptr.To("large")
+	for _, e := range []*v1.FireboltEngine{stuck, held} {
+		s.create(e)
+		s.settled(e, v1.PhaseStable, 0)
+	}
+	s.edit(stuck, func(e *v1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	appears(s, &appsv1.StatefulSet{}, "stuck-g1")
+	s.editClass(class, func(c *v1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
+	expect.Object(t, s.api, held, func(e *v1.FireboltEngine) error {
+		for _, c := range e.Status.Conditions {
+			if c.Type == v1.ConditionReady && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "waits for other rollouts") {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions %v", e.Status.Conditions)
+	})
+	expect.Never(t, short, func() error {
+		if got := s.children(held); slices.Contains(got, "held-g1") {
+			return fmt.Errorf("the engine did not wait: %v", got)
+		}
+		return nil
+	})
+	// Its own edit does not wait.
+	s.edit(held, func(e *v1.FireboltEngine) { e.Spec.Replicas = 2 })
+	s.settled(held, v1.PhaseStable, 1)
+}
+
+// Defect 6: a bad spec that is taken back leads to the generation that still serves.
+func TestDefect6ARevertedSpecReturnsToTheServingGeneration(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	e.Spec.Template = template("example.com/engine:1.0")
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	appears(s, &appsv1.StatefulSet{}, "a-g1")
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:1.0") })
+	s.settled(e, v1.PhaseStable, 0)
+	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
+	if got := ptr.Deref(e.Status.LastAllocatedGeneration, -1); got != 1 {
+		t.Errorf("the last number is %d, want 1", got)
+	}
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
+	s.settled(e, v1.PhaseStable, 2) // 1 is never used again
+}
+
+// Defect 7: a generation that does not get ready is shown after its deadline, and given
+// up where the user asked for that.
+func TestDefect7AnOverdueRolloutIsShownAndRolledBackOnRequest(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	e.Spec.ProgressDeadline = &metav1.Duration{Duration: 2 * time.Second}
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	if c := expect.Condition(t, s.api, e, v1.ConditionRolloutOverdue, metav1.ConditionTrue); c.Reason != v1.ReasonProgressDeadlineExceeded {
+		t.Errorf("RolloutOverdue: %s", c.Reason)
+	}
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.AutomaticRollback = ptr.To(true) })
+	expect.Condition(t, s.api, e, v1.ConditionRolledBack, metav1.ConditionTrue)
+	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
+	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+	expect.Condition(t, s.api, e, v1.ConditionRolloutOverdue, metav1.ConditionFalse)
+	if e.Status.ObservedGeneration == e.Generation || e.Status.Phase != v1.PhaseStable {
+		t.Errorf("phase %s, observed %d of %d: a rollback must not claim the new spec", e.Status.Phase, e.Status.ObservedGeneration, e.Generation)
+	}
+	// It stays so, also for another operator process.
+	s.halt()
+	s.run()
+	expect.Never(t, 2*short, func() error {
+		if got := s.children(e); len(got) != 4 {
+			return fmt.Errorf("tried again: %v", got)
+		}
+		return nil
+	})
+	s.edit(e, func(e *v1.FireboltEngine) {
+		e.Spec.Template, e.Spec.ProgressDeadline = template("example.com/engine:3.0"), nil
+	})
+	s.settled(e, v1.PhaseStable, 2)
+	expect.Condition(t, s.api, e, v1.ConditionRolledBack, metav1.ConditionFalse)
+}
+
+func TestAHandEditedStatefulSetIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	for n, change := range []func(*appsv1.StatefulSet){
+		func(set *appsv1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) },
+		func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Args = []string{"true"} },
+		func(set *appsv1.StatefulSet) { set.Spec.Template.Labels["by"] = "hand" },
+	} {
+		set := appears(s, &appsv1.StatefulSet{}, fmt.Sprintf("a-g%d", n))
+		change(set)
+		if err := s.api.Update(t.Context(), set); err != nil {
+			t.Fatal(err)
+		}
+		s.settled(e, v1.PhaseStable, int64(n+1))
+	}
+}

@@ -1,0 +1,165 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+)
+
+// left is an engine that an earlier operator brought to stable, with pods that run. That
+// operator wrote with Update, and its status knows of no number that was ever allocated.
+func left(t *testing.T) (*shop, *v1.FireboltEngine) {
+	t.Helper()
+	s := newShop(t)
+	s.halt()
+	s.create(&v1.FireboltEngineClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "class"},
+		Spec: v1.FireboltEngineClassSpec{Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "shop"}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Env: []corev1.EnvVar{{Name: "SHARED", Value: "class"}}}}},
+		}},
+	})
+	e := engineOf("old", 2)
+	e.Finalizers = []string{v1.EngineFinalizer}
+	e.Spec.EngineClassRef = ptr.To("class")
+	e.Spec.Template = &corev1.PodTemplateSpec{}
+	wish := `
+spec:
+  tolerations: [{key: a, operator: Exists}]
+  containers: [{name: engine, resources: {requests: {memory: 1024Mi}}, env: [{name: OWN, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]}]
+`
+	if err := convert(parse(t, wish).Object, e.Spec.Template); err != nil {
+		t.Fatal(err)
+	}
+	if err := convert(map[string]any{"storage": map[string]any{"managed_table_storage": "s3"}}, &e.Spec.CustomEngineConfig); err != nil {
+		t.Fatal(err)
+	}
+	s.create(e)
+	for _, u := range manifests(t, "testdata/earlier-engine.yaml") {
+		u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(e, v1.GroupVersion.WithKind("FireboltEngine"))})
+		u.SetNamespace(s.namespace)
+		if err := s.api.Create(t.Context(), u, client.FieldOwner("manager")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Status = v1.FireboltEngineStatus{Phase: v1.PhaseStable, CurrentGeneration: 4, ActiveGeneration: 4, ObservedGeneration: e.Generation}
+	for _, condition := range []string{v1.ConditionReady, v1.ConditionInstanceReady} {
+		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Old", ObservedGeneration: e.Generation})
+	}
+	if err := s.api.Status().Update(t.Context(), e, client.FieldOwner("manager")); err != nil {
+		t.Fatal(err)
+	}
+	expect.Object(t, s.api, s.set("old-g4"), func(set *appsv1.StatefulSet) error {
+		if set.Status.ReadyReplicas != 2 {
+			return fmt.Errorf("%d pods are ready", set.Status.ReadyReplicas)
+		}
+		return nil
+	})
+	s.requests.reset()
+	return s, e
+}
+
+func (s *shop) set(name string) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+}
+
+// fetch reads an object as it is now.
+func fetch[T client.Object](s *shop, o T) T {
+	s.t.Helper()
+	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		s.t.Fatal(err)
+	}
+	return o
+}
+
+func (s *shop) configText(name string) string {
+	s.t.Helper()
+	return fetch(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}).Data["config.yaml"]
+}
+
+func TestAnEngineOfAnEarlierOperatorIsTakenOverAsItIs(t *testing.T) {
+	s, e := left(t)
+	before, text := fetch(s, s.set("old-g4")), s.configText("old-g4-config")
+	s.run()
+	for _, c := range six {
+		want := metav1.ConditionFalse
+		if c == "Available" || c == "Upgradable" {
+			want = metav1.ConditionTrue
+		}
+		expect.Condition(t, s.api, e, c, want)
+	}
+	expect.Object(t, s.api, s.set("old-g4"), func(set *appsv1.StatefulSet) error {
+		if set.Annotations[names.AnnotationAdopted] == "" {
+			return fmt.Errorf("annotations are %v", set.Annotations)
+		}
+		return nil
+	})
+	expect.Never(t, 2*short, func() error {
+		if st := fetch(s, e).Status; st.Phase != v1.PhaseStable || st.CurrentGeneration != 4 || st.ActiveGeneration != 4 {
+			return fmt.Errorf("phase %s, current g%d, active g%d", st.Phase, st.CurrentGeneration, st.ActiveGeneration)
+		}
+		return nil
+	})
+	after := fetch(s, s.set("old-g4"))
+	if before.UID != after.UID || before.Generation != after.Generation {
+		t.Errorf("uid %s, revision %d; before: uid %s, revision %d", after.UID, after.Generation, before.UID, before.Generation)
+	}
+	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {
+		t.Errorf("spec (-before +after):\n%s", diff)
+	}
+	if got := s.configText("old-g4-config"); got != text {
+		t.Errorf("the configuration that the pods have read was rewritten:\n%s", got)
+	}
+	if diff := cmp.Diff([]string{"old-g4", "old-g4-config", "old-g4-hl", "old-service"}, s.children(e)); diff != "" {
+		t.Errorf("children (-want +got):\n%s", diff)
+	}
+
+	s.halt()
+	s.requests.reset()
+	s.run()
+	expect.Never(t, 2*short, func() error {
+		if w := s.requests.list(true); len(w) > 0 {
+			return fmt.Errorf("%v", w)
+		}
+		return nil
+	})
+
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
+	s.settled(e, v1.PhaseStable, 5)
+	if set := fetch(s, s.set("old-g5")); render.Legacy(set) {
+		t.Errorf("generation 5 has no fingerprint: %v", set.Annotations)
+	}
+	if diff := cmp.Diff([]string{"old-g5", "old-g5-config", "old-g5-hl", "old-service"}, s.children(e)); diff != "" {
+		t.Errorf("children (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnEditOfAnAdoptedStatefulSetIsDrift(t *testing.T) {
+	s, e := left(t)
+	s.run()
+	expect.Object(t, s.api, s.set("old-g4"), func(set *appsv1.StatefulSet) error {
+		if set.Annotations[names.AnnotationAdopted] == "" {
+			return fmt.Errorf("annotations are %v", set.Annotations)
+		}
+		return nil
+	})
+	// Also of what no field of the spec controls.
+	edited := fetch(s, s.set("old-g4"))
+	edited.Spec.Template.Spec.Containers[0].Command = []string{"sleep", "infinity"}
+	if err := s.api.Update(t.Context(), edited); err != nil {
+		t.Fatal(err)
+	}
+	s.settled(e, v1.PhaseStable, 5)
+}

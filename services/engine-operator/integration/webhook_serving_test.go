@@ -1,0 +1,299 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/certs"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
+)
+
+func TestANewInstanceHasItsIDInTheAnswer(t *testing.T) {
+	t.Parallel()
+	a := serveWebhooks(t, nil)
+	create := func(manifest string) (string, error) {
+		u := parse(t, manifest)
+		u.SetNamespace(a.namespace)
+		err := a.api.Create(t.Context(), u)
+		spec, _ := u.Object["spec"].(map[string]any)
+		id, _ := spec["id"].(string)
+		return id, err
+	}
+	if id, err := create(instanceYAML("i", "{metadata: {}, gateway: {}}")); err != nil || id != newID {
+		t.Errorf("id %q, %v", id, err)
+	}
+	if id, err := create(instanceYAML("j", "{id: mine, metadata: {}, gateway: {}}")); err != nil || id != "mine" {
+		t.Errorf("a given id became %q, %v", id, err)
+	}
+	_, err := create(instanceYAML("k", "{metadata: {}}"))
+	says(t, err, "spec.gateway", "Required")
+}
+
+func TestWithoutTheOperatorEnginesAreRefusedAndInstancesAreNot(t *testing.T) {
+	t.Parallel()
+	a := serveWebhooks(t, nil)
+	if err := a.apply(engineYAML("e", "{instanceRef: i, replicas: 1}")); err != nil {
+		t.Fatal(err)
+	}
+	a.halt()
+	says(t, a.try("f", "{instanceRef: i, replicas: 1}"), `failed calling webhook "fireboltengine.compute.firebolt.io"`, "connection refused")
+
+	// The id is left to the controller; but the instance's own rules fail closed.
+	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}
+	if err := a.api.Delete(t.Context(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Long, func() error { return a.try("f", "{instanceRef: i, replicas: 1}") })
+	if err := a.apply(instanceYAML("i", "{metadata: {}, gateway: {}}")); err != nil {
+		t.Errorf("the webhook for ids must not stand in the way: %v", err)
+	}
+}
+
+func TestWithoutTheOperatorStoredObjectsCanBeManagedAndDeleted(t *testing.T) {
+	t.Parallel()
+	a := serveWebhooks(t, nil)
+	if err := a.apply(engineYAML("e", "{instanceRef: i, replicas: 1}")); err != nil {
+		t.Fatal(err)
+	}
+	a.halt()
+	e := &v1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "e"}}
+	for _, patch := range []string{`{"metadata":{"annotations":{"operator-command":"Stopped"}}}`, `{"metadata":{"finalizers":["example.com/keep"]}}`} {
+		if err := a.api.Patch(t.Context(), e, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Errorf("%s: %v", patch, err)
+		}
+	}
+	if err := a.api.Delete(t.Context(), e); err != nil {
+		t.Error(err)
+	}
+	if err := a.api.Patch(t.Context(), e, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Error(err)
+	}
+	expect.Gone(t, a.api, e)
+}
+
+// bundle is the caBundle of the first validating webhook.
+func (a *admission) bundle() string {
+	a.t.Helper()
+	configuration := &admissionv1.ValidatingWebhookConfiguration{}
+	if err := a.api.Get(a.t.Context(), client.ObjectKey{Name: a.namespace}, configuration); err != nil {
+		a.t.Fatal(err)
+	}
+	return string(configuration.Webhooks[0].ClientConfig.CABundle)
+}
+
+// handshake connects anew, which the API server does only when the caBundle changes.
+func (a *admission) handshake(bundle string) error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(bundle))
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "engine-operator-webhook." + a.namespace + ".svc"}}
+	conn, err := dialer.DialContext(a.t.Context(), "tcp", a.options.BindAddress)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+const begin = "-----BEGIN CERTIFICATE-----"
+
+// Certificates live for seconds here, so that several authorities follow each other while
+// requests never stop.
+func TestNoRequestIsRefusedWhileCertificatesRotate(t *testing.T) {
+	t.Parallel()
+	a := prepare(t, nil)
+	a.lifetimes = certs.Lifetimes{Authority: 15 * time.Second, Serving: 9 * time.Second}
+	a.register(true)
+	a.run()
+	a.active()
+	const rotations = 3
+	bundles, requests, both := map[string]bool{}, 0, false
+	before := a.bundle()
+	expect.Eventually(t, expect.Long, func() error {
+		requests++
+		if err := a.try("e", "{instanceRef: i, replicas: 1}"); err != nil {
+			t.Fatalf("request %d, after %d bundles: %v", requests, len(bundles), err)
+		}
+		now := a.bundle()
+		for trusting, bundle := range map[string]string{"before": before, "now": now} {
+			if err := a.handshake(bundle); err != nil {
+				t.Fatalf("a client with the caBundle of %s, after %d bundles: %v", trusting, len(bundles), err)
+			}
+		}
+		before = now
+		bundles[now] = true
+		both = both || strings.Count(now, begin) > 1
+		if len(bundles) <= rotations {
+			return fmt.Errorf("%d bundles so far", len(bundles))
+		}
+		return nil
+	})
+	if !both {
+		t.Error("the caBundle never held the former authority beside the new one")
+	}
+}
+
+func TestMountedCertificatesAreReadAgainWhenTheyChange(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, second := issue(t), issue(t)
+	mount(t, dir, "first", first)
+	a := prepare(t, func(o *webhook.Options) { o.CertDir = dir })
+	a.register(true)
+	a.run()
+	a.trust(first, second)
+	expect.Eventually(t, expect.Long, func() error { return a.try("e", "{instanceRef: i, replicas: 1}") })
+	if err := a.api.Get(t.Context(), types.NamespacedName{Namespace: a.namespace, Name: a.options.CertSecret}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a Secret was made although certificates are mounted: %v", err)
+	}
+	mount(t, dir, "second", second)
+	a.trust(second) // from now on the first one is refused
+	expect.Eventually(t, expect.Long, func() error { return a.try("e", "{instanceRef: i, replicas: 1}") })
+}
+
+func issue(t *testing.T) *certs.Bundle {
+	t.Helper()
+	b, _, err := certs.Renew(nil, certs.HostsOf("webhook", "system"), certs.DefaultLifetimes, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// trust writes the caBundle, as cert-manager does.
+func (a *admission) trust(of ...*certs.Bundle) {
+	a.t.Helper()
+	var bundle []byte
+	for _, b := range of {
+		bundle = append(bundle, b.CABundle()...)
+	}
+	validating := &admissionv1.ValidatingWebhookConfiguration{}
+	if err := a.api.Get(a.t.Context(), client.ObjectKey{Name: a.namespace}, validating); err != nil {
+		a.t.Fatal(err)
+	}
+	for i := range validating.Webhooks {
+		validating.Webhooks[i].ClientConfig.CABundle = bundle
+	}
+	if err := a.api.Update(a.t.Context(), validating); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// keeper is one replica's.
+func (a *admission) keeper() (*certs.Keeper, *certs.Serving) {
+	serving := &certs.Serving{}
+	return certs.NewKeeper(certs.Dependencies{
+		Live: a.api, Client: a.api, Clock: clock.RealClock{}, Configuration: a.namespace, Owner: "test", FieldManager: "test",
+		Secret: types.NamespacedName{Namespace: a.namespace, Name: "certs"}, Hosts: certs.HostsOf("webhook", a.namespace),
+	}, serving), serving
+}
+
+func (a *admission) shown(s *certs.Serving) string {
+	a.t.Helper()
+	c, err := s.GetCertificate(nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(c.Certificate[0])
+}
+
+func TestReplicasThatStartTogetherServeOneCertificate(t *testing.T) {
+	t.Parallel()
+	a := prepare(t, nil)
+	a.register(true)
+	const replicas = 4
+	var wg sync.WaitGroup
+	serving := make([]*certs.Serving, replicas)
+	for i := range replicas {
+		k, s := a.keeper()
+		serving[i] = s
+		wg.Go(func() {
+			if err := k.Round(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, s := range serving[1:] {
+		if a.shown(s) != a.shown(serving[0]) {
+			t.Error("two replicas serve different certificates")
+		}
+	}
+	if strings.Count(a.bundle(), begin) != 1 {
+		t.Errorf("caBundle %q, want one authority", a.bundle())
+	}
+}
+
+func TestTheSecretIsRepairedButNeverSomebodyElses(t *testing.T) {
+	t.Parallel()
+	a := prepare(t, nil)
+	k, s := a.keeper()
+	round := func() error { return k.Round(t.Context()) }
+	if err := round(); err != nil {
+		t.Fatal(err)
+	}
+	before := a.shown(s)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "certs"}}
+
+	if err := a.api.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := round(); err != nil || a.shown(s) != before {
+		t.Errorf("a deleted Secret does not come back as it was: %v", err)
+	}
+	damage := func(patch string) {
+		if err := a.api.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
+	if err := round(); err != nil || a.shown(s) != before {
+		t.Errorf("a damaged Secret is not restored from what is served: %v", err)
+	}
+	damage(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
+	fresh, other := a.keeper()
+	if err := fresh.Round(t.Context()); err != nil || a.shown(other) == before {
+		t.Errorf("a damaged Secret that nobody remembers is not made anew: %v", err)
+	}
+	damage(`{"metadata":{"labels":null},"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
+	says(t, round(), a.namespace+"/certs", "did not write", "--webhook-cert-secret")
+	if err := a.api.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || string(secret.Data["ca.key"]) != "garbage" {
+		t.Errorf("somebody else's Secret was changed: %q, %v", secret.Data["ca.key"], err)
+	}
+}
+
+func TestAConfigurationThatComesLaterIsTrustedToo(t *testing.T) {
+	t.Parallel()
+	a := prepare(t, nil)
+	k, _ := a.keeper()
+	if err := k.Round(t.Context()); err != nil {
+		t.Fatalf("without configurations: %v", err)
+	}
+	if err := a.api.Get(t.Context(), client.ObjectKey{Name: a.namespace}, &admissionv1.ValidatingWebhookConfiguration{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a configuration was made: %v", err)
+	}
+	a.register(true)
+	if err := k.Round(t.Context()); err != nil || !strings.HasPrefix(a.bundle(), begin) {
+		t.Errorf("caBundle %q, %v", a.bundle(), err)
+	}
+	for _, file := range []string{"manifests.yaml", "service.yaml"} {
+		if len(manifests(t, filepath.Join("../config/webhook", file))) == 0 {
+			t.Errorf("%s is empty", file)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package integration
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
+)
+
+func bounded(o *webhook.Options) { o.MaxCPU, o.MaxMemory = "32", "256Gi" }
+
+// apply creates an object of the namespace from YAML.
+func (a *admission) apply(manifest string) error {
+	u := parse(a.t, manifest)
+	u.SetNamespace(a.namespace)
+	return a.api.Create(a.t.Context(), u)
+}
+
+// try creates an engine without storing it.
+func (a *admission) try(name, spec string) error {
+	u := parse(a.t, engineYAML(name, spec))
+	u.SetNamespace(a.namespace)
+	return a.api.Create(a.t.Context(), u, client.DryRunAll)
+}
+
+func classYAML(name, spec string) string {
+	return "apiVersion: compute.firebolt.io/v1alpha1\nkind: FireboltEngineClass\nmetadata: {name: " + name + "}\nspec: " + spec
+}
+
+// causes are the fields that the API server's answer names.
+func causes(t *testing.T, err error) []string {
+	t.Helper()
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		t.Fatalf("no status with details: %v", err)
+	}
+	var out []string
+	for _, c := range status.Status().Details.Causes {
+		out = append(out, c.Field)
+	}
+	return out
+}
+
+const (
+	greedy   = "{template: {spec: {containers: [{name: engine, resources: {requests: {cpu: 33, memory: 1Gi}, limits: {cpu: 64, memory: 512Gi}}}]}}}"
+	mistaken = `{instanceRef: i, replicas: 1, engineClassRef: nowhere, template: {metadata: {labels: {firebolt.io/engine: x}}, ` +
+		`spec: {hostNetwork: true, volumes: [{name: creds, secret: {secretName: i-metadata-postgres-creds}}], ` +
+		`containers: [{name: engine, command: [x], resources: {requests: {cpu: 33}, limits: {memory: 512Gi}}}]}}}`
+)
+
+func TestOneAnswerNamesEveryMistakeOfAnEngine(t *testing.T) {
+	t.Parallel()
+	a := serveWebhooks(t, bounded)
+	err := a.apply(engineYAML("e", mistaken))
+	if !apierrors.IsInvalid(err) {
+		t.Fatalf("want Invalid, got %v", err)
+	}
+	want := []string{
+		"spec.engineClassRef", "spec.template.metadata.labels[firebolt.io/engine]", "spec.template.spec.hostNetwork",
+		"spec.template.spec.containers[engine].command", "spec.template.spec.volumes[creds].secret.secretName",
+		"spec.template.spec.containers[engine].resources.requests.cpu", "spec.template.spec.containers[engine].resources.limits.memory",
+	}
+	if diff := cmp.Diff(want, causes(t, err)); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+	says(t, err, append(want, `FireboltEngine "e" is invalid`, "maximum of 256Gi", "nowhere")...)
+}
+
+func TestEngineContainersStayWithinTheBounds(t *testing.T) {
+	t.Parallel()
+	a := serveWebhooks(t, bounded)
+	a.create(&v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "i"}})
+	if err := a.apply(classYAML("greedy", greedy)); err != nil {
+		t.Fatalf("a class is not bounded itself: %v", err)
+	}
+	engine := func(resources string) string {
+		return "{instanceRef: i, replicas: 1, template: {spec: {containers: [" + resources + "]}}}"
+	}
+	const at = "spec.template.spec.containers[engine].resources."
+	cases := map[string]struct {
+		spec string
+		want []string
+	}{
+		"at the bounds":         {engine("{name: engine, resources: {requests: {cpu: 32000m}, limits: {cpu: 32, memory: 256Gi}}}"), nil},
+		"a bit more":            {engine("{name: engine, resources: {limits: {cpu: 32001m}}}"), []string{at + "limits.cpu", "maximum of 32"}},
+		"a resource without":    {engine("{name: engine, resources: {limits: {ephemeral-storage: 99Ti}}}"), nil},
+		"another container":     {engine("{name: engine}, {name: side, image: x, resources: {limits: {cpu: 99}}}"), nil},
+		"inherited from class":  {"{instanceRef: i, replicas: 1, engineClassRef: greedy}", []string{at + "requests.cpu", at + "limits.cpu", at + "limits.memory", "greedy"}},
+		"overriding that class": {"{instanceRef: i, replicas: 1, engineClassRef: greedy, template: {spec: {containers: [{name: engine, resources: {limits: {cpu: 1}}}]}}}", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := a.try("e", tc.spec)
+			if tc.want != nil {
+				says(t, err, tc.want...)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAnEngineMayComeBeforeItsInstanceButNotBeforeItsClass(t *testing.T) {
+	t.Parallel()
+	a := serveWebhooks(t, nil)
+	if err := a.try("e", "{instanceRef: later, replicas: 1}"); err != nil {
+		t.Errorf("without its instance: %v", err)
+	}
+	err := a.try("e", "{instanceRef: later, replicas: 1, engineClassRef: none}")
+	says(t, err, "spec.engineClassRef", "none")
+	if err := a.apply(classYAML("none", "{template: {}}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.try("e", "{instanceRef: later, replicas: 1, engineClassRef: none}"); err != nil {
+		t.Errorf("right after the class was made: %v", err)
+	}
+}
+
+func TestAClassThatEnginesUseIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	a := serveWebhooks(t, nil)
+	for _, manifest := range []string{
+		classYAML("shared", "{template: {}}"),
+		engineYAML("b", "{instanceRef: i, replicas: 1, engineClassRef: shared}"),
+		engineYAML("a", "{instanceRef: i, replicas: 1, engineClassRef: shared}"),
+		engineYAML("c", "{instanceRef: i, replicas: 1}"),
+	} {
+		if err := a.apply(manifest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "shared"}}
+	err := a.api.Delete(t.Context(), class)
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("want Forbidden, got %v", err)
+	}
+	says(t, err, "metadata.name: the class is used by 2 FireboltEngine(s): a, b;")
+	for _, name := range []string{"a", "b"} {
+		if err := a.api.Delete(t.Context(), &v1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.api.Delete(t.Context(), class); err != nil {
+		t.Errorf("after its engines: %v", err)
+	}
+}
+
+func TestMistakesOfClassesAndInstancesAreNamedToo(t *testing.T) {
+	t.Parallel()
+	a := serveWebhooks(t, nil)
+	says(t, a.apply(classYAML("c", "{template: {spec: {hostPID: true, containers: [{name: engine, args: [x]}]}}}")),
+		"spec.template.spec.hostPID", "spec.template.spec.containers[engine].args")
+	says(t, a.apply(instanceYAML("i", "{metadata: {template: {spec: {hostPID: true}}}, gateway: {template: {spec: {hostIPC: true}}}}")),
+		"spec.metadata.template.spec.hostPID", "spec.gateway.template.spec.hostIPC")
+	says(t, a.apply(instanceYAML("j", "{metadata: {postgres: {host: h, database: d, credentialsSecretRef: {}}}, gateway: {}}")),
+		"spec.metadata.postgres.credentialsSecretRef.name")
+}
+
+// What an earlier operator or release accepted stays manageable: with the conditions of
+// config/webhook the API server does not even ask; without them the operator lets it pass.
+func TestStoredObjectsThatAreNoLongerAdmissibleStayManageable(t *testing.T) {
+	t.Parallel()
+	for name, conditions := range map[string]bool{"with match conditions": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			a := prepare(t, bounded)
+			engine := &v1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "e", Finalizers: []string{"example.com/keep"}}}
+			class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "c", Finalizers: []string{"example.com/keep"}}}
+			instance := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "i", Finalizers: []string{"example.com/keep"}}}
+			bad := corev1.PodSpec{HostPID: true, Containers: []corev1.Container{{Name: "engine", Resources: corev1.ResourceRequirements{
+				Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("99")},
+			}}}}
+			engine.Spec = v1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: ptr.To("gone"), Replicas: 1, Template: &corev1.PodTemplateSpec{Spec: bad}}
+			class.Spec.Template.Spec = bad
+			instance.Spec.Metadata.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{HostPID: true}}
+			a.create(engine, class, instance)
+			a.register(conditions)
+			a.run()
+			a.active()
+
+			for _, o := range []client.Object{engine, class, instance} {
+				kind := strings.TrimPrefix(o.GetObjectKind().GroupVersionKind().Kind, "Firebolt") + o.GetName()
+				steps := []struct{ what, patch string }{
+					{"a label", `{"metadata":{"labels":{"team":"x"}}}`},
+					{"a command", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`},
+					{"a finalizer", `{"metadata":{"finalizers":["example.com/keep","example.com/more"]}}`},
+					{"its status", `{"status":{"observedGeneration":7,"currentGeneration":0,"activeGeneration":0}}`},
+				}
+				for _, step := range steps {
+					var err error
+					if patch := client.RawPatch(types.MergePatchType, []byte(step.patch)); step.what == "its status" {
+						err = a.api.Status().Patch(t.Context(), o, patch)
+					} else {
+						err = a.api.Patch(t.Context(), o, patch)
+					}
+					if err != nil {
+						t.Errorf("%s: %s: %v", kind, step.what, err)
+					}
+				}
+				if err := a.api.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(change[o.GetName()]))); !apierrors.IsInvalid(err) {
+					t.Errorf("%s: a change of the spec that leaves it inadmissible: want Invalid, got %v", kind, err)
+				}
+				if err := a.api.Delete(t.Context(), o); err != nil {
+					t.Errorf("%s: its deletion: %v", kind, err)
+				}
+				// As an earlier operator may do it: the last finalizer goes with a change of the spec.
+				last := strings.Replace(change[o.GetName()], "{", `{"metadata":{"finalizers":null},`, 1)
+				if err := a.api.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(last))); err != nil {
+					t.Errorf("%s: its last finalizer: %v", kind, err)
+				}
+				if err := a.api.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+					t.Errorf("%s is still there: %v", kind, err)
+				}
+			}
+		})
+	}
+}
+
+// change are changes of a spec, by the names of the objects above.
+var change = map[string]string{
+	"e": `{"spec":{"replicas":2}}`,
+	"c": `{"spec":{"uiSidecar":true}}`,
+	"i": `{"spec":{"gateway":{"replicas":3}}}`,
+}

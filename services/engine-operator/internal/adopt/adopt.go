@@ -1,0 +1,57 @@
+// Package adopt decides what becomes of a workload that exists already.
+//
+// An operator of another make may have left an instance running. Taking it over must not
+// restart anything, so its workloads stay as they are, with the fingerprint of what would
+// be rendered for them noted on the object (never on its pod template, which would roll
+// the pods). As soon as that fingerprint changes, since somebody changed the spec or a
+// release renders otherwise, the workload is applied in full and is like any other.
+//
+// The package is pure: [Judge] decides, [Note] says what to write.
+package adopt
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// Verdict is what becomes of a workload.
+type Verdict int
+
+// Verdicts.
+const (
+	// Apply: it is ours, or absent, or what is wanted of it has changed.
+	Apply Verdict = iota
+	// Mark: an earlier operator made it; note the fingerprint on it and leave it alone.
+	Mark
+	// Keep: it is marked, and what is wanted of it is what was wanted then.
+	Keep
+)
+
+// Judge compares a live workload, which is the owner's already, with the desired one,
+// which carries its fingerprint. follows says whether the live one is what users ask for
+// ([Follows]); one that is not is never taken over as it is.
+func Judge(desired, live metav1.Object, follows bool) Verdict {
+	want := desired.GetAnnotations()[names.AnnotationRenderingHash]
+	has := live.GetAnnotations()
+	if _, ours := has[names.AnnotationRenderingHash]; ours {
+		return Apply
+	}
+	switch noted, marked := has[names.AnnotationAdopted]; {
+	case !marked && follows:
+		return Mark
+	case marked && noted == want:
+		return Keep
+	}
+	return Apply
+}
+
+// Note puts the fingerprint of the desired workload on the live one.
+func Note(desired, live metav1.Object) {
+	annotations := map[string]string{}
+	for k, v := range live.GetAnnotations() {
+		annotations[k] = v
+	}
+	annotations[names.AnnotationAdopted] = desired.GetAnnotations()[names.AnnotationRenderingHash]
+	live.SetAnnotations(annotations)
+}

@@ -1,0 +1,59 @@
+package class
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Register adds the controller to the manager. The cache must have the index that
+// Dependencies.EngineIndex names.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named("engineclass").
+		For(&v1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		Watches(&v1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: rebound})).
+		Complete(c)
+	if err != nil {
+		return fmt.Errorf("register the class controller: %w", err)
+	}
+	return nil
+}
+
+// matters drops the events of status writes: nothing here depends on the status.
+func matters(u event.UpdateEvent) bool {
+	was, is := u.ObjectOld, u.ObjectNew
+	return was.GetGeneration() != is.GetGeneration() || was.GetResourceVersion() == is.GetResourceVersion() ||
+		was.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero() || len(was.GetFinalizers()) != len(is.GetFinalizers())
+}
+
+// rebound passes the updates that move an engine from one class to another. The handler
+// wakes the class of the old object and that of the new one.
+func rebound(u event.UpdateEvent) bool { return nameOf(u.ObjectOld) != nameOf(u.ObjectNew) }
+
+// classOf wakes the class that an engine refers to.
+func classOf(_ context.Context, o client.Object) []reconcile.Request {
+	name := nameOf(o)
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// nameOf is the name of an engine's class, empty for none.
+func nameOf(o client.Object) string {
+	e, ok := o.(*v1.FireboltEngine)
+	if !ok || e.Spec.EngineClassRef == nil {
+		return ""
+	}
+	return *e.Spec.EngineClassRef
+}

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+)
+
+// adopt marks the StatefulSet of an earlier operator that is as the spec wants it: from
+// then on a change of the spec is told from another operator's way to write the same.
+// The patch names one annotation and the version that was compared; the pods' template
+// stays as it is.
+func (c *Controller) adopt(ctx context.Context, p *pass) (steps.Result, error) {
+	n := p.plan.Next.Current
+	live := p.children.StatefulSets[n]
+	if p.desired == nil || live == nil || status.Intent(p.engine).Paused || p.snapshot.Generations[n].Match != engine.Same {
+		return steps.Result{}, nil
+	}
+	mark := render.Adoption(*p.desired, live)
+	if mark == "" {
+		return steps.Result{}, nil
+	}
+	after := live.DeepCopy()
+	if after.Annotations == nil {
+		after.Annotations = map[string]string{}
+	}
+	after.Annotations[names.AnnotationAdopted] = mark
+	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	if err := c.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-adoption")); err != nil {
+		return steps.Result{}, fmt.Errorf("adopt statefulset %q: %w", live.Name, err)
+	}
+	p.children.StatefulSets[n] = after
+	return steps.Result{}, nil
+}

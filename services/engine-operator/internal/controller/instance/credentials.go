@@ -1,0 +1,161 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+)
+
+// checkCredentials makes sure that the Secret with the database's credentials is there.
+// A password is made only for a database that was never set up.
+func (c *Controller) checkCredentials(ctx context.Context, p *pass) (steps.Result, error) {
+	if p.metadata.Trouble != nil {
+		return steps.Result{}, nil
+	}
+	own := p.instance.Spec.Metadata.Postgres == nil
+	secret, err := c.secret(ctx, p)
+	switch {
+	case err != nil:
+		return p.refused(&p.metadata, v1.ReasonEnsureFailed, err), nil
+	case secret == nil && own:
+		return c.makeCredentials(ctx, p)
+	case secret == nil:
+		return p.troubled(&p.metadata, status.Trouble{
+			Reason:  v1.ReasonPostgresSecretPreflightFailed,
+			Message: fmt.Sprintf("Secret %q (spec.metadata.postgres.credentialsSecretRef) does not exist.", render.DatabaseOf(p.instance).Secret),
+		}, retryTrouble), nil
+	}
+	keys := []string{render.SecretUsername, render.SecretPassword}
+	if own {
+		keys = append(keys, render.SecretDatabase)
+	}
+	for _, key := range keys {
+		if len(secret.Data[key]) == 0 {
+			return p.troubled(&p.metadata, status.Trouble{
+				Reason:  v1.ReasonPostgresSecretPreflightFailed,
+				Message: fmt.Sprintf("Secret %q has no key %q.", secret.Name, key),
+			}, retryTrouble), nil
+		}
+	}
+	if own {
+		if err := c.keep(ctx, p, secret); err != nil {
+			return p.refused(&p.metadata, v1.ReasonPostgresEnsureFailed, err), nil
+		}
+	}
+	return steps.Result{}, nil
+}
+
+// secret reads the credentials from the API server; nil when they do not exist.
+func (c *Controller) secret(ctx context.Context, p *pass) (*corev1.Secret, error) {
+	name, secret := render.DatabaseOf(p.instance).Secret, &corev1.Secret{}
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: p.instance.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get secret %q: %w", name, err)
+	}
+	return secret, nil
+}
+
+// makeCredentials makes the Secret of the operator's own database, unless data exists
+// that was set up with another password.
+func (c *Controller) makeCredentials(ctx context.Context, p *pass) (steps.Result, error) {
+	lost := p.database != nil
+	if !lost {
+		var err error
+		if lost, err = c.volumeExists(ctx, p); err != nil {
+			return p.refused(&p.metadata, v1.ReasonPostgresEnsureFailed, err), nil
+		}
+	}
+	if lost {
+		return p.troubled(&p.metadata, status.Trouble{
+			Reason: v1.ReasonPostgresCredentialsLost, Terminal: true,
+			Message: fmt.Sprintf("Secret %q is gone, but the database that was set up with it exists: restore the Secret.", names.PostgresSecret(p.instance.Name)),
+		}, retryTerminal), nil
+	}
+	if err := c.createCredentials(ctx, p); err != nil {
+		return p.refused(&p.metadata, v1.ReasonPostgresEnsureFailed, err), nil
+	}
+	return steps.Result{}, nil
+}
+
+// volumeExists says whether an earlier instance of the name left its database's volume.
+func (c *Controller) volumeExists(ctx context.Context, p *pass) (bool, error) {
+	name := names.PostgresClaim(p.instance.Name)
+	claim := &metav1.PartialObjectMetadata{}
+	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: p.instance.Namespace, Name: name}, claim)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("get volume claim %q: %w", name, err)
+	}
+	return err == nil, nil
+}
+
+// createCredentials makes the Secret once. It is created, never applied: whoever comes
+// second must not change the password that the data was set up with.
+func (c *Controller) createCredentials(ctx context.Context, p *pass) error {
+	password, err := c.NewPassword()
+	if err != nil {
+		return fmt.Errorf("make a password for the database of instance %q: %w", p.instance.Name, err)
+	}
+	secret := render.PostgresCredentials(p.instance, password)
+	if err := c.Client.Create(ctx, secret, client.FieldOwner(names.FieldManager)); err != nil {
+		return fmt.Errorf("create secret %q: %w", secret.Name, err)
+	}
+	return nil
+}
+
+// formerID is the id of an instance of the same name whose own database is still there.
+func (c *Controller) formerID(ctx context.Context, p *pass) (string, error) {
+	if p.instance.Spec.Metadata.Postgres != nil {
+		return "", nil
+	}
+	secret, err := c.secret(ctx, p)
+	if err != nil || secret == nil {
+		return "", err
+	}
+	return secret.Annotations[names.AnnotationInstanceID], nil
+}
+
+// keepCredentials is [Controller.keep] for an instance that is about to go.
+func (c *Controller) keepCredentials(ctx context.Context, p *pass) error {
+	if p.instance.Spec.Metadata.Postgres != nil {
+		return nil
+	}
+	secret, err := c.secret(ctx, p)
+	if err != nil || secret == nil {
+		return err
+	}
+	return c.keep(ctx, p, secret)
+}
+
+// keep makes the Secret of the own database outlive the instance, as the database's
+// volume does: an earlier operator made it go with its owner. The id is noted once.
+func (c *Controller) keep(ctx context.Context, p *pass, secret *corev1.Secret) error {
+	before := secret.DeepCopy()
+	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == p.instance.UID })
+	if secret.Annotations[names.AnnotationInstanceID] == "" && p.instance.Spec.ID != "" {
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, names.AnnotationInstanceID, p.instance.Spec.ID)
+	}
+	if len(secret.OwnerReferences) == len(before.OwnerReferences) &&
+		secret.Annotations[names.AnnotationInstanceID] == before.Annotations[names.AnnotationInstanceID] {
+		return nil
+	}
+	err := c.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
+	if err != nil {
+		return fmt.Errorf("keep secret %q: %w", secret.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/adopt"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+)
+
+// work is a workload that is to be brought about.
+type work struct {
+	desired, live client.Object // live is nil when there is none
+	config        *corev1.ConfigMap
+	// follows: the live one is what the user's part of the spec asks for.
+	follows bool
+}
+
+// workload applies a workload after its configuration. One that an earlier operator made
+// stays as it is, and its configuration too, until something else is wanted of it.
+func (c *Controller) workload(ctx context.Context, p *pass, w work) error {
+	if w.live != nil {
+		switch adopt.Judge(w.desired, w.live, w.follows) {
+		case adopt.Mark:
+			return c.mark(ctx, w.desired, w.live)
+		case adopt.Keep:
+			return nil
+		case adopt.Apply:
+		}
+	}
+	if w.config != nil {
+		if err := c.ensure(ctx, p, w.config, &corev1.ConfigMap{}); err != nil {
+			return err
+		}
+	}
+	_, err := c.applier.Object(ctx, p.instance, w.desired, w.live)
+	return err
+}
+
+// mark notes on a workload of an earlier operator that it is taken over, and makes a
+// database keep its volume. Its pods are not touched.
+func (c *Controller) mark(ctx context.Context, desired, live client.Object) error {
+	after, ok := live.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("copy %T %q: not an object", live, live.GetName())
+	}
+	adopt.Note(desired, after)
+	if set, isSet := after.(*appsv1.StatefulSet); isSet && set.Spec.PersistentVolumeClaimRetentionPolicy != nil {
+		set.Spec.PersistentVolumeClaimRetentionPolicy = render.Retention()
+	}
+	err := c.Client.Patch(ctx, after, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
+	if err != nil {
+		return fmt.Errorf("take over %T %q: %w", live, live.GetName(), err)
+	}
+	return nil
+}
+
+// follows says whether a live Deployment has what the user's part of the spec sets.
+func follows(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment) bool {
+	return live == nil || adopt.Follows(user, desired, live)
+}
+
+// present hides a typed nil.
+func present[T any, P interface {
+	*T
+	client.Object
+}](o P) client.Object {
+	if o == nil {
+		return nil
+	}
+	return o
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"testing"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// A cluster Service that is deleted during a rollout comes back for the generation that
+// should serve, in every phase, and never for one that is not ready.
+func TestDefect4ADeletedServiceComesBackForWhatServes(t *testing.T) {
+	starting := waiting(full())
+	cases := map[string]struct {
+		state State
+		gens  map[int64]Generation
+		want  int64
+	}{
+		"stable":                        {at(v1.PhaseStable, 0, 0, None), map[int64]Generation{0: full()}, 0},
+		"stopped":                       {at(v1.PhaseStopped, 0, 0, None), map[int64]Generation{0: full()}, 0},
+		"creating":                      {at(v1.PhaseCreating, 1, 0, None), map[int64]Generation{0: older(), 1: starting}, 0},
+		"creating of a ready one":       {at(v1.PhaseCreating, 1, 0, None), map[int64]Generation{0: older(), 1: full()}, 0},
+		"creating the first generation": {at(v1.PhaseCreating, 0, None, None), map[int64]Generation{0: starting}, None},
+		"switching to a ready one":      {at(v1.PhaseSwitching, 1, 0, None), map[int64]Generation{0: older(), 1: full()}, 1},
+		"switching, no longer ready":    {at(v1.PhaseSwitching, 1, 0, None), map[int64]Generation{0: older(), 1: starting}, 0},
+		"draining":                      {at(v1.PhaseDraining, 1, 1, 0), map[int64]Generation{0: blind(), 1: full()}, 1},
+		"cleaning":                      {at(v1.PhaseCleaning, 1, 1, 0), map[int64]Generation{0: blind(), 1: full()}, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, renderable := range []bool{true, false} {
+				p := Decide(Input{State: tc.state, Snapshot: seen(None, tc.gens), Renderable: renderable, Confirmed: true, Replicas: 2})
+				if p.Route != tc.want {
+					t.Errorf("renderable=%t: the Service goes to %d, want %d", renderable, p.Route, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// Traffic never moves to pods that were ready once: switching looks again.
+func TestDefect5SwitchingLooksAtThePodsAgain(t *testing.T) {
+	p := Decide(Input{
+		State: at(v1.PhaseSwitching, 1, 0, None), Confirmed: true,
+		Snapshot: seen(0, map[int64]Generation{0: older(), 1: waiting(full())}),
+	})
+	if p.Route != 0 || p.Next.Phase != v1.PhaseCreating {
+		t.Errorf("the Service goes to %d and the phase to %q, want 0 and creating", p.Route, p.Next.Phase)
+	}
+}
+
+// Pods that are terminating or were evicted are not counted, so neither too few nor too
+// many pods of a generation are ready pods of it.
+func TestDefect10ReadinessCountsThePodsThatAreWanted(t *testing.T) {
+	cases := map[string]struct {
+		total, ready int32
+		want         bool
+	}{
+		"all that are wanted":            {2, 2, true},
+		"one is still starting":          {2, 1, false},
+		"one does not exist yet":         {1, 1, false},
+		"one too many, not gone yet":     {3, 3, false},
+		"the only ones that exist start": {1, 0, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := full()
+			g.PodsTotal, g.PodsReady = tc.total, tc.ready
+			if got := g.ready(); got != tc.want {
+				t.Errorf("ready = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,168 @@
+package engine
+
+// invariants are what the search checks, by name. Where a sentence says "seen", it speaks
+// of the view that the pass was made from: what changes between looking and writing, and
+// is done by somebody else, no operator can know.
+var invariants = map[string]string{
+	"ClusterServiceSelectsExistingReadyGeneration": "The cluster Service is only ever moved to the generation that serves by record, or in switching to one whose StatefulSet was seen with all pods ready; and the move is recorded only while that StatefulSet stands, if there is another to go back to.",
+	"SettledMatchesSpec":                           "A pass calls the engine settled only when its generation was seen to be what the spec asks for.",
+	"ReturnsToWhatStands":                          "Creating goes back to the active generation only when its StatefulSet was seen standing.",
+	"ServingNeverAbandoned":                        "What the cluster Service was seen to select is not dropped from the status while nothing else serves by record.",
+	"ReadyBeforeSwitching":                         "Switching begins only when the new generation was seen whole, ready, and as the spec asks for.",
+	"ActiveObjectsExistWhileServing":               "Whatever somebody deletes, a pass that changes no phase leaves the serving generation with its headless Service and the cluster Service on it, and at rest also with its StatefulSet and configuration.",
+	"ServingDeleted":                               "The operator deletes nothing of a generation that the API server's status names, but of the draining one in cleaning, and nothing that the Service selects or selected when the pass began.",
+	"AtMostTwoGenerationsReferenced":               "The status never names more than two generations.",
+	"AtMostTwoGenerationsStand":                    "With a cache that shows what exists, no third StatefulSet is created beside two that nobody else keeps.",
+	"NumberUsedTwice":                              "A number becomes current only once; what the operator deleted is never built again under its number.",
+	"AllocatedWentBack":                            "The greatest number ever given out is never forgotten.",
+	"ExistsBeforeAllocated":                        "Nothing of a generation exists before its number is recorded.",
+	"WroteBeforeIntent":                            "A pass that gives out a number does nothing else.",
+	"WroteFromOutdatedState":                       "Nothing is created or routed for a recorded state that is not the API server's.",
+	"NoClusterServiceBeforeFirstServing":           "While no generation has ever served, the cluster Service is not created, but by the step that makes one serve.",
+	"NoMatchingGenerationDeleted":                  "A generation that was seen to be what the spec asks for is never given up, but by a rollback; so none is deleted but those that were given up, or drained, when they were not.",
+	"NewGenerationDuringTransition":                "No number is given out in switching, draining and cleaning.",
+	"TerminalWithTwoGenerations":                   "In a terminal phase the current generation is the active one, and none is draining.",
+	"OldGenerationLeft":                            "Cleaning ends when nothing of the old generation was seen any more, but what somebody else's finalizer keeps.",
+	"DrainCutShort":                                "Draining ends when no query is left, or its time is over, or it is switched off, or nothing is left that could run one; it is left out only when it is switched off.",
+	"RunningConfigOverwritten":                     "The configuration of a StatefulSet is never replaced by that of another rendering.",
+	"RenderedBlind":                                "Nothing is rendered while the instance's id or endpoint is unknown, nor for another number than the current one.",
+	"RolledBackIsStable":                           "A rejected rendering is not built again while the generation that serves stands.",
+	"HeldRolloutDoesNotStart":                      "A rollout that the engine's own spec did not ask for says so, and does not begin while it is held, nor does anything but it wait.",
+	"EveryFairPathEndsTerminal":                    "From every state, an operator that is left alone with a cluster that does its work reaches a terminal phase and stays there.",
+	"NoWritesAtFixedPoint":                         "There nothing is written, and the API server is not even asked.",
+	"NumbersFitTheModel":                           "Never more generations are under way than the model can tell apart.",
+}
+
+// checkRender is asked before something is drawn from the spec.
+func (p *pass) checkRender(wr Write, seen cell) {
+	p.breaks("RenderedBlind", !p.view.up || int8(wr.Generation) != p.view.st.current)
+	p.breaks("RunningConfigOverwritten", wr.Op == EnsureConfig && seen.cm && seen.sts == int8(Present) &&
+		seen.made != p.view.wants())
+}
+
+// checkWrite looks at a write that changed something.
+func (p *pass) checkWrite(wr Write, before children) {
+	st, n := p.view.st, int8(wr.Generation)
+	c := p.world.kids.cells[n]
+	p.breaks("WroteFromOutdatedState", st != p.before.eng.st && wr.Op <= RouteService && (wr.Op != EnsureConfig || !before.cells[n].cm))
+	p.breaks("WroteBeforeIntent", p.plan.Next.Allocated > int64(max(st.allocated, p.newestSeen())))
+	switch wr.Op {
+	case EnsureConfig, EnsureHeadless, CreateStatefulSet:
+		p.breaks("NumberUsedTwice", c.retired)
+		p.breaks("ExistsBeforeAllocated", n > p.before.eng.st.allocated && p.before.eng.st.phase != unborn)
+		p.breaks("AtMostTwoGenerationsStand", wr.Op == CreateStatefulSet && !p.world.lagging && standing(p.world.kids) > 2)
+	case RouteService:
+		able := p.seen.cells[n].able() && st.phase == switching && n == st.current
+		p.breaks("NoClusterServiceBeforeFirstServing", before.route == int8(None) && st.active == int8(None) && st.phase != switching)
+		p.breaks("ClusterServiceSelectsExistingReadyGeneration", !able && n != st.active)
+	case DeleteStatefulSet, DeleteHeadless, DeleteConfig:
+		now := p.before.eng.st
+		outgoing := now.phase == cleaning && n == now.draining
+		p.breaks("ServingDeleted", (now.phase != unborn && now.refers(n) && !outgoing) || n == before.route || n == p.before.kids.route)
+	}
+}
+
+// newestSeen is the greatest number that the pass saw anything of: one beyond the
+// recorded numbers is recorded as given out.
+func (p *pass) newestSeen() int8 {
+	out := p.seen.route
+	for n, c := range p.seen.cells {
+		if !c.gone() {
+			out = max(out, int8(n))
+		}
+	}
+	return out
+}
+
+func standing(c children) (n int) {
+	for _, g := range c.cells {
+		if g.sts != int8(Absent) && !g.held() {
+			n++
+		}
+	}
+	return n
+}
+
+// checkRecord compares the recorded state before and after a status write.
+func (p *pass) checkRecord(next record) {
+	was, v := p.world.eng.st, p.view
+	fresh := next.current != was.current && next.current > max(was.allocated, p.newestSeen())
+	outgoing := was.state().outgoing()
+	p.breaks("NumbersFitTheModel", next.current >= slots)
+	p.breaks("AllocatedWentBack", next.allocated < was.allocated)
+	p.breaks("NumberUsedTwice", was.phase != unborn && next.current != was.current && !fresh && next.current != was.active)
+	p.breaks("NewGenerationDuringTransition", fresh && (was.phase == switching || was.phase == draining || was.phase == cleaning))
+	p.breaks("AtMostTwoGenerationsReferenced", referenced(next) > 2)
+	p.breaks("TerminalWithTwoGenerations", next.terminal() && (next.current != next.active || next.draining != int8(None)))
+	p.breaks("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && !p.seen.cells[was.draining].gone() && !p.seen.cells[was.draining].held())
+	p.breaks("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip &&
+		!p.world.drained && !p.world.expired && p.seen.cells[was.draining].sts != int8(Absent))
+	p.breaks("DrainCutShort", was.phase == switching && next.phase == cleaning && !p.skip)
+	if was.phase == creating && next.phase == switching && p.seen.route != was.current {
+		c := p.seen.cells[was.current]
+		p.breaks("ReadyBeforeSwitching", !c.able() || c.made != v.wants() || !c.hl || !c.cm)
+	}
+	if was.phase == switching && next.active == was.current && was.active >= 0 {
+		p.breaks("ClusterServiceSelectsExistingReadyGeneration", p.seen.cells[was.current].sts != int8(Present) && p.seen.cells[was.active].sts == int8(Present))
+	}
+	if was.phase == creating && next.terminal() && next.current != was.current {
+		p.breaks("ReturnsToWhatStands", p.seen.cells[next.current].sts != int8(Present))
+	}
+	p.breaks("ServingNeverAbandoned", was.phase == creating && was.active == int8(None) && was.current == p.seen.route && !next.refers(was.current))
+	p.breaks("SettledMatchesSpec", p.plan.Settled && (!v.up || p.seen.cells[next.current].made != v.wants()))
+	if was.current >= 0 && was.phase != unborn && !next.refers(was.current) {
+		c := p.seen.cells[was.current]
+		rollback := p.rollback && p.world.overdue && next.rejected == v.wants() && next.current == was.active
+		p.breaks("NoMatchingGenerationDeleted", c.sts == int8(Present) && c.made == v.wants() && !rollback)
+	}
+	if was.terminal() && fresh && was.active >= 0 {
+		stands := p.seen.cells[was.active].sts == int8(Present)
+		p.breaks("RolledBackIsStable", stands && was.rejected != nothing && was.rejected == v.wants())
+		p.breaks("HeldRolloutDoesNotStart", stands && !v.asked && (v.held || !p.plan.Unasked))
+	}
+}
+
+func referenced(r record) (n int) {
+	for i := range int8(slots) {
+		if r.refers(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// checkWaiting looks at a pass that left the recorded state as it is: until something
+// happens, the world stays like this.
+func (p *pass) checkWaiting() {
+	st := p.world.eng.st
+	if p.world.lagging || p.view.cached {
+		return
+	}
+	p.breaks("HeldRolloutDoesNotStart", p.plan.Waiting && (p.view.asked || !p.view.held))
+	serves := st.active
+	if st.phase == switching {
+		serves = st.current
+	}
+	if serves < 0 || p.world.kids.cells[serves].sts == int8(Absent) {
+		return
+	}
+	p.breaks("ActiveObjectsExistWhileServing", p.world.kids.route != serves || !p.world.kids.cells[serves].hl)
+}
+
+// checkRest looks at a state in which nothing moves any more.
+func checkRest(o outcome) string {
+	w := o.world
+	a := w.eng.st.active
+	switch {
+	case !w.eng.st.terminal():
+		return "EveryFairPathEndsTerminal"
+	case o.writes > 0 || o.asked:
+		return "NoWritesAtFixedPoint"
+	case a < 0 || w.kids.route != a:
+		return "ActiveObjectsExistWhileServing"
+	}
+	if c := w.kids.cells[a]; c.sts != int8(Present) || !c.hl || !c.cm {
+		return "ActiveObjectsExistWhileServing"
+	}
+	return ""
+}

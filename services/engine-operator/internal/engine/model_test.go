@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// The model: one engine, its children and its surroundings, small enough that every state
+// of it can be visited, and comparable, so that visited states are the keys of a map. The
+// operator in it is the real [Decide] with the rules of the write layer around it, see
+// operator_test.go; what others do is in environment_test.go.
+
+// slots is how many generations can be told apart at a time. Numbers grow for ever, but
+// Decide only compares them and adds one, so [world.renumbered] closes the gaps that gone
+// generations leave.
+const slots = 8
+
+// rendering stands for the text of a StatefulSet or of a configuration: the engine's own
+// spec, its class and the instance's endpoint.
+type rendering int8
+
+// nothing is the empty rendering, byHand one that somebody edited; those that the operator
+// makes are above.
+const (
+	nothing rendering = 0
+	byHand  rendering = -1
+)
+
+// atZero is the engine's own spec that asks for zero replicas; the others ask for one.
+const atZero = 2
+
+func (r rendering) spec() int8 {
+	if r <= nothing {
+		return 0
+	}
+	return int8(r-1) & 3
+}
+
+func (r rendering) replicas() int32 {
+	if r.spec() == atZero {
+		return 0
+	}
+	return 1
+}
+
+func (r rendering) String() string {
+	switch r {
+	case nothing:
+		return ""
+	case byHand:
+		return "edited"
+	}
+	return fmt.Sprintf("spec%d-class%d-endpoint%d", r.spec(), (r-1)>>2&1, (r-1)>>3&1)
+}
+
+// renderingNames spares a string for each decision.
+var renderingNames = func() (out [17]string) {
+	for i := range out {
+		out[i] = rendering(i).String()
+	}
+	return out
+}()
+
+// cell is one generation.
+type cell struct {
+	sts        int8 // an [Existence]
+	hl, cm     bool
+	made, conf rendering // what the StatefulSet and the configuration were made from
+	ready      bool      // all pods are ready
+	retired    bool      // the operator deleted something of it
+	kept       bool      // the StatefulSet has somebody else's finalizer
+}
+
+func (c cell) gone() bool { return c.sts == int8(Absent) && !c.hl && !c.cm }
+
+// held says whether only somebody else's finalizer keeps the rest.
+func (c cell) held() bool { return c.sts == int8(Leaving) && c.kept && !c.hl && !c.cm }
+
+// able says whether traffic could go there.
+func (c cell) able() bool {
+	return c.sts == int8(Present) && (c.ready || c.made.replicas() == 0)
+}
+
+// children are the engine's objects.
+type children struct {
+	cells [slots]cell
+	route int8 // what the cluster Service selects, None when there is none
+}
+
+// record is a [State], made small.
+type record struct {
+	phase                                int8 // index into phases
+	current, active, draining, allocated int8
+	rejected                             rendering
+}
+
+var phases = [...]v1.EnginePhase{
+	"", v1.PhaseStable, v1.PhaseStopped, v1.PhaseCreating, v1.PhaseSwitching, v1.PhaseDraining, v1.PhaseCleaning, "melting",
+}
+
+const (
+	unborn int8 = iota
+	stable
+	stopped
+	creating
+	switching
+	draining
+	cleaning
+)
+
+func (r record) terminal() bool { return r.phase == stable || r.phase == stopped }
+
+func (r record) state() State {
+	return State{
+		Phase: phases[r.phase], Current: int64(r.current), Active: int64(r.active),
+		Draining: int64(r.draining), Allocated: int64(r.allocated), Rejected: renderingNames[r.rejected],
+	}
+}
+
+func recordOf(s State) record {
+	r := record{
+		current: int8(s.Current), active: int8(s.Active), draining: int8(s.Draining),
+		allocated: int8(s.Allocated),
+	}
+	for i, p := range phases {
+		if p == s.Phase {
+			r.phase = int8(i)
+		}
+	}
+	for i, name := range renderingNames {
+		if name == s.Rejected {
+			r.rejected = rendering(i)
+		}
+	}
+	return r
+}
+
+// refers says whether the record names the generation.
+func (r record) refers(n int8) bool {
+	return n != int8(None) && (n == r.current || n == r.active || n == r.draining)
+}
+
+// object is the engine's own object and what else it is rendered from. A change of class,
+// endpoint or instance moves neither its resource version nor its generation.
+type object struct {
+	st                    record
+	spec, class, endpoint int8
+	up                    bool // the instance is there
+	asked                 bool // the spec changed since the engine settled
+}
+
+func (o object) wants() rendering { return 1 + rendering(o.spec|o.class<<2|o.endpoint<<3) }
+
+// world is one state of the model.
+type world struct {
+	eng object
+	// old is what a cache of the engine and of what it refers to may still hold. newer and
+	// edited say whether its resource version and its generation have passed since.
+	old           object
+	newer, edited bool
+	kids          children
+	// lag is what the cache of the children shows while lagging.
+	lag     children
+	lagging bool
+
+	drained, expired, overdue bool
+
+	budget // how much more of it may happen
+}
+
+// endless is a budget without limit.
+const endless = 100
+
+func spend(budget *int8) {
+	if *budget != endless {
+		*budget--
+	}
+}
+
+// seen is what the cache shows of the children.
+func (w *world) seen() *children {
+	if w.lagging {
+		return &w.lag
+	}
+	return &w.kids
+}
+
+// renumbered closes gaps: numbers of which nothing is left and to which nothing refers
+// are forgotten, the order of the others stays. What was handed out last becomes the
+// greatest that is left, so the next number is a new one again.
+func (w world) renumbered() world {
+	var to ranks
+	next := int8(0)
+	for n := range int8(slots) {
+		live := !w.kids.cells[n].gone() || (w.lagging && !w.lag.cells[n].gone()) || w.kids.route == n ||
+			(w.lagging && w.lag.route == n) || w.eng.st.refers(n) || w.old.st.refers(n)
+		if live {
+			next++
+		}
+		to[n] = next - 1
+	}
+	for _, st := range []*record{&w.eng.st, &w.old.st} {
+		st.current, st.active, st.draining = to.of(st.current), to.of(st.active), to.of(st.draining)
+		st.allocated = to.of(st.allocated)
+	}
+	w.kids = w.kids.renumbered(to)
+	if w.lagging {
+		w.lag = w.lag.renumbered(to)
+	}
+	return w.forgetful()
+}
+
+// ranks maps a number to its rank among the living ones, a dead one to that below it.
+type ranks [slots]int8
+
+func (r ranks) of(n int8) int8 {
+	if n < 0 {
+		return n
+	}
+	return r[min(n, slots-1)]
+}
+
+func (c children) renumbered(to ranks) children {
+	out := children{route: to.of(c.route)}
+	below := int8(-1)
+	for n := range c.cells {
+		if to[n] > below {
+			out.cells[to[n]] = c.cells[n]
+		}
+		below = to[n]
+	}
+	return out
+}
+
+// forgetful drops what no longer makes a difference.
+func (w world) forgetful() world {
+	for n := range int8(slots) {
+		c := &w.kids.cells[n]
+		if c.sts == int8(Absent) {
+			c.made, c.ready, c.kept = nothing, false, false
+		}
+		if !c.cm {
+			c.conf = nothing
+		}
+		if c.gone() && !w.eng.st.refers(n) && !w.old.st.refers(n) {
+			c.retired = false
+		}
+	}
+	return w
+}
+
+func (w world) String() string {
+	var b strings.Builder
+	show := func(o object) {
+		s := o.st.state()
+		fmt.Fprintf(&b, "%s current=%d active=%d draining=%d allocated=%d rejected=%q wants=%s up=%t asked=%t",
+			s.Phase, s.Current, s.Active, s.Draining, s.Allocated, s.Rejected, o.wants(), o.up, o.asked)
+	}
+	show(w.eng)
+	if w.old != w.eng || w.newer {
+		fmt.Fprintf(&b, "\n      cached (newer=%t edited=%t): ", w.newer, w.edited)
+		show(w.old)
+	}
+	fmt.Fprintf(&b, "\n      drained=%t expired=%t overdue=%t lagging=%t", w.drained, w.expired, w.overdue, w.lagging)
+	kids := func(title string, c children) {
+		fmt.Fprintf(&b, "\n      %s: Service selects %d", title, c.route)
+		for n, g := range c.cells {
+			if !g.gone() || g.retired {
+				fmt.Fprintf(&b, "; g%d statefulset=%d(%s) ready=%t headless=%t config=%t(%s) retired=%t", n, g.sts, g.made, g.able(), g.hl, g.cm, g.conf, g.retired)
+			}
+		}
+	}
+	kids("objects", w.kids)
+	if w.lagging {
+		kids("cached objects", w.lag)
+	}
+	return b.String()
+}

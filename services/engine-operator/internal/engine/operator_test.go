@@ -1,0 +1,230 @@
+package engine
+
+// view is what one pass works from: an engine object, fresh or cached, and what the cache
+// shows of the children.
+type view struct {
+	object
+	cached bool
+	// raced is a pass whose question to the API server was answered just before the spec
+	// was edited.
+	raced bool
+	held  bool // other rollouts take all places
+}
+
+// outcome of a pass.
+type outcome struct {
+	world  world
+	plan   Plan
+	broken string // the name of an invariant
+	asked  bool   // the API server was asked to confirm
+	writes int    // requests that changed something or tried to
+}
+
+// input is what the controller hands to Decide.
+func (m *model) input(w *world, v view) Input {
+	wants := v.wants()
+	in := Input{
+		State: v.st.state(), Snapshot: snapshot(w.seen(), v.object), Replicas: wants.replicas(),
+		Renderable: v.up, Asked: v.asked, Held: v.held, Overdue: w.overdue, Rollback: m.rollback,
+		Drain: Drain{Skip: m.skip, Drained: w.drained, Expired: w.expired, Every: RequeueWait},
+	}
+	if v.up {
+		in.Desired = renderingNames[wants]
+	}
+	return in
+}
+
+func snapshot(c *children, o object) Snapshot {
+	s := Snapshot{Route: int64(c.route), Generations: make(map[int64]Generation, slots)}
+	for n := range c.cells {
+		g := &c.cells[n]
+		if g.gone() {
+			continue
+		}
+		out := Generation{StatefulSet: Existence(g.sts), Replicas: g.made.replicas(), Held: g.held()}
+		if o.up && g.sts != int8(Absent) && (int8(n) == o.st.current || int8(n) == o.st.active) {
+			out.Match = Differs
+			if g.made == o.wants() {
+				out.Match = Same
+			}
+		}
+		if g.able() {
+			out.PodsTotal, out.PodsReady = out.Replicas, out.Replicas
+		}
+		if g.hl {
+			out.Headless = Present
+		}
+		if g.cm {
+			out.Config = Present
+		}
+		s.Generations[int64(n)] = out
+	}
+	return s
+}
+
+// decided is a pass that knows what to do.
+type decided struct {
+	view   view
+	plan   Plan
+	writes []Write
+	broken string
+	// asked is true when the API server was asked to confirm, refused when it did not.
+	asked, refused bool
+	current        bool // the status write will find the version that it rests on
+}
+
+// decide follows internal/controller/engine: decide, and confirm when asked to.
+func (m *model) decide(w *world, v view) decided {
+	in := m.input(w, v)
+	d := decided{view: v, plan: Decide(in), current: !v.cached || !w.newer}
+	if d.plan.Confirm {
+		d.asked = true
+		if v.st != w.eng.st || (v.cached && w.edited && !v.raced) {
+			d.refused = true // the cache has to catch up
+			return d
+		}
+		d.current = !v.raced // the pass goes on with the object that the API server has
+		in.Confirmed = true
+		if d.plan = Decide(in); d.plan.Confirm {
+			d.broken = "EveryFairPathEndsTerminal"
+		}
+	}
+	d.writes = d.plan.Writes()
+	return d
+}
+
+// carryOut runs the pass, which dies before write number `crash`; the status write is the last.
+func (m *model) carryOut(w world, d decided, crash int) outcome {
+	out := outcome{world: w, plan: d.plan, asked: d.asked, broken: d.broken}
+	if d.refused || d.broken != "" {
+		return out
+	}
+	p := &pass{model: m, view: d.view, before: &w, plan: d.plan, world: &out.world, seen: w.seen()}
+	for _, wr := range d.writes {
+		if crash--; crash < 0 {
+			return out
+		}
+		did, ok := p.write(wr)
+		if did {
+			out.writes++
+		}
+		if out.broken = p.broken; out.broken != "" || !ok {
+			return out
+		}
+	}
+	if crash--; crash < 0 || !d.current {
+		return out
+	}
+	p.record()
+	out.broken = p.broken
+	return out
+}
+
+// pass is one reconcile under way.
+type pass struct {
+	*model
+	view   view
+	before *world // when it began
+	plan   Plan
+	world  *world
+	seen   *children
+	broken string
+}
+
+func (p *pass) breaks(name string, when bool) {
+	if when && p.broken == "" {
+		p.broken = name
+	}
+}
+
+// write carries one write out. did says whether anything was asked of the API server, ok
+// whether the pass goes on: the write layer stops when the cache proves to be behind, and
+// when an object is being deleted.
+func (p *pass) write(wr Write) (did, ok bool) {
+	n := int8(wr.Generation)
+	c, seen, wants := &p.world.kids.cells[n], p.seen.cells[n], p.view.wants()
+	before := p.world.kids
+	switch wr.Op {
+	case EnsureConfig:
+		switch {
+		case seen.cm && seen.conf == wants:
+			return false, true
+		case seen.cm && !c.cm:
+			return true, false
+		}
+		p.checkRender(wr, seen)
+		c.cm, c.conf = true, wants
+	case EnsureHeadless:
+		if seen.hl {
+			return false, true
+		}
+		c.hl = true
+	case CreateStatefulSet:
+		if c.sts != int8(Absent) {
+			return true, false
+		}
+		p.checkRender(wr, seen)
+		c.sts, c.made, c.ready, c.kept = int8(Present), wants, false, false
+	case RouteService:
+		switch {
+		case p.seen.route == n:
+			return false, true
+		case p.seen.route != int8(None) && p.world.kids.route == int8(None):
+			return true, false
+		}
+		p.world.kids.route = n
+	case ConfirmUnrouted:
+		return true, p.world.kids.route != n
+	case DeleteStatefulSet:
+		if seen.sts != int8(Present) || c.sts != int8(Present) {
+			return false, true
+		}
+		c.sts, c.retired = int8(Leaving), true
+	case DeleteHeadless:
+		if !seen.hl || !c.hl {
+			return false, true
+		}
+		c.hl, c.retired = false, true
+	case DeleteConfig:
+		if !seen.cm || !c.cm {
+			return false, true
+		}
+		c.cm, c.retired = false, true
+	}
+	p.checkWrite(wr, before)
+	return true, true
+}
+
+// record writes the status.
+func (p *pass) record() {
+	w := p.world
+	next := recordOf(p.plan.Next)
+	p.checkRecord(next)
+	if next == w.eng.st && (!p.plan.Settled || !w.eng.asked) {
+		p.checkWaiting()
+		return
+	}
+	if next.phase != w.eng.st.phase {
+		w.drained, w.expired = false, false
+		w.overdue = w.overdue && (next.phase == creating || next.phase == switching)
+	}
+	if next.allocated > w.eng.st.allocated {
+		w.overdue = false
+	}
+	p.change(w, func(o *object) {
+		o.st = next
+		o.asked = o.asked && !p.plan.Settled
+	}, true, false)
+}
+
+// change makes a new version of the engine object, or of what it refers to. The cache
+// keeps the version before.
+func (m *model) change(w *world, change func(*object), newer, edited bool) {
+	if m.stale {
+		w.old, w.newer, w.edited = w.eng, newer, edited
+	}
+	change(&w.eng)
+	if !m.stale {
+		w.old = w.eng
+	}
+}

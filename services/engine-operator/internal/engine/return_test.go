@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+func waiting(g Generation) Generation { g.PodsReady = 0; return g }
+
+func rejecting(s State, rendering string) State { s.Rejected = rendering; return s }
+
+// The ways back to the generation that serves: a reverted spec (defect 6), a rollback and
+// an end of waiting (defect 7), and what holds afterwards.
+func TestDecideReturns(t *testing.T) {
+	serve := []Ensure{{Generation: 0, Headless: true}}
+	inPlace := []Ensure{{Generation: 0, Headless: true, Config: true}}
+	creating := at(v1.PhaseCreating, 1, 0, None)
+	back := State{Phase: v1.PhaseStable, Current: 0, Active: 0, Draining: None, Allocated: 1}
+	overdue := func(current, active Generation) Input {
+		return Input{
+			State: creating, Renderable: true, Desired: "bad", Overdue: true, Rollback: true,
+			Snapshot: seen(0, map[int64]Generation{0: active, 1: current}),
+		}
+	}
+	waits := Plan{
+		Route: 0, Ensure: []Ensure{{Generation: 0, Headless: true}, {Generation: 1, Config: true, Headless: true}},
+		Next: creating, Requeue: RequeueWait,
+	}
+	reverted := func(ensure []Ensure) Plan {
+		return Plan{
+			Route: 0, Ensure: ensure, Next: back, Requeue: RequeueNow,
+			Settled: true,
+			Reason:  "Reverted", Message: "Generation 0 is what the spec asks for again, generation 1 is given up.",
+		}
+	}
+	runEdges(t, map[string]edge{
+		"a spec that is what serves again gives the new generation up": {
+			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
+			want: reverted(serve),
+		},
+		"a spec that is what serves again needs no new generation that does not exist yet": {
+			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full()})}, replicas: 2,
+			want: reverted(serve),
+		},
+		"what serves does not take over from a new generation that is as wanted too": {
+			in:   Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: waiting(full())})},
+			want: waits,
+		},
+		"nothing goes back to a StatefulSet that is leaving": {
+			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
+				0: with(full(), func(g *Generation) { g.StatefulSet = Leaving }), 1: older(),
+			})},
+			want: Plan{
+				Route: None, Next: at(v1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
+				Reason: "SpecChanged", Message: "Generation 1 is abandoned, the spec changed.",
+			},
+		},
+		"after a return the generation that was given up is deleted and its number stays used": {
+			in: Input{State: back, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full(), 1: older()})}, replicas: 2,
+			want: Plan{Route: 0, Ensure: inPlace, Delete: []int64{1}, Next: back, Settled: true, Requeue: RequeueDrift},
+		},
+		"an overdue generation gives way to the one that serves": {
+			in: overdue(waiting(full()), older()), replicas: 2,
+			want: Plan{
+				Route: 0, Ensure: serve, Next: rejecting(back, "bad"), Requeue: RequeueNow,
+				Reason: "RolledBack", Message: "Generation 1 is not ready in time, generation 0 serves on.",
+			},
+		},
+		"an overdue generation stays without consent to a rollback": {
+			in:   func() Input { in := overdue(waiting(full()), older()); in.Rollback = false; return in }(),
+			want: waits,
+		},
+		"an overdue generation that is ready after all is switched to": {
+			in: overdue(full(), older()),
+			want: Plan{
+				Route: 0, Ensure: serve, Next: at(v1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow,
+				Reason: "PodsReady", Message: "The pods of generation 1 are ready.",
+			},
+		},
+		"a StatefulSet that somebody deletes while it is built is replaced under the next number": {
+			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
+				0: older(), 1: with(full(), func(g *Generation) { g.StatefulSet = Leaving }),
+			})},
+			want: Plan{
+				Route: None, Next: at(v1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
+				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 is being deleted.",
+			},
+		},
+		"a generation that only somebody else's finalizer keeps makes room for a new one": {
+			in: Input{State: at(v1.PhaseCreating, 2, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{
+				0: {StatefulSet: Leaving, Held: true}, 1: older(),
+			})},
+			want: Plan{
+				Route: 1, Next: at(v1.PhaseCreating, 2, 1, None), Requeue: RequeueWait,
+				Ensure: []Ensure{{Generation: 1, Headless: true}, {Generation: 2, Config: true, Headless: true, StatefulSet: true}},
+			},
+		},
+		"a rendering that was never built is not rejected": {
+			in: overdue(Generation{}, older()),
+			want: Plan{
+				Route: 0, Ensure: []Ensure{{Generation: 0, Headless: true}, {Generation: 1, Config: true, Headless: true, StatefulSet: true}},
+				Next: creating, Requeue: RequeueWait,
+			},
+		},
+		"an overdue generation stays when nothing is left to go back to": {
+			in: overdue(waiting(full()), Generation{}), want: waits,
+		},
+		"an overdue generation is not rejected for a spec that it was not made from": {
+			in: overdue(older(), older()),
+			want: Plan{
+				Route: None, Next: at(v1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
+				Reason: "SpecChanged", Message: "Generation 1 is abandoned, the spec changed.",
+			},
+		},
+		"a rejected rendering is not built again, and what serves is kept whole": {
+			in: Input{
+				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Asked: true,
+				Snapshot: seen(None, map[int64]Generation{0: with(older(), func(g *Generation) { g.Config = Absent })}),
+			},
+			replicas: 2,
+			want:     Plan{Route: 0, Ensure: inPlace, Next: rejecting(back, "bad"), Requeue: RequeueDrift},
+		},
+		"the configuration of what serves is not overwritten with a rejected one": {
+			in: Input{
+				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Asked: true,
+				Snapshot: seen(0, map[int64]Generation{0: older()}),
+			},
+			replicas: 2,
+			want:     Plan{Route: 0, Ensure: serve, Next: rejecting(back, "bad"), Requeue: RequeueDrift},
+		},
+		"another rendering than the rejected one is built": {
+			in: Input{
+				State: rejecting(back, "bad"), Renderable: true, Desired: "good", Asked: true,
+				Snapshot: seen(0, map[int64]Generation{0: older()}),
+			},
+			replicas: 2,
+			want: Plan{
+				Route: None, Next: State{Phase: v1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+				Reason: "SpecChanged", Message: "Generation 0 differs from the spec.",
+			},
+		},
+		"a rejected rendering is forgotten once the spec is what serves": {
+			in: Input{
+				State: rejecting(back, "bad"), Renderable: true, Desired: "good",
+				Snapshot: seen(0, map[int64]Generation{0: full()}),
+			},
+			replicas: 2,
+			want:     Plan{Route: 0, Ensure: inPlace, Next: back, Settled: true, Requeue: RequeueDrift},
+		},
+		"a lost StatefulSet is built again whatever was rejected": {
+			in: Input{State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Snapshot: seen(0, nil)}, replicas: 2,
+			want: Plan{
+				Route: None, Next: State{Phase: v1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 0 is gone.",
+			},
+		},
+		"draining ends when its time is over": {
+			in: Input{
+				State: at(v1.PhaseDraining, 1, 1, 0), Drain: Drain{Expired: true, Every: time.Second},
+				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
+			},
+			want: Plan{
+				Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: at(v1.PhaseCleaning, 1, 1, 0), Requeue: RequeueNow,
+				Reason: "DrainTimeoutExceeded", Message: "Generation 0 still runs queries, but its drain timeout is over.",
+			},
+		},
+		"switching goes back when the new StatefulSet is deleted after the Service was moved": {
+			in: Input{State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: older()})},
+			want: Plan{
+				Route: 0, Ensure: serve, Next: creating, Requeue: RequeueNow,
+				Reason: "NoLongerReady", Message: "The pods of generation 1 are not ready any more.",
+			},
+		},
+	})
+}
+
+// Rollouts that the engine's own spec did not ask for wait for each other.
+func TestDecideHolds(t *testing.T) {
+	stable := at(v1.PhaseStable, 1, 1, None)
+	next := Plan{
+		Route: None, Next: at(v1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
+		Reason: "SpecChanged", Message: "Generation 1 differs from the spec.",
+	}
+	unasked := next
+	unasked.Unasked = true
+	differs := func(asked, held bool) Input {
+		return Input{State: stable, Renderable: true, Asked: asked, Held: held, Snapshot: seen(1, map[int64]Generation{1: older()})}
+	}
+	cases := map[string]edge{
+		"stable only records the next generation when the spec changed": {in: differs(true, false), want: next},
+		"a rollout that was asked for does not wait":                    {in: differs(true, true), want: next},
+		"a rollout that nobody asked for is announced as such":          {in: differs(false, false), want: unasked},
+		"a rollout that nobody asked for waits, and what it replaces serves on": {
+			in:   differs(false, true),
+			want: Plan{Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: stable, Waiting: true, Requeue: RequeueGate},
+		},
+		"a missing StatefulSet does not wait": {
+			in: Input{State: stable, Renderable: true, Held: true, Snapshot: seen(1, nil)},
+			want: Plan{
+				Route: None, Next: at(v1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
+				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 is gone.",
+			},
+		},
+	}
+	for name, c := range cases {
+		c.replicas = 2
+		cases[name] = c
+	}
+	runEdges(t, cases)
+}

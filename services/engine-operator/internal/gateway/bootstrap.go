@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"fmt"
+	"time"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// message is a part of Envoy's configuration that knows its own rules.
+type message interface {
+	proto.Message
+	ValidateAll() error
+}
+
+// bootstrap is the whole configuration of an Envoy that sends to the engines of a namespace.
+// Equal input gives equal bytes.
+func bootstrap(namespace string, metricsPort int32) (string, error) {
+	p := &packer{}
+	config := &bootstrapv3.Bootstrap{
+		Admin: &bootstrapv3.Admin{Address: address(loopback, names.PortEnvoyAdmin)},
+		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
+			Listeners: []*listenerv3.Listener{queryListener(p, namespace), statsListener(p, metricsPort)},
+			Clusters:  []*clusterv3.Cluster{enginesCluster(p), adminCluster()},
+		},
+	}
+	p.check(config)
+	if p.err != nil {
+		return "", p.err
+	}
+	return text(config)
+}
+
+// text is the YAML of a message. The spaces of protobuf's own JSON differ from build to
+// build, and the keys of YAML are sorted: the text is the same in every process.
+func text(m proto.Message) (string, error) {
+	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return "", fmt.Errorf("marshal %s: %w", m.ProtoReflect().Descriptor().Name(), err)
+	}
+	out, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return "", fmt.Errorf("convert %s to YAML: %w", m.ProtoReflect().Descriptor().Name(), err)
+	}
+	return string(out), nil
+}
+
+// packer puts messages into messages and keeps the first thing that is wrong with one,
+// since Envoy's rules end at the edge of a packed message.
+type packer struct{ err error }
+
+func (p *packer) check(m message) {
+	if err := m.ValidateAll(); err != nil && p.err == nil {
+		p.err = fmt.Errorf("check %s: %w", m.ProtoReflect().Descriptor().Name(), err)
+	}
+}
+
+func (p *packer) pack(m message) *anypb.Any {
+	p.check(m)
+	out := &anypb.Any{}
+	if err := anypb.MarshalFrom(out, m, proto.MarshalOptions{Deterministic: true}); err != nil && p.err == nil {
+		p.err = fmt.Errorf("pack %s: %w", m.ProtoReflect().Descriptor().Name(), err)
+	}
+	return out
+}
+
+func (p *packer) extension(name string, m message) *corev3.TypedExtensionConfig {
+	return &corev3.TypedExtensionConfig{Name: name, TypedConfig: p.pack(m)}
+}
+
+const (
+	loopback      = "127.0.0.1"
+	everyAddress  = "0.0.0.0"
+	bufferBytes   = 2 << 20
+	healthPath    = "/healthz"
+	metricsPath   = "/stats/prometheus"
+	engineCluster = "engines"
+	adminName     = "admin"
+)
+
+func address(host string, port int32) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
+	}}}
+}
+
+func millis(n int64) *durationpb.Duration { return durationpb.New(time.Duration(n) * time.Millisecond) }
+
+func seconds(n int64) *durationpb.Duration { return millis(1000 * n) }

@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	dynamicv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dynamic_forward_proxy/v3"
+	caresv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/network/dns_resolver/cares/v3"
+	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// httpOptions is the key under which a cluster keeps how it speaks HTTP.
+const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
+// enginesCluster is what each engine's cluster is made from when the first query for it
+// arrives: the dynamic forward proxy copies all of this, but for the address.
+func enginesCluster(p *packer) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name: engineCluster,
+		ClusterDiscoveryType: &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{
+			Name: "envoy.clusters.dynamic_forward_proxy",
+			TypedConfig: p.pack(&dynamicv3.ClusterConfig{
+				ClusterImplementationSpecifier: &dynamicv3.ClusterConfig_SubClustersConfig{
+					SubClustersConfig: &dynamicv3.SubClustersConfig{
+						LbPolicy:       clusterv3.Cluster_ROUND_ROBIN,
+						MaxSubClusters: wrapperspb.UInt32(1024),
+						SubClusterTtl:  seconds(300),
+					},
+				},
+			}),
+		}},
+		LbPolicy:                      clusterv3.Cluster_CLUSTER_PROVIDED,
+		ConnectTimeout:                millis(250),
+		PerConnectionBufferLimitBytes: wrapperspb.UInt32(bufferBytes),
+		CircuitBreakers: &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+			MaxConnections: wrapperspb.UInt32(1024), MaxPendingRequests: wrapperspb.UInt32(1024),
+			MaxRequests: wrapperspb.UInt32(1024), MaxRetries: wrapperspb.UInt32(256),
+		}}},
+		HealthChecks: []*corev3.HealthCheck{engineHealth()},
+		// Without it an address that left the DNS is kept while it is healthy, and pods of
+		// a draining generation would get new queries for as long as they live.
+		IgnoreHealthOnHostRemoval: true,
+		// A switch of generations is seen within a second, well before the retries end.
+		DnsRefreshRate:  seconds(1), //nolint:staticcheck // the field that replaces it is unknown to Envoy 1.37
+		DnsLookupFamily: clusterv3.Cluster_V4_PREFERRED,
+		TypedDnsResolverConfig: p.extension("envoy.network.dns_resolver.cares", &caresv3.CaresDnsResolverConfig{
+			// The names are complete: a search would ask for each four times.
+			DnsResolverOptions: &corev3.DnsResolverOptions{NoDefaultSearchDomain: true},
+		}),
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptions: p.pack(&upstreamv3.HttpProtocolOptions{
+			CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
+				// The next query looks for a pod anew, so none sticks to an old generation.
+				MaxRequestsPerConnection: wrapperspb.UInt32(1),
+			},
+			// A dynamic forward proxy insists on these two; they say nothing without TLS.
+			UpstreamHttpProtocolOptions: &corev3.UpstreamHttpProtocolOptions{AutoSni: true, AutoSanValidation: true},
+			UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
+				ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
+					ProtocolConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{
+						HttpProtocolOptions: &corev3.Http1ProtocolOptions{},
+					},
+				},
+			},
+		})},
+	}
+}
+
+// engineHealth asks each pod on the port that queries use: what answers there can take one.
+func engineHealth() *corev3.HealthCheck {
+	return &corev3.HealthCheck{
+		Timeout: millis(500), Interval: seconds(1),
+		// Envoy asks only once a minute as long as a cluster has had no traffic.
+		NoTrafficInterval:  seconds(1),
+		UnhealthyThreshold: wrapperspb.UInt32(1), HealthyThreshold: wrapperspb.UInt32(1),
+		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{
+			// The host would be the cluster's name, which here is none: it has colons.
+			Host: "firebolt-gateway", Path: "/health/ready",
+		}},
+	}
+}
+
+// adminCluster is Envoy's own interface, for its metrics.
+func adminCluster() *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                 adminName,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:       millis(250),
+		LoadAssignment: &endpointv3.ClusterLoadAssignment{
+			ClusterName: adminName,
+			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
+				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+					Address: address(loopback, names.PortEnvoyAdmin),
+				}},
+			}}}},
+		},
+	}
+}

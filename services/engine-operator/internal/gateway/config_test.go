@@ -1,0 +1,165 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
+)
+
+const image = "envoyproxy/envoy:v1.37.2"
+
+func instance(name, namespace string) *v1.FireboltInstance {
+	return &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+}
+
+// configOf reads the rendered configuration back, as Envoy does: a field that the messages lack is an error.
+func configOf(t testing.TB, i *v1.FireboltInstance) *bootstrapv3.Bootstrap {
+	t.Helper()
+	o, err := gateway.Render(i, image, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := yaml.YAMLToJSONStrict([]byte(o.Config.Data[gateway.ConfigFile]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &bootstrapv3.Bootstrap{}
+	if err := protojson.Unmarshal(raw, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func unpack[M proto.Message](t testing.TB, a *anypb.Any, into M) M {
+	t.Helper()
+	if err := a.UnmarshalTo(into); err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+func manager(t testing.TB, l *listenerv3.Listener) *managerv3.HttpConnectionManager {
+	t.Helper()
+	return unpack(t, l.GetFilterChains()[0].GetFilters()[0].GetTypedConfig(), &managerv3.HttpConnectionManager{})
+}
+
+// script is the one that the Lua filter runs.
+func script(t testing.TB, i *v1.FireboltInstance) string {
+	t.Helper()
+	for _, f := range manager(t, configOf(t, i).GetStaticResources().GetListeners()[0]).GetHttpFilters() {
+		if f.GetName() == "envoy.filters.http.lua" {
+			return unpack(t, f.GetTypedConfig(), &luav3.Lua{}).GetDefaultSourceCode().GetInlineString()
+		}
+	}
+	t.Fatal("no Lua filter")
+	return ""
+}
+
+// broken lists what Envoy's own rules say against a message and all that is in it or packed into it.
+// The second result is the number of packed messages that were looked at.
+func broken(t testing.TB, m proto.Message) (problems []string, packed int) {
+	t.Helper()
+	if v, ok := m.(interface{ ValidateAll() error }); ok {
+		if err := v.ValidateAll(); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	visit := func(v protoreflect.Value) {
+		inner := v.Message().Interface()
+		if a, isAny := inner.(*anypb.Any); isAny {
+			opened, err := a.UnmarshalNew()
+			if err != nil {
+				t.Fatal(err)
+			}
+			inner, packed = opened, packed+1
+		}
+		p, n := broken(t, inner)
+		problems, packed = append(problems, p...), packed+n
+	}
+	m.ProtoReflect().Range(func(d protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case d.IsMap() && d.MapValue().Message() != nil:
+			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool { visit(v); return true })
+		case d.IsList() && d.Message() != nil:
+			for i := range v.List().Len() {
+				visit(v.List().Get(i))
+			}
+		case !d.IsMap() && !d.IsList() && d.Message() != nil:
+			visit(v)
+		}
+		return true
+	})
+	return problems, packed
+}
+
+func TestEveryMessageKeepsEnvoysOwnRules(t *testing.T) {
+	config := configOf(t, instance("main", "data"))
+	problems, packed := broken(t, config)
+	if len(problems) > 0 {
+		t.Errorf("Envoy would refuse: %s", strings.Join(problems, "; "))
+	}
+	// Two connection managers, six filters, the retry predicate, and three extensions of the engines' cluster.
+	if packed != 12 {
+		t.Errorf("%d packed messages were looked at, want 12", packed)
+	}
+	config.GetStaticResources().GetClusters()[0].GetHealthChecks()[0].Interval = nil
+	if problems, _ := broken(t, config); len(problems) == 0 {
+		t.Error("a health check without an interval is not noticed: the test looks at too little")
+	}
+}
+
+func TestTheWayOfAQuery(t *testing.T) {
+	l := configOf(t, instance("main", "data")).GetStaticResources().GetListeners()
+	want := map[string][]string{
+		"query": {
+			"envoy.filters.http.health_check", "envoy.filters.http.lua",
+			"envoy.filters.http.dynamic_forward_proxy", "envoy.filters.http.router",
+		},
+		"stats": {"envoy.filters.http.health_check", "envoy.filters.http.router"},
+	}
+	got, hosts := map[string][]string{}, map[string]*routev3.VirtualHost{}
+	for _, l := range l {
+		m := manager(t, l)
+		for _, f := range m.GetHttpFilters() {
+			got[l.GetName()] = append(got[l.GetName()], f.GetName())
+		}
+		hosts[l.GetName()] = m.GetRouteConfig().GetVirtualHosts()[0]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("filters (-want +got):\n%s", diff)
+	}
+	// A request that the Lua filter left alone has another authority, so it finds no route.
+	if diff := cmp.Diff([]string{"*-service.data.svc.cluster.local:3473"}, hosts["query"].GetDomains()); diff != "" {
+		t.Errorf("authorities with a route (-want +got):\n%s", diff)
+	}
+	route := hosts["query"].GetRoutes()[0].GetRoute()
+	if route.GetTimeout() == nil || route.GetTimeout().AsDuration() != 0 {
+		t.Errorf("route timeout = %v, want an explicit 0", route.GetTimeout())
+	}
+	retry := route.GetRetryPolicy()
+	if diff := cmp.Diff("connect-failure,refused-stream,reset,retriable-headers", retry.GetRetryOn()); diff != "" {
+		t.Errorf("an answer of an engine must never be asked for again (-want +got):\n%s", diff)
+	}
+	if stats := hosts["stats"].GetRoutes(); len(stats) != 1 || stats[0].GetMatch().GetPath() != "/stats/prometheus" {
+		t.Errorf("the port for metrics leads to more of Envoy's own interface: %v", stats)
+	}
+	admin := configOf(t, instance("main", "data")).GetAdmin().GetAddress().GetSocketAddress()
+	if admin.GetAddress() != "127.0.0.1" {
+		t.Errorf("Envoy's own interface listens on %s", admin.GetAddress())
+	}
+}

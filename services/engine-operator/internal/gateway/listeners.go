@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	dynamicv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/dynamic_forward_proxy/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/health_check/v3"
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// selector is the body of the Lua filter; [selectorOf] completes it.
+//
+//go:embed select.lua
+var selector string
+
+// authoritySuffix is what follows an engine's name in the authority of its cluster Service.
+func authoritySuffix(namespace string) string {
+	return fmt.Sprintf("%s:%d", names.ServiceHost(names.Cluster(""), namespace), names.PortQuery)
+}
+
+// selectorOf is the Lua filter's script for a namespace. A namespace is a DNS label, so
+// a Go string and a Lua string of it are the same.
+func selectorOf(namespace string) string {
+	return fmt.Sprintf("local SUFFIX = %q\n\n%s", authoritySuffix(namespace), selector)
+}
+
+// queryListener takes queries: health check, choice of the engine, its addresses, the way there.
+func queryListener(p *packer, namespace string) *listenerv3.Listener {
+	l := listener(p, "query", names.PortGateway, &managerv3.HttpConnectionManager{
+		StatPrefix:        "query",
+		StreamIdleTimeout: seconds(300),
+		UseRemoteAddress:  wrapperspb.Bool(true),
+		HttpFilters: []*managerv3.HttpFilter{
+			healthFilter(p),
+			filter(p, "envoy.filters.http.lua", &luav3.Lua{DefaultSourceCode: &corev3.DataSource{
+				Specifier: &corev3.DataSource_InlineString{InlineString: selectorOf(namespace)},
+			}}),
+			filter(p, "envoy.filters.http.dynamic_forward_proxy", &dynamicv3.FilterConfig{
+				ImplementationSpecifier: &dynamicv3.FilterConfig_SubClusterConfig{
+					SubClusterConfig: &dynamicv3.SubClusterConfig{ClusterInitTimeout: seconds(5)},
+				},
+			}),
+			filter(p, "envoy.filters.http.router", &routerv3.Router{}),
+		},
+	}, &routev3.VirtualHost{
+		Name: engineCluster,
+		// Only what the filter has chosen: should it fail, Envoy goes on without it.
+		Domains: []string{"*" + authoritySuffix(namespace)},
+		Routes: []*routev3.Route{{
+			Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: engineCluster},
+				Timeout:          seconds(0), // a query takes as long as it takes
+				RetryPolicy:      retries(p),
+			}},
+		}},
+	})
+	l.PerConnectionBufferLimitBytes = wrapperspb.UInt32(bufferBytes)
+	return l
+}
+
+// retries are for queries that no engine has answered: a pod that is gone, or one that is
+// drained and says so. An answer, also an error, is the client's. The tries last longer
+// than it takes to learn the addresses of a new generation.
+func retries(p *packer) *routev3.RetryPolicy {
+	return &routev3.RetryPolicy{
+		RetryOn:    strings.Join([]string{"connect-failure", "refused-stream", "reset", "retriable-headers"}, ","),
+		NumRetries: wrapperspb.UInt32(50),
+		RetriableHeaders: []*routev3.HeaderMatcher{{
+			Name: "X-Firebolt-Drained", HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true},
+		}},
+		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{BaseInterval: millis(25), MaxInterval: millis(250)},
+		RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
+			Name: "envoy.retry_host_predicates.previous_hosts",
+			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
+				TypedConfig: p.pack(&previousv3.PreviousHostsPredicate{}),
+			},
+		}},
+		HostSelectionRetryMaxAttempts: 5,
+	}
+}
+
+// statsListener shows metrics and health, and nothing else of Envoy's own interface.
+func statsListener(p *packer, port int32) *listenerv3.Listener {
+	return listener(p, "stats", port, &managerv3.HttpConnectionManager{
+		StatPrefix:  "stats",
+		HttpFilters: []*managerv3.HttpFilter{healthFilter(p), filter(p, "envoy.filters.http.router", &routerv3.Router{})},
+	}, &routev3.VirtualHost{
+		Name: adminName, Domains: []string{"*"},
+		Routes: []*routev3.Route{{
+			Match: &routev3.RouteMatch{
+				PathSpecifier: &routev3.RouteMatch_Path{Path: metricsPath},
+				Headers: []*routev3.HeaderMatcher{{
+					Name: ":method", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: exactly("GET")},
+				}},
+			},
+			Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: adminName},
+			}},
+		}},
+	})
+}
+
+func listener(p *packer, name string, port int32, m *managerv3.HttpConnectionManager, host *routev3.VirtualHost) *listenerv3.Listener {
+	m.RouteSpecifier = &managerv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
+		Name: name, VirtualHosts: []*routev3.VirtualHost{host},
+	}}
+	return &listenerv3.Listener{
+		Name: name, Address: address(everyAddress, port),
+		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
+			Name:       "envoy.filters.network.http_connection_manager",
+			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: p.pack(m)},
+		}}}},
+	}
+}
+
+func filter(p *packer, name string, m message) *managerv3.HttpFilter {
+	return &managerv3.HttpFilter{Name: name, ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: p.pack(m)}}
+}
+
+// healthFilter answers /healthz itself: 200, or 503 once the pod has begun to end.
+func healthFilter(p *packer) *managerv3.HttpFilter {
+	return filter(p, "envoy.filters.http.health_check", &healthv3.HealthCheck{
+		PassThroughMode: wrapperspb.Bool(false),
+		Headers: []*routev3.HeaderMatcher{{
+			Name: ":path", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: exactly(healthPath)},
+		}},
+	})
+}
+
+func exactly(s string) *matcherv3.StringMatcher {
+	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: s}}
+}

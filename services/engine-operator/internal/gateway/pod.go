@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+)
+
+// How a pod ends: it has gracePeriodSeconds in all, of which it goes on serving drainSeconds.
+const (
+	gracePeriodSeconds = 15
+	drainSeconds       = 8
+)
+
+const (
+	envoyUser    = 101 // of the official image
+	configFolder = "/etc/envoy"
+	volumeConfig = "config"
+	volumeTmp    = "tmp"
+)
+
+// reservedVolumes are the operator's, reservedContainers too; users' own of these names are left out.
+var (
+	reservedVolumes    = []string{volumeConfig, volumeTmp}
+	reservedContainers = []string{names.ContainerEnvoy, names.ContainerWakeAgent}
+)
+
+func deployment(i *v1.FireboltInstance, meta metav1.ObjectMeta, image string, replicas int32, hash string) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta,
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels(i.Name, Component)},
+			Strategy: appsv1.DeploymentStrategy{ // a pod goes only when another serves in its place
+				Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{
+					MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromString("25%")),
+				},
+			},
+			Template: podTemplate(i, image, hash),
+		},
+	}
+}
+
+// podTemplate lays the user's template over the operator's, and what is the operator's alone over both.
+func podTemplate(i *v1.FireboltInstance, image, hash string) corev1.PodTemplateSpec {
+	var user corev1.PodTemplateSpec
+	if t := i.Spec.Gateway.Template; t != nil {
+		user = *t.DeepCopy()
+	}
+	own := primary(user.Spec.Containers)
+	reserved := func(c corev1.Container) bool { return slices.Contains(reservedContainers, c.Name) }
+	user.Spec.Containers = slices.DeleteFunc(user.Spec.Containers, reserved)
+	user.Spec.InitContainers = slices.DeleteFunc(user.Spec.InitContainers, reserved)
+	user.Spec.Volumes = slices.DeleteFunc(user.Spec.Volumes, func(v corev1.Volume) bool {
+		return slices.Contains(reservedVolumes, v.Name)
+	})
+
+	t := resolve.Templates(ptr.To(defaults(i.Name)), &user)
+	if t.Labels == nil {
+		t.Labels = map[string]string{}
+	}
+	for k, v := range names.ComponentLabels(i.Name, Component) {
+		t.Labels[k] = v
+	}
+	if t.Annotations == nil {
+		t.Annotations = map[string]string{}
+	}
+	t.Annotations[names.AnnotationPodConfig] = hash
+	t.Spec.TerminationGracePeriodSeconds = ptr.To[int64](gracePeriodSeconds)
+	t.Spec.AutomountServiceAccountToken = ptr.To(false) // it talks to engines, never to the API server
+	t.Spec.EnableServiceLinks = ptr.To(false)
+	t.Spec.Containers = append([]corev1.Container{container(i, image, own)}, t.Spec.Containers...)
+	t.Spec.Volumes = append([]corev1.Volume{
+		{Name: volumeConfig, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: names.GatewayConfig(i.Name)},
+			DefaultMode:          ptr.To[int32](0o644),
+		}}},
+		{Name: volumeTmp, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}, t.Spec.Volumes...)
+	return t
+}
+
+// defaults are the operator's, which a user's template may replace.
+func defaults(instance string) corev1.PodTemplateSpec {
+	apart := func(key string) corev1.TopologySpreadConstraint {
+		return corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: names.ComponentLabels(instance, Component)},
+			// Old pods do not count during a rollout: the new ones are spread among themselves.
+			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
+		}
+	}
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		ServiceAccountName: names.Gateway(instance),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+			apart(corev1.LabelHostname), apart(corev1.LabelTopologyZone),
+		},
+	}}
+}
+
+func primary(containers []corev1.Container) corev1.Container {
+	for _, c := range containers {
+		if c.Name == names.ContainerEnvoy {
+			return c
+		}
+	}
+	return corev1.Container{}
+}
+
+// container is Envoy's. The user chooses image, pull policy and resources, nothing else.
+func container(i *v1.FireboltInstance, image string, user corev1.Container) corev1.Container {
+	c := corev1.Container{
+		Name: names.ContainerEnvoy, Image: image, ImagePullPolicy: user.ImagePullPolicy, Resources: user.Resources,
+		Ports: []corev1.ContainerPort{
+			{Name: "http", ContainerPort: names.PortGateway, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: MetricsPort(i), Protocol: corev1.ProtocolTCP},
+		},
+		SecurityContext: &corev1.SecurityContext{
+			RunAsUser: ptr.To[int64](envoyUser), RunAsGroup: ptr.To[int64](envoyUser), RunAsNonRoot: ptr.To(true),
+			ReadOnlyRootFilesystem: ptr.To(true), AllowPrivilegeEscalation: ptr.To(false),
+			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+		ReadinessProbe: probe(MetricsPort(i), 3, 2),
+		// Slower than a pod takes to end, so that failing its health check on purpose never restarts it.
+		LivenessProbe: probe(MetricsPort(i), 10, 3),
+		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{
+			Command: []string{"/bin/bash", "-c", drainScript(names.PortEnvoyAdmin, drainSeconds)},
+		}}},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: volumeConfig, MountPath: configFolder, ReadOnly: true}, {Name: volumeTmp, MountPath: "/tmp"},
+		},
+	}
+	if user.Image != "" {
+		c.Image = user.Image
+	}
+	if c.ImagePullPolicy == "" {
+		c.ImagePullPolicy = pullPolicy(c.Image)
+	}
+	if c.Resources.Requests == nil && c.Resources.Limits == nil && c.Resources.Claims == nil {
+		c.Resources.Requests = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+		}
+	}
+	c.Command = []string{"envoy"}
+	c.Args = []string{
+		"--config-path", configFolder + "/" + ConfigFile,
+		"--concurrency", fmt.Sprint(workers(c.Resources)),
+		// Kubernetes replaces pods; a hot restart would only need shared memory and a fixed base id.
+		"--disable-hot-restart",
+	}
+	return c
+}
+
+// workers is the number of Envoy's threads: as many as the container may use CPUs, at least 2.
+// Left alone Envoy starts one for each CPU of the node.
+func workers(r corev1.ResourceRequirements) int64 {
+	cpu, limited := r.Limits[corev1.ResourceCPU]
+	if !limited {
+		cpu = r.Requests[corev1.ResourceCPU]
+	}
+	return max(2, cpu.Value()) // Value rounds up
+}
+
+func probe(port, period, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: healthPath, Port: intstr.FromInt32(port), Scheme: corev1.URISchemeHTTP,
+		}},
+		PeriodSeconds: period, TimeoutSeconds: 2, SuccessThreshold: 1, FailureThreshold: failures,
+	}
+}

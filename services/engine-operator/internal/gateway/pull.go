@@ -1,0 +1,17 @@
+package gateway
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// pullPolicy is Always for a tag that moves, latest or none, else IfNotPresent.
+func pullPolicy(image string) corev1.PullPolicy {
+	name := image[strings.LastIndex(image, "/")+1:]
+	_, tag, tagged := strings.Cut(name, ":")
+	if !strings.Contains(name, "@") && (!tagged || tag == "latest") {
+		return corev1.PullAlways
+	}
+	return corev1.PullIfNotPresent
+}

@@ -1,0 +1,131 @@
+package metrics
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// labelsOf are the labels of each metric that a registry knows and that is ours, in the
+// order of the descriptions.
+func labelsOf(t *testing.T, s *set) map[string][]string {
+	t.Helper()
+	described := make(chan *prometheus.Desc, 100)
+	for _, c := range s.collectors() {
+		c.Describe(described)
+	}
+	close(described)
+	text := regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
+	out := map[string][]string{}
+	for d := range described {
+		m := text.FindStringSubmatch(d.String())
+		if m == nil {
+			t.Fatalf("cannot read the description %s", d)
+		}
+		out[m[1]] = nil
+		if m[2] != "" {
+			out[m[1]] = strings.Split(m[2], ",")
+		}
+	}
+	return out
+}
+
+func TestThePageDescribesWhatIsRegistered(t *testing.T) {
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string][]string{}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 || !strings.HasPrefix(cells[1], " `") {
+			continue
+		}
+		var labels []string
+		for _, m := range quoted.FindAllStringSubmatch(cells[len(cells)-3], -1) {
+			labels = append(labels, m[1])
+		}
+		documented[quoted.FindStringSubmatch(cells[1])[1]] = labels
+	}
+	if diff := cmp.Diff(labelsOf(t, newSet()), documented); diff != "" {
+		t.Errorf("docs/metrics.md differs from what is registered (-registered +documented):\n%s", diff)
+	}
+}
+
+// podsTotal is a gauge in spite of its name, which dashboards of earlier operators know.
+const podsTotal = "firebolt_engine_pods_total"
+
+// TestNoCounterGrowsWithTheFleet: names of objects stand in gauges, which go with the
+// object, and in the one counter that EngineGone clears.
+func TestNoCounterGrowsWithTheFleet(t *testing.T) {
+	allowed := []string{podsTotal, "firebolt_engine_drain_check_errors_total"}
+	for name, labels := range labelsOf(t, newSet()) {
+		counted := strings.HasSuffix(name, "_total") || strings.HasSuffix(name, "_seconds")
+		if counted && slices.Contains(labels, labelName) && !slices.Contains(allowed, name) {
+			t.Errorf("%s carries the object's name", name)
+		}
+	}
+}
+
+func TestWhatTheProcessCountsIsServed(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	e := engine(v1.FireboltEngineStatus{Phase: v1.PhaseStable})
+	i := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "main"}}
+	for range 2 {
+		if err := Register(registry, lists([]v1.FireboltEngine{*e}, []v1.FireboltInstance{*i})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := i.DeepCopy()
+	after.Status.Phase = v1.InstanceProvisioning
+	instance := types.NamespacedName{Namespace: key.Namespace, Name: "main"}
+	Engine(nil, e, second(0))
+	Instance(i, after, second(0))
+	DrainCheckFailed(key, "main")
+	DrainCheckFailed(types.NamespacedName{Namespace: "shop", Name: "other"}, "main")
+	WarningsUnread()
+	EngineHeld(key, true)
+	EngineReconciled(key, second(0))
+	InstanceReconciled(instance, second(0))
+	got := values(t, registry)
+	for _, name := range []string{
+		"firebolt_engine_phase_transitions_total none stable", "firebolt_instance_phase_transitions_total none Provisioning",
+		"firebolt_engine_drain_check_errors_total", "firebolt_engine_unread_warnings_total", "firebolt_engine_rollouts_held",
+		"firebolt_engine_last_reconciled_timestamp", "firebolt_instance_last_reconciled_timestamp",
+	} {
+		if got[name] == 0 {
+			t.Errorf("%s is not served", name)
+		}
+	}
+	problems, err := testutil.GatherAndLint(registry)
+	problems = slices.DeleteFunc(problems, func(p promlint.Problem) bool { return p.Metric == podsTotal })
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+	EngineGone(key)
+	InstanceGone(instance)
+	got = values(t, registry)
+	for _, name := range []string{
+		"firebolt_engine_drain_check_errors_total", "firebolt_engine_rollouts_held",
+		"firebolt_engine_last_reconciled_timestamp", "firebolt_instance_last_reconciled_timestamp",
+	} {
+		if v, kept := got[name]; kept {
+			t.Errorf("%s is still %v", name, v)
+		}
+	}
+	if got["firebolt_engine_drain_check_errors_total other"] != 1 {
+		t.Errorf("the errors of another engine are gone: %v", got)
+	}
+}

@@ -1,0 +1,313 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/report"
+)
+
+var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func second(n int) time.Time { return begin.Add(time.Duration(n) * time.Second) }
+
+var key = types.NamespacedName{Namespace: "shop", Name: "orders"}
+
+func engine(status v1.FireboltEngineStatus) *v1.FireboltEngine {
+	e := &v1.FireboltEngine{Status: status}
+	e.Namespace, e.Name, e.Spec.InstanceRef, e.Spec.Replicas = key.Namespace, key.Name, "main", 2
+	return e
+}
+
+// registered is a registry with a set of its own.
+func registered(t *testing.T, list Lister) (*set, *prometheus.Registry) {
+	t.Helper()
+	s, registry := newSet(), prometheus.NewRegistry()
+	s.now.use(list)
+	for _, c := range s.collectors() {
+		registry.MustRegister(c)
+	}
+	return s, registry
+}
+
+func lists(engines []v1.FireboltEngine, instances []v1.FireboltInstance) Lister {
+	return Lister{
+		Engines:   func(context.Context) ([]v1.FireboltEngine, error) { return engines, nil },
+		Instances: func(context.Context) ([]v1.FireboltInstance, error) { return instances, nil },
+	}
+}
+
+// values are the series that are not zero: of histograms the sums.
+func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, l := range m.GetLabel() {
+				if v := l.GetValue(); v != key.Namespace && v != key.Name && v != "main" {
+					name += " " + v
+				}
+			}
+			v := m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+			if v != 0 || m.GetHistogram().GetSampleCount() > 0 {
+				out[name] = v
+			}
+		}
+	}
+	return out
+}
+
+// moved is the status after another phase was entered.
+func moved(s v1.FireboltEngineStatus, p v1.EnginePhase, at int, reason string, edits ...func(*v1.FireboltEngineStatus)) v1.FireboltEngineStatus {
+	out := *s.DeepCopy()
+	if out.Phase != p {
+		out.Transitions = transition.Append(out.Transitions, string(p), reason, "", second(at))
+	}
+	out.Phase = p
+	for _, edit := range edits {
+		edit(&out)
+	}
+	return out
+}
+
+// TestDefect14EveryTransitionHasAnEventAndAMetric walks all pairs of phases, of engines and
+// of instances, the one of an object that is new included.
+func TestDefect14EveryTransitionHasAnEventAndAMetric(t *testing.T) {
+	for _, from := range append([]v1.EnginePhase{""}, enginePhases...) {
+		for _, to := range enginePhases {
+			s := newSet()
+			before := v1.FireboltEngineStatus{}
+			if from != "" {
+				before = moved(before, from, 0, "Before")
+			}
+			after := moved(before, to, 1, "After")
+			s.engine(engine(before), engine(after), second(1))
+			s.engine(engine(after), engine(after), second(2))
+			told := report.Engine(engine(before), engine(after))
+			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.engineMoves.WithLabelValues(word(from, enginePhases), string(to))), told)
+		}
+	}
+	for _, from := range append([]v1.InstancePhase{""}, instancePhases...) {
+		for _, to := range instancePhases {
+			s := newSet()
+			before, after := &v1.FireboltInstance{}, &v1.FireboltInstance{}
+			before.Status.Phase, after.Status.Phase = from, to
+			before.Status.Transitions = transition.Append(nil, string(from), "Before", "", second(0))
+			after.Status.Transitions = transition.Append(before.Status.Transitions, string(to), "After", "", second(1))
+			s.instance(before, after)
+			s.instance(after, after)
+			told := report.Instance(before, after)
+			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.instanceMoves.WithLabelValues(word(from, instancePhases), string(to))), told)
+		}
+	}
+}
+
+func checkTransition(t *testing.T, from, to string, counted float64, told []report.Event) {
+	t.Helper()
+	name, want := from+" to "+to, 1
+	if from == to {
+		want = 0
+	}
+	if counted != float64(want) || len(told) != want {
+		t.Errorf("%s: counted %v times, told %+v", name, counted, told)
+		return
+	}
+	if from == "" {
+		from = "none"
+	}
+	if want == 1 && (told[0].Reason != "After" || !strings.HasPrefix(told[0].Message, fmt.Sprintf("Phase %s, was %s", to, from))) {
+		t.Errorf("%s: told %+v", name, told)
+	}
+}
+
+// TestALifeCountsEachThingOnce walks through an installation, a rollout with a drain, one
+// that is abandoned and then reverted, one that is rolled back and two drains more, write
+// by write, as a leader sees them.
+func TestALifeCountsEachThingOnce(t *testing.T) {
+	gen := func(current, active int64, started int) func(*v1.FireboltEngineStatus) {
+		return func(s *v1.FireboltEngineStatus) {
+			s.CurrentGeneration, s.ActiveGeneration = current, active
+			s.RolloutStartedAt, s.DrainingGeneration = &metav1.Time{Time: second(started)}, nil
+		}
+	}
+	terminal := func(n int64) func(*v1.FireboltEngineStatus) {
+		return func(s *v1.FireboltEngineStatus) {
+			s.CurrentGeneration, s.ActiveGeneration, s.RolloutStartedAt, s.DrainingGeneration = n, n, nil, nil
+		}
+	}
+	type write struct {
+		at     int
+		phase  v1.EnginePhase
+		reason string
+		edit   func(*v1.FireboltEngineStatus)
+	}
+	writes := []write{
+		{0, v1.PhaseCreating, "Initializing", gen(0, -1, 0)},
+		{20, v1.PhaseSwitching, "PodsReady", gen(0, -1, 0)},
+		{20, v1.PhaseStable, "Switched", terminal(0)}, // completed, 20 s
+		{100, v1.PhaseCreating, "SpecChanged", gen(1, 0, 100)},
+		{110, v1.PhaseSwitching, "PodsReady", gen(1, 0, 100)},
+		{111, v1.PhaseDraining, "Switched", gen(1, 1, 100)},
+		{121, v1.PhaseCleaning, "Drained", gen(1, 1, 100)}, // drained, 10 s
+		{130, v1.PhaseStable, "RolledOut", terminal(1)},    // completed, 30 s
+		{200, v1.PhaseCreating, "SpecChanged", gen(2, 1, 200)},
+		{207, v1.PhaseCreating, "SpecChanged", gen(3, 1, 207)}, // abandoned, 7 s
+		{208, v1.PhaseStable, "Reverted", terminal(1)},         // reverted, 1 s
+		{300, v1.PhaseCreating, "SpecChanged", gen(4, 1, 300)},
+		{302, v1.PhaseStable, "RolledBack", func(s *v1.FireboltEngineStatus) { // rolled back, 2 s
+			terminal(1)(s)
+			s.RejectedRendering = "r"
+		}},
+		{400, v1.PhaseCreating, "SpecChanged", gen(5, 1, 400)},
+		{400, v1.PhaseSwitching, "PodsReady", gen(5, 1, 400)},
+		{401, v1.PhaseDraining, "Switched", gen(5, 5, 400)},
+		{501, v1.PhaseCleaning, v1.ReasonDrainTimeoutExceeded, gen(5, 5, 400)}, // expired, 100 s
+		{503, v1.PhaseStopped, "RolledOut", terminal(5)},                       // completed, 103 s
+		{600, v1.PhaseCreating, "SpecChanged", gen(6, 5, 600)},
+		{600, v1.PhaseSwitching, "PodsReady", gen(6, 5, 600)},
+		{600, v1.PhaseDraining, "Switched", gen(6, 6, 600)},
+		{600, v1.PhaseCleaning, "DrainSkipped", gen(6, 6, 600)}, // skipped
+		{600, v1.PhaseStable, "RolledOut", terminal(6)},         // completed, 0 s
+	}
+	s, registry := registered(t, lists(nil, nil))
+	var before *v1.FireboltEngine
+	var status v1.FireboltEngineStatus
+	for _, w := range writes {
+		status = moved(status, w.phase, w.at, w.reason, w.edit)
+		if w.reason == "SpecChanged" {
+			status.RejectedRendering = ""
+		}
+		after := engine(status)
+		s.engine(before, after, second(w.at))
+		s.engine(after, after, second(w.at+1)) // a write that changed nothing of it
+		before = after
+	}
+	s.engine(before, nil, second(700))
+	want := map[string]float64{
+		"firebolt_engine_phase_transitions_total none creating":      1,
+		"firebolt_engine_phase_transitions_total creating switching": 4,
+		"firebolt_engine_phase_transitions_total creating stable":    2,
+		"firebolt_engine_phase_transitions_total switching stable":   1,
+		"firebolt_engine_phase_transitions_total stable creating":    4,
+		"firebolt_engine_phase_transitions_total stopped creating":   1,
+		"firebolt_engine_phase_transitions_total switching draining": 3,
+		"firebolt_engine_phase_transitions_total draining cleaning":  3,
+		"firebolt_engine_phase_transitions_total cleaning stable":    2,
+		"firebolt_engine_phase_transitions_total cleaning stopped":   1,
+
+		"firebolt_engine_rollouts_total completed": 4, "firebolt_engine_rollouts_total abandoned": 1,
+		"firebolt_engine_rollouts_total reverted": 1, "firebolt_engine_rollouts_total rolled_back": 1,
+		"firebolt_engine_rollout_duration_seconds completed": 153, "firebolt_engine_rollout_duration_seconds abandoned": 7,
+		"firebolt_engine_rollout_duration_seconds reverted": 1, "firebolt_engine_rollout_duration_seconds rolled_back": 2,
+		"firebolt_engine_abandoned_generations_total": 3,
+
+		"firebolt_engine_drains_total drained": 1, "firebolt_engine_drains_total expired": 1, "firebolt_engine_drains_total skipped": 1,
+		"firebolt_engine_drain_duration_seconds drained": 10, "firebolt_engine_drain_duration_seconds expired": 100,
+	}
+	if diff := cmp.Diff(want, values(t, registry)); diff != "" {
+		t.Errorf("series differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestARolloutOfUnknownBeginningCountsWithoutADuration(t *testing.T) {
+	s, registry := registered(t, lists(nil, nil))
+	before := v1.FireboltEngineStatus{Phase: v1.PhaseDraining, CurrentGeneration: 1, ActiveGeneration: 1}
+	after := moved(before, v1.PhaseCleaning, 1, "Drained")
+	s.engine(engine(before), engine(after), second(1))
+	s.engine(engine(after), engine(moved(after, v1.PhaseStable, 2, "RolledOut")), second(2))
+	s.engine(engine(v1.FireboltEngineStatus{Phase: "made up"}), engine(v1.FireboltEngineStatus{Phase: v1.PhaseStable}), second(3))
+	want := map[string]float64{
+		"firebolt_engine_phase_transitions_total draining cleaning": 1,
+		"firebolt_engine_phase_transitions_total cleaning stable":   1,
+		"firebolt_engine_phase_transitions_total unknown stable":    1,
+		"firebolt_engine_drains_total drained":                      1,
+		"firebolt_engine_rollouts_total completed":                  1,
+	}
+	if diff := cmp.Diff(want, values(t, registry)); diff != "" {
+		t.Errorf("series differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsTrueNowFollowsTheObjectsThatExist(t *testing.T) {
+	e := engine(v1.FireboltEngineStatus{
+		Phase: v1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: ptr.To(int64(6)), Replicas: 3, ReadyReplicas: 1,
+		Conditions: []metav1.Condition{
+			{Type: v1.ConditionReady, Status: metav1.ConditionFalse},
+			{Type: v1.ConditionInstanceReady, Status: metav1.ConditionTrue},
+			{Type: v1.ConditionRolloutOverdue, Status: metav1.ConditionTrue},
+			{Type: "Available", Status: metav1.ConditionTrue},
+		},
+	})
+	i := v1.FireboltInstance{}
+	i.Namespace, i.Name, i.Spec.ID = key.Namespace, "main", "01H"
+	i.Spec.Metadata.Postgres = &v1.PostgresSpec{}
+	i.Status.Phase = v1.InstanceReady
+	i.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}, {Type: v1.ConditionMetadataReady, Status: metav1.ConditionTrue}}
+	var engines []v1.FireboltEngine
+	var instances []v1.FireboltInstance
+	var failure error
+	s, registry := registered(t, Lister{
+		Engines:   func(context.Context) ([]v1.FireboltEngine, error) { return engines, failure },
+		Instances: func(context.Context) ([]v1.FireboltInstance, error) { return instances, failure },
+	})
+	expect := func(want map[string]float64) {
+		t.Helper()
+		if diff := cmp.Diff(want, values(t, registry)); diff != "" {
+			t.Errorf("series differ (-want +got):\n%s", diff)
+		}
+	}
+	expect(map[string]float64{})
+	engines = []v1.FireboltEngine{*engine(v1.FireboltEngineStatus{})}
+	expect(map[string]float64{
+		"firebolt_engine_spec_replicas": 2, "firebolt_engine_active_generation": -1, "firebolt_engine_draining_generation": -1,
+	})
+	if n := testutil.CollectAndCount(s.now, "firebolt_engine_status_condition"); n != 1 {
+		t.Errorf("an engine without conditions has %d series of conditions, Ready alone is known", n)
+	}
+	engines, instances = []v1.FireboltEngine{*e}, []v1.FireboltInstance{i}
+	s.now.engines.reconciled(key, second(0))
+	s.now.hold(key, true)
+	want := map[string]float64{
+		"firebolt_engine_status_phase draining":            1,
+		"firebolt_engine_status_condition InstanceReady":   1,
+		"firebolt_engine_status_condition RolloutOverdue":  1,
+		"firebolt_engine_spec_replicas":                    2,
+		"firebolt_engine_active_generation":                7,
+		"firebolt_engine_draining_generation":              6,
+		"firebolt_engine_pods_ready":                       1,
+		"firebolt_engine_pods_total":                       3,
+		"firebolt_engine_last_reconciled_timestamp":        float64(begin.Unix()),
+		"firebolt_engine_rollouts_held":                    1,
+		"firebolt_instance_status_phase Ready":             1,
+		"firebolt_instance_status_condition Ready":         1,
+		"firebolt_instance_status_condition MetadataReady": 1,
+		"firebolt_instance_info 01H external":              1,
+	}
+	expect(want)
+	failure = errors.New("the cache is not filled")
+	expect(map[string]float64{"firebolt_engine_rollouts_held": 1})
+	failure = nil
+	s.now.hold(key, false)
+	s.now.engines.forget(key)
+	delete(want, "firebolt_engine_rollouts_held")
+	delete(want, "firebolt_engine_last_reconciled_timestamp")
+	expect(want)
+}

@@ -1,0 +1,32 @@
+package observe
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Held lists the children that somebody else's finalizer keeps once they are deleted, by
+// kind and name.
+func (c Children) Held() []string {
+	var out []string
+	add := func(kind string, o metav1.Object) {
+		if foreign(o.GetFinalizers()) {
+			out = append(out, kind+" "+o.GetName())
+		}
+	}
+	for _, set := range c.StatefulSets {
+		add("StatefulSet", set)
+	}
+	for _, s := range c.Headless {
+		add("Service", s)
+	}
+	for _, config := range c.Configs {
+		add("ConfigMap", config)
+	}
+	if c.Cluster != nil {
+		add("Service", c.Cluster)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,131 @@
+package observe
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+)
+
+func draw(replicas int32) func(int64) (render.Generation, error) {
+	return func(n int64) (render.Generation, error) {
+		return render.Of(render.Input{Engine: resolve.Engine{Name: "e", Namespace: "n", Replicas: replicas}, Generation: n})
+	}
+}
+
+// children are generations as they were rendered for the given replicas.
+func children(t *testing.T, replicas map[int64]int32) Children {
+	t.Helper()
+	c := Children{StatefulSets: map[int64]*appsv1.StatefulSet{}}
+	for n, r := range replicas {
+		g, err := draw(r)(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.StatefulSets[n] = g.StatefulSet
+	}
+	return c
+}
+
+func TestSnapshotComparesTheGenerationsThatItIsAskedFor(t *testing.T) {
+	// Generation 2 serves with one pod, 3 is being built with two, 1 is left over.
+	c := children(t, map[int64]int32{1: 1, 2: 1, 3: 2})
+	cases := map[string]struct {
+		draw     func(int64) (render.Generation, error)
+		compared []int64
+		want     map[int64]engine.Match
+	}{
+		"the spec of the new one":         {draw(2), []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Differs, 3: engine.Same}},
+		"the spec of the serving one":     {draw(1), []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Same, 3: engine.Differs}},
+		"one that does not exist":         {draw(1), []int64{4, engine.None}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
+		"nothing that could be rendered":  {nil, []int64{3, 2}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Unknown}},
+		"the same generation named twice": {draw(2), []int64{3, 3}, map[int64]engine.Match{1: engine.Unknown, 2: engine.Unknown, 3: engine.Same}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, err := c.Snapshot(tc.draw, tc.compared...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[int64]engine.Match{}
+			for n, g := range s.Generations {
+				got[n] = g.Match
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("matches (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSnapshotPassesOnThatNothingCanBeRendered(t *testing.T) {
+	broken := errors.New("broken")
+	c := children(t, map[int64]int32{1: 1})
+	if _, err := c.Snapshot(func(int64) (render.Generation, error) { return render.Generation{}, broken }, 1); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestReduceTellsLeavingFromPresentAndHeld(t *testing.T) {
+	now := metav1.Now()
+	c := children(t, map[int64]int32{1: 1, 2: 1, 3: 2})
+	c.StatefulSets[1].DeletionTimestamp, c.StatefulSets[1].Finalizers = &now, []string{metav1.FinalizerDeleteDependents}
+	c.StatefulSets[2].DeletionTimestamp, c.StatefulSets[2].Finalizers = &now, []string{"example.com/backup"}
+	c.Headless = map[int64]*corev1.Service{3: render.Headless("n", "e", 3)}
+	s, err := c.Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int64]engine.Generation{
+		1: {StatefulSet: engine.Leaving, Replicas: 1},
+		2: {StatefulSet: engine.Leaving, Replicas: 1, Held: true},
+		3: {StatefulSet: engine.Present, Headless: engine.Present, Replicas: 2},
+	}
+	if diff := cmp.Diff(want, s.Generations); diff != "" {
+		t.Errorf("generations (-want +got):\n%s", diff)
+	}
+}
+
+func TestRouteIsWhatTheServiceSelects(t *testing.T) {
+	now := metav1.Now()
+	going := render.Cluster("n", "e", 4)
+	going.DeletionTimestamp = &now
+	stranger := render.Cluster("n", "e", 4)
+	stranger.Spec.Selector[names.LabelGeneration] = "x"
+	for name, tc := range map[string]struct {
+		service *corev1.Service
+		want    int64
+	}{
+		"no Service": {nil, engine.None}, "a generation": {render.Cluster("n", "e", 4), 4},
+		"a Service that is going": {going, engine.None}, "no number": {stranger, engine.None},
+	} {
+		if got := (Children{Cluster: tc.service}).Route(); got != tc.want {
+			t.Errorf("%s: route %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+// A pod that is going or finished must not hold up its replacement (defect 10 of earlier operators).
+func TestDefect10OnlyPodsThatCountAreCounted(t *testing.T) {
+	now := metav1.Now()
+	ready := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	pods := []corev1.Pod{
+		{Status: ready},
+		{Status: corev1.PodStatus{Phase: corev1.PodRunning}},
+		{Status: corev1.PodStatus{Phase: corev1.PodPending}},
+		{Status: ready, ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}},
+		{Status: corev1.PodStatus{Phase: corev1.PodFailed}},
+		{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
+	}
+	if total, readyPods := Count(pods); total != 3 || readyPods != 1 {
+		t.Errorf("Count = %d, %d; want 3, 1", total, readyPods)
+	}
+}

@@ -1,0 +1,206 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// Annotations of an earlier operator for features that this release does not have.
+var foreignInputs = []string{"firebolt.io/auth-hash", "firebolt.io/engine-tls-hash"}
+
+// Legacy says whether live was made by an earlier operator. It is never rewritten, and
+// neither is its configuration, which its pods have read.
+func Legacy(live *appsv1.StatefulSet) bool {
+	_, ours := live.Annotations[names.AnnotationRenderingHash]
+	return !ours
+}
+
+// Adoption returns the value of the annotation [names.AnnotationAdopted] that live still
+// lacks; empty when there is nothing to write.
+//
+// An earlier operator wrote other commands, probes and defaults. Its StatefulSet is the
+// same generation all the same when the fields that users control are as they want them
+// (reference 2.8). That is asked once. The annotation then says what would be rendered,
+// and which revision of the spec was found: from there on a change of either is drift.
+// It goes on the StatefulSet's metadata, never on its template, and must be written to
+// the resourceVersion that was compared.
+func Adoption(desired Generation, live *appsv1.StatefulSet) string {
+	if _, known := live.Annotations[names.AnnotationAdopted]; known || !Legacy(live) {
+		return ""
+	}
+	return adoption(desired, live)
+}
+
+func adoption(desired Generation, live *appsv1.StatefulSet) string {
+	return fmt.Sprintf("%s-%d", desired.Fingerprint, live.Generation)
+}
+
+// continues says whether a StatefulSet of an earlier operator runs what is wanted.
+func continues(desired Generation, live *appsv1.StatefulSet, settled bool) bool {
+	want := desired.StatefulSet
+	return sameInputs(want.Annotations, live.Annotations, settled) &&
+		ptr.Deref(want.Spec.Replicas, 1) == ptr.Deref(live.Spec.Replicas, 1) &&
+		sameStorage(&want.Spec, &live.Spec) &&
+		same(usersPart(want.Spec.Template, desired.defaulted), usersPart(live.Spec.Template, desired.defaulted))
+}
+
+// sameInputs compares what the StatefulSet says it was made from. Another operator may
+// have spelt a hash otherwise: while the engine's spec has not changed since it was rolled
+// out, it counts only whether there is one.
+func sameInputs(want, have map[string]string, settled bool) bool {
+	for _, key := range []string{names.AnnotationConfigHash, names.AnnotationClassHash} {
+		w, h := want[key], have[key]
+		if (w == "") != (h == "") || (!settled && w != h) {
+			return false
+		}
+	}
+	for _, key := range foreignInputs {
+		if have[key] != "" {
+			return false
+		}
+	}
+	return want[names.AnnotationOverride] == have[names.AnnotationOverride]
+}
+
+// same is equality of values that the API server may have defaulted.
+func same[T any](a, b T) bool {
+	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
+	return holds(va, vb) && holds(vb, va)
+}
+
+// sameStorage compares the backend of the engine's data.
+func sameStorage(want, have *appsv1.StatefulSetSpec) bool {
+	w, h := backend(want), backend(have)
+	return same(w, h)
+}
+
+func backend(s *appsv1.StatefulSetSpec) v1.EngineStorageSpec {
+	var out v1.EngineStorageSpec
+	for i := range s.VolumeClaimTemplates {
+		if c := &s.VolumeClaimTemplates[i]; c.Name == volumeData {
+			out.PersistentVolumeClaim = &v1.EnginePVCStorage{
+				Size: c.Spec.Resources.Requests[corev1.ResourceStorage], AccessModes: c.Spec.AccessModes, StorageClassName: c.Spec.StorageClassName,
+			}
+		}
+	}
+	for i := range s.Template.Spec.Volumes {
+		switch v := &s.Template.Spec.Volumes[i]; {
+		case v.Name != volumeData:
+		case v.HostPath != nil:
+			out.HostPath = &v1.EngineHostPathStorage{Path: v.HostPath.Path}
+			if t := ptr.Deref(v.HostPath.Type, ""); t != "" {
+				out.HostPath.Type = &t
+			}
+		case v.EmptyDir != nil:
+			out.EmptyDir = &v1.EngineEmptyDirStorage{Medium: v.EmptyDir.Medium, SizeLimit: v.EmptyDir.SizeLimit}
+		}
+	}
+	return out
+}
+
+// defaulted says which fields of the engine container the user leaves to the operator,
+// whose defaults are another's business than its predecessor's.
+type defaulted struct{ image, pullPolicy bool }
+
+// leftToUs reads that off the user's containers.
+func leftToUs(user []corev1.Container) defaulted {
+	for i := range user {
+		if c := &user[i]; c.Name == names.ContainerEngine {
+			return defaulted{image: c.Image == "", pullPolicy: c.Image == "" && c.ImagePullPolicy == ""}
+		}
+	}
+	return defaulted{image: true, pullPolicy: true}
+}
+
+// usersPart is what users control of a pod template, with the API server's defaults
+// written out. Volumes beside the data, pull secrets, ports, command, arguments and the
+// operator's probes are not in it: earlier operators did not compare them either.
+func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
+	t = *t.DeepCopy()
+	s := &t.Spec
+	s.Volumes, s.ImagePullSecrets, s.EnableServiceLinks = nil, nil, nil
+	s.DeprecatedServiceAccount, s.RestartPolicy = "", ""
+	s.DNSPolicy = cmp.Or(s.DNSPolicy, corev1.DNSClusterFirst)
+	s.SchedulerName = cmp.Or(s.SchedulerName, corev1.DefaultSchedulerName)
+	for i := range s.Containers {
+		switch c := &s.Containers[i]; c.Name {
+		case names.ContainerEngine:
+			*c = usersContainer(*c, d)
+		case names.ContainerWeb:
+			*c = corev1.Container{Name: c.Name}
+		}
+	}
+	for _, list := range [][]corev1.Container{s.Containers, s.InitContainers} {
+		for i := range list {
+			writeDefaults(&list[i])
+		}
+	}
+	return t
+}
+
+// usersContainer keeps what users control of the engine container. The order of
+// variables and mounts is the operator's.
+func usersContainer(c corev1.Container, d defaulted) corev1.Container {
+	c.Command, c.Args, c.Ports = nil, nil, nil
+	c.ReadinessProbe, c.LivenessProbe, c.StartupProbe = nil, nil, nil
+	if d.image {
+		c.Image = ""
+	}
+	if d.pullPolicy {
+		c.ImagePullPolicy = corev1.PullAlways
+	}
+	c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return slices.Contains(reservedEnv, e.Name) })
+	slices.SortStableFunc(c.Env, func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
+	c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return reservedVolume(m.Name) })
+	slices.SortStableFunc(c.VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.MountPath, b.MountPath) })
+	return c
+}
+
+// writeDefaults writes out what the API server fills in for a container.
+func writeDefaults(c *corev1.Container) {
+	c.ImagePullPolicy = cmp.Or(c.ImagePullPolicy, plainPullPolicy(c.Image))
+	c.TerminationMessagePath = cmp.Or(c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	c.TerminationMessagePolicy = cmp.Or(c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	for i := range c.Ports {
+		c.Ports[i].Protocol = cmp.Or(c.Ports[i].Protocol, corev1.ProtocolTCP)
+	}
+	for i := range c.Env {
+		if from := c.Env[i].ValueFrom; from != nil && from.FieldRef != nil {
+			from.FieldRef.APIVersion = cmp.Or(from.FieldRef.APIVersion, "v1")
+		}
+	}
+	for _, p := range []*corev1.Probe{c.ReadinessProbe, c.LivenessProbe, c.StartupProbe} {
+		if p == nil {
+			continue
+		}
+		p.TimeoutSeconds, p.PeriodSeconds = cmp.Or(p.TimeoutSeconds, 1), cmp.Or(p.PeriodSeconds, 10)
+		p.SuccessThreshold, p.FailureThreshold = cmp.Or(p.SuccessThreshold, 1), cmp.Or(p.FailureThreshold, 3)
+		writeGet(p.HTTPGet)
+		if p.GRPC != nil && p.GRPC.Service == nil {
+			p.GRPC.Service = ptr.To("")
+		}
+	}
+	if l := c.Lifecycle; l != nil {
+		for _, h := range []*corev1.LifecycleHandler{l.PostStart, l.PreStop} {
+			if h != nil {
+				writeGet(h.HTTPGet)
+			}
+		}
+	}
+}
+
+func writeGet(g *corev1.HTTPGetAction) {
+	if g != nil {
+		g.Path, g.Scheme = cmp.Or(g.Path, "/"), cmp.Or(g.Scheme, corev1.URISchemeHTTP)
+	}
+}

@@ -1,0 +1,134 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// authors says who wrote the spec of an object, as the API server has recorded it in
+// managedFields. What it filled in by itself belongs to nobody.
+type authors struct {
+	// ours is true when we applied the object. A copy from a backup has lost that; then
+	// the record says who restored it, and nothing about edits.
+	ours bool
+	// others are the fields of everybody else, each as a FieldsV1 tree below the spec.
+	others []map[string]any
+}
+
+func authorsOf(live *appsv1.StatefulSet) (authors, error) {
+	var out authors
+	for _, e := range live.ManagedFields {
+		switch {
+		case e.Subresource != "" || e.FieldsV1 == nil:
+		case e.Manager == names.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply:
+			out.ours = true
+		default:
+			var fields struct {
+				Spec map[string]any `json:"f:spec"`
+			}
+			if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
+				return authors{}, fmt.Errorf("read fields of %q on StatefulSet %q: %w", e.Manager, live.Name, err)
+			}
+			if fields.Spec != nil {
+				out.others = append(out.others, fields.Spec)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (a authors) oursAlone() bool { return a.ours && len(a.others) == 0 }
+
+// added says whether somebody set a field that was not rendered. Entries added to lists
+// and maps are seen by [holds].
+func (a authors) added(want, live *appsv1.StatefulSet) (bool, error) {
+	if !a.ours || len(a.others) == 0 {
+		return false, nil
+	}
+	w, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&want.Spec)
+	if err != nil {
+		return false, fmt.Errorf("convert rendered StatefulSet %q: %w", want.Name, err)
+	}
+	h, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&live.Spec)
+	if err != nil {
+		return false, fmt.Errorf("convert live StatefulSet %q: %w", live.Name, err)
+	}
+	for _, fields := range a.others {
+		if extends(w, h, fields) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// extends says whether one of the fields stands in have and not in want, or is a whole that
+// they have been at and that is not as in want.
+func extends(want, have any, fields map[string]any) bool {
+	for key, below := range fields {
+		w, h, ok := step(want, have, key)
+		if !ok {
+			continue
+		}
+		inner, _ := below.(map[string]any)
+		switch {
+		case w == nil:
+			return true
+		case len(inner) > 0:
+			if extends(w, h, inner) {
+				return true
+			}
+		case !reflect.DeepEqual(w, h): // a list or an object that is owned as a whole
+			return true
+		}
+	}
+	return false
+}
+
+// step follows one element of a FieldsV1 tree in both values: "f:name" into a field,
+// "k:{...}" into the item of a list that has these keys. ok is false when have has no such thing.
+func step(want, have any, key string) (w, h any, ok bool) {
+	if name, isField := strings.CutPrefix(key, "f:"); isField {
+		h, ok = field(have, name)
+		w, _ = field(want, name)
+		return w, h, ok
+	}
+	text, isItem := strings.CutPrefix(key, "k:")
+	var keys map[string]any
+	if !isItem || json.Unmarshal([]byte(text), &keys) != nil {
+		return nil, nil, false
+	}
+	h, ok = item(have, keys)
+	w, _ = item(want, keys)
+	return w, h, ok
+}
+
+func field(of any, name string) (any, bool) {
+	m, _ := of.(map[string]any)
+	v, ok := m[name]
+	return v, ok
+}
+
+func item(of any, keys map[string]any) (any, bool) {
+	list, _ := of.([]any)
+	for _, e := range list {
+		m, _ := e.(map[string]any)
+		found := len(m) > 0
+		for k, v := range keys {
+			// A key that is not written has its default: the protocol of a port is TCP.
+			have, ok := m[k]
+			found = found && (!ok || fmt.Sprint(have) == fmt.Sprint(v))
+		}
+		if found {
+			return m, true
+		}
+	}
+	return nil, false
+}

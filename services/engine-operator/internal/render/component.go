@@ -1,0 +1,68 @@
+package render
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ComponentPod lays a component of an instance over the user's template: the operator's
+// labels and its container win, the user's container of that name gives its image, pull
+// policy and resources, and all else that a template may set is the user's. Annotations
+// are never nil.
+func ComponentPod(user *corev1.PodTemplateSpec, labels map[string]string, own corev1.Container) corev1.PodTemplateSpec {
+	out := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
+	var u corev1.PodSpec
+	if user != nil {
+		maps.Copy(out.Labels, user.Labels)
+		maps.Copy(out.Annotations, user.Annotations)
+		u = *user.Spec.DeepCopy()
+	}
+	maps.Copy(out.Labels, labels)
+	out.Spec = corev1.PodSpec{
+		ServiceAccountName: u.ServiceAccountName, PriorityClassName: u.PriorityClassName,
+		DNSPolicy: u.DNSPolicy, DNSConfig: u.DNSConfig, SchedulerName: u.SchedulerName, Affinity: u.Affinity,
+		RuntimeClassName: u.RuntimeClassName, PreemptionPolicy: u.PreemptionPolicy, OS: u.OS, Overhead: u.Overhead,
+		NodeSelector: u.NodeSelector, Tolerations: u.Tolerations, ReadinessGates: u.ReadinessGates,
+		TopologySpreadConstraints: u.TopologySpreadConstraints, ResourceClaims: u.ResourceClaims,
+		HostAliases: u.HostAliases, ImagePullSecrets: u.ImagePullSecrets, InitContainers: u.InitContainers,
+		SecurityContext: u.SecurityContext, Volumes: u.Volumes,
+	}
+	if out.Spec.SecurityContext == nil {
+		out.Spec.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: runtimeDefault()}
+	}
+	own, sidecars := overridden(own, u.Containers)
+	out.Spec.Containers = append([]corev1.Container{own}, sidecars...)
+	return out
+}
+
+// overridden takes image, pull policy and resources from the user's container of the same
+// name, and returns the user's other containers beside it.
+func overridden(own corev1.Container, user []corev1.Container) (corev1.Container, []corev1.Container) {
+	var sidecars []corev1.Container
+	for _, c := range user {
+		if c.Name != own.Name {
+			sidecars = append(sidecars, c)
+			continue
+		}
+		if c.Image != "" {
+			own.Image = c.Image
+		}
+		if c.ImagePullPolicy != "" {
+			own.ImagePullPolicy = c.ImagePullPolicy
+		}
+		if len(c.Resources.Requests)+len(c.Resources.Limits)+len(c.Resources.Claims) > 0 {
+			own.Resources = c.Resources
+		}
+	}
+	if own.ImagePullPolicy == "" {
+		own.ImagePullPolicy = pullPolicy(own.Image)
+	}
+	return own, sidecars
+}
+
+// runtimeDefault is the system call filter that restricted namespaces ask for.
+func runtimeDefault() *corev1.SeccompProfile {
+	return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+}

@@ -1,0 +1,110 @@
+package render
+
+import (
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+func TestInstanceMatchesItsGoldenFile(t *testing.T) {
+	for _, name := range []string{"external-postgres", "own-postgres"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join("testdata", name)
+			i := read[v1.FireboltInstance](t, filepath.Join(dir, "instance.yaml"))
+			m, err := MetadataOf(i, images, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects := []any{m.Config, m.Service, m.Deployment}
+			if i.Spec.Metadata.Postgres == nil {
+				p, err := PostgresOf(i, images, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				objects = append(objects, PostgresCredentials(i, "0123456789abcdef01234567"), p.Service, p.StatefulSet)
+			}
+			golden(t, filepath.Join(dir, "objects.golden.yaml"), objects...)
+		})
+	}
+}
+
+// The fingerprint decides whether an adopted workload is left alone, so it must tell
+// every change of what is rendered, and nothing else.
+func TestMetadataFingerprint(t *testing.T) {
+	cases := map[string]struct {
+		change func(*v1.FireboltInstance)
+		image  string
+		same   bool
+	}{
+		"the same instance":                {same: true},
+		"labels of the instance":           {change: func(i *v1.FireboltInstance) { i.Labels = map[string]string{"a": "b"} }, same: true},
+		"the gateway's replicas":           {change: func(i *v1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](5) }, same: true},
+		"an empty template":                {change: func(i *v1.FireboltInstance) { i.Spec.Metadata.Template = &corev1.PodTemplateSpec{} }, same: true},
+		"another image":                    {image: "example.com/metadata:2.0"},
+		"another id, in the configuration": {change: func(i *v1.FireboltInstance) { i.Spec.ID = "other" }},
+		"the experimental flavour":         {change: func(i *v1.FireboltInstance) { i.Spec.MetadataNG = true }},
+		"a label of the pods":              {change: templated(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"a": "b"} })},
+		"a sidecar":                        {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.Containers = []corev1.Container{{Name: "log", Image: "log"}} })},
+		"an init container": {change: templated(func(t *corev1.PodTemplateSpec) {
+			t.Spec.InitContainers = []corev1.Container{{Name: "wait", Image: "w"}}
+		})},
+		"a volume":                          {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = []corev1.Volume{{Name: "mine"}} })},
+		"a runtime class":                   {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.RuntimeClassName = ptr.To("gvisor") })},
+		"a volume of a reserved name":       {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = []corev1.Volume{{Name: "config"}} }), same: true},
+		"an annotation of a reserved key":   {change: templated(func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{names.AnnotationPodConfig: "x"} }), same: true},
+		"a label that belongs to the owner": {change: templated(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{names.LabelInstance: "x"} }), same: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			i := read[v1.FireboltInstance](t, "testdata/own-postgres/instance.yaml")
+			before := stampOf(t, i, images)
+			in := images
+			if tc.image != "" {
+				in.Metadata = tc.image
+			}
+			if tc.change != nil {
+				tc.change(i)
+			}
+			after := stampOf(t, i, in)
+			if same := before == after; same != tc.same || len(after) != 16 {
+				t.Errorf("fingerprints %s and %s, want the same: %v", before, after, tc.same)
+			}
+		})
+	}
+}
+
+func templated(change func(*corev1.PodTemplateSpec)) func(*v1.FireboltInstance) {
+	return func(i *v1.FireboltInstance) {
+		i.Spec.Metadata.Template = &corev1.PodTemplateSpec{}
+		change(i.Spec.Metadata.Template)
+	}
+}
+
+func stampOf(t *testing.T, i *v1.FireboltInstance, in Images) string {
+	t.Helper()
+	m, err := MetadataOf(i, in, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Deployment.Annotations[names.AnnotationRenderingHash]
+}
+
+func TestDefect8InstanceDatabaseRetainsItsVolume(t *testing.T) {
+	i := read[v1.FireboltInstance](t, "testdata/own-postgres/instance.yaml")
+	p, err := PostgresOf(i, images, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := p.StatefulSet.Spec.PersistentVolumeClaimRetentionPolicy
+	if policy == nil || policy.WhenDeleted != "Retain" || policy.WhenScaled != "Retain" {
+		t.Errorf("retention policy = %+v", policy)
+	}
+	if s := PostgresCredentials(i, "p"); len(s.OwnerReferences) != 0 || s.Annotations[names.AnnotationInstanceID] != i.Spec.ID {
+		t.Errorf("credentials %+v: they must outlive the instance and know its id", s.ObjectMeta)
+	}
+}

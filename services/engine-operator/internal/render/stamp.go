@@ -1,0 +1,65 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+)
+
+// StampDeployment puts the fingerprint of a component's rendering on it.
+func StampDeployment(d *appsv1.Deployment) error { return stamp(d, d.Spec) }
+
+// StampStatefulSet is [StampDeployment] for a StatefulSet.
+func StampStatefulSet(s *appsv1.StatefulSet) error { return stamp(s, s.Spec) }
+
+// stamp hashes all that is rendered of a workload of an instance. The configuration
+// counts through its hash in the pod template; fields that are not set do not count.
+func stamp(workload metav1.Object, spec any) error {
+	annotations := map[string]string{}
+	maps.Copy(annotations, workload.GetAnnotations())
+	delete(annotations, names.AnnotationRenderingHash)
+	raw, err := json.Marshal([]any{workload.GetLabels(), annotations, spec})
+	if err != nil {
+		return fmt.Errorf("marshal rendering of %q: %w", workload.GetName(), err)
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return fmt.Errorf("read rendering of %q: %w", workload.GetName(), err)
+	}
+	hash, err := resolve.Hash(withoutUnset(tree))
+	if err != nil {
+		return fmt.Errorf("hash rendering of %q: %w", workload.GetName(), err)
+	}
+	annotations[names.AnnotationRenderingHash] = hash
+	workload.SetAnnotations(annotations)
+	return nil
+}
+
+// withoutUnset drops what the Kubernetes libraries write for an unset field, which differs
+// from one release of theirs to the next. An empty emptyDir is set: it says which kind of
+// volume it is.
+func withoutUnset(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			e = withoutUnset(e)
+			if inner, isObject := e.(map[string]any); e == nil || (isObject && len(inner) == 0 && k != "emptyDir") {
+				delete(v, k)
+				continue
+			}
+			v[k] = e
+		}
+		return v
+	case []any:
+		for i := range v {
+			v[i] = withoutUnset(v[i])
+		}
+	}
+	return v
+}

@@ -1,0 +1,131 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Reasons of events that no condition and no transition carries.
+const (
+	// EventRolloutAbandoned: a generation was given up for a newer one before it served.
+	EventRolloutAbandoned = "RolloutAbandoned"
+	// EventDrainCheckRecovered: the draining generation can be asked for its queries again.
+	EventDrainCheckRecovered = "DrainCheckRecovered"
+	// EventExternalFinalizer (Warning): somebody else's finalizer holds what belongs to a deleted engine.
+	EventExternalFinalizer = "ExternalFinalizerOnOwnedResource"
+)
+
+// troubles are the reasons of Ready=False that are news when they begin. What is not
+// listed and not in quiet was lifted from a Warning event of a StatefulSet.
+var troubles = map[string]string{
+	v1.ReasonInstanceNotReady:   v1.ReasonInstanceNotReady,
+	v1.ReasonEngineClassUnready: v1.ReasonEngineClassUnready,
+	v1.ReasonNotSupported:       v1.ReasonNotSupported,
+	v1.ReasonTemplateRejected:   v1.ReasonTemplateRejected,
+	v1.ReasonBoundsExceeded:     v1.ReasonBoundsExceeded,
+	v1.ReasonDrainCheckFailing:  v1.ReasonDrainCheckFailing,
+	v1.ReasonExternalFinalizer:  EventExternalFinalizer,
+}
+
+// quiet are the reasons of Ready=False that the phases tell of.
+var quiet = []string{v1.ReasonInitializing, v1.ReasonStopped, v1.ReasonRolling, v1.ReasonPodsNotReady}
+
+// warnings are the reasons of transitions that somebody should look at.
+var warnings = []string{
+	v1.ReasonDrainTimeoutExceeded, reasonMissing, reasonInconsistent, reasonUnknownPhase, reasonRolledBack,
+}
+
+// Engine lists the events of one status write. Either may be nil: an engine that was not
+// known before, or is not known any more.
+func Engine(before, after *v1.FireboltEngine) []Event {
+	if after == nil {
+		return nil
+	}
+	var was v1.FireboltEngineStatus
+	if before != nil {
+		was = before.Status
+	}
+	is := after.Status
+	var out list
+	n := Compare(was, is)
+	if n.Moved {
+		out.add(slices.Contains(warnings, n.Entry.Reason), reason(n), "%s", moved(n, is))
+	} else if n.Outcome == Abandoned {
+		out.normal(EventRolloutAbandoned, "Generation %d was given up%s before it served; the rollout of generation %d begins.",
+			n.Generation, lasted(stamp(n.Since), at(is.RolloutStartedAt)), is.CurrentGeneration)
+	}
+	if c, ok := began(was.Conditions, is.Conditions, v1.ConditionRolloutOverdue, metav1.ConditionTrue); ok {
+		out.warning(c.Reason, c.Message)
+	}
+	if c, ok := began(was.Conditions, is.Conditions, v1.ConditionReady, metav1.ConditionFalse); ok && !slices.Contains(quiet, c.Reason) {
+		out.warning(orElse(troubles[c.Reason], c.Reason), c.Message)
+	}
+	if recovered(n, was, is) {
+		out.normal(EventDrainCheckRecovered, "Generation %d answers the drain check again.", draining(was))
+	}
+	return out
+}
+
+// reason of a transition; one without any is still told.
+func reason(n News) string { return orElse(n.Entry.Reason, reasonPhaseChanged) }
+
+// moved words a change of phase and what it means for the rollout.
+func moved(n News, is v1.FireboltEngineStatus) string {
+	text := fmt.Sprintf("Phase %s, was %s, generation %d.", orElse(n.To, "none"), orElse(n.From, "none"), is.CurrentGeneration)
+	if n.Entry.Message != "" {
+		text += " " + n.Entry.Message
+	}
+	took := lasted(stamp(n.Since), n.Entry.Time.Time)
+	switch n.Outcome {
+	case Completed:
+		text += fmt.Sprintf(" The rollout of generation %d is complete%s.", n.Generation, took)
+	case RolledBack:
+		text += fmt.Sprintf(" The rollout of generation %d was rolled back%s.", n.Generation, took)
+	case Reverted:
+		text += fmt.Sprintf(" The rollout of generation %d was reverted%s.", n.Generation, took)
+	case Abandoned:
+		text += fmt.Sprintf(" The rollout of generation %d was abandoned%s.", n.Generation, took)
+	}
+	if n.Started {
+		text += fmt.Sprintf(" The rollout of generation %d begins.", is.CurrentGeneration)
+	}
+	return text
+}
+
+// recovered says whether the drain check works again. A failing check that is skipped, or
+// whose time is over, has not recovered, and one that something worse hides is not known to.
+func recovered(n News, was, is v1.FireboltEngineStatus) bool {
+	if find(was.Conditions, v1.ConditionReady).Reason != v1.ReasonDrainCheckFailing {
+		return false
+	}
+	if n.Moved {
+		return n.Drain == Drained
+	}
+	return find(is.Conditions, v1.ConditionReady).Reason == v1.ReasonRolling
+}
+
+func draining(s v1.FireboltEngineStatus) int64 {
+	if s.DrainingGeneration == nil {
+		return s.ActiveGeneration
+	}
+	return *s.DrainingGeneration
+}
+
+func stamp(t *time.Time) *metav1.Time {
+	if t == nil {
+		return nil
+	}
+	return &metav1.Time{Time: *t}
+}
+
+func at(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

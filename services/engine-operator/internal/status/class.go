@@ -1,0 +1,92 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+var classConditions = []string{v1.ConditionReady}
+
+// shownEngines is how many engines a blocked deletion names.
+const shownEngines = 5
+
+// Class is what a pass over a class found out.
+type Class struct {
+	Object *v1.FireboltEngineClass
+	// Engines are the names of the engines that refer to the class, in order.
+	Engines []string
+	// Rejected says what the template must not set, and Unsupported what the class asks
+	// for and this release lacks; empty when there is nothing to say.
+	Rejected, Unsupported string
+}
+
+// Next returns the whole set of status fields that the operator owns. It equals the
+// current one unless something changed.
+func (p Class) Next(now time.Time) v1.FireboltEngineClassStatus {
+	out := *p.Object.Status.DeepCopy()
+	out.ObservedGeneration = p.Object.Generation
+	out.BoundEngines = int32(min(len(p.Engines), 1<<31-1)) //nolint:gosec // bounded in the same line
+	ready := p.ready()
+	ready.ObservedGeneration = p.Object.Generation
+	put(&out.Conditions, ready, now)
+	out.Conditions = own(out.Conditions, classConditions)
+	return out
+}
+
+// ready is the order of precedence: the first line that holds wins.
+func (p Class) ready() metav1.Condition {
+	c := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
+	switch {
+	case p.Object.DeletionTimestamp != nil:
+		c.Reason, c.Message = v1.ReasonDeletionBlocked, p.blocked()
+	case p.Rejected != "":
+		c.Reason, c.Message = v1.ReasonOperatorOwnedFieldSet, p.Rejected
+	case p.Unsupported != "":
+		c.Reason, c.Message = v1.ReasonNotSupported, p.Unsupported
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonAdmissible, "Engines can be made from the class."
+	}
+	return c
+}
+
+// blocked counts the engines that hold a deleted class, and names the first of them.
+func (p Class) blocked() string {
+	names := p.Engines
+	if len(names) > shownEngines {
+		names = names[:shownEngines]
+	}
+	more := ""
+	if n := len(p.Engines) - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("The class is kept until no engine refers to it; %d do: %s%s.", len(p.Engines), strings.Join(names, ", "), more)
+}
+
+// Event says what is worth an event in the step from the object's status to next: a
+// deletion that has become blocked, or a template that has become inadmissible or is so
+// for other reasons than before. It is empty otherwise, so each change has one event.
+func (p Class) Event(next v1.FireboltEngineClassStatus) (reason, message string) {
+	is := meta.FindStatusCondition(next.Conditions, v1.ConditionReady)
+	if is == nil {
+		return "", ""
+	}
+	was := meta.FindStatusCondition(p.Object.Status.Conditions, v1.ConditionReady)
+	entered := was == nil || was.Reason != is.Reason
+	switch is.Reason {
+	case v1.ReasonDeletionBlocked:
+		if entered {
+			return is.Reason, is.Message
+		}
+	case v1.ReasonOperatorOwnedFieldSet:
+		if entered || was.Message != is.Message {
+			return is.Reason, is.Message
+		}
+	}
+	return "", ""
+}

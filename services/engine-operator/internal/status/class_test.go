@@ -1,0 +1,113 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+var (
+	classSeen = time.Date(2026, 1, 2, 3, 4, 5, 999, time.UTC)
+	classThen = metav1.NewTime(classSeen.Truncate(time.Second).Add(-time.Hour))
+)
+
+func deletedClass(c v1.FireboltEngineClass) v1.FireboltEngineClass {
+	c.DeletionTimestamp = &classThen
+	return c
+}
+
+func TestClassStatus(t *testing.T) {
+	live := v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "big", Generation: 3}}
+	var many []string
+	for i := range 8 {
+		many = append(many, fmt.Sprintf("e%d", i))
+	}
+	cases := map[string]struct {
+		in              Class
+		status          metav1.ConditionStatus
+		reason, message string
+	}{
+		"a template that is fine": {
+			Class{Object: &live, Engines: []string{"a", "b"}}, "True", v1.ReasonAdmissible, "Engines can be made from the class.",
+		},
+		"a template that is refused": {Class{Object: &live, Rejected: "spec.x: no."}, "False", v1.ReasonOperatorOwnedFieldSet, "spec.x: no."},
+		"an unsupported feature":     {Class{Object: &live, Unsupported: "spec.y: no."}, "False", v1.ReasonNotSupported, "spec.y: no."},
+		"the template comes first":   {Class{Object: &live, Rejected: "x", Unsupported: "y"}, "False", v1.ReasonOperatorOwnedFieldSet, "x"},
+		"a deletion comes before all": {
+			Class{Object: new(deletedClass(live)), Engines: []string{"a"}, Rejected: "x"},
+			"False", v1.ReasonDeletionBlocked,
+			"The class is kept until no engine refers to it; 1 do: a.",
+		},
+		"many engines are counted": {
+			Class{Object: new(deletedClass(live)), Engines: many},
+			"False", v1.ReasonDeletionBlocked,
+			"The class is kept until no engine refers to it; 8 do: e0, e1, e2, e3, e4 and 3 more.",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := v1.FireboltEngineClassStatus{
+				ObservedGeneration: 3, BoundEngines: int32(len(tc.in.Engines)),
+				Conditions: []metav1.Condition{{
+					Type: v1.ConditionReady, Status: tc.status, Reason: tc.reason, Message: tc.message,
+					ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(classSeen.Truncate(time.Second)),
+				}},
+			}
+			if diff := cmp.Diff(want, tc.in.Next(classSeen)); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClassStatusStaysWhenNothingChanged(t *testing.T) {
+	c := v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+	c.Status = Class{Object: &c, Engines: []string{"a"}}.Next(classSeen)
+	if diff := cmp.Diff(c.Status, Class{Object: &c, Engines: []string{"a"}}.Next(classSeen.Add(time.Hour))); diff != "" {
+		t.Errorf("an hour later (-want +got):\n%s", diff)
+	}
+	rejected := Class{Object: &c, Rejected: "x"}.Next(classSeen.Add(time.Hour))
+	if rejected.Conditions[0].LastTransitionTime.Time.Equal(c.Status.Conditions[0].LastTransitionTime.Time) {
+		t.Errorf("the time of the transition did not move: %+v", rejected.Conditions)
+	}
+	c.Status = rejected
+	if other := (Class{Object: &c, Rejected: "y"}).Next(classSeen.Add(2 * time.Hour)); !other.Conditions[0].LastTransitionTime.Time.Equal(rejected.Conditions[0].LastTransitionTime.Time) {
+		t.Errorf("the time of the transition moved although the status stayed: %+v", other.Conditions)
+	}
+}
+
+func TestClassEventsOncePerChange(t *testing.T) {
+	c := &v1.FireboltEngineClass{}
+	cases := []struct {
+		what, want string
+		in         Class
+		deleted    bool
+	}{
+		{"a fine template is no news", "", Class{}, false},
+		{"a refused template", v1.ReasonOperatorOwnedFieldSet, Class{Rejected: "x"}, false},
+		{"the same refusal", "", Class{Rejected: "x", Engines: []string{"a"}}, false},
+		{"another refusal", v1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
+		{"a repair is no warning", "", Class{}, false},
+		{"refused again", v1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
+		{"a blocked deletion", v1.ReasonDeletionBlocked, Class{Engines: []string{"a", "b"}}, true},
+		{"fewer engines block it", "", Class{Engines: []string{"b"}}, true},
+	}
+	for _, tc := range cases { // in order: each starts from the status that the one before left
+		if tc.deleted {
+			c.DeletionTimestamp = &classThen
+		}
+		tc.in.Object = c
+		next := tc.in.Next(classSeen)
+		reason, message := tc.in.Event(next)
+		if reason != tc.want || (reason != "") != (message != "") || !strings.Contains(next.Conditions[0].Message, message) {
+			t.Errorf("%s: event %q %q, want %q", tc.what, reason, message, tc.want)
+		}
+		c.Status = next
+	}
+}

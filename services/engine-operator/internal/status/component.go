@@ -1,0 +1,95 @@
+package status
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Trouble is what keeps an instance, or a part of it, from being what its spec asks for.
+type Trouble struct {
+	Reason, Message string
+	// Terminal: no retry cures it without a change by a person.
+	Terminal bool
+}
+
+// Component is a part of an instance that runs as a Deployment.
+type Component struct {
+	// Deployment is as it was seen, nil when it does not exist.
+	Deployment *appsv1.Deployment
+	// Generation is what applying it returned, zero when it was not applied in this pass.
+	Generation int64
+	// Replicas is what it is meant to have.
+	Replicas int32
+	// Trouble, if any, is known better than the Deployment tells.
+	Trouble *Trouble
+	// Wanted is true when the pass came to the component. One that does not exist and was
+	// not come to has no condition.
+	Wanted bool
+	// Waits says what an unready component waits for, if something is known.
+	Waits string
+}
+
+// answers says whether a pod of the component is ready.
+func (c Component) answers() bool {
+	return c.Deployment != nil && c.Replicas > 0 && c.Deployment.Status.ReadyReplicas > 0
+}
+
+// condition judges the component; name is what people call it. It is nil when nothing is
+// known. Messages do not count pods that come and go one by one: each is a status write.
+func (c Component) condition(name string) *metav1.Condition {
+	out := &metav1.Condition{Status: metav1.ConditionFalse}
+	switch {
+	case c.Trouble != nil:
+		out.Reason, out.Message = c.Trouble.Reason, Clamp(c.Trouble.Message)
+	case c.Deployment == nil && !c.Wanted:
+		return nil
+	case c.Replicas == 0 && c.Deployment != nil && c.Deployment.Status.Replicas > 0:
+		out.Reason, out.Message = v1.ReasonStopping, fmt.Sprintf("The pods of the %s are ending.", name)
+	case c.Replicas == 0:
+		out.Reason, out.Message = v1.ReasonStopped, fmt.Sprintf("The %s is stopped: it is asked to have no pods.", name)
+	case c.answers():
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, v1.ReasonComponentReady, fmt.Sprintf("The %s is ready.", name)
+	default:
+		out.Reason = c.unready()
+		out.Message = Clamp(fmt.Sprintf("The %s has no ready pod%s.%s", name, c.Waits, c.refusal()))
+	}
+	return out
+}
+
+// unready tells pods that are still starting from pods that were ready and are not any
+// more, or that take longer than the Deployment's own deadline.
+func (c Component) unready() string {
+	if c.Deployment == nil || c.Deployment.Status.ObservedGeneration < c.Deployment.Generation || c.refusal() != "" {
+		return v1.ReasonProvisioning
+	}
+	for _, d := range c.Deployment.Status.Conditions {
+		if d.Type == appsv1.DeploymentProgressing && (d.Reason == deploymentRolledOut || d.Reason == deploymentOverdue) {
+			return v1.ReasonProbeFailed
+		}
+	}
+	return v1.ReasonProvisioning
+}
+
+// Reasons that Kubernetes gives on a Deployment's condition Progressing.
+const (
+	deploymentRolledOut = "NewReplicaSetAvailable"
+	deploymentOverdue   = "ProgressDeadlineExceeded"
+)
+
+// refusal is why Kubernetes makes no pods, for example a quota.
+func (c Component) refusal() string {
+	if c.Deployment == nil {
+		return ""
+	}
+	for _, d := range c.Deployment.Status.Conditions {
+		if d.Type == appsv1.DeploymentReplicaFailure && d.Status == corev1.ConditionTrue {
+			return " Kubernetes creates no pods: " + d.Message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+package status
+
+import (
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Observation is what goes to the bus about an instance; failure is the error that the
+// pass ended with.
+func (p Instance) Observation(failure error) contract.Observation {
+	i := p.Object
+	o := contract.Observation{
+		Object:             kubeobserve.Object(i, v1.GroupVersion.WithKind("FireboltInstance")),
+		ObservedGeneration: i.Status.ObservedGeneration,
+		Deleting:           i.DeletionTimestamp != nil,
+		Phase:              string(i.Status.Phase),
+		DeployedVersion:    i.Status.DeployedVersion,
+		Reconcile:          p.reconcile(failure),
+		Intent:             Intent(i),
+		Units:              []contract.Unit{p.Metadata.unit("metadata")},
+	}
+	if i.Spec.Metadata.Postgres == nil {
+		base := contract.Unit{Name: "postgres", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Desired: p.DatabaseReplicas}
+		o.Units = append(o.Units, kubeobserve.StatefulSet(base, p.Database, kubeobserve.Seen{}))
+	}
+	o.Units = append(o.Units, p.Gateway.unit("gateway"))
+	return o
+}
+
+func (c Component) unit(name string) contract.Unit {
+	base := contract.Unit{Name: name, Kind: "Deployment", Role: contract.Serving, Routed: true, Desired: c.Replicas}
+	return kubeobserve.Deployment(base, c.Deployment, kubeobserve.Seen{AppliedGeneration: c.Generation})
+}
+
+// reconcile names the first trouble. An instance that engines keep from going away is not
+// in trouble.
+func (p Instance) reconcile(failure error) contract.Reconcile {
+	for _, t := range []*Trouble{p.Trouble, p.Metadata.Trouble, p.Gateway.Trouble} {
+		if t != nil && t.Reason != v1.ReasonDeletionBlocked {
+			return contract.Reconcile{Outcome: contract.Failed, Reason: t.Reason, Message: Clamp(t.Message)}
+		}
+	}
+	return outcome(failure)
+}

@@ -1,0 +1,203 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// up is a component with one ready pod.
+func up() Component {
+	return Component{Wanted: true, Replicas: 1, Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1}}}
+}
+
+// unreadyAs is a component without ready pods whose Deployment says so much of its progress.
+func unreadyAs(progress string) Component {
+	c := up()
+	c.Deployment.Status.ReadyReplicas = 0
+	c.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: progress}}
+	return c
+}
+
+func troubledBy(c Component, reason string, terminal bool) Component {
+	c.Trouble = &Trouble{Reason: reason, Message: "what is wrong", Terminal: terminal}
+	return c
+}
+
+func found(metadata, gateway Component) Instance {
+	return Instance{
+		Object:   &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "ns", Generation: 4}},
+		Metadata: metadata, Gateway: gateway, Judged: true,
+	}
+}
+
+func TestReadyIsRolledUpFromTheComponents(t *testing.T) {
+	absent := Component{Replicas: 1}
+	refused := unreadyAs("ReplicaSetUpdated")
+	refused.Deployment.Status.Conditions = append(refused.Deployment.Status.Conditions,
+		appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"})
+	ending := up()
+	ending.Replicas = 0
+	stopped := Component{Wanted: true, Deployment: &appsv1.Deployment{}}
+	cases := map[string]struct {
+		in            Instance
+		ready, reason string
+		text          string // in the message
+	}{
+		"both are ready":                        {found(up(), up()), "True", v1.ReasonAllComponentsReady, "All components are ready."},
+		"nothing was looked at":                 {found(absent, absent), "False", v1.ReasonInitializing, "Metadata: "},
+		"the gateway was not looked at":         {found(up(), absent), "False", v1.ReasonInitializing, "Gateway: "},
+		"the gateway is being made":             {found(up(), Component{Wanted: true, Replicas: 2}), "False", v1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
+		"metadata comes before the gateway":     {found(unreadyAs("NewReplicaSetCreated"), troubledBy(up(), v1.ReasonEnsureFailed, false)), "False", v1.ReasonProvisioning, "Metadata: "},
+		"pods that were ready are not any more": {found(up(), unreadyAs("NewReplicaSetAvailable")), "False", v1.ReasonProbeFailed, "Gateway: "},
+		"pods take too long":                    {found(up(), unreadyAs("ProgressDeadlineExceeded")), "False", v1.ReasonProbeFailed, "Gateway: "},
+		"Kubernetes makes no pods":              {found(refused, up()), "False", v1.ReasonProvisioning, "exceeded quota"},
+		"a component is in trouble":             {found(up(), troubledBy(up(), v1.ReasonTemplateRejected, true)), "False", v1.ReasonTemplateRejected, "Gateway: what is wrong"},
+		"pods are ending":                       {found(ending, stopped), "False", v1.ReasonStopping, "ending"},
+		"all is stopped":                        {found(stopped, stopped), "False", v1.ReasonStopped, "stopped"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := meta.FindStatusCondition(tc.in.Next(noon).Conditions, v1.ConditionReady)
+			if string(got.Status) != tc.ready || got.Reason != tc.reason || !strings.Contains(got.Message, tc.text) || got.ObservedGeneration != 4 {
+				t.Errorf("Ready = %+v, want %s/%s with %q of generation 4", *got, tc.ready, tc.reason, tc.text)
+			}
+		})
+	}
+}
+
+// Engines and clients need what runs, whatever is wrong with what is asked for.
+func TestEndpointsStandForWhatAnswers(t *testing.T) {
+	notSupported := found(up(), up())
+	notSupported.Trouble = &Trouble{Reason: v1.ReasonNotSupported, Terminal: true}
+	blocked := found(up(), up())
+	blocked.Trouble = &Trouble{Reason: v1.ReasonDeletionBlocked}
+	zero := up()
+	zero.Replicas = 0
+	cases := map[string]struct {
+		in                Instance
+		metadata, gateway bool
+	}{
+		"both answer":                            {found(up(), up()), true, true},
+		"the gateway is down":                    {found(up(), unreadyAs("")), true, false},
+		"metadata is down":                       {found(unreadyAs(""), up()), false, true},
+		"a rejected template over a running one": {found(troubledBy(up(), v1.ReasonTemplateRejected, true), troubledBy(up(), v1.ReasonTemplateRejected, true)), true, true},
+		"a rejected template and nothing runs":   {found(troubledBy(Component{}, v1.ReasonTemplateRejected, true), up()), false, true},
+		"an error of the API server":             {found(troubledBy(up(), v1.ReasonEnsureFailed, false), up()), true, true},
+		"credentials that do not exist":          {found(troubledBy(up(), v1.ReasonPostgresSecretPreflightFailed, false), up()), false, true},
+		"a feature that is not supported":        {notSupported, false, true},
+		"a deletion that engines block":          {blocked, true, true},
+		"pods of a stopped one are ending":       {found(zero, zero), false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := tc.in.Next(noon)
+			want := [2]string{}
+			if tc.metadata {
+				want[0] = "shop-metadata.ns.svc.cluster.local:7000"
+			}
+			if tc.gateway {
+				want[1] = "shop-gateway.ns.svc.cluster.local"
+			}
+			if diff := cmp.Diff(want, [2]string{got.MetadataEndpoint, got.GatewayEndpoint}); diff != "" {
+				t.Errorf("endpoints (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDefect8InstancePhaseFailedIsReachedAndLeft(t *testing.T) {
+	rejected := found(up(), troubledBy(up(), v1.ReasonTemplateRejected, true))
+	cases := map[string]struct {
+		was  []v1.InstancePhase
+		in   Instance
+		want v1.InstancePhase
+	}{
+		"a new instance is being made":                 {nil, found(unreadyAs(""), up()), v1.InstanceProvisioning},
+		"a new instance with a bad template failed":    {nil, rejected, v1.InstanceFailed},
+		"a serving instance with a bad template too":   {[]v1.InstancePhase{v1.InstanceReady}, rejected, v1.InstanceFailed},
+		"a trouble that may pass is no failure":        {[]v1.InstancePhase{v1.InstanceReady}, found(up(), troubledBy(up(), v1.ReasonEnsureFailed, false)), v1.InstanceDegraded},
+		"a component is down":                          {[]v1.InstancePhase{v1.InstanceReady}, found(up(), unreadyAs("")), v1.InstanceDegraded},
+		"it stays degraded":                            {[]v1.InstancePhase{v1.InstanceReady, v1.InstanceDegraded}, found(up(), unreadyAs("")), v1.InstanceDegraded},
+		"it stays failed":                              {[]v1.InstancePhase{v1.InstanceReady, v1.InstanceFailed}, rejected, v1.InstanceFailed},
+		"repaired and ready":                           {[]v1.InstancePhase{v1.InstanceFailed}, found(up(), up()), v1.InstanceReady},
+		"repaired, never served, still to be made":     {[]v1.InstancePhase{v1.InstanceProvisioning, v1.InstanceFailed}, found(unreadyAs(""), up()), v1.InstanceProvisioning},
+		"repaired, served before, not yet ready again": {[]v1.InstancePhase{v1.InstanceReady, v1.InstanceFailed}, found(unreadyAs(""), up()), v1.InstanceDegraded},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Object = tc.in.Object.DeepCopy() // some cases are made from the same one
+			before := len(tc.was)
+			for _, phase := range tc.was {
+				st := &tc.in.Object.Status
+				st.Phase, st.Transitions = phase, transition.Append(st.Transitions, string(phase), "r", "m", noon)
+			}
+			was := tc.in.Object.Status.Phase
+			got := tc.in.Next(noon)
+			if got.Phase != tc.want {
+				t.Fatalf("phase = %s, want %s", got.Phase, tc.want)
+			}
+			if added := len(got.Transitions) - before; added != map[bool]int{true: 1, false: 0}[was != tc.want] {
+				t.Errorf("%d transitions were added from %q to %q", added, was, got.Phase)
+			}
+			if last := got.Transitions[len(got.Transitions)-1]; tc.want == v1.InstanceFailed && was != tc.want && last.Reason != v1.ReasonTemplateRejected {
+				t.Errorf("transition %+v does not say what failed", last)
+			}
+		})
+	}
+}
+
+func TestAnUnfinishedPassDoesNotSpeakOfTheNewestSpec(t *testing.T) {
+	p := found(up(), up())
+	p.Judged = false
+	p.Object.Status.ObservedGeneration = 3
+	for _, c := range p.Next(noon).Conditions {
+		if c.ObservedGeneration != 3 {
+			t.Errorf("%s is of generation %d, want 3", c.Type, c.ObservedGeneration)
+		}
+	}
+}
+
+func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
+	p := found(up(), unreadyAs("NewReplicaSetAvailable"))
+	p.Object.Status = p.Next(noon)
+	if diff := cmp.Diff(p.Object.Status, p.Next(noon.Add(time.Hour))); diff != "" {
+		t.Errorf("an hour later (-want +got):\n%s", diff)
+	}
+}
+
+func TestObservationOfAnInstance(t *testing.T) {
+	p := found(up(), troubledBy(up(), v1.ReasonTemplateRejected, true))
+	p.Gateway.Replicas = 2
+	o := p.Observation(nil)
+	var units []string
+	for _, u := range o.Units {
+		units = append(units, u.Name)
+		if u.Role != contract.Serving || !u.Routed {
+			t.Errorf("unit %s: %+v", u.Name, u)
+		}
+	}
+	if diff := cmp.Diff([]string{"metadata", "postgres", "gateway"}, units); diff != "" {
+		t.Errorf("units (-want +got):\n%s", diff)
+	}
+	if o.Reconcile.Outcome != contract.Failed || o.Reconcile.Reason != v1.ReasonTemplateRejected {
+		t.Errorf("reconcile = %+v", o.Reconcile)
+	}
+	blocked := found(up(), up())
+	blocked.Trouble = &Trouble{Reason: v1.ReasonDeletionBlocked}
+	if got := blocked.Observation(nil).Reconcile.Outcome; got != contract.Succeeded {
+		t.Errorf("a deletion that waits for engines is %s", got)
+	}
+}

@@ -1,0 +1,61 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Warning says why an engine is stuck, worded for its Ready: a Warning event of its
+// StatefulSet, or the API server's refusal of what the spec asks for.
+type Warning struct{ Reason, Message string }
+
+// reasonWarning stands in for an event's reason that no condition may have.
+const reasonWarning = "StatefulSetWarning"
+
+var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// WarningOf words the newest of the Warning events of a StatefulSet (seed 001,
+// "StatefulSet event propagation"). Events without a message say nothing and are passed over.
+func WarningOf(statefulSet string, events []corev1.Event) Warning {
+	told := slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return strings.TrimSpace(e.Message) == "" })
+	if len(told) == 0 {
+		return Warning{}
+	}
+	e := slices.MaxFunc(told, func(a, b corev1.Event) int {
+		return cmp.Or(eventTime(a).Compare(eventTime(b)), cmp.Compare(a.Name, b.Name))
+	})
+	out := Warning{Reason: e.Reason, Message: fmt.Sprintf("StatefulSet %s: %s", statefulSet, strings.TrimSpace(e.Message))}
+	if !conditionReason.MatchString(out.Reason) {
+		out.Reason = reasonWarning
+	}
+	if count := eventCount(e); count > 1 {
+		out.Message += fmt.Sprintf(" (x%d)", count)
+	}
+	out.Message = Clamp(out.Message)
+	return out
+}
+
+func eventTime(e corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
+}
+
+func eventCount(e corev1.Event) int32 {
+	if e.Series != nil {
+		return e.Series.Count
+	}
+	return e.Count
+}

@@ -1,0 +1,76 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+)
+
+// engines validates engines.
+type engines struct{ rules }
+
+// ValidateCreate implements admission.Validator.
+func (v engines) ValidateCreate(ctx context.Context, e *v1.FireboltEngine) (admission.Warnings, error) {
+	return v.judge(ctx, e)
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v engines) ValidateUpdate(ctx context.Context, was, is *v1.FireboltEngine) (admission.Warnings, error) {
+	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
+		return nil, nil
+	}
+	return v.judge(ctx, is)
+}
+
+// ValidateDelete implements admission.Validator. An engine may always go.
+func (engines) ValidateDelete(context.Context, *v1.FireboltEngine) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v engines) judge(ctx context.Context, e *v1.FireboltEngine) (admission.Warnings, error) {
+	if foreign(v.watched, e.Namespace) {
+		return nil, nil
+	}
+	var warnings admission.Warnings
+	spec := field.NewPath("spec")
+	var all field.ErrorList
+	instance := &v1.FireboltInstance{}
+	found, failure := v.get(ctx, e.Namespace, e.Spec.InstanceRef, instance, spec.Child("instanceRef"))
+	if !found {
+		instance = nil
+	}
+	switch {
+	case failure != nil:
+		all = append(all, failure)
+	case !found:
+		warnings = append(warnings, fmt.Sprintf("spec.instanceRef: there is no FireboltInstance %q yet; the engine waits for it", e.Spec.InstanceRef))
+	}
+	class, failure := v.class(ctx, e, spec.Child("engineClassRef"))
+	if failure != nil {
+		all = append(all, failure)
+	}
+	all = append(all, admit.EngineAll(e, class, instance, v.bounds)...)
+	return warnings, verdict("FireboltEngine", e, all)
+}
+
+// class returns the class that the engine names, nil when it names none.
+func (v engines) class(ctx context.Context, e *v1.FireboltEngine, at *field.Path) (*v1.FireboltEngineClass, *field.Error) {
+	if e.Spec.EngineClassRef == nil {
+		return nil, nil
+	}
+	class := &v1.FireboltEngineClass{}
+	found, failure := v.get(ctx, e.Namespace, *e.Spec.EngineClassRef, class, at)
+	if failure != nil {
+		return nil, failure
+	}
+	if !found {
+		return nil, field.NotFound(at, *e.Spec.EngineClassRef)
+	}
+	return class, nil
+}

@@ -1,0 +1,80 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// identityPath is where the API server asks for the id of a new instance.
+const identityPath = "/mutate-compute-firebolt-io-v1alpha1-fireboltinstance"
+
+// identity gives a new instance its id, so that the user sees it in the answer to the
+// creation. The controller does it for instances that did not come this way.
+//
+// It answers with the one patch and not by the library's typed defaulter: that one sends
+// back every field which the Go type writes, and an instance whose required gateway is
+// missing would come out with an empty one.
+type identity struct {
+	// live reads Secrets one by one; nil looks for no former id.
+	live    client.Reader
+	newID   func() (string, error)
+	watched []string
+}
+
+// Handle implements admission.Handler.
+func (h identity) Handle(ctx context.Context, req admission.Request) admission.Response {
+	if req.Operation != admissionv1.Create || foreign(h.watched, req.Namespace) {
+		return admission.Allowed("")
+	}
+	var instance struct {
+		Spec *struct {
+			ID       string `json:"id"`
+			Metadata struct {
+				Postgres *struct{} `json:"postgres"`
+			} `json:"metadata"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(req.Object.Raw, &instance); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	if instance.Spec == nil || instance.Spec.ID != "" {
+		return admission.Allowed("")
+	}
+	id, err := "", error(nil)
+	if instance.Spec.Metadata.Postgres == nil {
+		id, err = h.formerID(ctx, req.Namespace, req.Name)
+	}
+	if err == nil && id == "" {
+		id, err = h.newID()
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Left the id of an instance to the controller", "namespace", req.Namespace, "name", req.Name)
+		return admission.Allowed("")
+	}
+	return admission.Patched("", webhook.JSONPatchOp{Operation: "add", Path: "/spec/id", Value: id})
+}
+
+// formerID is the id that an instance of the same name had, when the database that it ran
+// is still there: the data was written under that id.
+func (h identity) formerID(ctx context.Context, namespace, name string) (string, error) {
+	if h.live == nil || name == "" { // a generated name was never used before
+		return "", nil
+	}
+	secret := &corev1.Secret{}
+	err := h.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.PostgresSecret(name)}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read the credentials that instance %q may have left: %w", name, err)
+	}
+	return secret.Annotations[names.AnnotationInstanceID], nil
+}

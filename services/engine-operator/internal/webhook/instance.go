@@ -1,0 +1,45 @@
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+)
+
+// instances validates instances.
+type instances struct{ rules }
+
+// ValidateCreate implements admission.Validator.
+func (v instances) ValidateCreate(_ context.Context, i *v1.FireboltInstance) (admission.Warnings, error) {
+	return nil, v.judge(i, nil)
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v instances) ValidateUpdate(_ context.Context, was, is *v1.FireboltInstance) (admission.Warnings, error) {
+	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
+		return nil, nil
+	}
+	return nil, v.judge(is, was)
+}
+
+// ValidateDelete implements admission.Validator. The controller's finalizer keeps an
+// instance that engines use.
+func (instances) ValidateDelete(context.Context, *v1.FireboltInstance) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// judge checks an instance, and against what it was when it is not new.
+func (v instances) judge(i, was *v1.FireboltInstance) error {
+	if foreign(v.watched, i.Namespace) {
+		return nil
+	}
+	all := admit.InstanceAll(i)
+	if was != nil {
+		all = append(all, admit.InstanceUpdate(was, i)...)
+	}
+	return verdict("FireboltInstance", i, all)
+}

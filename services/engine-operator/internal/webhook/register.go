@@ -1,0 +1,65 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/certs"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// Dependencies are what the webhooks work with.
+type Dependencies struct {
+	// NewID makes the ULID of an instance.
+	NewID func() (string, error)
+	Clock clock.WithTicker
+	// Namespace is the operator's own: that of the leader election, else any that it may
+	// keep a Secret in. It is unused with Options.CertDir.
+	Namespace string
+	// Watched are the namespaces that the operator works in; none means all. Objects
+	// elsewhere pass.
+	Watched []string
+	// Lifetimes of the operator's own certificates; zero means certs.DefaultLifetimes.
+	Lifetimes certs.Lifetimes
+}
+
+// owner marks the Secret of the operator's certificates.
+const owner = "flotilla-engine-operator"
+
+// Register puts the webhooks, their certificates and their readiness on the manager,
+// whose API reader the rules use. It does nothing when o serves no webhooks.
+func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) error {
+	if !o.Enabled() {
+		ctrl.LoggerFrom(ctx).Info("Serving no webhooks: the controllers alone enforce the rules")
+		return nil
+	}
+	if err := handlers(mgr, o, d); err != nil {
+		return err
+	}
+	return o.Keep(mgr, certs.Identity{
+		Clock: d.Clock, Namespace: d.Namespace, Owner: owner, FieldManager: names.FieldManager, Lifetimes: d.Lifetimes,
+	})
+}
+
+// handlers registers one handler per path.
+func handlers(mgr ctrl.Manager, o Options, d Dependencies) error {
+	r := rules{live: mgr.GetAPIReader(), bounds: o.Bounds(), watched: d.Watched}
+	if err := builder.WebhookManagedBy(mgr, &v1.FireboltEngine{}).WithValidator(engines{r}).Complete(); err != nil {
+		return fmt.Errorf("register the engine webhook: %w", err)
+	}
+	if err := builder.WebhookManagedBy(mgr, &v1.FireboltEngineClass{}).WithValidator(classes{r}).Complete(); err != nil {
+		return fmt.Errorf("register the class webhook: %w", err)
+	}
+	if err := builder.WebhookManagedBy(mgr, &v1.FireboltInstance{}).WithValidator(instances{r}).Complete(); err != nil {
+		return fmt.Errorf("register the instance webhook: %w", err)
+	}
+	mgr.GetWebhookServer().Register(identityPath, &webhook.Admission{Handler: identity{live: mgr.GetAPIReader(), newID: d.NewID, watched: d.Watched}})
+	return nil
+}

@@ -1,0 +1,73 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+)
+
+// rules are what the validators share.
+type rules struct {
+	live    client.Reader
+	bounds  admit.Bounds
+	watched []string
+}
+
+// foreign says whether an object is none of this operator's.
+func foreign(watched []string, namespace string) bool {
+	return len(watched) > 0 && !slices.Contains(watched, namespace)
+}
+
+// passes says whether an update is let through unread: one that leaves the spec alone, and
+// one of an object that is going.
+func passes(is metav1.Object, sameSpec bool) bool {
+	return sameSpec || is.GetDeletionTimestamp() != nil
+}
+
+// verdict makes one answer of all mistakes: Invalid, which the user must cure, or
+// InternalError when nothing but a read failed and the same request may succeed later.
+// The text is the one that the controllers put into a condition; each path is a cause, too.
+func verdict(kind string, o client.Object, all field.ErrorList) error {
+	if len(all) == 0 {
+		return nil
+	}
+	for _, one := range all {
+		if one.Type != field.ErrorTypeInternal {
+			invalid := apierrors.NewInvalid(v1.GroupVersion.WithKind(kind).GroupKind(), o.GetName(), all)
+			invalid.ErrStatus.Message = fmt.Sprintf("%s %q is invalid: %s", kind, o.GetName(), admit.Message(all))
+			return invalid
+		}
+	}
+	return apierrors.NewInternalError(all.ToAggregate())
+}
+
+// get reads one object live. found is false when it does not exist.
+func (r rules) get(ctx context.Context, namespace, name string, into client.Object, at *field.Path) (found bool, failure *field.Error) {
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, field.InternalError(at, fmt.Errorf("read %q: %w", name, err))
+	default:
+		return true, nil
+	}
+}
+
+// some names the first few of many.
+func some(all []string) string {
+	const most = 5
+	if len(all) > most {
+		return strings.Join(all[:most], ", ") + ", …"
+	}
+	return strings.Join(all, ", ")
+}

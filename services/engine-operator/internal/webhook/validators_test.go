@@ -1,0 +1,143 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// away is an API server that does not answer.
+type away struct{}
+
+var errAway = errors.New("no answer")
+
+func (away) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errAway
+}
+
+func (away) List(context.Context, client.ObjectList, ...client.ListOption) error { return errAway }
+
+func bad() *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{HostPID: true}}
+}
+
+func engine(change func(*v1.FireboltEngine)) *v1.FireboltEngine {
+	e := &v1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}}
+	e.Spec = v1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: ptr.To("c"), Template: bad()}
+	if change != nil {
+		change(e)
+	}
+	return e
+}
+
+func TestWhatCannotBeReadIsNeverTakenForGood(t *testing.T) {
+	r := rules{live: away{}}
+	sound := engine(func(e *v1.FireboltEngine) { e.Spec.Template = nil })
+	_, err := engines{r}.ValidateCreate(t.Context(), sound)
+	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "spec.engineClassRef") || !strings.Contains(err.Error(), "spec.instanceRef") {
+		t.Errorf("engine: %v", err)
+	}
+	_, err = engines{r}.ValidateCreate(t.Context(), engine(nil))
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "hostPID") || !strings.Contains(err.Error(), "spec.engineClassRef") {
+		t.Errorf("engine with a mistake besides: %v", err)
+	}
+	_, err = classes{r}.ValidateDelete(t.Context(), &v1.FireboltEngineClass{})
+	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), errAway.Error()) {
+		t.Errorf("deletion of a class: %v", err)
+	}
+}
+
+func TestAnEngineThatRefersToNothingElseIsJudgedByItself(t *testing.T) {
+	e := engine(func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
+	_, err := engines{rules{live: away{}}}.ValidateUpdate(t.Context(), engine(nil), e)
+	if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), "spec.engineClassRef") {
+		t.Errorf("%v", err)
+	}
+}
+
+// None of these may need the API server, nor care for what the spec says.
+func TestWhatPassesUnread(t *testing.T) {
+	now := metav1.Now()
+	r := rules{live: away{}}
+	class := &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{Template: *bad()}}
+	instance := &v1.FireboltInstance{}
+	instance.Spec.Gateway.Template = bad()
+	going, goingInstance := class.DeepCopy(), instance.DeepCopy()
+	going.DeletionTimestamp, goingInstance.DeletionTimestamp = &now, &now
+	elsewhere := rules{live: away{}, watched: []string{"mine"}}
+	cases := map[string]func() (admission.Warnings, error){
+		"an engine's finalizer": func() (admission.Warnings, error) {
+			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1.FireboltEngine) { e.Finalizers = []string{"x"} }))
+		},
+		"an engine that is going": func() (admission.Warnings, error) {
+			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1.FireboltEngine) { e.Spec.Replicas, e.DeletionTimestamp = 3, &now }))
+		},
+		"an engine's deletion": func() (admission.Warnings, error) { return engines{r}.ValidateDelete(t.Context(), engine(nil)) },
+		"an engine elsewhere":  func() (admission.Warnings, error) { return engines{elsewhere}.ValidateCreate(t.Context(), engine(nil)) },
+		"a class's label":      func() (admission.Warnings, error) { return classes{r}.ValidateUpdate(t.Context(), class, class) },
+		"a class that is going": func() (admission.Warnings, error) {
+			return classes{r}.ValidateUpdate(t.Context(), &v1.FireboltEngineClass{}, going)
+		},
+		"a class going once more": func() (admission.Warnings, error) { return classes{r}.ValidateDelete(t.Context(), going) },
+		"a class elsewhere":       func() (admission.Warnings, error) { return classes{elsewhere}.ValidateCreate(t.Context(), class) },
+		"the deletion of that":    func() (admission.Warnings, error) { return classes{elsewhere}.ValidateDelete(t.Context(), class) },
+		"an instance's label": func() (admission.Warnings, error) {
+			return instances{r}.ValidateUpdate(t.Context(), instance, instance)
+		},
+		"an instance that is going": func() (admission.Warnings, error) {
+			return instances{r}.ValidateUpdate(t.Context(), &v1.FireboltInstance{}, goingInstance)
+		},
+		"an instance's deletion": func() (admission.Warnings, error) { return instances{r}.ValidateDelete(t.Context(), instance) },
+		"an instance elsewhere":  func() (admission.Warnings, error) { return instances{elsewhere}.ValidateCreate(t.Context(), instance) },
+	}
+	for name, ask := range cases {
+		if _, err := ask(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := (classes{r}).ValidateCreate(t.Context(), class); !apierrors.IsInvalid(err) {
+		t.Errorf("the same class, new: %v", err)
+	}
+	if _, err := (instances{r}).ValidateCreate(t.Context(), instance); !apierrors.IsInvalid(err) {
+		t.Errorf("the same instance, new: %v", err)
+	}
+}
+
+func TestOnlyAMissingIDIsFilledIn(t *testing.T) {
+	cases := map[string]struct {
+		object, namespace string
+		operation         admissionv1.Operation
+		failure           error
+		want              bool
+	}{
+		"no id":                      {`{"spec":{"gateway":{}}}`, "ns", admissionv1.Create, nil, true},
+		"an empty id":                {`{"spec":{"id":""}}`, "ns", admissionv1.Create, nil, true},
+		"an id":                      {`{"spec":{"id":"mine"}}`, "ns", admissionv1.Create, nil, false},
+		"no spec, refused elsewhere": {`{}`, "ns", admissionv1.Create, nil, false},
+		"an update":                  {`{"spec":{}}`, "ns", admissionv1.Update, nil, false},
+		"another namespace":          {`{"spec":{}}`, "other", admissionv1.Create, nil, false},
+		"no randomness":              {`{"spec":{}}`, "ns", admissionv1.Create, errAway, false},
+	}
+	for name, tc := range cases {
+		h := identity{newID: func() (string, error) { return "01J", tc.failure }, watched: []string{"ns"}}
+		response := h.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+			Operation: tc.operation, Namespace: tc.namespace, Object: runtime.RawExtension{Raw: []byte(tc.object)},
+		}})
+		filled := len(response.Patches) == 1 && response.Patches[0].Path == "/spec/id" && response.Patches[0].Value == "01J"
+		if !response.Allowed || filled != tc.want || len(response.Patches) > 1 {
+			t.Errorf("%s: %+v", name, response)
+		}
+	}
+}
