@@ -6,8 +6,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/aggregator"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/bootstrap"
 )
 
 func main() {
-	service.Main(aggregator.Spec())
+	spec := aggregator.Spec()
+	spec.Commands = bootstrap.Commands()
+	service.Main(spec)
 }

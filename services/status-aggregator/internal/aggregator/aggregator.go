@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/controller/status"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
@@ -44,6 +45,10 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Settle     time.Duration
 	Workers    int
+	// PerObject shows every condition of every object as metrics.
+	PerObject bool
+	// Election has the terms by which the manager is elected.
+	Election service.Election
 }
 
 // parts are the pieces that the wiring connects.
@@ -52,19 +57,25 @@ type parts struct {
 	metrics  *metrics.Metrics
 	model    *model.Store
 	silence  *silence.Tracker
+	watchdog *silence.Watchdog
 	history  *history.Store
 	inbox    *status.Inbox
 	ingest   *ingest.Ingest
 	watcher  *watch.Watcher
 	lease    *lease.Keeper
 	announce *announcer
+	control  *status.Controller
 }
 
 // Add makes the aggregator and adds its parts to the manager.
 func Add(cfg Config) error {
 	p := &parts{cfg: cfg, model: model.NewStore(), inbox: &status.Inbox{}}
 	var err error
-	if p.metrics, err = metrics.New(cfg.Registerer); err != nil {
+	var shown []metrics.Option
+	if cfg.PerObject {
+		shown = append(shown, metrics.PerObject)
+	}
+	if p.metrics, err = metrics.New(cfg.Registerer, shown...); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	p.silence = silence.NewTracker(cfg.Settle, observers(cfg.Kinds)...)
@@ -76,8 +87,9 @@ func Add(cfg Config) error {
 	if err := p.addLease(); err != nil {
 		return err
 	}
-	controller := p.controller()
-	if err := controller.Register(cfg.Manager); err != nil {
+	p.addWatchdog()
+	p.control = p.controller()
+	if err := p.control.Register(cfg.Manager); err != nil {
 		return fmt.Errorf("add controller: %w", err)
 	}
 	log := cfg.Manager.GetLogger()
@@ -86,7 +98,7 @@ func Add(cfg Config) error {
 		{p.announce, log.WithName("announce"), true},
 		{p.ingest, log.WithName("ingest"), true},
 		{p.lease, log.WithName("lease"), true},
-		{p.watchdog(), log.WithName("silence"), true},
+		{p.watchdog, log.WithName("silence"), true},
 	} {
 		if err := cfg.Manager.Add(r); err != nil {
 			return fmt.Errorf("add %T: %w", r.part, err)
@@ -128,10 +140,14 @@ func (p *parts) addLease() error {
 		OnChange: func(held bool) {
 			p.metrics.LeaseHeld.Set(map[bool]float64{true: 1}[held])
 			if held {
+				p.ingest.Doubt() // the operators may have written while nobody held it
+				p.control.StartOver()
 				p.announce.all()
 			}
 		},
 		Clock: p.cfg.Clock,
+		Pause: 2 * p.cfg.Election.LeaseDuration / 3,
+		Doubt: 3 * p.cfg.Election.RenewDeadline / 2,
 	})
 	return nil
 }
@@ -141,14 +157,15 @@ func (p *parts) controller() *status.Controller {
 		Kinds: p.cfg.Kinds, Model: p.model, Silence: p.silence, Watcher: p.watcher, History: p.history,
 		Writer: ownedstatus.New(p.cfg.Manager.GetClient(), conditions.FieldManager), Inbox: p.inbox,
 		Permitted: func() bool { return p.ingest.CaughtUp() && p.lease.Held() },
+		Sweep:     p.ingest.Sweep,
 		Clock:     p.cfg.Clock, Metrics: p.metrics, Workers: p.cfg.Workers,
 	})
 }
 
-// watchdog reconciles an observer's objects whenever the verdict on it changes.
-func (p *parts) watchdog() *silence.Watchdog {
+// addWatchdog reconciles an observer's objects whenever the verdict on it changes.
+func (p *parts) addWatchdog() {
 	all := []string{silence.Deaf.String(), silence.Unsure.String(), silence.Speaking.String(), silence.Silent.String()}
-	return silence.NewWatchdog(p.silence, p.ingest.Missed, p.cfg.Clock, func(observer string, v silence.Verdict) {
+	p.watchdog = silence.NewWatchdog(p.silence, p.ingest.Missed, p.cfg.Clock, func(observer string, v silence.Verdict) {
 		p.metrics.Verdict(observer, v.String(), all...)
 		p.announce.all()
 	})
@@ -156,7 +173,7 @@ func (p *parts) watchdog() *silence.Watchdog {
 
 // healthy says whether this process can do what the Lease promises.
 func (p *parts) healthy() bool {
-	return p.ingest.CaughtUp() && p.history.Works(patience)
+	return p.ingest.CaughtUp() && p.history.Works(patience) && !p.watchdog.Blind(patience)
 }
 
 func observers(kinds registry.Set) []string {

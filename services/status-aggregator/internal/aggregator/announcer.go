@@ -12,11 +12,14 @@ const (
 	patience = 10 * time.Second
 	// lookEvery is the pause between two questions to a bucket that refuses.
 	lookEvery = 2 * time.Second
+	// compareEvery is the pause between two comparisons of what is known with what lives,
+	// beside those at the start and after each gap in hearing or watching.
+	compareEvery = time.Hour
 )
 
 // announcer puts every object into the inbox when something changed that concerns
-// all of them. Those that only the bucket knows are among them: that is how the end
-// of an object is noticed that went while nobody watched.
+// all of them. Those that only the bucket or the bus knows are among them: that is how
+// the end of an object is noticed that went while nobody watched.
 type announcer struct {
 	parts *parts
 	wake  chan struct{}
@@ -38,12 +41,16 @@ func (a *announcer) all() {
 func (a *announcer) Start(ctx context.Context) error {
 	ticker := a.parts.cfg.Clock.NewTicker(lookEvery)
 	defer ticker.Stop()
+	compare := a.parts.cfg.Clock.NewTicker(compareEvery)
+	defer compare.Stop()
 	again := false
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-a.wake:
+			again = !a.announce(ctx)
+		case <-compare.C():
 			again = !a.announce(ctx)
 		case <-ticker.C():
 			a.look(ctx)
@@ -76,6 +83,9 @@ func (a *announcer) announce(ctx context.Context) bool {
 	}
 	if !a.parts.ingest.CaughtUp() {
 		return true // it will be announced anew
+	}
+	for _, ref := range a.parts.model.Refs() {
+		a.parts.inbox.Add(ref)
 	}
 	known, err := a.parts.history.Keys(ctx)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
@@ -48,6 +49,11 @@ type fixture struct {
 	conn      *bus.Conn    // the test's own
 	identity  *rest.Config // of the aggregator's account
 	running   *running
+	clock     clock.WithTicker // of the aggregators
+	url       string
+	urls      map[string]string // of clients that do not connect directly, by name
+	params    bus.Params
+	interval  time.Duration // that operators' heartbeats promise
 }
 
 // running is one process of the aggregator.
@@ -74,15 +80,22 @@ func (b *tappedBus) Publish(ctx context.Context, m bus.Message, opts ...jetstrea
 	return b.Conn.Publish(ctx, m, opts...)
 }
 
-// requests counts what is sent to the API server, leases and watches left out.
+// requests counts what is sent to the API server, leases and watches left out, and
+// may answer in its place.
 type requests struct {
-	next  http.RoundTripper
-	count *atomic.Int64
+	next   http.RoundTripper
+	count  *atomic.Int64
+	answer *atomic.Pointer[func(*http.Request) *http.Response]
 }
 
 func (r *requests) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Query().Get("watch") == "" && !isLease(req.URL.Path) {
 		r.count.Add(1)
+	}
+	if answer := r.answer.Load(); answer != nil {
+		if response := (*answer)(req); response != nil {
+			return response, nil
+		}
 	}
 	return r.next.RoundTrip(req)
 }
@@ -92,9 +105,21 @@ func isLease(path string) bool {
 	return len(path) > len(prefix) && path[:len(prefix)] == prefix
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T, options ...natstest.Option) *fixture {
 	t.Helper()
-	f := &fixture{t: t, nats: natstest.Start(t), cluster: cluster.Get(t)}
+	server := natstest.Start(t, options...)
+	f := newFixtureAt(t, server.URL(), bus.DefaultParams())
+	f.nats = server
+	return f
+}
+
+// newFixtureAt works with servers of the test's own.
+func newFixtureAt(t *testing.T, url string, params bus.Params) *fixture {
+	t.Helper()
+	f := &fixture{
+		t: t, cluster: cluster.Get(t), url: url, params: params,
+		clock: clock.RealClock{}, urls: map[string]string{}, interval: time.Second,
+	}
 	f.namespace = f.cluster.Namespace(t)
 	f.client = f.cluster.Client(t, clientgoscheme.Scheme)
 	f.identity = f.account()
@@ -105,7 +130,11 @@ func newFixture(t *testing.T) *fixture {
 
 func (f *fixture) connect(name string) *bus.Conn {
 	f.t.Helper()
-	conn, err := bus.Connect(bus.Config{URL: f.nats.URL(), Name: name})
+	url := f.url
+	if other, ok := f.urls[name]; ok {
+		url = other
+	}
+	conn, err := bus.Connect(bus.Config{URL: url, Name: name})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -120,7 +149,7 @@ func (f *fixture) connect(name string) *bus.Conn {
 func (f *fixture) bootstrap() {
 	f.t.Helper()
 	expect.Eventually(f.t, expect.Long, func() error {
-		return bus.Bootstrap(f.t.Context(), f.conn.JetStream(), bus.DefaultParams())
+		return bus.Bootstrap(f.t.Context(), f.conn.JetStream(), f.params)
 	})
 }
 
@@ -129,10 +158,10 @@ func (f *fixture) start() *running {
 	f.t.Helper()
 	r := &running{conn: f.connect(Name), registry: prometheus.NewRegistry()}
 	r.bus = &tappedBus{Conn: r.conn}
-	r.requests = &requests{count: &atomic.Int64{}}
+	r.requests = &requests{count: &atomic.Int64{}, answer: &atomic.Pointer[func(*http.Request) *http.Response]{}}
 	cfg := rest.CopyConfig(f.identity)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &requests{next: next, count: r.requests.count}
+		return &requests{next: next, count: r.requests.count, answer: r.requests.answer}
 	})
 	mgr := f.manager(cfg)
 	kinds, err := registry.Managed()
@@ -141,7 +170,8 @@ func (f *fixture) start() *running {
 	}
 	if err := Add(Config{
 		Manager: mgr, Bus: r.bus, Kinds: kinds, Cluster: clusterName, LeaseNamespace: f.namespace,
-		Instance: "aggregator", Clock: clock.RealClock{}, Registerer: r.registry, Settle: shortSettle, Workers: 4,
+		Instance: "aggregator", Clock: f.clock, Registerer: r.registry, Settle: shortSettle, Workers: 4,
+		Election: service.DefaultElection,
 	}); err != nil {
 		f.t.Fatal(err)
 	}
@@ -217,21 +247,9 @@ func (f *fixture) leading(since time.Time) {
 // history reads the lifecycle stream, one line for each event of the namespace.
 func (f *fixture) history() []string {
 	f.t.Helper()
-	stream, err := f.conn.JetStream().Stream(f.t.Context(), contract.StreamLifecycle)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	info, err := stream.Info(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
 	var out []string
 	ids := map[string]bool{}
-	for seq := max(info.State.FirstSeq, 1); seq <= info.State.LastSeq; seq++ {
-		m, err := stream.GetMsg(f.t.Context(), seq)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+	for _, m := range natstest.Messages(f.t, f.conn.JetStream(), contract.StreamLifecycle) {
 		e, l, err := contract.Decode[contract.Lifecycle](m.Data)
 		if err != nil {
 			f.t.Fatal(err)

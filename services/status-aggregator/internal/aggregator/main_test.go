@@ -8,12 +8,19 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
+// childEnv makes this program the service itself, for tests that stop whole processes.
+const childEnv = "FLOTILLA_TEST_CHILD"
+
 // The engine's CRDs are left out: one test installs them while the aggregator runs.
 func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		service.Main(Spec())
+	}
 	flag.Parse()
 	log := logr.Discard()
 	if testing.Verbose() {

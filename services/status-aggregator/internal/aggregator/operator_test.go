@@ -34,14 +34,22 @@ type operator struct {
 	conn         *bus.Conn
 	observations *bus.Observations
 	mute         func() // ends the heartbeats
+	ahead        time.Duration
+	interval     time.Duration // that its heartbeats promise
 	folded       map[string]conditions.Memory
 }
 
 func (f *fixture) operator(name string, kind contract.Kind) *operator {
 	f.t.Helper()
-	o := &operator{f: f, name: name, kind: kind, conn: f.connect(name), folded: map[string]conditions.Memory{}}
+	return f.operatorWithClock(name, kind, 0)
+}
+
+// operatorWithClock has a clock that runs ahead of ours, or behind.
+func (f *fixture) operatorWithClock(name string, kind contract.Kind, ahead time.Duration) *operator {
+	f.t.Helper()
+	o := &operator{f: f, name: name, kind: kind, conn: f.connect(name), ahead: ahead, interval: f.interval, folded: map[string]conditions.Memory{}}
 	publisher := bus.NewPublisher(o.conn)
-	started := time.Now().UnixMilli()
+	started := time.Now().Add(ahead).UnixMilli()
 	o.observations = bus.NewObservations(publisher, clusterName, contract.Observer{Name: name, Instance: "pod"},
 		func() int64 { return started })
 	f.run(publisher.Run)
@@ -72,12 +80,12 @@ func (o *operator) beat(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := time.Now().Add(o.ahead)
 	id := fmt.Sprintf("%s.%d.%d", o.name, now.UnixNano(), n)
 	body, err := contract.Encode(contract.Event{ID: id, Source: contract.Source(clusterName, o.name), Time: now},
 		contract.Heartbeat{
 			Cluster: clusterName, Observer: contract.Observer{Name: o.name}, Epoch: o.observations.Epoch(),
-			IntervalSeconds: 1, SentAt: now,
+			IntervalSeconds: int(o.interval / time.Second), SentAt: now,
 		})
 	if err != nil {
 		return err
@@ -141,7 +149,7 @@ func (o *operator) observation(u *unstructured.Unstructured, available int32) co
 			Namespace:        u.GetNamespace(), Name: u.GetName(), UID: string(u.GetUID()),
 			Generation: u.GetGeneration(), ResourceVersion: u.GetResourceVersion(),
 		},
-		ObservedAt: time.Now(), ValidForSeconds: 3, ObservedGeneration: u.GetGeneration(), DeployedVersion: "6.0.0",
+		ObservedAt: time.Now().Add(o.ahead), ValidForSeconds: int(3 * o.interval / time.Second), ObservedGeneration: u.GetGeneration(), DeployedVersion: "6.0.0",
 		Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
 		Units: []contract.Unit{{
 			Name: "webServer", Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true,

@@ -16,7 +16,9 @@
 // tells how far the former attempt came.
 //
 // The bucket is a cache. When it is empty although the object is not new, history is
-// lost and the next entry owes one snapshot event with gap set.
+// lost and the next entry owes one snapshot event with gap set. So it is when the bucket
+// was set back to an older state than this process has seen, and one gap event tells of
+// phase changes that count from a lower number again, after the cluster was restored.
 //
 // Compare-and-set also fences: an entry that somebody else wrote in between is
 // [ErrConflict], and what was planned from the former one is thrown away.

@@ -25,7 +25,8 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 		return nil, err
 	}
 	next.Revision, err = s.write(ctx, ref, value, r.Revision)
-	if err = s.note(err); err != nil {
+	s.count(ref, err)
+	if err = s.noteWrite(storeBucket, err); err != nil {
 		s.doubt(ref)
 		if errors.Is(err, ErrConflict) {
 			s.metrics.Conflicts.WithLabelValues("kv").Inc()
@@ -34,6 +35,9 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 	}
 	next.owing = plan(next.Entry, next.private, next.Revision)
 	s.keep(ref, next)
+	if r.Entry.Object.UID == entry.Object.UID {
+		s.metrics.Flips(ref, r.Entry.Conditions, entry.Conditions)
+	}
 	s.metrics.Conditions(ref, next.Entry.Conditions)
 	return next, nil
 }
@@ -44,8 +48,12 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 ) (*Record, []byte, error) {
 	before := &r.Entry
 	next := &Record{Entry: entry, Memory: memory, place: r.place, private: private{Fold: memory}}
+	next.private.Ring = r.ring(entry.Object.UID)
 	if r.Entry.Object.UID == entry.Object.UID {
 		next.private.Base = r.private.Base
+		if entry.LastTransitionSeq < r.Entry.LastTransitionSeq {
+			next.private.Ring++
+		}
 	}
 	if !r.Known() {
 		before = nil
@@ -167,8 +175,10 @@ func (s *Store) Delete(ctx context.Context, ref contract.Ref, gap bool) error {
 	if err := s.Bury(ctx, ref, gap); err != nil {
 		return err
 	}
-	if r.Known() {
-		if err := s.note(s.purge(ctx, ref, r.Revision)); err != nil {
+	if r.Revision > 0 {
+		err := s.purge(ctx, ref, r.Revision)
+		s.count(ref, err)
+		if err := s.noteWrite(storeBucket, err); err != nil {
 			s.doubt(ref)
 			return fmt.Errorf("drop status entry %q: %w", ref, err)
 		}
@@ -194,10 +204,10 @@ func (s *Store) Bury(ctx context.Context, ref contract.Ref, gap bool) error {
 	}
 	// Its successor may have events already, so the last event of all does not tell.
 	told, err := s.last(ctx, subject)
-	if err != nil || told.id == r.Entry.Object.UID+deletedSuffix {
+	if err != nil || told.id == deletionID(r) {
 		return err
 	}
-	return s.publish(ctx, ref, r, []planned{deletion(r.Entry.Object, r.Entry.Phase, gap, s.clock.Now())})
+	return s.publish(ctx, ref, r, []planned{deletion(r, gap, s.clock.Now())})
 }
 
 func (s *Store) purge(ctx context.Context, ref contract.Ref, revision uint64) error {

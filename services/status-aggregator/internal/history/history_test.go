@@ -167,23 +167,7 @@ func (f *fixture) history() []string {
 
 func (f *fixture) messages() []*jetstream.RawStreamMsg {
 	f.t.Helper()
-	stream, err := f.conn.JetStream().Stream(f.t.Context(), contract.StreamLifecycle)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	info, err := stream.Info(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	var out []*jetstream.RawStreamMsg
-	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
-		m, err := stream.GetMsg(f.t.Context(), seq)
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		out = append(out, m)
-	}
-	return out
+	return natstest.Messages(f.t, f.conn.JetStream(), contract.StreamLifecycle)
 }
 
 func (f *fixture) wantHistory(want ...string) {

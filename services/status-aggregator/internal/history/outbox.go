@@ -19,22 +19,30 @@ type private struct {
 	// Base tells apart the revisions of a bucket that was lost from those of its
 	// successor: the place in the stream of the last event of the former; 0: none.
 	Base uint64 `json:"base,omitempty"`
+	// Ring counts how often the numbers of the object's phase changes went back, as they
+	// do when the cluster is restored from a backup: numbers are used twice then.
+	Ring int64 `json:"ring,omitempty"`
 }
 
 // owed is one event that an entry gives rise to.
 type owed struct {
-	// Type is the condition's; empty for the snapshot.
+	// Type is the condition's, or typePhase; empty for the snapshot.
 	Type string `json:"type,omitempty"`
 	// Before is the condition as it was; nil when there was none.
 	Before *contract.Condition `json:"before,omitempty"`
 	// Gap says that changes before this one are missing.
 	Gap bool `json:"gap,omitempty"`
+	// Seq is the last phase change that was published before they went back.
+	Seq int64 `json:"seq,omitempty"`
 }
+
+// typePhase marks that the phase changes went back.
+const typePhase = "phase"
 
 // planned is an event that is ready to be published.
 type planned struct {
 	id    string
-	seq   int64 // of a phase change, else 0
+	phase phase // of a phase change, else zero
 	event contract.LifecycleEvent
 	time  time.Time
 	data  contract.Lifecycle
@@ -46,6 +54,9 @@ func owes(before *contract.StatusEntry, after contract.StatusEntry, lost bool) [
 		return []owed{{Gap: lost || carriesHistory(after)}}
 	}
 	var out []owed
+	if after.LastTransitionSeq < before.LastTransitionSeq {
+		out = append(out, owed{Type: typePhase, Gap: true, Seq: before.LastTransitionSeq})
+	}
 	for _, c := range after.Conditions {
 		was := find(before.Conditions, c.Type)
 		_, public := events[c.Type]
@@ -77,6 +88,10 @@ func plan(e contract.StatusEntry, p private, revision uint64) []planned {
 	for _, o := range p.Owes {
 		if o.Type == "" {
 			out = append(out, snapshot(e, o, id(e, "snapshot", p.Base, revision)))
+			continue
+		}
+		if o.Type == typePhase {
+			out = append(out, setBack(e, o, id(e, typePhase, p.Base, revision)))
 			continue
 		}
 		after := find(e.Conditions, o.Type)
@@ -115,24 +130,37 @@ func snapshot(e contract.StatusEntry, o owed, id string) planned {
 	return p
 }
 
+// setBack says that the object's phase changes count from an earlier number again.
+func setBack(e contract.StatusEntry, o owed, id string) planned {
+	return planned{
+		id: id, event: contract.EventGap, time: e.UpdatedAt,
+		data: contract.Lifecycle{
+			Object: e.Object, Event: contract.EventGap, Gap: true,
+			Message: fmt.Sprintf("the phase changes went back from %d to %d, as after a restored backup; some may be missing",
+				o.Seq, e.LastTransitionSeq),
+			Phase: &contract.PhaseChange{Seq: e.LastTransitionSeq, Time: e.UpdatedAt, To: e.Phase},
+		},
+	}
+}
+
 // planPhases makes the events of the ring's entries after the given one. When the
 // ring has lost some, the first event says so.
-func planPhases(object contract.Object, ring []transition.Entry, after int64) []planned {
+func planPhases(object contract.Object, ring []transition.Entry, after phase) []planned {
 	var out []planned
 	for _, t := range ring {
-		if t.Seq <= after {
+		if t.Seq <= after.seq {
 			continue
 		}
 		p := planned{
-			id:    fmt.Sprintf("%s.%d", object.UID, t.Seq),
-			seq:   t.Seq,
+			id:    phaseID(object.UID, phase{after.ring, t.Seq}),
+			phase: phase{after.ring, t.Seq},
 			event: contract.EventPhase,
 			time:  t.Time.Time,
 			data: contract.Lifecycle{Object: object, Event: contract.EventPhase, Phase: &contract.PhaseChange{
 				Seq: t.Seq, Time: t.Time.Time, From: t.From, To: t.To, Reason: t.Reason, Message: t.Message,
 			}},
 		}
-		if missing := t.Seq - after - 1; len(out) == 0 && missing > 0 {
+		if missing := t.Seq - after.seq - 1; len(out) == 0 && missing > 0 {
 			p.data.Gap = true
 			p.data.Message = fmt.Sprintf("%d phase changes before this one were overwritten before they could be published", missing)
 		}
@@ -144,13 +172,22 @@ func planPhases(object contract.Object, ring []transition.Entry, after int64) []
 // deletedSuffix ends the id of an object's last event.
 const deletedSuffix = ".deleted"
 
-func deletion(object contract.Object, phase string, gap bool, now time.Time) planned {
-	p := planned{
-		id: object.UID + deletedSuffix, event: contract.EventDeleted, time: now,
-		data: contract.Lifecycle{Object: object, Event: contract.EventDeleted, Gap: gap},
+// deletionID is `<uid>.deleted`, with the base behind it for an object that a restored
+// backup brought back: its end was told once already.
+func deletionID(r *Record) string {
+	if r.private.Base == 0 {
+		return r.Entry.Object.UID + deletedSuffix
 	}
-	if phase != "" {
-		p.data.Phase = &contract.PhaseChange{Time: now, From: phase}
+	return fmt.Sprintf("%s%s.%d", r.Entry.Object.UID, deletedSuffix, r.private.Base)
+}
+
+func deletion(r *Record, gap bool, now time.Time) planned {
+	p := planned{
+		id: deletionID(r), event: contract.EventDeleted, time: now,
+		data: contract.Lifecycle{Object: r.Entry.Object, Event: contract.EventDeleted, Gap: gap},
+	}
+	if r.Entry.Phase != "" {
+		p.data.Phase = &contract.PhaseChange{Time: now, From: r.Entry.Phase}
 	}
 	if gap {
 		p.data.Message = "the object went while nobody watched; its last changes may be missing"

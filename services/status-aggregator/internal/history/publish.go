@@ -31,24 +31,44 @@ func (p place) uid() string {
 	return uid
 }
 
-// isPhase says that the event is a phase change: `<uid>.<seq>`.
-func (p place) isPhase() bool { return strings.Count(p.id, ".") == 1 && p.phase() > 0 }
-
-// phase is the seq of a phase change, else 0.
-func (p place) phase() int64 {
+// phase is the number of a phase change, zero for all other events.
+func (p place) phase() phase {
 	_, rest, _ := strings.Cut(p.id, ".")
-	seq, err := strconv.ParseInt(rest, 10, 64)
+	number, again, _ := strings.Cut(rest, ".")
+	seq, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
-		return 0
+		return phase{}
 	}
-	return seq
+	ring, err := strconv.ParseInt(again, 10, 64)
+	if err != nil && again != "" {
+		return phase{}
+	}
+	return phase{ring, seq}
 }
 
 // follows says that the last event came after all that the entry owes: a phase
 // change that the entry does not know yet, or the object's end.
-func (p place) follows(e contract.StatusEntry) bool {
-	return p.uid() == e.Object.UID && (p.phase() > e.LastTransitionSeq || p.id == e.Object.UID+deletedSuffix)
+func (p place) follows(r *Record) bool {
+	known := phase{r.private.Ring, r.Entry.LastTransitionSeq}
+	return p.uid() == r.Entry.Object.UID && (p.phase().after(known) || p.id == deletionID(r))
 }
+
+// phase is the number of a phase change, and how often the numbers had begun anew before it.
+type phase struct{ ring, seq int64 }
+
+func (p phase) after(q phase) bool { return p.ring > q.ring || p.ring == q.ring && p.seq > q.seq }
+
+// phaseID is `<uid>.<seq>`, and `<uid>.<seq>.<ring>` once the numbers have begun anew.
+func phaseID(uid string, p phase) string {
+	if p.ring == 0 {
+		return fmt.Sprintf("%s.%d", uid, p.seq)
+	}
+	return fmt.Sprintf("%s.%d.%d", uid, p.seq, p.ring)
+}
+
+// ErrWentBack says that the newest phase change of an object has a lower number than
+// one that was published: the reader's cache is behind, or the cluster was restored.
+var ErrWentBack = errors.New("phase changes went back")
 
 // Flush publishes what the entry of an object owes and the stream does not hold yet.
 func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
@@ -59,7 +79,7 @@ func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 	if err := s.locateOnce(ctx, ref, r); err != nil {
 		return err
 	}
-	if r.place.follows(r.Entry) {
+	if r.place.follows(r) {
 		r.owing = nil
 		return nil
 	}
@@ -74,19 +94,24 @@ func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 }
 
 // Phases publishes the entries of the object's ring that follow the last one that
-// was published, and returns the newest seq that the stream has.
+// was published, and returns the newest seq that the stream has, or [ErrWentBack]. An
+// entry with a lower LastTransitionSeq than before tells of that and begins anew.
 func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Object, ring []transition.Entry) (int64, error) {
 	r, err := s.Load(ctx, ref)
 	if err != nil {
 		return 0, err
 	}
-	after := int64(0)
+	var after phase
 	same := r.Entry.Object.UID == object.UID
 	if same {
-		after = r.Entry.LastTransitionSeq
+		after = phase{r.private.Ring, r.Entry.LastTransitionSeq}
 	}
-	if len(ring) == 0 || ring[len(ring)-1].Seq <= after {
-		return after, nil
+	newest := Newest(ring)
+	switch {
+	case newest < after.seq:
+		return 0, fmt.Errorf("%w: from %d to %d", ErrWentBack, after.seq, newest)
+	case newest == after.seq:
+		return newest, nil
 	}
 	if !same || !r.Known() {
 		// No entry tells how far we came; the stream may.
@@ -94,13 +119,24 @@ func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Ob
 		if err != nil {
 			return 0, err
 		}
-		after = max(after, published)
+		if published.after(after) {
+			after = published
+		}
+		r.met.uid, r.met.ring = object.UID, after.ring
 	}
 	pending := planPhases(object, ring, after)
 	if err := s.publish(ctx, ref, r, pending); err != nil {
 		return 0, err
 	}
-	return max(after, ring[len(ring)-1].Seq), nil
+	return max(after.seq, newest), nil
+}
+
+// Newest is the number of the last phase change of a ring; 0: none.
+func Newest(ring []transition.Entry) int64 {
+	if len(ring) == 0 {
+		return 0
+	}
+	return ring[len(ring)-1].Seq
 }
 
 // publish sends events in order. Those that the stream has already, as its last
@@ -120,7 +156,7 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 				pending = pending[1:]
 			}
 		}
-		if err = s.note(err); err == nil {
+		if err = s.noteWrite(storeStream, err); err == nil {
 			return nil
 		}
 		if !wrongSequence(err) {
@@ -144,8 +180,8 @@ func remaining(pending []planned, last place) []planned {
 			return pending[i+1:]
 		}
 	}
-	for len(pending) > 0 && pending[0].seq > 0 && last.isPhase() &&
-		last.uid() == pending[0].data.Object.UID && pending[0].seq <= last.phase() {
+	for len(pending) > 0 && pending[0].phase.seq > 0 && last.phase().seq > 0 &&
+		last.uid() == pending[0].data.Object.UID && !pending[0].phase.after(last.phase()) {
 		pending = pending[1:]
 	}
 	return pending
@@ -176,6 +212,7 @@ func (s *Store) send(ctx context.Context, ref contract.Ref, r *Record, p planned
 	}
 	ack, err := s.bus.Publish(ctx, bus.Message{Subject: subject, ID: p.id, Body: body},
 		jetstream.WithExpectLastSequenceForSubject(r.place.sequence, filter))
+	s.metrics.Publishes.WithLabelValues(storeStream, bus.Result(ack, err)).Inc()
 	if err != nil {
 		return fmt.Errorf("publish %q to %q: %w", p.id, subject, err)
 	}
@@ -209,14 +246,14 @@ func (s *Store) locate(ctx context.Context, ref contract.Ref, p *place) error {
 }
 
 // lastPhase asks the stream for the last phase change of one incarnation of a name.
-func (s *Store) lastPhase(ctx context.Context, ref contract.Ref, uid string) (int64, error) {
+func (s *Store) lastPhase(ctx context.Context, ref contract.Ref, uid string) (phase, error) {
 	subject, err := contract.LifecycleSubject(ref, contract.EventPhase)
 	if err != nil {
-		return 0, err
+		return phase{}, err
 	}
 	p, err := s.last(ctx, subject)
 	if err != nil || p.uid() != uid {
-		return 0, err
+		return phase{}, err
 	}
 	return p.phase(), nil
 }

@@ -31,6 +31,7 @@ var ErrConflict = errors.New("status entry was written by somebody else")
 type Bus interface {
 	JetStream() jetstream.JetStream
 	Publish(ctx context.Context, m bus.Message, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error)
+	Denied(subject string) bool
 }
 
 // Store keeps the entries of one cluster. It is safe for concurrent use, one
@@ -48,8 +49,9 @@ type Store struct {
 	// remembered are records of before the last [Store.Invalidate]: what the bucket
 	// may have lost and we have not.
 	remembered map[contract.Ref]*Record
-	failing    time.Time // since when the bucket or the stream refuses; zero: does not
-	proven     bool      // one of them has answered since the last Invalidate
+	failing    time.Time            // since when the bucket or the stream does not answer; zero: does
+	refused    map[string]time.Time // since when one of them takes no writes, by its name in the metrics
+	proven     bool                 // one of them has answered since the last Invalidate
 }
 
 // Record is what is known of one object's entry.
@@ -61,19 +63,38 @@ type Record struct {
 	Revision uint64
 
 	private private
-	lost    bool // the bucket had an entry once
-	owing   []planned
-	place   place
+	lost    bool // the bucket had this entry once, or has one that cannot be read
+
+	owing []planned
+	place place
+	// met is how often the phase changes of an incarnation had begun anew that the entry
+	// does not know yet, as the stream shows it.
+	met struct {
+		uid  string
+		ring int64
+	}
 }
 
-// Known says that there is an entry.
-func (r *Record) Known() bool { return r.Revision > 0 }
+// ring is how often the numbers of an incarnation's phase changes have begun anew.
+func (r *Record) ring(uid string) int64 {
+	var ring int64
+	if r.Entry.Object.UID == uid {
+		ring = r.private.Ring
+	}
+	if r.met.uid == uid {
+		ring = max(ring, r.met.ring)
+	}
+	return ring
+}
+
+// Known says that the bucket holds this entry.
+func (r *Record) Known() bool { return r.Revision > 0 && !r.lost }
 
 // New returns a store that reads nothing before it is asked.
 func New(b Bus, cluster string, c clock.PassiveClock, m *metrics.Metrics) *Store {
 	return &Store{
 		bus: b, cluster: cluster, clock: c, metrics: m,
-		records: map[contract.Ref]*Record{}, remembered: map[contract.Ref]*Record{},
+		records: map[contract.Ref]*Record{}, remembered: map[contract.Ref]*Record{}, refused: map[string]time.Time{},
 	}
 }
 
@@ -91,36 +112,6 @@ func (s *Store) Invalidate() {
 	s.kv, s.stream, s.proven = nil, nil, false
 }
 
-// Works says whether the bus takes what the store writes: it has answered, and has
-// not refused everything for longer than patience since.
-func (s *Store) Works(patience time.Duration) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.proven && (s.failing.IsZero() || s.clock.Since(s.failing) < patience)
-}
-
-// Doubtful says whether [Store.Probe] could tell something new.
-func (s *Store) Doubtful() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.proven || !s.failing.IsZero()
-}
-
-// Probe asks the bucket and the stream whether they answer.
-func (s *Store) Probe(ctx context.Context) error {
-	kv, err := s.bucket(ctx)
-	if err == nil {
-		_, err = kv.Status(ctx)
-	}
-	if err == nil {
-		var stream jetstream.Stream
-		if stream, err = s.lifecycle(ctx); err == nil {
-			_, err = stream.Info(ctx)
-		}
-	}
-	return s.note(err)
-}
-
 // Load returns the record of an object, from the bucket when it is not in memory.
 // The caller must not change it.
 func (s *Store) Load(ctx context.Context, ref contract.Ref) (*Record, error) {
@@ -135,9 +126,12 @@ func (s *Store) Load(ctx context.Context, ref contract.Ref) (*Record, error) {
 	if err = s.note(err); err != nil {
 		return nil, fmt.Errorf("read status entry %q: %w", ref, err)
 	}
-	if !r.Known() && before != nil {
-		// The bucket lost it. Memory and conditions go on, history has a gap.
-		r = &Record{Entry: before.Entry, Memory: before.Memory, lost: true}
+	if before != nil && r.Revision < before.Revision {
+		// The bucket lost it, or was set back to an older one. Memory and conditions go on, history has a gap.
+		r = &Record{
+			Entry: before.Entry, Memory: before.Memory, Revision: r.Revision,
+			lost: true, private: private{Ring: before.private.Ring},
+		}
 	}
 	s.keep(ref, r)
 	s.metrics.Conditions(ref, r.Entry.Conditions)
@@ -170,15 +164,17 @@ func (s *Store) forget(ref contract.Ref) {
 	delete(s.remembered, ref)
 }
 
-// note keeps count of since when the bus refuses. A refusal that somebody else's write causes is an answer.
-func (s *Store) note(err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// count counts a write to the bucket.
+func (s *Store) count(ref contract.Ref, err error) {
+	outcome := bus.Result(nil, err)
 	switch {
-	case err == nil || errors.Is(err, ErrConflict) || wrongSequence(err):
-		s.failing, s.proven = time.Time{}, true
-	case s.failing.IsZero():
-		s.failing = s.clock.Now()
+	case errors.Is(err, ErrConflict):
+		outcome = "conflict"
+	case err != nil && s.bus.Denied(entryPrefix+ref.String()):
+		outcome = "denied"
 	}
-	return err
+	s.metrics.Publishes.WithLabelValues(storeBucket, outcome).Inc()
 }
+
+// entryPrefix begins the subject of an entry.
+const entryPrefix = "$KV." + contract.BucketStatus + "."

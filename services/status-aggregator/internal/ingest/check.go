@@ -17,6 +17,7 @@ const (
 	causeMalformed   = "malformed"   // no event, or a field that must be there is not
 	causeUnsupported = "unsupported" // another type or major version
 	causeForged      = "forged"      // subject and payload contradict each other
+	causeKind        = "kind"        // a kind that is not managed here
 	causeObserver    = "observer"    // somebody who does not speak for the kind
 )
 
@@ -34,9 +35,6 @@ func poisoned(cause, format string, args ...any) error {
 	return &poison{cause: cause, err: fmt.Errorf(format, args...)}
 }
 
-// errUnmanaged says that the message is about a kind whose status others write.
-var errUnmanaged = errors.New("kind is not managed")
-
 // observation checks a message of the observation stream.
 func observation(kinds registry.Set, cluster, subject string, data []byte) (contract.Ref, contract.Observation, error) {
 	prefix, ref, who, err := contract.ParseObjectSubject(subject)
@@ -48,7 +46,7 @@ func observation(kinds registry.Set, cluster, subject string, data []byte) (cont
 	}
 	kind, ok := kinds.Lookup(ref.Kind)
 	if !ok {
-		return ref, contract.Observation{}, errUnmanaged
+		return ref, contract.Observation{}, poisoned(causeKind, "nobody manages the conditions of a %s", ref.Kind)
 	}
 	if who != kind.Observer {
 		return ref, contract.Observation{}, poisoned(causeObserver, "%q does not speak for %s, %q does", who, ref.Kind, kind.Observer)

@@ -58,6 +58,7 @@ func TestObservation(t *testing.T) {
 		"a lifecycle subject":                    {subject: "flotilla.lifecycle.v1.prod.team-a.superset.main_v2.phase", cause: causeSubject},
 		"another cluster":                        {subject: "flotilla.obs.v1.test.team-a.superset.main_v2.superset-operator", cause: causeSubject},
 		"a kind token that nobody knows":         {subject: "flotilla.obs.v1.prod.team-a.nonsense.main_v2.superset-operator", cause: causeSubject},
+		"a kind that has no row in the registry": {subject: "flotilla.obs.v1.prod.team-a.project.main.ingester", cause: causeKind},
 		"an observer that does not speak for it": {subject: "flotilla.obs.v1.prod.team-a.superset.main_v2.engine-operator", cause: causeObserver},
 		"no JSON":                                {body: "\xff\xfe not json", cause: causeMalformed},
 		"an empty message":                       {body: " ", cause: causeMalformed},
@@ -94,14 +95,6 @@ func TestObservation(t *testing.T) {
 				t.Errorf("read %v %v", ref, o.Object)
 			}
 		})
-	}
-}
-
-func TestObservationOfAKindThatOthersManage(t *testing.T) {
-	_, body := observationOf(t, nil)
-	_, _, err := observation(managed(t), cluster, "flotilla.obs.v1.prod.team-a.project.main.ingester", body)
-	if !errors.Is(err, errUnmanaged) {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -11,4 +11,7 @@
 // subject, so a payload that names somebody else is forged or broken. Such a
 // message, and one that cannot be read, is poison: it is counted, parked on the
 // dead letter stream, and forgotten. It never stops the reading.
+//
+// The last word on an object that is proven gone is removed from the stream
+// ([Ingest.Sweep]), never beyond the place that was read.
 package ingest

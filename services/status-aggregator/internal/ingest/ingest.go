@@ -8,11 +8,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
@@ -26,6 +28,7 @@ type Bus interface {
 	Connected() bool
 	OnReconnect(f func())
 	Publish(ctx context.Context, m bus.Message, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error)
+	Denied(subject string) bool
 }
 
 // Config says what to read and whom to tell.
@@ -50,8 +53,9 @@ var streams = [...]string{contract.StreamObservations, contract.StreamHeartbeats
 
 // Ingest reads the bus. It runs on the leader only.
 type Ingest struct {
-	cfg Config
-	lot *lot
+	cfg     Config
+	lot     *lot
+	sweeper *sweeper
 
 	mu       sync.Mutex
 	complete [len(streams)]bool
@@ -62,6 +66,7 @@ type Ingest struct {
 func New(cfg Config) *Ingest {
 	i := &Ingest{cfg: cfg, places: map[string]uint64{}}
 	i.lot = newLot(cfg.Bus, cfg.Metrics)
+	i.sweeper = newSweeper(cfg.Bus, cfg.Metrics)
 	cfg.Bus.OnReconnect(i.reconnected)
 	return i
 }
@@ -70,11 +75,30 @@ func New(cfg Config) *Ingest {
 func (i *Ingest) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return i.lot.run(ctx) })
+	group.Go(func() error { return i.sweeper.run(ctx) })
 	group.Go(func() error { return i.watchLink(ctx) })
 	for n, filter := range [...]string{contract.ObservationPrefix, contract.HeartbeatPrefix} {
 		group.Go(func() error { return i.tail(ctx, n, filter) })
 	}
 	return group.Wait()
+}
+
+// Sweep removes the last word on an object that is gone from the stream of
+// observations, in the background: the operator's tombstone expires by itself, but an
+// operator that went before it could say so leaves its last observation for ever.
+// upTo is the place in the stream of the newest word on the object that was heard
+// before it was proven gone. What came later, perhaps of a successor, stays.
+func (i *Ingest) Sweep(ref contract.Ref, upTo uint64) error {
+	kind, ok := i.cfg.Kinds.Lookup(ref.Kind)
+	if !ok || upTo == 0 {
+		return nil
+	}
+	subject, err := contract.ObservationSubject(ref, kind.Observer)
+	if err != nil {
+		return err
+	}
+	i.sweeper.sweep(subject, upTo)
+	return nil
 }
 
 // CaughtUp says whether all that the streams hold has been read, and what they get is heard.
@@ -111,20 +135,39 @@ func (i *Ingest) tail(ctx context.Context, n int, prefix string) error {
 }
 
 func (i *Ingest) onObservation(ctx context.Context, d bus.Delivery) {
+	ctx, span := receive(ctx, d)
+	defer span.End()
 	ref, o, err := observation(i.cfg.Kinds, i.cfg.Cluster, d.Subject, d.Data)
 	if err != nil {
 		i.refuse(ctx, contract.StreamObservations, d, err)
 		return
 	}
 	now := i.cfg.Clock.Now()
-	if !d.Snapshot {
-		i.cfg.Silence.Hear(o.Observer.Name, o.Epoch, time.Duration(o.ValidForSeconds)*time.Second, now)
+	outcome := i.cfg.Model.Merge(ref, model.Heard{
+		Observation: o, StreamSequence: d.Sequence, StoredAt: d.Time, ReceivedAt: now, Live: !d.Snapshot,
+		Cause: span.SpanContext(),
+	})
+	if span.IsRecording() {
+		span.SetAttributes(telemetry.AttrOutcome.String(string(outcome)))
 	}
-	outcome := i.cfg.Model.Merge(ref, model.Heard{Observation: o, StreamSequence: d.Sequence, ReceivedAt: now, Live: !d.Snapshot})
 	i.cfg.Metrics.Observations.WithLabelValues(string(outcome)).Inc()
-	if outcome == model.Applied {
-		i.cfg.OnObject(ref)
+	if outcome != model.Applied {
+		return // a replay is no sign of life either
 	}
+	if !d.Snapshot {
+		i.hear(o.Observer.Name, o.Epoch, time.Duration(o.ValidForSeconds)*time.Second, now)
+	}
+	i.cfg.OnObject(ref)
+}
+
+// receive begins the span of a message that came while we listened. One that the stream
+// retained was received before by somebody, and only its trace is taken over.
+func receive(ctx context.Context, d bus.Delivery) (context.Context, trace.Span) {
+	if !d.Snapshot {
+		return bus.StartReceive(ctx, d)
+	}
+	ctx = telemetry.ExtractHeaders(ctx, d.Header)
+	return ctx, trace.SpanFromContext(ctx)
 }
 
 func (i *Ingest) onHeartbeat(ctx context.Context, d bus.Delivery) {
@@ -137,16 +180,25 @@ func (i *Ingest) onHeartbeat(ctx context.Context, d bus.Delivery) {
 	i.places[h.Observer.Name] = d.Sequence
 	i.mu.Unlock()
 	if !d.Snapshot {
-		i.cfg.Silence.Hear(h.Observer.Name, h.Epoch, validity(h), i.cfg.Clock.Now())
+		now := i.cfg.Clock.Now()
+		i.hear(h.Observer.Name, h.Epoch, validity(h), now)
+		if n, ok := bus.Unacknowledged(h, d.Header); ok && n > 0 {
+			i.cfg.Silence.Holding(h.Observer.Name, now)
+		}
 	}
+}
+
+// hear notes a sign of life of an observer that a managed kind depends on.
+func (i *Ingest) hear(observer string, epoch int64, validity time.Duration, now time.Time) {
+	if len(i.cfg.Kinds.ObservedBy(observer)) == 0 {
+		return
+	}
+	i.cfg.Silence.Hear(observer, epoch, validity, now)
+	i.cfg.Metrics.Heard.WithLabelValues(observer).Set(float64(now.UnixMilli()) / 1000)
 }
 
 // refuse counts a message that is not believed, and parks it.
 func (i *Ingest) refuse(ctx context.Context, stream string, d bus.Delivery, err error) {
-	if errors.Is(err, errUnmanaged) {
-		i.cfg.Metrics.Observations.WithLabelValues("unmanaged").Inc()
-		return
-	}
 	i.cfg.Metrics.Observations.WithLabelValues("poison").Inc()
 	var p *poison
 	cause := causeMalformed
@@ -169,6 +221,9 @@ func (i *Ingest) Missed(ctx context.Context, observer string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if !quorate(stream.CachedInfo().Cluster) {
+		return false, errNoQuorum
+	}
 	m, err := stream.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
@@ -179,72 +234,4 @@ func (i *Ingest) Missed(ctx context.Context, observer string) (bool, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return len(m.Data) > 0 && m.Sequence > i.places[observer], nil
-}
-
-func (i *Ingest) snapshot(ctx context.Context, n int) {
-	i.mu.Lock()
-	i.complete[n] = true
-	done := i.caughtUpLocked()
-	i.mu.Unlock()
-	if !done {
-		return
-	}
-	logr.FromContextOrDiscard(ctx).Info("Caught up with the bus", "objects", i.cfg.Model.Len())
-	i.cfg.Silence.Listen(i.cfg.Clock.Now())
-	i.cfg.OnCaughtUp()
-}
-
-func (i *Ingest) restart(ctx context.Context, n int, recreated bool) {
-	i.mu.Lock()
-	i.complete[n] = false
-	if recreated {
-		i.places = map[string]uint64{}
-	}
-	i.mu.Unlock()
-	logr.FromContextOrDiscard(ctx).Info("Reads the stream anew", "stream", streams[n], "recreated", recreated)
-	i.cfg.Silence.Deafen()
-	i.cfg.Model.Retained()
-	if recreated && streams[n] == contract.StreamObservations {
-		i.cfg.Model.StreamRecreated()
-	}
-	i.cfg.OnRestart()
-}
-
-// reconnected makes what is known of the observers unsure: they may hold things back that we have not seen.
-func (i *Ingest) reconnected() {
-	i.cfg.Silence.Deafen()
-	i.cfg.Model.Retained()
-	i.cfg.OnRestart()
-	i.mu.Lock()
-	done := i.caughtUpLocked()
-	i.mu.Unlock()
-	if done {
-		i.cfg.Silence.Listen(i.cfg.Clock.Now())
-		i.cfg.OnCaughtUp()
-	}
-}
-
-// watchLink makes the silence ours while the connection is down.
-func (i *Ingest) watchLink(ctx context.Context) error {
-	ticker := i.cfg.Clock.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-			if !i.cfg.Bus.Connected() {
-				i.cfg.Silence.Deafen()
-			}
-		}
-	}
-}
-
-func (i *Ingest) caughtUpLocked() bool {
-	for _, c := range i.complete {
-		if !c {
-			return false
-		}
-	}
-	return true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -71,15 +70,14 @@ func (l *lot) run(ctx context.Context) error {
 // publish parks one message as it came. Its id is its place, so reading a stream
 // again parks nothing twice within the window of deduplication.
 func (l *lot) publish(ctx context.Context, p letter) error {
-	// A stream's name has underscores, which stand for dots in a token.
-	subject, err := contract.DeadLetterSubject(strings.ReplaceAll(p.stream, "_", "."), p.cause)
+	subject, err := contract.DeadLetterSubject(p.stream, p.cause)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, parkTimeout)
 	defer cancel()
 	sequence := strconv.FormatUint(p.delivery.Sequence, 10)
-	_, err = l.bus.Publish(ctx, bus.Message{
+	ack, err := l.bus.Publish(ctx, bus.Message{
 		Subject: subject,
 		ID:      fmt.Sprintf("%s.%s.%d", p.stream, sequence, p.delivery.Time.UnixNano()),
 		Body:    p.delivery.Data,
@@ -89,5 +87,6 @@ func (l *lot) publish(ctx context.Context, p letter) error {
 			headerSequence: {sequence},
 		},
 	})
+	l.metrics.Publishes.WithLabelValues("dlq", bus.Result(ack, err)).Inc()
 	return err
 }

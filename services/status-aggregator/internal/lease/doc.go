@@ -8,5 +8,6 @@
 //
 // [Keeper.Held] is what the writer asks before each write. It turns false before
 // the operators' thirty seconds are over, by our monotonic clock, so that at no
-// time two parties believe that it is their turn.
+// time two parties believe that it is their turn. A process that stood still holds
+// nothing, and renews only once leader election would have told it that it was replaced.
 package lease

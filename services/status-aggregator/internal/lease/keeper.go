@@ -40,6 +40,12 @@ type Config struct {
 	// OnChange is called when [Keeper.Held] begins or ceases to be true.
 	OnChange func(held bool)
 	Clock    clock.WithTicker
+	// Pause is how long this process may stand still and go on as if nothing had been:
+	// less than anybody needs to take its place.
+	Pause time.Duration
+	// Doubt is for how long it holds back after that: longer than leader election takes
+	// to tell a leader that it was replaced.
+	Doubt time.Duration
 }
 
 // Keeper renews the Lease while it may. It runs on the leader only.
@@ -48,6 +54,8 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	renewed time.Time // last renewal; zero: we do not hold it
+	stepped time.Time // last sign that this process runs
+	woken   time.Time // end of the last standstill
 	told    bool
 }
 
@@ -80,13 +88,14 @@ func (k *Keeper) Start(ctx context.Context) error {
 
 // Step looks at our health once and renews the Lease if that is due.
 func (k *Keeper) Step(ctx context.Context) error {
+	k.wake()
 	defer k.tell()
 	if !k.cfg.Healthy() {
 		k.drop()
 		return nil
 	}
 	k.mu.Lock()
-	due := k.renewed.IsZero() || k.cfg.Clock.Since(k.renewed) >= RenewEvery
+	due := k.cfg.Clock.Since(k.renewed) >= RenewEvery && k.cfg.Clock.Since(k.woken) >= k.cfg.Doubt
 	k.mu.Unlock()
 	if !due {
 		return nil
@@ -98,8 +107,24 @@ func (k *Keeper) Step(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.renewed = now
+	k.renewed, k.stepped = now, k.cfg.Clock.Now()
 	return nil
+}
+
+// wake drops the Lease after a time in which this process stood still: others may have
+// written since, and it has to begin anew like any other leader.
+func (k *Keeper) wake() {
+	now := k.cfg.Clock.Now()
+	k.mu.Lock()
+	stood := !k.renewed.IsZero() && now.Sub(k.stepped) >= k.cfg.Pause
+	if stood {
+		k.renewed, k.woken = time.Time{}, now
+	}
+	k.stepped = now
+	k.mu.Unlock()
+	if stood {
+		k.tell()
+	}
 }
 
 // renew makes this process the holder. It takes the Lease over from a former
@@ -155,5 +180,5 @@ func (k *Keeper) tell() {
 }
 
 func (k *Keeper) heldLocked() bool {
-	return !k.renewed.IsZero() && k.cfg.Clock.Since(k.renewed) < Duration-margin
+	return !k.renewed.IsZero() && k.cfg.Clock.Since(k.renewed) < Duration-margin && k.cfg.Clock.Since(k.stepped) < k.cfg.Pause
 }

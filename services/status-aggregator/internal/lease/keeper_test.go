@@ -50,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 		Client: f.client, Namespace: c.Namespace(t), Name: "flotilla-conditions", Identity: "one",
 		Healthy:  func() bool { return f.healthy },
 		OnChange: func(held bool) { f.told = append(f.told, held) },
-		Clock:    f.clock,
+		Clock:    f.clock, Pause: 10 * time.Second, Doubt: 15 * time.Second,
 	}
 	return f
 }
@@ -176,5 +176,37 @@ func TestStartRunsUntilTheContextEnds(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil || k.Held() {
 		t.Errorf("ended with %v, held %v", err, k.Held())
+	}
+}
+
+// A process that stood still holds nothing before it has renewed, and is told that it
+// did not hold it in between.
+func TestProcessStoodStill(t *testing.T) {
+	f := newFixture(t)
+	k := New(f.cfg)
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Step(f.cfg.Pause - time.Second)
+	if !k.Held() {
+		t.Error("lost by a standstill in which nobody could take over")
+	}
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Step(f.cfg.Pause)
+	if k.Held() {
+		t.Error("held by a process that stood still")
+	}
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, false, 0) // a leader that was replaced hears of it now
+	if err := f.pass(k, f.cfg.Doubt); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, 2*f.cfg.Pause-time.Second+f.cfg.Doubt)
+	if diff := cmp.Diff([]bool{true, false, true}, f.told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }

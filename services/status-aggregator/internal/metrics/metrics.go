@@ -1,45 +1,38 @@
-// Package metrics declares what the aggregator counts.
-//
-// Labels take their values from closed lists (kinds, condition types, outcomes,
-// event names) or from the names of living objects, whose series are dropped
-// when the object is gone.
 package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Metrics are the aggregator's own. Their common prefix is flotilla_status_.
+// Metrics are the aggregator's own. Their common prefix is flotilla_status_; the
+// package comment says what each one means.
 type Metrics struct {
-	// Condition is 1 for the status that a condition has and 0 for the two others.
-	Condition *prometheus.GaugeVec
-	// Observations counts messages read from the bus by outcome: applied, stale, poison, unmanaged.
 	Observations *prometheus.CounterVec
-	// DeadLetters counts poison messages by cause and by whether they could be parked.
-	DeadLetters *prometheus.CounterVec
-	// Events counts lifecycle events that the stream took, by event.
-	Events *prometheus.CounterVec
-	// Gaps counts events that say that others before them are missing.
-	Gaps prometheus.Counter
-	// Conflicts counts writes that were refused because somebody else wrote first, by store: kv, lifecycle, status.
-	Conflicts *prometheus.CounterVec
-	// Writes counts what became of the conditions of a reconcile: written, unchanged, refused.
-	Writes *prometheus.CounterVec
-	// Lag is how many seconds after it was stored the newest message was read, by stream.
-	Lag *prometheus.GaugeVec
-	// LeaseHeld is 1 while this process may write conditions.
-	LeaseHeld prometheus.Gauge
-	// Observer is 1 for the verdict on an observer: Deaf, Unsure, Speaking or Silent.
-	Observer *prometheus.GaugeVec
+	DeadLetters  *prometheus.CounterVec
+	Events       *prometheus.CounterVec
+	Gaps         prometheus.Counter
+	Publishes    *prometheus.CounterVec
+	Swept        *prometheus.CounterVec
+	Conflicts    *prometheus.CounterVec
+	Writes       *prometheus.CounterVec
+	Lag          *prometheus.GaugeVec
+	LeaseHeld    prometheus.Gauge
+	Observer     *prometheus.GaugeVec
+	Heard        *prometheus.GaugeVec
+
+	objects *objects
 }
 
+// Option changes what is shown.
+type Option func(*objects)
+
+// PerObject shows all that is known of every condition of every object: 37 series for
+// each object instead of 12.
+func PerObject(o *objects) { o.all = true }
+
 // New makes the metrics and registers them.
-func New(r prometheus.Registerer) (*Metrics, error) {
+func New(r prometheus.Registerer, options ...Option) (*Metrics, error) {
 	m := &Metrics{
-		Condition:    gauge("condition", "Status of a condition of a managed object, one series for each status.", "kind", "namespace", "name", "type", "status"),
 		Observations: counter("observations_total", "Observations read from the bus.", "outcome"),
 		DeadLetters:  counter("dead_letters_total", "Messages that could not be processed.", "cause", "parked"),
 		Events:       counter("events_published_total", "Lifecycle events taken by the stream.", "event"),
@@ -47,6 +40,8 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Name: prefix + "gaps_total",
 			Help: "Lifecycle events that mark missing history.",
 		}),
+		Publishes: counter("publish_results_total", "What became of each write to the bus.", "store", "outcome"),
+		Swept:     counter("swept_subjects_total", "Last words on objects that are gone, removed from the bus.", "outcome"),
 		Conflicts: counter("write_conflicts_total", "Writes refused because somebody else wrote first.", "store"),
 		Writes:    counter("condition_writes_total", "What became of the conditions of a reconcile.", "outcome"),
 		Lag:       gauge("bus_lag_seconds", "Age of the newest message when it was read.", "stream"),
@@ -55,31 +50,21 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Help: "Whether this process holds the right to write conditions.",
 		}),
 		Observer: gauge("observer", "Verdict on an observer, one series for each verdict.", "observer", "verdict"),
+		Heard:    gauge("observer_heard_timestamp_seconds", "Last sign of life of an observer.", "observer"),
+		objects:  newObjects(),
 	}
-	for _, c := range []prometheus.Collector{
-		m.Condition, m.Observations, m.DeadLetters, m.Events, m.Gaps,
-		m.Conflicts, m.Writes, m.Lag, m.LeaseHeld, m.Observer,
-	} {
+	for _, change := range options {
+		change(m.objects)
+	}
+	for _, c := range append([]prometheus.Collector{
+		m.Observations, m.DeadLetters, m.Events, m.Gaps, m.Publishes, m.Swept,
+		m.Conflicts, m.Writes, m.Lag, m.LeaseHeld, m.Observer, m.Heard,
+	}, m.objects.collectors()...) {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
-}
-
-// Conditions sets the one-hot series of one object.
-func (m *Metrics) Conditions(ref contract.Ref, conditions []contract.Condition) {
-	for _, c := range conditions {
-		for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
-			m.Condition.WithLabelValues(string(ref.Kind), ref.Namespace, ref.Name, c.Type, string(status)).
-				Set(oneHot(c.Status == string(status)))
-		}
-	}
-}
-
-// Forget drops the series of one object.
-func (m *Metrics) Forget(ref contract.Ref) {
-	m.Condition.DeletePartialMatch(prometheus.Labels{"kind": string(ref.Kind), "namespace": ref.Namespace, "name": ref.Name})
 }
 
 // Verdict sets the one-hot series of one observer.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
@@ -14,11 +16,15 @@ type Heard struct {
 	Observation contract.Observation
 	// StreamSequence is the message's place in the stream, 0 when the stream was re-created since.
 	StreamSequence uint64
+	// StoredAt is when the stream took it, by the server's clock. For people only: no rule reads it.
+	StoredAt time.Time
 	// ReceivedAt is when it came, by our own clock.
 	ReceivedAt time.Time
 	// Live is true for one that came while we listened, false for one that the
 	// stream retained, and for all after a pause ([Object.Retained]).
 	Live bool
+	// Cause is the span that received it; zero: it came without a trace.
+	Cause trace.SpanContext
 }
 
 // Outcome says what a merge did.
@@ -125,6 +131,32 @@ func (o Object) Retain(uid, resourceVersion string) Object {
 	now := parseVersion(resourceVersion)
 	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
 		return in.UID != uid && in.MaxResourceVersion <= now
+	})}
+}
+
+// Newest is the last place in the stream at which something was heard of the name; 0: none.
+func (o Object) Newest() uint64 {
+	var newest uint64
+	for _, in := range o.incarnations {
+		newest = max(newest, in.Latest.StreamSequence)
+	}
+	return newest
+}
+
+// Place is the last place in the stream at which something was heard of one incarnation; 0: none.
+func (o Object) Place(uid string) uint64 {
+	for _, in := range o.incarnations {
+		if in.UID == uid {
+			return in.Latest.StreamSequence
+		}
+	}
+	return 0
+}
+
+// After returns the object with the incarnations forgotten of which nothing was heard after the place.
+func (o Object) After(place uint64) Object {
+	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
+		return in.Latest.StreamSequence <= place
 	})}
 }
 

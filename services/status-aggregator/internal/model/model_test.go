@@ -189,3 +189,24 @@ func FuzzMergeIsAJoin(f *testing.F) {
 		}
 	})
 }
+
+func TestBuryLeavesWhatCameLater(t *testing.T) {
+	s := NewStore()
+	ref := contract.Ref{Name: "a"}
+	s.Merge(ref, heard("old", 1, 1, 7))
+	place := s.Get(ref).Newest()
+	if s.Get(ref).Place("old") != place || s.Get(ref).Place("new") != 0 {
+		t.Errorf("places %d and %d, want %d and none", s.Get(ref).Place("old"), s.Get(ref).Place("new"), place)
+	}
+	s.Merge(ref, heard("new", 1, 1, 8))
+	s.Bury(ref, place)
+	if _, _, ok := s.Get(ref).Pick("old", nil); ok {
+		t.Error("the buried incarnation is still there")
+	}
+	if _, _, ok := s.Get(ref).Pick("new", nil); !ok {
+		t.Error("what came later is gone")
+	}
+	if s.Bury(ref, 8); s.Len() != 0 || len(s.Refs()) != 0 {
+		t.Errorf("%v are still there", s.Refs())
+	}
+}

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -35,9 +37,18 @@ func (s *Store) Get(ref contract.Ref) Object {
 
 // Forget drops one incarnation of a name, once its object is gone.
 func (s *Store) Forget(ref contract.Ref, uid string) {
+	s.keep(ref, func(o Object) Object { return o.Without(uid) })
+}
+
+// Bury drops what was heard of a name up to a place in the stream, once no object of that name exists.
+func (s *Store) Bury(ref contract.Ref, place uint64) {
+	s.keep(ref, func(o Object) Object { return o.After(place) })
+}
+
+func (s *Store) keep(ref contract.Ref, change func(Object) Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if left := s.objects[ref].Without(uid); left.Empty() {
+	if left := change(s.objects[ref]); left.Empty() {
 		delete(s.objects, ref)
 	} else {
 		s.objects[ref] = left
@@ -65,6 +76,13 @@ func (s *Store) all(change func(Object) Object) {
 	for ref, object := range s.objects {
 		s.objects[ref] = change(object)
 	}
+}
+
+// Refs lists the names of which something was heard, in no order.
+func (s *Store) Refs() []contract.Ref {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Keys(s.objects))
 }
 
 // Len counts the names of which something was heard.

@@ -10,7 +10,8 @@
 // After a pause in listening, at a start or after an outage, an observer is
 // [Unsure] first: what we remember of it may be older than what it has done
 // meanwhile. It counts again once it was heard and has had a moment to send what
-// it held back (Settle).
+// it held back (Settle), longer while its heartbeats say that it still holds
+// something back ([Tracker.Holding]).
 //
 // All times are our own clock's; a producer's clock is never read. [Tracker] is
 // plain state that takes the time as an argument; [Watchdog] runs it.

@@ -23,7 +23,7 @@ func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.
 // step is one thing that happens at a second.
 type step struct {
 	at   int
-	what string // listen, deafen, hear, confirm
+	what string // listen, deafen, hear, hold, confirm
 }
 
 func play(t *testing.T, steps []step) *Tracker {
@@ -37,6 +37,8 @@ func play(t *testing.T, steps []step) *Tracker {
 			tracker.Deafen()
 		case "hear":
 			tracker.Hear(operator, 1, validity, at(s.at))
+		case "hold":
+			tracker.Holding(operator, at(s.at))
 		case "confirm":
 			tracker.Confirm(operator, at(s.at))
 		default:
@@ -53,19 +55,23 @@ func TestJudge(t *testing.T) {
 		want  Verdict
 		until int // second at which it may change; -1: never
 	}{
-		"before we listen":                             {nil, 100, Deaf, -1},
-		"listening, not heard yet":                     {[]step{{0, "listen"}}, 10, Unsure, 30},
-		"silence alone proves nothing":                 {[]step{{0, "listen"}}, 300, Unsure, 30},
-		"silence that a look into the stream confirms": {[]step{{0, "listen"}, {30, "confirm"}}, 31, Silent, -1},
-		"a confirmation that comes too early":          {[]step{{0, "listen"}, {20, "hear"}, {31, "confirm"}}, 31, Speaking, 50},
-		"just heard: it may have held something back":  {[]step{{0, "listen"}, {3, "hear"}}, 4, Unsure, 8},
-		"heard and settled":                            {[]step{{0, "listen"}, {3, "hear"}, {13, "hear"}}, 14, Speaking, 43},
-		"heard again after silence":                    {[]step{{0, "listen"}, {30, "confirm"}, {60, "hear"}}, 61, Unsure, 65},
-		"the bus is lost":                              {[]step{{0, "listen"}, {3, "hear"}, {20, "deafen"}}, 300, Deaf, -1},
-		"the bus is back: what we know may be old":     {[]step{{0, "listen"}, {3, "hear"}, {20, "deafen"}, {3600, "listen"}}, 3601, Unsure, 3630},
-		"the bus is back and the observer was heard":   {[]step{{0, "listen"}, {20, "deafen"}, {3600, "listen"}, {3602, "hear"}}, 3608, Speaking, 3632},
-		"silent before the outage is unsure after it":  {[]step{{0, "listen"}, {30, "confirm"}, {40, "deafen"}, {50, "listen"}}, 51, Unsure, 80},
-		"listening twice changes nothing":              {[]step{{0, "listen"}, {3, "hear"}, {10, "listen"}}, 14, Speaking, 33},
+		"before we listen":                                {nil, 100, Deaf, -1},
+		"listening, not heard yet":                        {[]step{{0, "listen"}}, 10, Unsure, 30},
+		"silence alone proves nothing":                    {[]step{{0, "listen"}}, 300, Unsure, 30},
+		"silence that a look into the stream confirms":    {[]step{{0, "listen"}, {30, "confirm"}}, 31, Silent, -1},
+		"a confirmation that comes too early":             {[]step{{0, "listen"}, {20, "hear"}, {31, "confirm"}}, 31, Speaking, 50},
+		"just heard: it may have held something back":     {[]step{{0, "listen"}, {3, "hear"}}, 4, Unsure, 8},
+		"heard and settled":                               {[]step{{0, "listen"}, {3, "hear"}, {13, "hear"}}, 14, Speaking, 43},
+		"heard, and it says that it holds something back": {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}}, 9, Unsure, 18},
+		"it held something back, and no longer does":      {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}, {13, "hear"}}, 18, Speaking, 43},
+		"it never gets rid of what it holds back":         {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}, {13, "hear"}, {13, "hold"}, {23, "hear"}, {23, "hold"}}, 33, Speaking, 53},
+		"what it holds back later says nothing":           {[]step{{0, "listen"}, {3, "hear"}, {13, "hear"}, {13, "hold"}}, 14, Speaking, 43},
+		"heard again after silence":                       {[]step{{0, "listen"}, {30, "confirm"}, {60, "hear"}}, 61, Unsure, 65},
+		"the bus is lost":                                 {[]step{{0, "listen"}, {3, "hear"}, {20, "deafen"}}, 300, Deaf, -1},
+		"the bus is back: what we know may be old":        {[]step{{0, "listen"}, {3, "hear"}, {20, "deafen"}, {3600, "listen"}}, 3601, Unsure, 3630},
+		"the bus is back and the observer was heard":      {[]step{{0, "listen"}, {20, "deafen"}, {3600, "listen"}, {3602, "hear"}}, 3608, Speaking, 3632},
+		"silent before the outage is unsure after it":     {[]step{{0, "listen"}, {30, "confirm"}, {40, "deafen"}, {50, "listen"}}, 51, Unsure, 80},
+		"listening twice changes nothing":                 {[]step{{0, "listen"}, {3, "hear"}, {10, "listen"}}, 14, Speaking, 33},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -155,6 +161,34 @@ func TestWatchdogAsksTheStreamBeforeItCallsAnObserverSilent(t *testing.T) {
 	}
 	if asked != len(answers) {
 		t.Errorf("asked %d times, want %d", asked, len(answers))
+	}
+}
+
+// A stream that cannot be asked about a silent observer proves nothing, and for longer it
+// says that we are cut off.
+func TestWatchdogIsBlindWhileTheStreamCannotBeAsked(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
+	var failure error
+	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, failure }, clock,
+		func(_ string, v Verdict) {
+			if v == Silent && failure != nil {
+				t.Error("silent, and nobody could be asked")
+			}
+		})
+	const patience = 10 * time.Second
+	failure = errors.New("no responders")
+	for second := 20; second <= 45; second++ {
+		clock.SetTime(at(second))
+		dog.Step(t.Context(), clock.Now())
+		if got, want := dog.Blind(patience), second >= 40; got != want {
+			t.Errorf("at %d s: blind is %v, want %v", second, got, want)
+		}
+	}
+	failure = nil
+	dog.Step(t.Context(), clock.Now())
+	if dog.Blind(patience) {
+		t.Error("blind although the stream answered")
 	}
 }
 

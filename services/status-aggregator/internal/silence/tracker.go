@@ -42,6 +42,7 @@ type Tracker struct {
 
 type observer struct {
 	first    time.Time // first sign of life since we began to listen; zero: none
+	holding  time.Time // last time that it said, since then, that it holds something back; zero: never
 	last     time.Time // last sign of life
 	validity time.Duration
 	silent   bool // confirmed by a direct look
@@ -71,7 +72,7 @@ func (t *Tracker) Listen(now time.Time) {
 	}
 	t.listening, t.since = true, now
 	for _, o := range t.observers {
-		o.first, o.silent = time.Time{}, false
+		o.first, o.holding, o.silent = time.Time{}, time.Time{}, false
 	}
 	t.poke()
 }
@@ -111,6 +112,33 @@ func (t *Tracker) Hear(name string, epoch int64, validity time.Duration, now tim
 	}
 }
 
+// Holding notes that an observer says that it has not sent all yet. It is asked only
+// of one that has not settled: whoever is busy always holds something back.
+func (t *Tracker) Holding(name string, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.observers[name]
+	if o == nil || o.first.IsZero() || !now.Before(t.settled(o)) {
+		return
+	}
+	o.holding = now
+	t.poke()
+}
+
+// settled is when the observer has had its time to send what it held back: after the
+// last time that it said it does, but not for ever, since something may never leave.
+func (t *Tracker) settled(o *observer) time.Time {
+	at := o.first.Add(t.settle)
+	if o.holding.IsZero() {
+		return at
+	}
+	longest := o.first.Add(max(o.validity, t.settle))
+	if at = o.holding.Add(o.validity/3 + t.settle); at.After(longest) {
+		return longest
+	}
+	return at
+}
+
 // Confirm notes that a direct look into the stream found no sign of life after the last one that we know.
 func (t *Tracker) Confirm(name string, now time.Time) {
 	t.mu.Lock()
@@ -134,8 +162,8 @@ func (t *Tracker) Judge(name string, now time.Time) (Verdict, time.Time) {
 		return Silent, time.Time{}
 	case o.first.IsZero():
 		return Unsure, t.deadline(o)
-	case now.Before(o.first.Add(t.settle)):
-		return Unsure, o.first.Add(t.settle)
+	case now.Before(t.settled(o)):
+		return Unsure, t.settled(o)
 	default:
 		return Speaking, t.deadline(o)
 	}

@@ -2,6 +2,7 @@ package silence
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,9 @@ type Watchdog struct {
 	clock    clock.Clock
 	onChange func(observer string, v Verdict)
 	told     map[string]Verdict
+
+	mu    sync.Mutex
+	blind time.Time // since when the stream cannot be asked about somebody; zero: it can
 }
 
 // NewWatchdog calls onChange for each change of an observer's verdict.
@@ -59,10 +63,13 @@ func (w *Watchdog) Start(ctx context.Context) error {
 // Step judges all observers once and returns when to do so again (zero: when something is heard).
 func (w *Watchdog) Step(ctx context.Context, now time.Time) time.Time {
 	var next time.Time
+	blind := false
 	for _, name := range w.tracker.Observers() {
 		verdict, until := w.tracker.Judge(name, now)
 		if !until.IsZero() && !now.Before(until) {
-			verdict, until = w.look(ctx, name, now)
+			var err error
+			verdict, until, err = w.look(ctx, name, now)
+			blind = blind || err != nil
 		}
 		if !until.IsZero() && (next.IsZero() || until.Before(next)) {
 			next = until
@@ -74,22 +81,52 @@ func (w *Watchdog) Step(ctx context.Context, now time.Time) time.Time {
 			w.onChange(name, verdict)
 		}
 	}
+	w.noteBlind(blind, now)
 	return next
 }
 
+func (w *Watchdog) noteBlind(blind bool, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !blind {
+		w.blind = time.Time{}
+	} else if w.blind.IsZero() {
+		w.blind = now
+	}
+}
+
+// unanswered says whether the last step asked in vain.
+func (w *Watchdog) unanswered() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.blind.IsZero()
+}
+
+// Blind says that for longer than patience somebody has been silent of whom the stream
+// could not be asked: our server may be cut off from the others, which hear him.
+func (w *Watchdog) Blind(patience time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.blind.IsZero() && w.clock.Since(w.blind) >= patience
+}
+
 // look asks the stream about an observer whose time is over.
-func (w *Watchdog) look(ctx context.Context, name string, now time.Time) (Verdict, time.Time) {
+func (w *Watchdog) look(ctx context.Context, name string, now time.Time) (Verdict, time.Time, error) {
 	heard, err := w.probe(ctx, name)
 	switch {
 	case err != nil:
-		logr.FromContextOrDiscard(ctx).Info("Asked the bus about a silent observer in vain", "observer", name, "reason", err.Error())
+		log := logr.FromContextOrDiscard(ctx)
+		if w.unanswered() {
+			log = log.V(1) // it has been said, and is tried each second
+		}
+		log.Info("Asked the bus about a silent observer in vain", "observer", name, "reason", err.Error())
 		verdict, _ := w.tracker.Judge(name, now)
-		return verdict, now.Add(retryProbe)
+		return verdict, now.Add(retryProbe), err
 	case heard:
 		w.tracker.Hear(name, 0, 0, now)
 	default:
 		w.tracker.Confirm(name, now)
 	}
 	verdict, until := w.tracker.Judge(name, now)
-	return verdict, until
+	return verdict, until, nil
 }

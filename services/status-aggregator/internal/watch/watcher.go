@@ -113,14 +113,11 @@ func (w *Watcher) Get(ctx context.Context, kind registry.Kind, ref contract.Ref)
 	if _, err := w.LiveUID(ctx, kind, ref); err != nil {
 		return Object{}, err
 	}
-	return Object{}, errLagging
+	return Object{}, ErrLagging
 }
 
-// errLagging says that an object exists which the cache does not show yet.
-var errLagging = errors.New("object is not in the cache yet")
-
-// IsLagging says that the cache does not show the object yet; its event will come.
-func IsLagging(err error) bool { return errors.Is(err, errLagging) }
+// ErrLagging says that an object exists which the cache does not show yet; its event will come.
+var ErrLagging = errors.New("object is not in the cache yet")
 
 // LiveUID asks the API server which incarnation of a name lives, or returns [ErrGone].
 func (w *Watcher) LiveUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error) {
@@ -134,6 +131,20 @@ func (w *Watcher) LiveUID(ctx context.Context, kind registry.Kind, ref contract.
 		return "", fmt.Errorf("read %s %s/%s: %w", kind.GVK.Kind, ref.Namespace, ref.Name, err)
 	}
 	return string(m.GetUID()), nil
+}
+
+// Live reads an object from the API server, or returns [ErrGone].
+func (w *Watcher) Live(ctx context.Context, kind registry.Kind, ref contract.Ref) (Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind.GVK)
+	err := w.cfg.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return Object{}, ErrGone
+	case err != nil:
+		return Object{}, fmt.Errorf("read %s %s/%s: %w", kind.GVK.Kind, ref.Namespace, ref.Name, err)
+	}
+	return Read(kind, u)
 }
 
 // Followed says whether the objects of a kind are in the cache.

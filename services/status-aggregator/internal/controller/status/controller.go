@@ -5,14 +5,17 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
@@ -34,16 +37,42 @@ type Config struct {
 	Kinds   registry.Set
 	Model   *model.Store
 	Silence *silence.Tracker
-	Watcher *watch.Watcher
-	History *history.Store
-	Writer  *ownedstatus.Writer
+	Watcher Objects
+	History Records
+	Writer  Writer
 	Inbox   *Inbox
 	// Permitted says whether this process may act: it leads, hears the bus and holds
 	// the Lease. Whoever makes it true announces all objects.
 	Permitted func() bool
-	Clock     clock.PassiveClock
-	Metrics   *metrics.Metrics
-	Workers   int
+	// Sweep removes what the bus still says of an object that is gone, up to a place in the stream.
+	Sweep   func(ref contract.Ref, upTo uint64) error
+	Clock   clock.PassiveClock
+	Metrics *metrics.Metrics
+	Workers int
+}
+
+// Objects reads the managed objects; [watch.Watcher] does, and says what each method means.
+type Objects interface {
+	Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (watch.Object, error)
+	Live(ctx context.Context, kind registry.Kind, ref contract.Ref) (watch.Object, error)
+	LiveUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error)
+	Last(kind registry.Kind, ref contract.Ref, uid string) (watch.Object, bool)
+	Drop(ref contract.Ref)
+}
+
+// Records keeps what was said of each object; [history.Store] does, and says what each method means.
+type Records interface {
+	Load(ctx context.Context, ref contract.Ref) (*history.Record, error)
+	Put(ctx context.Context, ref contract.Ref, e contract.StatusEntry, m conditions.Memory) (*history.Record, error)
+	Phases(ctx context.Context, ref contract.Ref, o contract.Object, ring []transition.Entry) (int64, error)
+	Flush(ctx context.Context, ref contract.Ref) error
+	Bury(ctx context.Context, ref contract.Ref, gap bool) error
+	Delete(ctx context.Context, ref contract.Ref, gap bool) error
+}
+
+// Writer applies conditions to an object under the resource version that it carries; [ownedstatus.Writer] does.
+type Writer interface {
+	ApplyConditions(ctx context.Context, current client.Object, conditions []metav1.Condition) (changed bool, err error)
 }
 
 // Controller reconciles managed objects by their name on the bus.
@@ -52,12 +81,12 @@ type Controller struct {
 
 	mu      sync.Mutex
 	written map[contract.Ref]string    // the resourceVersion before our last write
-	unheard map[contract.Ref]time.Time // since when we wait for a first observation
+	waiting map[contract.Ref]time.Time // since when we wait for an observation that can be used
 }
 
 // New returns a controller that does nothing before [Controller.Register].
 func New(cfg Config) *Controller {
-	return &Controller{cfg: cfg, written: map[contract.Ref]string{}, unheard: map[contract.Ref]time.Time{}}
+	return &Controller{cfg: cfg, written: map[contract.Ref]string{}, waiting: map[contract.Ref]time.Time{}}
 }
 
 // steps is the reconcile as a table of contents.
@@ -78,6 +107,7 @@ func (c *Controller) steps() []steps.Step[object] {
 func (c *Controller) Reconcile(ctx context.Context, ref contract.Ref) (reconcile.Result, error) {
 	s := &object{ref: ref, now: c.cfg.Clock.Now()}
 	result, err := steps.Run(ctx, s, c.steps())
+	s.finish(err)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -114,27 +144,35 @@ func (c *Controller) wrote(ref contract.Ref, before string) {
 	c.written[ref] = before
 }
 
-// waitingSince notes the first time that an object was met of which nothing was heard.
+// waitingSince notes the first time that an object was met of which nothing usable was heard.
 func (c *Controller) waitingSince(ref contract.Ref, now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	since, ok := c.unheard[ref]
+	since, ok := c.waiting[ref]
 	if !ok {
 		since = now
-		c.unheard[ref] = since
+		c.waiting[ref] = since
 	}
 	return since
+}
+
+// StartOver waits anew for observations that can be used: what was waited for before a
+// time in which we could not act says nothing.
+func (c *Controller) StartOver() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.waiting)
 }
 
 func (c *Controller) heardOf(ref contract.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.unheard, ref)
+	delete(c.waiting, ref)
 }
 
 func (c *Controller) forget(ref contract.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.unheard, ref)
+	delete(c.waiting, ref)
 	delete(c.written, ref)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
 )
 
-// grace is how long an object may go without a first observation while its observer speaks.
+// grace is how long an object may go without an observation that can be used while its observer speaks.
 const grace = 30 * time.Second
 
 // facts are all that a decision is made from.
@@ -25,8 +25,9 @@ type facts struct {
 	heard *model.Heard
 	// formerAlive is until when the epoch that spoke last is believed; zero: no longer.
 	formerAlive time.Time
-	// unheardSince is since when we have waited for a first observation.
-	unheardSince time.Time
+	// waitingSince is since when we have waited for a first observation, or for one that
+	// is not behind what the object shows.
+	waitingSince time.Time
 	// entry is what was said last of this incarnation; nil: nothing is known.
 	entry *contract.StatusEntry
 	// present are the conditions that the object carries.
@@ -64,19 +65,21 @@ func judge(f facts) decision {
 		// What we heard is older than what was said last: the stream lost the rest, or
 		// the observer's clock went back. The newer word counts while its speaker may live.
 		return decision{hold: true}
+	case behind(f) && f.now.Before(f.waitingSince.Add(grace)):
+		return decision{hold: true, again: f.waitingSince.Add(grace)}
 	case f.verdict == silence.Speaking:
 		return decision{freshness: conditions.Fresh}
-	case newer(f) || len(ours(f.present)) == 0:
+	case newer(f) && untouched(f) || len(ours(f.present)) == 0:
 		return decision{freshness: conditions.Fresh}
 	default:
-		// Unsure: operators may have written since. The observer's next word decides.
+		// Unsure: operators may have written since, and known more than what arrives now.
 		return decision{hold: true}
 	}
 }
 
 // decideUnheard answers for an object of which nothing was heard.
 func decideUnheard(f facts) decision {
-	until := f.unheardSince.Add(grace)
+	until := f.waitingSince.Add(grace)
 	switch {
 	case f.verdict == silence.Silent:
 		return decision{freshness: conditions.NeverObserved}
@@ -85,6 +88,30 @@ func decideUnheard(f facts) decision {
 	default:
 		return decision{hold: true, again: until}
 	}
+}
+
+// evidence is the observation to fold, and how fresh it is. One that is not fresh says
+// nothing but which generation was covered, and no condition may fall behind what the
+// object shows: somebody may have written since, or the bus may have lost it all.
+func evidence(f facts, freshness conditions.Freshness, observer string) (*contract.Observation, conditions.Freshness) {
+	if freshness == conditions.Fresh {
+		return &f.heard.Observation, freshness
+	}
+	o := contract.Observation{Observer: contract.Observer{Name: observer}}
+	if f.heard != nil {
+		o = f.heard.Observation
+	}
+	for _, c := range ours(f.present) {
+		if c.Type == conditions.TypePaused {
+			o.Object.Generation = max(o.Object.Generation, c.ObservedGeneration)
+		} else {
+			o.ObservedGeneration = max(o.ObservedGeneration, c.ObservedGeneration)
+		}
+	}
+	if f.heard == nil && o.ObservedGeneration == 0 && o.Object.Generation == 0 {
+		return nil, freshness
+	}
+	return &o, conditions.ObserverStale
 }
 
 // older says that the observation is older than the one behind the entry.
@@ -100,11 +127,53 @@ func older(f facts) bool {
 	return o.Seq < p.Seq
 }
 
+// behind says that the observation covers less of the spec than what the object
+// carries: somebody who knew more has written since, and the observer's newer word is
+// still to come.
+func behind(f facts) bool {
+	o := f.heard.Observation
+	for _, c := range ours(f.present) {
+		covers := o.ObservedGeneration
+		if c.Type == conditions.TypePaused {
+			covers = o.Object.Generation
+		}
+		if covers < c.ObservedGeneration {
+			return true
+		}
+	}
+	return false
+}
+
 // newer says that the observation came live and is newer than the one behind the entry.
 func newer(f facts) bool {
 	p := provenance(f)
 	o := f.heard.Observation
 	return f.heard.Live && (p == nil || o.Epoch > p.Epoch || o.Epoch == p.Epoch && o.Seq > p.Seq)
+}
+
+// untouched says that the object shows what we said last, so that nobody else has written since.
+func untouched(f facts) bool {
+	if f.entry == nil {
+		return false
+	}
+	for _, c := range ours(f.present) {
+		said := find(f.entry.Conditions, c.Type)
+		if said == nil || said.Status != string(c.Status) || said.Reason != c.Reason || said.Message != c.Message ||
+			said.ObservedGeneration != c.ObservedGeneration ||
+			!said.LastTransitionTime.Truncate(time.Second).Equal(c.LastTransitionTime.Truncate(time.Second)) {
+			return false
+		}
+	}
+	return true
+}
+
+func find(list []contract.Condition, conditionType string) *contract.Condition {
+	for i := range list {
+		if list[i].Type == conditionType {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 func provenance(f facts) *contract.Provenance {

@@ -26,8 +26,27 @@ func spoken(epoch int64, seq uint64) *contract.StatusEntry {
 	return &contract.StatusEntry{Provenance: &contract.Provenance{Epoch: epoch, Seq: seq}}
 }
 
+// shown is an entry that says what an object shows.
+func shown(epoch int64, seq uint64, present []metav1.Condition) *contract.StatusEntry {
+	e := spoken(epoch, seq)
+	e.Conditions = toContract(present)
+	return e
+}
+
+func covering(generation int64, live bool) *model.Heard {
+	h := observed(1, 1, live)
+	h.Observation.ObservedGeneration = generation
+	h.Observation.Object.Generation = generation
+	return h
+}
+
+func covered(generation int64) []metav1.Condition {
+	return []metav1.Condition{{Type: conditions.TypeAvailable, ObservedGeneration: generation}}
+}
+
 func TestDecide(t *testing.T) {
 	present := []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue}}
+	later := []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(-60))}}
 	theirs := []metav1.Condition{{Type: "LifecycleComplete", Status: metav1.ConditionTrue}}
 	hold := decision{hold: true}
 	fresh := decision{freshness: conditions.Fresh}
@@ -44,6 +63,16 @@ func TestDecide(t *testing.T) {
 		"speaking, the same as last time: fold, since time may have passed": {
 			facts{verdict: silence.Speaking, heard: observed(1, 1, false), entry: spoken(1, 1), present: present}, fresh,
 		},
+		"an observation that covers less than what somebody wrote since: wait": {
+			facts{verdict: silence.Speaking, heard: covering(1, true), present: covered(2), waitingSince: at(-29)},
+			decision{hold: true, again: at(1)},
+		},
+		"an observation that covers less, and no other one comes: fold": {
+			facts{verdict: silence.Speaking, heard: covering(1, true), present: covered(2), waitingSince: at(-30)}, fresh,
+		},
+		"an observation that covers as much: fold": {
+			facts{verdict: silence.Speaking, heard: covering(2, false), present: covered(2)}, fresh,
+		},
 		"silent: stale": {
 			facts{verdict: silence.Silent, heard: observed(1, 1, true), entry: spoken(1, 1), present: present},
 			decision{freshness: conditions.ObserverStale},
@@ -54,11 +83,17 @@ func TestDecide(t *testing.T) {
 		"unsure, a retained observation that is newer: wait, an even newer one may be held back": {
 			facts{verdict: silence.Unsure, heard: observed(1, 2, false), entry: spoken(1, 1), present: present}, hold,
 		},
-		"unsure, but a newer observation came live: fold": {
-			facts{verdict: silence.Unsure, heard: observed(1, 2, true), entry: spoken(1, 1), present: present}, fresh,
+		"unsure, but a newer observation came live, and the object shows what we said: fold": {
+			facts{verdict: silence.Unsure, heard: observed(1, 2, true), entry: shown(1, 1, present), present: present}, fresh,
 		},
 		"unsure, a live observation of a greater epoch: fold": {
-			facts{verdict: silence.Unsure, heard: observed(2, 1, true), entry: spoken(1, 9), present: present}, fresh,
+			facts{verdict: silence.Unsure, heard: observed(2, 1, true), entry: shown(1, 9, present), present: present}, fresh,
+		},
+		"unsure, a newer observation came live, but somebody has written since, and may have known more: wait": {
+			facts{verdict: silence.Unsure, heard: observed(1, 2, true), entry: shown(1, 1, later), present: present}, hold,
+		},
+		"unsure, a live observation, and nothing is known of who wrote what the object shows: wait": {
+			facts{verdict: silence.Unsure, heard: observed(1, 2, true), present: present}, hold,
 		},
 		"unsure, but nobody has written conditions yet: fold": {
 			facts{verdict: silence.Unsure, heard: observed(1, 1, false), present: theirs}, fresh,
@@ -78,16 +113,16 @@ func TestDecide(t *testing.T) {
 			decision{freshness: conditions.Fresh, again: at(20)},
 		},
 		"nothing heard of a new object: wait": {
-			facts{verdict: silence.Speaking, unheardSince: at(-5)}, decision{hold: true, again: at(25)},
+			facts{verdict: silence.Speaking, waitingSince: at(-5)}, decision{hold: true, again: at(25)},
 		},
 		"nothing heard for long although the observer speaks: never observed": {
-			facts{verdict: silence.Speaking, unheardSince: at(-30)}, decision{freshness: conditions.NeverObserved},
+			facts{verdict: silence.Speaking, waitingSince: at(-30)}, decision{freshness: conditions.NeverObserved},
 		},
 		"nothing heard, and the observer is silent: never observed": {
-			facts{verdict: silence.Silent, unheardSince: now}, decision{freshness: conditions.NeverObserved},
+			facts{verdict: silence.Silent, waitingSince: now}, decision{freshness: conditions.NeverObserved},
 		},
 		"nothing heard, and it is unsure whether the observer speaks: wait": {
-			facts{verdict: silence.Unsure, unheardSince: at(-300), present: present}, decision{hold: true, again: at(-270)},
+			facts{verdict: silence.Unsure, waitingSince: at(-300), present: present}, decision{hold: true, again: at(-270)},
 		},
 	}
 	for name, tc := range cases {
@@ -174,6 +209,38 @@ func TestSameEntry(t *testing.T) {
 			got, err := sameEntry(base, other)
 			if err != nil || got != tc.want {
 				t.Errorf("same: %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	present := []metav1.Condition{
+		{Type: conditions.TypeAvailable, ObservedGeneration: 2},
+		{Type: conditions.TypePaused, ObservedGeneration: 3},
+		{Type: "Foreign", ObservedGeneration: 9},
+	}
+	cases := map[string]struct {
+		heard     *model.Heard
+		present   []metav1.Condition
+		freshness conditions.Freshness
+		want      [2]int64 // generations of Available and of Paused; zero: no observation
+		stale     conditions.Freshness
+	}{
+		"fresh: as it is":                                      {covering(1, true), present, conditions.Fresh, [2]int64{1, 1}, conditions.Fresh},
+		"stale: not behind what the object shows":              {covering(1, true), present, conditions.ObserverStale, [2]int64{2, 3}, conditions.ObserverStale},
+		"lost, and the object shows that there was one: stale": {nil, present, conditions.NeverObserved, [2]int64{2, 3}, conditions.ObserverStale},
+		"never observed":                                       {nil, nil, conditions.NeverObserved, [2]int64{}, conditions.NeverObserved},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o, freshness := evidence(facts{heard: tc.heard, present: tc.present}, tc.freshness, "x")
+			var got [2]int64
+			if o != nil {
+				got = [2]int64{o.ObservedGeneration, o.Object.Generation}
+			}
+			if got != tc.want || freshness != tc.stale {
+				t.Errorf("covers %v, freshness %d, want %v, %d", got, freshness, tc.want, tc.stale)
 			}
 		})
 	}

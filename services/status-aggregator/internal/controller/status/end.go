@@ -13,8 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
-// end says that the object is gone.
-func (c *Controller) end(ctx context.Context, s *object) error {
+// end says that the object is gone. heard is the place in the stream of the newest
+// word on it that was known before the API server said so.
+func (c *Controller) end(ctx context.Context, s *object, heard uint64) error {
 	record, err := c.cfg.History.Load(ctx, s.ref)
 	if err != nil {
 		return err
@@ -31,7 +32,8 @@ func (c *Controller) end(ctx context.Context, s *object) error {
 		logr.FromContextOrDiscard(ctx).Info("Object is gone", "object", s.ref.String(), "uid", uid)
 	}
 	c.buried(s.ref, uid)
-	return nil
+	c.cfg.Model.Bury(s.ref, heard)
+	return c.cfg.Sweep(s.ref, heard)
 }
 
 // replace ends the history of a former incarnation of the name.
@@ -57,8 +59,9 @@ func (c *Controller) replace(ctx context.Context, s *object) (steps.Result, erro
 	if err := c.cfg.History.Bury(ctx, s.ref, !whole); err != nil {
 		return steps.Result{}, err
 	}
+	place := c.cfg.Model.Get(s.ref).Place(former)
 	c.buried(s.ref, former)
-	return steps.Result{}, nil
+	return steps.Result{}, c.cfg.Sweep(s.ref, place)
 }
 
 // lastWords publishes the phase changes that the last state of a former incarnation

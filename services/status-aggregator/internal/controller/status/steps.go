@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
@@ -39,6 +40,8 @@ type object struct {
 	held   bool
 	folded conditions.Result
 	entry  contract.StatusEntry
+	heard  *model.Heard // what was decided from; nil: nothing
+	span   trace.Span   // nil while nothing new was said
 }
 
 // known is what was said last of the incarnation that lives.
@@ -57,11 +60,12 @@ func (c *Controller) guard(_ context.Context, s *object) (steps.Result, error) {
 
 // load reads the object and its entry, and sends what the entry still owes.
 func (c *Controller) load(ctx context.Context, s *object) (steps.Result, error) {
+	heard := c.cfg.Model.Get(s.ref).Newest() // before the question whether the object lives
 	live, err := c.cfg.Watcher.Get(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, watch.ErrGone):
-		return steps.Result{Stop: true}, c.end(ctx, s)
-	case watch.IsLagging(err):
+		return steps.Result{Stop: true}, c.end(ctx, s, heard)
+	case errors.Is(err, watch.ErrLagging):
 		return steps.Result{Stop: true}, nil // its event will come
 	case err != nil:
 		return steps.Result{}, err
@@ -79,6 +83,7 @@ func (c *Controller) load(ctx context.Context, s *object) (steps.Result, error) 
 // fold decides what to say.
 func (c *Controller) fold(_ context.Context, s *object) (steps.Result, error) {
 	f := c.facts(s)
+	s.heard = f.heard
 	d := decide(f)
 	result := steps.Result{Requeue: until(d.again, s.now)}
 	s.held = d.hold
@@ -98,11 +103,11 @@ func (c *Controller) fold(_ context.Context, s *object) (steps.Result, error) {
 			Memory:     s.record.Memory,
 			WithReady:  s.kind.WithReady,
 		}
-		if f.heard != nil {
-			in.Observation = &f.heard.Observation
-		}
+		in.Observation, in.Freshness = evidence(f, d.freshness, s.kind.Observer)
 		s.folded = conditions.Fold(in)
-		s.entry = said(s, f.heard)
+		// All other types are published at once.
+		c.cfg.Metrics.Held(s.ref, conditions.TypeDegraded, !s.folded.Next.IsZero())
+		s.entry = said(s, f.heard, in.Freshness)
 		result.Requeue = steps.Sooner(result.Requeue, until(s.folded.Next, s.now))
 	}
 	s.entry.Object = s.live.Identity(s.kind)
@@ -130,11 +135,16 @@ func (c *Controller) facts(s *object) facts {
 		return expired(h.Observation.Epoch, validity(h))
 	})
 	if !ok {
-		f.unheardSince = c.waitingSince(s.ref, s.now)
+		f.waitingSince = c.waitingSince(s.ref, s.now)
 		return f
 	}
-	c.heardOf(s.ref)
 	f.heard = &heard
+	if behind(f) {
+		f.waitingSince = c.waitingSince(s.ref, s.now)
+	} else {
+		c.heardOf(s.ref)
+	}
+	c.cfg.Metrics.Observed(s.ref, heard.StoredAt)
 	if p := provenance(f); p != nil && p.Epoch > heard.Observation.Epoch {
 		expired(p.Epoch, validity(heard))
 	}
@@ -143,9 +153,30 @@ func (c *Controller) facts(s *object) facts {
 
 // phases publishes the phase changes that the object's status holds.
 func (c *Controller) phases(ctx context.Context, s *object) (steps.Result, error) {
+	if history.Newest(s.live.Transitions) > s.record.Entry.LastTransitionSeq {
+		ctx = s.saying(ctx)
+	}
 	last, err := c.cfg.History.Phases(ctx, s.ref, s.entry.Object, s.live.Transitions)
+	if errors.Is(err, history.ErrWentBack) {
+		return c.wentBack(ctx, s)
+	}
 	s.entry.LastTransitionSeq = last
 	return steps.Result{}, err
+}
+
+// wentBack tells a cache that lags behind from a cluster that was restored from a
+// backup: the API server knows. In the second case the entry goes back too, which
+// is told as a gap.
+func (c *Controller) wentBack(ctx context.Context, s *object) (steps.Result, error) {
+	live, err := c.cfg.Watcher.Live(ctx, s.kind, s.ref)
+	switch {
+	case errors.Is(err, watch.ErrGone) || err == nil && live.GetResourceVersion() != s.live.GetResourceVersion():
+		return steps.Result{Stop: true, Requeue: staleRetry}, nil
+	case err != nil:
+		return steps.Result{}, err
+	}
+	s.entry.LastTransitionSeq = history.Newest(s.live.Transitions)
+	return steps.Result{}, nil
 }
 
 // record writes the entry when it says something new.
@@ -162,7 +193,7 @@ func (c *Controller) record(ctx context.Context, s *object) (steps.Result, error
 	if err != nil || same && remembered && s.record.Known() {
 		return steps.Result{}, err
 	}
-	s.record, err = c.cfg.History.Put(ctx, s.ref, s.entry, memory)
+	s.record, err = c.cfg.History.Put(s.saying(ctx), s.ref, s.entry, memory)
 	if errors.Is(err, history.ErrConflict) {
 		return steps.Result{Stop: true, Requeue: firstRetry}, nil // what we planned is void
 	}
@@ -171,7 +202,7 @@ func (c *Controller) record(ctx context.Context, s *object) (steps.Result, error
 
 // events publishes what the entry owes.
 func (c *Controller) events(ctx context.Context, s *object) (steps.Result, error) {
-	return steps.Result{Stop: s.held}, c.cfg.History.Flush(ctx, s.ref)
+	return steps.Result{Stop: s.held}, c.cfg.History.Flush(s.within(ctx), s.ref)
 }
 
 // write applies the conditions to the object, if they differ and we still may.
@@ -180,7 +211,7 @@ func (c *Controller) write(ctx context.Context, s *object) (steps.Result, error)
 		return steps.Result{Stop: true}, nil
 	}
 	before := s.live.GetResourceVersion()
-	changed, err := c.cfg.Writer.ApplyConditions(ctx, s.live.Unstructured, s.folded.Conditions)
+	changed, err := c.cfg.Writer.ApplyConditions(s.within(ctx), s.live.Unstructured, s.folded.Conditions)
 	switch {
 	case errors.Is(err, ownedstatus.ErrStale):
 		c.cfg.Metrics.Conflicts.WithLabelValues("status").Inc()
@@ -199,14 +230,21 @@ func (c *Controller) write(ctx context.Context, s *object) (steps.Result, error)
 		return steps.Result{}, nil
 	}
 	c.cfg.Metrics.Writes.WithLabelValues("written").Inc()
+	s.saying(ctx)
 	c.wrote(s.ref, before)
 	logr.FromContextOrDiscard(ctx).V(1).Info("Wrote conditions", "object", s.ref.String())
 	return steps.Result{}, nil
 }
 
-// said makes the entry of what was folded.
-func said(s *object, heard *model.Heard) contract.StatusEntry {
+// said makes the entry of what was folded. What is not fresh stands on what was said before, if anything was.
+func said(s *object, heard *model.Heard, freshness conditions.Freshness) contract.StatusEntry {
 	e := contract.StatusEntry{Conditions: toContract(s.folded.Conditions)}
+	if known := s.known(); known != nil && known.Provenance != nil && freshness != conditions.Fresh {
+		before := *known.Provenance
+		before.Held = nil // nothing is about to be said of an object that is not seen
+		e.Provenance, e.DeployedVersion = &before, known.DeployedVersion
+		return e
+	}
 	if heard == nil {
 		return e
 	}
@@ -215,6 +253,11 @@ func said(s *object, heard *model.Heard) contract.StatusEntry {
 	e.Provenance = &contract.Provenance{
 		Observer: o.Observer, Epoch: o.Epoch, Seq: o.Seq,
 		StreamSequence: heard.StreamSequence, ReceivedAt: heard.ReceivedAt.UTC(), Evidence: s.folded.Evidence,
+	}
+	if held := s.folded.Held(); held != nil {
+		e.Provenance.Held = &contract.Held{
+			Type: conditions.TypeDegraded, Status: string(held.Status), Since: held.Since.UTC(), Until: held.Until.UTC(),
+		}
 	}
 	return e
 }

@@ -1,0 +1,300 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/controller/status"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/lease"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
+)
+
+var errDown = errors.New("not reached")
+
+const settle = 5 * time.Second
+
+// aggregator is one process: the real parts, wired as package aggregator does it.
+type aggregator struct {
+	w    *world
+	name string
+	// unaware: the process was paused between its last look at its rights and its writes.
+	unaware bool
+
+	model    *model.Store
+	silence  *silence.Tracker
+	watchdog *silence.Watchdog
+	control  *status.Controller
+	records  *records
+	cache    map[string]*unstructured.Unstructured
+	due      map[contract.Ref]time.Time
+
+	linked  int // the session of the bus that is read; 0: none
+	era     int
+	from    uint64 // place in the stream of observations at which the session began
+	read    uint64 // place up to which it was read
+	beat    uint64
+	renewed time.Time // of the Lease, by us
+	stepped time.Time // last sign that the process runs
+	held    bool
+}
+
+func newAggregator(w *world, name string, m *metrics.Metrics) *aggregator {
+	a := &aggregator{
+		w: w, name: name, model: model.NewStore(), silence: silence.NewTracker(settle, observerName),
+		cache: maps.Clone(w.objects), due: map[contract.Ref]time.Time{},
+	}
+	a.records = &records{w: w, known: map[contract.Ref]*history.Record{}, remembered: map[contract.Ref]*history.Record{}}
+	a.watchdog = silence.NewWatchdog(a.silence, a.missed, nil, func(string, silence.Verdict) { a.announce() })
+	a.control = status.New(status.Config{
+		Kinds: w.kinds, Model: a.model, Silence: a.silence, Watcher: a, History: a.records, Writer: a,
+		Permitted: func() bool { return a.unaware || a.linked > 0 && a.holds() },
+		Sweep:     a.sweep,
+		Clock:     w.clock, Metrics: m,
+	})
+	return a
+}
+
+func newMetrics() (*metrics.Metrics, error) { return metrics.New(prometheus.NewRegistry()) }
+
+func (a *aggregator) tick(ctx context.Context) {
+	if a.w.now().Sub(a.stepped) >= 10*time.Second { // package lease notices that it stood still
+		a.renewed, a.held = time.Time{}, false
+	}
+	a.stepped = a.w.now()
+	a.watch()
+	a.listen()
+	a.watchdog.Step(ctx, a.w.now())
+	a.renew()
+	for _, r := range slices.SortedFunc(maps.Keys(a.due), func(x, y contract.Ref) int { return strings.Compare(x.Name, y.Name) }) {
+		if a.w.now().Before(a.due[r]) {
+			continue
+		}
+		delete(a.due, r)
+		result, err := a.control.Reconcile(ctx, r)
+		switch {
+		case err != nil:
+			a.at(r, time.Second)
+		case result.RequeueAfter > 0:
+			a.at(r, result.RequeueAfter)
+		}
+	}
+}
+
+// wake lets a process that was paused do what it was about to, before it hears that it
+// was replaced: with all that it believed then, and only the guards of the writes between
+// it and the objects.
+func (a *aggregator) wake(ctx context.Context) {
+	a.unaware = true
+	for _, name := range names {
+		if _, err := a.control.Reconcile(ctx, ref(name)); err != nil && !errors.Is(err, errDown) && !errors.Is(err, history.ErrConflict) {
+			a.w.violate("reconcile of a process that was paused: %v", err)
+		}
+	}
+}
+
+// at plans a reconcile; an earlier one that is planned stays.
+func (a *aggregator) at(r contract.Ref, after time.Duration) {
+	at := a.w.now().Add(after)
+	if planned, ok := a.due[r]; !ok || at.Before(planned) {
+		a.due[r] = at
+	}
+}
+
+func (a *aggregator) announce() {
+	for name := range a.cache {
+		a.at(ref(name), status.Gather)
+	}
+	for r := range a.w.bucket {
+		a.at(r, status.Gather)
+	}
+	for _, r := range a.model.Refs() {
+		a.at(r, status.Gather)
+	}
+}
+
+// watch lets the cache see some of what happened to the objects since.
+func (a *aggregator) watch() {
+	for _, name := range names {
+		live := a.w.objects[name]
+		if live == a.cache[name] || !a.w.chance(60) {
+			continue
+		}
+		if live == nil {
+			delete(a.cache, name)
+		} else {
+			a.cache[name] = live
+		}
+		a.at(ref(name), status.Gather)
+	}
+}
+
+// listen does what package ingest does with the two streams.
+func (a *aggregator) listen() {
+	if !a.w.busUp {
+		a.linked = 0
+		a.silence.Deafen()
+		return
+	}
+	if a.linked != a.w.session || a.era != a.w.era {
+		a.snapshot()
+		return
+	}
+	for _, m := range a.w.log[min(a.read, uint64(len(a.w.log))):] {
+		if !a.w.chance(80) {
+			break // it is still on its way, and all behind it
+		}
+		a.hear(m, true)
+		a.read = m.sequence
+	}
+	if heard := a.w.log[a.from:a.read]; len(heard) > 0 && a.w.chance(10) { // one is delivered once more
+		a.hear(heard[a.w.random.IntN(len(heard))], true)
+	}
+	if a.w.beat.sequence > a.beat && a.w.chance(90) {
+		a.beat = a.w.beat.sequence
+		a.silence.Hear(observerName, a.w.beat.epoch, silence.DefaultValidity, a.w.now())
+		if a.w.beat.holding {
+			a.silence.Holding(observerName, a.w.now())
+		}
+	}
+}
+
+// snapshot begins a session: the last word on each object, then what follows.
+func (a *aggregator) snapshot() {
+	recreated := a.era != a.w.era
+	a.silence.Deafen()
+	a.model.Retained()
+	if recreated {
+		a.model.StreamRecreated()
+		a.beat = 0
+	}
+	a.records.invalidate()
+	for _, m := range a.w.last {
+		a.hear(m, false)
+	}
+	a.linked, a.era = a.w.session, a.w.era
+	a.from, a.read, a.beat = a.w.sequence, a.w.sequence, max(a.beat, a.w.beat.sequence)
+	a.silence.Listen(a.w.now())
+	a.announce()
+}
+
+func (a *aggregator) hear(m message, live bool) {
+	now := a.w.now()
+	heard := model.Heard{Observation: m.o, StreamSequence: m.sequence, StoredAt: now, ReceivedAt: now, Live: live}
+	if a.model.Merge(ref(m.name), heard) != model.Applied {
+		return
+	}
+	if live {
+		a.silence.Hear(observerName, m.o.Epoch, time.Duration(m.o.ValidForSeconds)*time.Second, now)
+	}
+	a.at(ref(m.name), status.Gather)
+}
+
+// missed is the watchdog's direct look into the stream.
+func (a *aggregator) missed(context.Context, string) (bool, error) {
+	if !a.w.busUp {
+		return false, errDown
+	}
+	return a.w.beat.sequence > a.beat, nil
+}
+
+// renew keeps the Lease as package lease does.
+func (a *aggregator) renew() {
+	if a.linked == 0 {
+		a.renewed = time.Time{}
+	} else if a.w.apiUp && (a.renewed.IsZero() || a.w.now().Sub(a.renewed) >= lease.RenewEvery) {
+		a.renewed = a.w.now()
+		a.w.lease.holder, a.w.lease.renewed = a.name, a.w.now()
+	}
+	if held := a.holds(); held != a.held {
+		a.held = held
+		if held {
+			a.silence.Deafen()
+			a.model.Retained()
+			a.silence.Listen(a.w.now())
+			a.control.StartOver()
+			a.announce()
+		}
+	}
+}
+
+func (a *aggregator) holds() bool {
+	return !a.renewed.IsZero() && a.w.now().Sub(a.renewed) < lease.Duration-5*time.Second
+}
+
+func (a *aggregator) sweep(r contract.Ref, upTo uint64) error {
+	if m, ok := a.w.last[r.Name]; ok && a.w.busUp && a.era == a.w.era && m.sequence <= upTo {
+		delete(a.w.last, r.Name)
+	}
+	return nil
+}
+
+// Get, Live, LiveUID, Last and Drop are the watcher's.
+func (a *aggregator) Get(ctx context.Context, kind registry.Kind, r contract.Ref) (watch.Object, error) {
+	if u := a.cache[r.Name]; u != nil {
+		return watch.Read(kind, u.DeepCopy())
+	}
+	if _, err := a.LiveUID(ctx, kind, r); err != nil {
+		return watch.Object{}, err
+	}
+	return watch.Object{}, watch.ErrLagging
+}
+
+func (a *aggregator) Live(_ context.Context, kind registry.Kind, r contract.Ref) (watch.Object, error) {
+	u := a.w.objects[r.Name]
+	switch {
+	case !a.w.apiUp:
+		return watch.Object{}, errDown
+	case u == nil:
+		return watch.Object{}, watch.ErrGone
+	}
+	return watch.Read(kind, u.DeepCopy())
+}
+
+func (a *aggregator) LiveUID(ctx context.Context, kind registry.Kind, r contract.Ref) (string, error) {
+	u, err := a.Live(ctx, kind, r)
+	if err != nil {
+		return "", err
+	}
+	return string(u.GetUID()), nil
+}
+
+func (a *aggregator) Last(registry.Kind, contract.Ref, string) (watch.Object, bool) {
+	return watch.Object{}, false
+}
+
+func (a *aggregator) Drop(contract.Ref) {}
+
+// ApplyConditions is the writer's.
+func (a *aggregator) ApplyConditions(_ context.Context, current client.Object, said []metav1.Condition) (bool, error) {
+	if !a.w.apiUp {
+		return false, errDown
+	}
+	u, ok := current.(*unstructured.Unstructured)
+	if !ok {
+		return false, fmt.Errorf("%T is not unstructured", current)
+	}
+	heard, _, _ := a.model.Get(ref(u.GetName())).Pick(string(u.GetUID()), func(model.Heard) bool { return false })
+	changed, stale, err := a.w.apply(a.name, u, said, heard.Observation.ObservedAt)
+	if stale {
+		return false, ownedstatus.ErrStale
+	}
+	return changed, err
+}

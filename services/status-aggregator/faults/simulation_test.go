@@ -1,0 +1,305 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
+)
+
+var oneSeed = flag.Uint64("seed", 0, "run the simulation of this seed only")
+
+const (
+	faultTime = 180 * time.Second // of faults in each run
+	quiet     = 60 * time.Second  // after which all that is not damped must be true
+	longQuiet = 15 * time.Minute  // after which all must be
+)
+
+var names = []string{"a", "b", "c"}
+
+// run is one randomized run.
+type run struct {
+	*world
+	operator *operator
+	alive    *aggregator
+	asleep   *aggregator // a former leader that is paused
+	metrics  *metrics.Metrics
+	count    int
+}
+
+// step lets one second pass.
+func (r *run) step(ctx context.Context) {
+	r.clock.SetTime(r.clock.Now().Add(time.Second))
+	r.operator.tick()
+	if r.alive != nil {
+		r.alive.tick(ctx)
+	}
+}
+
+func (r *run) startAggregator() {
+	r.count++
+	r.alive = newAggregator(r.world, fmt.Sprintf("aggregator-%d", r.count), r.metrics)
+}
+
+// fault lets one thing happen, or none.
+func (r *run) fault(ctx context.Context) {
+	name := names[r.random.IntN(len(names))]
+	t := r.truths[name]
+	switch r.random.IntN(24) {
+	case 0:
+		r.busUp = !r.busUp
+		r.session++
+	case 1:
+		if r.chance(30) {
+			r.wipe()
+		}
+	case 2:
+		r.apiUp = !r.apiUp
+	case 3:
+		r.operator.up = false
+	case 4, 5:
+		if !r.operator.up {
+			r.operator.start()
+		}
+	case 6:
+		r.alive = nil
+	case 7, 8:
+		if r.alive == nil {
+			r.startAggregator()
+		}
+	case 9: // the leader is paused, another one takes over at once
+		if r.alive != nil {
+			r.asleep = r.alive
+			r.startAggregator()
+		}
+	case 10, 11:
+		if r.asleep != nil {
+			r.asleep.wake(ctx)
+			r.asleep = nil
+		}
+	case 12:
+		if t != nil {
+			r.remove(name)
+		}
+	case 13, 14:
+		if t == nil {
+			r.create(name)
+		}
+	default:
+		if t != nil {
+			r.change(name)
+		}
+	}
+}
+
+// change lets something happen to one object.
+func (r *run) change(name string) {
+	t := r.truths[name]
+	switch r.random.IntN(8) {
+	case 0:
+		r.respec(name)
+	case 1, 2:
+		t.applied = t.generation
+	case 3:
+		t.crashing = !t.crashing
+	case 4:
+		t.paused = !t.paused
+	case 5:
+		t.stopped = !t.stopped
+	default:
+		t.available = r.random.Int32N(desired + 1)
+	}
+}
+
+// heal ends all faults.
+func (r *run) heal() {
+	if !r.busUp {
+		r.busUp = true
+		r.session++
+	}
+	r.apiUp, r.asleep = true, nil
+	if !r.operator.up {
+		r.operator.start()
+	}
+	if r.alive == nil {
+		r.startAggregator()
+	}
+	for _, t := range r.truths {
+		*t = truth{uid: t.uid, generation: t.generation, applied: t.generation, available: desired}
+	}
+}
+
+// end brings each object into a last state, so that what is expected does not depend on the way there.
+func (r *run) end() {
+	for _, name := range names {
+		if r.truths[name] == nil {
+			continue
+		}
+		t := r.truths[name]
+		switch r.random.IntN(6) {
+		case 0:
+			t.available = 1
+		case 1:
+			t.available, t.crashing = 0, true
+		case 2:
+			t.stopped, t.available = true, 0
+		case 3:
+			t.paused = true
+		case 4:
+			r.respec(name)
+		}
+	}
+}
+
+// simulate returns what was wrong in the run of a seed.
+func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, error) {
+	w, err := newWorld(seed)
+	if err != nil {
+		return nil, err
+	}
+	w.session = 1
+	r := &run{world: w, operator: newOperator(w), metrics: m}
+	for _, name := range names {
+		r.create(name)
+	}
+	r.startAggregator()
+	for range int(faultTime / time.Second) {
+		if r.chance(25) {
+			r.fault(ctx)
+		}
+		r.step(ctx)
+	}
+	r.heal()
+	for range int(quiet / time.Second) {
+		r.step(ctx)
+	}
+	expected := map[string]conditions.Result{}
+	for name := range r.truths {
+		expected[name] = r.expect(name, conditions.Memory{})
+	}
+	r.end()
+	for name := range r.truths {
+		expected[name] = r.expect(name, expected[name].Memory)
+	}
+	for range int(quiet / time.Second) {
+		r.step(ctx)
+	}
+	r.check(expected, "after a minute", conditions.TypeDegraded, conditions.TypeUpgradable)
+	for range int((longQuiet - quiet) / time.Second) {
+		r.step(ctx)
+	}
+	for name := range r.truths {
+		expected[name] = r.expect(name, expected[name].Memory)
+	}
+	r.check(expected, "at the end")
+	return r.violations, nil
+}
+
+// expect folds what is true of an object, as one would who has seen all of it.
+func (r *run) expect(name string, m conditions.Memory) conditions.Result {
+	obs := r.observation(name)
+	return conditions.Fold(conditions.Input{
+		Observation: &obs, Generation: r.truths[name].generation, Now: r.now(), Memory: m, WithReady: r.kind.WithReady,
+	})
+}
+
+// check compares what is said with what is true; types that are damped may be left out.
+func (r *run) check(expected map[string]conditions.Result, when string, without ...string) {
+	for name, want := range expected {
+		said, err := conditionsOf(r.objects[name])
+		if err != nil {
+			r.violate("B1: %v", err)
+		}
+		if got, want := brief(said, without), brief(want.Conditions, without); got != want {
+			r.violate("B1: %s %s says %s, true is %s", when, name, got, want)
+		}
+		var e contract.StatusEntry
+		if err := json.Unmarshal(r.bucket[ref(name)].value, &e); err != nil {
+			r.violate("B1: %s the entry of %s: %v", when, name, err)
+			continue
+		}
+		var kept []metav1.Condition
+		for _, c := range e.Conditions {
+			kept = append(kept, metav1.Condition{
+				Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, ObservedGeneration: c.ObservedGeneration,
+			})
+		}
+		if got, want := brief(kept, nil), brief(said, nil); got != want {
+			r.violate("B1: %s the entry of %s says %s, the object %s", when, name, got, want)
+		}
+	}
+	for of := range r.bucket {
+		if r.truths[of.Name] == nil {
+			r.violate("B1: %s there is an entry of %s, which is gone", when, of.Name)
+		}
+	}
+	for name := range r.last {
+		if r.truths[name] == nil {
+			r.violate("B1: %s the stream holds a word on %s, which is gone: place %d, read up to %d, known %d",
+				when, name, r.last[name].sequence, r.alive.read, r.alive.model.Get(ref(name)).Newest())
+		}
+	}
+}
+
+func brief(list []metav1.Condition, without []string) string {
+	var out []string
+	for _, c := range list {
+		line := fmt.Sprintf("%s=%s/%s@%d", c.Type, c.Status, c.Reason, c.ObservedGeneration)
+		for _, t := range without {
+			if c.Type == t {
+				line = ""
+			}
+		}
+		if line != "" {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// Whatever happens, a minute after it is over what is said is true.
+func TestSimulation(t *testing.T) {
+	m, err := newMetrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := uint64(1), uint64(runs)
+	if *oneSeed != 0 {
+		first, last = *oneSeed, *oneSeed
+	}
+	var wrong, back atomic.Int64
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for seed := first; seed <= last; seed++ {
+		group.Go(func() error {
+			violations, err := simulate(ctx, seed, m)
+			if len(violations) > 0 && wrong.Add(1) <= 5 {
+				t.Errorf("seed %d:\n%s", seed, strings.Join(violations[:min(len(violations), 5)], "\n"))
+			}
+			for _, v := range violations {
+				if strings.HasPrefix(v, "B2") {
+					back.Add(1)
+				}
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	printBar(t, "B1", float64(wrong.Load()), fmt.Sprintf("runs of %d with a violation", last-first+1), "0")
+	printBar(t, "B2", float64(back.Load()), "times that something went back", "0")
+}

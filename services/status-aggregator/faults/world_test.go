@@ -1,0 +1,283 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+)
+
+const (
+	clusterName  = "sim"
+	observerName = "engine-operator"
+	namespace    = "team-a"
+)
+
+// truth is how one object really is.
+type truth struct {
+	uid        types.UID
+	generation int64
+	applied    int64 // the newest generation that all children have seen
+	available  int32
+	crashing   bool
+	paused     bool
+	stopped    bool
+}
+
+const desired = 2
+
+// message is one in a stream.
+type message struct {
+	sequence uint64
+	name     string
+	o        contract.Observation
+}
+
+// entry is a value in the bucket.
+type entry struct {
+	revision uint64
+	value    []byte
+}
+
+// world is everything that the processes share: the API server, the bus, the clock.
+type world struct {
+	random *rand.Rand
+	clock  *clocktesting.FakePassiveClock
+	kind   registry.Kind
+	kinds  registry.Set
+
+	truths  map[string]*truth
+	objects map[string]*unstructured.Unstructured // as the API server has them
+	version int64
+	uids    int
+	apiUp   bool
+
+	busUp    bool
+	era      int // of the streams: counts how often they were lost
+	session  int // counts how often the bus was reached again
+	sequence uint64
+	last     map[string]message // observations, by subject
+	log      []message          // all of this era, for repetitions
+	beat     struct {
+		sequence uint64
+		epoch    int64
+		holding  bool // not all that the operator has to say has arrived
+	}
+	bucket   map[contract.Ref]entry
+	revision uint64
+	lease    struct {
+		holder  string
+		renewed time.Time
+	}
+
+	basis      map[types.UID]time.Time // ObservedAt of what the conditions stand on
+	lastSign   time.Time               // of life of the operator
+	fenced     int                     // writes that were refused because somebody else wrote first
+	violations []string
+}
+
+func newWorld(seed uint64) (*world, error) {
+	kinds, err := registry.Managed()
+	if err != nil {
+		return nil, err
+	}
+	kind, _ := kinds.Lookup(contract.FireboltEngine)
+	return &world{
+		random:  rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // reproducible
+		clock:   clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		kind:    kind,
+		kinds:   kinds,
+		truths:  map[string]*truth{},
+		objects: map[string]*unstructured.Unstructured{},
+		apiUp:   true, busUp: true,
+		last:   map[string]message{},
+		basis:  map[types.UID]time.Time{},
+		bucket: map[contract.Ref]entry{},
+	}, nil
+}
+
+// chance is true n times in a hundred.
+func (w *world) chance(n int) bool { return w.random.IntN(100) < n }
+
+func (w *world) now() time.Time { return w.clock.Now() }
+
+func (w *world) violate(format string, args ...any) {
+	w.violations = append(w.violations, fmt.Sprintf(format, args...))
+}
+
+func ref(name string) contract.Ref {
+	return contract.Ref{Cluster: clusterName, Namespace: namespace, Kind: contract.FireboltEngine, Name: name}
+}
+
+func (w *world) create(name string) {
+	w.uids++
+	w.truths[name] = &truth{uid: types.UID(fmt.Sprintf("uid-%d", w.uids)), generation: 1, applied: 1}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(w.kind.GVK)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetUID(w.truths[name].uid)
+	u.SetGeneration(1)
+	w.store(u)
+}
+
+func (w *world) remove(name string) {
+	delete(w.truths, name)
+	delete(w.objects, name)
+	w.version++
+}
+
+// store writes an object and gives it its resource version.
+func (w *world) store(u *unstructured.Unstructured) {
+	w.version++
+	u.SetResourceVersion(fmt.Sprint(w.version))
+	w.objects[u.GetName()] = u
+}
+
+// respec changes the spec of an object, which its children take up later.
+func (w *world) respec(name string) {
+	w.truths[name].generation++
+	u := w.objects[name].DeepCopy()
+	u.SetGeneration(w.truths[name].generation)
+	w.store(u)
+}
+
+// observation is what an operator sees of an object.
+func (w *world) observation(name string) contract.Observation {
+	t := w.truths[name]
+	want := int32(desired)
+	if t.stopped {
+		want = 0
+	}
+	u := contract.Unit{
+		Name: "g1", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Present: true,
+		Observed: t.applied == t.generation, Desired: want, Current: want, Updated: want,
+		Ready: min(t.available, want), Available: min(t.available, want),
+	}
+	if t.crashing {
+		u.Failures = []contract.Failure{{Class: contract.FailureCrashLoop, Count: 1}}
+	}
+	return contract.Observation{
+		Object: contract.Object{
+			GroupVersionKind: contract.GroupVersionKind{Group: w.kind.GVK.Group, Version: w.kind.GVK.Version, Kind: w.kind.GVK.Kind},
+			Namespace:        namespace, Name: name, UID: string(t.uid), Generation: t.generation,
+			ResourceVersion: w.objects[name].GetResourceVersion(),
+		},
+		Observer: contract.Observer{Name: observerName}, ValidForSeconds: 30, ObservedGeneration: t.applied,
+		ObservedAt: w.now(), // no rule reads it; here it tells old words from new ones
+		Reconcile:  contract.Reconcile{Outcome: contract.Succeeded},
+		Intent:     contract.Intent{Paused: t.paused, Stopped: t.stopped},
+		Units:      []contract.Unit{u},
+	}
+}
+
+// publish stores an observation.
+func (w *world) publish(name string, o contract.Observation) {
+	w.sequence++
+	m := message{w.sequence, name, o}
+	w.last[name] = m
+	w.log = append(w.log, m)
+	w.lastSign = w.now()
+}
+
+// wipe loses all that the bus holds.
+func (w *world) wipe() {
+	w.era++
+	w.sequence, w.revision = 0, 0
+	w.last, w.log = map[string]message{}, nil
+	w.bucket = map[contract.Ref]entry{}
+	w.beat.sequence, w.beat.epoch = 0, 0
+}
+
+// apply is the API server's part of a write of conditions: it refuses one that was
+// decided from another version of the object.
+func (w *world) apply(who string, current *unstructured.Unstructured, conditions []metav1.Condition, seen time.Time) (changed, stale bool, err error) {
+	live := w.objects[current.GetName()]
+	if live == nil || live.GetUID() != current.GetUID() || live.GetResourceVersion() != current.GetResourceVersion() {
+		w.fenced++
+		return false, true, nil
+	}
+	before, err := conditionsOf(live)
+	if err != nil {
+		return false, false, err
+	}
+	if cmp.Equal(before, conditions) {
+		return false, false, nil
+	}
+	w.compare(who, live, before, conditions)
+	if last := w.basis[live.GetUID()]; conditions[0].Status != metav1.ConditionUnknown {
+		if seen.Before(last) {
+			w.violate("B2: at %s %s says of %s what was so at %s, it showed what was so at %s",
+				w.now().Format(time.TimeOnly), who, live.GetName(), seen.Format(time.TimeOnly), last.Format(time.TimeOnly))
+		}
+		w.basis[live.GetUID()] = seen
+	}
+	u := live.DeepCopy()
+	if err := setConditions(u, conditions); err != nil {
+		return false, false, err
+	}
+	w.store(u)
+	return true, false, nil
+}
+
+// compare checks what must never go back.
+func (w *world) compare(who string, u *unstructured.Unstructured, before, after []metav1.Condition) {
+	for _, b := range before {
+		for _, a := range after {
+			if a.Type != b.Type {
+				continue
+			}
+			if a.ObservedGeneration < b.ObservedGeneration {
+				w.violate("B2: at %s %s says %s=%s/%s of %s for generation %d, before %s/%s for %d", w.now().Format("15:04:05"), who, a.Type, a.Status, a.Reason, u.GetName(), a.ObservedGeneration, b.Status, b.Reason, b.ObservedGeneration)
+			}
+			if a.ObservedGeneration > u.GetGeneration() {
+				w.violate("B2: %s of %s claims generation %d of %d", a.Type, u.GetName(), a.ObservedGeneration, u.GetGeneration())
+			}
+			if a.Status == b.Status && !a.LastTransitionTime.Equal(&b.LastTransitionTime) && a.LastTransitionTime.Before(&b.LastTransitionTime) {
+				w.violate("B2: %s of %s is %s since %s, before since %s", a.Type, u.GetName(), a.Status, a.LastTransitionTime, b.LastTransitionTime)
+			}
+		}
+	}
+}
+
+// holder is what a status has that carries conditions.
+type holder struct {
+	Conditions []metav1.Condition `json:"conditions"`
+}
+
+func conditionsOf(u *unstructured.Unstructured) ([]metav1.Condition, error) {
+	status, ok := u.Object["status"]
+	if !ok {
+		return nil, nil
+	}
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	var h holder
+	err = json.Unmarshal(raw, &h)
+	return h.Conditions, err
+}
+
+func setConditions(u *unstructured.Unstructured, conditions []metav1.Condition) error {
+	raw, err := json.Marshal(holder{conditions})
+	if err != nil {
+		return err
+	}
+	var status map[string]any
+	if err := json.Unmarshal(raw, &status); err != nil {
+		return err
+	}
+	u.Object["status"] = status
+	return nil
+}

@@ -1,0 +1,182 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// assets are the streams of the bus, that of the bucket among them, in the order in which they are told.
+var assets = []string{
+	contract.StreamObservations, contract.StreamHeartbeats, contract.StreamLifecycle,
+	contract.StreamChanges, contract.StreamDeadLetters, statusStream,
+}
+
+// errDiffers makes verify end with exit code 1.
+var errDiffers = errors.New("the bus is not as wanted")
+
+func (f *flags) verify(ctx context.Context, js jetstream.JetStream, out io.Writer) error {
+	found, err := inspect(ctx, js)
+	if err != nil {
+		return err
+	}
+	drifts, err := bus.Verify(ctx, js, f.given())
+	if err != nil {
+		return err
+	}
+	drifts = append(drifts, misplaced(found, f.placementTags)...)
+	for _, d := range drifts {
+		fmt.Fprintln(out, d)
+	}
+	if len(drifts) > 0 {
+		return fmt.Errorf("%w: %d differences", errDiffers, len(drifts))
+	}
+	fmt.Fprintln(out, "The bus is as wanted.")
+	return nil
+}
+
+func (f *flags) bootstrap(ctx context.Context, js jetstream.JetStream, out io.Writer) error {
+	before, err := inspect(ctx, js)
+	if err != nil {
+		return err
+	}
+	p := wanted(f.given(), before)
+	tags := f.placementTags
+	if !f.set.Changed("placement-tags") {
+		tags = placement(before)
+	}
+	drifts, err := bus.Verify(ctx, js, p)
+	if err != nil {
+		return err
+	}
+	drifts = append(drifts, misplaced(before, tags)...)
+	if f.dryRun || len(drifts) == 0 {
+		tell(out, drifts, f.dryRun)
+		return nil
+	}
+	if err := bus.Bootstrap(ctx, place(js, tags), p); err != nil {
+		return err
+	}
+	tell(out, drifts, false)
+	return f.proof(ctx, js, p, out)
+}
+
+// proof looks again: a server may take an update and not do it.
+func (f *flags) proof(ctx context.Context, js jetstream.JetStream, p bus.Params, out io.Writer) error {
+	left, err := bus.Verify(ctx, js, p)
+	if err != nil {
+		return err
+	}
+	for _, d := range left {
+		fmt.Fprintln(out, "still:", d)
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%w: %d differences are left", errDiffers, len(left))
+	}
+	return nil
+}
+
+// tell says what was done, or would be, one line for each difference.
+func tell(out io.Writer, drifts []bus.Drift, dryRun bool) {
+	created, changed := "created", "changed"
+	if dryRun {
+		created, changed = "would be created", "would be changed"
+	}
+	touched := map[string]bool{}
+	for _, d := range drifts {
+		touched[d.Asset] = true
+		if d.Field == "exists" {
+			fmt.Fprintf(out, "%s: %s\n", d.Asset, created)
+			continue
+		}
+		fmt.Fprintf(out, "%s: %s %s from %s to %s\n", d.Asset, d.Field, changed, d.Got, d.Want)
+	}
+	for _, name := range assets {
+		if !touched[shown(name)] {
+			fmt.Fprintf(out, "%s: as wanted\n", shown(name))
+		}
+	}
+}
+
+// shown is the name that people know: the bucket's for the stream behind it.
+func shown(stream string) string {
+	if stream == statusStream {
+		return contract.BucketStatus
+	}
+	return stream
+}
+
+// inspect returns the configuration of each asset that is there.
+func inspect(ctx context.Context, js jetstream.JetStream) (map[string]jetstream.StreamConfig, error) {
+	found := map[string]jetstream.StreamConfig{}
+	for _, name := range assets {
+		stream, err := js.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at stream %q: %w", name, err)
+		}
+		found[name] = stream.CachedInfo().Config
+	}
+	return found, nil
+}
+
+// placement returns the tags that the streams have now.
+func placement(found map[string]jetstream.StreamConfig) []string {
+	for _, name := range assets {
+		if p := found[name].Placement; p != nil {
+			return p.Tags
+		}
+	}
+	return nil
+}
+
+// misplaced lists the streams that are there with other tags; nil tags mean that any will do.
+func misplaced(found map[string]jetstream.StreamConfig, tags []string) []bus.Drift {
+	var out []bus.Drift
+	for _, name := range assets {
+		cfg, there := found[name]
+		var got []string
+		if cfg.Placement != nil {
+			got = cfg.Placement.Tags
+		}
+		if there && tags != nil && !slices.Equal(got, tags) {
+			out = append(out, bus.Drift{Asset: shown(name), Field: "placement_tags", Want: fmt.Sprint(tags), Got: fmt.Sprint(got)})
+		}
+	}
+	return out
+}
+
+// placed creates and updates everything with one placement. A stream that is created
+// without it would have to move later on.
+type placed struct {
+	jetstream.JetStream
+	placement *jetstream.Placement
+}
+
+func place(js jetstream.JetStream, tags []string) jetstream.JetStream {
+	if len(tags) == 0 {
+		return js
+	}
+	return placed{js, &jetstream.Placement{Tags: tags}}
+}
+
+// CreateOrUpdateStream adds the placement.
+func (p placed) CreateOrUpdateStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	cfg.Placement = p.placement
+	return p.JetStream.CreateOrUpdateStream(ctx, cfg)
+}
+
+// CreateOrUpdateKeyValue adds the placement.
+func (p placed) CreateOrUpdateKeyValue(ctx context.Context, cfg jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
+	cfg.Placement = p.placement
+	return p.JetStream.CreateOrUpdateKeyValue(ctx, cfg)
+}

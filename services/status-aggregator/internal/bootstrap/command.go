@@ -1,0 +1,127 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+)
+
+// Name is the command's, clientName its client's on NATS.
+const (
+	Name       = "bus"
+	clientName = "bootstrap"
+)
+
+const (
+	// connectPatience is how long a server is tried; the client itself would go on for ever.
+	connectPatience = 15 * time.Second
+	connectPoll     = 50 * time.Millisecond
+	requestTimeout  = time.Minute
+	closeTimeout    = 5 * time.Second
+)
+
+// Commands returns the command for [service.Spec].
+func Commands() map[string]service.Command {
+	f := &flags{}
+	return map[string]service.Command{Name: {
+		Help:  "bus bootstrap|verify|consumer NAME: make or compare the streams and the bucket, make a consumer for a tool",
+		Flags: f.add,
+		Run: func(ctx context.Context, o service.Options, args []string) error {
+			return f.run(ctx, o, args, os.Stdout)
+		},
+	}}
+}
+
+func (f *flags) run(ctx context.Context, o service.Options, args []string, out io.Writer) (err error) {
+	do, err := f.choose(args)
+	if err != nil {
+		return err
+	}
+	conn, err := connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		err = errors.Join(err, conn.Close(ctx))
+	}()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return explain(do(ctx, conn.JetStream(), out), conn.JetStream().Conn().LastError())
+}
+
+// work is what one of the subcommands does.
+type work func(ctx context.Context, js jetstream.JetStream, out io.Writer) error
+
+// choose refuses a wrong command line before anything is connected.
+func (f *flags) choose(args []string) (work, error) {
+	if len(args) == 0 {
+		return nil, errors.New("bus what? bootstrap, verify or consumer NAME, see --help")
+	}
+	rest := args[1:]
+	switch {
+	case args[0] == "consumer" && len(rest) == 1:
+		cfg, err := f.consumer(rest[0])
+		if err != nil {
+			return nil, err
+		}
+		return cfg.create, nil
+	case args[0] == "consumer":
+		return nil, errors.New("bus consumer: give one name, that of the tool")
+	case len(rest) > 0:
+		return nil, fmt.Errorf("bus %s: unexpected argument %q", args[0], rest[0])
+	case args[0] == "bootstrap":
+		return f.bootstrap, f.check()
+	case args[0] == "verify":
+		return f.verify, f.check()
+	}
+	return nil, fmt.Errorf("bus %s is not known: bootstrap, verify or consumer NAME", args[0])
+}
+
+// connect waits until a server has taken the credentials.
+func connect(ctx context.Context, o service.Options) (*bus.Conn, error) {
+	cfg, err := o.Bus(clientName, logr.FromContextOrDiscard(ctx).V(1))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := bus.Connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	ticker := time.NewTicker(connectPoll)
+	defer ticker.Stop()
+	for !conn.Connected() {
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(
+				explain(fmt.Errorf("no connection to the bus: %w", ctx.Err()), conn.JetStream().Conn().LastError()),
+				conn.Close(ctx))
+		case <-ticker.C:
+		}
+	}
+	return conn, nil
+}
+
+// explain adds what the server said outside of the request: one that is refused is never answered.
+func explain(err, said error) error {
+	if err == nil || said == nil || errors.Is(err, said) {
+		return err
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
+		return fmt.Errorf("%w; the server said: %w", err, said)
+	}
+	return err
+}

@@ -1,0 +1,145 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// flags are the command's own.
+type flags struct {
+	set *pflag.FlagSet
+
+	dryRun        bool
+	replicas      int
+	production    bool
+	placementTags []string
+	ages          [len(ages)]time.Duration
+	sizes         [len(sizes)]resource.QuantityValue
+
+	filter  string
+	deliver string
+	ackWait time.Duration
+	pending int
+}
+
+// chosen is one parameter that an installation chooses: its flag, the asset that has it, and its place in [bus.Params].
+type chosen[T any] struct {
+	flag, stream string
+	of           func(*bus.Params) *T
+}
+
+var ages = [...]chosen[time.Duration]{
+	{"lifecycle-max-age", contract.StreamLifecycle, func(p *bus.Params) *time.Duration { return &p.LifecycleMaxAge }},
+	{"changes-max-age", contract.StreamChanges, func(p *bus.Params) *time.Duration { return &p.ChangesMaxAge }},
+	{"dead-letters-max-age", contract.StreamDeadLetters, func(p *bus.Params) *time.Duration { return &p.DeadLettersMaxAge }},
+}
+
+var sizes = [...]chosen[int64]{
+	{"observations-max-bytes", contract.StreamObservations, func(p *bus.Params) *int64 { return &p.ObservationsMaxBytes }},
+	{"lifecycle-max-bytes", contract.StreamLifecycle, func(p *bus.Params) *int64 { return &p.LifecycleMaxBytes }},
+	{"changes-max-bytes", contract.StreamChanges, func(p *bus.Params) *int64 { return &p.ChangesMaxBytes }},
+	{"dead-letters-max-bytes", contract.StreamDeadLetters, func(p *bus.Params) *int64 { return &p.DeadLettersMaxBytes }},
+	{"status-max-bytes", statusStream, func(p *bus.Params) *int64 { return &p.StatusMaxBytes }},
+}
+
+// statusStream is the stream behind the bucket.
+const statusStream = "KV_" + contract.BucketStatus
+
+// What --deliver knows.
+const (
+	deliverAll = "all"
+	deliverNew = "new"
+)
+
+func (f *flags) add(fs *pflag.FlagSet) {
+	f.set = fs
+	defaults := bus.DefaultParams()
+	fs.BoolVar(&f.dryRun, "dry-run", false, "bootstrap: say what would change, and change nothing")
+	fs.IntVar(&f.replicas, "replicas", defaults.Replicas, "copies of each stream: 1, 3 or 5")
+	fs.BoolVar(&f.production, "production", false, "forbid deleting and purging in the public histories; cannot be taken back")
+	fs.StringSliceVar(&f.placementTags, "placement-tags", nil, "servers must have these tags to hold the streams")
+	for i, a := range ages {
+		fs.DurationVar(&f.ages[i], a.flag, *a.of(&defaults), "how long "+a.stream+" keeps a message")
+	}
+	for i, s := range sizes {
+		f.sizes[i].Quantity = *resource.NewQuantity(*s.of(&defaults), resource.BinarySI)
+		fs.Var(&f.sizes[i], s.flag, "how large "+s.stream+" may become, for example 10Gi")
+	}
+	fs.StringVar(&f.filter, "filter", "", "consumer: the one subject, with wildcards, that the tool reads")
+	fs.StringVar(&f.deliver, "deliver", deliverNew, "consumer: where to begin, all or new")
+	fs.DurationVar(&f.ackWait, "ack-wait", 30*time.Second, "consumer: how long the tool may take for an event before it comes again")
+	fs.IntVar(&f.pending, "max-ack-pending", 100, "consumer: how many events the tool may have in hand")
+}
+
+// check refuses values that no server would take.
+func (f *flags) check() error {
+	var errs []error
+	if !slices.Contains([]int{1, 3, 5}, f.replicas) {
+		errs = append(errs, fmt.Errorf("--replicas must be 1, 3 or 5, is %d", f.replicas))
+	}
+	for i, a := range ages {
+		if f.ages[i] < time.Minute {
+			errs = append(errs, fmt.Errorf("--%s must be at least a minute, is %s", a.flag, f.ages[i]))
+		}
+	}
+	for i, s := range sizes {
+		if f.sizes[i].Value() < 1<<20 {
+			errs = append(errs, fmt.Errorf("--%s must be at least 1Mi, is %s", s.flag, f.sizes[i].String()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// given are the parameters that the command line names; all others are zero, which to
+// [bus.Verify] means that any choice will do.
+func (f *flags) given() bus.Params {
+	var p bus.Params
+	if f.set.Changed("replicas") {
+		p.Replicas = f.replicas
+	}
+	p.Production = f.production
+	for i, a := range ages {
+		if f.set.Changed(a.flag) {
+			*a.of(&p) = f.ages[i]
+		}
+	}
+	for i, s := range sizes {
+		if f.set.Changed(s.flag) {
+			*s.of(&p) = f.sizes[i].Value()
+		}
+	}
+	return p
+}
+
+// wanted completes the given parameters: with what is found, and with the defaults for what is not there yet.
+func wanted(given bus.Params, found map[string]jetstream.StreamConfig) bus.Params {
+	p, defaults := given, bus.DefaultParams()
+	for _, a := range ages {
+		fill(a.of(&p), found[a.stream].MaxAge, *a.of(&defaults))
+	}
+	for _, s := range sizes {
+		fill(s.of(&p), max(0, found[s.stream].MaxBytes), *s.of(&defaults))
+	}
+	fill(&p.Replicas, found[contract.StreamLifecycle].Replicas, defaults.Replicas)
+	p.Production = p.Production || found[contract.StreamLifecycle].DenyPurge
+	return p
+}
+
+// fill sets a value that is zero to the first of the others that is not.
+func fill[T comparable](value *T, others ...T) {
+	var zero T
+	for _, o := range others {
+		if *value == zero {
+			*value = o
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package bootstrap
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
+)
+
+// three starts a cluster of three servers with the tag "bus" and a fourth without it, under
+// the permissions of deploy/nats, and returns where the first one listens.
+func three(t *testing.T) string {
+	t.Helper()
+	users := []*server.User{
+		{Username: "bootstrap", Password: busauth.Password, Permissions: busauth.Permissions(t, names, "bootstrap")},
+		{Username: busauth.Admin, Password: busauth.Password},
+	}
+	const size = 4
+	var routes []string
+	var ports [2 * size]int
+	for i := range ports {
+		port, err := freeport.One()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports[i] = port
+	}
+	for _, port := range ports[:size] {
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
+	}
+	dir := t.TempDir()
+	for i := range size {
+		tags := []string{"bus"}
+		if i == size-1 {
+			tags = nil
+		}
+		srv, err := server.NewServer(&server.Options{
+			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: ports[size+i], NoSigs: true, NoLog: true, Users: users, Tags: tags,
+			JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint(i)),
+			Cluster: server.ClusterOpts{Name: "bus", Host: "127.0.0.1", Port: ports[i]},
+			Routes:  server.RoutesFromStr(strings.Join(routes, ",")),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv.Start()
+		t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	}
+	return fmt.Sprintf("127.0.0.1:%d", ports[size])
+}
+
+// Three copies on the servers that have the tag: made, left alone the second time, and changed.
+func TestThreeReplicas(t *testing.T) {
+	address := three(t)
+	url := func(user string) string { return "nats://" + user + ":" + busauth.Password + "@" + address }
+	var nc *nats.Conn
+	expect.Eventually(t, expect.Long, func() (err error) {
+		nc, err = nats.Connect(url(busauth.Admin))
+		return err
+	})
+	t.Cleanup(nc.Close)
+	admin, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Long, func() error { // a cluster needs a moment to find its leader
+		_, err := admin.AccountInfo(t.Context())
+		return err
+	})
+	bus := func(args ...string) (out string) {
+		t.Helper()
+		expect.Eventually(t, expect.Long, func() (err error) { // and its servers a moment to know each other
+			out, err = command(t.Context(), t, url("bootstrap"), args...)
+			return err
+		})
+		return out
+	}
+	bus("bootstrap", "--replicas=3", "--placement-tags=bus")
+	for _, name := range assets {
+		stream, err := admin.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := stream.CachedInfo()
+		homes := []string{info.Cluster.Leader}
+		for _, r := range info.Cluster.Replicas {
+			homes = append(homes, r.Name)
+		}
+		if len(homes) != 3 || strings.Contains(strings.Join(homes, ","), "n3") || info.Config.Replicas != 3 {
+			t.Errorf("%s is on %v", name, homes)
+		}
+	}
+	want(t, bus("bootstrap"), append(each("as wanted"), "FLOTILLA_STATUS: as wanted")...)
+	if out := bus("bootstrap", "--changes-max-age=24h"); !strings.Contains(out, "FLOTILLA_CHANGES: max_age changed from 168h0m0s to 24h0m0s") {
+		t.Errorf("it says\n%s", out)
+	}
+	want(t, bus("verify", "--replicas=3", "--placement-tags=bus", "--changes-max-age=24h"), "The bus is as wanted.")
+	want(t, bus("consumer", "pager", "--filter="+contract.LifecyclePrefix+".prod.team-a.>"),
+		"FLOTILLA_LIFECYCLE: consumer pager reads flotilla.lifecycle.v1.prod.team-a.>")
+}

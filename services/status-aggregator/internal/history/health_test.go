@@ -1,0 +1,70 @@
+package history
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// A bucket that answers questions but takes no writes does not work.
+func TestBucketThatTakesNoWrites(t *testing.T) {
+	f := newFixture(t)
+	const patience = 10 * time.Second
+	f.put(f.entry("a", "Available=True@0"))
+	f.flush()
+	full := bus.DefaultParams()
+	full.StatusMaxBytes = 1
+	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), full); err != nil {
+		t.Fatal(err)
+	}
+	for _, wait := range []time.Duration{0, patience} {
+		f.clock.SetTime(f.clock.Now().Add(wait))
+		if _, err := f.store.Put(t.Context(), ref, f.entry("a", "Available=False@1"), conditions.Memory{}); err == nil {
+			t.Fatal("the bucket took the entry")
+		}
+		if err := f.store.Probe(t.Context()); err == nil {
+			t.Error("the probe found nothing")
+		}
+		if got, want := f.store.Works(patience), wait < patience; got != want {
+			t.Errorf("after %s: works %v, want %v", wait, got, want)
+		}
+	}
+	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Works(patience) || f.store.Doubtful() {
+		t.Errorf("error %v, works %v, doubtful %v", err, f.store.Works(patience), f.store.Doubtful())
+	}
+	if keys, err := f.store.Keys(t.Context()); err != nil || len(keys) != 1 {
+		t.Errorf("keys %v, %v: want the object's and nothing of the probe", keys, err)
+	}
+}
+
+// A stream that takes no events is left alone for long enough that the operators write.
+func TestStreamThatTakesNoEvents(t *testing.T) {
+	f := newFixture(t)
+	const patience = 10 * time.Second
+	f.put(f.entry("a", "Available=True@0"))
+	f.bus.before = func(bus.Message) error { return errors.New("refused") }
+	for _, wait := range []time.Duration{0, patience, yield} {
+		if err := f.store.Flush(t.Context(), ref); err == nil {
+			t.Fatal("the stream took the event")
+		}
+		f.clock.SetTime(start.Add(wait))
+		if err := f.store.Probe(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := f.store.Works(patience), wait != patience; got != want {
+			t.Errorf("after %s: works %v, want %v", wait, got, want)
+		}
+	}
+	f.bus.before = nil
+	f.flush()
+	if f.store.Doubtful() {
+		t.Errorf("doubtful although %s takes events", contract.StreamLifecycle)
+	}
+}

@@ -1,0 +1,72 @@
+package history
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// A cluster that is restored from a backup counts phase changes from an earlier
+// number again. That is one gap event, and what follows has ids of its own.
+func TestPhaseChangesThatWentBack(t *testing.T) {
+	for name, lost := range map[string]func(*fixture){
+		"the entry is there":  func(*fixture) {},
+		"the process is new":  (*fixture).restart,
+		"the bucket was lost": (*fixture).loseBucket,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			e := f.entry("a", "Available=True@0")
+			e.LastTransitionSeq = f.phases("a", ring(1, 9))
+			f.put(e)
+			f.flush()
+
+			if _, err := f.store.Phases(t.Context(), ref, object("a"), ring(1, 5)); !errors.Is(err, ErrWentBack) {
+				t.Fatalf("got %v, want ErrWentBack", err)
+			}
+			e.LastTransitionSeq = 5
+			f.put(e)
+			f.flush()
+			f.phases("a", ring(1, 6))
+			lost(f)
+			if last := f.phases("a", ring(1, 7)); last != 7 {
+				t.Errorf("published up to %d, want 7", last)
+			}
+			got := f.history() // tells of ids that stand in the stream twice
+			want := []string{"a gap 5:Running gap", "a phase 6:P6", "a phase 7:P7"}
+			if got = got[len(got)-3:]; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+				t.Errorf("history ends with %q, want %q", got, want)
+			}
+			messages := f.messages()
+			if id := messages[len(messages)-1].Header.Get(contract.HeaderMsgID); id != "a.7.1" {
+				t.Errorf("id %q, want a.7.1", id)
+			}
+		})
+	}
+}
+
+// An object that a backup brought back ends a second time, which is told too.
+func TestObjectThatCameBack(t *testing.T) {
+	f := newFixture(t)
+	for range 2 {
+		f.put(f.entry("a", "Available=True@0"))
+		f.flush()
+		if err := f.store.Delete(t.Context(), ref, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.wantHistory("a snapshot 0:Running", "a deleted 0:", "a snapshot 0:Running gap", "a deleted 0:")
+}
+
+func (f *fixture) loseBucket() {
+	f.t.Helper()
+	if err := f.conn.JetStream().DeleteKeyValue(f.t.Context(), contract.BucketStatus); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := bus.Bootstrap(f.t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
+		f.t.Fatal(err)
+	}
+	f.store.Invalidate()
+}

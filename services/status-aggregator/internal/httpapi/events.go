@@ -1,0 +1,188 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+)
+
+const (
+	// heartbeat is the pause between two signs of life on a stream. The caller's token and
+	// rights are asked about again as often.
+	heartbeat = 15 * time.Second
+	// writeTimeout is how long a reader may leave the connection full.
+	writeTimeout = 10 * time.Second
+	// reconnectMillis is when a reader whose stream ended shall come again.
+	reconnectMillis = 3000
+)
+
+// Why a stream ended.
+const (
+	endClient   = "client"
+	endSlow     = "slow"
+	endBus      = "bus"
+	endRights   = "rights"
+	endShutdown = "shutdown"
+)
+
+// events answers with the lifecycle events that the caller may see, as they come.
+func (a *handlers) events(w http.ResponseWriter, r *http.Request) error {
+	values, err := parameters(r, statusapi.ParamNamespace, statusapi.ParamKind, statusapi.ParamName, statusapi.ParamSince)
+	if err != nil {
+		return err
+	}
+	f, err := filter(a.kinds, values)
+	if err != nil {
+		return err
+	}
+	after, err := sequence(r, values)
+	if err != nil {
+		return err
+	}
+	if err := a.scope(r.Context(), callerOf(r.Context()), f); err != nil {
+		return err
+	}
+	s, err := a.hub.Subscribe(r.Context(), f, after)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	header := w.Header()
+	header.Set("Content-Type", contentStream)
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Accel-Buffering", "no") // for proxies that would wait for more
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	a.metrics.streams.Inc()
+	defer a.metrics.streams.Dec()
+	out := &stream{w: w, control: http.NewResponseController(w), clock: a.clock, position: s.Head}
+	if after != nil {
+		out.position = *after
+	}
+	a.metrics.ended.WithLabelValues(a.serve(r.Context(), out, s, f)).Inc()
+	return nil
+}
+
+// serve sends what was missed, then what comes, and says why it ended.
+func (a *handlers) serve(ctx context.Context, out *stream, s *live.Subscription, f live.Filter) string {
+	if err := out.text(fmt.Sprintf("retry: %d\nid: %d\n\n", reconnectMillis, out.position)); err != nil {
+		return endClient
+	}
+	who := callerOf(ctx)
+	send := func(e live.Event) error { return a.deliver(ctx, out, who, e) }
+	if err := s.Past(ctx, out.position, send); err != nil {
+		return cause(ctx, err)
+	}
+	ticker := a.clock.NewTicker(a.heartbeat)
+	defer ticker.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return endClient
+		case <-a.stopping:
+			return endShutdown
+		case <-s.Done():
+			return cause(ctx, s.Cause())
+		case e := <-s.Events():
+			err = send(e)
+		case <-ticker.C():
+			err = a.beat(ctx, out, s, who, f)
+		}
+		if err != nil {
+			return cause(ctx, err)
+		}
+	}
+}
+
+// errRights says that the caller may not read on, or that nobody can say whether they may.
+var errRights = errors.New("the right to read has ended")
+
+func cause(ctx context.Context, err error) string {
+	switch {
+	case errors.Is(err, live.ErrSlow), errors.Is(err, os.ErrDeadlineExceeded): // before ctx, which ends with a failed write
+		return endSlow
+	case ctx.Err() != nil, errors.Is(err, errWrite):
+		return endClient
+	case errors.Is(err, errRights):
+		return endRights
+	}
+	return endBus
+}
+
+// deliver sends an event that the caller may see, and moves on behind one that they may not.
+func (a *handlers) deliver(ctx context.Context, out *stream, who caller, e live.Event) error {
+	if e.Sequence <= out.position {
+		return nil
+	}
+	ok, err := a.mayList(ctx, who, place{namespace: e.Ref.Namespace, kind: e.Ref.Kind})
+	if err != nil {
+		return errors.Join(errRights, err)
+	}
+	if !ok {
+		out.position = e.Sequence
+		return nil
+	}
+	if err := out.event(e); err != nil {
+		return err
+	}
+	a.metrics.events.Inc()
+	return nil
+}
+
+// beat asks whether the caller may still read, and tells them that the stream lives and
+// where to resume.
+func (a *handlers) beat(ctx context.Context, out *stream, s *live.Subscription, who caller, f live.Filter) error {
+	if err := errors.Join(who.again(ctx), a.scope(ctx, who, f)); err != nil {
+		return errors.Join(errRights, err)
+	}
+	if passed, ok := s.Settled(); ok {
+		out.position = max(out.position, passed)
+	}
+	return out.text(fmt.Sprintf(": heartbeat\nid: %d\n\n", out.position))
+}
+
+// stream writes server-sent events.
+type stream struct {
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	clock    clock.PassiveClock
+	position uint64 // the last id that the reader has, or may count as had
+}
+
+// errWrite says that the reader takes nothing.
+var errWrite = errors.New("write to the reader")
+
+func (s *stream) event(e live.Event) error {
+	if err := s.text(fmt.Sprintf("id: %d\ndata: %s\n\n", e.Sequence, e.Data)); err != nil {
+		return err
+	}
+	s.position = e.Sequence
+	return nil
+}
+
+func (s *stream) text(text string) error {
+	err := s.control.SetWriteDeadline(s.clock.Now().Add(writeTimeout))
+	if err == nil {
+		_, err = s.w.Write([]byte(text))
+	}
+	if err == nil {
+		err = s.control.Flush()
+	}
+	if err != nil {
+		return errors.Join(errWrite, err)
+	}
+	return nil
+}

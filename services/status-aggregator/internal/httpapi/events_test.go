@@ -1,0 +1,254 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+func object(namespace, name string) contract.Object {
+	return contract.Object{
+		GroupVersionKind: contract.GroupVersionKind{Group: "superset.apache.org", Version: "v1alpha1", Kind: "Superset"},
+		Namespace:        namespace, Name: name, UID: "uid-" + name, Generation: 1,
+	}
+}
+
+// happens publishes an event and returns its id.
+func (b *bench) happens(namespace, name string) string {
+	b.Helper()
+	return strconv.FormatUint(b.Flip(object(namespace, name), contract.EventDegraded, sound, degraded), 10)
+}
+
+// wantEvent reads the next event.
+func (f *feed) wantEvent(id, name string) {
+	f.Helper()
+	got, ok := f.event()
+	if !ok {
+		f.Fatalf("the stream ended before event %s", id)
+	}
+	e, l, err := contract.Decode[contract.Lifecycle]([]byte(got.data))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if got.id != id || l.Object.Name != name || e.Type != contract.TypeLifecycle {
+		f.Errorf("got event %s of %s, want %s of %s", got.id, l.Object.Name, id, name)
+	}
+}
+
+// ended waits for the end of a stream and for the cause to be counted.
+func (f *feed) ended(cause string) {
+	f.Helper()
+	for {
+		if _, ok := f.next(); !ok {
+			break
+		}
+	}
+	f.counted(cause)
+}
+
+func (b *bench) counted(cause string) {
+	b.Helper()
+	expect.Eventually(b, expect.Long, func() error {
+		want := fmt.Sprintf("# HELP flotilla_status_api_streams_ended_total Streams of events that ended, by cause: client, slow, bus, rights, shutdown.\n"+
+			"# TYPE flotilla_status_api_streams_ended_total counter\nflotilla_status_api_streams_ended_total{cause=%q} 1\n", cause)
+		return testutil.GatherAndCompare(b.registry, strings.NewReader(want), "flotilla_status_api_streams_ended_total")
+	})
+}
+
+func TestEventsAsTheyCome(t *testing.T) {
+	b := newBench(t)
+	elsewhere := cluster.Get(t).Namespace(t)
+	b.login("ada", b.Namespace)
+	b.happens(b.Namespace, "before")
+	b.Follows(b.Hub)
+	f := b.follow("")
+	if got := f.Header.Get("Content-Type"); got != contentStream {
+		t.Errorf("the stream is %q", got)
+	}
+	first, _ := f.next()
+	if first.id != "1" || first.retry == "" || first.data != "" {
+		t.Errorf("the stream begins with %+v", first)
+	}
+	b.happens(elsewhere, "hidden")
+	id := b.happens(b.Namespace, "main")
+	f.wantEvent(id, "main")
+	// The heartbeat moves on behind what the caller may not see.
+	hidden := b.happens(elsewhere, "hidden")
+	expect.Eventually(t, expect.Long, func() error {
+		if got := f.beat(); got.id != hidden || got.data != "" {
+			return fmt.Errorf("beat %+v", got)
+		}
+		return nil
+	})
+	f.close()
+	b.counted(endClient)
+}
+
+func TestResume(t *testing.T) {
+	b := newBench(t)
+	b.login("ada", b.Namespace)
+	one, two, three := b.happens(b.Namespace, "one"), b.happens(b.Namespace, "two"), b.happens(b.Namespace, "three")
+	for name, f := range map[string]*feed{
+		"by header":                      b.follow("", "Last-Event-ID", one),
+		"by parameter":                   b.follow("?since=" + one),
+		"the header wins":                b.follow("?since="+two, "Last-Event-ID", one),
+		"one object":                     b.follow("?name=three&namespace=" + b.Namespace + "&since=0"),
+		"from the beginning to its kind": b.follow("?since=2&kind=superset"),
+	} {
+		if strings.HasPrefix(name, "by") || strings.HasPrefix(name, "the") {
+			f.wantEvent(two, "two")
+		}
+		f.wantEvent(three, "three")
+		f.close()
+	}
+	b.refused(b.get(statusapi.PathEvents, "Last-Event-ID", "99"), http.StatusGone, "Gone", "it ends at 3")
+	stream, err := b.JetStream().Stream(t.Context(), contract.StreamLifecycle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSequence(3)); err != nil {
+		t.Fatal(err)
+	}
+	b.refused(b.get(statusapi.PathEvents+"?since=1"), http.StatusGone, "Gone", "read the resources again")
+	b.follow("?since=2").wantEvent(three, "three")
+}
+
+func TestAWithdrawnRightEndsTheEvents(t *testing.T) {
+	b := newBench(t)
+	elsewhere := cluster.Get(t).Namespace(t)
+	granted := b.login("ada", b.Namespace, elsewhere)
+	all, narrow := b.follow(""), b.follow("?namespace="+elsewhere)
+	all.wantEvent(b.happens(elsewhere, "main"), "main")
+	narrow.wantEvent("1", "main")
+	if err := b.Client.Delete(t.Context(), granted[2]); err != nil {
+		t.Fatal(err)
+	}
+	narrow.ended(endRights) // its namespace is closed
+	b.happens(elsewhere, "hidden")
+	all.wantEvent(b.happens(b.Namespace, "mine"), "mine") // it goes on with what is left
+	if a := b.get(statusapi.PathEvents + "?namespace=" + elsewhere); a.StatusCode != http.StatusForbidden {
+		t.Errorf("a new stream is %d", a.StatusCode)
+	}
+}
+
+func TestATokenThatEndsEndsTheStream(t *testing.T) {
+	b := newBench(t)
+	granted := b.login("ada", b.Namespace)
+	f := b.follow("")
+	if err := b.Client.Delete(t.Context(), granted[0]); err != nil {
+		t.Fatal(err)
+	}
+	f.ended(endRights)
+}
+
+func TestBusAwayIs503AndResourcesGoOn(t *testing.T) {
+	b := newBench(t)
+	b.Superset("main", available)
+	b.login("ada", b.Namespace)
+	f := b.follow("")
+	b.NATS.Stop()
+	f.ended(endBus)
+	a := b.get(statusapi.PathEvents)
+	b.refused(a, http.StatusServiceUnavailable, "Unavailable", "the bus gives no answer")
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("nothing says when to try again")
+	}
+	b.listed("", "main")
+	if d := into[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main"))); d.Incomplete == "" || len(d.Resource.Conditions) != 1 {
+		t.Errorf("detail %+v", d)
+	}
+	b.NATS.Start()
+	b.Follows(b.Hub)
+	b.follow("").wantEvent(b.happens(b.Namespace, "main"), "main")
+}
+
+func TestStreamsAreLimited(t *testing.T) {
+	b := newBench(t, func(_ *bench, c *Config) { c.Options.MaxStreams = 1 })
+	b.login("ada", b.Namespace)
+	f := b.follow("")
+	b.refused(b.get(statusapi.PathEvents), http.StatusTooManyRequests, "TooManyRequests", "too many streams")
+	f.close()
+	b.counted(endClient)
+	expect.Eventually(t, expect.Long, func() error {
+		response, err := b.client.Do(b.request(http.MethodHead, statusapi.PathEvents))
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("the next stream is %d", response.StatusCode)
+		}
+		return nil
+	})
+}
+
+func TestShutdownEndsStreamsCleanly(t *testing.T) {
+	b := newBench(t)
+	b.login("ada", b.Namespace)
+	f := b.follow("")
+	id := b.happens(b.Namespace, "main")
+	f.wantEvent(id, "main")
+	b.stop() // fails the test when the streams do not let it end
+	f.ended(endShutdown)
+	if err := f.lines.Err(); err != nil {
+		t.Errorf("the stream broke off: %v", err)
+	}
+}
+
+// One who takes nothing is cut off while the others get everything, and may resume where it was.
+func TestSlowReader(t *testing.T) {
+	b := newBench(t, func(b *bench, c *Config) { c.Hub = b.NewHub(5) })
+	b.login("ada", b.Namespace)
+	// The connection takes less than what follows.
+	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		var err error
+		return errors.Join(c.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
+		}), err)
+	}}
+	transport := &http.Transport{DialContext: dialer.DialContext}
+	t.Cleanup(transport.CloseIdleConnections)
+	quick := b.follow("")
+	b.client = &http.Client{Transport: transport}
+	slow := b.follow("")
+	slow.lines.Buffer(nil, 1<<20)
+	quick.lines.Buffer(nil, 1<<20)
+	long := degraded
+	long.Message = strings.Repeat("x", 32<<10)
+	const events = 400
+	for range events {
+		id := b.Flip(object(b.Namespace, "main"), contract.EventDegraded, sound, long)
+		quick.wantEvent(strconv.FormatUint(id, 10), "main")
+	}
+	last := 0
+	for {
+		got, ok := slow.event()
+		if !ok {
+			break
+		}
+		if got.id != strconv.Itoa(last+1) {
+			t.Fatalf("got %s behind %d", got.id, last)
+		}
+		last++
+	}
+	if last == 0 || last == events {
+		t.Fatalf("was sent %d of %d events", last, events)
+	}
+	b.counted(endSlow)
+	again := b.follow("?since=" + strconv.Itoa(last))
+	again.lines.Buffer(nil, 1<<20)
+	again.wantEvent(strconv.Itoa(last+1), "main")
+}

@@ -1,0 +1,64 @@
+package httpapi
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live/livetest"
+)
+
+var (
+	example  = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	expected = regexp.MustCompile(`(?m)^# => (.*)$`)
+)
+
+// TestTheExamplesOfThePage runs docs/http-api.md as a reader would.
+func TestTheExamplesOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/http-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := example.FindAllStringSubmatch(string(page), -1)
+	if len(examples) < 6 {
+		t.Fatalf("the page has %d examples", len(examples))
+	}
+	b := newBench(t)
+	o := b.Superset("main", available, degraded)
+	seen := livetest.Seen(o)
+	b.Entry(contract.StatusEntry{Object: o, UpdatedAt: livetest.Start, Provenance: &contract.Provenance{
+		Observer: seen.Observer, Epoch: seen.Epoch, Seq: seen.Seq, ReceivedAt: livetest.Start,
+	}})
+	b.Observation(seen)
+	b.Flip(o, contract.EventDegraded, sound, degraded)
+	b.login("ada", b.Namespace)
+	expect.Eventually(t, expect.Long, func() error {
+		d := into[statusapi.ResourceDetail](b, b.get(b.path(b.Namespace, "main")))
+		if d.Provenance == nil || len(d.Resource.Conditions) != 2 {
+			return fmt.Errorf("detail %+v", d)
+		}
+		return nil
+	})
+	for _, block := range examples {
+		script := strings.ReplaceAll(block[1], "team-a", b.Namespace)
+		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
+		cmd.Env = append(os.Environ(), "API="+b.base, "TOKEN="+b.token)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v\n%s\n%s", err, script, out)
+			continue
+		}
+		for _, want := range expected.FindAllStringSubmatch(script, -1) {
+			if !strings.Contains(string(out), want[1]) {
+				t.Errorf("%q is not in the answer\n%s\n%s", want[1], script, out)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+)
+
+// bounds of a number in a query.
+type bounds struct{ least, most, without int }
+
+var (
+	boundsList    = bounds{1, 1000, 500}
+	boundsHistory = bounds{1, 500, 100}
+)
+
+// parameters reads the query. An unknown parameter is an error, as is one that is given
+// twice unless it may be.
+func parameters(r *http.Request, known ...string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("the query cannot be read: %s", err.Error())
+	}
+	for name, given := range values {
+		if !slices.Contains(known, name) {
+			return nil, badRequest("parameter %s is unknown; known are: %s", quote(name), strings.Join(known, ", "))
+		}
+		if len(given) > 1 && name != statusapi.ParamCondition {
+			return nil, badRequest("parameter %s is given %d times", quote(name), len(given))
+		}
+	}
+	return values, nil
+}
+
+// filter reads what to choose.
+func filter(kinds registry.Set, values url.Values) (live.Filter, error) {
+	f := live.Filter{
+		Namespace: values.Get(statusapi.ParamNamespace),
+		Kind:      contract.Kind(values.Get(statusapi.ParamKind)),
+		Name:      values.Get(statusapi.ParamName),
+	}
+	for _, name := range []string{f.Namespace, f.Name} {
+		if name == "" {
+			continue
+		}
+		if err := checkName(name); err != nil {
+			return f, err
+		}
+	}
+	if _, ok := kinds.Lookup(f.Kind); f.Kind != "" && !ok {
+		return f, badRequest("kind %s is unknown; known are: %s", quote(string(f.Kind)), tokens(kinds))
+	}
+	for _, text := range values[statusapi.ParamCondition] {
+		c, err := condition(text)
+		if err != nil {
+			return f, err
+		}
+		f.Conditions = append(f.Conditions, c)
+	}
+	return f, nil
+}
+
+// checkName refuses what no object can be called.
+func checkName(name string) error {
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
+		return badRequest("%s %s", quote(name), strings.Join(problems, ", "))
+	}
+	if _, err := contract.EncodeToken(name); err != nil {
+		return badRequest("%s is no name of a namespace or an object", quote(name))
+	}
+	return nil
+}
+
+func tokens(kinds registry.Set) string {
+	var names []string
+	for _, k := range kinds.Kinds() {
+		names = append(names, string(k.Token))
+	}
+	return strings.Join(names, ", ")
+}
+
+// condition reads Type or Type=Status.
+func condition(text string) (live.ConditionFilter, error) {
+	kind, status, given := strings.Cut(text, "=")
+	if kind == "" || (given && !slices.Contains([]string{"True", "False", "Unknown"}, status)) {
+		return live.ConditionFilter{}, badRequest("condition %s is not Type, Type=True, Type=False or Type=Unknown", quote(text))
+	}
+	return live.ConditionFilter{Type: kind, Status: status}, nil
+}
+
+func number(values url.Values, name string, b bounds) (int, error) {
+	text := values.Get(name)
+	if text == "" {
+		return b.without, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < b.least || n > b.most {
+		return 0, badRequest("%s must be a number from %d to %d, is %s", name, b.least, b.most, quote(text))
+	}
+	return n, nil
+}
+
+// sequence reads where to resume: the header that browsers and other clients set on their
+// own, else the parameter; nil when there is neither.
+func sequence(r *http.Request, values url.Values) (*uint64, error) {
+	what, text := "Last-Event-ID", r.Header.Get("Last-Event-ID")
+	if text == "" {
+		what, text = statusapi.ParamSince, values.Get(statusapi.ParamSince)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return nil, badRequest("%s must be the id of an event, is %s", what, quote(text))
+	}
+	return &n, nil
+}
+
+// pageToken names the last object of a page.
+func pageToken(last statusapi.Resource) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(
+		last.Object.Namespace + "/" + string(last.Kind) + "/" + last.Object.Name))
+}
+
+// afterToken returns what a token names, to compare with.
+func afterToken(token string) (statusapi.Resource, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	parts := strings.Split(string(raw), "/")
+	if err != nil || len(parts) != 3 {
+		return statusapi.Resource{}, badRequest("continue is not the token of a page before")
+	}
+	return statusapi.Resource{
+		Kind: contract.Kind(parts[1]), Object: contract.Object{Namespace: parts[0], Name: parts[2]},
+	}, nil
+}
+
+// quote makes foreign text safe to repeat, and short.
+func quote(text string) string {
+	const longest = 100
+	if len(text) > longest {
+		text = text[:longest] + "..."
+	}
+	return strconv.Quote(text)
+}

@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+)
+
+const (
+	contentJSON   = "application/json"
+	contentYAML   = "application/yaml"
+	contentStream = "text/event-stream"
+)
+
+// retrySeconds is when to ask again while something is away.
+const retrySeconds = 5
+
+// problem is an answer that is not a success.
+type problem struct {
+	status  int
+	message string
+	retry   int // seconds; 0: not said
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.message }
+
+// codes are those of statusapi.Error.
+var codes = map[int]string{
+	http.StatusBadRequest:         "BadRequest",
+	http.StatusUnauthorized:       "Unauthorized",
+	http.StatusForbidden:          "Forbidden",
+	http.StatusNotFound:           "NotFound",
+	http.StatusMethodNotAllowed:   "MethodNotAllowed",
+	http.StatusGone:               "Gone",
+	http.StatusTooManyRequests:    "TooManyRequests",
+	http.StatusServiceUnavailable: "Unavailable",
+}
+
+func badRequest(format string, args ...any) error {
+	return &problem{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
+}
+
+func notFound(format string, args ...any) error {
+	return &problem{status: http.StatusNotFound, message: fmt.Sprintf(format, args...)}
+}
+
+func tooMany(what string) error {
+	return &problem{status: http.StatusTooManyRequests, message: "too many " + what + " at the same time, try again", retry: 1}
+}
+
+// translate turns an error into an answer. What it does not know is a 500 whose text stays with us.
+func translate(err error) *problem {
+	var known *problem
+	var kubernetes apierrors.APIStatus
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &kubernetes) && codes[int(kubernetes.Status().Code)] != "": // of the gate
+		status := kubernetes.Status()
+		p := &problem{status: int(status.Code), message: status.Message}
+		if status.Details != nil {
+			p.retry = int(status.Details.RetryAfterSeconds)
+		}
+		return p
+	case errors.Is(err, live.ErrNotReady):
+		return &problem{status: http.StatusServiceUnavailable, message: live.ErrNotReady.Error() + ", try again", retry: 1}
+	case errors.Is(err, live.ErrBusAway):
+		return &problem{status: http.StatusServiceUnavailable, message: live.ErrBusAway.Error() + ": there are no events until it does; resources are answered", retry: retrySeconds}
+	case errors.Is(err, live.ErrGone):
+		return &problem{status: http.StatusGone, message: err.Error() + "; read the resources again, then follow the events without Last-Event-ID and since"}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &problem{status: http.StatusServiceUnavailable, message: "the request took too long, try again", retry: retrySeconds}
+	}
+	return &problem{status: http.StatusInternalServerError, message: "something went wrong; see the log of the status aggregator"}
+}
+
+// fail answers with an error and keeps the cause of a failure of ours for the log.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := translate(err)
+	if p.status >= http.StatusInternalServerError {
+		exchangeOf(r.Context()).cause = err
+	}
+	header := w.Header()
+	if p.status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Bearer realm="kubernetes"`)
+	}
+	if p.retry > 0 {
+		header.Set("Retry-After", strconv.Itoa(p.retry))
+	}
+	code := codes[p.status]
+	if code == "" {
+		code = "Internal"
+	}
+	body, err := json.Marshal(statusapi.Error{Code: code, Message: p.message})
+	if err != nil { // two texts always encode
+		body = nil
+	}
+	write(w, p.status, contentJSON, body)
+}
+
+// respond answers with a value as JSON. It is encoded first, so that an error is not half an answer.
+func respond(w http.ResponseWriter, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	write(w, http.StatusOK, contentJSON, body)
+	return nil
+}
+
+func write(w http.ResponseWriter, code int, contentType string, body []byte) {
+	header := w.Header()
+	header.Set("Content-Type", contentType)
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	if _, err := w.Write(body); err != nil {
+		return // the caller is gone
+	}
+}

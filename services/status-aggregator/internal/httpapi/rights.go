@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/access"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+)
+
+// questions bounds how many rights of one request are asked about at the same time.
+const questions = 16
+
+// Verbs of the API server.
+const (
+	verbGet  = "get"
+	verbList = "list"
+)
+
+// place is where a right holds.
+type place struct {
+	namespace string // empty: in the whole cluster
+	kind      contract.Kind
+}
+
+func attributes(verb string, kind registry.Kind, namespace, name string) access.Attributes {
+	return access.Attributes{
+		Verb: verb, Group: kind.GVK.Group, Version: kind.GVK.Version, Resource: kind.Resource, Namespace: namespace, Name: name,
+	}
+}
+
+// mayList says whether the caller may list a kind in a namespace. A right in the whole
+// cluster is asked about first: it answers for every namespace.
+func (a *handlers) mayList(ctx context.Context, c caller, p place) (bool, error) {
+	kind, ok := a.kinds.Lookup(p.kind)
+	if !ok {
+		return false, nil
+	}
+	err := a.gate.Authorize(ctx, c.Info, attributes(verbList, kind, "", ""))
+	if isForbidden(err) && p.namespace != "" {
+		err = a.gate.Authorize(ctx, c.Info, attributes(verbList, kind, p.namespace, ""))
+	}
+	if isForbidden(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func isForbidden(err error) bool { return apierrors.IsForbidden(err) }
+
+// allowed returns the places that the caller may list.
+func (a *handlers) allowed(ctx context.Context, c caller, places map[place]bool) (map[place]bool, error) {
+	var mu sync.Mutex
+	out := map[place]bool{}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(questions)
+	for p := range places {
+		g.Go(func() error {
+			ok, err := a.mayList(ctx, c, p)
+			if ok {
+				mu.Lock()
+				defer mu.Unlock()
+				out[p] = true
+			}
+			return err
+		})
+	}
+	return out, g.Wait()
+}
+
+// scope refuses a caller who may list nothing of what the filter names. A filter without a
+// namespace is never refused: what may not be seen is left out.
+func (a *handlers) scope(ctx context.Context, c caller, f live.Filter) error {
+	if f.Namespace == "" {
+		return nil
+	}
+	var refusal error
+	for _, kind := range a.kinds.Kinds() {
+		if f.Kind != "" && f.Kind != kind.Token {
+			continue
+		}
+		err := a.gate.Authorize(ctx, c.Info, attributes(verbList, kind, f.Namespace, ""))
+		if !isForbidden(err) {
+			return err
+		}
+		refusal = err
+	}
+	if f.Kind == "" {
+		return &problem{status: http.StatusForbidden, message: "forbidden: no managed kind may be listed in the namespace " + quote(f.Namespace)}
+	}
+	return refusal
+}

@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+	"github.com/flotilla-dev/flotilla/libs/kube/access"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/docs"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/page"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+)
+
+// View is what answers are made from; [live.View] is one.
+type View interface {
+	List(f live.Filter) ([]statusapi.Resource, error)
+	Detail(ctx context.Context, namespace string, kind contract.Kind, name string, events int) (statusapi.ResourceDetail, error)
+}
+
+// Gate decides who may ask; [access.Gate] is one.
+type Gate interface {
+	Authenticate(r *http.Request) (user.Info, error)
+	Authorize(ctx context.Context, u user.Info, a access.Attributes) error
+}
+
+// handlers answer requests.
+type handlers struct {
+	gate      Gate
+	view      View
+	hub       *live.Hub
+	kinds     registry.Set
+	clock     clock.WithTicker
+	heartbeat time.Duration
+	metrics   *apiMetrics
+	stopping  chan struct{} // closed when the server is about to stop
+}
+
+// route is one operation, always a GET.
+type route struct {
+	path   string
+	answer func(*handlers, http.ResponseWriter, *http.Request) error
+}
+
+const routeEvents = statusapi.PathEvents
+
+// routes are all operations of the API but for streams.
+func routes() []route {
+	return []route{
+		{statusapi.PathResources, (*handlers).list},
+		{statusapi.PathResource, (*handlers).one},
+		{statusapi.PathOpenAPI, (*handlers).document},
+	}
+}
+
+// compressFrom is the size of an answer in bytes from which it is compressed.
+const compressFrom = 16 << 10
+
+// apiPrefix is where everything asks for a token.
+const apiPrefix = "/api/"
+
+// handler puts everything together.
+func (a *handlers) handler(c Config) (http.Handler, error) {
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.ContentTypes([]string{contentJSON}))
+	if err != nil {
+		return nil, fmt.Errorf("set up compression: %w", err)
+	}
+	requests, streams := make(chan struct{}, c.Options.MaxRequests), make(chan struct{}, c.Options.MaxStreams)
+	bounded := func(h http.Handler) http.Handler {
+		return compress(limit(requests, "requests", within(c.Options.RequestTimeout, authenticated(a.gate, h))))
+	}
+	mux := http.NewServeMux()
+	for _, one := range routes() {
+		mux.Handle("GET "+one.path, noted(one.path, bounded(a.answer(one.answer))))
+	}
+	mux.Handle("GET "+routeEvents, noted(routeEvents, limit(streams, "streams", authenticated(a.gate, a.answer((*handlers).events)))))
+	mux.Handle(apiPrefix, noted(routeOther, bounded(unrouted(mux))))
+	for path, h := range page.Handlers() {
+		mux.Handle("GET "+path, noted(statusapi.PathPage, h))
+	}
+	mux.Handle("/", noted(routeOther, unrouted(mux)))
+	notStreams := otelhttp.WithFilter(func(r *http.Request) bool { return r.URL.Path != routeEvents })
+	return otelhttp.NewHandler(observe(c.Log, c.Clock, a.metrics, recovered(mux)), "api", notStreams), nil
+}
+
+// noted tells the exchange which route it is about.
+func noted(path string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		exchangeOf(r.Context()).route = path
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (a *handlers) answer(f func(*handlers, http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := f(a, w, r); err != nil {
+			fail(w, r, err)
+		}
+	})
+}
+
+// document answers with docs/openapi.yaml.
+func (a *handlers) document(w http.ResponseWriter, r *http.Request) error {
+	path := access.Attributes{Verb: verbGet, Path: statusapi.PathOpenAPI}
+	if err := a.gate.Authorize(r.Context(), callerOf(r.Context()).Info, path); err != nil {
+		return err
+	}
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	write(w, http.StatusOK, contentYAML, docs.OpenAPI)
+	return nil
+}
+
+// unrouted answers what no route takes: 405 where GET is served, else 404.
+func unrouted(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		other := r.Clone(r.Context())
+		other.Method = http.MethodGet
+		if _, pattern := mux.Handler(other); strings.HasPrefix(pattern, "GET ") {
+			w.Header().Set("Allow", "GET, HEAD")
+			fail(w, r, &problem{status: http.StatusMethodNotAllowed, message: knownMethod(r.Method) + " is not supported here, only GET"})
+			return
+		}
+		fail(w, r, notFound("nothing is served at %s; the API is described at %s", quote(r.URL.Path), statusapi.PathOpenAPI))
+	})
+}
+
+func isNotFound(err error) bool { return errors.Is(err, live.ErrNotFound) }

@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+)
+
+// certificate writes a certificate for loopback and returns the folder and who vouches for it.
+func certificate(t *testing.T) (dir string, roots *x509.CertPool) {
+	t.Helper()
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	for name, content := range map[string][]byte{certFile: cert, keyFile: key} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots = x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(cert) {
+		t.Fatal("no certificate")
+	}
+	return dir, roots
+}
+
+// With a certificate everything is TLS, streams over HTTP/2 included.
+func TestTLS(t *testing.T) {
+	dir, roots := certificate(t)
+	b := newBench(t, func(_ *bench, c *Config) { c.Options.CertDir = dir })
+	plain, err := b.client.Do(b.request(http.MethodGet, statusapi.PathPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.Body.Close()
+	if plain.StatusCode != http.StatusBadRequest {
+		t.Errorf("plain HTTP is answered by %d", plain.StatusCode)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	b.client, b.base = &http.Client{Transport: transport}, strings.Replace(b.base, "http:", "https:", 1)
+	b.login("ada", b.Namespace)
+	f := b.follow("")
+	if f.ProtoMajor != 2 {
+		t.Errorf("the stream is %s", f.Proto)
+	}
+	f.wantEvent(b.happens(b.Namespace, "main"), "main")
+	f.beat()
+	b.stop()
+	f.ended(endShutdown)
+}
+
+// broken is a view that does not work.
+type broken struct{ f func() error }
+
+func (b broken) List(live.Filter) ([]statusapi.Resource, error) { return nil, b.f() }
+
+func (b broken) Detail(context.Context, string, contract.Kind, string, int) (statusapi.ResourceDetail, error) {
+	return statusapi.ResourceDetail{}, b.f()
+}
+
+// A failure of ours tells the caller nothing but that; the log has it, without the token.
+func TestFailuresOfOurs(t *testing.T) {
+	var log bytes.Buffer
+	view := &broken{}
+	b := newBench(t, func(_ *bench, c *Config) {
+		c.View = view
+		c.Log = funcr.New(func(_, args string) { fmt.Fprintln(&log, args) }, funcr.Options{Verbosity: 1})
+	})
+	view.f = func() error { return live.ErrNotReady }
+	b.login("ada")
+	for name, tc := range map[string]struct {
+		f      func() error
+		status int
+		code   string
+	}{
+		"a panic":       {func() error { panic("secret of ours") }, http.StatusInternalServerError, "Internal"},
+		"an error":      {func() error { return errors.New("secret of ours") }, http.StatusInternalServerError, "Internal"},
+		"too early":     {func() error { return live.ErrNotReady }, http.StatusServiceUnavailable, "Unavailable"},
+		"took too long": {func() error { return context.DeadlineExceeded }, http.StatusServiceUnavailable, "Unavailable"},
+	} {
+		view.f = tc.f
+		a := b.get(statusapi.PathResources)
+		b.refused(a, tc.status, tc.code, "")
+		if strings.Contains(string(a.body), "secret") || a.StatusCode == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %v %s", name, a.Header, a.body)
+		}
+	}
+	b.stop() // nothing is logged any more
+	if text := log.String(); !strings.Contains(text, "secret of ours") || strings.Contains(text, b.token) {
+		t.Errorf("the log lacks the cause or has the token:\n%s", text)
+	}
+}
+
+func TestRequestsAreLimitedAndCounted(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	view := broken{func() error {
+		entered <- struct{}{}
+		<-leave
+		return live.ErrNotReady
+	}}
+	b := newBench(t, func(_ *bench, c *Config) { c.View, c.Options.MaxRequests = view, 1 })
+	b.login("ada")
+	done := make(chan answer)
+	go func() { done <- b.get(statusapi.PathResources) }()
+	<-entered
+	b.refused(b.get(statusapi.PathResources), http.StatusTooManyRequests, "TooManyRequests", "too many requests")
+	close(leave)
+	<-done
+	expect.Eventually(t, expect.Long, func() error {
+		want := "# HELP flotilla_status_api_requests_total Requests to the HTTP API.\n# TYPE flotilla_status_api_requests_total counter\n"
+		for _, code := range []string{"429", "503"} {
+			want += fmt.Sprintf("flotilla_status_api_requests_total{code=%q,method=\"GET\",route=%q} 1\n", code, statusapi.PathResources)
+		}
+		return testutil.GatherAndCompare(b.registry, strings.NewReader(want), "flotilla_status_api_requests_total")
+	})
+}

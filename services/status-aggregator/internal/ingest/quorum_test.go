@@ -1,0 +1,37 @@
+package ingest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func TestQuorate(t *testing.T) {
+	fresh, old := &jetstream.PeerInfo{Active: time.Second}, &jetstream.PeerInfo{Active: 20 * time.Second}
+	offline := &jetstream.PeerInfo{Active: time.Second, Offline: true}
+	tests := map[string]struct {
+		replicas []*jetstream.PeerInfo
+		want     bool
+	}{
+		"one copy":                     {nil, true},
+		"three, all heard":             {[]*jetstream.PeerInfo{fresh, fresh}, true},
+		"three, one is away":           {[]*jetstream.PeerInfo{fresh, offline}, true},
+		"three, the leader is cut off": {[]*jetstream.PeerInfo{old, old}, false},
+		"five, two are away":           {[]*jetstream.PeerInfo{fresh, fresh, old, offline}, true},
+		"five, with one on our side":   {[]*jetstream.PeerInfo{fresh, old, old, old}, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := quorate(&jetstream.ClusterInfo{Leader: "n0", Replicas: tc.replicas}); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if quorate(&jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{fresh, fresh, fresh}}) {
+		t.Error("a stream without a leader has a quorum")
+	}
+	if !quorate(nil) {
+		t.Error("a server without a cluster has no quorum")
+	}
+}

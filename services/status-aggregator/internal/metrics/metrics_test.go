@@ -1,0 +1,217 @@
+package metrics
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+var (
+	start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	main  = contract.Ref{Cluster: "prod", Namespace: "team-a", Kind: contract.Superset, Name: "main"}
+	other = contract.Ref{Cluster: "prod", Namespace: "team-a", Kind: contract.Superset, Name: "main-2"}
+)
+
+func available(status string, second int) []contract.Condition {
+	return []contract.Condition{{Type: "Available", Status: status, LastTransitionTime: start.Add(time.Duration(second) * time.Second)}}
+}
+
+// show does what the store and the controller do for one object.
+func show(m *Metrics, ref contract.Ref) {
+	m.Conditions(ref, available("True", 0))
+	m.Flips(ref, available("True", 0), available("False", 90))
+	m.Conditions(ref, available("False", 90))
+	m.Held(ref, "Degraded", true)
+	m.Observed(ref, start)
+}
+
+func TestOneObject(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	m, err := New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show(m, main)
+	const want = `
+# HELP flotilla_status_condition Status of a condition of a managed object, one series for each status.
+# TYPE flotilla_status_condition gauge
+flotilla_status_condition{kind="superset",name="main",namespace="team-a",status="False",type="Available"} 1
+flotilla_status_condition{kind="superset",name="main",namespace="team-a",status="True",type="Available"} 0
+flotilla_status_condition{kind="superset",name="main",namespace="team-a",status="Unknown",type="Available"} 0
+# HELP flotilla_status_condition_since_timestamp_seconds Since when a condition has its status.
+# TYPE flotilla_status_condition_since_timestamp_seconds gauge
+flotilla_status_condition_since_timestamp_seconds{kind="superset",name="main",namespace="team-a",type="Available"} 1.767323135e+09
+# HELP flotilla_status_condition_transitions_total Flips of a published condition.
+# TYPE flotilla_status_condition_transitions_total counter
+flotilla_status_condition_transitions_total{kind="superset",name="main",namespace="team-a",type="Available"} 1
+# HELP flotilla_status_held_transitions 1 while damping holds back a flip of the condition.
+# TYPE flotilla_status_held_transitions gauge
+flotilla_status_held_transitions{kind="superset",name="main",namespace="team-a",type="Degraded"} 1
+# HELP flotilla_status_observation_timestamp_seconds When the observation behind the conditions was stored on the bus.
+# TYPE flotilla_status_observation_timestamp_seconds gauge
+flotilla_status_observation_timestamp_seconds{kind="superset",name="main",namespace="team-a"} 1.767323045e+09
+`
+	names := []string{
+		"flotilla_status_condition", "flotilla_status_condition_since_timestamp_seconds", "flotilla_status_condition_transitions_total",
+		"flotilla_status_held_transitions", "flotilla_status_observation_timestamp_seconds",
+	}
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+	if n := testutil.CollectAndCount(m.objects.lasted); n != 1 {
+		t.Errorf("%d series of the time in state, want that of the status that was left", n)
+	}
+	m.Held(main, "Degraded", false)
+	if n := testutil.CollectAndCount(m.objects.held); n != 0 {
+		t.Errorf("%d flips are held back, want none", n)
+	}
+}
+
+func TestSeriesGoWithTheirObject(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	m, err := New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show(m, main)
+	show(m, other)
+	m.Forget(main)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for _, f := range families {
+		for _, series := range f.GetMetric() {
+			for _, l := range series.GetLabel() {
+				if l.GetName() == "name" && l.GetValue() == main.Name {
+					t.Errorf("%s of an object that is gone: %v", f.GetName(), series.GetLabel())
+				}
+				if l.GetName() == "name" && l.GetValue() == other.Name {
+					left++
+				}
+			}
+		}
+	}
+	if left != 7 {
+		t.Errorf("%d series of the other object are left, want 7", left)
+	}
+	const want = `
+# HELP flotilla_status_resources Managed objects by the status of a condition.
+# TYPE flotilla_status_resources gauge
+flotilla_status_resources{kind="superset",status="False",type="Available"} 1
+flotilla_status_resources{kind="superset",status="True",type="Available"} 0
+flotilla_status_resources{kind="superset",status="Unknown",type="Available"} 0
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "flotilla_status_resources"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a fleet costs: at ten thousand objects each series of an object is ten thousand.
+func TestSeriesOfAnObjectAreBounded(t *testing.T) {
+	every := conditions.Fold(conditions.Input{Now: start, WithReady: true}).Conditions
+	published := make([]contract.Condition, len(every))
+	for i, c := range every {
+		published[i] = contract.Condition{Type: c.Type, Status: string(c.Status), LastTransitionTime: start}
+	}
+	for name, tc := range map[string]struct {
+		options []Option
+		most    int
+	}{
+		"what alerts and dashboards ask for": {nil, 12},
+		"all":                                {[]Option{PerObject}, 37},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := prometheus.NewPedanticRegistry()
+			m, err := New(r, tc.options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			count := func() int {
+				families, err := r.Gather()
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := 0
+				for _, f := range families {
+					n += len(f.GetMetric())
+				}
+				return n
+			}
+			for _, ref := range []contract.Ref{main, other} {
+				m.Conditions(ref, published)
+				m.Flips(ref, published, available("True", 0))
+				m.Held(ref, "Degraded", true)
+				m.Observed(ref, start)
+			}
+			before := count()
+			m.Forget(other) // what goes with one of two objects is what it had
+			if n := before - count(); n != tc.most {
+				t.Errorf("%d series of an object, want %d", n, tc.most)
+			}
+		})
+	}
+}
+
+// names notes what is registered.
+type names map[string]bool
+
+func (n names) Register(c prometheus.Collector) error {
+	descriptions := make(chan *prometheus.Desc, 10)
+	c.Describe(descriptions)
+	close(descriptions)
+	for d := range descriptions {
+		n[regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(d.String())[1]] = true
+	}
+	return nil
+}
+
+func (n names) MustRegister(...prometheus.Collector) {}
+
+func (n names) Unregister(prometheus.Collector) bool { return true }
+
+// What the package comment lists is what is registered.
+func TestEveryMetricIsDocumented(t *testing.T) {
+	registered := names{}
+	if _, err := New(registered); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := names{}
+	for _, found := range regexp.MustCompile(`(?m)^//\t(flotilla_status_\w+)`).FindAllSubmatch(text, -1) {
+		documented[string(found[1])] = true
+	}
+	if diff := cmp.Diff(documented, registered); diff != "" {
+		t.Errorf("documented and registered differ:\n%s", diff)
+	}
+}
+
+// Names and types pass the linter of Prometheus.
+func TestNamesAreSound(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m, err := New(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show(m, main)
+	problems, err := testutil.GatherAndLint(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}

@@ -1,0 +1,163 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
+
+// shown says which statuses of a condition have a series for each object: those that
+// alerts and dashboards ask for by the object's name. Everything else is in resources,
+// whose size does not grow with the fleet.
+var shown = map[string][]metav1.ConditionStatus{
+	conditions.TypeAvailable:   statuses,
+	conditions.TypeDegraded:    {metav1.ConditionTrue},
+	conditions.TypeProgressing: {metav1.ConditionTrue},
+	conditions.TypePaused:      {metav1.ConditionTrue},
+	conditions.TypeStopped:     {metav1.ConditionTrue},
+}
+
+// objects are the series that belong to one object each, and those that they feed.
+type objects struct {
+	all         bool // every condition of every object
+	condition   *prometheus.GaugeVec
+	since       *prometheus.GaugeVec
+	transitions *prometheus.CounterVec
+	held        *prometheus.GaugeVec
+	observed    *prometheus.GaugeVec
+	lasted      *prometheus.HistogramVec
+	resources   *prometheus.GaugeVec
+
+	mu       sync.Mutex
+	statuses map[contract.Ref]map[string]string // by condition type; what resources counts
+}
+
+func newObjects() *objects {
+	return &objects{
+		statuses: map[contract.Ref]map[string]string{},
+		condition: gauge("condition", "Status of a condition of a managed object, one series for each status.",
+			"kind", "namespace", "name", "type", "status"),
+		since: gauge("condition_since_timestamp_seconds", "Since when a condition has its status.",
+			"kind", "namespace", "name", "type"),
+		transitions: counter("condition_transitions_total", "Flips of a published condition.",
+			"kind", "namespace", "name", "type"),
+		held: gauge("held_transitions", "1 while damping holds back a flip of the condition.",
+			"kind", "namespace", "name", "type"),
+		observed: gauge("observation_timestamp_seconds", "When the observation behind the conditions was stored on the bus.",
+			"kind", "namespace", "name"),
+		lasted: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    prefix + "time_in_state_seconds",
+			Help:    "How long a status lasted that a condition has left.",
+			Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600},
+		}, []string{"kind", "type", "status"}),
+		resources: gauge("resources", "Managed objects by the status of a condition.", "kind", "type", "status"),
+	}
+}
+
+func (o *objects) collectors() []prometheus.Collector {
+	return []prometheus.Collector{o.condition, o.since, o.transitions, o.held, o.observed, o.lasted, o.resources}
+}
+
+// Conditions shows what is published of one object.
+func (m *Metrics) Conditions(ref contract.Ref, published []contract.Condition) {
+	o := m.objects
+	kind := string(ref.Kind)
+	o.count(ref, published)
+	for _, c := range published {
+		for _, status := range o.series(c.Type) {
+			o.condition.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type, string(status)).
+				Set(oneHot(c.Status == string(status)))
+		}
+		if o.all || c.Type == conditions.TypeAvailable {
+			o.since.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type).Set(seconds(c.LastTransitionTime))
+		}
+		if o.flips(c.Type) {
+			o.transitions.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type).Add(0) // there before the first flip, so that increase() sees it
+		}
+	}
+}
+
+func (o *objects) series(conditionType string) []metav1.ConditionStatus {
+	if o.all {
+		return statuses
+	}
+	return shown[conditionType]
+}
+
+func (o *objects) flips(conditionType string) bool {
+	return o.all || conditionType == conditions.TypeAvailable || conditionType == conditions.TypeDegraded
+}
+
+// count moves the object from the statuses that it was counted in to those of now.
+func (o *objects) count(ref contract.Ref, now []contract.Condition) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	kind := string(ref.Kind)
+	for conditionType, status := range o.statuses[ref] {
+		o.resources.WithLabelValues(kind, conditionType, status).Dec()
+	}
+	if len(now) == 0 {
+		delete(o.statuses, ref)
+		return
+	}
+	counted := make(map[string]string, len(now))
+	for _, c := range now {
+		for _, status := range statuses {
+			o.resources.WithLabelValues(kind, c.Type, string(status)).Add(oneHot(c.Status == string(status)))
+		}
+		counted[c.Type] = c.Status
+	}
+	o.statuses[ref] = counted
+}
+
+// Flips counts the conditions whose status differs between two entries of the same
+// incarnation, and notes how long the former one lasted.
+func (m *Metrics) Flips(ref contract.Ref, before, after []contract.Condition) {
+	for _, was := range before {
+		for _, is := range after {
+			if was.Type != is.Type || was.Status == is.Status {
+				continue
+			}
+			if m.objects.flips(is.Type) {
+				m.objects.transitions.WithLabelValues(string(ref.Kind), ref.Namespace, ref.Name, is.Type).Inc()
+			}
+			m.objects.lasted.WithLabelValues(string(ref.Kind), was.Type, was.Status).
+				Observe(max(is.LastTransitionTime.Sub(was.LastTransitionTime).Seconds(), 0))
+		}
+	}
+}
+
+// Held shows whether damping holds back a flip of the condition.
+func (m *Metrics) Held(ref contract.Ref, conditionType string, held bool) {
+	if held {
+		m.objects.held.WithLabelValues(string(ref.Kind), ref.Namespace, ref.Name, conditionType).Set(1)
+	} else {
+		m.objects.held.DeleteLabelValues(string(ref.Kind), ref.Namespace, ref.Name, conditionType)
+	}
+}
+
+// Observed shows when the observation was stored on which the conditions stand.
+func (m *Metrics) Observed(ref contract.Ref, stored time.Time) {
+	m.objects.observed.WithLabelValues(string(ref.Kind), ref.Namespace, ref.Name).Set(seconds(stored))
+}
+
+// Forget drops the series of one object.
+func (m *Metrics) Forget(ref contract.Ref) {
+	labels := prometheus.Labels{"kind": string(ref.Kind), "namespace": ref.Namespace, "name": ref.Name}
+	o := m.objects
+	o.count(ref, nil)
+	o.condition.DeletePartialMatch(labels)
+	o.since.DeletePartialMatch(labels)
+	o.transitions.DeletePartialMatch(labels)
+	o.held.DeletePartialMatch(labels)
+	o.observed.DeletePartialMatch(labels)
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

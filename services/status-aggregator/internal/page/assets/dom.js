@@ -1,0 +1,63 @@
+// Builds elements. Text from outside becomes text nodes and attribute values, never markup.
+
+// el makes an element: el('a', {href: '#/', class: 'x', onclick: f}, 'text', child, null).
+// Attributes that are null, undefined or false are left out; true is an empty attribute.
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? '' : String(value));
+  }
+  node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+  return node;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+export function show(node, visible) {
+  node.hidden = !visible;
+}
+
+// setText touches a node only when its text changes, so that screen readers are not told twice.
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// table makes a table that stays one for assistive technology when its rows become cards on
+// a narrow screen; roles are explicit because a changed display would take them away.
+export function table(caption, columns, rows) {
+  const head = el('tr', {role: 'row'}, columns.map((c) => el('th', {scope: 'col', role: 'columnheader'}, c)));
+  const body = rows.map((cells) => el('tr', {role: 'row'}, cells.map((cell, i) => i === 0
+    ? el('th', {scope: 'row', role: 'rowheader', 'data-label': columns[i]}, el('div', {}, cell))
+    : el('td', {role: 'cell', 'data-label': columns[i]}, el('div', {}, cell)))));
+  return el('table', {role: 'table'},
+    el('caption', {class: 'visually-hidden'}, caption), // a heading stands above, but a table needs a name of its own
+    el('thead', {role: 'rowgroup'}, head),
+    el('tbody', {role: 'rowgroup'}, body));
+}
+
+const units = [['day', 86400], ['hour', 3600], ['minute', 60], ['second', 1]];
+const relative = new Intl.RelativeTimeFormat('en', {numeric: 'auto'});
+
+export function ago(date, now = new Date()) {
+  const seconds = Math.round((date - now) / 1000);
+  for (const [unit, size] of units) {
+    if (Math.abs(seconds) >= size || size === 1) return relative.format(Math.trunc(seconds / size), unit);
+  }
+  return '';
+}
+
+// time shows when, relative to now; the exact time is in the title and for machines.
+export function time(text) {
+  const date = new Date(text);
+  if (!text || Number.isNaN(date.getTime())) return el('span', {}, 'unknown');
+  return el('time', {datetime: date.toISOString(), title: date.toLocaleString()}, ago(date));
+}
+
+// keepTimes brings all relative times up to date now and then.
+export function keepTimes() {
+  setInterval(() => {
+    for (const node of document.querySelectorAll('time[datetime]')) setText(node, ago(new Date(node.dateTime)));
+  }, 15000);
+}

@@ -1,0 +1,20 @@
+// Says in words what a lifecycle event tells.
+
+export function describe(l) {
+  const parts = [];
+  if (l.condition) {
+    const {before, after} = l.condition;
+    parts.push(`${l.condition.type}: ${before ? `${before.status} → ` : ''}${after.status} (${after.reason})`);
+    if (after.message) parts.push(after.message);
+  }
+  if (l.phase) {
+    const way = [l.phase.from, l.phase.to].filter(Boolean).join(' → ');
+    parts.push(`Phase: ${way}${l.phase.reason ? ` (${l.phase.reason})` : ''}`);
+    if (l.phase.message) parts.push(l.phase.message);
+  }
+  if (l.event === 'snapshot') parts.unshift('First sight');
+  if (l.event === 'deleted') parts.unshift('Deleted');
+  if (l.gap) parts.push('Something before this is missing');
+  if (l.message) parts.push(l.message);
+  return parts.join('. ');
+}

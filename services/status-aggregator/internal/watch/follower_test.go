@@ -1,0 +1,43 @@
+package watch
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// An end that the watch missed is announced like any other. Its last state is not: what
+// was seen last is not all that happened.
+func TestEndOfAnObject(t *testing.T) {
+	cases := map[string]struct {
+		event any
+		final bool
+	}{
+		"seen":               {whole(), true},
+		"missed by a gap":    {toolscache.DeletedFinalStateUnknown{Key: "team-a/main", Obj: whole()}, false},
+		"nothing is known":   {toolscache.DeletedFinalStateUnknown{Key: "team-a/main"}, false},
+		"not even an object": {"team-a/main", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var announced []contract.Ref
+			w := New(Config{Cluster: "prod", OnObject: func(r contract.Ref) { announced = append(announced, r) }})
+			f := &follower{watcher: w, kind: kind(t)}
+			f.ended(tc.event)
+			ref := contract.Ref{Cluster: "prod", Namespace: "team-a", Kind: contract.Superset, Name: "main"}
+			want := []contract.Ref{ref}
+			if _, known := living(tc.event); !known {
+				want = nil
+			}
+			if diff := cmp.Diff(want, announced); diff != "" {
+				t.Errorf("announced (-want +got):\n%s", diff)
+			}
+			if _, seen := w.Last(kind(t), ref, "u"); seen != tc.final {
+				t.Errorf("last state is kept: %v, want %v", seen, tc.final)
+			}
+		})
+	}
+}
