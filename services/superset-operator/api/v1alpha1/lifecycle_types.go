@@ -87,6 +87,7 @@ type BaseTaskSpec struct {
 	RequiresDrain *bool `json:"requiresDrain,omitempty"`
 	// How long an attempt may take, for example 30m, the time until its pod starts included; 5m when unset, 1s at least.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="timeout must be a duration such as 90s, 5m or 1h30m, and not negative"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 	// Total number of attempts, the first one included. After a failure the next attempt waits 10 s, then 20 s, 40 s and
 	// so on, at most 5 minutes. When none is left the task has failed until something it depends on changes.

@@ -59,7 +59,7 @@ func Observation(in Input) contract.Observation {
 // seen. What was covered before stands in the conditions.
 func covered(in Input, list []contract.Unit) int64 {
 	unseen := func(u contract.Unit) bool { return !u.Present || !u.Observed }
-	if in.Applied && !slices.ContainsFunc(list, unseen) {
+	if in.Applied && !slices.ContainsFunc(list, unseen) || atRest(in, list) {
 		return in.Superset.Generation
 	}
 	var before int64
@@ -69,6 +69,17 @@ func covered(in Input, list []contract.Unit) int64 {
 		}
 	}
 	return min(before, in.Superset.Generation)
+}
+
+// atRest is true for a Superset that is stopped and runs nothing: its tasks and its
+// components wait for the start on purpose, so its spec is taken up as far as it may be.
+func atRest(in Input, list []contract.Unit) bool {
+	if !in.Intent.Stopped || in.Intent.Paused || in.Desired == nil || in.Snapshot == nil {
+		return false
+	}
+	return !slices.ContainsFunc(list, func(u contract.Unit) bool {
+		return u.Present && (!u.Observed || u.Desired != 0 || u.Current != 0)
+	})
 }
 
 func units(in Input) []contract.Unit {
@@ -90,7 +101,7 @@ func units(in Input) []contract.Unit {
 				Routed: routed, Desired: want,
 			},
 			d,
-			observe.Seen{AppliedGeneration: in.Generations[c.Word], Pods: in.Snapshot.Pods[c.Word]},
+			observe.Seen{AppliedGeneration: in.Generations[c.Word], Pods: in.Snapshot.Pods[c.Word], Now: in.Now},
 		))
 	}
 	return out

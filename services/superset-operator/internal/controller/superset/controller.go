@@ -55,6 +55,7 @@ type Reconciler struct {
 	// namespaces are those of the cache; none means all.
 	namespaces []string
 	optional   optionals
+	trail      *steps.Trail
 }
 
 // Dependencies are what a [Reconciler] works with.
@@ -78,6 +79,7 @@ func New(d Dependencies) *Reconciler {
 		status:  ownedstatus.New(d.Client, FieldManager, formerManager),
 		written: newWritten(), trouble: newTrouble(), known: newKnown(),
 		namespaces: d.Namespaces, optional: optionals{missing: newMissing()},
+		trail: steps.NewTrail(v1alpha1.Kind, d.Clock),
 	}
 }
 
@@ -109,6 +111,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("read superset %q: %w", req.NamespacedName, err)
 	}
 	p := &pass{sup: r.written.newest(sup), generations: map[string]int64{}}
+	ctx, end := r.trail.Begin(ctx, p.sup)
+	result, err := r.run(ctx, p)
+	end(err)
+	return result, err
+}
+
+func (r *Reconciler) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	read := p.sup.ResourceVersion
 	result, err := steps.Run(ctx, p, r.steps())
 	if isStale(err) {
@@ -140,6 +149,7 @@ func (r *Reconciler) complain(sup *v1alpha1.Superset, err error) {
 func (r *Reconciler) gone(key types.NamespacedName) {
 	r.written.forget(key)
 	r.trouble.forget(key)
+	r.trail.Forget(key)
 	metrics.Gone(key)
 	r.optional.missing.forget(key)
 	if object, found := r.known.forget(key); found {

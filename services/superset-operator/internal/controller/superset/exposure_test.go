@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -88,25 +87,31 @@ func TestStatusOfAnIngressIsNoNews(t *testing.T) {
 	ingress := b.ingress()
 	expect.Object(t, b.client, ingress, routesTo("one.example.org"))
 	b.rests(sup)
-	before := int64(-1)
-	steady(t, func() error {
-		last := before
-		if before = passes.Load(); before != last {
-			return fmt.Errorf("still reconciled, %d times by now", before)
+	// A pass for another reason may fall into one window, not into each of three.
+	var seen int64
+	for window := range 3 {
+		before := int64(-1)
+		steady(t, func() error {
+			last := before
+			if before = passes.Load(); before != last {
+				return fmt.Errorf("still reconciled, %d times by now", before)
+			}
+			return nil
+		})
+		ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: fmt.Sprintf("192.0.2.%d", window+1)}}
+		if err := b.client.Status().Update(t.Context(), ingress); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
-	if err := b.client.Status().Update(t.Context(), ingress); err != nil {
-		t.Fatal(err)
+		steady(t, func() error { return nil })
+		if seen = passes.Load() - before; seen == 0 {
+			break
+		}
 	}
-	expect.Never(t, time.Second, func() error {
-		if after := passes.Load(); after > before {
-			return fmt.Errorf("reconciled %d times", after-before)
-		}
-		return nil
-	})
+	if seen > 0 {
+		t.Fatalf("reconciled %d times for the status of an Ingress", seen)
+	}
 	// The count counts: a change of what was declared is seen.
+	counted := passes.Load()
 	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(ingress), ingress); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +120,7 @@ func TestStatusOfAnIngressIsNoNews(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Object(t, b.client, ingress, routesTo("one.example.org"))
-	if passes.Load() == before {
+	if passes.Load() == counted {
 		t.Error("no reconcile was counted")
 	}
 }

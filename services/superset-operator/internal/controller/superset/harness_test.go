@@ -305,8 +305,11 @@ func text(sup *v1alpha1.Superset) string {
 
 // requests counts what an operator asks of the API server, watches and lists for caches left out.
 type requests struct {
-	mu   sync.Mutex
-	seen []string
+	// underway is held for reading by each request until its answer is noted: the effect of
+	// a request shows in the cluster before the answer arrives, so who counts waits for it.
+	underway sync.RWMutex
+	mu       sync.Mutex
+	seen     []string
 }
 
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
@@ -314,8 +317,13 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 		_, path, namespaced := strings.Cut(req.URL.Path, "/namespaces/")
 		watching := req.URL.Query().Get("watch") != "" || req.Method == http.MethodGet && req.URL.Query().Has("limit")
 		sendInitial := req.URL.Query().Has("sendInitialEvents")
+		if !namespaced || watching || sendInitial {
+			return next.RoundTrip(req)
+		}
+		r.underway.RLock()
+		defer r.underway.RUnlock()
 		resp, err := next.RoundTrip(req)
-		if err == nil && namespaced && !watching && !sendInitial {
+		if err == nil {
 			r.mu.Lock()
 			r.seen = append(r.seen, fmt.Sprintf("%s %s %d", req.Method, path, resp.StatusCode))
 			r.mu.Unlock()
@@ -325,6 +333,8 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 func (r *requests) list() []string {
+	r.underway.Lock()
+	defer r.underway.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]string(nil), r.seen...)

@@ -120,13 +120,14 @@ func TestW18AWaitForApprovalFreezesNothing(t *testing.T) {
 				}
 				return nil
 			})
-			config := get(l.bed, "lab-web-server-config", configMap())
-			if !strings.Contains(config.Data["superset_config.py"], "NEW = 1") {
-				t.Error("the configuration did not change")
-			}
-			if host := get(l.bed, "lab", ingress()).Spec.Rules[0].Host; host != "other.example.org" {
-				t.Errorf("the Ingress still has host %s", host)
-			}
+			l.becomes(sup, func(*v1alpha1.Superset) error {
+				config := get(l.bed, "lab-web-server-config", configMap()).Data["superset_config.py"]
+				host := get(l.bed, "lab", ingress()).Spec.Rules[0].Host
+				if !strings.Contains(config, "NEW = 1") || host != "other.example.org" {
+					return fmt.Errorf("the Ingress has host %s, the configuration is %s", host, config)
+				}
+				return nil
+			})
 			expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-flower"}})
 			l.becomes(sup, phase(tc.want))
 			l.nothingRuns(sup, start)

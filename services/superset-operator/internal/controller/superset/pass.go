@@ -3,6 +3,7 @@ package superset
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
@@ -159,7 +161,11 @@ func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.D
 	if before, replaced := r.known.remember(observation.Object); replaced {
 		r.reporter.Gone(before)
 	}
-	return r.reporter.Report(ctx, p.sup, observation)
+	after, err := r.reporter.Report(ctx, p.sup, observation)
+	if p.snapshot != nil {
+		after = steps.Sooner(after, kubeobserve.UntilProbesDue(now, maps.Values(p.snapshot.Pods)))
+	}
+	return after, err
 }
 
 // needsAnotherSpec tells errors that trying again cannot cure.

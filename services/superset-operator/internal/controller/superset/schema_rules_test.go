@@ -111,6 +111,8 @@ var badLifecycle = map[string]badSpec{
 	"a command and an admin":             {patch: `lifecycle: {init: {command: [x], adminUser: {}}}`, want: "init.command is mutually exclusive", near: `lifecycle: {init: {command: [], adminUser: {}}}`},
 	"a command and examples":             {patch: `lifecycle: {init: {command: [x], loadExamples: true}}`, want: "init.command is mutually exclusive", near: `lifecycle: {init: {command: [x]}}`},
 	"no attempts":                        {patch: `lifecycle: {migrate: {maxRetries: 0}}`, want: "spec.lifecycle.migrate.maxRetries", near: `lifecycle: {migrate: {maxRetries: 1, timeout: 90s}}`},
+	"a timeout that is none":             {patch: `lifecycle: {migrate: {timeout: soon}}`, want: "spec.lifecycle.migrate.timeout", near: `lifecycle: {migrate: {timeout: 0s}}`},
+	"a negative timeout":                 {patch: `lifecycle: {migrate: {timeout: -5m}}`, want: "timeout must be a duration such as", near: `lifecycle: {migrate: {timeout: 1h30m}}`},
 	"an unknown retention":               {patch: `lifecycle: {podRetention: {policy: Sometimes}}`, want: "spec.lifecycle.podRetention.policy", near: `lifecycle: {podRetention: {policy: Retain}}`},
 	"a clone in Production":              {patch: production + clone, want: "Development or Staging", near: staging + clone},
 	"a clone in Production by default":   {patch: production + "environment: null\n---\n" + clone, want: "Development or Staging", near: production + "{environment: null, lifecycle: {clone: {disabled: true, source: {host: h, database: d, username: u, passwordFrom: {name: s, key: k}}}}}"},

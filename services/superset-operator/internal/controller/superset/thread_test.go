@@ -231,6 +231,30 @@ func TestStoppedSupersetRunsNoPodsAndComesBack(t *testing.T) {
 	}
 }
 
+// One that never ran, and one whose spec changes meanwhile, are at rest as well: nobody
+// waits for them, and nothing is wrong with them.
+func TestASupersetThatIsBornStoppedIsAtRest(t *testing.T) {
+	b := start(t, options{})
+	stopped := map[string]string{"operator-command": "Stopped"}
+	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) { s.Annotations = stopped }))
+	atRest := all(phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped"),
+		condition("Progressing", metav1.ConditionFalse, "AsExpected"), condition("Degraded", metav1.ConditionFalse, "Stopped"))
+	b.becomes(sup, atRest)
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })
+	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = stopped })
+	b.becomes(sup, atRest)
+	b.edit(sup, image("6.0.2"))
+	b.becomes(sup, all(atRest, func(s *v1alpha1.Superset) error {
+		for _, c := range s.Status.Conditions {
+			if c.Type == "Progressing" && c.ObservedGeneration != s.Generation {
+				return fmt.Errorf("Progressing is about generation %d of %d", c.ObservedGeneration, s.Generation)
+			}
+		}
+		return nil
+	}))
+}
+
 func TestRemovedComponentGoes(t *testing.T) {
 	b := start(t, options{})
 	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {

@@ -1,0 +1,32 @@
+package desired_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/quiet"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+)
+
+// TestUpgradeIsQuiet: what the previous release of the operator rendered is what this one
+// renders, so that installing it restarts no pod and runs no task. The checksums that
+// decide about both stand in the annotations.
+func TestUpgradeIsQuiet(t *testing.T) {
+	cases, err := filepath.Glob("testdata/*/superset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range cases {
+		cases[i] = filepath.Dir(cases[i])
+	}
+	quiet.Renders{
+		Cases: cases, Inputs: []string{"superset.yaml"}, Changelog: "../../CHANGELOG.md",
+		Render: func(t *testing.T, dir string) map[string][]byte {
+			state, err := desired.For(desired.Input{Superset: load(t, filepath.Join(dir, "superset.yaml"))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return files(t, state)
+		},
+	}.Check(t)
+}

@@ -1,0 +1,2 @@
+export FROM_BOOTSTRAP="it's \$HOME \`here\` {x} 💥"
+# $(id) `id`

@@ -1,0 +1,1 @@
+export FROM_BOOTSTRAP="it's here"
