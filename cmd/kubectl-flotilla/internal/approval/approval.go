@@ -1,0 +1,85 @@
+// Package approval decides whether an image change of a Superset can be approved, and what that writes.
+//
+// The operator gives each change a token in status.lifecycle.upgrade and lets it pass once an annotation holds that
+// token. A token belongs to one change, so an approval can never let another one through. The package does no I/O;
+// [Decide] is the entry point.
+package approval
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Annotations that hold a token.
+const (
+	AnnotationUpgrade   = "superset.apache.org/approve-upgrade"
+	AnnotationDowngrade = "superset.apache.org/approve-downgrade"
+)
+
+// ErrNothing says that there is no change that could be approved.
+var ErrNothing = errors.New("nothing to approve")
+
+// Change is an image change that waits.
+type Change struct {
+	From, To, Direction string
+	Token               string
+	// Annotation is where the token has to go.
+	Annotation string
+	// Approved is true when the token is there already, or was.
+	Approved bool
+}
+
+// Warning is what the user should know before saying yes.
+func (c Change) Warning() string {
+	if c.Annotation == AnnotationDowngrade {
+		return "An older Superset cannot read a newer metastore: go on only after a backup of it from before the upgrade was restored."
+	}
+	return "The migration of the metastore cannot be taken back: make a backup first."
+}
+
+// Patch is the JSON merge patch that approves the change. It fails when the object is no longer the one that was read.
+func (c Change) Patch() map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{c.Annotation: c.Token}}}
+}
+
+// Decide reads the change from a Superset. Downgrade says that the user means to go back.
+func Decide(u *unstructured.Unstructured, downgrade bool) (Change, error) {
+	read := func(path ...string) string {
+		s, _, err := unstructured.NestedString(u.Object, path...)
+		if err != nil {
+			return ""
+		}
+		return s
+	}
+	upgrade := func(field string) string { return read("status", "lifecycle", "upgrade", field) }
+	c := Change{
+		From: upgrade("fromVersion"), To: upgrade("toVersion"), Direction: upgrade("direction"),
+		Token: upgrade("approvalToken"), Annotation: AnnotationUpgrade,
+	}
+	observed, _, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	if err != nil {
+		return Change{}, fmt.Errorf("read status.observedGeneration: %w", err)
+	}
+	older := c.Direction == "Downgrade"
+	if older {
+		c.Annotation = AnnotationDowngrade
+	}
+	c.Approved = upgrade("approvedAt") != "" || c.Token != "" && u.GetAnnotations()[c.Annotation] == c.Token
+	switch {
+	case observed < u.GetGeneration():
+		return Change{}, fmt.Errorf("%w yet: the operator has seen generation %d of the spec, which is at %d; try again in a moment",
+			ErrNothing, observed, u.GetGeneration())
+	case c.Token == "":
+		return Change{}, fmt.Errorf("%w: no image change waits (the phase is %q)", ErrNothing, read("status", "phase"))
+	case older && !downgrade:
+		return Change{}, fmt.Errorf("%w as an upgrade: %s to %s is a downgrade. %s Then use --downgrade", ErrNothing, c.From, c.To, c.Warning())
+	case !older && downgrade:
+		return Change{}, fmt.Errorf("%w as a downgrade: %s to %s is of direction %s; leave --downgrade out", ErrNothing, c.From, c.To, c.Direction)
+	case !older && !c.Approved && read("spec", "lifecycle", "upgradeMode") != "Supervised":
+		return Change{}, fmt.Errorf("%w: the change from %s to %s needs no approval, since spec.lifecycle.upgradeMode is not Supervised",
+			ErrNothing, c.From, c.To)
+	}
+	return c, nil
+}

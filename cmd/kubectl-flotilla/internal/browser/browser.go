@@ -1,0 +1,75 @@
+// Package browser opens an address that holds a secret in the user's browser.
+//
+// An argument of a process can be read by every user of the machine, so the address is not handed to the opener. A file
+// that only the user can read is, and it leads on to the address.
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+var onward = template.Must(template.New("onward").Parse(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Status page</title>
+<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={{.}}"></head>
+<body><a href="{{.}}">Status page</a></body></html>
+`))
+
+// Open starts the system's opener and returns. The file is removed when the context ends.
+func Open(ctx context.Context, address string) error {
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
+	}
+	program, err := exec.LookPath(opener)
+	if err != nil {
+		return errors.New("no " + opener + " on PATH")
+	}
+	file, err := page(address)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() {
+		if os.Remove(file) != nil {
+			return // it leads to a port that is closed now
+		}
+	})
+	cmd := exec.CommandContext(ctx, program, file)
+	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", opener, err)
+	}
+	go func() {
+		if cmd.Wait() != nil {
+			return // the address stands on the screen anyway
+		}
+	}()
+	return nil
+}
+
+// page writes the file that leads on. It stands below the home folder, where confined browsers may read too.
+func page(address string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a folder of the user's: %w", err)
+	}
+	dir := filepath.Join(cache, "kubectl-flotilla")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make a folder: %w", err)
+	}
+	file, err := os.CreateTemp(dir, "page-*.html") // readable by its owner only
+	if err != nil {
+		return "", fmt.Errorf("make a file: %w", err)
+	}
+	if err := errors.Join(onward.Execute(file, address), file.Close()); err != nil {
+		return "", fmt.Errorf("write %s: %w", file.Name(), err)
+	}
+	return file.Name(), nil
+}

@@ -1,0 +1,65 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// TestTheAddressIsNoArgument replaces the opener by a program that notes its arguments.
+func TestTheAddressIsNoArgument(t *testing.T) {
+	bin, home := t.TempDir(), t.TempDir()
+	noted := filepath.Join(bin, "noted")
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
+	}
+	script := "#!/bin/sh\nprintf '%s' \"$*\" > " + noted + ".part && mv " + noted + ".part " + noted + "\n"
+	if err := os.WriteFile(filepath.Join(bin, opener), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CACHE_HOME", home)
+	ctx, stop := context.WithCancel(t.Context())
+	const address = "http://127.0.0.1:1/S3CRET/?a=1&b=2"
+	if err := Open(ctx, address); err != nil {
+		t.Fatal(err)
+	}
+	var argument string
+	expect.Eventually(t, expect.Long, func() error {
+		raw, err := os.ReadFile(noted)
+		argument = string(raw)
+		return err
+	})
+	if strings.Contains(argument, "S3CRET") {
+		t.Errorf("every user can read %q", argument)
+	}
+	page, err := os.ReadFile(argument)
+	if err != nil || !strings.Contains(string(page), "0; url=http://127.0.0.1:1/S3CRET/?a=1&amp;b=2\"") {
+		t.Errorf("the file leads to %s, %v", page, err)
+	}
+	if info, err := os.Stat(argument); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others can read the file: %v, %v", info, err)
+	}
+	stop()
+	expect.Eventually(t, expect.Long, func() error {
+		if _, err := os.Stat(argument); !os.IsNotExist(err) {
+			return fmt.Errorf("the file is still there: %w", err)
+		}
+		return nil
+	})
+}
+
+func TestWithoutAnOpenerItSaysSo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if err := Open(t.Context(), "http://127.0.0.1:1/"); err == nil || !strings.Contains(err.Error(), "on PATH") {
+		t.Errorf("got %v", err)
+	}
+}

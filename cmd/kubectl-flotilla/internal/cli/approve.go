@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/approval"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+type approveOptions struct {
+	yes, downgrade bool
+	dryRun         string
+}
+
+var errNotApproved = errors.New("not approved: the answer was not yes")
+
+func (a *App) approveCommand() *cobra.Command {
+	var o approveOptions
+	c := &cobra.Command{
+		Use:   "approve-upgrade NAME",
+		Short: "Let the image change of a Superset pass that waits for an approval",
+		Long: `Approves the image change that a Superset with upgradeMode Supervised waits with, or, with --downgrade, the way back to
+an older version, which is blocked otherwise. The approval is bound to that one change: if another image is asked for in
+the meantime, it approves nothing. The command shows what is to be approved and asks first.`,
+		Example: `  kubectl flotilla approve-upgrade main
+  kubectl flotilla approve-upgrade superset/main --yes
+  kubectl flotilla approve-upgrade main --downgrade`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.completeSupersets,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runApprove(cmd.Context(), o, args)
+		},
+	}
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&o.downgrade, "downgrade", false, "approve the way back to an older version")
+	dryRunFlag(c, &o.dryRun)
+	return c
+}
+
+func (a *App) runApprove(ctx context.Context, o approveOptions, args []string) error {
+	if err := oneOf(o.dryRun, dryNone, dryClient, dryServer); err != nil {
+		return fmt.Errorf("--dry-run: %w", err)
+	}
+	cluster, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	kind := contract.Superset
+	if len(args) == 2 {
+		kind = "" // the first argument is the kind
+	}
+	targets, err := cluster.Targets(args, kind)
+	if err != nil {
+		return err
+	}
+	if len(targets) != 1 || targets[0].Kind != contract.Superset {
+		return fmt.Errorf("only one superset can be approved at a time: %w", kinds.ErrUsage)
+	}
+	t := targets[0]
+	u, err := cluster.Get(ctx, t)
+	if err != nil {
+		return err
+	}
+	change, err := approval.Decide(u, o.downgrade)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t, err)
+	}
+	if change.Approved {
+		fmt.Fprintf(a.Streams.Out, "%s: %s to %s is approved already\n", t, change.From, change.To)
+		return nil
+	}
+	if err := a.confirm(o, t, u, change); err != nil {
+		return err
+	}
+	return a.approve(ctx, cluster, o, t, u, change)
+}
+
+// confirm shows the change and asks, unless --yes was given or nothing will be written.
+func (a *App) confirm(o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change) error {
+	a.say("%s in namespace %s: %s from %s to %s\n%s", t, u.GetNamespace(), change.Direction, change.From, change.To, change.Warning())
+	if o.yes || o.dryRun == dryClient || o.dryRun == dryServer {
+		return nil
+	}
+	fmt.Fprint(a.Streams.ErrOut, "Approve this change? [y/N] ")
+	answer, err := bufio.NewReader(a.Streams.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errNotApproved
+}
+
+// approve writes the token. A write that comes too late for the object that was shown is tried once more, if the change
+// is still the same.
+func (a *App) approve(
+	ctx context.Context, cluster *kinds.Cluster, o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change,
+) error {
+	for o.dryRun != dryClient {
+		_, err := cluster.Patch(ctx, t, u, change.Patch(), o.dryRun == dryServer)
+		if err == nil {
+			break
+		}
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if u, err = cluster.Get(ctx, t); err != nil {
+			return err
+		}
+		now, err := approval.Decide(u, o.downgrade)
+		if err != nil {
+			return fmt.Errorf("%s has changed meanwhile: %w", t, err)
+		}
+		if now.Token != change.Token {
+			return fmt.Errorf("%s: %w any more as shown: the change is now from %s to %s", t, approval.ErrNothing, now.From, now.To)
+		}
+	}
+	fmt.Fprintf(a.Streams.Out, "%s: %s to %s approved%s\n", t, change.From, change.To, dryWords(o.dryRun))
+	return nil
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+)
+
+const (
+	upgradeAnnotation   = "superset.apache.org/approve-upgrade"
+	downgradeAnnotation = "superset.apache.org/approve-downgrade"
+)
+
+// waiting gives a Superset an image change that waits.
+func waiting(t *testing.T, sup *unstructured.Unstructured, mode, direction, from, to, token string) {
+	t.Helper()
+	cl := cluster.Get(t).Client(t, runtime.NewScheme())
+	spec := `{"spec":{"image":{"tag":"` + to + `"},"lifecycle":{"upgradeMode":"` + mode + `"}}}`
+	if err := cl.Patch(t.Context(), sup, client.RawPatch(types.MergePatchType, []byte(spec))); err != nil {
+		t.Fatal(err)
+	}
+	patchStatus(t, sup, map[string]any{"status": map[string]any{
+		"observedGeneration": sup.GetGeneration(), "phase": "AwaitingApproval",
+		"lifecycle": map[string]any{"upgrade": map[string]any{
+			"fromVersion": from, "toVersion": to, "direction": direction, "approvalToken": token, "startedAt": "2026-03-01T11:00:00Z",
+		}},
+	}})
+}
+
+func annotation(t *testing.T, sup *unstructured.Unstructured, name string) string {
+	t.Helper()
+	if err := cluster.Get(t).Client(t, runtime.NewScheme()).Get(t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+		t.Fatal(err)
+	}
+	return sup.GetAnnotations()[name]
+}
+
+func TestApproveUpgradeWritesTheTokenOfThatChange(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.1.0", "sha256:one")
+	s := newShell(t, ns)
+
+	s.stdin = "n\n"
+	s.fail("not approved", "approve-upgrade", "main")
+	if !strings.Contains(s.err.String(), "Upgrade from 6.0.0 to 6.1.0\n") || !strings.Contains(s.err.String(), "Approve this change? [y/N]") {
+		t.Errorf("the question is %q", s.err)
+	}
+	s.stdin = ""
+	s.fail("not approved", "approve-upgrade", "main")
+	if out := s.run("approve-upgrade", "main", "--dry-run=server"); out != "superset/main: 6.0.0 to 6.1.0 approved (server dry run)\n" {
+		t.Errorf("got %q", out)
+	}
+	if got := annotation(t, sup, upgradeAnnotation); got != "" {
+		t.Fatalf("approved without a yes: %q", got)
+	}
+	s.stdin = "yes\n"
+	if out := s.run("approve-upgrade", "superset/main"); out != "superset/main: 6.0.0 to 6.1.0 approved\n" {
+		t.Errorf("got %q", out)
+	}
+	if got := annotation(t, sup, upgradeAnnotation); got != "sha256:one" {
+		t.Errorf("the annotation holds %q", got)
+	}
+	if out := s.run("approve-upgrade", "supersets", "main", "--yes"); !strings.Contains(out, "is approved already") {
+		t.Errorf("got %q", out)
+	}
+}
+
+func TestApproveDowngradeNeedsToBeMeant(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	waiting(t, sup, "Automatic", "Downgrade", "6.1.0", "6.0.1", "sha256:back")
+	s := newShell(t, ns)
+	s.fail("is a downgrade", "approve-upgrade", "main", "--yes")
+	s.run("approve-upgrade", "main", "--downgrade", "--yes")
+	if got := annotation(t, sup, downgradeAnnotation); got != "sha256:back" || annotation(t, sup, upgradeAnnotation) != "" {
+		t.Errorf("the annotations are %v", sup.GetAnnotations())
+	}
+}
+
+func TestApproveUpgradeSaysWhyThereIsNothingToApprove(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	s := newShell(t, ns)
+	s.fail(`no image change waits (the phase is "Degraded")`, "approve-upgrade", "main", "--yes")
+	waiting(t, sup, "Automatic", "Upgrade", "6.0.0", "6.1.0", "sha256:one")
+	s.fail("needs no approval", "approve-upgrade", "main", "--yes")
+	s.fail("leave --downgrade out", "approve-upgrade", "main", "--yes", "--downgrade")
+	s.fail("the operator has seen generation 0", "approve-upgrade", "new", "--yes")
+	s.fail("only one superset", "approve-upgrade", "fireng", "shop")
+}
+
+// meanwhile is an answer that comes after something has happened.
+type meanwhile struct {
+	happens func()
+	answer  *strings.Reader
+}
+
+func (m *meanwhile) Read(p []byte) (int, error) {
+	if m.happens != nil {
+		m.happens()
+		m.happens = nil
+	}
+	return m.answer.Read(p)
+}
+
+func TestApproveUpgradeMeansTheChangeThatWasShown(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.1.0", "sha256:one")
+	s := newShell(t, ns)
+	happens := func(f func()) {
+		s.app = func(a *App) { a.Streams.In = &meanwhile{f, strings.NewReader("yes\n")} }
+	}
+	happens(func() { waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.2.0", "sha256:two") })
+	s.fail("the change is now from 6.0.0 to 6.2.0", "approve-upgrade", "main")
+	if got := annotation(t, sup, upgradeAnnotation); got != "" {
+		t.Fatalf("approved is %q, which nobody was shown", got)
+	}
+	happens(func() { patchStatus(t, sup, map[string]any{"status": map[string]any{"ready": "2/3"}}) })
+	if out := s.run("approve-upgrade", "main"); out != "superset/main: 6.0.0 to 6.2.0 approved\n" {
+		t.Errorf("another write of the status must not matter: %q", out)
+	}
+	if got := annotation(t, sup, upgradeAnnotation); got != "sha256:two" {
+		t.Errorf("the annotation holds %q", got)
+	}
+}

@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/statusclient"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+)
+
+// quiet is how long the stream must bring nothing to count as read to its end, without -f.
+const quiet = 2 * time.Second
+
+// askAtOnce is how many resources are asked about at the same time.
+const askAtOnce = 8
+
+type eventsOptions struct {
+	follow, all bool
+	since       string
+	limit       int
+	output      string
+}
+
+func (a *App) eventsCommand() *cobra.Command {
+	var o eventsOptions
+	c := &cobra.Command{
+		Use:   "events [KIND/NAME]",
+		Short: "Show what happens to all managed resources, or follow it live",
+		Long: `Shows lifecycle events: changes of conditions and phases, resources that appear and go. Each line begins with the time
+and the sequence of the event; a later call resumes behind any of them with --since.
+
+Without -f: the newest events of the resources that exist, or everything after --since. With -f: from now on, or after
+--since, until interrupted; a broken connection is resumed without loss or repetition.`,
+		Example: `  kubectl flotilla events -A
+  kubectl flotilla events -f
+  kubectl flotilla events superset/main -f
+  kubectl flotilla events -f -A --since=4711 -o json`,
+		ValidArgsFunction: a.completeResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runEvents(cmd.Context(), o, args)
+		},
+	}
+	a.apiFlags(c)
+	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on until interrupted")
+	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "of all namespaces that you may read")
+	c.Flags().StringVar(&o.since, "since", "", "sequence to resume after")
+	c.Flags().IntVar(&o.limit, "limit", 50, fmt.Sprintf("without -f and --since: how many events, 1 to %d", longestHistory))
+	outputFlag(c, &o.output, show.JSON)
+	return c
+}
+
+func (a *App) runEvents(ctx context.Context, o eventsOptions, args []string) error {
+	if err := oneOf(o.output, show.JSON); err != nil {
+		return err
+	}
+	if o.limit < 1 || o.limit > longestHistory {
+		return fmt.Errorf("--limit=%d is not between 1 and %d", o.limit, longestHistory)
+	}
+	cluster, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	filter, err := eventFilter(cluster, o, args)
+	if err != nil {
+		return err
+	}
+	after, err := sequence(o.since)
+	if err != nil {
+		return err
+	}
+	client, err := a.client(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.follow:
+		return a.follow(ctx, client, o, statusclient.Follower{Filter: filter, Since: after, Clock: a.Clock})
+	case after != nil:
+		return a.catchUp(ctx, client, o, statusclient.Follower{Filter: filter, Since: after, Clock: a.Clock})
+	}
+	events, err := recent(ctx, client, filter, o.limit)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := a.printEvent(o, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eventFilter(cluster *kinds.Cluster, o eventsOptions, args []string) (statusclient.Filter, error) {
+	f := statusclient.Filter{Namespace: cluster.Namespace}
+	if o.all {
+		f.Namespace = ""
+	}
+	if len(args) == 0 {
+		return f, nil
+	}
+	targets, err := cluster.Targets(args, "")
+	switch {
+	case err != nil:
+		return f, err
+	case len(targets) != 1:
+		return f, fmt.Errorf("%w: one resource at a time", kinds.ErrUsage)
+	case o.all:
+		return f, errors.New("a resource cannot be named together with --all-namespaces")
+	}
+	f.Kind, f.Name = targets[0].Kind, targets[0].Name
+	return f, nil
+}
+
+func sequence(text string) (*uint64, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // nil stands for "from now on"
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("--since=%q is no sequence: it is the number that stands in each line of events", text)
+	}
+	return &n, nil
+}
+
+// follow goes on until the context ends. What the server no longer has is said, and the rest goes on from now.
+func (a *App) follow(ctx context.Context, client *statusclient.Client, o eventsOptions, f statusclient.Follower) error {
+	f.Trouble = func(err error) { a.say("note: %v; resuming", err) }
+	for {
+		err := client.Follow(ctx, f, func(e statusclient.Event) error { return a.printEvent(o, historyEvent(e)) })
+		switch refused := statusclient.Refused(err); {
+		case interrupted(ctx):
+			return nil // as intended
+		case refused != nil && refused.Status == http.StatusGone:
+			a.say("note: events are missing here, since the server no longer has them (%s); going on from now", refused.Message)
+			f.Since = nil
+		default:
+			return err
+		}
+	}
+}
+
+func interrupted(ctx context.Context) bool { return ctx.Err() != nil }
+
+// catchUp reads what is there after a sequence and ends when nothing more comes.
+func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o eventsOptions, f statusclient.Follower) error {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := f.Clock.NewTimer(askTimeout)
+	defer timer.Stop()
+	go func() {
+		select {
+		case <-timer.C():
+			cancel()
+		case <-inner.Done():
+		}
+	}()
+	connected := false
+	var trouble error
+	f.Trouble = func(err error) { trouble = err }
+	f.Connected = func() {
+		connected = true
+		timer.Reset(quiet)
+	}
+	err := client.Follow(inner, f, func(e statusclient.Event) error {
+		timer.Reset(quiet)
+		return a.printEvent(o, historyEvent(e))
+	})
+	switch {
+	case ctx.Err() != nil || !errors.Is(err, context.Canceled):
+		return err
+	case !connected:
+		return fmt.Errorf("no answer within %s: %w", askTimeout, cmp.Or(trouble, err))
+	}
+	return nil
+}
+
+// recent collects the newest events of all resources that match, in the order of the stream.
+func recent(ctx context.Context, client *statusclient.Client, f statusclient.Filter, limit int) ([]statusapi.HistoryEvent, error) {
+	wanted := []statusapi.Resource{{Kind: f.Kind, Object: contract.Object{Namespace: f.Namespace, Name: f.Name}}}
+	if f.Name == "" {
+		var err error
+		if wanted, err = client.Resources(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	found := make([][]statusapi.HistoryEvent, len(wanted))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(askAtOnce)
+	for i, r := range wanted {
+		group.Go(func() error {
+			detail, err := client.Resource(ctx, r.Kind, r.Object.Namespace, r.Object.Name, limit)
+			if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusNotFound && f.Name == "" {
+				return nil // gone since the list was made
+			}
+			found[i] = detail.History
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("collect events: %w", err)
+	}
+	all := slices.Concat(found...)
+	slices.SortFunc(all, func(x, y statusapi.HistoryEvent) int { return cmp.Compare(x.Sequence, y.Sequence) })
+	return all[max(0, len(all)-limit):], nil
+}
+
+func historyEvent(e statusclient.Event) statusapi.HistoryEvent {
+	return statusapi.HistoryEvent{Sequence: e.Sequence, ID: e.Envelope.ID, Time: e.Envelope.Time, Lifecycle: e.Lifecycle}
+}
+
+// printEvent writes one line, for people or as JSON.
+func (a *App) printEvent(o eventsOptions, e statusapi.HistoryEvent) error {
+	if o.output == show.JSON {
+		if err := json.NewEncoder(a.Streams.Out).Encode(e); err != nil {
+			return fmt.Errorf("write the output: %w", err)
+		}
+		return nil
+	}
+	kind := e.Object.Kind
+	if token, ok := contract.KindFor(e.Object.Group, e.Object.Kind); ok {
+		kind = string(token)
+	}
+	return show.Event(a.Streams.Out, e.Time, e.Sequence, kind, e.Lifecycle)
+}

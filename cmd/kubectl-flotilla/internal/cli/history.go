@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+)
+
+// longestHistory is the most that the API answers.
+const longestHistory = 500
+
+type historyOptions struct {
+	since  string
+	limit  int
+	output string
+}
+
+func (a *App) historyCommand() *cobra.Command {
+	var o historyOptions
+	c := &cobra.Command{
+		Use:   "history KIND/NAME",
+		Short: "Show how a resource came to be as it is: its changes, oldest first",
+		Long: `Shows the changes of conditions and phase of one resource, oldest first. The status aggregator keeps them for as long as
+its stream does, 30 days by default. When it gives no answer, the changes of the phase that the resource itself
+remembers are shown, at most 20, and the command says so.`,
+		Example: `  kubectl flotilla history superset/main
+  kubectl flotilla history fireng/shop --since=2h
+  kubectl flotilla history superset/main --since=2026-03-01T08:00:00Z --limit=500`,
+		ValidArgsFunction: a.completeResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runHistory(cmd.Context(), o, args)
+		},
+	}
+	a.apiFlags(c)
+	c.Flags().StringVar(&o.since, "since", "", "only what is younger: a duration such as 90m, or a time such as 2026-03-01T08:00:00Z")
+	c.Flags().IntVar(&o.limit, "limit", 100, fmt.Sprintf("the newest changes only, 1 to %d", longestHistory))
+	outputFlag(c, &o.output, show.JSON, show.YAML)
+	return c
+}
+
+func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) error {
+	if err := oneOf(o.output, show.JSON, show.YAML); err != nil {
+		return err
+	}
+	if o.limit < 1 || o.limit > longestHistory {
+		return fmt.Errorf("--limit=%d is not between 1 and %d", o.limit, longestHistory)
+	}
+	from, err := since(o.since, a.Clock.Now())
+	if err != nil {
+		return err
+	}
+	cluster, t, u, err := a.one(ctx, args)
+	if err != nil {
+		return err
+	}
+	detail, err := a.detail(ctx, cluster, t, o.limit)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		a.say("note: the status API gave no answer (%v); these are the changes of the phase that the resource itself remembers", err)
+		return a.printTransitions(o, view.Of(t.Kind, u).Transitions, from)
+	}
+	if detail.Incomplete != "" {
+		a.say("note: %s", detail.Incomplete)
+	}
+	events := slices.DeleteFunc(detail.History, func(e statusapi.HistoryEvent) bool { return e.Time.Before(from) })
+	if detail.HistoryTruncated && len(events) == len(detail.History) {
+		a.say("note: there are older changes; --limit shows more")
+	}
+	return a.printHistory(o, t, events)
+}
+
+func (a *App) printHistory(o historyOptions, t kinds.Target, events []statusapi.HistoryEvent) error {
+	switch {
+	case o.output != "":
+		return show.Machine(a.Streams.Out, o.output, map[string]any{"items": append([]statusapi.HistoryEvent{}, events...)})
+	case len(events) == 0:
+		a.say("No changes of %s are known", t)
+		return nil
+	}
+	return show.History(a.Streams.Out, events)
+}
+
+func (a *App) printTransitions(o historyOptions, all []contract.PhaseChange, from time.Time) error {
+	all = slices.DeleteFunc(all, func(p contract.PhaseChange) bool { return p.Time.Before(from) })
+	all = all[max(0, len(all)-o.limit):]
+	if o.output == "" {
+		return show.Transitions(a.Streams.Out, all)
+	}
+	events := make([]statusapi.HistoryEvent, len(all))
+	for i := range all {
+		events[i] = statusapi.HistoryEvent{Time: all[i].Time, Lifecycle: contract.Lifecycle{Event: contract.EventPhase, Phase: &all[i]}}
+	}
+	return show.Machine(a.Streams.Out, o.output, map[string]any{"items": events})
+}
+
+// since reads a duration before now, or a time.
+func since(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(-d), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("--since=%q is neither a duration such as 90m nor a time such as 2026-03-01T08:00:00Z", text)
+	}
+	return t, nil
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// asked returns what an object asks for now: the annotation's value, then spec.suspend if it is set.
+func asked(t *testing.T, u *unstructured.Unstructured) string {
+	t.Helper()
+	if err := cluster.Get(t).Client(t, runtime.NewScheme()).Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+		t.Fatal(err)
+	}
+	text := u.GetAnnotations()["operator-command"]
+	if suspend, set, err := unstructured.NestedBool(u.Object, "spec", "suspend"); err == nil && set {
+		text += fmt.Sprintf(" suspend=%t", suspend)
+	}
+	return text
+}
+
+func TestIntentsAreWrittenAsTheOperatorsReadThem(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	s := newShell(t, ns)
+	for _, step := range []struct{ command, says, note, asks string }{
+		{"resume", "is not paused", "", ""},
+		{"pause --dry-run=client", "paused (dry run)", "", ""},
+		{"pause --dry-run=server", "paused (server dry run)", "", ""},
+		{"pause", "paused", "", "Paused"},
+		{"pause", "is paused already, by annotation operator-command", "", "Paused"},
+		{"start", "is not stopped", "it is paused by annotation operator-command", "Paused"},
+		{"resume", "resumed", "", ""},
+		{"stop", "stopped", "", "Stopped"},
+		{"stop", "is asked to stop already", "", "Stopped"},
+		{"resume", "is not paused", "it is stopped by annotation operator-command", "Stopped"},
+		{"pause", "paused", "spec.suspend is set, since the annotation is taken", "Stopped suspend=true"},
+		{"start --dry-run=client", "started", "it starts only once it is resumed", "Stopped suspend=true"},
+		{"resume", "resumed", "it is stopped by", "Stopped"},
+		{"start", "started", "", ""},
+	} {
+		verb, flags, _ := strings.Cut(step.command, " ")
+		out := s.run(append([]string{verb, "superset/main"}, strings.Fields(flags)...)...)
+		if !strings.HasPrefix(out, "superset/main "+step.says) || !strings.Contains(s.err.String(), step.note) || (step.note == "") != (s.err.String() == "") {
+			t.Errorf("%s: got %q and %q, want %q and %q", step.command, out, s.err, step.says, step.note)
+		}
+		if got := asked(t, sup); got != step.asks {
+			t.Fatalf("%s: the object asks for %q, want %q", step.command, got, step.asks)
+		}
+	}
+}
+
+func TestAnIntentNeverTakesAnotherOneAway(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	objects := create(t, ns, "fleet.yaml")
+	s := newShell(t, ns)
+	s.fail("a stop would take the pause away", "stop", "fireng/shop", "superset/main") // the engine is paused
+	if got := asked(t, objects[3]); got != "Paused" {
+		t.Errorf("the engine asks for %q", got)
+	}
+	if got := asked(t, objects[0]); got != "Stopped" {
+		t.Errorf("the other resource of the command asks for %q", got)
+	}
+	s.run("resume", "fireng/shop")
+	s.run("stop", "fireng/shop")
+	s.fail("a pause would forget the stop", "pause", "fireng/shop")
+	s.fail("not found in namespace", "pause", "superset/none")
+}
+
+func TestPauseWaitsForTheOperator(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	looks := make(chan string, 16)
+	s := newShell(t, ns)
+	s.app = func(a *App) { a.Checked = func(missing string) { looks <- missing } }
+	done := s.background(t.Context(), "pause", "superset/main", "--wait")
+	if missing := <-looks; !strings.Contains(missing, "condition Paused is False") {
+		t.Errorf("the first look found %q", missing)
+	}
+	patchStatus(t, sup, map[string]any{"status": map[string]any{"conditions": []any{condition("Paused", "True", "ReconciliationPaused", 1)}}})
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	s.fail("no condition Stopped=True within 10ms", "stop", "fire/shop", "--wait", "--timeout=10ms")
+}
+
+func TestTwoWritersAtOnce(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	var all []<-chan error
+	for range 4 {
+		all = append(all, newShell(t, ns).background(t.Context(), "pause", "superset/main"))
+	}
+	for _, done := range all {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	expect.Eventually(t, expect.Long, func() error {
+		if got := asked(t, sup); got != "Paused" {
+			return fmt.Errorf("the object asks for %q", got)
+		}
+		return nil
+	})
+}
+
+// TestPauseAndStopAtOnce: whoever comes second sees what the first wrote, and is refused.
+func TestPauseAndStopAtOnce(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	engine := create(t, ns, "fleet.yaml")[3]
+	pause, stop := newShell(t, ns), newShell(t, ns)
+	for round := range 10 {
+		pause.run("resume", "fireng/shop")
+		pause.run("start", "fireng/shop")
+		first, second := pause.background(t.Context(), "pause", "fireng/shop"), stop.background(t.Context(), "stop", "fireng/shop")
+		paused, stopped := <-first, <-second
+		if (paused == nil) == (stopped == nil) {
+			t.Fatalf("round %d: pause ended with %v, stop with %v", round, paused, stopped)
+		}
+		want := "Paused"
+		if stopped == nil {
+			want = "Stopped"
+		}
+		if got := asked(t, engine); got != want {
+			t.Fatalf("round %d: the engine asks for %q, want %q", round, got, want)
+		}
+	}
+}

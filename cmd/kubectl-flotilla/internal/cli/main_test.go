@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestMain(m *testing.M) {
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{
+		"../../../../services/superset-operator/config/crd", "../../../../services/engine-operator/config/crd",
+	}}))
+}
+
+// noon is the time of the commands in tests. It lies before the objects are made, so that their AGE is 0s.
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// buffer can be read while a command writes to it.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// shell runs commands as a user does: with a kubeconfig, in a namespace.
+type shell struct {
+	t          *testing.T
+	kubeconfig string
+	cache      string // of discovery, shared by the commands of the shell as those of a user do
+	namespace  string
+	app        func(*App) // changes what the command is made of
+	bare       bool       // args are complete as they are
+	stdin      string
+	out, err   *buffer
+}
+
+func newShell(t *testing.T, namespace string) *shell {
+	return &shell{t: t, kubeconfig: cluster.Get(t).Kubeconfig, cache: t.TempDir(), namespace: namespace, out: &buffer{}, err: &buffer{}}
+}
+
+// start runs one command to its end and returns its error. Its output is in out and err.
+func (s *shell) start(ctx context.Context, args ...string) error {
+	return <-s.background(ctx, args...)
+}
+
+// background starts one command; its error comes when it ends.
+func (s *shell) background(ctx context.Context, args ...string) <-chan error {
+	s.out, s.err = &buffer{}, &buffer{}
+	app := &App{
+		Streams: genericiooptions.IOStreams{In: strings.NewReader(s.stdin), Out: s.out, ErrOut: s.err},
+		Clock:   clocktesting.NewFakeClock(noon),
+		Browse:  func(context.Context, string) error { return nil },
+	}
+	if s.app != nil {
+		s.app(app)
+	}
+	command := New(app)
+	done := make(chan error, 1)
+	run := func(args []string) <-chan error {
+		command.SetArgs(args)
+		go func() { done <- command.ExecuteContext(ctx) }()
+		return done
+	}
+	if s.bare {
+		return run(args)
+	}
+	all := []string{"--cache-dir", s.cache}
+	if s.kubeconfig != "" {
+		all = append(all, "--kubeconfig", s.kubeconfig)
+	}
+	if s.namespace != "" {
+		all = append(all, "--namespace", s.namespace)
+	}
+	return run(append(args, all...))
+}
+
+// run is start for commands that must succeed.
+func (s *shell) run(args ...string) string {
+	s.t.Helper()
+	if err := s.start(s.t.Context(), args...); err != nil {
+		s.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, s.out, s.err)
+	}
+	return s.out.String()
+}
+
+// fail is start for commands that must fail with an error that says so.
+func (s *shell) fail(want string, args ...string) {
+	s.t.Helper()
+	err := s.start(s.t.Context(), args...)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		s.t.Errorf("%s: got %v, want an error that says %q\n%s%s", strings.Join(args, " "), err, want, s.out, s.err)
+	}
+}
+
+func realClock(a *App) { a.Clock = clock.RealClock{} }
+
+// golden compares text with a file of testdata; names that differ from run to run are replaced first.
+func (s *shell) golden(name, got string) {
+	s.t.Helper()
+	if s.namespace != "" {
+		got = strings.ReplaceAll(got, s.namespace, "team-a")
+	}
+	got = strings.ReplaceAll(got, "   0s", "   4h") // the objects are as old as the test
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		s.t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// create makes the objects of a file of testdata in a namespace, with their statuses.
+func create(t *testing.T, namespace, file string) []*unstructured.Unstructured {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl := cluster.Get(t).Client(t, runtime.NewScheme())
+	var out []*unstructured.Unstructured
+	for doc := range strings.SplitSeq(string(raw), "\n---\n") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(doc), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		u.SetNamespace(namespace)
+		status := u.Object["status"]
+		delete(u.Object, "status")
+		if err := cl.Create(t.Context(), u, client.FieldOwner("superset-operator")); err != nil {
+			t.Fatalf("create %s: %v", u.GetName(), err)
+		}
+		if status != nil {
+			setStatus(t, u, status)
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// setStatus writes a status as the operators and the aggregator would, with the object's own generation where the
+// status has none.
+func setStatus(t *testing.T, u *unstructured.Unstructured, status any) {
+	t.Helper()
+	patchStatus(t, u, map[string]any{"status": status})
+}
+
+func patchStatus(t *testing.T, u *unstructured.Unstructured, patch map[string]any) {
+	t.Helper()
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl := cluster.Get(t).Client(t, runtime.NewScheme())
+	if err := cl.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType, raw), client.FieldOwner("flotilla-conditions")); err != nil {
+		t.Fatalf("write the status of %s: %v", u.GetName(), err)
+	}
+}
+
+// condition is one entry of status.conditions.
+func condition(conditionType, status, reason string, generation int64) map[string]any {
+	return map[string]any{
+		"type": conditionType, "status": status, "reason": reason, "message": "As the test says.",
+		"observedGeneration": generation, "lastTransitionTime": metav1.NewTime(noon.Add(-time.Hour)),
+	}
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
+)
+
+type statusOptions struct {
+	all, watch, noHeaders bool
+	output                string
+}
+
+func (a *App) statusCommand() *cobra.Command {
+	var o statusOptions
+	c := &cobra.Command{
+		Use:   "status [KIND | KIND/NAME ...]",
+		Short: "Show all managed resources, or one with its components and conditions",
+		Long: `Lists the managed resources with their phase, version and conditions, or shows the named ones as trees: resource,
+components, tasks, conditions. It reads the resources themselves, so it needs no more than the Kubernetes API.
+
+NOTE is the one word to see first: why a resource is degraded, unavailable or in motion, that it is paused or stopped,
+or SpecNotObserved while everything shown still speaks of an older spec.`,
+		Example: `  kubectl flotilla status
+  kubectl flotilla status -A -o wide
+  kubectl flotilla status fireng
+  kubectl flotilla status superset/main
+  kubectl flotilla status superset/main --watch`,
+		ValidArgsFunction: a.completeResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runStatus(cmd.Context(), o, args)
+		},
+	}
+	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the resources of all namespaces")
+	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show every change until interrupted")
+	c.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of headers")
+	outputFlag(c, &o.output, show.JSON, show.YAML, show.Wide)
+	return c
+}
+
+func (a *App) runStatus(ctx context.Context, o statusOptions, args []string) error {
+	if err := oneOf(o.output, show.JSON, show.YAML, show.Wide); err != nil {
+		return err
+	}
+	cluster, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	named := len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/")
+	if !named {
+		return a.statusList(ctx, cluster, o, args)
+	}
+	if o.all {
+		return errors.New("a resource cannot be named together with --all-namespaces")
+	}
+	targets, err := cluster.Targets(args, "")
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return a.watch(ctx, cluster, o, watchedTargets(cluster, targets))
+	}
+	return a.statusOf(ctx, cluster, o, targets)
+}
+
+// statusList shows all resources, or all of one kind. What may be read is shown although something else may not.
+func (a *App) statusList(ctx context.Context, cluster *kinds.Cluster, o statusOptions, args []string) error {
+	mappings, err := wanted(cluster, args)
+	if err != nil {
+		return err
+	}
+	namespace := cluster.Namespace
+	if o.all {
+		namespace = ""
+	}
+	var found []view.Resource
+	var failed []error
+	for _, m := range mappings {
+		items, err := cluster.List(ctx, m, namespace)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		for i := range items {
+			found = append(found, view.Of(m.Kind, &items[i]))
+		}
+	}
+	if o.watch && len(failed) == 0 {
+		return a.watch(ctx, cluster, o, watchedKinds(mappings, namespace))
+	}
+	slices.SortStableFunc(found, func(x, y view.Resource) int { return cmp.Compare(x.Namespace, y.Namespace) })
+	return errors.Join(append([]error{a.printList(o, found, namespace, len(failed) > 0)}, failed...)...)
+}
+
+func wanted(cluster *kinds.Cluster, args []string) ([]kinds.Mapping, error) {
+	if len(args) == 0 {
+		return cluster.Installed()
+	}
+	m, err := cluster.Resolve(args[0])
+	return []kinds.Mapping{m}, err
+}
+
+func (a *App) printList(o statusOptions, found []view.Resource, namespace string, partial bool) error {
+	switch {
+	case o.output == show.JSON || o.output == show.YAML:
+		return show.Machine(a.Streams.Out, o.output, map[string]any{"items": append([]view.Resource{}, found...)})
+	case len(found) > 0:
+		return show.Resources(a.Streams.Out, found, o.columns(), a.Clock.Now())
+	case partial:
+		return nil
+	case namespace == "":
+		a.say("No resources found")
+	default:
+		a.say("No resources found in namespace %q", namespace)
+	}
+	return nil
+}
+
+func (o statusOptions) columns() show.Columns {
+	return show.Columns{Namespace: o.all, Wide: o.output == show.Wide, NoHeaders: o.noHeaders}
+}
+
+// statusOf shows named resources, each as a tree.
+func (a *App) statusOf(ctx context.Context, cluster *kinds.Cluster, o statusOptions, targets []kinds.Target) error {
+	found := make([]view.Resource, len(targets))
+	for i, t := range targets {
+		u, err := cluster.Get(ctx, t)
+		if err != nil {
+			return err
+		}
+		found[i] = view.Of(t.Kind, u)
+	}
+	if o.output == show.JSON || o.output == show.YAML {
+		if len(found) == 1 {
+			return show.Machine(a.Streams.Out, o.output, found[0])
+		}
+		return show.Machine(a.Streams.Out, o.output, map[string]any{"items": found})
+	}
+	for i, r := range found {
+		if i > 0 {
+			fmt.Fprintln(a.Streams.Out)
+		}
+		if err := show.Tree(a.Streams.Out, r, a.Clock.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func outputFlag(c *cobra.Command, to *string, formats ...string) {
+	c.Flags().StringVarP(to, "output", "o", "", "format: "+strings.Join(formats, ", ")+"; for people by default")
+	if err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		fmt.Fprintln(c.ErrOrStderr(), "warning:", err) // completion is a convenience
+	}
+}
+
+func oneOf(output string, formats ...string) error {
+	if output != "" && !slices.Contains(formats, output) {
+		return fmt.Errorf("--output=%q is not one of %s", output, strings.Join(formats, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/await"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
+)
+
+func (a *App) waitCommand() *cobra.Command {
+	var goalText string
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "wait KIND/NAME ... --for=condition=TYPE[=STATUS]",
+		Short: "Wait until resources are as asked, judged by their newest spec",
+		Long: `Waits until every named resource is as asked, and exits with 1 if one is not when the time is over.
+
+It is never early. A condition counts only when its observedGeneration has reached the resource's generation, a phase or
+a deployed version only when the whole status has: right after a change of the spec, an answer about the old one does
+not end the wait.`,
+		Example: `  kubectl flotilla wait superset/main --for=condition=Available
+  kubectl flotilla wait superset/main --for=condition=Degraded=False --timeout=2m
+  kubectl flotilla wait fireng/shop --for=phase=stable
+  kubectl flotilla wait superset/main --for=deployed-version=6.1.0 --timeout=15m`,
+		ValidArgsFunction: a.completeResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			goal, err := await.Parse(goalText)
+			if err != nil {
+				return err
+			}
+			cluster, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			targets, err := cluster.Targets(args, "")
+			if err != nil {
+				return err
+			}
+			return a.waitAll(cmd.Context(), cluster, targets, goal, timeout)
+		},
+	}
+	c.Flags().StringVar(&goalText, "for", "condition=Available", "condition=TYPE[=STATUS], phase=PHASE or deployed-version=VERSION")
+	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once")
+	return c
+}
+
+// waitAll waits for one resource after the other, all within the same time, and reports on every one of them.
+func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kinds.Target, goal await.Goal, timeout time.Duration) error {
+	if timeout < 0 {
+		return errors.New("--timeout must not be negative")
+	}
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	var failed []error
+	for _, t := range targets {
+		if err := a.waitFor(ctx, cluster, t, goal, timeout); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		fmt.Fprintf(a.Streams.Out, "%s: %s\n", t, goal)
+	}
+	return errors.Join(failed...)
+}
+
+func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, goal await.Goal, timeout time.Duration) error {
+	// A look of its own: what is not there, or may not be read, is known at once. It must work when the time is over too.
+	u, err := cluster.Get(context.WithoutCancel(ctx), t)
+	if err != nil {
+		return err
+	}
+	missing := a.check(goal, t, u)
+	if missing == "" {
+		return nil
+	}
+	if timeout == 0 {
+		return fmt.Errorf("%s: no %s: %s", t, goal, missing)
+	}
+	_, err = watchtools.UntilWithSync(ctx, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, nil,
+		func(e watch.Event) (bool, error) {
+			if e.Type == watch.Error {
+				return false, fmt.Errorf("watch %s: %w", t, apierrors.FromObject(e.Object))
+			}
+			now, ok := e.Object.(*unstructured.Unstructured)
+			switch {
+			case !ok:
+				return false, nil
+			case e.Type == watch.Deleted:
+				return false, fmt.Errorf("%s: deleted while waiting for %s", t, goal)
+			}
+			missing = a.check(goal, t, now)
+			return missing == "", nil
+		})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil:
+		return err
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("%s: interrupted while waiting for %s: %s", t, goal, missing)
+	}
+	return fmt.Errorf("%s: no %s within %s: %s", t, goal, timeout, missing)
+}
+
+func (a *App) check(goal await.Goal, t kinds.Target, u *unstructured.Unstructured) string {
+	missing := goal.Missing(view.Of(t.Kind, u))
+	if a.Checked != nil {
+		a.Checked(missing)
+	}
+	return missing
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+)
+
+// TestWaitIsNeverEarly changes the spec a hundred times while the status still says that all is well, as it did for the
+// old spec. A wait that begins then must look, find that the answer is too old, and end only with the answer to the new one.
+func TestWaitIsNeverEarly(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	settle(t, sup)
+	cl := cluster.Get(t).Client(t, runtime.NewScheme())
+	s := newShell(t, ns)
+	goals := []string{"condition=Available", "phase=Running", "deployed-version=6.0.0"}
+	for i := range 100 {
+		spec := fmt.Appendf(nil, `{"spec":{"webServer":{"replicas":%d}}}`, 1+i%2)
+		if err := cl.Patch(t.Context(), sup, client.RawPatch(types.MergePatchType, spec)); err != nil {
+			t.Fatal(err)
+		}
+		behind := sup.GetGeneration()
+		looks := make(chan string, 16)
+		s.app = func(a *App) { a.Checked = func(missing string) { looks <- missing } }
+		ctx, cancel := context.WithCancel(t.Context())
+		done := s.background(ctx, "wait", "superset/main", "--for="+goals[i%len(goals)], "--timeout=1m")
+		// Two looks: its own and that of the watch. Both see the old answer.
+		for range 2 {
+			if missing := <-looks; !strings.Contains(missing, fmt.Sprintf("speaks of generation %d of the spec, which is at %d", behind-1, behind)) {
+				t.Fatalf("change %d: a look at generation %d found %q", i, behind, missing)
+			}
+		}
+		select {
+		case err := <-done:
+			t.Fatalf("change %d: the wait ended early with %v", i, err)
+		default:
+		}
+		settle(t, sup)
+		if err := <-done; err != nil {
+			t.Fatalf("change %d: %v", i, err)
+		}
+		cancel()
+	}
+}
+
+// settle lets the status say that all is well with the object's present spec.
+func settle(t *testing.T, sup *unstructured.Unstructured) {
+	t.Helper()
+	setStatus(t, sup, map[string]any{
+		"observedGeneration": sup.GetGeneration(), "phase": "Running", "lastLifecycleImage": "apache/superset:6.0.0",
+		"conditions": []any{condition("Available", "True", "AllComponentsReady", sup.GetGeneration())},
+	})
+}
+
+func TestWaitSaysWhatIsMissingWhenTheTimeIsOver(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	create(t, ns, "fleet.yaml")
+	s := newShell(t, ns)
+	for args, want := range map[string]string{
+		"superset/main --for=condition=Available": "superset/main: no condition Available=True within 50ms: condition Available is False (InsufficientReplicas: webServer: 0 of 2",
+		"superset/new":                                          "superset/new: no condition Available=True within 50ms: there is no condition Available",
+		"superset/main --for=phase=Running":                     `superset/main: no phase Running within 50ms: the phase is "Degraded"`,
+		"superset/main --for=deployed-version=6.1.0":            `the deployed version is "6.0.0"`,
+		"superset/main fire/shop --for=condition=Degraded=True": "fireboltinstance/shop: no condition Degraded=True within",
+	} {
+		s.fail(want, append([]string{"wait", "--timeout=50ms"}, strings.Fields(args)...)...)
+	}
+	s.fail("superset/main: no condition Available=True: condition Available is False", "wait", "superset/main", "--timeout=0")
+	if out := s.run("wait", "superset/main", "--for=condition=degraded=true"); out != "superset/main: condition degraded=true\n" {
+		t.Errorf("got %q", out)
+	}
+}
+
+func TestWaitEndsWhenTheResourceIsDeleted(t *testing.T) {
+	ns := cluster.Get(t).Namespace(t)
+	sup := create(t, ns, "fleet.yaml")[0]
+	looks := make(chan string, 16)
+	s := newShell(t, ns)
+	s.app = func(a *App) { a.Checked = func(missing string) { looks <- missing } }
+	done := s.background(t.Context(), "wait", "superset/main", "--timeout=1m")
+	<-looks
+	<-looks // the watch has seen it
+	if err := cluster.Get(t).Client(t, runtime.NewScheme()).Delete(t.Context(), sup); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "deleted while waiting") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWaitRefusesWhatItCannotWaitFor(t *testing.T) {
+	s := newShell(t, cluster.Get(t).Namespace(t))
+	s.fail("not one of condition, phase and deployed-version", "wait", "superset/main", "--for=delete=true")
+	s.fail("want condition=TYPE", "wait", "superset/main", "--for=condition=")
+	s.fail("must not be negative", "wait", "superset/main", "--timeout=-1s")
+	s.fail("not found in namespace", "wait", "superset/none")
+}

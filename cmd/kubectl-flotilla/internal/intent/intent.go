@@ -1,0 +1,183 @@
+// Package intent decides what a pause, resume, stop or start writes.
+//
+// The operators honour the annotation operator-command with one of two values, and a Superset's spec.suspend beside it.
+// The annotation holds one value, so a pause and a stop exclude each other in it; a change that would silently take the
+// other one away is refused. Every change is idempotent. The package does no I/O; [Decide] is the entry point.
+package intent
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/await"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Verb is what the user asks for.
+type Verb string
+
+// Verbs.
+const (
+	Pause  Verb = "pause"
+	Resume Verb = "resume"
+	Stop   Verb = "stop"
+	Start  Verb = "start"
+)
+
+// Done is the verb in the past tense.
+func (v Verb) Done() string {
+	return map[Verb]string{Pause: "paused", Resume: "resumed", Stop: "stopped", Start: "started"}[v]
+}
+
+// Goal is what the operator reports once it has followed.
+func (v Verb) Goal() await.Goal {
+	switch v {
+	case Pause:
+		return await.Condition("Paused", "True")
+	case Resume:
+		return await.Condition("Paused", "False")
+	case Stop:
+		return await.Condition("Stopped", "True")
+	default:
+		return await.Condition("Stopped", "False")
+	}
+}
+
+// ErrRefused is wrapped by errors about a change that would undo something else.
+var ErrRefused = errors.New("refused")
+
+// Change is what to write. A nil Patch means that there is nothing to do.
+type Change struct {
+	Patch map[string]any // a JSON merge patch
+	// Already says why nothing needs to be written.
+	Already string
+	// Note is something else that the user should know, empty if there is nothing.
+	Note string
+}
+
+// Decide returns what a verb writes to an object as it is now.
+func Decide(verb Verb, kind contract.Kind, u *unstructured.Unstructured) (Change, error) {
+	switch kind {
+	case contract.Superset, contract.FireboltEngine, contract.FireboltInstance:
+	default:
+		return Change{}, fmt.Errorf("%w: a %s cannot be paused or stopped", ErrRefused, kind)
+	}
+	now := state{
+		kind: kind, command: u.GetAnnotations()[view.AnnotationCommand], intent: view.Of(kind, u).Intent,
+	}
+	now.suspended = now.intent.PausedBy == "spec.suspend"
+	switch verb {
+	case Pause:
+		return now.pause()
+	case Stop:
+		return now.stop()
+	case Resume:
+		return now.resume(), nil
+	case Start:
+		return now.start(), nil
+	}
+	return Change{}, fmt.Errorf("%q is no verb", verb)
+}
+
+type state struct {
+	kind      contract.Kind
+	command   string // value of the annotation
+	suspended bool   // spec.suspend
+	intent    contract.Intent
+}
+
+func (s state) pause() (Change, error) {
+	switch {
+	case s.intent.Paused:
+		return Change{Already: "is paused already, by " + s.intent.PausedBy, Note: s.alsoStopped()}, nil
+	case s.intent.Stopped && s.kind == contract.Superset:
+		return Change{Patch: suspend(true), Note: "it is also stopped, which stays; spec.suspend is set, since the annotation is taken"}, nil
+	case s.intent.Stopped:
+		return Change{}, fmt.Errorf("%w: it is stopped, and the annotation %s holds one command only, so a pause would forget the stop: start it first",
+			ErrRefused, view.AnnotationCommand)
+	}
+	return Change{Patch: command(view.CommandPaused), Note: s.replaces()}, nil
+}
+
+func (s state) stop() (Change, error) {
+	switch {
+	case s.intent.Stopped:
+		return Change{Already: "is asked to stop already, by " + s.intent.StoppedBy, Note: s.alsoPaused()}, nil
+	case s.command == view.CommandPaused:
+		return Change{}, fmt.Errorf("%w: it is paused, and the annotation %s holds one command only, so a stop would take the pause away: resume it first",
+			ErrRefused, view.AnnotationCommand)
+	}
+	note := s.replaces()
+	if s.suspended {
+		note = "it is paused by spec.suspend, so it stops only once it is resumed"
+	}
+	return Change{Patch: command(view.CommandStopped), Note: note}, nil
+}
+
+func (s state) resume() Change {
+	if !s.intent.Paused {
+		return Change{Already: "is not paused", Note: s.alsoStopped()}
+	}
+	c := Change{Note: s.alsoStopped()}
+	c.Patch = map[string]any{}
+	if s.command == view.CommandPaused {
+		c.Patch = command(nil)
+	}
+	if s.suspended {
+		c.Patch["spec"] = map[string]any{"suspend": nil}
+	}
+	return c
+}
+
+func (s state) start() Change {
+	if !s.intent.Stopped {
+		return Change{Already: "is not stopped", Note: s.alsoPaused()}
+	}
+	c := Change{Patch: command(nil)}
+	if s.intent.Paused {
+		c.Note = "it is paused by " + s.intent.PausedBy + ", so it starts only once it is resumed"
+	}
+	return c
+}
+
+func (s state) alsoStopped() string {
+	if !s.intent.Stopped {
+		return s.unknown()
+	}
+	return "it is stopped by " + s.intent.StoppedBy + ", and stays so: \"start\" takes that away"
+}
+
+func (s state) alsoPaused() string {
+	if !s.intent.Paused {
+		return s.unknown()
+	}
+	return "it is paused by " + s.intent.PausedBy + ": \"resume\" takes that away"
+}
+
+// unknown warns of a value that the operators ignore, for example "paused".
+func (s state) unknown() string {
+	switch s.command {
+	case "", view.CommandPaused, view.CommandStopped:
+		return ""
+	}
+	return fmt.Sprintf("the annotation %s holds %q, which no operator knows", view.AnnotationCommand, s.command)
+}
+
+func (s state) replaces() string {
+	if text := s.unknown(); text != "" {
+		return text + "; it is replaced"
+	}
+	return ""
+}
+
+// command sets the annotation, or removes it for nil.
+func command(value any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{view.AnnotationCommand: value}}}
+}
+
+func suspend(value any) map[string]any {
+	return map[string]any{"spec": map[string]any{"suspend": value}}
+}

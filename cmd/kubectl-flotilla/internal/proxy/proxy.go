@@ -1,0 +1,116 @@
+package proxy
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+)
+
+// Proxy is the handler of a local status page.
+type Proxy struct {
+	host   string // host:port that it is reached by
+	secret string
+	next   http.Handler
+}
+
+// New returns a proxy that is reached at host ("127.0.0.1:41234"), guarded by secret, and asks upstream through
+// transport, which adds the credentials.
+func New(host, secret string, upstream *url.URL, transport http.RoundTripper) *Proxy {
+	return &Proxy{host: host, secret: secret, next: &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(upstream) // the aggregator's own name as Host, too
+			for _, name := range []string{"Authorization", "Cookie", "Origin", "Referer", "Proxy-Authorization"} {
+				r.Out.Header.Del(name)
+			}
+		},
+		ModifyResponse: func(r *http.Response) error {
+			r.Header.Del("Set-Cookie")
+			r.Header.Set("Referrer-Policy", "same-origin")
+			r.Header.Set("X-Frame-Options", "DENY")
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			refuse(w, http.StatusBadGateway, "Unavailable", fmt.Sprintf("The status aggregator cannot be reached: %v", err))
+		},
+		FlushInterval: -1, // events are of use at once or not at all
+	}}
+}
+
+// URL is the address of the page; it holds the secret.
+func (p *Proxy) URL() string { return p.origin() + "/" + p.secret + statusapi.PathPage }
+
+func (p *Proxy) origin() string { return "http://" + p.host }
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if complaint := p.foreign(r); complaint != "" {
+		refuse(w, http.StatusForbidden, "Forbidden", complaint)
+		return
+	}
+	secret, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	if p.knows(secret) {
+		p.forward(w, r, "/"+rest)
+		return
+	}
+	if p.fromPage(r.Referer()) {
+		to := url.URL{Path: "/" + p.secret + r.URL.Path, RawQuery: r.URL.RawQuery}
+		w.Header().Set("Referrer-Policy", "same-origin")
+		http.Redirect(w, r, to.String(), http.StatusTemporaryRedirect)
+		return
+	}
+	refuse(w, http.StatusForbidden, "Forbidden", "Open the address that kubectl flotilla page printed: it holds the key.")
+}
+
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, path string) {
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "BadRequest", "The path cannot be read.")
+		return
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path, r.URL.RawPath = plain, path
+	p.next.ServeHTTP(w, r)
+}
+
+// foreign says why a request cannot be the page's own, empty if it can.
+func (p *Proxy) foreign(r *http.Request) string {
+	_, port, _ := strings.Cut(p.host, ":")
+	switch {
+	case r.Host != p.host && r.Host != "localhost:"+port:
+		return "This address is not the proxy's."
+	case r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
+		return "Another page asks."
+	case elsewhere(r.Header):
+		return "Another page asks."
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return "Only reading is possible here."
+	}
+	return ""
+}
+
+// elsewhere says whether the browser tells that a page of another origin asks. To lead to the page is no asking: whoever
+// knows its address may, and cannot read the answer.
+func elsewhere(h http.Header) bool {
+	site := h.Get("Sec-Fetch-Site")
+	return (site == "cross-site" || site == "same-site") && h.Get("Sec-Fetch-Mode") != "navigate"
+}
+
+func (p *Proxy) knows(secret string) bool {
+	return subtle.ConstantTimeCompare([]byte(secret), []byte(p.secret)) == 1
+}
+
+// fromPage says whether a Referer is the page, secret included.
+func (p *Proxy) fromPage(referer string) bool {
+	u, err := url.Parse(referer)
+	if err != nil || u.Scheme+"://"+u.Host != p.origin() && u.Hostname() != "localhost" {
+		return false
+	}
+	secret, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	return p.knows(secret)
+}

@@ -1,0 +1,177 @@
+package statusclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+)
+
+// Event is one lifecycle event of the stream.
+type Event struct {
+	// Sequence is its place in the stream, from which a reader can resume.
+	Sequence uint64
+	Envelope contract.Event
+	contract.Lifecycle
+}
+
+// Follower says how to read the stream of events.
+type Follower struct {
+	Filter Filter
+	// Since is the sequence to resume after; nil means from now on.
+	Since *uint64
+	// Clock is the real one if nil.
+	Clock clock.WithTicker
+	// Silence is how long a connection may bring nothing, not even a sign of life, before it counts as broken; 45 s if 0.
+	// The server sends a sign of life every 15 s.
+	Silence time.Duration
+	// Pause is how long to wait before the first attempt to resume; it doubles up to 30 s. 1 s if 0.
+	Pause time.Duration
+	// Connected is called after each connection that was made, once the server has said something, if it is set.
+	Connected func()
+	// Trouble is told why a connection ended, or what could not be decoded, if it is set.
+	Trouble func(error)
+}
+
+const longestPause = 30 * time.Second
+
+// Follow hands over events until the context ends, handle returns an error, or the API refuses: then its error is
+// returned. A connection that breaks is resumed. A server that no longer has what comes after Since answers Gone.
+func (c *Client) Follow(ctx context.Context, f Follower, handle func(Event) error) error {
+	f = f.withDefaults()
+	last, pause := f.Since, f.Pause
+	for {
+		got := false
+		err := c.stream(ctx, f, last, func(sequence uint64, e *Event) error {
+			got = true
+			if last != nil && sequence <= *last {
+				return nil // the server sent it again
+			}
+			if e != nil {
+				if err := handle(*e); err != nil {
+					return &handlerError{err}
+				}
+			}
+			last = &sequence
+			return nil
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if hopeless := final(err); hopeless != nil {
+			return hopeless
+		}
+		f.Trouble(err)
+		if got {
+			pause = f.Pause
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.Clock.After(pause):
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+func (f Follower) withDefaults() Follower {
+	if f.Clock == nil {
+		f.Clock = clock.RealClock{}
+	}
+	if f.Silence == 0 {
+		f.Silence = 45 * time.Second
+	}
+	if f.Pause == 0 {
+		f.Pause = time.Second
+	}
+	if f.Trouble == nil {
+		f.Trouble = func(error) {}
+	}
+	if f.Connected == nil {
+		f.Connected = func() {}
+	}
+	return f
+}
+
+// handlerError is an error of the reader's own, which ends the stream.
+type handlerError struct{ error }
+
+// final returns the error that another attempt cannot heal, as the caller should see it, or nil.
+func final(err error) error {
+	var own *handlerError
+	if errors.As(err, &own) {
+		return own.error
+	}
+	refused := Refused(err)
+	if refused == nil || refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests {
+		return nil
+	}
+	return err
+}
+
+// stream reads one connection to its end; it never returns nil. An event of nil only says where to resume.
+func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle func(sequence uint64, e *Event) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	header := http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
+	if last != nil {
+		header.Set("Last-Event-ID", strconv.FormatUint(*last, 10))
+	}
+	silent := f.Clock.NewTimer(f.Silence)
+	defer silent.Stop()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-silent.C():
+			cancel(fmt.Errorf("nothing heard for %s", f.Silence))
+		}
+	}()
+	response, err := c.request(ctx, statusapi.PathEvents, f.Filter.values(), header)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return fmt.Errorf("follow events: %w", err)
+	}
+	defer response.Body.Close()
+	connected := sync.OnceFunc(f.Connected)
+	err = readFrames(response.Body, func() { silent.Reset(f.Silence) }, func(fr frame) error {
+		connected()
+		sequence, e, trouble := parse(fr)
+		if trouble != nil {
+			f.Trouble(trouble)
+		}
+		if sequence == nil {
+			return nil
+		}
+		return handle(*sequence, e)
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("follow events: %w", cause)
+	}
+	return err
+}
+
+// parse reads a frame. One that cannot be decoded still has its place, since it would not be readable the next time either.
+func parse(fr frame) (*uint64, *Event, error) {
+	sequence, err := strconv.ParseUint(fr.id, 10, 64)
+	if err != nil {
+		return nil, nil, fmt.Errorf("event id %q is no sequence", fr.id)
+	}
+	if fr.data == nil {
+		return &sequence, nil, nil
+	}
+	envelope, data, err := contract.Decode[contract.Lifecycle](fr.data)
+	if err != nil {
+		return &sequence, nil, fmt.Errorf("event %d: %w", sequence, err)
+	}
+	return &sequence, &Event{Sequence: sequence, Envelope: envelope, Lifecycle: data}, nil
+}

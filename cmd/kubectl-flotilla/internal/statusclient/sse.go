@@ -1,0 +1,58 @@
+package statusclient
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine is the longest line of a stream: a message of the bus on one line, with room to spare.
+const maxLine = 1 << 20
+
+// errEnded says that the server closed the stream.
+var errEnded = errors.New("the stream ended")
+
+// frame is one server-sent event. One without data only says where to resume.
+type frame struct {
+	id   string
+	data []byte
+}
+
+// readFrames reads server-sent events (HTML Living Standard, 9.2) until the stream ends or handle returns an error. It
+// calls alive for each line, comments included. It never returns nil.
+func readFrames(r io.Reader, alive func(), handle func(frame) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64*1024), maxLine)
+	var now frame // the id holds for the events after it too
+	seen, marked := false, false
+	for lines.Scan() {
+		alive()
+		line := bytes.TrimSuffix(lines.Bytes(), []byte("\r"))
+		if len(line) == 0 {
+			if seen || marked {
+				if err := handle(now); err != nil {
+					return err
+				}
+			}
+			now.data, seen, marked = nil, false, false
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "id":
+			now.id, marked = string(value), true
+		case "data":
+			if seen {
+				now.data = append(now.data, '\n')
+			}
+			now.data, seen = append(now.data, value...), true
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read the stream: %w", err)
+	}
+	return errEnded
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	// Sign-in plugins that kubeconfigs may name.
+	_ "k8s.io/client-go/plugin/pkg/client/auth"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/browser"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/cli"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// Libraries log what the commands report themselves.
+	utilruntime.ErrorHandlers = nil
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	command := cli.New(&cli.App{
+		Streams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Clock:   clock.RealClock{},
+		Browse:  browser.Open,
+	})
+	if err := command.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", show.Harmless(err.Error()))
+		return 1
+	}
+	return 0
+}
