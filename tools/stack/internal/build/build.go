@@ -23,6 +23,15 @@ func Service(ctx context.Context, c checkout.Checkout, name, file string) error 
 	return nil
 }
 
+// Plugin compiles the kubectl plugin into a file.
+func Plugin(ctx context.Context, c checkout.Checkout, file string) error {
+	out, err := command(ctx, c.Path("cmd", "kubectl-flotilla"), "go", "build", "-o", file, ".")
+	if err != nil {
+		return fmt.Errorf("build kubectl-flotilla: %w\n%s", err, out)
+	}
+	return nil
+}
+
 // NATS compiles the pinned NATS server unless it is in the cache.
 func NATS(ctx context.Context, c checkout.Checkout) error {
 	out, err := command(ctx, c.Root, c.Path("hack", "tool"), "nats-server", "--version")

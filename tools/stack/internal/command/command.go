@@ -23,6 +23,8 @@ const usage = `usage: stack COMMAND
   down                    stop everything and remove the data
   status                  show the parts and the sample resources
   logs [--follow] NAME    show a log
+  rights [--json]         show what each service may do, how often it did so since the last start from
+                          nothing, and each request that was refused
   tools                   build the control plane tools and the NATS server
 
   stop PART               stop control-plane, nats, mysql or a service; its data stays
@@ -63,6 +65,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%w: none was given", errUsage)
 	}
+	if args[0] == "--help" || args[0] == "help" {
+		tell(out, "%s", usage)
+		return nil
+	}
 	a, err := newApp(out)
 	if err != nil {
 		return err
@@ -72,6 +78,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.SetOutput(io.Discard)
 	services := flags.String("services", "", "")
 	follow := flags.Bool("follow", false, "")
+	asJSON := flags.Bool("json", false, "")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %s: %w", errUsage, name, err)
 	}
@@ -87,6 +94,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return a.tools(ctx)
 	case "logs":
 		return a.logs(ctx, args, *follow)
+	case "rights":
+		return a.rights(ctx, *asJSON)
 	case "start", "stop", "restart", "kill":
 		return a.control(ctx, name, args)
 	default:

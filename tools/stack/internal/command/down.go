@@ -43,7 +43,7 @@ func (a *app) takeDown(ctx context.Context) error {
 	errs = append(errs, mysql.Remove(ctx))
 	_, err := proc.KillMarked(ctx, a.env.Checkout.Marker())
 	errs = append(errs, err, parts.NewControlPlane(a.env).KeepLogs())
-	for _, name := range []string{"cluster", "nats", "mysql", "run", "cache"} {
+	for _, name := range []string{"cluster", "nats", "mysql", "run", "cache", "accounts", "audit-policy.yaml"} {
 		if err := os.RemoveAll(a.env.Checkout.Local(name)); err != nil {
 			errs = append(errs, fmt.Errorf("remove the data of %s: %w", name, err))
 		}

@@ -54,11 +54,13 @@ func (a *app) showSamples(reports []samples.Report) {
 	}
 }
 
-// showNext names three commands for somebody who sees the stack for the first time.
+// showNext names a few commands for somebody who sees the stack for the first time.
 func (a *app) showNext() {
-	a.info(`Try next, in this shell (source .local/env sets KUBECONFIG, NATS_URL, MYSQL_DSN and the PATH to kubectl):
+	a.info(`Try next, in this shell (source .local/env sets KUBECONFIG, NATS_URL, MYSQL_DSN and the PATH to kubectl and its plugin):
 
-  source .local/env && kubectl get supersets,fireboltengines,fireboltinstances -A
+  source .local/env && kubectl flotilla status -A
+  kubectl flotilla why superset/development
+  kubectl flotilla page &               # the status page, in the browser
   go run ./docs/examples/subscribe &    # prints lifecycle events as they happen
   kubectl patch superset development --type merge -p '{"spec":{"webServer":{"replicas":3}}}'`)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
@@ -67,6 +68,16 @@ func (a *app) bringUp(ctx context.Context, chosen []string) error {
 	}); err != nil {
 		return err
 	}
+	if err := a.step("accounts of the services", func() (string, error) {
+		return "have the rights of their charts", a.prepareAccounts(ctx, chosen)
+	}); err != nil {
+		return err
+	}
+	if err := a.step("admission policies and webhooks", func() (string, error) {
+		return "registered", a.prepareAdmission(ctx, chosen)
+	}); err != nil {
+		return err
+	}
 	for _, name := range chosen {
 		if err := a.step("building "+name, func() (string, error) {
 			return "done", build.Service(ctx, a.env.Checkout, name, a.env.Binary(name))
@@ -77,10 +88,23 @@ func (a *app) bringUp(ctx context.Context, chosen []string) error {
 			return err
 		}
 	}
+	if err := a.plugin(ctx, chosen); err != nil {
+		return err
+	}
 	if err := a.writeEnv(mysql.DSN()); err != nil {
 		return err
 	}
 	return a.bringUpSamples(ctx, mysql.DSN())
+}
+
+// plugin builds the kubectl plugin where there is an aggregator for it to ask.
+func (a *app) plugin(ctx context.Context, chosen []string) error {
+	if !slices.Contains(chosen, parts.Aggregator) {
+		return nil
+	}
+	return a.step("building kubectl-flotilla", func() (string, error) {
+		return "done", build.Plugin(ctx, a.env.Checkout, a.env.Checkout.Local("bin", "kubectl-flotilla"))
+	})
 }
 
 // tools builds what the parts run.
@@ -115,7 +139,11 @@ func noDSN() string { return "" }
 
 func (a *app) ensure(ctx context.Context, part parts.Part) error {
 	return a.step(part.Name(), func() (string, error) {
+		port := a.webhookPort(part.Name())
 		outcome, err := part.Ensure(ctx)
+		if err == nil && a.webhookPort(part.Name()) != port { // somebody else took the former one
+			err = a.registerWebhooks(ctx, part.Name())
+		}
 		return string(outcome), err
 	})
 }
@@ -142,8 +170,16 @@ func (a *app) writeEnv(dsn string) error {
 		vars = append(vars,
 			envfile.Var{Name: envfile.Name(name, "METRICS"), Value: a.env.MetricsURL(name)},
 			envfile.Var{Name: envfile.Name(name, "HEALTH"), Value: a.env.HealthURL(name)})
+		if a.env.HasAPI(name) {
+			vars = append(vars, envfile.Var{Name: envfile.Name(name, "API"), Value: a.env.APIURL(name)})
+		}
+		if name == parts.Aggregator {
+			vars = append(vars,
+				envfile.Var{Name: "FLOTILLA_STATUS_URL", Value: a.env.APIURL(name)},
+				envfile.Var{Name: "FLOTILLA_STATUS_SERVICE_ACCOUNT", Value: parts.SystemNamespace + "/" + parts.Viewer})
+		}
 	}
-	return envfile.Write(a.env.Checkout.Local("env"), vars, []string{a.env.Tools.Dir})
+	return envfile.Write(a.env.Checkout.Local("env"), vars, []string{a.env.Tools.Dir, a.env.Checkout.Local("bin")})
 }
 
 func (a *app) bringUpSamples(ctx context.Context, dsn string) error {

@@ -33,7 +33,34 @@ func (c *ControlPlane) config() controlplane.Config {
 		Nodes:  Nodes,
 		Faults: true,
 		Marker: c.env.Checkout.Marker(),
+
+		AuditPolicy: c.env.Checkout.Local("audit-policy.yaml"),
 	}
+}
+
+// auditPolicy logs what the services ask, and nothing of anybody else: one event for each request, without its body,
+// and one more for each watch, which is logged when it begins and when it ends.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts:` + SystemNamespace + `"]
+- level: None
+`
+
+// auditLog is the log of the API server's audit among those of the components.
+const auditLog = "audit"
+
+// AuditLogs are the files of the audit log, the oldest first: the API server begins a new one now and then.
+func (c *ControlPlane) AuditLogs() ([]string, error) {
+	dir, file := filepath.Split(c.config().LogFile(auditLog))
+	older, err := filepath.Glob(filepath.Join(dir, auditLog+"-*"+filepath.Ext(file)))
+	if err != nil {
+		return nil, fmt.Errorf("list the audit logs: %w", err)
+	}
+	return append(older, filepath.Join(dir, file)), nil
 }
 
 // Kubeconfig is a file with an administrator's credentials.
@@ -44,7 +71,7 @@ func (e *Env) Kubeconfig() string {
 // Logs are the logs of the components. They are links, since the components write into the cluster's own folder.
 func (c *ControlPlane) Logs() map[string]string {
 	logs := map[string]string{}
-	for _, name := range components {
+	for _, name := range append([]string{auditLog}, components...) {
 		logs[name] = c.env.Checkout.Log(name)
 	}
 	return logs
@@ -71,6 +98,9 @@ func (c *ControlPlane) Ensure(ctx context.Context) (Outcome, error) {
 		if err := c.discard(ctx, cfg); err != nil {
 			return "", err
 		}
+	}
+	if err := os.WriteFile(cfg.AuditPolicy, []byte(auditPolicy), 0o600); err != nil {
+		return "", fmt.Errorf("write the audit policy: %w", err)
 	}
 	if _, err := c.env.Tools.Create(ctx, cfg); err != nil {
 		return "", err

@@ -9,8 +9,14 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/process"
 )
 
-// SystemNamespace holds the leases of the services.
+// SystemNamespace holds the accounts and the leases of the services.
 const SystemNamespace = "flotilla-system"
+
+// Aggregator is the service whose HTTP API the kubectl plugin asks.
+const Aggregator = "status-aggregator"
+
+// Viewer is the service account that may read what the aggregator's HTTP API tells.
+const Viewer = "viewer"
 
 // ClusterName is the --cluster-name of all services, which stands in every subject on the bus.
 const ClusterName = "local"
@@ -24,6 +30,21 @@ func NewService(env *Env, name string, dsn func() string) Part {
 		address: func() string { return env.HealthURL(name) },
 		healthy: func(ctx context.Context) error { return answers(ctx, env.HealthURL(name)) },
 	}
+}
+
+// ServiceKubeconfig is a file with the credentials of a service's own account.
+func (e *Env) ServiceKubeconfig(service string) string {
+	return e.Checkout.Local("accounts", service+".kubeconfig")
+}
+
+// TokenFile holds the token of a service's account.
+func (e *Env) TokenFile(service string) string {
+	return e.Checkout.Local("accounts", service+".token")
+}
+
+// Chart is the folder of a service's Helm chart.
+func (e *Env) Chart(service string) string {
+	return e.Checkout.Path("deploy", "charts", service)
 }
 
 // HealthURL answers 200 when the service is ready.
@@ -41,6 +62,46 @@ func (e *Env) Binary(service string) string {
 	return e.Checkout.Local("bin", service)
 }
 
+// Webhooks is the file with a service's webhook configurations.
+func (e *Env) Webhooks(service string) string {
+	return e.Checkout.Path("services", service, "config", "webhook", "manifests.yaml")
+}
+
+// HasWebhooks says whether a service is called by webhooks here. One that has policies is not: its webhooks are for
+// clusters that do not serve policies.
+func (e *Env) HasWebhooks(service string) bool {
+	return exists(e.Webhooks(service)) && !e.HasPolicies(service)
+}
+
+// Policies is the file with a service's admission policies, which the API server runs itself.
+func (e *Env) Policies(service string) string {
+	return e.Checkout.Path("services", service, "config", "admission", "manifests.yaml")
+}
+
+// HasPolicies says whether a service has that file.
+func (e *Env) HasPolicies(service string) bool { return exists(e.Policies(service)) }
+
+// WebhookAddress is where the service answers webhooks.
+func (e *Env) WebhookAddress(service string) (string, error) {
+	port, err := e.State.Port(service + "-webhook")
+	return freeport.Address(port), err
+}
+
+// HasAPI says whether a service has an HTTP API, which its OpenAPI document describes.
+func (e *Env) HasAPI(service string) bool {
+	return exists(e.Checkout.Path("services", service, "docs", "openapi.yaml"))
+}
+
+// APIURL is where a service's HTTP API is served: the ingester's with a certificate that no client knows, the
+// aggregator's as plain HTTP, which it speaks on loopback.
+func (e *Env) APIURL(service string) string {
+	scheme := "https://"
+	if service == Aggregator {
+		scheme = "http://"
+	}
+	return scheme + freeport.Address(e.State.Ports[service+"-api"])
+}
+
 func serviceSpec(env *Env, name, dsn string, port portFunc) (process.Spec, error) {
 	metrics, err := port(name + "-metrics")
 	if err != nil {
@@ -50,21 +111,36 @@ func serviceSpec(env *Env, name, dsn string, port portFunc) (process.Spec, error
 	if err != nil {
 		return process.Spec{}, err
 	}
+	args := []string{
+		env.Binary(name),
+		"--cluster-name=" + ClusterName,
+		"--bus-bootstrap",
+		"--metrics-bind-address=" + freeport.Address(metrics),
+		"--metrics-secure=false",
+		"--health-probe-bind-address=" + freeport.Address(health),
+		"--leader-elect=true",
+		"--leader-election-namespace=" + SystemNamespace,
+		"--conditions-lease-namespace=" + SystemNamespace,
+	}
+	if env.HasWebhooks(name) {
+		webhook, err := port(name + "-webhook")
+		if err != nil {
+			return process.Spec{}, err
+		}
+		args = append(args, "--webhook-bind-address="+freeport.Address(webhook))
+	}
+	if env.HasAPI(name) {
+		api, err := port(name + "-api")
+		if err != nil {
+			return process.Spec{}, err
+		}
+		args = append(args, "--api-bind-address="+freeport.Address(api))
+	}
 	return process.Spec{
 		Name: name,
-		Args: []string{
-			env.Binary(name),
-			"--cluster-name=" + ClusterName,
-			"--bus-bootstrap",
-			"--metrics-bind-address=" + freeport.Address(metrics),
-			"--metrics-secure=false",
-			"--health-probe-bind-address=" + freeport.Address(health),
-			"--leader-elect=true",
-			"--leader-election-namespace=" + SystemNamespace,
-			"--conditions-lease-namespace=" + SystemNamespace,
-		},
+		Args: args,
 		Env: []string{
-			"KUBECONFIG=" + env.Kubeconfig(),
+			"KUBECONFIG=" + env.ServiceKubeconfig(name),
 			"NATS_URL=" + env.NATSURL(),
 			"MYSQL_DSN=" + dsn,
 		},

@@ -1,0 +1,109 @@
+// Package module knows the modules of the repository: the rows of modules.txt,
+// and which of them each go.mod requires.
+package module
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// Prefix is the import path of the repository, with a slash.
+const Prefix = "github.com/flotilla-dev/flotilla/"
+
+// Kinds of modules, as modules.txt names them.
+const (
+	Lib     = "lib"
+	API     = "api"
+	Service = "service"
+	Tool    = "tool"
+	Test    = "test"
+	Example = "example"
+)
+
+// Module is one row of modules.txt.
+type Module struct {
+	Path     string // folder inside the repository, with slashes: libs/kube
+	Kind     string
+	Released bool
+	Requires []string // paths of the modules of this repository that its go.mod requires, sorted
+}
+
+// ParseList reads modules.txt. Rows are "path kind released", # begins a comment.
+func ParseList(text string) ([]Module, error) {
+	var out []Module
+	for i, line := range strings.Split(text, "\n") {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 3 || fields[2] != "yes" && fields[2] != "no" {
+			return nil, fmt.Errorf("modules.txt:%d: want path, kind and yes or no, got %q", i+1, line)
+		}
+		out = append(out, Module{Path: fields[0], Kind: fields[1], Released: fields[2] == "yes"})
+	}
+	return out, nil
+}
+
+// Siblings returns the paths of the modules of this repository that a go.mod requires, sorted.
+func Siblings(gomod []byte) ([]string, error) {
+	parsed, err := modfile.ParseLax("go.mod", gomod, nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, r := range parsed.Require {
+		if sibling, ours := strings.CutPrefix(r.Mod.Path, Prefix); ours {
+			out = append(out, sibling)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Load reads modules.txt of a checkout and the go.mod of each module.
+func Load(root string) ([]Module, error) {
+	text, err := os.ReadFile(filepath.Join(root, "modules.txt"))
+	if err != nil {
+		return nil, err
+	}
+	modules, err := ParseList(string(text))
+	if err != nil {
+		return nil, err
+	}
+	for i := range modules {
+		m := &modules[i]
+		gomod, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.Path), "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		if m.Requires, err = Siblings(gomod); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Path, err)
+		}
+	}
+	return modules, nil
+}
+
+// Find returns the module at a path.
+func Find(modules []Module, at string) (Module, bool) {
+	i := slices.IndexFunc(modules, func(m Module) bool { return m.Path == at })
+	if i < 0 {
+		return Module{}, false
+	}
+	return modules[i], true
+}
+
+// Owner returns the module that a file belongs to, the innermost one; false for a file of none.
+func Owner(modules []Module, file string) (Module, bool) {
+	for dir := path.Dir(file); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if m, ok := Find(modules, dir); ok {
+			return m, true
+		}
+	}
+	return Module{}, false
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/tools/release/internal/affected"
+	"github.com/flotilla-dev/flotilla/tools/release/internal/changelog"
+	"github.com/flotilla-dev/flotilla/tools/release/internal/module"
+	"github.com/flotilla-dev/flotilla/tools/release/internal/prepare"
+	"github.com/flotilla-dev/flotilla/tools/release/internal/repository"
+)
+
+const usage = `usage:
+  release affected -base REF [-names]                     modules that the changes since REF can break
+  release prep -module PATH -version vX.Y.Z [-write]      whether a module can be released, and how`
+
+// errRefused ends the program with 1 after the reasons have been printed.
+var errRefused = errors.New("not ready")
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	p := program{out: os.Stdout, root: "../..", today: time.Now().UTC().Format(time.DateOnly)}
+	err := p.run(ctx, os.Args[1:])
+	cancel()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+type program struct {
+	out   io.Writer
+	root  string // the checkout
+	today string // 2026-11-22
+}
+
+func (p program) run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	set := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	switch args[0] {
+	case "affected":
+		base := set.String("base", "", "what to compare with")
+		names := set.Bool("names", false, "print paths only")
+		if err := parse(set, args[1:], "base"); err != nil {
+			return err
+		}
+		return p.affected(ctx, *base, *names)
+	case "prep":
+		path := set.String("module", "", "path of modules.txt")
+		version := set.String("version", "", "vX.Y.Z")
+		write := set.Bool("write", false, "write CHANGELOG.md or go.mod")
+		if err := parse(set, args[1:], "module", "version"); err != nil {
+			return err
+		}
+		return p.prep(ctx, *path, *version, *write)
+	}
+	return errors.New(usage)
+}
+
+// parse reads flags, of which some must be given.
+func parse(set *flag.FlagSet, args []string, required ...string) error {
+	if err := set.Parse(args); err != nil {
+		return fmt.Errorf("%w\n%s", err, usage)
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("what is %q?\n%s", set.Arg(0), usage)
+	}
+	for _, name := range required {
+		if set.Lookup(name).Value.String() == "" {
+			return fmt.Errorf("-%s is missing\n%s", name, usage)
+		}
+	}
+	return nil
+}
+
+// affected counts what is not committed as changed.
+func (p program) affected(ctx context.Context, base string, names bool) error {
+	modules, err := module.Load(p.root)
+	if err != nil {
+		return err
+	}
+	git := repository.Repository{Dir: p.root}
+	files, err := git.Changed(ctx, base)
+	if err != nil {
+		return err
+	}
+	dirty, err := git.Dirty(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range affected.Of(modules, append(files, dirty...)) {
+		if names {
+			fmt.Fprintln(p.out, a.Path)
+		} else {
+			fmt.Fprintf(p.out, "%-32s %s\n", a.Path, a.Why)
+		}
+	}
+	return nil
+}
+
+func (p program) prep(ctx context.Context, path, version string, write bool) error {
+	state, err := p.state(ctx, path)
+	if err != nil {
+		return err
+	}
+	plan := prepare.For(state, path, version)
+	if plan.Cut && write {
+		return p.cut(state.Changelog, path, version)
+	}
+	for _, problem := range plan.Problems {
+		fmt.Fprintln(p.out, "NOT READY:", problem)
+	}
+	if plan.Cut {
+		fmt.Fprintln(p.out, "With WRITE=1 what stands under [Unreleased] becomes this version.")
+	}
+	if len(plan.Problems) > 0 {
+		return errRefused
+	}
+	if plan.Rewrite && write {
+		if err := p.resolve(path, plan.Versions); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(p.out, "%s can be released. ", plan.Tag)
+	switch {
+	case plan.Rewrite && !write:
+		fmt.Fprintf(p.out, "With WRITE=1 %s/go.mod is written for the tag; then run:\n", path)
+	case plan.Rewrite:
+		fmt.Fprintf(p.out, "%s/go.mod is written for the tag. Now run:\n", path)
+	default:
+		fmt.Fprintln(p.out, "Nothing has to be written. Run:")
+	}
+	for _, command := range prepare.Commands(plan, path) {
+		fmt.Fprintln(p.out, "  "+command)
+	}
+	return nil
+}
+
+// state reads the checkout.
+func (p program) state(ctx context.Context, path string) (prepare.State, error) {
+	var s prepare.State
+	var err error
+	git := repository.Repository{Dir: p.root}
+	if s.Modules, err = module.Load(p.root); err != nil {
+		return s, err
+	}
+	if s.Tags, err = git.Tags(ctx); err != nil {
+		return s, err
+	}
+	if s.Dirty, err = git.Dirty(ctx); err != nil {
+		return s, err
+	}
+	text, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(path), "CHANGELOG.md"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return s, err
+	}
+	s.Changelog = string(text)
+	s.Changed = map[string][]string{}
+	m, _ := module.Find(s.Modules, path)
+	for _, required := range m.Requires {
+		last := prepare.Latest(s.Tags, required)
+		if last == "" {
+			continue
+		}
+		files, err := git.Changed(ctx, required+"/"+last)
+		if err != nil {
+			return s, err
+		}
+		for _, file := range files {
+			if owner, found := module.Owner(s.Modules, file); found && owner.Path == required {
+				s.Changed[required] = append(s.Changed[required], file)
+			}
+		}
+	}
+	return s, nil
+}
+
+func (p program) cut(text, path, version string) error {
+	cut, err := changelog.Cut(text, version, p.today)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(p.root, filepath.FromSlash(path), "CHANGELOG.md"), []byte(cut), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s/CHANGELOG.md is written. Read it, commit it to the branch, and ask again:\n  git commit -m %q -- %[1]s/CHANGELOG.md\n",
+		path, path+": changelog of "+version)
+	return nil
+}
+
+func (p program) resolve(path string, versions map[string]string) error {
+	file := filepath.Join(p.root, filepath.FromSlash(path), "go.mod")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	resolved, err := prepare.Resolve(text, versions)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, resolved, 0o644)
+}

@@ -1,0 +1,47 @@
+package samples_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDeploySamplesHoldEverySample keeps deploy/samples complete: one copy of each sample of each service.
+func TestDeploySamplesHoldEverySample(t *testing.T) {
+	top, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, filepath.Join(top, "services"), "*/config/samples/*.yaml", func(path string) string {
+		service := filepath.Dir(filepath.Dir(filepath.Dir(path)))
+		return filepath.Join(service, filepath.Base(path))
+	})
+	got := contents(t, filepath.Join(top, "deploy/samples"), "*/*.yaml", func(path string) string { return path })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("deploy/samples is out of date, run make generate (-want +got):\n%s", diff)
+	}
+}
+
+// contents is what the files below a folder hold, by the name that their path leads to.
+func contents(t *testing.T, folder, pattern string, name func(path string) string) map[string]string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, pattern))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no files %s in %s: %v", pattern, folder, err)
+	}
+	held := map[string]string{}
+	for _, path := range found {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := filepath.Rel(folder, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held[name(short)] = string(data)
+	}
+	return held
+}
