@@ -1,0 +1,55 @@
+{{/* What is the engine operator's alone. */}}
+
+{{- define "own.roles" -}}
+- role.yaml
+- leader_role.yaml
+{{- if and .Values.metrics.enabled .Values.metrics.secure }}
+- metrics_role.yaml
+{{- end }}
+{{- if .Values.apiserverProxy }}
+- proxy_role.yaml
+{{- end }}
+{{- if and .Values.webhooks.enabled (eq .Values.webhooks.certificates "self") }}
+- webhook_role.yaml
+{{- end }}
+{{- end }}
+
+{{- define "own.userRoles" }}{{ end }}
+
+{{- define "own.args" }}
+{{- with .Values.images.engine }}
+- --engine-image={{ . }}
+{{- end }}
+{{- with .Values.images.ui }}
+- --ui-image={{ . }}
+{{- end }}
+{{- with .Values.images.metadata }}
+- --metadata-image={{ . }}
+{{- end }}
+{{- with .Values.images.postgres }}
+- --postgres-image={{ . }}
+{{- end }}
+{{- with .Values.images.gateway }}
+- --gateway-image={{ . }}
+{{- end }}
+- --max-concurrent-rollouts={{ .Values.maxConcurrentRollouts }}
+{{- with .Values.engineMax.cpu }}
+- --engine-max-cpu={{ . }}
+{{- end }}
+{{- with .Values.engineMax.memory }}
+- --engine-max-memory={{ . }}
+{{- end }}
+{{- with .Values.engineMax.ephemeralStorage }}
+- --engine-max-ephemeral-storage={{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "own.env" }}{{ end }}
+{{- define "own.volumes" }}{{ end }}
+{{- define "own.check" }}{{ end }}
+
+{{- define "own.notes" }}
+Then, for a first engine (the definitions are in the chart engine-operator-crds):
+
+  kubectl apply -f deploy/samples/engine-operator/
+{{- end }}

@@ -1,0 +1,145 @@
+{{/* What is the ingester's alone. */}}
+
+{{/* Whether objects are stored: only then may anything put the finalizer on them. */}}
+{{- define "own.stores" -}}
+{{- if or .Values.database.dsnSecret.name .Values.database.host }}true{{ end }}
+{{- end }}
+
+{{/* The version in which the cluster serves MutatingAdmissionPolicy and it is wanted; else empty. */}}
+{{- define "own.policy" -}}
+{{- $group := "admissionregistration.k8s.io" }}
+{{- $wanted := .Values.admissionPolicy }}
+{{- if not (include "own.stores" .) }}
+{{- else if eq $wanted "auto" }}
+{{- if .Values.webhooks.enabled }}
+{{- else if .Capabilities.APIVersions.Has (printf "%s/v1/MutatingAdmissionPolicy" $group) }}v1
+{{- else if .Capabilities.APIVersions.Has (printf "%s/v1beta1/MutatingAdmissionPolicy" $group) }}v1beta1
+{{- end }}
+{{- else if ne $wanted "none" }}{{ $wanted }}
+{{- end }}
+{{- end }}
+
+{{- define "own.roles" -}}
+- role.yaml
+{{- if and .Values.webhooks.enabled (eq .Values.webhooks.certificates "self") }}
+- webhook_role.yaml
+{{- end }}
+{{- end }}
+
+{{- define "own.userRoles" -}}
+- api_role.yaml
+{{- end }}
+
+{{- define "own.args" }}
+{{- include "own.databaseArgs" . }}
+- --concurrent-reconciles={{ .Values.concurrentReconciles }}
+{{- with .Values.concurrentReconcilesMap }}
+- --concurrent-reconciles-map={{ range $i, $kind := keys . | sortAlpha }}{{ if $i }},{{ end }}{{ $kind }}={{ get $.Values.concurrentReconcilesMap $kind }}{{ end }}
+{{- end }}
+- --requeue-period={{ .Values.requeuePeriod }}
+{{- with .Values.requeuePeriodMap }}
+- --requeue-period-map={{ range $i, $kind := keys . | sortAlpha }}{{ if $i }},{{ end }}{{ $kind }}={{ get $.Values.requeuePeriodMap $kind }}{{ end }}
+{{- end }}
+{{- if .Values.evictImmutableKinds }}
+- --evict-immutable-kinds
+{{- end }}
+- --retention={{ .Values.retention }}
+- --sweep-interval={{ .Values.sweepInterval }}
+{{- if .Values.sweepDryRun }}
+- --sweep-dry-run
+{{- end }}
+{{- end }}
+
+{{/* The database, for the service and its Jobs. */}}
+{{- define "own.databaseArgs" }}
+{{- with .Values.database }}
+{{- if .host }}
+- --mysql-host={{ .host }}
+- --mysql-port={{ .port }}
+- --mysql-user={{ .user }}
+- --mysql-database={{ .name }}
+- --mysql-password-file=/etc/flotilla/database-password/{{ .passwordSecret.key }}
+{{- if .tls.enabled }}
+- --mysql-tls
+{{- end }}
+{{- with .tls.secretName }}
+- --mysql-tls-ca-file=/etc/flotilla/database-tls/ca.crt
+{{- if $.Values.database.tls.clientCertificate }}
+- --mysql-tls-cert-file=/etc/flotilla/database-tls/tls.crt
+- --mysql-tls-key-file=/etc/flotilla/database-tls/tls.key
+{{- end }}
+{{- end }}
+{{- with .tls.serverName }}
+- --mysql-tls-server-name={{ . }}
+{{- end }}
+{{- end }}
+{{- if .maxOpenConns }}
+- --mysql-max-open-conns={{ .maxOpenConns }}
+{{- end }}
+{{- if .maxIdleConns }}
+- --mysql-max-idle-conns={{ .maxIdleConns }}
+{{- end }}
+{{- with .connMaxLifetime }}
+- --mysql-conn-max-lifetime={{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "own.env" }}
+{{- with .Values.database.dsnSecret }}
+{{- if .name }}
+- name: MYSQL_DSN
+  valueFrom:
+    secretKeyRef: {name: {{ .name }}, key: {{ .key }}}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "own.volumes" }}
+{{- with .Values.database }}
+{{- if .host }}
+- name: database-password
+  secret: {secretName: {{ .passwordSecret.name }}}
+{{- with .tls.secretName }}
+- name: database-tls
+  secret: {secretName: {{ . }}}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "own.check" }}
+{{- with .Values.database }}
+{{- if and .dsnSecret.name .host }}{{ fail "database.dsnSecret.name and database.host exclude each other" }}{{ end }}
+{{- if .host }}
+{{- if not .user }}{{ fail "database.user is required with database.host" }}{{ end }}
+{{- if not .name }}{{ fail "database.name is required with database.host" }}{{ end }}
+{{- if not .passwordSecret.name }}{{ fail "database.passwordSecret.name is required with database.host" }}{{ end }}
+{{- end }}
+{{- if and (not .host) (or .tls.enabled .tls.secretName .tls.serverName) }}{{ fail "database.tls needs database.host: a DSN says tls=true itself" }}{{ end }}
+{{- if and .tls.clientCertificate (not .tls.secretName) }}{{ fail "database.tls.clientCertificate needs database.tls.secretName" }}{{ end }}
+{{- end }}
+{{- $stores := include "own.stores" . }}
+{{- if and .Values.webhooks.enabled (not $stores) }}{{ fail "webhooks.enabled needs database.dsnSecret.name or database.host: nobody would take the finalizer off again" }}{{ end }}
+{{- if and .Values.webhooks.enabled (has .Values.admissionPolicy (list "v1" "v1beta1")) }}{{ fail "webhooks.enabled and admissionPolicy=v1 or v1beta1 exclude each other: both put the finalizer on" }}{{ end }}
+{{- if and (has .Values.admissionPolicy (list "v1" "v1beta1")) (not $stores) }}{{ fail "admissionPolicy needs database.dsnSecret.name or database.host: nobody would take the finalizer off again" }}{{ end }}
+{{- if and .Values.api.enabled (not $stores) }}{{ fail "api.enabled needs database.dsnSecret.name or database.host" }}{{ end }}
+{{- end }}
+
+{{- define "own.notes" }}
+{{- if not (include "own.stores" .) }}
+Nothing is stored yet: name a database.
+
+  helm upgrade {{ .Release.Name }} CHART -n {{ .Release.Namespace }} --reuse-values --set database.dsnSecret.name=SECRET
+{{- else }}
+{{- with include "own.policy" . }}
+New objects get the finalizer by a MutatingAdmissionPolicy ({{ . }}).
+{{- else }}
+New objects get the finalizer {{ if .Values.webhooks.enabled }}by the webhook{{ else }}a moment after their creation{{ end }}.
+{{- end }}
+Whether cluster and database agree:
+
+  kubectl -n {{ .Release.Namespace }} get lease ingester.flotilla.dev
+  ingester verify --help
+{{- end }}
+{{- end }}

@@ -1,0 +1,115 @@
+{{/* Roles and bindings. The rules come from files/rbac, which are copies of the service's config/rbac. */}}
+
+{{/* Whether a rule is about what no namespace has: "cluster", else "namespace". */}}
+{{- define "flotilla.scope" -}}
+{{- $wide := list "customresourcedefinitions" "mutatingwebhookconfigurations" "namespaces" "subjectaccessreviews" "tokenreviews" "validatingwebhookconfigurations" }}
+{{- $found := list }}
+{{- if .nonResourceURLs }}{{ $found = append $found "cluster" }}{{ end }}
+{{- range .resources }}
+{{- $found = append $found (ternary "cluster" "namespace" (has (splitList "/" . | first) $wide)) }}
+{{- end }}
+{{- $found = uniq $found }}
+{{- if ne (len $found) 1 }}{{ fail (printf "a rule mixes resources of the cluster and of namespaces: %v" .resources) }}{{ end }}
+{{- first $found }}
+{{- end }}
+
+{{/* One role and the binding of the account to it. */}}
+{{- define "flotilla.role" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ .kind }}
+metadata:
+  name: {{ .name }}
+  {{- with .namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels: {{- include "flotilla.labels" .root | nindent 4 }}
+  {{- with .annotations }}
+  annotations: {{- . | nindent 4 }}
+  {{- end }}
+rules: {{- toYaml .rules | nindent 2 }}
+{{- if .account }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ .kind }}Binding
+metadata:
+  name: {{ .name }}
+  {{- with .namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels: {{- include "flotilla.labels" .root | nindent 4 }}
+  {{- with .annotations }}
+  annotations: {{- . | nindent 4 }}
+  {{- end }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ .kind }}
+  name: {{ .name }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .account }}
+    namespace: {{ .root.Release.Namespace }}
+{{- end }}
+{{- end }}
+
+{{/* The rules of a ClusterRole: everywhere, or in each watched namespace with the remainder
+that no namespace has. */}}
+{{- define "flotilla.wideRole" }}
+{{- $call := . }}
+{{- $root := .root }}
+{{- if not $root.Values.watchNamespaces }}
+{{- include "flotilla.role" (merge (dict "kind" "ClusterRole" "name" .document.metadata.name "rules" .document.rules) .) }}
+{{- else }}
+{{- $wide := list }}
+{{- $narrow := list }}
+{{- range .document.rules }}
+{{- if eq (include "flotilla.scope" .) "cluster" }}{{ $wide = append $wide . }}{{ else }}{{ $narrow = append $narrow . }}{{ end }}
+{{- end }}
+{{- if $wide }}
+{{- $name := include "flotilla.clusterScoped" (dict "root" $root "name" .document.metadata.name) }}
+{{- include "flotilla.role" (merge (dict "kind" "ClusterRole" "name" $name "rules" $wide) .) }}
+{{- end }}
+{{- if $narrow }}
+{{- range $root.Values.watchNamespaces }}
+{{- include "flotilla.role" (merge (dict "kind" "Role" "name" $call.document.metadata.name "namespace" . "rules" $narrow) $call) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The rules of a Role, in the release's namespace; those about the Lease flotilla-conditions
+where that Lease is. */}}
+{{- define "flotilla.ownRole" }}
+{{- $lease := include "flotilla.conditionsNamespace" .root }}
+{{- $here := list }}
+{{- $there := list }}
+{{- range .document.rules }}
+{{- if and (ne $lease $.root.Release.Namespace) (has "flotilla-conditions" .resourceNames) }}{{ $there = append $there . }}{{ else }}{{ $here = append $here . }}{{ end }}
+{{- end }}
+{{- include "flotilla.role" (merge (dict "kind" "Role" "name" .document.metadata.name "namespace" .root.Release.Namespace "rules" $here) .) }}
+{{- if $there }}
+{{- $name := printf "%s-%s" .document.metadata.name .root.Release.Namespace }}
+{{- include "flotilla.role" (merge (dict "kind" "Role" "name" $name "namespace" $lease "rules" $there) .) }}
+{{- end }}
+{{- end }}
+
+{{/* All roles of a file, bound to an account; without an account they are for people.
+Rules about webhook configurations name those of this release. */}}
+{{- define "flotilla.roles" }}
+{{- $call := . }}
+{{- range (include "flotilla.documents" . | fromJson).items }}
+{{- range .rules }}
+{{- if or (has "validatingwebhookconfigurations" .resources) (has "mutatingwebhookconfigurations" .resources) }}
+{{- $_ := set . "resourceNames" (list (include "flotilla.clusterScoped" (dict "root" $call.root "name" (printf "flotilla-%s" $call.root.Chart.Name)))) }}
+{{- end }}
+{{- end }}
+{{- if eq .kind "Role" }}
+{{- include "flotilla.ownRole" (merge (dict "document" .) $call) }}
+{{- else if $call.account }}
+{{- include "flotilla.wideRole" (merge (dict "document" .) $call) }}
+{{- else }}
+{{- $name := include "flotilla.clusterScoped" (dict "root" $call.root "name" .metadata.name) }}
+{{- include "flotilla.role" (merge (dict "kind" "ClusterRole" "name" $name "rules" .rules) $call) }}
+{{- end }}
+{{- end }}
+{{- end }}

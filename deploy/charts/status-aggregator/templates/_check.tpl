@@ -1,0 +1,27 @@
+{{/* Values that exclude each other. What one value alone can be is in values.schema.json. */}}
+{{- define "flotilla.check" }}
+{{- $v := .Values }}
+{{- $bus := or $v.bus.url $v.bus.urlSecret.name }}
+{{- if and $v.bus.url $v.bus.urlSecret.name }}{{ fail "bus.url and bus.urlSecret.name exclude each other" }}{{ end }}
+{{- if and $bus (not $v.cluster.name) }}{{ fail "cluster.name is required with bus.url and bus.urlSecret: it names this cluster on the bus" }}{{ end }}
+{{- if and $v.bus.credentialsSecret.name $v.bus.nkeySecret.name }}{{ fail "bus.credentialsSecret.name and bus.nkeySecret.name exclude each other" }}{{ end }}
+{{- if and $v.bus.tls.clientCertificate (not $v.bus.tls.secretName) }}{{ fail "bus.tls.clientCertificate needs bus.tls.secretName" }}{{ end }}
+{{- if and (gt (int $v.replicas) 1) (not $v.leaderElection.enabled) }}{{ fail "replicas above 1 need leaderElection.enabled" }}{{ end }}
+{{- if and (not $v.serviceAccount.create) (not $v.serviceAccount.name) }}{{ fail "serviceAccount.name is required with serviceAccount.create=false" }}{{ end }}
+{{- if and $v.serviceMonitor.enabled (not $v.metrics.enabled) }}{{ fail "serviceMonitor.enabled needs metrics.enabled" }}{{ end }}
+{{- if and $v.podDisruptionBudget.minAvailable $v.podDisruptionBudget.maxUnavailable }}{{ fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude each other" }}{{ end }}
+{{- if and $v.podDisruptionBudget.enabled (not $v.podDisruptionBudget.minAvailable) (not $v.podDisruptionBudget.maxUnavailable) }}{{ fail "podDisruptionBudget.enabled needs podDisruptionBudget.minAvailable or podDisruptionBudget.maxUnavailable" }}{{ end }}
+{{- with $v.webhooks }}
+{{- if .enabled }}
+{{- if and (eq .certificates "secret") (not .secretName) }}{{ fail "webhooks.secretName is required with webhooks.certificates=secret" }}{{ end }}
+{{- if and (eq .certificates "secret") (not .caBundle) }}{{ fail "webhooks.caBundle is required with webhooks.certificates=secret" }}{{ end }}
+{{- if and (eq .certificates "self") .secretName }}{{ fail "webhooks.secretName is for webhooks.certificates=secret or certManager" }}{{ end }}
+{{- if and (ne .certificates "secret") .caBundle }}{{ fail "webhooks.caBundle is for webhooks.certificates=secret" }}{{ end }}
+{{- if and (eq .certificates "self") (not $v.leaderElection.enabled) }}{{ fail "webhooks.certificates=self needs leaderElection.enabled" }}{{ end }}
+{{- end }}
+{{- end }}
+{{- with $v.api }}
+{{- if and .enabled (eq .certificates "secret") (not .secretName) }}{{ fail "api.secretName is required with api.certificates=secret" }}{{ end }}
+{{- end }}
+{{- include "own.check" . }}
+{{- end }}

@@ -1,0 +1,44 @@
+{{/* What is the status aggregator's alone. */}}
+
+{{- define "own.roles" -}}
+- role.yaml
+{{- end }}
+
+{{- define "own.userRoles" -}}
+- api_role.yaml
+{{- end }}
+
+{{- define "own.args" }}
+{{- if .Values.metrics.perObject }}
+- --metrics-per-object
+{{- end }}
+{{- end }}
+{{- define "own.env" }}{{ end }}
+{{- define "own.volumes" }}{{ end }}
+
+{{- define "own.check" }}
+{{- $bus := .Values.bus }}
+{{- if not (or $bus.url $bus.urlSecret.name) }}{{ fail "bus.url or bus.urlSecret.name is required: without a bus there is nothing to aggregate" }}{{ end }}
+{{- $job := $bus.bootstrapJob }}
+{{- if and $job.url $job.urlSecret.name }}{{ fail "bus.bootstrapJob.url and bus.bootstrapJob.urlSecret.name exclude each other" }}{{ end }}
+{{- if and $job.enabled (not (or $job.url $job.urlSecret.name)) }}{{ fail "bus.bootstrapJob.url or bus.bootstrapJob.urlSecret.name is required with bus.bootstrapJob.enabled" }}{{ end }}
+{{- if and $job.credentialsSecret.name $job.nkeySecret.name }}{{ fail "bus.bootstrapJob.credentialsSecret.name and bus.bootstrapJob.nkeySecret.name exclude each other" }}{{ end }}
+{{- if and $job.tls.clientCertificate (not $job.tls.secretName) }}{{ fail "bus.bootstrapJob.tls.clientCertificate needs bus.bootstrapJob.tls.secretName" }}{{ end }}
+{{- end }}
+
+{{- define "own.notes" }}
+{{- if not .Values.bus.bootstrapJob.enabled }}
+The streams and the bucket must be there (bus.bootstrapJob.enabled makes them):
+
+  status-aggregator bus verify --nats-url=...
+{{- end }}
+{{- if .Values.api.enabled }}
+What it knows, by the Service {{ .Chart.Name }}:
+
+  kubectl flotilla page
+{{- else }}
+The HTTP API and the status page are off: api.enabled turns them on.
+
+  kubectl flotilla status
+{{- end }}
+{{- end }}

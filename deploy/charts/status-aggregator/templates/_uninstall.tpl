@@ -1,0 +1,81 @@
+{{/* What helm uninstall does before and after it deletes a release's objects.
+
+Helm deletes an object before it creates a hook of the same kind and name. That is how the
+webhooks and the service itself go before their finalizers are taken off, with the rights of
+the person who uninstalls and none for a Job. */}}
+
+{{/* Webhook configurations that ask nobody, and a service without pods, in place of the real ones. */}}
+{{- define "flotilla.stopHooks" }}
+{{- with .Values.webhooks }}
+{{- if .enabled }}
+{{- range (include "flotilla.documents" (dict "root" $ "file" "files/webhook/manifests.yaml") | fromJson).items }}
+---
+apiVersion: {{ .apiVersion }}
+kind: {{ .kind }}
+metadata:
+  name: {{ include "flotilla.clusterScoped" (dict "root" $ "name" (printf "flotilla-%s" $.Chart.Name)) }}
+  labels: {{- include "flotilla.labels" $ | nindent 4 }}
+  annotations: {{- include "flotilla.hook" (dict "on" "pre-delete" "weight" -30) | nindent 4 }}
+webhooks: []
+{{- end }}
+{{- end }}
+{{- end }}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Chart.Name }}
+  namespace: {{ .Release.Namespace }}
+  labels: {{- include "flotilla.labels" . | nindent 4 }}
+  annotations: {{- include "flotilla.hook" (dict "on" "pre-delete" "weight" -20) | nindent 4 }}
+spec:
+  replicas: 0
+  selector:
+    matchLabels: {{- include "flotilla.selector" . | nindent 6 }}
+  template:
+    metadata:
+      labels: {{- include "flotilla.selector" . | nindent 8 }}
+    spec:
+      containers:
+        - {name: {{ .Chart.Name }}, image: {{ include "flotilla.image" . }}}
+{{- end }}
+
+{{/* The Job that runs the command release, with an account and rights of its own. It fails
+while the service still leads, and is tried again. */}}
+{{- define "flotilla.releaseHook" }}
+{{- $root := .root }}
+{{- $name := printf "%s-release" $root.Chart.Name }}
+{{- $before := include "flotilla.hook" (dict "on" "pre-delete" "weight" -10) }}
+{{- include "flotilla.hookAccount" (dict "root" $root "name" $name "annotations" $before) }}
+{{- include "flotilla.roles" (dict "root" $root "file" "files/rbac/operator_role.yaml" "account" $name "annotations" $before) }}
+{{- $args := list "release" (printf "--leader-election-namespace=%s" $root.Release.Namespace) }}
+{{- with $root.Values.watchNamespaces }}{{ $args = append $args (printf "--watch-namespaces=%s" (join "," .)) }}{{ end }}
+{{- include "flotilla.hookJob" (dict "root" $root "name" $name "account" $name "annotations" (include "flotilla.hook" (dict "on" "pre-delete" "weight" 0)) "args" (concat $args .args) "env" .env "volumes" .volumes) }}
+{{- end }}
+
+{{/* What the service made while it ran: its Leases, and the certificates of its webhooks. */}}
+{{- define "flotilla.sweepHooks" }}
+{{- $root := .root }}
+{{- range .leases }}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata:
+  name: {{ . }}
+  namespace: {{ $root.Release.Namespace }}
+  labels: {{- include "flotilla.labels" $root | nindent 4 }}
+  annotations: {{- include "flotilla.hook" (dict "on" "post-delete" "weight" 0) | nindent 4 }}
+{{- end }}
+{{- range .secrets }}
+{{- if and $root.Values.webhooks.enabled (eq $root.Values.webhooks.certificates "self") }}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ . }}
+  namespace: {{ $root.Release.Namespace }}
+  labels: {{- include "flotilla.labels" $root | nindent 4 }}
+  annotations: {{- include "flotilla.hook" (dict "on" "post-delete" "weight" 0) | nindent 4 }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,20 @@
+{{/* What is the Superset operator's alone. */}}
+
+{{- define "own.roles" -}}
+- role.yaml
+{{- end }}
+
+{{- define "own.userRoles" -}}
+- user_roles.yaml
+{{- end }}
+
+{{- define "own.args" }}{{ end }}
+{{- define "own.env" }}{{ end }}
+{{- define "own.volumes" }}{{ end }}
+{{- define "own.check" }}{{ end }}
+
+{{- define "own.notes" }}
+Then, for a first Superset (the definitions are in the chart superset-operator-crds):
+
+  kubectl apply -f deploy/samples/superset-operator/development.yaml
+{{- end }}
