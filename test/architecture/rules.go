@@ -13,6 +13,7 @@ var pureNames = map[string]bool{
 	"silence": true, "index": true, "wire": true, "desired": true, "snapshot": true,
 	"report": true, "registry": true, "record": true, "crd": true,
 	"exposure": true, "maintenance": true, "version": true, "schedule": true, "redact": true,
+	"admit": true, "adopt": true, "gateway": true,
 }
 
 // purePaths are pure packages whose name does not say so, by path inside the repository.

@@ -103,7 +103,7 @@ func (s *suite) changeIsSeen(t *testing.T) {
 	spec["replicas"] = int64(3)
 	s.apply(t, engines, "seen", spec)
 	s.wait(t, engines, "seen", isHealthy)
-	s.endsWith(t, "FireboltEngine", "seen", "creating", "switching", "draining", "cleaning", "stable")
+	s.endsWith(t, "FireboltEngine", "seen", "creating", "switching", "cleaning", "stable")
 }
 
 // subscribe runs the example subscriber from the stream's beginning until the test ends,

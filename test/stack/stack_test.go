@@ -43,6 +43,7 @@ type suite struct {
 // TestWholeStack runs the platform as a person would and then breaks it, part by
 // part. The order matters: each step leaves everything healthy for the next.
 func TestWholeStack(t *testing.T) {
+	spans := tracing(t)
 	s := start(t)
 	steps := []struct {
 		name string
@@ -51,12 +52,17 @@ func TestWholeStack(t *testing.T) {
 		{"every sample is healthy", s.samplesAreHealthy},
 		{"MySQL holds what the cluster holds", s.rowsMatchObjects},
 		{"a change is seen by a subscriber", s.changeIsSeen},
+		{"one trace leads from a spec to all that follows", func(t *testing.T) { s.traceLeadsAllTheWay(t, spans) }},
+		{"the metrics are those of the page", s.metricsAreThoseOfThePage},
 		{"a second make up changes nothing", s.secondUpChangesNothing},
 		{"a killed service comes back to a converged platform", s.servicesAreKilled},
 		{"NATS may be away", s.natsIsAway},
 		{"the aggregator may be away", s.aggregatorIsAway},
 		{"MySQL may be away", s.mysqlIsAway},
+		{"kubectl wait never ends early", func(t *testing.T) { s.waitNeverEndsEarly(t, 50) }},
 		{"no untouched sample ever looked unwell", s.historyIsClean},
+		{"each service has the rights that it needs", s.rightsAreNeeded},
+		{"the pages lead where they say", s.pagesLeadWhereTheySay},
 	}
 	for _, step := range steps {
 		if !t.Run(step.name, step.run) {

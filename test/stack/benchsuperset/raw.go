@@ -3,54 +3,38 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
 )
 
-const rawNamespace = "raw"
-
-// rawDeployments stops the operator and reports what Kubernetes alone takes from the creation of the Deployments of n
-// Supersets, all at once, to their being available.
-func (l *lab) rawDeployments(ctx context.Context, n int, f *figures) error {
-	l.leaving.Store(true)
-	if err := l.operator.stop(ctx); err != nil {
-		return err
-	}
-	objects, err := l.copies(ctx, n)
+// rawDeployments reports what Kubernetes alone takes from the creation of the Deployments of n Supersets, all at once, to
+// their being available.
+func rawDeployments(ctx context.Context, l *benchlab.Lab, n int, f *benchlab.Figures) error {
+	objects, err := copies(ctx, l, n)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cpu, err := l.controlPlaneCPU()
+	cost, err := l.Raw(ctx, n, func(ctx context.Context) error {
+		return l.Bring(ctx, objects, l.Create, isAvailable)
+	})
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	if err := l.bring(ctx, objects, isAvailable); err != nil {
-		return err
-	}
-	elapsed := time.Since(start)
-	after, err := l.controlPlaneCPU()
-	if err != nil {
-		return err
-	}
-	name := fmt.Sprintf("superset.create%d.raw_deployments_", n)
-	f.report(name+"seconds", elapsed.Seconds(), "s")
-	f.report(name+"control_plane_cpu_seconds_per_cr", (after-cpu)/float64(n), "s")
+	f.Raw(fmt.Sprintf("create%d.raw_deployments", n), cost)
 	return nil
 }
 
 // copies returns the Deployments of n Supersets as Kubernetes would get them from somebody else.
-func (l *lab) copies(ctx context.Context, n int) ([]client.Object, error) {
+func copies(ctx context.Context, l *benchlab.Lab, n int) ([]client.Object, error) {
 	var objects []client.Object
 	for i := range n {
 		var list appsv1.DeploymentList
-		err := l.client.List(ctx, &list, client.InNamespace(benchNamespace),
+		err := l.Client.List(ctx, &list, client.InNamespace(benchlab.Namespace),
 			client.MatchingLabels{"superset.apache.org/parent": fmt.Sprintf("superset-%03d", i)})
 		if err != nil {
 			return nil, fmt.Errorf("list deployments: %w", err)
@@ -67,7 +51,7 @@ func (l *lab) copies(ctx context.Context, n int) ([]client.Object, error) {
 
 // raw is a Deployment with the same pods that nobody but Kubernetes looks after.
 func raw(d appsv1.Deployment) *appsv1.Deployment {
-	d.ObjectMeta = metav1.ObjectMeta{Namespace: rawNamespace, Name: d.Name, Labels: d.Labels}
+	d.ObjectMeta = metav1.ObjectMeta{Namespace: benchlab.RawNamespace, Name: d.Name, Labels: d.Labels}
 	d.Status = appsv1.DeploymentStatus{}
 	d.Spec.Template.Spec.ServiceAccountName = ""
 	d.Spec.Template.Spec.DeprecatedServiceAccount = ""

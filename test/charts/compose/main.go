@@ -1,0 +1,123 @@
+// Command compose writes what the charts have from elsewhere: the rules, webhooks, admission
+// policies and definitions of the services' config, the templates that all charts share, and
+// values, their schema and the table of the README out of deploy/charts/parts.
+//
+// Usage, in this module: go run ./compose [-root ../..]
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// services have a chart each; those with CRDs have a second one for these.
+var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+
+func main() {
+	root := flag.String("root", "../..", "the checkout")
+	flag.Parse()
+	if err := run(*root); err != nil {
+		fmt.Fprintln(os.Stderr, "compose:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root string) error {
+	for _, service := range services {
+		c := chart{
+			service: service,
+			config:  filepath.Join(root, "services", service, "config"),
+			parts:   filepath.Join(root, "deploy/charts/parts"),
+			dir:     filepath.Join(root, "deploy/charts", service),
+		}
+		if err := errors.Join(c.copyConfig(), c.copyTemplates(), c.document(c.serviceValues, c.serviceSchema)); err != nil {
+			return fmt.Errorf("%s: %w", service, err)
+		}
+		if _, err := os.Stat(filepath.Join(c.config, "crd")); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		c.dir += "-crds"
+		if err := errors.Join(c.copyDefinitions(), c.document(c.definitionValues, c.definitionSchema)); err != nil {
+			return fmt.Errorf("%s-crds: %w", service, err)
+		}
+	}
+	return nil
+}
+
+// chart is one folder of deploy/charts.
+type chart struct {
+	service string
+	config  string // the service's manifests
+	parts   string // what charts share
+	dir     string
+}
+
+// copyConfig copies the rules and, where there are any, webhooks and admission policies.
+func (c chart) copyConfig() error {
+	return errors.Join(
+		replace(filepath.Join(c.config, "rbac"), filepath.Join(c.dir, "files/rbac"), "*.yaml"),
+		replace(filepath.Join(c.config, "webhook"), filepath.Join(c.dir, "files/webhook"), "manifests.yaml"),
+		replace(filepath.Join(c.config, "admission"), filepath.Join(c.dir, "files/admission"), "*.yaml"),
+	)
+}
+
+func (c chart) copyTemplates() error {
+	from := filepath.Join(c.parts, "templates")
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := copyFile(filepath.Join(from, entry.Name()), filepath.Join(c.dir, "templates", entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c chart) copyDefinitions() error {
+	return errors.Join(
+		replace(filepath.Join(c.config, "crd"), filepath.Join(c.dir, "files/crd"), "*.yaml"),
+		copyFile(filepath.Join(c.parts, "crds.yaml"), filepath.Join(c.dir, "templates/crds.yaml")),
+	)
+}
+
+// replace makes a folder hold exactly the files of another that match. A folder that is not there is none.
+func replace(from, to, pattern string) error {
+	files, err := filepath.Glob(filepath.Join(from, pattern))
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := copyFile(file, filepath.Join(to, filepath.Base(file))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from) //nolint:gosec // a file of the checkout
+	if err != nil {
+		return err
+	}
+	return write(to, content)
+}
+
+func write(file string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // nothing here is secret
+		return err
+	}
+	return os.WriteFile(file, content, 0o644) //nolint:gosec // nothing here is secret
+}
+
+// fill replaces the word that stands for the service in shared texts.
+func (c chart) fill(text string) string { return strings.ReplaceAll(text, "SERVICE", c.service) }

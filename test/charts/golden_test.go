@@ -1,0 +1,126 @@
+package charts
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What users run. An intended change is written with -update, and needs a line in the CHANGELOG
+// of the service when it restarts pods.
+func TestGolden(t *testing.T) {
+	each(t, func(t *testing.T, service, kase, values string) {
+		got := render(t, service, "--values", values)
+		file := filepath.Join("testdata/golden", service+"."+kase+".yaml")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("%v (go test . -run Golden -update writes it)", err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("the render is another one (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// An upgrade that only brings a new image changes nothing but the image: no label, no role, no flag.
+func TestAnotherTagChangesOnlyTheTag(t *testing.T) {
+	each(t, func(t *testing.T, service, _, values string) {
+		before := strings.Split(render(t, service, "--values", values, "--set", "image.tag=1.0.0"), "\n")
+		after := strings.Split(render(t, service, "--values", values, "--set", "image.tag=2.0.0"), "\n")
+		if len(before) != len(after) {
+			t.Fatalf("%d lines became %d", len(before), len(after))
+		}
+		changed := 0
+		for i := range before {
+			if before[i] == after[i] {
+				continue
+			}
+			changed++
+			if strings.ReplaceAll(before[i], "1.0.0", "2.0.0") != after[i] || !strings.Contains(after[i], "image: ") {
+				t.Errorf("%q became %q", before[i], after[i])
+			}
+		}
+		if changed == 0 {
+			t.Error("the tag is nowhere")
+		}
+	})
+}
+
+// Labels of pods hold neither the chart's version nor anything else that a release changes: a
+// new chart for the same image restarts nothing.
+func TestAnotherChartVersionRestartsNothing(t *testing.T) {
+	each(t, func(t *testing.T, service, _, values string) {
+		copied := filepath.Join(t.TempDir(), service)
+		if err := os.CopyFS(copied, os.DirFS(chart(service))); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(copied, "Chart.yaml")
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		newer := strings.Replace(string(raw), "\nversion: ", "\nversion: 9.9.9 #", 1)
+		if err := os.WriteFile(file, []byte(newer), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"--namespace", system, "--values", values}
+		before := find(t, documents(t, render(t, service, args[2:]...)), "Deployment", service)
+		after := find(t, documents(t, must(t, append([]string{"template", service, copied}, args...)...)), "Deployment", service)
+		if before.GetLabels()["helm.sh/chart"] == after.GetLabels()["helm.sh/chart"] {
+			t.Fatal("the copy is no other version")
+		}
+		if diff := cmp.Diff(before.Object["spec"], after.Object["spec"]); diff != "" {
+			t.Errorf("the Deployment changes (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// The definitions are those of the services, to the letter, with one annotation more.
+func TestDefinitionsAreTheServices(t *testing.T) {
+	for _, service := range services {
+		sources, err := filepath.Glob(filepath.Join("../../services", service, "config/crd/*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(sources) == 0 {
+			continue
+		}
+		t.Run(service, func(t *testing.T) {
+			for keep, want := range map[string]string{"true": "keep", "false": ""} {
+				docs := documents(t, render(t, service+"-crds", "--set", "keep="+keep))
+				if len(docs) != len(sources) {
+					t.Fatalf("%d definitions of %d", len(docs), len(sources))
+				}
+				for _, source := range sources {
+					raw, err := os.ReadFile(source)
+					if err != nil {
+						t.Fatal(err)
+					}
+					original := documents(t, string(raw))[0]
+					got := find(t, docs, "CustomResourceDefinition", original.GetName())
+					annotations := got.GetAnnotations()
+					if annotations["helm.sh/resource-policy"] != want {
+						t.Errorf("keep=%s: annotations %v", keep, annotations)
+					}
+					delete(annotations, "helm.sh/resource-policy")
+					if len(annotations) == 0 {
+						annotations = nil
+					}
+					got.SetAnnotations(annotations)
+					if diff := cmp.Diff(original.Object, got.Object); diff != "" {
+						t.Errorf("%s (-source +chart):\n%s", original.GetName(), diff)
+					}
+				}
+			}
+		})
+	}
+}

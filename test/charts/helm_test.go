@@ -1,0 +1,144 @@
+package charts
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+)
+
+const (
+	folder = "../../deploy/charts"
+	// system is where the golden renders are installed.
+	system = "flotilla-system"
+)
+
+var update = flag.Bool("update", false, "write the golden renders anew")
+
+var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	var err error
+	if binaries, err = os.MkdirTemp("", "flotilla-charts-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := cluster.Main(m, cluster.Options{Nodes: 1, CRDs: []string{"testdata/crd"}})
+	if err := os.RemoveAll(binaries); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// binaries is where the services are built.
+var binaries string
+
+// helm runs the pinned helm and returns what it prints.
+func helm(t testing.TB, args ...string) (string, error) {
+	t.Helper()
+	tools, err := controlplane.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), tools.Path("helm"), args...)
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("helm %s: %w: %s%s", strings.Join(args, " "), err, out.String(), problems.String())
+	}
+	return out.String(), nil
+}
+
+// must is helm that has to succeed.
+func must(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := helm(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func chart(name string) string { return filepath.Join(folder, name) }
+
+// render is helm template of a release that bears the chart's name.
+func render(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	return must(t, append([]string{"template", name, chart(name), "--namespace", system}, args...)...)
+}
+
+// renders are the cases of testdata/values, by service and case.
+func renders(t testing.TB) map[string]map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/values/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	out := map[string]map[string]string{}
+	for _, file := range files {
+		name, kase, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".")
+		if out[name] == nil {
+			out[name] = map[string]string{}
+		}
+		out[name][kase] = file
+	}
+	return out
+}
+
+// each runs a test for every case.
+func each(t *testing.T, test func(t *testing.T, service, kase, values string)) {
+	t.Helper()
+	for service, cases := range renders(t) {
+		for kase, values := range cases {
+			t.Run(service+"/"+kase, func(t *testing.T) { test(t, service, kase, values) })
+		}
+	}
+}
+
+// documents reads a render.
+func documents(t testing.TB, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), len(text)+1)
+	for {
+		u := &unstructured.Unstructured{}
+		err := decoder.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(u.Object) > 0 {
+			out = append(out, u)
+		}
+	}
+}
+
+// find returns the one document of a kind and name.
+func find(t testing.TB, docs []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	for _, doc := range docs {
+		if doc.GetKind() == kind && doc.GetName() == name {
+			return doc
+		}
+	}
+	t.Fatalf("there is no %s %s", kind, name)
+	return nil
+}

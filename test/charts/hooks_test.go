@@ -1,0 +1,69 @@
+package charts
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Before finalizers are taken off, nothing may be left that puts them on: admission goes first,
+// then the service, then the Job runs with rights that exist by then.
+func TestTheOrderOfAnUninstall(t *testing.T) {
+	place := map[string]int{
+		"MutatingAdmissionPolicyBinding": 1, "MutatingWebhookConfiguration": 1, "ValidatingWebhookConfiguration": 1,
+		"Deployment":     2,
+		"ServiceAccount": 3, "Role": 3, "RoleBinding": 3, "ClusterRole": 3, "ClusterRoleBinding": 3,
+		"Job": 4,
+	}
+	each(t, func(t *testing.T, service, _, values string) {
+		docs := documents(t, render(t, service, "--values", values))
+		var hooks []*unstructured.Unstructured
+		admission := 0
+		for _, doc := range docs {
+			switch {
+			case doc.GetAnnotations()["helm.sh/hook"] == "pre-delete":
+				hooks = append(hooks, doc)
+			case doc.GetAnnotations()["helm.sh/hook"] == "" && place[doc.GetKind()] == 1:
+				admission++
+			}
+		}
+		if finalizers := service == "engine-operator" || service == "ingester"; !finalizers {
+			if len(hooks) > 0 {
+				t.Errorf("%d hooks, although nobody has finalizers to release", len(hooks))
+			}
+			return
+		}
+		slices.SortStableFunc(hooks, func(a, b *unstructured.Unstructured) int { return weight(t, a) - weight(t, b) })
+		last, seen := 0, map[int]int{}
+		for _, hook := range hooks {
+			now := place[hook.GetKind()]
+			if now < last || now == 0 {
+				t.Errorf("%s %s comes too late", hook.GetKind(), hook.GetName())
+			}
+			last = now
+			seen[now]++
+			if now <= 2 { // Helm deletes the namesake
+				replaced := slices.ContainsFunc(docs, func(d *unstructured.Unstructured) bool {
+					return d != hook && d.GetKind() == hook.GetKind() && d.GetName() == hook.GetName() && d.GetNamespace() == hook.GetNamespace()
+				})
+				if !replaced {
+					t.Errorf("%s %s replaces nothing", hook.GetKind(), hook.GetName())
+				}
+			}
+		}
+		if seen[1] != admission || seen[2] != 1 || seen[4] != 1 {
+			t.Errorf("%d of %d admission objects, %d Deployments, %d Jobs", seen[1], admission, seen[2], seen[4])
+		}
+	})
+}
+
+func weight(t *testing.T, hook *unstructured.Unstructured) int {
+	t.Helper()
+	n, err := strconv.Atoi(hook.GetAnnotations()["helm.sh/hook-weight"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

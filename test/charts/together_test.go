@@ -1,0 +1,51 @@
+package charts
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// All charts in one namespace: none takes what is another's, and each goes without the others.
+func TestTheFourTogether(t *testing.T) {
+	c := cluster.Get(t)
+	together := place{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}
+	together.create(secret("database", "dsn", "flotilla:secret@tcp(mysql:3306)/flotilla"))
+	all := stories()
+	for _, service := range services {
+		p := together
+		p.service = service
+		if all[service].object != "" {
+			p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
+		}
+		args := []string{"install", service, chart(service), "--wait", "--set", "cluster.name=prod,bus.url=nats://nats:4222"}
+		if service == "ingester" {
+			args = append(args, all[service].values...)
+		}
+		p.helm(args...)
+	}
+	for i, service := range services {
+		for _, other := range services[i:] {
+			p := together
+			p.service = other
+			p.works("0.1.0", 2)
+		}
+		p := together
+		p.service = service
+		p.helm("uninstall", service, "--wait")
+		if all[service].object != "" {
+			p.helm("uninstall", service+"-crds", "--wait")
+		}
+		expect.Eventually(t, expect.Long, func() error {
+			if left := p.left(); len(left) > 0 {
+				return errors.New(fmt.Sprint("left: ", left))
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,130 @@
+// Package frozen reads and writes what a release left behind: its messages, its schemas,
+// its objects, and what its fold made of its observations.
+package frozen
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Families of messages: the first part of a file's name in the folder messages.
+const (
+	Observation = "observation"
+	Heartbeat   = "heartbeat"
+	Lifecycle   = "lifecycle"
+	Change      = "change"
+	Entry       = "entry" // of the bucket; no message, and without an envelope
+)
+
+// Folders and files of a release.
+const (
+	Messages = "messages"
+	Schemas  = "schemas"
+	Objects  = "objects"
+	Folds    = "folds.json"
+)
+
+// Fold is what the fold said of one type: a line "status/reason".
+type Fold map[string]string
+
+// Release is a folder of testdata.
+type Release struct{ Dir string }
+
+// Read returns the files of a folder by name, those whose names begin with a prefix.
+func (r Release) Read(folder, prefix string) (map[string][]byte, error) {
+	paths, err := filepath.Glob(filepath.Join(r.Dir, folder, prefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s holds no %s/%s*", r.Dir, folder, prefix)
+	}
+	out := map[string][]byte{}
+	for _, path := range paths {
+		if out[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Folds returns what the release's fold said, by the name of the observation's file.
+func (r Release) Folds() (map[string]Fold, error) {
+	raw, err := os.ReadFile(filepath.Join(r.Dir, Folds))
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]Fold
+	return out, json.Unmarshal(raw, &out)
+}
+
+// Of folds an observation as if it had come just now, to an object that carries no condition,
+// an hour later: whatever damping holds back has come through by then.
+func Of(message []byte) (Fold, error) {
+	_, o, err := contract.Decode[contract.Observation](message)
+	if err != nil {
+		return nil, err
+	}
+	in := conditions.Input{
+		Observation: &o, Generation: o.Object.Generation, Deleting: o.Deleting, Now: o.ObservedAt, WithReady: o.Object.Kind == "Superset",
+	}
+	first := conditions.Fold(in)
+	in.Previous, in.Memory, in.Now = first.Conditions, first.Memory, o.ObservedAt.Add(time.Hour)
+	return words(conditions.Fold(in).Conditions), nil
+}
+
+// Again folds the observation that an entry of the bucket was made from, with the memory and the
+// conditions that stand in the entry, a moment later: what an aggregator does that is started on it.
+func Again(message, entry []byte) (now, was Fold, err error) {
+	_, o, err := contract.Decode[contract.Observation](message)
+	if err != nil {
+		return nil, nil, err
+	}
+	var e contract.StatusEntry
+	if err := json.Unmarshal(entry, &e); err != nil {
+		return nil, nil, err
+	}
+	var memory struct {
+		Fold conditions.Memory `json:"fold"`
+	}
+	if err := json.Unmarshal(e.Memory, &memory); err != nil {
+		return nil, nil, fmt.Errorf("memory of the entry: %w", err)
+	}
+	if memory.Fold.UID != o.Object.UID {
+		return nil, nil, errors.New("the memory of the entry is not read any more: it names no uid")
+	}
+	previous := make([]metav1.Condition, 0, len(e.Conditions))
+	for _, c := range e.Conditions {
+		previous = append(previous, metav1.Condition{
+			Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.LastTransitionTime),
+		})
+	}
+	r := conditions.Fold(conditions.Input{
+		Observation: &o, Generation: o.Object.Generation, Deleting: o.Deleting, Now: e.UpdatedAt.Add(time.Second),
+		Previous: previous, Memory: memory.Fold, WithReady: slices.ContainsFunc(previous, func(c metav1.Condition) bool { return c.Type == conditions.TypeReady }),
+	})
+	return words(r.Conditions), words(previous), nil
+}
+
+func words(list []metav1.Condition) Fold {
+	out := Fold{}
+	for _, c := range list {
+		out[c.Type] = string(c.Status) + "/" + c.Reason
+	}
+	return out
+}
+
+// Name is the file name of a message or an object.
+func Name(parts ...string) string { return strings.ToLower(strings.Join(parts, "-")) }

@@ -1,0 +1,163 @@
+package compat
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/test/compat/frozen"
+)
+
+// decoders read a family's messages with the present code and write them again.
+var decoders = map[string]func([]byte) ([]byte, error){
+	frozen.Observation: again[contract.Observation],
+	frozen.Heartbeat:   again[contract.Heartbeat],
+	frozen.Lifecycle:   again[contract.Lifecycle],
+	frozen.Change:      again[contract.Change],
+	frozen.Entry: func(raw []byte) ([]byte, error) {
+		var e contract.StatusEntry
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return nil, err
+		}
+		return json.Marshal(e)
+	},
+}
+
+func again[P contract.Payload](message []byte) ([]byte, error) {
+	event, payload, err := contract.Decode[P](message)
+	if err != nil {
+		return nil, err
+	}
+	return contract.Encode(event, payload)
+}
+
+// N reads N-1.
+func TestMessagesOfThePreviousReleaseAreReadInFull(t *testing.T) {
+	for _, r := range releases(t) {
+		for family, decode := range decoders {
+			for name, message := range read(t, r, frozen.Messages, family+"-") {
+				t.Run(filepath.Base(r.Dir)+"/"+name, func(t *testing.T) {
+					now, err := decode(message)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, what := range lost(parse(t, message), parse(t, now), "") {
+						t.Errorf("lost %s", what)
+					}
+				})
+			}
+		}
+	}
+}
+
+// N-1 reads N: what it sent, as the present code writes it, satisfies the schemas that it had.
+func TestMessagesOfThisReleaseAreReadByThePrevious(t *testing.T) {
+	for _, r := range releases(t) {
+		schemas := read(t, r, frozen.Schemas, "")
+		for family, decode := range decoders {
+			for name, message := range read(t, r, frozen.Messages, family+"-") {
+				t.Run(filepath.Base(r.Dir)+"/"+name, func(t *testing.T) {
+					now, err := decode(message)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if family == frozen.Entry {
+						valid(t, schemas["statusentry.v1.json"], now)
+						return
+					}
+					valid(t, schemas["event.v1.json"], now)
+					event, err := contract.DecodeEnvelope(now)
+					if err != nil {
+						t.Fatal(err)
+					}
+					valid(t, schemas[strings.TrimPrefix(event.Type, "dev.flotilla.")+".json"], event.Data)
+				})
+			}
+		}
+	}
+}
+
+func valid(t *testing.T, schema, value []byte) {
+	t.Helper()
+	if err := refusal(t, schema, value); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two releases that write conditions at the same time, one as the aggregator and one as an
+// operator, must say the same of the same observation.
+func TestObservationsMeanWhatTheyMeant(t *testing.T) {
+	for _, r := range releases(t) {
+		folds, err := r.Folds()
+		if err != nil {
+			t.Fatal(err)
+		}
+		observations := read(t, r, frozen.Messages, frozen.Observation+"-")
+		if len(folds) != len(observations) {
+			t.Errorf("%s: %d folds of %d observations", r.Dir, len(folds), len(observations))
+		}
+		for name, message := range observations {
+			t.Run(filepath.Base(r.Dir)+"/"+name, func(t *testing.T) {
+				now, err := frozen.Of(message)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(folds[name], now); diff != "" {
+					t.Errorf("conditions (-previous +now):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// An aggregator that is upgraded goes on from the bucket of its predecessor, and no condition flips.
+func TestAnUpgradedAggregatorFlipsNoCondition(t *testing.T) {
+	for _, r := range releases(t) {
+		for name, entry := range read(t, r, frozen.Messages, frozen.Entry+"-") {
+			t.Run(filepath.Base(r.Dir)+"/"+name, func(t *testing.T) {
+				of := read(t, r, frozen.Messages, strings.Replace(name, frozen.Entry, frozen.Observation, 1))
+				for _, message := range of {
+					now, was, err := frozen.Again(message, entry)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(was, now); diff != "" {
+						t.Errorf("conditions (-previous +now):\n%s", diff)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What is recorded must be worth the comparison.
+func TestTheRecordHasEverySituation(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range releases(t) {
+		folds, err := r.Folds()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fold := range folds {
+			for kind, says := range fold {
+				seen[kind+"="+says] = true
+			}
+		}
+		for name := range read(t, r, frozen.Messages, "") {
+			seen[strings.SplitN(name, "-", 2)[0]] = true
+		}
+	}
+	for _, want := range []string{
+		"Available=True/AllComponentsReady", "Degraded=True/CrashLoop", "Degraded=True/ImagePull", "Degraded=True/DependencyUnavailable",
+		"Stopped=True/Stopped", "Paused=True/ReconciliationPaused", "Ready=True/AllComponentsReady",
+		frozen.Observation, frozen.Heartbeat, frozen.Lifecycle, frozen.Change, frozen.Entry,
+	} {
+		if !seen[want] {
+			t.Errorf("no %s was recorded", want)
+		}
+	}
+}

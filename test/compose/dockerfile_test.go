@@ -1,0 +1,138 @@
+package compose
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
+)
+
+// TestDockerfileCopiesWhatItBuildsFrom lays out what a Dockerfile copies, without what .dockerignore leaves out, and has
+// Go find everything that the programs are built from there. No image is built: that takes a registry.
+func TestDockerfileCopiesWhatItBuildsFrom(t *testing.T) {
+	for _, service := range services {
+		t.Run(service, func(t *testing.T) {
+			dir := t.TempDir()
+			layOut(t, dir, copied(t, service))
+			for folder, pkg := range map[string]string{"services/" + service: "./cmd/" + service, "deploy/images/sbom": "."} {
+				cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg)
+				cmd.Dir = filepath.Join(dir, filepath.FromSlash(folder))
+				cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%s: %v\n%s", folder, err, out)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryServiceHasADockerfile(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(root(), "modules.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^services/(\S+)\s+service\s`).FindAllStringSubmatch(string(raw), -1) {
+		found[m[1]] = true
+		for _, want := range []string{"\nUSER 65532:65532\n", "gcr.io/distroless/static-debian12:nonroot\n", "\nENTRYPOINT [\"/service\"]\n"} {
+			if !strings.Contains(dockerfile(t, m[1]), want) {
+				t.Errorf("the Dockerfile of %s lacks %q", m[1], want)
+			}
+		}
+	}
+	for _, service := range services {
+		if !found[service] {
+			t.Errorf("modules.txt has no service %s", service)
+		}
+	}
+	if len(found) != len(services) {
+		t.Errorf("these tests look at %v, modules.txt has %v", services, found)
+	}
+}
+
+func dockerfile(t *testing.T, service string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root(), "deploy", "images", service, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// dockerfileLabels are the names of the labels.
+func dockerfileLabels(t *testing.T, service string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^(?:LABEL|     ) ([a-z.]+)=`).FindAllStringSubmatch(dockerfile(t, service), -1) {
+		names[m[1]] = true
+	}
+	if len(names) < 7 {
+		t.Fatalf("only labels %v", names)
+	}
+	return names
+}
+
+// copied are the paths that a Dockerfile takes from the checkout. Each goes to the place that it has there.
+func copied(t *testing.T, service string) []string {
+	t.Helper()
+	var paths []string
+	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-]\S*) (\S+)$`).FindAllStringSubmatch(dockerfile(t, service), -1) {
+		if m[1] != m[2] {
+			t.Errorf("%s is copied to %s", m[1], m[2])
+		}
+		paths = append(paths, m[1])
+	}
+	return paths
+}
+
+func layOut(t *testing.T, dir string, paths []string) {
+	t.Helper()
+	file, err := os.Open(filepath.Join(root(), ".dockerignore"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	patterns, err := ignorefile.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignored, err := patternmatcher.New(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		err := filepath.WalkDir(filepath.Join(root(), path), func(from string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			name, err := filepath.Rel(root(), from)
+			if err != nil {
+				return err
+			}
+			if skip, err := ignored.MatchesOrParentMatches(name); err != nil || skip {
+				return err
+			}
+			return copyFile(from, filepath.Join(dir, name))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func copyFile(from, to string) error {
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(to, raw, 0o600)
+}

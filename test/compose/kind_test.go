@@ -1,0 +1,88 @@
+package compose
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/yaml"
+)
+
+// TestKindConfigIsKindsOwn reads the configuration as kind does: unknown fields are errors.
+func TestKindConfigIsKindsOwn(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(root(), "deploy", "kind", "cluster.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cluster v1alpha4.Cluster
+	if err := yaml.UnmarshalStrict(raw, &cluster); err != nil {
+		t.Fatal(err)
+	}
+	if cluster.APIVersion != "kind.x-k8s.io/v1alpha4" || cluster.Kind != "Cluster" || cluster.Name != "flotilla" {
+		t.Errorf("it is %s %s %q", cluster.APIVersion, cluster.Kind, cluster.Name)
+	}
+	if cluster.Networking.APIServerAddress != "127.0.0.1" {
+		t.Errorf("the API server listens on %q", cluster.Networking.APIServerAddress)
+	}
+	roles := map[v1alpha4.NodeRole]int{}
+	for _, node := range cluster.Nodes {
+		roles[node.Role]++
+	}
+	if roles[v1alpha4.ControlPlaneRole] != 1 {
+		t.Errorf("nodes are %v", roles)
+	}
+}
+
+// TestWhatIsMissingIsNamed runs the script on machines that lack something.
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	good, broken := "#!/bin/sh\nexit 0\n", "#!/bin/sh\nexit 1\n"
+	noCompose := "#!/bin/sh\n[ \"$1\" != compose ]\n"
+	noImages := "#!/bin/sh\ncase \"$1 $2\" in 'compose config') echo flotilla/ingester:dev ;; 'image inspect'|'build '*) exit 1 ;; esac\n"
+	tests := map[string]struct {
+		programs map[string]string
+		want     string
+	}{
+		"no docker":   {nil, "make kind-up: docker is not on PATH: install Docker"},
+		"no daemon":   {map[string]string{"docker": broken}, "make kind-up: no Docker daemon answers"},
+		"no compose":  {map[string]string{"docker": noCompose}, "make kind-up: docker has no compose: install Docker Compose 2.26 or later"},
+		"no kind":     {map[string]string{"docker": good}, "make kind-up: kind is not on PATH: go install sigs.k8s.io/kind@"},
+		"no kubectl":  {map[string]string{"docker": good, "kind": good}, "make kind-up: kubectl is not on PATH"},
+		"no registry": {map[string]string{"docker": noImages, "kind": good, "kubectl": good}, "run make offline-images first"},
+		"no cluster":  {map[string]string{"docker": good, "kind": broken, "kubectl": good}, "make kind-up: no cluster: its node image comes from a registry"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for program, script := range tc.programs {
+				if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+					t.Fatal(err)
+				}
+			}
+			tools(t, dir)
+			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "bash"), filepath.Join(root(), "hack", "kind.sh"), "up")
+			cmd.Env = []string{"PATH=" + dir, "HOME=" + dir, "FLOTILLA_LOCAL=" + dir}
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), tc.want) {
+				t.Errorf("it ends with %v and says\n%s\nwant %q", err, out, tc.want)
+			}
+		})
+	}
+}
+
+// tools puts the ordinary programs that the scripts call into a folder, which then can be all of PATH.
+func tools(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"awk", "bash", "cat", "chmod", "dirname", "find", "git", "grep", "head", "mkdir", "mktemp", "rm", "sed"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrapper := "#!/bin/sh\nexec " + path + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(wrapper), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+}

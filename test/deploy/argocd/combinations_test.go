@@ -1,0 +1,169 @@
+package argocd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// combination is one thing that may have happened to an object.
+type combination struct {
+	read, applied int64 // of generation 3
+	wish, intent  string
+	unit, job     string
+	refused       bool
+	stale         bool
+	deleting      bool
+	lasts         bool // longer than every hold-down
+	wasDegraded   bool
+}
+
+func (c combination) String() string { return fmt.Sprint(c.parts()...) }
+
+func (c combination) parts() []any {
+	return []any{
+		"read", c.read, "applied", c.applied, "wish", c.wish, "intent", c.intent, "unit", c.unit, "job", c.job,
+		"refused", c.refused, "stale", c.stale, "deleting", c.deleting, "lasts", c.lasts, "wasDegraded", c.wasDegraded,
+	}
+}
+
+var unitStates = map[string]func(*contract.Observation){
+	"well":          func(*contract.Observation) {},
+	"rolling":       updated(1),
+	"short":         available(1),
+	"gone":          available(0),
+	"crashing":      func(o *contract.Observation) { available(1)(o); failing(contract.FailureCrashLoop)(o) },
+	"unschedulable": func(o *contract.Observation) { updated(1)(o); failing(contract.FailureUnschedulable)(o) },
+	"node lost":     func(o *contract.Observation) { available(1)(o); failing(contract.FailureNodeLost)(o) },
+	"unrouted":      unit(func(u *contract.Unit) { u.Routed = false }),
+	"none":          none,
+	"undeclared":    func(o *contract.Observation) { o.Units = nil },
+}
+
+// combinations leaves out what only repeats others: where the wish was not read, the rest hardly matters, and a second
+// cause of failure says nothing that the first does not.
+func combinations() []combination {
+	return slices.DeleteFunc(everyCombination(), func(c combination) bool {
+		unread := c.wish != c.intent && (c.job != "" || c.refused || c.lasts)
+		return unread || c.refused && (c.job != "" || c.unit == "crashing")
+	})
+}
+
+func everyCombination() []combination {
+	var out []combination
+	flags := []bool{false, true}
+	for _, versions := range [][2]int64{{3, 3}, {3, 2}, {2, 2}} {
+		for _, wish := range []string{"", "Paused", "Stopped"} {
+			for _, intent := range []string{"", "Paused", "Stopped"} {
+				for state := range unitStates {
+					for _, job := range []string{"", string(contract.JobRunning), string(contract.JobFailed)} {
+						for bits := range 1 << 5 {
+							flag := func(n int) bool { return flags[bits>>n&1] }
+							out = append(out, combination{
+								read: versions[0], applied: versions[1], wish: wish, intent: intent, unit: state, job: job,
+								refused: flag(0), stale: flag(1), deleting: flag(2), lasts: flag(3), wasDegraded: flag(4),
+							})
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (c combination) tell(s *story) {
+	if c.wasDegraded {
+		s.see(observed(available(1), failing(contract.FailureCrashLoop)))
+		s.after(time.Second)
+	}
+	s.generation, s.deleting = 3, c.deleting
+	if c.wish != "" {
+		s.annotations = map[string]string{"operator-command": c.wish}
+	}
+	o := observed(generation(c.read, c.applied), unitStates[c.unit])
+	o.Intent = contract.Intent{Paused: c.intent == "Paused", Stopped: c.intent == "Stopped"}
+	if c.job != "" {
+		job(contract.JobState(c.job))(o)
+	}
+	if c.refused {
+		refused(o)
+	}
+	see := func() {
+		s.see(o, func(in *conditions.Input) {
+			if c.stale {
+				in.Freshness = conditions.ObserverStale
+			}
+		})
+	}
+	see()
+	if c.lasts {
+		s.after(time.Minute)
+		see()
+		s.after(2 * time.Minute)
+		see()
+	}
+}
+
+// contradiction says what is wrong with a health, if anything is.
+func (c combination) contradiction(s *story, got health) string {
+	is := func(kind string, status metav1.ConditionStatus) bool { return s.condition(kind).Status == status }
+	unread := c.read < 3 || c.wish != c.intent
+	switch {
+	case c.deleting:
+		return unless(got.status == progressing, "a deletion is progress")
+	case c.stale:
+		return unless(got.status == unknown, "a silent observer proves nothing")
+	case unread:
+		return unless(got.status == progressing, "the newest wishes were not read")
+	case c.intent == "Paused", c.intent == "Stopped" && is("Stopped", "True"):
+		return unless(got.status == suspended, "it was asked for")
+	case c.intent == "Stopped":
+		return unless(got.status == progressing, "pods are still going")
+	}
+	switch got.status {
+	case healthy:
+		for _, kind := range []string{"Available", "Progressing", "Degraded"} {
+			if s.condition(kind).ObservedGeneration < s.generation {
+				return kind + " speaks of an older generation"
+			}
+		}
+		return unless(is("Available", "True") && is("Progressing", "False") && is("Degraded", "False"), "the conditions say otherwise")
+	case degraded:
+		return unless(is("Degraded", "True") || is("Available", "False"), "nothing is wrong")
+	case suspended:
+		return "nobody asked for it"
+	}
+	settledTrouble := is("Degraded", "True") && is("Progressing", "False") && s.condition("Degraded").Reason != conditions.ReasonRecovering
+	return unless(!settledTrouble, "trouble that nothing will end is no progress")
+}
+
+func unless(holds bool, why string) string {
+	if holds {
+		return ""
+	}
+	return why
+}
+
+func (s *story) condition(kind string) metav1.Condition {
+	for _, c := range s.conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+func (s *story) String() string {
+	var out strings.Builder
+	for _, c := range s.conditions {
+		fmt.Fprintf(&out, "  %s=%s/%s of %d: %s\n", c.Type, c.Status, c.Reason, c.ObservedGeneration, c.Message)
+	}
+	return out.String()
+}

@@ -1,0 +1,216 @@
+package monitoring
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// dashboard is as much of Grafana's model as the test reads.
+type dashboard struct {
+	UID         string `json:"uid"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Tags        []string
+	Templating  struct {
+		List []variable `json:"list"`
+	} `json:"templating"`
+	Panels []panel `json:"panels"`
+}
+
+type variable struct {
+	Name       string      `json:"name"`
+	Type       string      `json:"type"`
+	Datasource *datasource `json:"datasource"`
+	Definition string      `json:"definition"`
+}
+
+type datasource struct {
+	Type string `json:"type"`
+	UID  string `json:"uid"`
+}
+
+type panel struct {
+	ID          int    `json:"id"`
+	Type        string `json:"type"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	GridPos     struct {
+		X, Y, W, H int
+	} `json:"gridPos"`
+	Datasource  *datasource `json:"datasource"`
+	Targets     []target    `json:"targets"`
+	FieldConfig struct {
+		Defaults struct {
+			Unit string `json:"unit"`
+		} `json:"defaults"`
+	} `json:"fieldConfig"`
+}
+
+type target struct {
+	RefID        string      `json:"refId"`
+	Expr         string      `json:"expr"`
+	LegendFormat string      `json:"legendFormat"`
+	Datasource   *datasource `json:"datasource"`
+}
+
+func dashboards(t *testing.T) map[string]dashboard {
+	t.Helper()
+	files, err := filepath.Glob(root + "deploy/grafana/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no dashboards: %v", err)
+	}
+	out := map[string]dashboard{}
+	for _, file := range files {
+		var d dashboard
+		if err := json.Unmarshal([]byte(text(t, strings.TrimPrefix(file, root))), &d); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		out[filepath.Base(file)] = d
+	}
+	return out
+}
+
+var (
+	labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
+	variables   = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+))`)
+	inLegend    = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
+)
+
+// grafanas are the variables that Grafana gives every dashboard, with a value of their kind.
+var grafanas = map[string]string{"__rate_interval": "5m", "__interval": "1m", "__range": "6h"}
+
+func TestEveryPanelShowsWhatExists(t *testing.T) {
+	c := everyMetric(t)
+	for name, d := range dashboards(t) {
+		t.Run(name, func(t *testing.T) {
+			known := map[string]bool{}
+			for _, v := range d.Templating.List {
+				known[v.Name] = true
+				if v.Type != "query" {
+					continue
+				}
+				query := labelValues.FindStringSubmatch(v.Definition)
+				if query == nil {
+					t.Errorf("variable %s: %q is no label_values(series, label)", v.Name, v.Definition)
+					continue
+				}
+				// The series may be a counter: only its labels are read.
+				if labels, ok := c.find(query[1]); !ok || !slices.Contains(labels, query[2]) {
+					t.Errorf("variable %s: there is no label %q on %q", v.Name, query[2], query[1])
+				}
+			}
+			for _, p := range d.Panels {
+				for _, problem := range c.checkPanel(p, known) {
+					t.Errorf("panel %q: %s", p.Title, problem)
+				}
+			}
+		})
+	}
+}
+
+func (c catalogue) checkPanel(p panel, variablesKnown map[string]bool) []string {
+	if p.Type == "row" {
+		return nil
+	}
+	var problems []string
+	if len(p.Targets) == 0 {
+		problems = append(problems, "asks for nothing")
+	}
+	for _, target := range p.Targets {
+		expression := variables.ReplaceAllStringFunc(target.Expr, func(v string) string {
+			name := strings.Trim(v, "${}")
+			if value, ok := grafanas[name]; ok {
+				return value
+			}
+			if !variablesKnown[name] {
+				problems = append(problems, "there is no variable "+v)
+			}
+			return ".*"
+		})
+		if err := c.check(expression); err != nil && !strings.Contains(err.Error(), "no metric in it") {
+			problems = append(problems, fmt.Sprintf("%s: %v", target.Expr, err))
+		}
+		expr, err := promQL.ParseExpr(expression)
+		if err != nil {
+			continue
+		}
+		for _, label := range inLegend.FindAllStringSubmatch(target.LegendFormat, -1) {
+			if kept := c.labelsOf(expr); !slices.Contains(kept, label[1]) {
+				problems = append(problems, fmt.Sprintf("%s: the legend names %q, the answer has %v", target.Expr, label[1], kept))
+			}
+		}
+	}
+	return problems
+}
+
+func TestDashboardsAreWellFormed(t *testing.T) {
+	uids := map[string]string{}
+	for name, d := range dashboards(t) {
+		if other, twice := uids[d.UID]; twice || d.UID == "" {
+			t.Errorf("%s has the uid %q, as %s", name, d.UID, other)
+		}
+		uids[d.UID] = name
+		if d.Title == "" || d.Description == "" || !slices.Contains(d.Tags, "flotilla") {
+			t.Errorf("%s lacks a title, a description or the tag flotilla", name)
+		}
+		if !slices.ContainsFunc(d.Templating.List, func(v variable) bool { return v.Name == "datasource" && v.Type == "datasource" }) {
+			t.Errorf("%s does not let its reader choose the data source", name)
+		}
+		ids := map[int]bool{}
+		for i, p := range d.Panels {
+			if ids[p.ID] {
+				t.Errorf("%s: two panels have the id %d", name, p.ID)
+			}
+			ids[p.ID] = true
+			if p.GridPos.W <= 0 || p.GridPos.H <= 0 || p.GridPos.X < 0 || p.GridPos.X+p.GridPos.W > 24 {
+				t.Errorf("%s: %q lies outside the grid", name, p.Title)
+			}
+			for _, other := range d.Panels[:i] {
+				if overlap(p, other) {
+					t.Errorf("%s: %q lies on %q", name, p.Title, other.Title)
+				}
+			}
+			if p.Type == "row" {
+				continue
+			}
+			if p.Title == "" || p.Description == "" || p.FieldConfig.Defaults.Unit == "" {
+				t.Errorf("%s: panel %d %q lacks a title, a description or a unit", name, p.ID, p.Title)
+			}
+			for _, source := range append([]*datasource{p.Datasource}, sources(p)...) {
+				if source == nil || source.UID != "${datasource}" {
+					t.Errorf("%s: %q does not ask the data source that was chosen", name, p.Title)
+				}
+			}
+		}
+	}
+}
+
+func sources(p panel) []*datasource {
+	var out []*datasource
+	for _, target := range p.Targets {
+		out = append(out, target.Datasource)
+	}
+	return out
+}
+
+func overlap(a, b panel) bool {
+	p, q := a.GridPos, b.GridPos
+	return p.X < q.X+q.W && q.X < p.X+p.W && p.Y < q.Y+q.H && q.Y < p.Y+p.H
+}
+
+// TestEveryMetricOfTheAggregatorIsShown keeps the dashboard complete.
+func TestEveryMetricOfTheAggregatorIsShown(t *testing.T) {
+	own := catalogue{}
+	own.readDoc(t, aggregatorTable)
+	all := text(t, "deploy/grafana/flotilla-status.json") + text(t, rulesFile)
+	for name := range own {
+		if !strings.Contains(all, name) {
+			t.Errorf("%s stands in no panel and no rule", name)
+		}
+	}
+}

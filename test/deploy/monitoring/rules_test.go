@@ -1,0 +1,200 @@
+package monitoring
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write deploy/prometheus/prometheusrule.yaml")
+
+const (
+	rulesFile    = "deploy/prometheus/flotilla.rules.yaml"
+	operatorFile = "deploy/prometheus/prometheusrule.yaml"
+	runbooksFile = "deploy/prometheus/runbooks.md"
+	runbooksURL  = "https://github.com/flotilla-dev/flotilla/blob/main/" + runbooksFile + "#"
+)
+
+// ruleFile is a file of rules as Prometheus reads it.
+type ruleFile struct {
+	Groups []group `json:"groups"`
+}
+
+type group struct {
+	Name     string `json:"name"`
+	Interval string `json:"interval,omitempty"`
+	Rules    []rule `json:"rules"`
+}
+
+type rule struct {
+	Record      string            `json:"record,omitempty"`
+	Alert       string            `json:"alert,omitempty"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// rules returns the rules that record and the alerts, in order.
+func rules(t *testing.T) (records, alerts []rule) {
+	t.Helper()
+	var file ruleFile
+	if err := yaml.UnmarshalStrict([]byte(text(t, rulesFile)), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			if r.Alert != "" {
+				alerts = append(alerts, r)
+			} else {
+				records = append(records, r)
+			}
+		}
+	}
+	if len(records) == 0 || len(alerts) == 0 {
+		t.Fatal("no rules")
+	}
+	return records, alerts
+}
+
+// withRecords adds what the rules record, with the labels that their outermost aggregation leaves.
+func (c catalogue) withRecords(t *testing.T, records []rule) catalogue {
+	t.Helper()
+	for _, r := range records {
+		expr, err := promQL.ParseExpr(r.Expr)
+		if err != nil {
+			t.Fatalf("%s: %v", r.Record, err)
+		}
+		c[r.Record] = c.labelsOf(expr)
+	}
+	return c
+}
+
+// labelsOf returns the labels that an expression's answer has.
+func (c catalogue) labelsOf(expr parser.Expr) []string {
+	switch e := expr.(type) {
+	case *parser.VectorSelector:
+		known, _ := c.find(e.Name)
+		return known
+	case *parser.MatrixSelector:
+		return c.labelsOf(e.VectorSelector)
+	case *parser.AggregateExpr:
+		if e.Op == parser.TOPK {
+			return c.labelsOf(e.Expr)
+		}
+		return e.Grouping
+	case *parser.BinaryExpr:
+		left := c.labelsOf(e.LHS)
+		if e.Op == parser.LOR || len(left) == 0 {
+			return append(slices.Clone(left), c.labelsOf(e.RHS)...)
+		}
+		return left
+	case *parser.ParenExpr:
+		return c.labelsOf(e.Expr)
+	case *parser.Call: // of the functions in use, all keep the labels
+		if len(e.Args) == 0 {
+			return nil
+		}
+		return c.labelsOf(e.Args[len(e.Args)-1])
+	}
+	return nil
+}
+
+func TestEveryRuleIsOverMetricsThatExist(t *testing.T) {
+	records, alerts := rules(t)
+	c := everyMetric(t).withRecords(t, records)
+	for _, r := range slices.Concat(records, alerts) {
+		if err := c.check(r.Expr); err != nil {
+			t.Errorf("%s%s: %v", r.Record, r.Alert, err)
+		}
+		c.checkAnnotations(t, r)
+		if r.For != "" {
+			if _, err := model.ParseDuration(r.For); err != nil {
+				t.Errorf("%s: for: %v", r.Alert, err)
+			}
+		}
+	}
+}
+
+var mentioned = regexp.MustCompile(`\$labels\.(\w+)`)
+
+// checkAnnotations looks for labels that an alert speaks of and does not have.
+func (c catalogue) checkAnnotations(t *testing.T, r rule) {
+	t.Helper()
+	expr, err := promQL.ParseExpr(r.Expr)
+	if err != nil {
+		return // told already
+	}
+	for _, text := range r.Annotations {
+		for _, label := range mentioned.FindAllStringSubmatch(text, -1) {
+			if has := c.labelsOf(expr); !slices.Contains(has, label[1]) {
+				t.Errorf("%s speaks of the label %q and has %v", r.Alert, label[1], has)
+			}
+		}
+	}
+}
+
+var sections = regexp.MustCompile(`(?m)^## (\w+)\n\n(- \*\*Means\*\*[^#]+- \*\*Look\*\*[^#]+- \*\*Do\*\*[^#]+)`)
+
+func TestEveryAlertSaysWhatToDo(t *testing.T) {
+	_, alerts := rules(t)
+	runbooks := map[string]bool{}
+	// Links inside the page hold a # too, which would end a section for the expression above.
+	page := regexp.MustCompile(`\(#\w+\)`).ReplaceAllString(text(t, runbooksFile), "")
+	for _, section := range sections.FindAllStringSubmatch(page, -1) {
+		runbooks[section[1]] = true
+	}
+	for _, a := range alerts {
+		if !runbooks[a.Alert] {
+			t.Errorf("%s has no section in %s that says what it means, where to look and what to do", a.Alert, runbooksFile)
+		}
+		delete(runbooks, a.Alert)
+		if got := a.Annotations["runbook_url"]; got != runbooksURL+strings.ToLower(a.Alert) {
+			t.Errorf("%s: runbook_url is %q", a.Alert, got)
+		}
+		if a.Annotations["summary"] == "" || a.Annotations["description"] == "" {
+			t.Errorf("%s lacks a summary or a description", a.Alert)
+		}
+		if !slices.Contains([]string{"critical", "warning", "info"}, a.Labels["severity"]) {
+			t.Errorf("%s has severity %q", a.Alert, a.Labels["severity"])
+		}
+	}
+	for name := range runbooks {
+		t.Errorf("%s has a section on %s, which is no alert", runbooksFile, name)
+	}
+}
+
+const operatorHead = `# The rules of flotilla.rules.yaml for the Prometheus operator. Made by the tests of test/deploy/monitoring (-update).
+`
+
+// TestTheOperatorsRulesAreTheSame: one file is written by hand, the other is made of it.
+func TestTheOperatorsRulesAreTheSame(t *testing.T) {
+	var file ruleFile
+	if err := yaml.UnmarshalStrict([]byte(text(t, rulesFile)), &file); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := yaml.Marshal(map[string]any{
+		"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule",
+		"metadata": map[string]any{"name": "flotilla", "labels": map[string]string{"app.kubernetes.io/part-of": "flotilla"}},
+		"spec":     file,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := operatorHead + string(raw)
+	if *update {
+		if err := os.WriteFile(root+operatorFile, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text(t, operatorFile) != want {
+		t.Errorf("%s does not hold the rules: go test ./monitoring -update", operatorFile)
+	}
+}

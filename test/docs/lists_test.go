@@ -1,0 +1,40 @@
+package docs
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestEveryReleasedModuleHasAChangelog(t *testing.T) {
+	released := 0
+	for line := range strings.Lines(read(t, "modules.txt")) {
+		f := strings.Fields(line)
+		if len(f) != 3 || f[2] != "yes" {
+			continue
+		}
+		released++
+		if text := read(t, f[0]+"/CHANGELOG.md"); !strings.Contains(text, "\n## [Unreleased]\n") {
+			t.Errorf("%s/CHANGELOG.md has no heading [Unreleased]", f[0])
+		}
+		if kind := f[1]; kind == "service" && !strings.Contains(read(t, "docs/compatibility.md"), "| "+filepath.Base(f[0])+" |") {
+			t.Errorf("docs/compatibility.md has no row for %s", f[0])
+		}
+	}
+	if released == 0 {
+		t.Error("modules.txt releases nothing: the reading is broken")
+	}
+}
+
+func TestEveryDecisionIsListed(t *testing.T) {
+	decisions, err := filepath.Glob(filepath.Join(root, "docs/adr/[0-9]*.md"))
+	if err != nil || len(decisions) == 0 {
+		t.Fatalf("no decisions were found: %v", err)
+	}
+	list := read(t, "ARCHITECTURE.md")
+	for _, d := range decisions {
+		if !strings.Contains(list, "](docs/adr/"+filepath.Base(d)+")") {
+			t.Errorf("ARCHITECTURE.md does not list %s", filepath.Base(d))
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// services are the programs whose flags and subcommands are ours.
+var services = []string{"superset-operator", "engine-operator", "ingester", "status-aggregator"}
+
+// kubectlVerbs are the commands of kubectl that the pages use.
+var kubectlVerbs = words(`annotate api-resources apply config create delete describe explain get label logs patch
+	port-forward rollout scale wait`)
+
+var helmVerbs = words("dependency get install lint list rollback status template test uninstall upgrade")
+
+// foreignFlags belong to kubectl, helm, curl, go, docker, mysql and others, not to our programs.
+var foreignFlags = words(`--all-namespaces --as --cascade --cert --key --patch-file --context --data-urlencode --dry-run --fail-with-body --feature-gates --field-manager
+	--force --from-literal --get --help --host --ignore-not-found --insecure --max-time --mode --namespace --no-hooks --output --overwrite --password --port
+	--previous --privileged --raw --read-only --replicas --restart --rm --runtime-config --server-side --set --show-labels --subresource --timeout
+	--type --user --values --version --wait --execute --for --from-file --clusterrole --serviceaccount --create-namespace --install --reuse-values --retry`)
+
+func words(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(text) {
+		out[w] = true
+	}
+	return out
+}
+
+var target = regexp.MustCompile(`(?m)^([A-Za-z][\w%/-]*):(?:[^=]|$)`)
+
+// targets are those of the Makefile and its parts.
+func targets(t *testing.T) map[string]bool {
+	t.Helper()
+	parts, err := filepath.Glob(filepath.Join(root, "make", "*.mk"))
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("no parts of the Makefile were found: %v", err)
+	}
+	out := map[string]bool{}
+	for _, part := range append(parts, filepath.Join(root, "Makefile")) {
+		text, err := os.ReadFile(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range target.FindAllStringSubmatch(string(text), -1) {
+			out[m[1]] = true
+		}
+	}
+	return out
+}
+
+// sources returns the Go text below folders, tests left out.
+func sources(t *testing.T, folders ...string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, folder := range folders {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			b.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+var quoted = regexp.MustCompile(`"((?:[a-z][a-z0-9]*-?)+)"`)
+
+// names are the quoted words of our programs: flags and subcommands stand among them.
+func names(t *testing.T) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	text := sources(t, "services", "libs/kube", "libs/bus", "libs/telemetry", "libs/testkit/quiet", "cmd", "tools", "docs/examples", "test/stack", "test/compat")
+	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+		out[m[1]] = true
+	}
+	return out
+}
+
+var (
+	use   = regexp.MustCompile(`Use:\s+"([a-z-]+)`)
+	verbs = regexp.MustCompile(`=\s*"([a-z]+)"`)
+)
+
+// plugin are the subcommands of kubectl flotilla.
+func plugin(t *testing.T) map[string]bool {
+	t.Helper()
+	out := words("completion help")
+	for _, m := range use.FindAllStringSubmatch(sources(t, "cmd/kubectl-flotilla"), -1) {
+		out[m[1]] = true
+	}
+	for _, m := range verbs.FindAllStringSubmatch(sources(t, "cmd/kubectl-flotilla/internal/intent"), -1) {
+		out[m[1]] = true
+	}
+	if !out["status"] || !out["pause"] || out["Paused"] {
+		t.Fatalf("subcommands of the plugin were not found: %v", out)
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// explained says where the reasons of each folder's code have their rows.
+var explained = map[string]string{
+	"libs/conditions":            "services/status-aggregator/docs/guide.md",
+	"services/superset-operator": "services/superset-operator/docs/guide.md",
+	"services/engine-operator":   "services/engine-operator/docs/guide.md",
+	"services/ingester":          "services/ingester/docs/guide.md",
+	"services/status-aggregator": "services/status-aggregator/docs/guide.md",
+}
+
+var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
+
+func TestEveryReasonIsExplained(t *testing.T) {
+	total := 0
+	for folder, guide := range explained {
+		rows := map[string]bool{}
+		for _, m := range row.FindAllStringSubmatch(read(t, guide), -1) {
+			rows[m[1]] = true
+		}
+		for reason, where := range reasons(t, folder) {
+			total++
+			if !rows[reason] {
+				t.Errorf("%s has no row for the reason %s of %s", guide, reason, where)
+			}
+		}
+	}
+	if total < 80 {
+		t.Errorf("only %d reasons were found: the reading is broken", total)
+	}
+}
+
+// A row about a word that no program says any more is worse than none.
+func TestWhatIsExplainedIsSaid(t *testing.T) {
+	libs := sources(t, "libs")
+	for folder, guide := range explained {
+		said := libs + sources(t, folder)
+		for _, m := range row.FindAllStringSubmatch(read(t, guide), -1) {
+			if !strings.Contains(said, `"`+m[1]+`"`) {
+				t.Errorf("%s explains %s, which nothing says", guide, m[1])
+			}
+		}
+	}
+}
+
+// reasons returns the values of all text constants below a folder whose names begin with
+// Reason or reason, and the file of each.
+func reasons(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, value := range constants(file, "Reason") {
+			out[value] = path
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// constants returns the values of a file's text constants with a prefix, whatever the case of its first letter.
+func constants(file *ast.File, prefix string) []string {
+	var out []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, is := n.(*ast.ValueSpec)
+		if !is {
+			return true
+		}
+		for i, name := range spec.Names {
+			if i >= len(spec.Values) || len(name.Name) <= len(prefix) || !strings.EqualFold(name.Name[:len(prefix)], prefix) {
+				continue
+			}
+			if literal, is := spec.Values[i].(*ast.BasicLit); is && literal.Kind == token.STRING {
+				if value, err := strconv.Unquote(literal.Value); err == nil {
+					out = append(out, value)
+				}
+			}
+		}
+		return true
+	})
+	return out
+}

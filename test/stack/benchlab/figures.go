@@ -1,0 +1,105 @@
+package benchlab
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/flotilla-dev/flotilla/test/stack/audit"
+)
+
+// Cost is what happened in the operator's process and at the API server during a measurement.
+type Cost struct {
+	Counters
+	Objects    int
+	Seconds    float64 // until the last object had arrived
+	Requests   audit.Counts
+	Aggregator audit.Counts // requests of the aggregator, if one runs
+}
+
+// Counters only ever grow.
+type Counters struct {
+	CPUSeconds   float64 // of the operator
+	ControlPlane float64 // CPU seconds of the control plane with its simulated nodes
+	Reconciles   float64
+}
+
+func (c Counters) minus(before Counters) Counters {
+	return Counters{
+		CPUSeconds:   c.CPUSeconds - before.CPUSeconds,
+		ControlPlane: c.ControlPlane - before.ControlPlane,
+		Reconciles:   c.Reconciles - before.Reconciles,
+	}
+}
+
+// Figures prints the figures of the scenarios that belong together.
+type Figures struct {
+	subject, each, suffix string
+	before                *Cost // of the first scenario that created objects
+}
+
+// Report prints one figure. Its name is completed with the subject before it.
+func (f *Figures) Report(name string, value float64, unit string) {
+	fmt.Printf("BENCH %s.%s%s %s %s\n", f.subject, name, f.suffix, number(value), unit)
+}
+
+// number has four significant digits and no exponent.
+func number(value float64) string {
+	if value >= 1000 || value == 0 {
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(value, 'g', 4, 64)
+}
+
+// Created prints what it cost to bring n new objects to where they should be, and how the cost of each has changed since
+// fewer of them were created.
+func (f *Figures) Created(n int, c *Cost) {
+	f.Work(fmt.Sprintf("create%d", n), c)
+	if f.before == nil {
+		f.before = c
+		return
+	}
+	name := fmt.Sprintf("create%d_over_%d.", n, f.before.Objects)
+	// The cost of one object: 1 is constant.
+	ratio := func(now, before float64) float64 {
+		return now / float64(c.Objects) / (before / float64(f.before.Objects))
+	}
+	f.Report(name+"api_requests", ratio(float64(c.Requests.Requests), float64(f.before.Requests.Requests)), "ratio")
+	f.Report(name+"reconciles", ratio(c.Reconciles, f.before.Reconciles), "ratio")
+	f.Report(name+"cpu_seconds", ratio(c.CPUSeconds, f.before.CPUSeconds), "ratio")
+}
+
+// Work prints what it cost to bring objects to where they should be.
+func (f *Figures) Work(name string, c *Cost) {
+	each := float64(c.Objects)
+	f.Report(name+".seconds", c.Seconds, "s")
+	f.Report(name+".api_requests_per_"+f.each, float64(c.Requests.Requests)/each, "requests")
+	f.Report(name+".conflicts", float64(c.Requests.Conflicts), "requests")
+	f.Report(name+".reconciles_per_"+f.each, c.Reconciles/each, "reconciles")
+	f.Report(name+".cpu_seconds_per_"+f.each, c.CPUSeconds/each, "s")
+	f.Report(name+".control_plane_cpu_seconds_per_"+f.each, c.ControlPlane/each, "s")
+	Note("all requests of %s.%s%s: %s", f.subject, name, f.suffix, c.Requests)
+	if f.suffix != "" {
+		f.Report(name+".aggregator_requests_per_"+f.each, float64(c.Aggregator.Requests)/each, "requests")
+		Note("all requests of the aggregator, %s.%s%s: %s", f.subject, name, f.suffix, c.Aggregator)
+	}
+}
+
+// Idle prints what n objects cost in a minute without a change.
+func (f *Figures) Idle(n int, c *Cost) {
+	name := fmt.Sprintf("idle%d", n)
+	f.Report(name+".writes_per_minute", float64(c.Requests.Writes), "requests")
+	f.Report(name+".requests_per_minute", float64(c.Requests.Requests), "requests")
+	f.Report(name+".reconciles_per_minute", c.Reconciles, "reconciles")
+	f.Report(name+".cpu_seconds_per_minute", c.CPUSeconds, "s")
+	Note("all requests of %s.%s%s: %s", f.subject, name, f.suffix, c.Requests)
+	if f.suffix != "" {
+		f.Report(name+".aggregator_writes_per_minute", float64(c.Aggregator.Writes), "requests")
+		Note("all requests of the aggregator, %s.%s%s: %s", f.subject, name, f.suffix, c.Aggregator)
+	}
+}
+
+// Raw prints what Kubernetes alone takes for the same: a name such as "create50.raw_deployments".
+func (f *Figures) Raw(name string, c *Cost) {
+	f.Report(name+"_seconds", c.Seconds, "s")
+	f.Report(name+"_control_plane_cpu_seconds_per_"+f.each, c.ControlPlane/float64(c.Objects), "s")
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+)
+
+const (
+	// factor is how many more resources there are here than where pods are simulated for them.
+	factor = 10
+	// flood is how long observations change as fast as the bus takes them.
+	flood = 20 * time.Second
+
+	observationsMetric = "flotilla_status_observations_total"
+	leaseMetric        = "flotilla_status_lease_held"
+	writesMetric       = "flotilla_status_condition_writes_total"
+	heapTargetMetric   = "go_memstats_next_gc_bytes"
+)
+
+func load(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures) error {
+	f = f.Plain()
+	n, err := size()
+	if err != nil {
+		return err
+	}
+	url, err := l.Bus()
+	if err != nil {
+		return err
+	}
+	companion, err := l.Companion(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := companion.Start(url); err != nil {
+		return err
+	}
+	if err := companion.Writes(ctx); err != nil {
+		return err
+	}
+	empty, err := companion.Metric(ctx, heapTargetMetric)
+	if err != nil {
+		return err
+	}
+	benchlab.Note("creating %d resources that nobody reconciles", n*factor)
+	objects := supersets(n * factor)
+	if err := l.Each(ctx, objects, l.Create); err != nil {
+		return err
+	}
+	o, err := observe(ctx, l, url)
+	if err != nil {
+		return err
+	}
+	defer o.end()
+	if err := o.sayAll(); err != nil {
+		return err
+	}
+	if err := l.Await(ctx, objects, isAvailable); err != nil {
+		return err
+	}
+	full, err := companion.Metric(ctx, heapTargetMetric)
+	if err != nil {
+		return err
+	}
+	// The collector's target is twice the live heap.
+	f.Report("heap_kib_per_object", (full-empty)/2/1024/float64(len(objects)), "KiB")
+	if err := throughput(ctx, companion, o, n, f); err != nil {
+		return err
+	}
+	if err := rebuild(ctx, l, companion, objects, url, f); err != nil {
+		return err
+	}
+	return wipe(ctx, o, len(objects), f)
+}
+
+// throughput changes n resources again and again and counts what the aggregator takes up meanwhile.
+func throughput(ctx context.Context, companion *benchlab.Companion, o *observer, n int, f *benchlab.Figures) error {
+	before, err := companion.Metric(ctx, observationsMetric)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	for time.Since(begin) < flood {
+		if err := o.change(ctx, n); err != nil {
+			return err
+		}
+	}
+	after, err := companion.Metric(ctx, observationsMetric)
+	if err != nil {
+		return err
+	}
+	f.Report("observations_per_s", (after-before)/time.Since(begin).Seconds(), "observations")
+	return o.sayAll()
+}
+
+// rebuild stops the aggregator and starts it again, with all resources, observations and entries in place.
+func rebuild(ctx context.Context, l *benchlab.Lab, companion *benchlab.Companion, objects []client.Object, url string, f *benchlab.Figures) error {
+	if err := l.Await(ctx, objects, isAvailable); err != nil {
+		return err
+	}
+	if err := l.Settled(ctx); err != nil {
+		return err
+	}
+	if err := companion.Stop(ctx); err != nil {
+		return err
+	}
+	begin, err := companion.Start(url)
+	if err != nil {
+		return err
+	}
+	name := "rebuild" + thousands(len(objects))
+	// It holds the Lease only once it has caught up.
+	for _, step := range []struct {
+		metric string
+		least  float64
+		figure string
+	}{
+		{observationsMetric, float64(len(objects)), ""},
+		{leaseMetric, 1, name + ".seconds"},
+		{writesMetric, float64(len(objects)), name + ".confirmed_seconds"},
+	} {
+		if err := reaches(ctx, companion, step.metric, step.least); err != nil {
+			return errors.Join(errors.New("rebuild"), err)
+		}
+		took := time.Since(begin).Seconds()
+		benchlab.Note("%s was at %.0f after %.1f s", step.metric, step.least, took)
+		if step.figure != "" {
+			f.Report(step.figure, took, "s")
+		}
+	}
+	return nil
+}
+
+// reaches waits until a metric of the aggregator is at least as great.
+func reaches(ctx context.Context, companion *benchlab.Companion, metric string, least float64) error {
+	return benchlab.Eventually(ctx, func() error {
+		value, err := companion.Metric(ctx, metric)
+		if err == nil && value < least {
+			err = fmt.Errorf("%s is %.0f, not %.0f", metric, value, least)
+		}
+		return err
+	})
+}
+
+// wipe removes all that the bus holds and creates it anew, empty, and measures until the entry of every resource is
+// there again: the observer has to notice, everything is observed, folded and recorded.
+func wipe(ctx context.Context, o *observer, n int, f *benchlab.Figures) error {
+	js := o.conn.JetStream()
+	begin := time.Now()
+	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats, contract.StreamLifecycle} {
+		if err := js.DeleteStream(ctx, stream); err != nil {
+			return fmt.Errorf("wipe %s: %w", stream, err)
+		}
+	}
+	if err := js.DeleteKeyValue(ctx, contract.BucketStatus); err != nil {
+		return fmt.Errorf("wipe %s: %w", contract.BucketStatus, err)
+	}
+	if err := bus.Bootstrap(ctx, js, bus.DefaultParams()); err != nil {
+		return err
+	}
+	// More than a minute is more than the bar allows, but still a figure.
+	for {
+		err := benchlab.Eventually(ctx, func() error { return recorded(ctx, js, n) })
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil || time.Since(begin) > 10*time.Minute {
+			return err
+		}
+	}
+	f.Report("rebuild"+thousands(n)+".after_wipe_seconds", time.Since(begin).Seconds(), "s")
+	return nil
+}
+
+// recorded returns an error while fewer than n resources have an entry.
+func recorded(ctx context.Context, js jetstream.JetStream, n int) error {
+	stream, err := js.Stream(ctx, "KV_"+contract.BucketStatus)
+	if err != nil {
+		return err
+	}
+	if have := stream.CachedInfo().State.NumSubjects; have < uint64(n) { //nolint:gosec // a count of objects
+		return fmt.Errorf("%d entries for %d resources", have, n)
+	}
+	return nil
+}
+
+// thousands writes 10000 as 10k.
+func thousands(n int) string {
+	if n%1000 == 0 {
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprint(n)
+}

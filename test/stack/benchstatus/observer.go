@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+)
+
+// observer speaks for the Superset operator, with its client of the bus.
+type observer struct {
+	conn         *bus.Conn
+	observations *bus.Observations
+	registry     *prometheus.Registry
+	objects      []contract.Object
+	round        int
+	end          func()
+}
+
+// observe begins to speak for all Supersets that exist.
+func observe(ctx context.Context, l *benchlab.Lab, url string) (*observer, error) {
+	objects, err := identities(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	o := &observer{registry: prometheus.NewRegistry(), objects: objects}
+	if o.conn, err = bus.Connect(bus.Config{URL: url, Name: l.Operator(), Registerer: o.registry}); err != nil {
+		return nil, err
+	}
+	publisher := bus.NewPublisher(o.conn)
+	me := contract.Observer{Name: l.Operator(), Instance: "bench"}
+	o.observations = bus.NewObservations(publisher, benchlab.ClusterName, me, time.Now().UnixMilli)
+	heart := bus.NewHeartbeats(o.conn, benchlab.ClusterName, me, o.observations.Epoch)
+	ctx, cancel := context.WithCancelCause(ctx)
+	for _, run := range []func(context.Context) error{publisher.Run, heart.Run} {
+		go func() {
+			if err := run(ctx); err != nil {
+				cancel(err)
+			}
+		}()
+	}
+	o.end = func() { cancel(nil) }
+	return o, nil
+}
+
+func identities(ctx context.Context, l *benchlab.Lab) ([]contract.Object, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(supersetKind.GroupVersion().WithKind("SupersetList"))
+	if err := l.Client.List(ctx, list, client.InNamespace(benchlab.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the resources: %w", err)
+	}
+	var out []contract.Object
+	for _, item := range list.Items {
+		out = append(out, contract.Object{
+			GroupVersionKind: contract.GroupVersionKind{Group: supersetKind.Group, Version: supersetKind.Version, Kind: supersetKind.Kind},
+			Namespace:        item.GetNamespace(), Name: item.GetName(), UID: string(item.GetUID()), Generation: item.GetGeneration(),
+		})
+	}
+	return out, nil
+}
+
+// sayAll says of every object that it is well, and returns when the bus has it.
+func (o *observer) sayAll() error {
+	for _, object := range o.objects {
+		o.observations.Offer(contract.Superset, observation(object, 2))
+	}
+	return nil
+}
+
+// change says something new of the first n objects and waits until the bus has it.
+func (o *observer) change(ctx context.Context, n int) error {
+	o.round++
+	for _, object := range o.objects[:n] {
+		o.observations.Offer(contract.Superset, observation(object, int32(1+o.round%2))) //nolint:gosec // 1 or 2
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		left, err := o.outbox()
+		if err != nil || left == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// outbox is how much the bus has not acknowledged.
+func (o *observer) outbox() (float64, error) {
+	families, err := o.registry.Gather()
+	if err != nil {
+		return 0, fmt.Errorf("read the outbox: %w", err)
+	}
+	for _, family := range families {
+		if family.GetName() == "flotilla_bus_outbox_depth" {
+			return family.GetMetric()[0].GetGauge().GetValue(), nil
+		}
+	}
+	return 0, errors.New("the client of the bus does not say what is in its outbox")
+}
+
+// observation is of an object with one unit of two pods.
+func observation(object contract.Object, available int32) contract.Observation {
+	return contract.Observation{
+		Object: object, ObservedGeneration: object.Generation, ValidForSeconds: 30, Phase: "Running",
+		Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
+		Units: []contract.Unit{{
+			Name: "webServer", Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true,
+			Desired: 2, Current: 2, Updated: 2, Ready: available, Available: available,
+		}},
+	}
+}

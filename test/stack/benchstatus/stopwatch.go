@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+)
+
+// webServer ends the name of a Superset's Deployment.
+const webServer = "-web-server"
+
+// stopwatch notes when each resource became available, or ceased to be, by its Deployment and by its condition.
+type stopwatch struct {
+	mu          sync.Mutex
+	deployments map[string]*changes
+	conditions  map[string]*changes
+}
+
+// changes are the moments at which a yes or no was seen to change.
+type changes struct {
+	is bool
+	at []time.Time
+}
+
+func newStopwatch() *stopwatch {
+	return &stopwatch{deployments: map[string]*changes{}, conditions: map[string]*changes{}}
+}
+
+// start begins to watch both; a watch that ends before ctx does fails the measurement.
+func (w *stopwatch) start(ctx context.Context, c client.WithWatch, fail context.CancelCauseFunc) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(supersetKind.GroupVersion().WithKind("SupersetList"))
+	for _, one := range []struct {
+		list client.ObjectList
+		note func(client.Object)
+	}{{&appsv1.DeploymentList{}, w.deployment}, {list, w.superset}} {
+		events, err := c.Watch(ctx, one.list, client.InNamespace(benchlab.Namespace))
+		if err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		go func() {
+			defer events.Stop()
+			for event := range events.ResultChan() {
+				if obj, ok := event.Object.(client.Object); ok && event.Type != watch.Deleted {
+					one.note(obj)
+				}
+			}
+			if ctx.Err() == nil {
+				fail(errors.New("a watch ended"))
+			}
+		}()
+	}
+	return nil
+}
+
+func (w *stopwatch) deployment(obj client.Object) {
+	d := obj.(*appsv1.Deployment)
+	w.note(w.deployments, strings.TrimSuffix(d.Name, webServer), d.Status.AvailableReplicas > 0)
+}
+
+func (w *stopwatch) superset(obj client.Object) {
+	w.note(w.conditions, obj.GetName(), condition(obj, "Available").Status == metav1.ConditionTrue)
+}
+
+func (w *stopwatch) note(of map[string]*changes, name string, is bool) {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known, ok := of[name]
+	if !ok {
+		of[name] = &changes{is: is}
+		return
+	}
+	if known.is != is {
+		known.is = is
+		known.at = append(known.at, now)
+	}
+}
+
+// seen returns an error while fewer than n resources have changed as often as wanted, by both accounts.
+func (w *stopwatch) seen(n, times int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	done := 0
+	for name, d := range w.deployments {
+		if c := w.conditions[name]; c != nil && len(d.at) >= times && len(c.at) >= times {
+			done++
+		}
+	}
+	if done < n {
+		return fmt.Errorf("%d of %d resources have changed", done, n)
+	}
+	return nil
+}
+
+// samples are the times from each change of a Deployment to that of its condition. The two watches are two streams, so
+// a change may be seen a moment early.
+func (w *stopwatch) samples() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []time.Duration
+	for name, d := range w.deployments {
+		c := w.conditions[name]
+		if c == nil {
+			continue
+		}
+		for i := range min(len(d.at), len(c.at)) {
+			out = append(out, max(0, c.at[i].Sub(d.at[i])))
+		}
+	}
+	return out
+}

@@ -1,0 +1,24 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/flotilla-dev/flotilla/test/stack/rights"
+)
+
+// Rights returns what each service may do and what it did, since the stack was started from nothing.
+func (p *Platform) Rights(ctx context.Context) ([]rights.Report, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(p.Local, "bin", "stack"), "rights", "--json")
+	cmd.Dir = p.Root
+	cmd.Env = append(os.Environ(), "FLOTILLA_LOCAL="+p.Local)
+	cmd.Stderr = p.Out
+	text, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask for the rights of the services: %w", err)
+	}
+	return rights.Parse(text)
+}

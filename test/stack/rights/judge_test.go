@@ -1,0 +1,61 @@
+package rights
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const text = `[{"service":"a","rights":[
+	{"group":"","resource":"pods","verb":"get","used":3},
+	{"group":"apps","resource":"deployments","verb":"delete","used":0},
+	{"namespace":"n","group":"","resource":"secrets","names":["x","y"],"verb":"get","used":0},
+	{"group":"","resource":"/metrics","verb":"get","used":1}],"denied":[]}]`
+
+func TestJudge(t *testing.T) {
+	deployments := Unused{Service: "a", On: []string{"apps/deployments"}, Verbs: "delete", Reason: "r"}
+	secrets := Unused{Service: "a", On: []string{"core/secrets in n named x,y"}, Verbs: "get", Reason: "r"}
+	cases := map[string]struct {
+		explained []Unused
+		unsettled []string
+		wrong     string // part of the one thing that is wrong; empty: nothing is
+	}{
+		"each unused right is explained": {explained: []Unused{deployments, secrets}},
+		"one is not":                     {explained: []Unused{deployments}, unsettled: []string{"a core/secrets get in n named x,y"}},
+		"another service's explanation":  {explained: []Unused{{Service: "b", On: deployments.On, Verbs: "delete"}, secrets}, unsettled: []string{"a apps/deployments delete"}, wrong: "b apps/deployments delete is explained and not granted"},
+		"a right of other limits":        {explained: []Unused{deployments, {Service: "a", On: []string{"core/secrets"}, Verbs: "get"}}, unsettled: []string{"a core/secrets get in n named x,y"}, wrong: "core/secrets get is explained and not granted"},
+		"a used one is explained":        {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"core/pods"}, Verbs: "get", Reason: "r"}}, wrong: "a core/pods get is explained as unused (r) and was used 3 times"},
+		"a path is":                      {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"/metrics"}, Verbs: "get", Reason: "r"}}, wrong: "a /metrics get is explained as unused (r) and was used 1 times"},
+		"it may be used":                 {explained: []Unused{deployments, secrets, {Service: "a", On: []string{"core/pods"}, Verbs: "get", Sometimes: true}}},
+		"one verb too many":              {explained: []Unused{{Service: "a", On: []string{"apps/deployments"}, Verbs: "delete list"}, secrets}, wrong: "a apps/deployments list is explained and not granted"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			reports, err := Parse([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := Judge(reports, c.explained)
+			if want := []string{"a apps/deployments delete", "a core/secrets get in n named x,y"}; !slices.Equal(v.Unused, want) {
+				t.Errorf("unused %q", v.Unused)
+			}
+			if !slices.Equal(v.Unsettled, c.unsettled) {
+				t.Errorf("unsettled %q", v.Unsettled)
+			}
+			if c.wrong == "" && len(v.Wrong) > 0 || c.wrong != "" && (len(v.Wrong) != 1 || !strings.Contains(v.Wrong[0], c.wrong)) {
+				t.Errorf("wrong %q", v.Wrong)
+			}
+		})
+	}
+}
+
+func TestARefusalIsWrong(t *testing.T) {
+	reports, err := Parse([]byte(`[{"service":"a","denied":[{"verb":"get","resource":"pods","namespace":"n","name":"p","message":"m","times":2}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a was refused get core/pods of n/p, 2 times: m"}
+	if got := Judge(reports, nil).Wrong; !slices.Equal(got, want) {
+		t.Errorf("wrong %q", got)
+	}
+}

@@ -1,0 +1,39 @@
+package stack_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/test/stack/rights"
+)
+
+// rightsAreNeeded looks back at all requests: none was refused, and what was granted was used, or it is known why not.
+func (s *suite) rightsAreNeeded(t *testing.T) {
+	var verdict rights.Verdict
+	expect.Eventually(t, expect.Long, func() error {
+		reports, err := s.Rights(t.Context())
+		if err != nil {
+			return err
+		}
+		if len(reports) != len(services) {
+			return fmt.Errorf("rights of %d services, want %v", len(reports), services)
+		}
+		verdict = rights.Judge(reports, unused)
+		if len(verdict.Wrong) > 0 {
+			return nil // and stays so
+		}
+		if len(verdict.Unsettled) > 0 {
+			return errors.New("granted and never used, and unused_test.go does not say why:\n" + strings.Join(verdict.Unsettled, "\n"))
+		}
+		return nil
+	})
+	for _, right := range verdict.Unused {
+		t.Logf("RIGHTS unused %s", right)
+	}
+	for _, wrong := range verdict.Wrong {
+		t.Error(wrong)
+	}
+}

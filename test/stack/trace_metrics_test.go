@@ -1,0 +1,105 @@
+package stack_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// everyService heads the section of docs/telemetry.md about what all services have.
+const everyService = "Every service"
+
+// metricsAreThoseOfThePage scrapes the services, which have worked by now, for every
+// metric that docs/telemetry.md says they have.
+func (s *suite) metricsAreThoseOfThePage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(s.Root, "docs", "telemetry.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := metricsOf(string(text))
+	for _, service := range services {
+		documented := append(slices.Clone(page[everyService]), page[service]...)
+		if len(page[everyService]) == 0 || len(page[service]) == 0 {
+			t.Fatalf("docs/telemetry.md has no table for %s; its sections are %v", service, slices.Sorted(maps.Keys(page)))
+		}
+		// Some are there with the first scrape after something has happened.
+		expect.Eventually(t, patience, func() error {
+			families, err := s.scrape(t.Context(), service)
+			if err != nil {
+				return err
+			}
+			var missing []string
+			for _, name := range documented {
+				if len(families[name].GetMetric()) == 0 {
+					missing = append(missing, name)
+				}
+			}
+			if len(missing) > 0 {
+				return fmt.Errorf("%s lacks %v of docs/telemetry.md; it has %v", service, missing, slices.Sorted(maps.Keys(families)))
+			}
+			return nil
+		})
+	}
+}
+
+func (s *suite) scrape(ctx context.Context, service string) (map[string]*dto.MetricFamily, error) {
+	url := s.Env[strings.ToUpper(strings.ReplaceAll(service, "-", "_"))+"_METRICS"]
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("scrape %q: %s", url, response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(response.Body)
+}
+
+var metricRow = regexp.MustCompile("^\\| `([a-z0-9_]+)` \\|")
+
+// metricsOf reads the first column of the tables under "## Metrics", by section.
+func metricsOf(page string) map[string][]string {
+	out := map[string][]string{}
+	chapter, section := "", ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "## "):
+			chapter, section = strings.TrimPrefix(line, "## "), ""
+		case strings.HasPrefix(line, "### "):
+			section = strings.TrimPrefix(line, "### ")
+		}
+		if row := metricRow.FindStringSubmatch(line); row != nil && chapter == "Metrics" {
+			out[section] = append(out[section], row[1])
+		}
+	}
+	return out
+}
+
+func TestMetricsAreReadFromThePage(t *testing.T) {
+	got := metricsOf("## Traces\n| `no` |\n## Metrics\n### Every service\n| metric | unit |\n|---|---|\n| `a_total` | 1 |\n### ingester\n| `b` | s |\ntext `c`\n")
+	if want := map[string][]string{everyService: {"a_total"}, "ingester": {"b"}}; !maps.EqualFunc(want, got, slices.Equal) {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,22 @@
+package stack_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// pagesLeadWhereTheySay runs the commands of README and tutorial that are marked to be run, as a reader would.
+func (s *suite) pagesLeadWhereTheySay(t *testing.T) {
+	const script = `
+source "$FLOTILLA_LOCAL/env"
+commands=$(cd test/docs && GOWORK=off go run ./marked ../../README.md ../../docs/tutorial.md)
+bash -euxo pipefail -c "$commands"
+`
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
+	cmd.Dir = s.Root
+	cmd.Env = append(os.Environ(), "FLOTILLA_LOCAL="+s.Local)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}

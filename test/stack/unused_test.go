@@ -1,0 +1,94 @@
+package stack_test
+
+import (
+	"slices"
+
+	"github.com/flotilla-dev/flotilla/test/stack/rights"
+)
+
+// Reasons that several services share.
+const (
+	listed  = "a cache is filled by a watch; by a list where the API server cannot stream it, or the stream breaks"
+	series  = "an event that is repeated within minutes becomes a patch of the first"
+	callers = "the stack asks for metrics without a token, and the scenarios do not ask the HTTP APIs"
+	owners  = "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which is off by default"
+	unshown = "asked for when a cache is behind, or what it does not show is in the way"
+	given   = "the instance of the samples is given its credentials; where it is not, the operator makes them"
+	kept    = "the scenarios take nothing away from what runs"
+)
+
+// Resources, as `stack rights` shows them.
+var (
+	supersetMade = []string{
+		"core/configmaps", "core/serviceaccounts", "core/services", "apps/deployments", "autoscaling/horizontalpodautoscalers",
+		"policy/poddisruptionbudgets", "networking.k8s.io/ingresses", "networking.k8s.io/networkpolicies",
+	}
+	supersetCRDs = "apiextensions.k8s.io/customresourcedefinitions named " +
+		"httproutes.gateway.networking.k8s.io,servicemonitors.monitoring.coreos.com"
+	engineKinds = []string{
+		"compute.firebolt.io/fireboltengineclasses", "compute.firebolt.io/fireboltengines", "compute.firebolt.io/fireboltinstances",
+	}
+	engineOnce  = []string{"core/serviceaccounts", "apps/deployments", "policy/poddisruptionbudgets"}
+	reviews     = []string{"authentication.k8s.io/tokenreviews", "authorization.k8s.io/subjectaccessreviews"}
+	events      = []string{"events.k8s.io/events"}
+	leaders     = []string{"core/events in flotilla-system"}
+	aggregation = []string{"coordination.k8s.io/leases in flotilla-system named flotilla-conditions"}
+	metadata    = []string{
+		"michelangelo.api/clusters", "michelangelo.api/deployments", "michelangelo.api/inferenceservers",
+		"michelangelo.api/modelfamilys", "michelangelo.api/models", "michelangelo.api/pipelineruns",
+		"michelangelo.api/pipelines", "michelangelo.api/rayclusters", "michelangelo.api/rayjobs",
+		"michelangelo.api/revisions", "michelangelo.api/sparkjobs", "michelangelo.api/triggerruns",
+	}
+	project = []string{"michelangelo.api/projects"}
+)
+
+// unused are the rights that the scenarios do not use, and why the services have them all the same. It is kept true:
+// the test fails for a right that is neither used nor here, and for one that is here and used or not granted.
+var unused = slices.Concat(ofSuperset, ofEngine, ofIngester, ofAggregator)
+
+var ofSuperset = of("superset-operator",
+	rights.Unused{Verbs: "delete", On: supersetMade, Reason: kept},
+	rights.Unused{Verbs: "list", On: slices.Concat(supersetMade, aggregation, []string{"core/pods", "batch/jobs", "superset.apache.org/supersets", supersetCRDs}), Sometimes: true, Reason: listed},
+	rights.Unused{Verbs: "get", On: slices.Concat(supersetMade, aggregation, []string{"batch/jobs"}), Sometimes: true, Reason: unshown},
+	rights.Unused{Verbs: "patch", On: []string{"superset.apache.org/supersets"}, Reason: "no earlier operator has written fields that are to be taken over"},
+	rights.Unused{Verbs: "update", On: []string{"superset.apache.org/supersets/finalizers"}, Reason: owners},
+	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"gateway.networking.k8s.io/httproutes"}, Reason: "the stack has no Gateway API"},
+	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"monitoring.coreos.com/servicemonitors"}, Reason: "the stack has no Prometheus operator"},
+	rights.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
+	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
+)
+
+var ofEngine = of("engine-operator",
+	rights.Unused{Verbs: "list", On: slices.Concat(engineOnce, engineKinds, aggregation, []string{"core/configmaps", "core/pods", "core/services", "apps/statefulsets"}), Sometimes: true, Reason: listed},
+	rights.Unused{Verbs: "get", On: slices.Concat(engineOnce, aggregation, []string{"core/configmaps", "core/services", "apps/statefulsets"}), Sometimes: true, Reason: unshown},
+	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "asked for when the pods of a StatefulSet stay away"},
+	rights.Unused{Verbs: "get", On: []string{"core/persistentvolumeclaims"}, Reason: given},
+	rights.Unused{Verbs: "create patch", On: []string{"core/secrets"}, Reason: given},
+	rights.Unused{Verbs: "update", On: []string{"core/secrets in flotilla-system named engine-operator-webhook-cert"}, Reason: "no certificate needs to be renewed yet"},
+	rights.Unused{Verbs: "update", On: []string{"compute.firebolt.io/fireboltengines/finalizers", "compute.firebolt.io/fireboltinstances/finalizers"}, Reason: owners},
+	rights.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
+	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
+)
+
+var ofIngester = of("ingester",
+	rights.Unused{Verbs: "patch", On: metadata, Reason: "of the kinds, only a Project is deleted"},
+	rights.Unused{Verbs: "delete", On: slices.Concat(metadata, project), Reason: "no object is evicted or deleted by annotation"},
+	rights.Unused{Verbs: "get", On: slices.Concat(metadata, project), Sometimes: true, Reason: unshown},
+	rights.Unused{Verbs: "create patch", On: events, Sometimes: true, Reason: "about objects that cannot be stored"},
+	rights.Unused{Verbs: "patch", On: leaders, Sometimes: true, Reason: series},
+	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
+)
+
+var ofAggregator = of("status-aggregator",
+	rights.Unused{Verbs: "get list", On: []string{"compute.firebolt.io/fireboltengines", "compute.firebolt.io/fireboltinstances", "superset.apache.org/supersets"}, Sometimes: true, Reason: listed + "; " + unshown},
+	rights.Unused{Verbs: "list", On: []string{"apiextensions.k8s.io/customresourcedefinitions"}, Sometimes: true, Reason: listed},
+	rights.Unused{Verbs: "patch", On: leaders, Sometimes: true, Reason: series},
+	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
+)
+
+func of(service string, explained ...rights.Unused) []rights.Unused {
+	for i := range explained {
+		explained[i].Service = service
+	}
+	return explained
+}
