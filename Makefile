@@ -10,7 +10,9 @@ MODULES := $(shell grep -v '^\#' modules.txt | awk 'NF {print $$1}')
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z_\/%-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z_\/%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 
-include make/*.mk
+# In the order of the list above; files without a place in it come last.
+PLACED := $(addprefix make/,dev.mk check.mk figures.mk stack.mk images.mk charts.mk kind.mk release.mk)
+include $(wildcard $(PLACED)) $(filter-out $(PLACED),$(wildcard make/*.mk))

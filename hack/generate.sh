@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Writes what is generated from the API types: deepcopy functions,
-# CustomResourceDefinitions and, where a service has one, docs/api.md.
+# CustomResourceDefinitions and, where a service has one, docs/api.md. Copies each
+# service's samples to deploy/samples, and its roles, webhooks and definitions to deploy/charts: copies,
+# because links get lost in archives and on Windows.
 # Usage: hack/generate.sh [service...]
 # The ingester's definitions follow from its registry: go generate ./... there.
 set -euo pipefail
@@ -30,4 +32,14 @@ fi
 if [ $# -eq 0 ] && [ -d services/ingester ] && grep -rqs '^//go:generate' services/ingester; then
   echo "generate: ingester"
   (cd services/ingester && GOWORK=off go generate ./...)
+fi
+if [ $# -eq 0 ]; then
+  for samples in services/*/config/samples; do
+    copies=deploy/samples/$(basename "${samples%/config/samples}")
+    mkdir -p "$copies"
+    rm -f "$copies"/*.yaml
+    cp "$samples"/*.yaml "$copies/"
+  done
+  echo "generate: charts"
+  (cd test/charts && GOWORK=off go run ./compose)
 fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Tests of all modules, or of those named, each on its own (GOWORK=off) with the race detector.
+# Nothing is taken from the cache of results: it does not see files of other modules.
 # The whole-stack test is not among them: hack/test-stack.sh runs it.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -11,7 +12,7 @@ fi
 failed=()
 for module in "${modules[@]}"; do
   start=$SECONDS
-  (cd "$module" && GOWORK=off go test -race -timeout 15m ./...) || failed+=("$module")
+  (cd "$module" && GOWORK=off go test -race -count=1 -timeout 15m ./...) || failed+=("$module")
   echo "TEST $module $((SECONDS - start))s"
 done
 [ ${#failed[@]} -eq 0 ] || { echo "tests failed in: ${failed[*]}" >&2; exit 1; }

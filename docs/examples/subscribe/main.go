@@ -32,6 +32,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("subscribe", flag.ContinueOnError)
 	url := flags.String("url", os.Getenv("NATS_URL"), "NATS server; NATS_URL in the environment")
 	creds := flags.String("creds", os.Getenv("NATS_CREDS"), "NATS credentials file; NATS_CREDS in the environment")
+	inbox := flags.String("inbox-prefix", "", "where answers arrive, for example _INBOX_reader; needed where permissions say so")
 	subject := flags.String("subject", contract.LifecyclePrefix+".>", "which events: lifecycle or change subjects, with wildcards")
 	since := flags.Duration("since", 0, "begin with the events of this last while, for example 1h; without it with the next event")
 	if err := flags.Parse(args); err != nil {
@@ -45,7 +46,7 @@ func run(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	nc, err := connect(*url, *creds)
+	nc, err := connect(*url, *creds, *inbox)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func run(args []string) error {
 }
 
 // connect never gives up: the bus may come and go.
-func connect(url, creds string) (*nats.Conn, error) {
+func connect(url, creds, inbox string) (*nats.Conn, error) {
 	opts := []nats.Option{
 		nats.Name("subscribe"),
 		nats.RetryOnFailedConnect(true),
@@ -64,6 +65,9 @@ func connect(url, creds string) (*nats.Conn, error) {
 	}
 	if creds != "" {
 		opts = append(opts, nats.UserCredentials(creds))
+	}
+	if inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(inbox))
 	}
 	nc, err := nats.Connect(url, opts...)
 	if err != nil {

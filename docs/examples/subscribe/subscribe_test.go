@@ -84,7 +84,7 @@ type bed struct {
 func newBed(t *testing.T) bed {
 	t.Helper()
 	b := bed{url: natsServer(t)}
-	nc, err := connect(b.url, "")
+	nc, err := connect(b.url, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func (b bed) publish(t *testing.T, name string, data contract.Lifecycle) {
 // start subscribes until the test ends.
 func (b bed) start(t *testing.T, o options) *output {
 	t.Helper()
-	nc, err := connect(b.url, "")
+	nc, err := connect(b.url, "", "_INBOX_reader")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,340 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+func document(t *testing.T) map[string]any {
+	t.Helper()
+	raw, err := os.ReadFile("asyncapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := yaml.UnmarshalStrict(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func load(t *testing.T) *Document {
+	t.Helper()
+	d, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// official is the schema of AsyncAPI 3.0.0 documents.
+func official(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/asyncapi/3.0.0.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft7)
+	const id = "http://asyncapi.com/definitions/3.0.0/asyncapi.json"
+	if err := c.AddResource(id, doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestTheDocumentIsAsyncAPI(t *testing.T) {
+	schema := official(t)
+	if err := schema.Validate(document(t)); err != nil {
+		t.Error(err)
+	}
+	broken := map[string]func(doc map[string]any){
+		"without a title":          func(d map[string]any) { delete(at(t, d, "info"), "title") },
+		"with an unknown action":   func(d map[string]any) { at(t, d, "operations", "beat")["action"] = "shout" },
+		"with an unknown field":    func(d map[string]any) { d["topics"] = "x" },
+		"with a channel of a list": func(d map[string]any) { at(t, d, "channels")["lifecycle"] = []any{} },
+	}
+	for name, change := range broken {
+		t.Run(name, func(t *testing.T) {
+			doc := document(t)
+			change(doc)
+			if err := schema.Validate(doc); err == nil {
+				t.Error("it is taken")
+			}
+		})
+	}
+}
+
+// at walks down a document.
+func at(t *testing.T, doc map[string]any, path ...string) map[string]any {
+	t.Helper()
+	for _, step := range path {
+		next, ok := doc[step].(map[string]any)
+		if !ok {
+			t.Fatalf("the document has no %s", strings.Join(path, "."))
+		}
+		doc = next
+	}
+	return doc
+}
+
+func TestEveryReferenceResolves(t *testing.T) {
+	doc := document(t)
+	refs := map[string]bool{}
+	collect(doc, refs)
+	if len(refs) < 20 {
+		t.Fatalf("only %d references were found", len(refs))
+	}
+	for ref := range refs {
+		if file, local := strings.CutPrefix(ref, "./"); local {
+			if _, err := os.Stat(file); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		pointer, inside := strings.CutPrefix(ref, "#/")
+		if !inside {
+			t.Errorf("%q leads out of this folder", ref)
+			continue
+		}
+		at(t, doc, strings.Split(pointer, "/")...)
+	}
+}
+
+func collect(node any, refs map[string]bool) {
+	switch n := node.(type) {
+	case map[string]any:
+		if ref, ok := n["$ref"].(string); ok {
+			refs[ref] = true
+		}
+		for _, v := range n {
+			collect(v, refs)
+		}
+	case []any:
+		for _, v := range n {
+			collect(v, refs)
+		}
+	}
+}
+
+// The schemas here are those that the contract module carries.
+func TestTheSchemasAreThoseOfTheContract(t *testing.T) {
+	read := func(dir string) map[string]string {
+		names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]string{}
+		for _, n := range names {
+			raw, err := os.ReadFile(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[filepath.Base(n)] = string(raw)
+		}
+		return out
+	}
+	if diff := cmp.Diff(read("../../libs/contract/schemas"), read("schemas")); diff != "" {
+		t.Errorf("copy libs/contract/schemas to docs/events/schemas (-contract +docs):\n%s", diff)
+	}
+}
+
+func TestClosedListsAreThoseOfTheContract(t *testing.T) {
+	doc := document(t)
+	list := func(path ...string) []string {
+		raw, _ := at(t, doc, path...)["enum"].([]any)
+		var out []string
+		for _, v := range raw {
+			out = append(out, fmt.Sprint(v))
+		}
+		return out
+	}
+	var kinds []string
+	for _, k := range contract.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	if diff := cmp.Diff(kinds, list("components", "parameters", "kind")); diff != "" {
+		t.Errorf("kinds (-contract +document):\n%s", diff)
+	}
+	schemaList := func(file, property string) []string {
+		var schema struct {
+			Properties map[string]struct{ Enum []string }
+		}
+		raw, err := contract.Schemas.ReadFile("schemas/" + file)
+		if err == nil {
+			err = json.Unmarshal(raw, &schema)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema.Properties[property].Enum
+	}
+	if diff := cmp.Diff(schemaList("lifecycle.v1.json", "event"), list("channels", "lifecycle", "parameters", "event")); diff != "" {
+		t.Errorf("events (-contract +document):\n%s", diff)
+	}
+	if diff := cmp.Diff(schemaList("change.v1.json", "operation"), list("channels", "changes", "parameters", "operation")); diff != "" {
+		t.Errorf("operations (-contract +document):\n%s", diff)
+	}
+}
+
+func TestEverySubjectOfTheContractHasAChannel(t *testing.T) {
+	ref := contract.Ref{Cluster: "prod.eu", Namespace: "team-a", Kind: contract.Superset, Name: "main.v2"}
+	must := func(subject string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return subject
+	}
+	key := must(ref.Key())
+	want := map[string]string{
+		must(contract.LifecycleSubject(ref, contract.EventPhase)):            "lifecycle",
+		must(contract.ChangeSubject(ref, contract.ChangeEvicted)):            "changes",
+		must(contract.ObservationSubject(ref, "superset-operator")):          "observations",
+		must(contract.HeartbeatSubject("prod.eu", "superset-operator")):      "heartbeats",
+		must(contract.DeadLetterSubject("flotilla.obs", "malformed")):        "deadLetters",
+		"$KV." + contract.BucketStatus + "." + key:                           "status",
+		contract.LifecyclePrefix + "." + key + ".exploded":                   "",
+		contract.LifecyclePrefix + ".prod.team-a.volcano.main.phase":         "",
+		contract.LifecyclePrefix + ".prod.team-a.superset.main.v2.phase":     "",
+		strings.Replace(contract.LifecyclePrefix, "v1", "v2", 1) + "." + key: "",
+	}
+	d := load(t)
+	for subject, channel := range want {
+		got := ""
+		for _, c := range d.channels {
+			if c.address.MatchString(subject) {
+				got += c.name
+			}
+		}
+		if got != channel {
+			t.Errorf("%q is in channel %q, want %q", subject, got, channel)
+		}
+	}
+	if err := d.Check("orders.new", nil, nil); !errors.Is(err, ErrUnknownSubject) {
+		t.Errorf("error is %v, want %v", err, ErrUnknownSubject)
+	}
+}
+
+// goldenSubjects says where the message of each type is published.
+var goldenSubjects = map[string]string{
+	contract.TypeObservation: "flotilla.obs.v1.prod.team-a.superset.main.superset-operator",
+	contract.TypeHeartbeat:   "flotilla.hb.v1.prod.superset-operator",
+	contract.TypeLifecycle:   "flotilla.lifecycle.v1.prod.team-a.superset.main.phase",
+	contract.TypeChange:      "flotilla.change.v1.prod.team-a.model.m.restored",
+}
+
+func TestGoldenMessagesMatchTheDocument(t *testing.T) {
+	d := load(t)
+	golden, err := filepath.Glob("../../libs/contract/testdata/golden/*.json")
+	if err != nil || len(golden) < 8 {
+		t.Fatalf("%d golden messages, %v", len(golden), err)
+	}
+	seen := map[string]bool{}
+	for _, file := range golden {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			body, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := contract.DecodeEnvelope(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[e.Type] = true
+			header := map[string][]string{contract.HeaderContentType: {contract.ContentType}, contract.HeaderMsgID: {e.ID}}
+			if err := d.Check(goldenSubjects[e.Type], header, body); err != nil {
+				t.Error(err)
+			}
+			for other, subject := range goldenSubjects {
+				if other != e.Type && d.Check(subject, header, body) == nil {
+					t.Errorf("it passes for a message on %q", subject)
+				}
+			}
+		})
+	}
+	if got := slices.Sorted(maps.Keys(seen)); len(got) != len(goldenSubjects) {
+		t.Errorf("golden messages of %v only", got)
+	}
+}
+
+func TestCheckRefusesWhatTheDocumentDoesNotSay(t *testing.T) {
+	d := load(t)
+	body, err := os.ReadFile("../../libs/contract/testdata/golden/lifecycle-condition.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := func() map[string][]string {
+		return map[string][]string{
+			"Content-Type": {contract.ContentType}, "Nats-Msg-Id": {"1"},
+			"traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+		}
+	}
+	tests := map[string]struct {
+		header func(map[string][]string)
+		body   []byte
+		fine   bool
+	}{
+		"as it is":                  {body: body, fine: true},
+		"without an id":             {header: func(h map[string][]string) { delete(h, "Nats-Msg-Id") }, body: body},
+		"with another content type": {header: func(h map[string][]string) { h["Content-Type"] = []string{"text/plain"} }, body: body},
+		"with a broken trace":       {header: func(h map[string][]string) { h["traceparent"] = []string{"x"} }, body: body},
+		"no JSON":                   {body: []byte("hello")},
+		"of another type":           {body: bytes.ReplaceAll(body, []byte("lifecycle.v1\""), []byte("lifecycle.v2\""))},
+		"with a broken payload":     {body: bytes.Replace(body, []byte(`"unavailable"`), []byte(`"odd"`), 1)},
+		"without a sequence":        {body: bytes.Replace(body, []byte(`"sequence"`), []byte(`"order"`), 1)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			header := good()
+			if tc.header != nil {
+				tc.header(header)
+			}
+			if err := d.Check(goldenSubjects[contract.TypeLifecycle], header, tc.body); (err == nil) != tc.fine {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
+}
+
+// The examples of the document are messages that it takes.
+func TestExamplesMatchTheDocument(t *testing.T) {
+	d := load(t)
+	examples, _ := at(t, document(t), "components", "messages", "lifecycle")["examples"].([]any)
+	if len(examples) == 0 {
+		t.Fatal("there are none")
+	}
+	for _, e := range examples {
+		example, _ := e.(map[string]any)
+		body, err := json.Marshal(example["payload"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := map[string][]string{"Content-Type": {contract.ContentType}, "Nats-Msg-Id": {"1"}}
+		if err := d.Check(goldenSubjects[contract.TypeLifecycle], header, body); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,352 @@
+package events
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// recipe is one line of a block of README.md that names who runs it.
+type recipe struct{ who, line string }
+
+var fence = regexp.MustCompile("^```sh as=([a-z]+)$")
+
+// recipes reads the commands of README.md; a backslash joins lines, a comment ends one.
+func recipes(t *testing.T) []recipe {
+	t.Helper()
+	file, err := os.Open("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var out []recipe
+	who, line := "", ""
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		text := strings.TrimSpace(lines.Text())
+		if m := fence.FindStringSubmatch(text); m != nil {
+			who = m[1]
+			continue
+		}
+		if who == "" || text == "" {
+			continue
+		}
+		if text == "```" {
+			who = ""
+			continue
+		}
+		command, _, _ := strings.Cut(text, " #")
+		command, continues := strings.CutSuffix(command, "\\")
+		line = strings.TrimSpace(line + " " + strings.TrimSpace(command))
+		if !continues {
+			out = append(out, recipe{who, strings.Join(strings.Fields(line), " ")})
+			line = ""
+		}
+	}
+	return out
+}
+
+// kitchen is a bus with a history: three events and two entries.
+type kitchen struct{ guarded }
+
+func newKitchen(t *testing.T) kitchen {
+	t.Helper()
+	k := kitchen{newGuarded(t)}
+	makeConsumer(t, k.admin, contract.StreamLifecycle, "pager", "flotilla.lifecycle.v1.prod.team-a.>")
+	k.happens("team-a", "phase")
+	k.happens("team-b", "degraded")
+	k.happens("team-a", "degraded")
+	k.observed("first")
+	k.observed("second")
+	k.entry("one")
+	k.entry("two")
+	return k
+}
+
+func (k kitchen) publish(subject, body string) {
+	k.Helper()
+	if _, err := k.admin.Publish(k.Context(), subject, []byte(body)); err != nil {
+		k.Fatal(err)
+	}
+}
+
+// happens publishes an event whose body says which.
+func (k kitchen) happens(namespace, event string) {
+	k.publish("flotilla.lifecycle.v1.prod."+namespace+".superset.main."+event, namespace+" "+event)
+}
+
+func (k kitchen) observed(what string) {
+	k.publish("flotilla.obs.v1.prod.team-a.superset.main.superset-operator", what)
+}
+
+func (k kitchen) entry(what string) {
+	k.publish("$KV.FLOTILLA_STATUS.prod.team-a.superset.main", what)
+}
+
+// The nats CLI is no Go module that everybody can build, so each recipe stands here as the
+// calls of the client library that the CLI makes for it, by the identity that it is for.
+func dishes() map[recipe]func(kitchen) []string {
+	return map[recipe]func(kitchen) []string{
+		{"reader", "nats sub 'flotilla.lifecycle.v1.prod.team-a.>'"}: func(k kitchen) []string {
+			return k.live("reader", "flotilla.lifecycle.v1.prod.team-a.>")
+		},
+		{"reader", "nats sub --since 1h 'flotilla.lifecycle.v1.prod.*.*.*.degraded'"}: func(k kitchen) []string {
+			return k.replay("flotilla.lifecycle.v1.prod.*.*.*.degraded", 2, nats.StartTime(time.Now().Add(-time.Hour)))
+		},
+		{"reader", "nats sub --start-sequence 2 'flotilla.lifecycle.v1.prod.>'"}: func(k kitchen) []string {
+			return k.replay("flotilla.lifecycle.v1.prod.>", 2, nats.StartSequence(2))
+		},
+		{"reader", "nats sub --last-per-subject 'flotilla.obs.v1.prod.>'"}: func(k kitchen) []string {
+			return k.replay("flotilla.obs.v1.prod.>", 1, nats.DeliverLastPerSubject())
+		},
+		{"reader", "nats kv get FLOTILLA_STATUS prod.team-a.superset.main --raw"}: func(k kitchen) []string {
+			e, err := k.bucket().Get(k.Context(), "prod.team-a.superset.main")
+			return k.value(e, err)
+		},
+		{"reader", "nats kv watch FLOTILLA_STATUS 'prod.team-a.>'"}: func(k kitchen) []string {
+			w, err := k.bucket().Watch(k.Context(), "prod.team-a.>")
+			if err != nil {
+				k.Fatal(err)
+			}
+			defer w.Stop()
+			return k.value(<-w.Updates(), nil)
+		},
+		{"reader", "nats kv history FLOTILLA_STATUS prod.team-a.superset.main"}: func(k kitchen) []string {
+			all, err := k.bucket().History(k.Context(), "prod.team-a.superset.main")
+			var out []string
+			for _, e := range all {
+				out = append(out, k.value(e, err)...)
+			}
+			return out
+		},
+		{"reader", "nats consumer add FLOTILLA_LIFECYCLE audit --pull --filter 'flotilla.lifecycle.v1.prod.>' --defaults " +
+			"--deliver all --ack explicit --wait 30s --max-deliver=-1 --max-pending 100 --replay instant"}: func(k kitchen) []string {
+			_, err := k.plain("reader").CreateConsumer(k.Context(), contract.StreamLifecycle, jetstream.ConsumerConfig{
+				Durable: "audit", FilterSubject: "flotilla.lifecycle.v1.prod.>", DeliverPolicy: jetstream.DeliverAllPolicy,
+				AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second, MaxDeliver: -1, MaxAckPending: 100,
+			})
+			if err != nil {
+				k.Fatal(err)
+			}
+			return k.next("reader", "audit", 3)
+		},
+		{"pager", "nats sub 'flotilla.lifecycle.v1.prod.team-a.>'"}: func(k kitchen) []string {
+			return k.live("pager", "flotilla.lifecycle.v1.prod.team-a.>")
+		},
+		{"pager", "nats consumer next FLOTILLA_LIFECYCLE pager --count 2"}: func(k kitchen) []string {
+			got := k.next("pager", "pager", 2)
+			info, err := k.consumerOf("pager", "pager").Info(k.Context())
+			if err != nil || info.NumAckPending > 0 || info.NumPending > 0 {
+				k.Errorf("the consumer is left as %+v, %v", info, err)
+			}
+			return got
+		},
+		{"pager", "nats req --raw '$JS.API.DIRECT.GET.KV_FLOTILLA_STATUS.$KV.FLOTILLA_STATUS.prod.team-a.superset.main' ''"}: func(k kitchen) []string {
+			return []string{k.guarded.entry(k.plain("pager").Conn(), "team-a")}
+		},
+	}
+}
+
+// served is what each recipe shows.
+var served = map[string][]string{
+	"nats sub 'flotilla.lifecycle.v1.prod.team-a.>'":                      {"team-a recovered"},
+	"nats sub --since 1h 'flotilla.lifecycle.v1.prod.*.*.*.degraded'":     {"team-b degraded", "team-a degraded"},
+	"nats sub --start-sequence 2 'flotilla.lifecycle.v1.prod.>'":          {"team-b degraded", "team-a degraded"},
+	"nats sub --last-per-subject 'flotilla.obs.v1.prod.>'":                {"second"},
+	"nats kv get FLOTILLA_STATUS prod.team-a.superset.main --raw":         {"two"},
+	"nats kv watch FLOTILLA_STATUS 'prod.team-a.>'":                       {"two"},
+	"nats kv history FLOTILLA_STATUS prod.team-a.superset.main":           {"one", "two"},
+	"nats consumer next FLOTILLA_LIFECYCLE pager --count 2":               {"team-a phase", "team-a degraded"},
+	"nats consumer add FLOTILLA_LIFECYCLE audit --pull --filter":          {"team-a phase", "team-b degraded", "team-a degraded"},
+	"nats req --raw '$JS.API.DIRECT.GET.KV_FLOTILLA_STATUS.$KV.FLOTILLA_": {"two"},
+}
+
+// live hears what happens from now on.
+func (k kitchen) live(who, subject string) []string {
+	k.Helper()
+	nc := k.plain(who).Conn()
+	sub, err := nc.SubscribeSync(subject)
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		k.Fatal(err)
+	}
+	k.happens("team-b", "recovered")
+	k.happens("team-a", "recovered")
+	return k.hear(sub, 1)
+}
+
+func (k kitchen) hear(sub *nats.Subscription, n int) []string {
+	k.Helper()
+	var out []string
+	for range n {
+		m, err := sub.NextMsg(expect.Long)
+		if err != nil {
+			k.Fatal(err)
+		}
+		out = append(out, string(m.Data))
+	}
+	return out
+}
+
+// replay does what "nats sub" does when a flag asks for the past.
+func (k kitchen) replay(subject string, n int, from nats.SubOpt) []string {
+	k.Helper()
+	js, err := k.plain("reader").Conn().JetStream()
+	if err != nil {
+		k.Fatal(err)
+	}
+	sub, err := js.SubscribeSync(subject, nats.EnableFlowControl(), nats.IdleHeartbeat(5*time.Second), nats.AckNone(), from)
+	if err != nil {
+		k.Fatal(err)
+	}
+	defer sub.Unsubscribe()
+	return k.hear(sub, n)
+}
+
+func (k kitchen) bucket() jetstream.KeyValue {
+	k.Helper()
+	kv, err := k.plain("reader").KeyValue(k.Context(), contract.BucketStatus)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return kv
+}
+
+func (k kitchen) value(e jetstream.KeyValueEntry, err error) []string {
+	k.Helper()
+	if err != nil {
+		k.Fatal(err)
+	}
+	return []string{string(e.Value())}
+}
+
+func (k kitchen) consumerOf(who, name string) jetstream.Consumer {
+	k.Helper()
+	c, err := k.plain(who).Consumer(k.Context(), contract.StreamLifecycle, name)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return c
+}
+
+// next takes n events from a consumer and acknowledges them.
+func (k kitchen) next(who, name string, n int) []string {
+	k.Helper()
+	consumer := k.consumerOf(who, name)
+	var out []string
+	for range n {
+		m, err := consumer.Next()
+		if err == nil {
+			err = m.DoubleAck(k.Context())
+		}
+		if err != nil {
+			k.Fatal(err)
+		}
+		out = append(out, string(m.Data()))
+	}
+	return out
+}
+
+func TestRecipes(t *testing.T) {
+	known := dishes()
+	all := recipes(t)
+	if len(all) != len(known) {
+		t.Errorf("README.md has %d recipes, the test %d", len(all), len(known))
+	}
+	for _, r := range all {
+		t.Run(fmt.Sprintf("%s runs %s", r.who, r.line), func(t *testing.T) {
+			cook, ok := known[r]
+			if !ok {
+				t.Fatal("the test does not know this recipe")
+			}
+			k := newKitchen(t)
+			got := cook(k)
+			if diff := cmp.Diff(wanted(t, r.line), got); diff != "" {
+				t.Errorf("it shows (-want +got):\n%s", diff)
+			}
+			k.WantNoViolations(t)
+		})
+	}
+}
+
+func wanted(t *testing.T, line string) []string {
+	t.Helper()
+	for start, lines := range served {
+		if strings.HasPrefix(line, start) {
+			return lines
+		}
+	}
+	t.Fatalf("nothing is known of %q", line)
+	return nil
+}
+
+// Beside the recipes the reader is who runs the examples in Go, and who looks at single messages.
+func TestReaderHasWhatItNeedsAndNothingElse(t *testing.T) {
+	k := newKitchen(t)
+	k.publish("flotilla.change.v1.prod.team-a.model.main.created", "created")
+	tap := k.Tap(t)
+	for r, cook := range dishes() {
+		if r.who == "reader" {
+			cook(k)
+		}
+	}
+	js := k.plain("reader")
+	for stream, filter := range map[string]string{
+		contract.StreamLifecycle: "flotilla.lifecycle.v1.prod.>", contract.StreamChanges: "flotilla.change.v1.prod.>",
+		contract.StreamObservations: "flotilla.obs.v1.prod.>",
+	} {
+		s, err := js.Stream(t.Context(), stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.GetLastMsgForSubject(t.Context(), filter); err != nil {
+			t.Error(err)
+		}
+		c, err := s.OrderedConsumer(t.Context(), jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := c.Messages()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := messages.Next(); err != nil {
+			t.Error(err)
+		}
+		messages.Stop()
+		if _, err := c.Info(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := s.DeleteConsumer(t.Context(), c.CachedInfo().Name); err != nil {
+			t.Error(err)
+		}
+	}
+	changes, err := js.CreateConsumer(t.Context(), contract.StreamChanges, jetstream.ConsumerConfig{
+		Durable: "audit", FilterSubject: "flotilla.change.v1.prod.>", AckPolicy: jetstream.AckExplicitPolicy,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := changes.Next(); err != nil || m.DoubleAck(t.Context()) != nil {
+		t.Errorf("change %v, %v", m, err)
+	}
+	k.WantNoViolations(t)
+	unused := tap.Unused(t, "reader")
+	// The server of this test acknowledges in the older form, and nothing flows fast enough to be slowed down.
+	want := []string{"$JS.ACK.*.*.FLOTILLA_LIFECYCLE.>", "$JS.ACK.*.*.FLOTILLA_CHANGES.>", "$JS.FC.>"}
+	if diff := cmp.Diff(want, unused); diff != "" {
+		t.Errorf("rights that nobody needs (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The long suites, one after the other: SUITE <name> <seconds>s ok|FAILED for each, and all of these lines at the end.
+# Usage: hack/test-long.sh [suite...]. Suites are verify-engine and each package with tests behind the build tag long,
+# by its folder; in a folder faults each test is a suite of its own: services/ingester/faults/TestTwoIngestersAtOnce.
+set -uo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+
+summary=()
+failed=0
+suite() {
+  local name=$1 start=$SECONDS outcome=ok
+  shift
+  "$@" || outcome=FAILED
+  [ "$outcome" = ok ] || failed=1
+  summary+=("SUITE $name $((SECONDS - start))s $outcome")
+  echo "${summary[-1]}"
+}
+
+# A folder of faults is compiled once.
+program() { echo "$bin/$(tr / - <<< "$1")"; }
+build() { [ -x "$(program "$1")" ] || (cd "$1" && GOWORK=off go test -race -tags long -c -o "$(program "$1")" .); }
+tests() { (cd "$1" && "$(program "$1")" -test.list '^Test') | grep '^Test'; }
+fault() {
+  build "$1" && { tests "$1" | grep -qx "$2" || { echo "no such suite: $1/$2" >&2; return 1; }; } &&
+    (cd "$1" && "$(program "$1")" -test.v -test.timeout 20m -test.run "^$2\$")
+}
+package() { (cd "$1" && GOWORK=off go test -race -tags long -timeout 60m .); }
+
+folders() { grep -rl --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u | sed 's#^\./##'; }
+all() {
+  echo verify-engine
+  local folder
+  for folder in $(folders); do
+    case $folder in
+      */faults) build "$folder" >&2 && tests "$folder" | sed "s#^#$folder/#" || echo "$folder/does-not-build" ;;
+      *) echo "$folder" ;;
+    esac
+  done
+}
+
+suites=("$@")
+[ ${#suites[@]} -gt 0 ] || mapfile -t suites < <(all)
+for name in "${suites[@]}"; do
+  case $name in
+    verify-engine) suite "$name" hack/verify-engine.sh ;;
+    */Test* | */does-not-build) suite "$name" fault "$(dirname "$name")" "$(basename "$name")" ;;
+    *) suite "$name" package "$name" ;;
+  esac
+done
+echo
+printf '%s\n' "${summary[@]}"
+exit $failed

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Looks for known vulnerabilities that our code can reach, in every module. Fails on findings.
+# Where the database cannot be reached, says so in one line and passes: a network is no finding.
+# GOVULNDB names another database, also as file:///folder.
+set -euo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+database=${GOVULNDB:-https://vuln.go.dev}
+if ! reason=$(curl -sSf --max-time 20 --retry 2 -o /dev/null "$database/index/db.json" 2>&1); then
+  # Also among the stages at the end of a run, where "ok" alone would say too much.
+  echo "vuln: NOT RUN, database unreachable ($database: ${reason##*) })" | tee -a "${FLOTILLA_STAGES:-/dev/null}"
+  exit 0
+fi
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+(cd tools/vuln && GOWORK=off go build -o "$bin/govulncheck" golang.org/x/vuln/cmd/govulncheck)
+modules=("$@")
+if [ ${#modules[@]} -eq 0 ]; then
+  mapfile -t modules < <(grep -v '^#' modules.txt | awk 'NF {print $1}')
+fi
+affected=()
+for module in "${modules[@]}"; do
+  echo "vuln: $module"
+  code=0
+  (cd "$module" && GOWORK=off "$bin/govulncheck" -db "$database" ./...) || code=$?
+  [ $code -eq 0 ] || affected+=("$module")
+done
+[ ${#affected[@]} -eq 0 ] || { echo "vuln: findings, or a failed search, in: ${affected[*]}" >&2; exit 1; }
+echo "vuln: no known vulnerability is reached in ${#modules[@]} modules"

@@ -1,0 +1,29 @@
+##@ Checks
+
+.PHONY: presubmit
+presubmit: verify lint test vuln ## what CI runs, in its order
+
+.PHONY: verify
+verify: ## generated files, formatting, go.mod, licences; every module builds alone
+	@hack/stage verify hack/verify.sh
+
+.PHONY: lint
+lint: ## golangci-lint, import rules, size caps
+	@hack/stage lint hack/lint.sh
+
+.PHONY: test
+test: ## all tests of all modules; sets up what it needs
+	@hack/stage tools $(MAKE) tools
+	@hack/ensure python3 gcc:build-essential nginx:nginx-light busybox curl debootstrap chromium shellcheck
+	@command -v mysqldump > /dev/null || hack/ensure mariadb-dump:mariadb-client
+	@hack/stage images $(MAKE) offline-images
+	@hack/stage unit hack/test.sh
+	@hack/stage stack hack/test-stack.sh
+
+.PHONY: test/%
+test/%: ## tests of one module, for example make test/libs/bus
+	@hack/test.sh $*
+
+.PHONY: vuln
+vuln: ## known vulnerabilities that our code reaches; one line where the database is out of reach
+	@hack/stage vuln hack/vuln.sh

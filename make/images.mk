@@ -1,0 +1,9 @@
+##@ Images
+
+.PHONY: images
+images: ## build the services' images by their Dockerfiles; needs Docker and a registry (SERVICES="ingester" for some)
+	@hack/images.sh registry $(SERVICES)
+
+.PHONY: offline-images
+offline-images: ## the same, NATS and MySQL without a registry; as root on Debian also without Docker
+	@hack/docker run hack/images.sh offline $(SERVICES)
