@@ -3,56 +3,32 @@
 # Usage: hack/images.sh registry [SERVICE...]   the services by their Dockerfiles; a registry and BuildKit are needed
 #        hack/images.sh offline [NAME...]       services, nats and mysql, with no registry, under the names that
 #                                               docker-compose.yaml gives them
+#        hack/images.sh e2e [NAME...]           what a real node runs beside them: each folder of test/e2e/images as
+#                                               flotilla-e2e/<folder>:dev and :dev-1, by its build.sh
+#        hack/images.sh save DIR [IMAGE...]     images as tars with all their names, for containerd, by default all that
+#                                               were built here; what has not changed is not saved again
 # FLOTILLA_IMAGE_PREFIX (flotilla) and FLOTILLA_VERSION (dev) make the services' names: <prefix>/<service>:<version>.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
+# shellcheck source=hack/images/pack.sh
+. hack/images/pack.sh
 prefix=${FLOTILLA_IMAGE_PREFIX:-flotilla}
 version=${FLOTILLA_VERSION:-dev}
-dirty=$(git status --porcelain -- libs services go.work 2> /dev/null | head -c 1)
-revision=$(git rev-parse HEAD 2> /dev/null || echo unknown)${dirty:+-dirty}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-fail() { echo "hack/images.sh: $*" >&2; exit 1; }
 services() { awk '$2 == "service" { sub(".*/", "", $1); print $1 }' modules.txt; }
 composed() { sed -n "s|^    image: .*:-\($1:[^}]*\)}\$|\1|p" docker-compose.yaml; }
 
-report() { # NAME START
-  echo "IMAGE $1 $(docker image inspect --format '{{.Size}}' "$1") $((SECONDS - $2))"
-}
-
 registry() {
-  local service name start
+  local service name
   for service in "$@"; do
     name=$prefix/$service:$version start=$SECONDS
     DOCKER_BUILDKIT=1 docker build --quiet --file "deploy/images/$service/Dockerfile" --tag "$name" \
       --build-arg "VERSION=$version" --build-arg "REVISION=$revision" . > /dev/null ||
       fail "$name cannot be built; where no registry answers, make offline-images builds it without one"
-    report "$name" "$start"
+    report "$name"
   done
-}
-
-# pack makes an image of one layer from a folder. The layer depends on the files' contents and modes alone, and what is
-# there already is not made again.
-pack() { # NAME ROOT CHANGE...
-  local name=$1 root=$2 changes=() key former
-  shift 2
-  local tar=(tar --create --directory "$root" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner
-    --format=gnu .)
-  key=$( (printf '%s\n' "$@"; "${tar[@]}") | sha256sum | cut -d ' ' -f 1)
-  for change in "$@" "LABEL dev.flotilla.image.key=$key"; do changes+=(--change "$change"); done
-  [ "$(docker image inspect --format '{{index .Config.Labels "dev.flotilla.image.key"}}' "$name" 2> /dev/null)" != "$key" ] || return 0
-  former=$(docker image inspect --format '{{.Id}}' "$name" 2> /dev/null) || :
-  "${tar[@]}" | docker import "${changes[@]}" - "$name" > /dev/null
-  # What the name stood for is of no use any more, unless it has another name or runs.
-  [ "$(docker image inspect --format '{{len .RepoTags}}' "$former" 2> /dev/null)" != 0 ] ||
-    docker image rm "$former" > /dev/null 2>&1 || :
-}
-
-labels() { # TITLE VERSION REVISION LICENCE
-  echo "LABEL org.opencontainers.image.title=$1 org.opencontainers.image.version=$2 org.opencontainers.image.revision=$3 \
-org.opencontainers.image.source=https://github.com/flotilla-dev/flotilla org.opencontainers.image.licenses=$4"
 }
 
 service() { # the same program as its Dockerfile builds
@@ -67,15 +43,10 @@ service() { # the same program as its Dockerfile builds
     "LABEL dev.flotilla.image.sbom=/sbom.cdx.json" "USER 65532:65532" 'ENTRYPOINT ["/service"]'
 }
 
-# packages are those of Debian sid, which alone has MySQL.
-packages=$cache/docker-mysql-sid
-fetch() { hack/docker-packages sid "$packages" mysql-server-core mysql-client-core busybox-static; }
-
-# busybox brings what health checks and scripts call.
-busybox() { # ROOT APPLET...
-  install -D "$packages/usr/bin/busybox" "$1/usr/bin/busybox"
-  for applet in "${@:2}"; do ln -s busybox "$1/usr/bin/$applet"; done
-  install -d --mode=1777 "$1/tmp"
+# fetch gets packages of Debian sid, which alone has MySQL.
+fetch() {
+  packages=$cache/docker-mysql-sid
+  hack/docker-packages sid "$packages" mysql-server-core mysql-client-core busybox-static
 }
 
 nats() { # NAME
@@ -85,7 +56,7 @@ nats() { # NAME
   [[ $1 == nats:$(cut -d . -f 1,2 <<< "${has#v}")-* ]] || fail "docker-compose.yaml wants $1, tools/go.mod has nats-server $has"
   busybox "$root" sh wget
   ln -s usr/bin "$root/bin"
-  (cd tools && CGO_ENABLED=0 GOWORK=off go build -trimpath -ldflags "-s -w" -o "$root/usr/bin/nats-server" github.com/nats-io/nats-server/v2)
+  compile "$root" tools github.com/nats-io/nats-server/v2 usr/bin/nats-server
   pack "$1" "$root" "$(labels nats "${has#v}" "$has" Apache-2.0)" 'ENTRYPOINT ["nats-server"]' \
     "ENV PATH=/usr/bin" "EXPOSE 4222 8222"
 }
@@ -112,14 +83,44 @@ mysql() { # NAME
 }
 
 offline() {
-  local name start image
+  local name
   for name in "$@"; do
-    start=$SECONDS image=$(composed "$name")
+    start=$SECONDS
     case $name in
-      nats | mysql) "$name" "$image" ;;
-      *) image=$prefix/$name:$version && service "$name" ;;
+      nats | mysql) "$name" "$(composed "$name")" ;;
+      *) service "$name" ;;
     esac
-    report "$image" "$start"
+  done
+}
+
+# e2e sources a folder's build.sh with here (the folder), image (the name to make) and root (an empty folder). It packs
+# one image or more. The second name is for pods whose image is always pulled when its tag is dev, by the engine
+# operator's rule.
+e2e() {
+  local name here image root
+  for name in "$@"; do
+    here=test/e2e/images/$name image=flotilla-e2e/$name:dev root=$work/e2e/$name start=$SECONDS
+    [ -e "$here/build.sh" ] || fail "no $here/build.sh"
+    mkdir -p "$root"
+    # shellcheck source=/dev/null
+    (. "$here/build.sh")
+    docker tag "$image" "$image-1"
+  done
+}
+
+save() { # DIR IMAGE...
+  local dir=$1 image id file names
+  mkdir -p "$dir"
+  for image in "${@:2}"; do
+    id=$(docker image inspect --format '{{.Id}}{{range .RepoTags}} {{.}}{{end}}' "$image") || fail "no image $image: build it first (hack/images.sh offline, hack/images.sh e2e)"
+    file=$dir/${image//[\/:]/_}.tar
+    if [ ! -e "$file" ] || [ "$(cat "$file.id" 2> /dev/null)" != "$id" ]; then
+      read -ra names <<< "${id#* }"
+      docker save --output "$file.part" "${names[@]}"
+      mv "$file.part" "$file"
+      echo "$id" > "$file.id"
+    fi
+    echo "SAVED $image $file"
   done
 }
 
@@ -129,6 +130,16 @@ mapfile -t all < <(services)
 case "${1:-}:$#" in
   registry:1) registry "${all[@]}" ;;
   offline:1) offline "${all[@]}" nats mysql ;;
-  registry:* | offline:*) "$@" ;;
-  *) fail "want registry or offline" ;;
+  e2e:1)
+    mapfile -t all < <(cd test/e2e/images && printf '%s\n' */build.sh | sed 's|/build.sh||')
+    e2e "${all[@]}"
+    ;;
+  save:2)
+    mapfile -t all < <(docker image ls --filter label=dev.flotilla.image.key --quiet | sort --unique |
+      xargs --no-run-if-empty docker image inspect --format '{{with .RepoTags}}{{index . 0}}{{end}}' | grep .)
+    save "$2" "${all[@]}"
+    ;;
+  registry:* | offline:* | e2e:*) "$@" ;;
+  save:[3-9]* | save:1?*) "$@" ;;
+  *) fail "want registry, offline, e2e or save DIR" ;;
 esac

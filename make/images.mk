@@ -7,3 +7,7 @@ images: ## build the services' images by their Dockerfiles; needs Docker and a r
 .PHONY: offline-images
 offline-images: ## the same, NATS and MySQL without a registry; as root on Debian also without Docker
 	@hack/docker run hack/images.sh offline $(SERVICES)
+
+.PHONY: e2e-images
+e2e-images: ## what a real node runs beside the services, without a registry (IMAGES="engine postgres" for some)
+	@hack/docker run hack/images.sh e2e $(IMAGES)

@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# What builds an image without a registry, for hack/images.sh and for the build.sh of each folder of test/e2e/images.
+# Sourced from the root of the repository. It gives:
+#   fail TEXT...                 ends the script
+#   debian SUITE PACKAGE...      unpacks Debian packages with all that they depend on, once; $packages is the folder
+#   take ROOT PATH...            copies paths of $packages, in a tree whose bin, sbin and lib are those of usr
+#   libraries ROOT FILE...       the shared libraries that programs and modules of $packages load
+#   busybox ROOT APPLET...       busybox of $packages, which must have busybox-static, with links of these names
+#   users ROOT NAME:ID...        /etc/passwd and /etc/group
+#   compile ROOT FOLDER PACKAGE PROGRAM   a static Go program of the module in FOLDER
+#   labels TITLE VERSION REVISION LICENCE
+#   pack IMAGE ROOT CHANGE...    the image, and its line IMAGE <name> <bytes> <seconds>
+cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
+dirty=$(git status --porcelain -- libs services go.work 2> /dev/null | head -c 1)
+# shellcheck disable=SC2034 # for those who source this
+revision=$(git rev-parse HEAD 2> /dev/null || echo unknown)${dirty:+-dirty}
+packages= # what debian has unpacked
+start=$SECONDS # when the image that comes next was begun
+
+fail() { echo "hack/images.sh: $*" >&2; exit 1; }
+
+report() { # NAME
+  echo "IMAGE $1 $(docker image inspect --format '{{.Size}}' "$1") $((SECONDS - start))"
+  start=$SECONDS
+}
+
+# pack makes an image of one layer from a folder. The layer depends on the files' contents and modes alone, and what is
+# there already is not made again.
+pack() { # NAME ROOT CHANGE...
+  local name=$1 root=$2 changes=() key former
+  shift 2
+  local tar=(tar --create --directory "$root" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner
+    --format=gnu .)
+  key=$( (printf '%s\n' "$@"; "${tar[@]}") | sha256sum | cut -d ' ' -f 1)
+  for change in "$@" "LABEL dev.flotilla.image.key=$key"; do changes+=(--change "$change"); done
+  if [ "$(docker image inspect --format '{{index .Config.Labels "dev.flotilla.image.key"}}' "$name" 2> /dev/null)" != "$key" ]; then
+    former=$(docker image inspect --format '{{.Id}}' "$name" 2> /dev/null) || :
+    "${tar[@]}" | docker import "${changes[@]}" - "$name" > /dev/null
+    # What the name stood for is of no use any more, unless it has another name or runs.
+    [ "$(docker image inspect --format '{{len .RepoTags}}' "$former" 2> /dev/null)" != 0 ] ||
+      docker image rm "$former" > /dev/null 2>&1 || :
+  fi
+  report "$name"
+}
+
+labels() { # TITLE VERSION REVISION LICENCE
+  echo "LABEL org.opencontainers.image.title=$1 org.opencontainers.image.version=$2 org.opencontainers.image.revision=$3 \
+org.opencontainers.image.source=https://github.com/flotilla-dev/flotilla org.opencontainers.image.licenses=$4"
+}
+
+debian() { # SUITE PACKAGE...
+  packages=$cache/packages/$1-$(printf '%s\n' "${@:2}" | sha256sum | cut -c 1-12)
+  hack/docker-packages "$1" "$packages" "${@:2}"
+}
+
+take() { # ROOT PATH...
+  local dir
+  for dir in bin sbin lib lib64; do
+    mkdir -p "$1/usr/$dir"
+    [ -e "$1/$dir" ] || ln -s "usr/$dir" "$1/$dir"
+  done
+  tar --create --directory "$packages" "${@:2}" | tar --extract --keep-directory-symlink --directory "$1"
+}
+
+# libraries asks the packages' own loader, since those of this machine may be others.
+libraries() { # ROOT FILE...
+  local loader path found
+  loader=$(find "$packages" -path '*-linux-gnu/ld-linux*.so.*' | head -n 1)
+  path=$(find "$packages/lib" "$packages/usr/lib" -maxdepth 2 -name '*.so*' -printf '%h\n' 2> /dev/null | sort --unique | paste --serial --delimiters=:)
+  found=$(for file in "${@:2}"; do "$loader" --library-path "$path" --list "$packages/$file" || fail "$file has no libraries: $packages is not complete"; done)
+  [[ $found != *"not found"* ]] || fail "libraries are missing in $packages: $(grep 'not found' <<< "$found" | sort --unique)"
+  # A name is a link to the file that has the whole version; the loader itself is named by the programs.
+  mapfile -t found < <(sed -n "s|.* => $packages/\(.*\) (0x.*|\1|p" <<< "$found" | sort --unique)
+  (cd "$packages" && for file in "${found[@]}" "${loader#"$packages"/}"; do echo "$file"; dirname "$file" | tr '\n' /; readlink "$file" || echo; done |
+    grep -v '/$' | sort --unique; ls -d lib64/ld-* usr/lib64/ld-* lib/ld-* usr/lib/ld-* 2> /dev/null) > "$1.libraries"
+  take "$1" --files-from="$1.libraries"
+  rm "$1.libraries"
+}
+
+# busybox brings what health checks and scripts call.
+busybox() { # ROOT APPLET...
+  install -D "$(find "$packages" -path '*/bin/busybox' | head -n 1)" "$1/usr/bin/busybox"
+  for applet in "${@:2}"; do ln -s busybox "$1/usr/bin/$applet"; done
+  install -d --mode=1777 "$1/tmp"
+}
+
+users() { # ROOT NAME:ID...
+  local user
+  mkdir -p "$1/etc"
+  for user in root:0 "${@:2}"; do
+    echo "${user%:*}:x:${user#*:}:${user#*:}::/tmp:/bin/sh" >> "$1/etc/passwd"
+    echo "${user%:*}:x:${user#*:}:" >> "$1/etc/group"
+  done
+}
+
+compile() { # ROOT FOLDER PACKAGE PROGRAM
+  local out
+  mkdir -p "$(dirname "$1/$4")"
+  out=$(cd "$(dirname "$1/$4")" && pwd)/$(basename "$4")
+  (cd "$2" && CGO_ENABLED=0 GOWORK=off go build -trimpath -buildvcs=false -ldflags "-s -w" -o "$out" "$3")
+}
