@@ -1,0 +1,241 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// raw serves connections by hand: do gets each of them, with its number from 1, once a whole request has arrived.
+func raw(t *testing.T, do func(n int32, c *net.TCPConn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	var n atomic.Int32
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					do(n.Add(1), c.(*net.TCPConn))
+				}
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
+const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+func say(t *testing.T, c net.Conn, text string) {
+	if _, err := c.Write([]byte(text)); err != nil {
+		t.Log(err) // the client may have left
+	}
+}
+
+func closed(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	return server.URL
+}
+
+func answering(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestEveryWayToEndHasItsClass(t *testing.T) {
+	status := func(code int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			w.Write([]byte(body))
+		}
+	}
+	tests := map[string]struct {
+		url  string
+		want string
+		good bool
+	}{
+		"an old page":        {answering(t, status(200, "<p>version 1")), "200 old", true},
+		"a new page":         {answering(t, status(200, "<p>version 2")), "200 new", true},
+		"the maintenance":    {answering(t, status(200, "Down for maintenance")), "200 maintenance", false},
+		"an unknown page":    {answering(t, status(200, "?")), "200", false},
+		"an error":           {answering(t, status(502, "version 1")), "502 old", true},
+		"a redirect":         {answering(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }), "302", false},
+		"a refusal":          {closed(t), Refused, false},
+		"an unknown name":    {"http://no-such-host.invalid/", Unresolved, false},
+		"a reset":            {raw(t, func(_ int32, c *net.TCPConn) { c.SetLinger(0) }), Reset, false},
+		"an end":             {raw(t, func(int32, *net.TCPConn) {}), Reset, false},
+		"half an answer":     {raw(t, func(_ int32, c *net.TCPConn) { say(t, c, ok[:len(ok)-1]) }), Torn, false},
+		"a drained answer":   {answering(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(DrainedHeader, "1") }), Drained, false},
+		"no answer in time":  {answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), Timeout, false},
+		"no HTTP whatsoever": {raw(t, func(_ int32, c *net.TCPConn) { say(t, c, "hello\r\n\r\n") }), Other, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := Request{
+				Method: http.MethodGet, URL: tc.url, Timeout: 5 * time.Second, Good: []string{"old", "new"},
+				Labels: labels(t, "old=version 1", "new=version 2", "maintenance=(?i)maintenance"),
+			}
+			if tc.want == Timeout {
+				r.Timeout = 100 * time.Millisecond
+			}
+			for _, fresh := range []bool{true, false} {
+				got := newClient(r, fresh).ask(t.Context())
+				if got.Class != tc.want || got.Good != tc.good || got.Retried {
+					t.Errorf("fresh %v: %+v, want %s, good %v", fresh, got, tc.want, tc.good)
+				}
+				if !got.Good && got.Detail == "" && tc.want != "302" {
+					t.Errorf("fresh %v: nothing says what failed", fresh)
+				}
+			}
+		})
+	}
+}
+
+func labels(t *testing.T, texts ...string) []Label {
+	t.Helper()
+	var out []Label
+	for _, text := range texts {
+		l, err := ParseLabel(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// A server that ends a kept connection after its first answer, however often: what net/http would hide is seen.
+func TestDrainedConnections(t *testing.T) {
+	drains := func(n int32, c *net.TCPConn) {
+		if n > 1 {
+			return // each later connection ends before its answer
+		}
+		say(t, c, ok)
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			t.Log(err)
+		}
+	}
+	once := func(n int32, c *net.TCPConn) {
+		say(t, c, ok)
+		if n == 1 {
+			_, _ = http.ReadRequest(bufio.NewReader(c))
+		}
+	}
+	tests := map[string]struct {
+		serve func(int32, *net.TCPConn)
+		retry bool
+		want  Outcome
+	}{
+		"it is seen":                      {once, false, Outcome{Class: Reset}},
+		"it is asked for once more":       {once, true, Outcome{Class: "200", Good: true, Retried: true}},
+		"and not a third time":            {drains, true, Outcome{Class: Reset, Retried: true}},
+		"net/http does not ask by itself": {drains, false, Outcome{Class: Reset}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(Request{Method: http.MethodGet, URL: raw(t, tc.serve), Timeout: 5 * time.Second, RetryDrained: tc.retry}, false)
+			if first := c.ask(t.Context()); !first.Good || first.Retried {
+				t.Fatalf("the first answer: %+v", first)
+			}
+			got := c.ask(t.Context())
+			if got.Class != tc.want.Class || got.Good != tc.want.Good || got.Retried != tc.want.Retried {
+				t.Errorf("%+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRefusedIsNeverRetried(t *testing.T) {
+	c := newClient(Request{Method: http.MethodGet, URL: closed(t), Timeout: 5 * time.Second, RetryDrained: true}, true)
+	if got := c.ask(t.Context()); got.Class != Refused || got.Retried {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestBodiesAreSentInTurnToBothKindsOfConnections(t *testing.T) {
+	var fresh, kept atomic.Int32
+	seen := make(chan string, 1000)
+	url := answering(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.Close {
+			fresh.Add(1)
+		} else {
+			kept.Add(1)
+		}
+		text := make([]byte, r.ContentLength)
+		_, _ = r.Body.Read(text)
+		select {
+		case seen <- string(text) + r.Header.Get("X-Who"):
+		default:
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	tally := NewTally(time.Now, "p")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Ask(ctx, Config{
+			Request: Request{Method: "POST", URL: url, Timeout: 5 * time.Second, Bodies: []string{"a", "b"}, Header: http.Header{"X-Who": {"me"}}},
+			Clients: 2, Rate: 200, Connections: Both,
+		}, tally)
+	}()
+	want := map[string]bool{"ame": true, "bme": true}
+	for len(want) > 0 || fresh.Load() == 0 || kept.Load() == 0 {
+		select {
+		case text := <-seen:
+			delete(want, text)
+		case <-time.After(30 * time.Second):
+			t.Fatalf("missing %v, %d fresh, %d kept", want, fresh.Load(), kept.Load())
+		}
+	}
+	cancel()
+	<-done
+	if f := tally.Figures()[0]; f.Failed != 0 || f.Answers == 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := Config{Request: Request{Method: "GET", URL: "http://a/", Timeout: time.Second}, Clients: 1, Rate: 1, Connections: Kept}
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Config){
+		"no clients":      func(c *Config) { c.Clients = 0 },
+		"no rate":         func(c *Config) { c.Rate = 0 },
+		"odd connections": func(c *Config) { c.Connections = "some" },
+		"no URL":          func(c *Config) { c.URL = "" },
+		"a broken URL":    func(c *Config) { c.URL = "http://a b/" },
+		"no timeout":      func(c *Config) { c.Timeout = 0 },
+		"a good unknown":  func(c *Config) { c.Good = []string{"new"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := good
+			spoil(&bad)
+			if bad.Validate() == nil {
+				t.Error("no error")
+			}
+		})
+	}
+	for _, text := range []string{"", "a", "=b", "a=", "a=("} {
+		if _, err := ParseLabel(text); err == nil {
+			t.Errorf("label %q: no error", text)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxBody is how much of an answer is read; labels are looked for in it.
+const maxBody = 1 << 20
+
+// Request is what is asked, and which answers are good.
+type Request struct {
+	Method string
+	URL    string
+	Header http.Header
+	Bodies []string // asked in turn; empty: no body
+
+	Labels []Label
+	// Good are the labels of good answers. Empty: every answer with status 200 is good.
+	Good    []string
+	Timeout time.Duration
+	// RetryDrained sends a request once more when its connection was drained: closed before the first byte of an
+	// answer, or answered with DrainedHeader. What is refused, late or torn is never asked for again.
+	RetryDrained bool
+}
+
+// Validate says what is wrong with a request.
+func (r Request) Validate() error {
+	if _, err := http.NewRequest(r.Method, r.URL, nil); err != nil { //nolint:noctx // never sent
+		return err
+	}
+	if !strings.HasPrefix(r.URL, "http://") && !strings.HasPrefix(r.URL, "https://") {
+		return fmt.Errorf("url %q: want http:// or https://", r.URL)
+	}
+	if r.Timeout <= 0 {
+		return errors.New("the timeout must be greater than zero")
+	}
+	for _, good := range r.Good {
+		if !slices.ContainsFunc(r.Labels, func(l Label) bool { return l.Name == good }) {
+			return fmt.Errorf("good label %q has no pattern", good)
+		}
+	}
+	return nil
+}
+
+// errReopened ends a request that net/http is about to send again by itself.
+var errReopened = errors.New("the connection was closed before the first byte of an answer")
+
+// client is one of many that ask.
+type client struct {
+	Request
+	http *http.Client
+	turn int
+}
+
+func newClient(r Request, fresh bool) *client {
+	return &client{Request: r, http: &http.Client{
+		Transport: &http.Transport{
+			DisableKeepAlives: fresh, MaxIdleConnsPerHost: 1,
+			DialContext: (&net.Dialer{KeepAlive: -1}).DialContext,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// ask sends one request, twice at most, and says how it ended.
+func (c *client) ask(ctx context.Context) Outcome {
+	body := ""
+	if len(c.Bodies) > 0 {
+		body = c.Bodies[c.turn%len(c.Bodies)]
+		c.turn++
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	o := c.try(ctx, body)
+	if c.RetryDrained && (o.Class == Reset || o.Class == Drained) {
+		o = c.try(ctx, body)
+		o.Retried = true
+	}
+	o.Took = time.Since(began)
+	return o
+}
+
+func (c *client) try(ctx context.Context, body string) Outcome {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, onlyOnce(cancel)), c.Method, c.URL, strings.NewReader(body))
+	if err != nil {
+		return Outcome{Class: Other, Detail: err.Error()}
+	}
+	request.Header = c.Header.Clone()
+	response, err := c.http.Do(request)
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errReopened) {
+			return Outcome{Class: Reset, Detail: errReopened.Error()}
+		}
+		return Outcome{Class: classOfError(err), Detail: err.Error()}
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	if err == nil {
+		return c.judge(response, text)
+	}
+	class := classOfError(err)
+	if class == Reset {
+		class = Torn
+	}
+	return Outcome{Class: class, Detail: err.Error()}
+}
+
+func (c *client) judge(response *http.Response, body []byte) Outcome {
+	if isDrained(response) {
+		return Outcome{Class: Drained, Answered: true, Detail: response.Status}
+	}
+	class, label := classOf(response.StatusCode, body, c.Labels)
+	o := Outcome{Class: class, Answered: true, Good: slices.Contains(c.Good, label)}
+	if len(c.Good) == 0 {
+		o.Good = response.StatusCode == http.StatusOK
+	}
+	if !o.Good {
+		o.Detail = string(body[:min(len(body), 200)])
+	}
+	return o
+}
+
+// onlyOnce keeps net/http from sending a request on a second connection by itself, which it does silently when a
+// kept one turns out to be closed: whether to ask again, and to count it, is decided here.
+func onlyOnce(cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+	connections := 0
+	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if connections++; connections > 1 {
+			cancel(errReopened)
+		}
+	}}
+}
