@@ -45,7 +45,7 @@ pack() { # NAME ROOT CHANGE...
 
 labels() { # TITLE VERSION REVISION LICENCE
   echo "LABEL org.opencontainers.image.title=$1 org.opencontainers.image.version=$2 org.opencontainers.image.revision=$3 \
-org.opencontainers.image.source=https://github.com/flotilla-dev/flotilla org.opencontainers.image.licenses=$4"
+org.opencontainers.image.source=https://github.com/flotilla-dev/flotilla org.opencontainers.image.licenses=\"$4\""
 }
 
 debian() { # SUITE PACKAGE...
@@ -66,13 +66,17 @@ take() { # ROOT PATH...
 libraries() { # ROOT FILE...
   local loader path found
   loader=$(find "$packages" -path '*-linux-gnu/ld-linux*.so.*' | head -n 1)
-  path=$(find "$packages/lib" "$packages/usr/lib" -maxdepth 2 -name '*.so*' -printf '%h\n' 2> /dev/null | sort --unique | paste --serial --delimiters=:)
+  path=$(find "$packages" -path '*/lib/*' -name 'lib*.so*' -printf '%h\n' | sort --unique | paste --serial --delimiters=:)
   found=$(for file in "${@:2}"; do "$loader" --library-path "$path" --list "$packages/$file" || fail "$file has no libraries: $packages is not complete"; done)
   [[ $found != *"not found"* ]] || fail "libraries are missing in $packages: $(grep 'not found' <<< "$found" | sort --unique)"
-  # A name is a link to the file that has the whole version; the loader itself is named by the programs.
   mapfile -t found < <(sed -n "s|.* => $packages/\(.*\) (0x.*|\1|p" <<< "$found" | sort --unique)
-  (cd "$packages" && for file in "${found[@]}" "${loader#"$packages"/}"; do echo "$file"; dirname "$file" | tr '\n' /; readlink "$file" || echo; done |
-    grep -v '/$' | sort --unique; ls -d lib64/ld-* usr/lib64/ld-* lib/ld-* usr/lib/ld-* 2> /dev/null) > "$1.libraries"
+  { # a name is a link to the file that has the whole version
+    for file in "${found[@]}"; do
+      echo "$file"
+      realpath --relative-to="$packages" "$packages/$file"
+    done
+    find "$packages" -maxdepth 4 -name 'ld-linux*.so.*' -printf '%P\n'
+  } | sort --unique > "$1.libraries"
   take "$1" --files-from="$1.libraries"
   rm "$1.libraries"
 }

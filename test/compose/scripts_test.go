@@ -12,7 +12,8 @@ func TestScriptsPassShellcheck(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), "shellcheck",
-		"hack/docker", "hack/docker-packages", "hack/images.sh", "hack/images/pack.sh", "hack/kind.sh", "deploy/images/mysql/entrypoint.sh")
+		"hack/docker", "hack/docker-packages", "hack/images.sh", "hack/images/pack.sh", "hack/images/try.sh", "hack/kind.sh", "deploy/images/mysql/entrypoint.sh",
+		"test/e2e/images/postgres/entrypoint.sh")
 	cmd.Dir = root()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Tries the images of test/e2e/images that are databases and servers: with a read-only root, as a user without rights and
+# without capabilities. Prints TRIED <image> for each. Usage: hack/docker run hack/images/try.sh
+set -euo pipefail
+here=flotilla-try-$$
+trap 'docker ps --all --quiet --filter "name=$here" | xargs --no-run-if-empty docker rm --force --volumes > /dev/null' EXIT
+
+fail() { echo "hack/images/try.sh: $*" >&2; exit 1; }
+run() { docker run --read-only --cap-drop ALL --security-opt no-new-privileges "$@"; }
+
+await() { # WHAT COMMAND...
+  local what=$1
+  shift
+  for _ in $(seq 300); do
+    "$@" > /dev/null 2>&1 && return
+    sleep 0.2
+  done
+  "$@" || docker logs "$here-${what%% *}" >&2 || :
+  fail "$what does not answer"
+}
+
+want() { # WHAT WANTED GOT
+  [ "$2" = "$3" ] || fail "$1: $3, want $2"
+}
+
+# tool runs a database tool in the network of a server.
+tool() { # SERVER VARIABLE=VALUE... -- COMMAND...
+  local server=$1 env=()
+  shift
+  while [ "$1" != -- ]; do env+=(--env "$1"); shift; done
+  shift
+  run --rm --interactive --tmpfs /tmp --network "container:$here-$server" "${env[@]}" flotilla-e2e/dbtools:dev "$@"
+}
+
+postgres() {
+  # As the engine operator runs it, with a name and a password that have to be quoted.
+  run --detach --name "$here-postgres" --user 70:70 --memory 256m --tmpfs /var/lib/postgresql/data:uid=70,mode=0770 \
+    --tmpfs /var/run/postgresql:uid=70 --tmpfs /tmp --env POSTGRES_USER=firebolt --env "POSTGRES_PASSWORD=p'w\"d" \
+    --env 'POSTGRES_DB=Some "data"' --env PGDATA=/var/lib/postgresql/data/pgdata flotilla-e2e/postgres:dev > /dev/null
+  await postgres docker exec "$here-postgres" pg_isready -U firebolt
+  local to=(PGHOST=127.0.0.1 PGUSER=firebolt "PGPASSWORD=p'w\"d" 'PGDATABASE=Some "data"')
+  tool postgres "${to[@]}" -- psql -qc "CREATE TABLE one (n int); INSERT INTO one VALUES (41), (1)"
+  want "sum in PostgreSQL" 42 "$(tool postgres "${to[@]}" -- psql -qAtc 'SELECT sum(n) FROM one')"
+  want "rows that pg_dump writes" 2 "$(tool postgres "${to[@]}" -- pg_dump --data-only | grep -c '^[0-9][0-9]*$')"
+  if tool postgres PGHOST=127.0.0.1 PGUSER=firebolt PGPASSWORD=wrong -- psql -qc 'SELECT 1' 2> /dev/null; then
+    fail "PostgreSQL takes a wrong password"
+  fi
+  docker stop --time 20 "$here-postgres" > /dev/null
+  want "status of PostgreSQL when it is stopped" 0 "$(docker inspect --format '{{.State.ExitCode}}' "$here-postgres")"
+  echo "TRIED flotilla-e2e/postgres:dev"
+}
+
+mysql() { # IMAGE
+  run --detach --name "$here-mysql" --tmpfs /var/lib/mysql:uid=999 --tmpfs /run/mysqld:uid=999 --tmpfs /tmp --tmpfs /var/lib/mysql-files:uid=999 \
+    --env MYSQL_ROOT_PASSWORD=secret --env MYSQL_DATABASE=data "$1" > /dev/null
+  local to=(MYSQL_PWD=secret) at=(--protocol=TCP --host=127.0.0.1 --user=root)
+  await mysql tool mysql "${to[@]}" -- mysql "${at[@]}" -e 'SELECT 1'
+  tool mysql "${to[@]}" -- mysql "${at[@]}" data -e "CREATE TABLE one (n int); INSERT INTO one VALUES (41), (1)"
+  want "rows that mysqldump writes" 1 "$(tool mysql "${to[@]}" -- mysqldump "${at[@]}" --no-tablespaces --set-gtid-purged=OFF --single-transaction data | grep -c 'VALUES (41),(1)')"
+  echo "TRIED $1"
+}
+
+nginx() {
+  run --detach --name "$here-nginx" --user 101:101 --tmpfs /tmp flotilla-e2e/nginx:dev > /dev/null
+  await nginx docker exec "$here-nginx" wget -qO /dev/null http://127.0.0.1:8080/index.html
+  echo "TRIED flotilla-e2e/nginx:dev"
+}
+
+postgres
+mysql "$(sed -n 's|^    image: .*:-\(mysql:[^}]*\)}$|\1|p' docker-compose.yaml)"
+echo "TRIED flotilla-e2e/dbtools:dev"
+nginx
+want "user of busybox" 65532 "$(run --rm flotilla-e2e/busybox:dev id -u)"
+echo "TRIED flotilla-e2e/busybox:dev"
