@@ -1,0 +1,199 @@
+// Package report writes what scenarios found out as one HTML page that needs nothing but itself.
+package report
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+//go:embed page.html page.css
+var files embed.FS
+
+// Report is what the page shows.
+type Report struct {
+	Title   string       `json:"title"` // what was run, where
+	Began   time.Time    `json:"began"`
+	Seconds float64      `json:"seconds"`
+	Results []run.Result `json:"results"`
+}
+
+// Failed counts the scenarios that failed.
+func (r Report) Failed() int {
+	n := 0
+	for _, result := range r.Results {
+		if !result.OK() {
+			n++
+		}
+	}
+	return n
+}
+
+// Write writes the page.
+func Write(w io.Writer, r Report) error {
+	page, err := template.New("page.html").Funcs(template.FuncMap{
+		"seconds": seconds, "clock": clock, "share": share, "upTo": upTo, "percentile": percentile, "classes": classes,
+		"charts": charts, "css": css, "greatest": greatest,
+	}).ParseFS(files, "page.html")
+	if err != nil {
+		return fmt.Errorf("read the page's template: %w", err)
+	}
+	if err := page.Execute(w, r); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// css is ours, and no user's text.
+func css() (template.CSS, error) {
+	text, err := files.ReadFile("page.css")
+	return template.CSS(text), err //nolint:gosec // embedded in the program
+}
+
+func seconds(s float64) string {
+	if s < 100 {
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return fmt.Sprintf("%.0f s", s)
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.0") }
+
+func share(part, all int) string {
+	if all == 0 {
+		return "0%"
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(all))
+}
+
+func upTo(s float64) string {
+	switch {
+	case s < 0:
+		return "> 10 s"
+	case s < 1:
+		return fmt.Sprintf("≤ %.0f ms", s*1000)
+	}
+	return fmt.Sprintf("≤ %g s", s)
+}
+
+func percentile(f load.Figures, q float64) string {
+	if s := f.Quantile(q); s != 0 {
+		return upTo(s)
+	}
+	return "–"
+}
+
+func greatest(buckets []load.Bucket) int {
+	n := 1
+	for _, b := range buckets {
+		n = max(n, b.Count)
+	}
+	return n
+}
+
+type class struct {
+	Name  string
+	Count int
+}
+
+// classes sorts the classes of answers, the most frequent one first.
+func classes(counts map[string]int) []class {
+	var out []class
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, class{name, counts[name]})
+	}
+	slices.SortStableFunc(out, func(a, b class) int { return b.Count - a.Count })
+	return out
+}
+
+// chart is the timeline of one object.
+type chart struct {
+	Object string
+	Rows   []row
+	Marks  []mark
+}
+
+type row struct {
+	Type  string
+	Spans []span
+}
+
+// span is a status that lasted, in thousandths of the scenario's time.
+type span struct {
+	X, Width float64
+	Kind     string // how it is coloured
+	Text     string
+	From     time.Time
+}
+
+// mark is where a phase of the scenario begins.
+type mark struct {
+	X    float64
+	Name string
+}
+
+// width of a chart, in units of its own.
+const width = 1000.0
+
+// charts draws the timeline of a scenario.
+func charts(result run.Result) []chart {
+	if result.Seconds <= 0 {
+		return nil
+	}
+	at := func(t time.Time) float64 {
+		return min(max(width*t.Sub(result.Began).Seconds()/result.Seconds, 0), width)
+	}
+	var marks []mark
+	for _, p := range result.Phases {
+		marks = append(marks, mark{at(p.Began), p.Name})
+	}
+	var out []chart
+	for _, track := range timeline.Tracks(result.Changes) {
+		if len(out) == 0 || out[len(out)-1].Object != track.Object {
+			out = append(out, chart{Object: track.Object, Marks: marks})
+		}
+		c := &out[len(out)-1]
+		c.Rows = append(c.Rows, row{Type: track.Type, Spans: spans(track.Changes, at)})
+	}
+	return out
+}
+
+func spans(changes []timeline.Change, at func(time.Time) float64) []span {
+	var out []span
+	for i, c := range changes {
+		end := width
+		if i+1 < len(changes) {
+			end = at(changes[i+1].Time)
+		}
+		if c.Status == "" {
+			continue // the object is gone
+		}
+		text := c.Status
+		if c.Reason != "" {
+			text += ", " + c.Reason
+		}
+		x := at(c.Time)
+		out = append(out, span{X: x, Width: max(end-x, 1), Kind: kind(c), Text: text, From: c.Time})
+	}
+	return out
+}
+
+func kind(c timeline.Change) string {
+	switch {
+	case c.Type == timeline.Phase:
+		return "phase"
+	case c.Bad():
+		return "bad"
+	case c.Status == "True":
+		return "yes"
+	}
+	return "no"
+}

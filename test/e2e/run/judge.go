@@ -1,0 +1,48 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+)
+
+// NoFailure wants a good answer to each request, and at least one in each phase.
+func NoFailure(phases []load.Figures) error {
+	var problems []error
+	for _, f := range phases {
+		switch {
+		case f.Failed > 0:
+			problems = append(problems, fmt.Errorf("phase %s: %d of %d answers failed: %s", f.Phase, f.Failed, f.Answers, first(f.Failures)))
+		case f.Answers == 0:
+			problems = append(problems, fmt.Errorf("phase %s: nothing was answered", f.Phase))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// NoLongerGap wants the same, except that up to allowed seconds may pass without a good answer.
+func NoLongerGap(allowed float64) func([]load.Figures) error {
+	return func(phases []load.Figures) error {
+		var problems []error
+		for _, f := range phases {
+			switch {
+			case f.LongestGap > allowed:
+				problems = append(problems, fmt.Errorf("phase %s: %.1f s without a good answer from %s on, more than %.1f s: %s",
+					f.Phase, f.LongestGap, f.GapBegan.UTC().Format("15:04:05.000"), allowed, first(f.Failures)))
+			case f.Answers == 0:
+				problems = append(problems, fmt.Errorf("phase %s: nothing was answered", f.Phase))
+			}
+		}
+		return errors.Join(problems...)
+	}
+}
+
+func first(failures []string) string {
+	const few = 3
+	if len(failures) == 0 {
+		return "no failure was noted"
+	}
+	return strings.Join(failures[:min(few, len(failures))], "; ")
+}

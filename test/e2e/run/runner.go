@@ -1,0 +1,234 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+const (
+	// cleanLimit is how long Clean may take.
+	cleanLimit = 3 * time.Minute
+	// deafLimit is how long a scenario whose time is over may go on before it is left behind.
+	deafLimit = 20 * time.Second
+)
+
+// Runner plays scenarios.
+type Runner struct {
+	Out io.Writer
+	Now func() time.Time
+	// Watch notes the changes of an object until the context ends.
+	Watch func(context.Context, *timeline.Recorder, timeline.Object)
+	// Deaf and CleanLimit replace the times above in tests.
+	Deaf, CleanLimit time.Duration
+
+	print sync.Mutex
+}
+
+// Run plays the scenarios of each group beside each other, one group after the other, and returns the results in the
+// order of the plan. A scenario that fails does not keep the others from being played.
+func (r *Runner) Run(ctx context.Context, plan [][]Scenario) []Result {
+	var out []Result
+	for _, group := range plan {
+		results := make([]Result, len(group))
+		var all sync.WaitGroup
+		for i, s := range group {
+			all.Go(func() { results[i] = r.one(ctx, s) })
+		}
+		all.Wait()
+		out = append(out, results...)
+	}
+	return out
+}
+
+// Line is what is printed of a scenario that ended.
+func (r Result) Line() string {
+	word := "ok"
+	if !r.OK() {
+		word = "FAILED"
+	}
+	return fmt.Sprintf("E2E %s %s answers=%d failed=%d longest_gap=%.1f seconds=%.0f",
+		r.Name, word, r.Total.Answers, r.Total.Failed, r.Total.LongestGap, r.Seconds)
+}
+
+func (r *Runner) one(ctx context.Context, s Scenario) Result {
+	step := &Step{scenario: s.Name, out: locked{r}, now: r.Now}
+	recorder := timeline.NewRecorder(r.Now)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	for _, o := range s.Watch {
+		go r.Watch(watching, recorder, o)
+	}
+	p := &play{Scenario: s, step: step, now: r.Now}
+	began := r.Now()
+	limited, cancel := context.WithTimeout(ctx, s.Limit)
+	err := r.guard(limited, step, p.all)
+	cancel()
+	result := p.result()
+	result.Began, result.Seconds = began, r.Now().Sub(began).Seconds()
+	if err != nil {
+		result.Problem, result.Waited = err.Error(), step.waited()
+	}
+	if s.Clean != nil {
+		// Also after an interruption: what is left behind would spoil the next run.
+		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), or(r.CleanLimit, cleanLimit))
+		defer cancel()
+		if err := r.guard(cleaning, step, func(ctx context.Context) error { return s.Clean(ctx, step) }); err != nil {
+			result.Problem = errors.Join(errorOf(result.Problem), fmt.Errorf("clean up: %w", err)).Error()
+		}
+	}
+	result.Changes, result.Notes = recorder.Changes(), step.allNotes()
+	fmt.Fprintln(locked{r}, result.Line())
+	if !result.OK() {
+		fmt.Fprintf(locked{r}, "  %s\n  waited last for: %s\n", result.Problem, result.Waited)
+	}
+	return result
+}
+
+// guard makes an error of a panic, and of a function that does not end although its time is over.
+func (r *Runner) guard(ctx context.Context, step *Step, do func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if what := recover(); what != nil {
+				done <- fmt.Errorf("panic: %v\n%s", what, debug.Stack())
+			}
+		}()
+		done <- do(ctx)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(or(r.Deaf, deafLimit)):
+		return fmt.Errorf("the time is over, and it does not end; it waited for %s", step.waited())
+	}
+}
+
+// play is one scenario under way. What it has found out may be read while it goes on.
+type play struct {
+	Scenario
+	step *Step
+	now  func() time.Time
+
+	mu     sync.Mutex
+	phases []PhaseResult
+}
+
+func (p *play) all(ctx context.Context) error {
+	var asker Asker
+	if p.Prepare != nil {
+		var err error
+		if asker, err = p.Prepare(ctx, p.step); err != nil {
+			return fmt.Errorf("prepare: %w", err)
+		}
+	}
+	var broken error
+	for i, phase := range p.Phases {
+		if err := p.phase(ctx, asker, i, phase); err != nil {
+			broken = fmt.Errorf("phase %s: %w", phase.Name, err)
+			break
+		}
+	}
+	if asker == nil {
+		return broken
+	}
+	// The figures are worth reading most of all when the time is over.
+	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	figures, err := asker.Figures(reading)
+	if err != nil {
+		return errors.Join(broken, fmt.Errorf("read the figures: %w", err))
+	}
+	return errors.Join(broken, p.judge(figures))
+}
+
+func (p *play) phase(ctx context.Context, asker Asker, i int, phase Phase) error {
+	if asker != nil {
+		begin := asker.Phase
+		if i == 0 {
+			begin = asker.Reset
+		}
+		if _, err := begin(ctx, phase.Name); err != nil {
+			return fmt.Errorf("tell the asker: %w", err)
+		}
+	}
+	began := p.now()
+	p.mu.Lock()
+	p.phases = append(p.phases, PhaseResult{Name: phase.Name, Outage: phase.Outage, Began: began})
+	p.mu.Unlock()
+	p.step.Log("%s", phase.Name)
+	err := phase.Do(ctx, p.step)
+	p.mu.Lock()
+	p.phases[i].Seconds = p.now().Sub(began).Seconds()
+	p.mu.Unlock()
+	return err
+}
+
+// judge gives each phase its figures and looks at those that must be good.
+func (p *play) judge(figures []load.Figures) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(figures) != len(p.phases) {
+		return fmt.Errorf("the asker has figures of %d phases instead of %d: it was started again, and its counts are lost", len(figures), len(p.phases))
+	}
+	for i := range p.phases {
+		p.phases[i].Asked = &figures[i]
+	}
+	look := p.Judge
+	if look == nil {
+		look = NoFailure
+	}
+	return look(watched(p.phases))
+}
+
+func watched(phases []PhaseResult) []load.Figures {
+	var out []load.Figures
+	for _, p := range phases {
+		if !p.Outage && p.Asked != nil {
+			out = append(out, *p.Asked)
+		}
+	}
+	return out
+}
+
+func (p *play) result() Result {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	phases := append([]PhaseResult(nil), p.phases...)
+	return Result{Name: p.Name, Title: p.Title, Phases: phases, Total: load.Sum("all", watched(phases)...)}
+}
+
+// locked writes whole lines, though several scenarios speak.
+type locked struct{ *Runner }
+
+func (l locked) Write(text []byte) (int, error) {
+	l.print.Lock()
+	defer l.print.Unlock()
+	return l.Out.Write(text)
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+func errorOf(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
+}

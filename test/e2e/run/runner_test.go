@@ -1,0 +1,193 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+// counter is an asker that answers by phase as it is told.
+type counter struct {
+	mu     sync.Mutex
+	phases []load.Figures
+	failed map[string]int // how many answers of a phase fail
+}
+
+func (c *counter) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
+	c.mu.Lock()
+	c.phases = nil
+	c.mu.Unlock()
+	return c.Phase(ctx, phase)
+}
+
+func (c *counter) Phase(_ context.Context, phase string) ([]load.Figures, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.phases = append(c.phases, load.Figures{
+		Phase: phase, Answers: 10, Failed: c.failed[phase], LongestGap: float64(c.failed[phase]), Failures: make([]string, c.failed[phase]),
+	})
+	return c.phases, nil
+}
+
+func (c *counter) Figures(context.Context) ([]load.Figures, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phases, nil
+}
+
+func asked(c *counter) func(context.Context, *Step) (Asker, error) {
+	return func(context.Context, *Step) (Asker, error) { return c, nil }
+}
+
+func fine(context.Context, *Step) error { return nil }
+
+// played runs one scenario and returns its result and what was printed.
+func played(t *testing.T, s Scenario) (Result, string) {
+	t.Helper()
+	var out bytes.Buffer
+	r := &Runner{
+		Out: &out, Now: time.Now, Deaf: 50 * time.Millisecond, CleanLimit: 200 * time.Millisecond,
+		Watch: func(ctx context.Context, _ *timeline.Recorder, _ timeline.Object) { <-ctx.Done() },
+	}
+	if s.Limit == 0 {
+		s.Limit = 30 * time.Second
+	}
+	s.Name = "it"
+	return r.Run(t.Context(), [][]Scenario{{s}})[0], out.String()
+}
+
+func TestAScenarioThatGoesWell(t *testing.T) {
+	c := &counter{failed: map[string]int{"stop": 10}}
+	cleaned := false
+	got, out := played(t, Scenario{
+		Prepare: asked(c),
+		Phases: []Phase{
+			{Name: "scale", Do: fine},
+			{Name: "stop", Outage: true, Do: func(_ context.Context, s *Step) error { s.Note("seen %d", 1); return nil }},
+			{Name: "start", Do: fine},
+		},
+		Clean: func(context.Context, *Step) error { cleaned = true; return nil },
+	})
+	if !got.OK() || got.Total.Answers != 20 || got.Total.Failed != 0 || len(got.Phases) != 3 || got.Phases[1].Asked.Failed != 10 || !cleaned {
+		t.Errorf("%+v", got)
+	}
+	if len(got.Notes) != 1 || got.Notes[0] != "seen 1" {
+		t.Errorf("notes %q", got.Notes)
+	}
+	if want := "E2E it ok answers=20 failed=0 longest_gap=0.0 seconds=0\n"; !strings.Contains(out, want) {
+		t.Errorf("printed %q, want %q", out, want)
+	}
+}
+
+func TestWaysToFail(t *testing.T) {
+	never := func(ctx context.Context, s *Step) error {
+		return s.Until(ctx, "the engine is stable", func(context.Context) error { return errors.New("phase is creating") })
+	}
+	release := make(chan struct{})
+	defer close(release)
+	tests := map[string]struct {
+		scenario Scenario
+		want     []string
+	}{
+		"a failed answer": {
+			Scenario{Prepare: asked(&counter{failed: map[string]int{"scale": 2}}), Phases: []Phase{{Name: "scale", Do: fine}}},
+			[]string{"phase scale: 2 of 10 answers failed", "FAILED answers=10 failed=2"},
+		},
+		"a long gap": {
+			Scenario{
+				Prepare: asked(&counter{failed: map[string]int{"scale": 3}}), Phases: []Phase{{Name: "scale", Do: fine}},
+				Judge: NoLongerGap(2),
+			},
+			[]string{"3.0 s without a good answer"},
+		},
+		"an error": {
+			Scenario{Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { return errors.New("oops") }}, {Name: "two", Do: fine}}},
+			[]string{"phase one: oops"},
+		},
+		"a panic": {
+			Scenario{Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { panic("oops") }}}},
+			[]string{"panic: oops", "runner_test.go"},
+		},
+		"its time is over": {
+			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: never}}},
+			[]string{"phase one: waited for the engine is stable; last seen: phase is creating"},
+		},
+		"it is deaf": {
+			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { <-release; return nil }}}},
+			[]string{"the time is over, and it does not end"},
+		},
+		"preparing": {
+			Scenario{Prepare: func(context.Context, *Step) (Asker, error) { return nil, errors.New("no image") }},
+			[]string{"prepare: no image"},
+		},
+		"cleaning": {
+			Scenario{Clean: func(context.Context, *Step) error { return errors.New("a claim is left") }},
+			[]string{"clean up: a claim is left"},
+		},
+		"an asker that forgot": {
+			Scenario{Prepare: func(context.Context, *Step) (Asker, error) { return &forgetful{}, nil }, Phases: []Phase{{Name: "one", Do: fine}}},
+			[]string{"its counts are lost"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, out := played(t, tc.scenario)
+			if got.OK() || !strings.Contains(out, "E2E it FAILED") {
+				t.Fatalf("it went well: %q", out)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("printed %q, want %q in it", out, want)
+				}
+			}
+		})
+	}
+}
+
+type forgetful struct{ counter }
+
+func (*forgetful) Reset(context.Context, string) ([]load.Figures, error) { return nil, nil }
+func (*forgetful) Figures(context.Context) ([]load.Figures, error)       { return nil, nil }
+
+// Cleaning happens after an interruption too, and what comes later in the plan is tried.
+func TestAnInterruptionStillCleans(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cleaned := 0
+	clean := func(ctx context.Context, _ *Step) error {
+		cleaned++
+		return ctx.Err()
+	}
+	r := &Runner{Out: &bytes.Buffer{}, Now: time.Now, Deaf: time.Second, Watch: func(context.Context, *timeline.Recorder, timeline.Object) {}}
+	wait := func(ctx context.Context, _ *Step) error { cancel(); <-ctx.Done(); return ctx.Err() }
+	results := r.Run(ctx, [][]Scenario{
+		{{Name: "a", Limit: time.Minute, Phases: []Phase{{Name: "one", Do: wait}}, Clean: clean}},
+		{{Name: "b", Limit: time.Minute, Phases: []Phase{{Name: "one", Do: wait}}, Clean: clean}},
+	})
+	if len(results) != 2 || results[0].OK() || results[1].OK() || cleaned != 2 {
+		t.Errorf("cleaned %d times: %+v", cleaned, results)
+	}
+}
+
+func TestGroupsArePlayedBesideEachOther(t *testing.T) {
+	var both sync.WaitGroup
+	both.Add(2)
+	meet := func(context.Context, *Step) error { both.Done(); both.Wait(); return nil }
+	r := &Runner{Out: &bytes.Buffer{}, Now: time.Now}
+	var group []Scenario
+	for i := range 2 {
+		group = append(group, Scenario{Name: fmt.Sprint(i), Limit: 30 * time.Second, Phases: []Phase{{Name: "meet", Do: meet}}})
+	}
+	for _, result := range r.Run(t.Context(), [][]Scenario{group}) {
+		if !result.OK() {
+			t.Error(result.Problem)
+		}
+	}
+}

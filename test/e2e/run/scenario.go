@@ -1,0 +1,69 @@
+// Package run plays scenarios: it walks their phases, tells the asker which phase it is, notes the timeline, and says
+// of each scenario in one line how it ended.
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+// Scenario is a story that must go well. Its steps get a context that ends with the scenario's time.
+type Scenario struct {
+	Name  string
+	Title string        // what it proves, for the report
+	Limit time.Duration // for all of it but Clean
+
+	// Watch lists the resources whose conditions the report shows.
+	Watch []timeline.Object
+	// Prepare makes what the phases need and returns who asks meanwhile; nil: nobody does.
+	Prepare func(context.Context, *Step) (Asker, error)
+	Phases  []Phase
+	// Judge looks at the figures of the phases without an expected outage; nil: NoFailure.
+	Judge func([]load.Figures) error
+	// Clean removes what the scenario made. It runs however the scenario ended, and has a time of its own.
+	Clean func(context.Context, *Step) error
+}
+
+// Phase is a part of a scenario that has figures of its own.
+type Phase struct {
+	Name string
+	// Outage says that answers may fail meanwhile, for example since the engine is stopped.
+	Outage bool
+	Do     func(context.Context, *Step) error
+}
+
+// Asker is who asks while the phases run.
+type Asker interface {
+	Reset(ctx context.Context, phase string) ([]load.Figures, error)
+	Phase(ctx context.Context, phase string) ([]load.Figures, error)
+	Figures(ctx context.Context) ([]load.Figures, error)
+}
+
+// Result of a scenario.
+type Result struct {
+	Name    string            `json:"name"`
+	Title   string            `json:"title"`
+	Problem string            `json:"problem,omitempty"` // empty: it went well
+	Waited  string            `json:"waited,omitempty"`  // what a scenario that failed had waited for last
+	Began   time.Time         `json:"began"`
+	Seconds float64           `json:"seconds"`
+	Phases  []PhaseResult     `json:"phases"`
+	Total   load.Figures      `json:"total"` // of all phases without an expected outage
+	Changes []timeline.Change `json:"changes"`
+	Notes   []string          `json:"notes,omitempty"`
+}
+
+// PhaseResult is what happened in a phase.
+type PhaseResult struct {
+	Name    string        `json:"name"`
+	Outage  bool          `json:"outage,omitempty"`
+	Began   time.Time     `json:"began"`
+	Seconds float64       `json:"seconds"`
+	Asked   *load.Figures `json:"asked,omitempty"` // nil: nobody asked
+}
+
+// OK says whether the scenario went well.
+func (r Result) OK() bool { return r.Problem == "" }
