@@ -115,6 +115,9 @@ func (b *batch) plan(ctx context.Context, records []*record.Record, incarnation 
 		if rows, err = b.lock(ctx, records); err != nil {
 			return nil, err
 		}
+		if err = b.compareClosed(ctx, records, rows); err != nil {
+			return nil, fmt.Errorf("look at closed rows: %w", err)
+		}
 	}
 	outcomes := make([]Outcome, len(records))
 	for i, r := range records {
