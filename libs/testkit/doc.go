@@ -9,6 +9,7 @@
 //     one test alone that can be stopped, killed and started.
 //   - postgres: databases on a real PostgreSQL server of the test binary's own.
 //   - otlp: a receiver of OpenTelemetry spans.
+//   - certdir: a folder with a certificate for loopback.
 //   - standin: stand-in engines as real processes on loopback.
 //   - expect: waiting for conditions without sleeping.
 //   - gen: builders for the objects that many tests need.

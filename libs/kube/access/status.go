@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 )
 
 // retrySeconds is when a caller shall ask again while the API server is away.
@@ -55,19 +57,13 @@ func WriteError(w http.ResponseWriter, err error) {
 		return
 	}
 	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
 	if status.Code == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="kubernetes"`)
 	}
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
-	w.WriteHeader(int(status.Code))
-	if _, err := w.Write(body); err != nil {
-		return // the caller is gone
-	}
+	httpserver.Write(w, int(status.Code), "application/json", body)
 }
 
 func statusOf(err error) metav1.Status {

@@ -1,90 +1,17 @@
 package httpapi
 
 import (
-	"errors"
-	"fmt"
-	"net"
-	"os"
-	"path/filepath"
-	"time"
-
 	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 )
 
 // Options are the settings of the API. The zero value serves none.
-type Options struct {
-	// BindAddress is host:port; "0" and "" serve nothing.
-	BindAddress string
-	// CertDir holds tls.crt and tls.key, which are read again when they change. Without it
-	// the certificate is made in memory, which is for loopback only.
-	CertDir string
-	// TokenAudiences are what tokens must be for; none means the API server.
-	TokenAudiences []string
-	// MaxRequests is how many requests are answered at the same time.
-	MaxRequests int
-	// RequestTimeout bounds one request.
-	RequestTimeout time.Duration
-}
-
-const (
-	disabled              = "0"
-	defaultMaxRequests    = 100
-	defaultRequestTimeout = 30 * time.Second
-	certFile, keyFile     = "tls.crt", "tls.key"
-)
+type Options struct{ httpserver.Options }
 
 // AddFlags adds the flags. They have no values before.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.BindAddress, "api-bind-address", disabled, "address of the HTTP API, 0 for none")
-	fs.StringVar(&o.CertDir, "api-cert-dir", "", "folder with tls.crt and tls.key for the HTTP API, read again when they change; without it the certificate is made in memory, which is for loopback only")
-	fs.StringSliceVar(&o.TokenAudiences, "api-token-audiences", nil, "audiences of the tokens that the HTTP API takes; none means those of the API server")
-	fs.IntVar(&o.MaxRequests, "api-max-requests", defaultMaxRequests, "requests to the HTTP API that are answered at the same time; more get 429")
-	fs.DurationVar(&o.RequestTimeout, "api-request-timeout", defaultRequestTimeout, "longest time for one request to the HTTP API")
-}
-
-// Enabled says whether the API is served.
-func (o *Options) Enabled() bool { return o.BindAddress != "" && o.BindAddress != disabled }
-
-// Validate checks the settings when the API is served. Each error names its flag.
-func (o *Options) Validate() error {
-	if !o.Enabled() {
-		return nil
-	}
-	var errs []error
-	if o.MaxRequests < 1 {
-		errs = append(errs, fmt.Errorf("--api-max-requests must be at least 1, is %d", o.MaxRequests))
-	}
-	if o.RequestTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("--api-request-timeout must be positive, is %s", o.RequestTimeout))
-	}
-	for _, a := range o.TokenAudiences {
-		if a == "" {
-			errs = append(errs, errors.New("--api-token-audiences holds an empty name"))
-		}
-	}
-	return errors.Join(append(errs, o.validateAddress())...)
-}
-
-func (o *Options) validateAddress() error {
-	host, _, err := net.SplitHostPort(o.BindAddress)
-	if err != nil {
-		return fmt.Errorf("--api-bind-address %q is not host:port, :port or 0", o.BindAddress)
-	}
-	if o.CertDir == "" {
-		if !isLoopback(host) {
-			return fmt.Errorf("--api-bind-address %q is reached from elsewhere: --api-cert-dir is required", o.BindAddress)
-		}
-		return nil
-	}
-	for _, file := range []string{certFile, keyFile} {
-		if _, err := os.Stat(filepath.Join(o.CertDir, file)); err != nil {
-			return fmt.Errorf("--api-cert-dir: %w", err)
-		}
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
+	o.Options.AddFlags(fs, httpserver.Wording{
+		Served: "the HTTP API", WithoutCertificate: "the certificate is made in memory", Request: "one request to the HTTP API",
+	})
 }

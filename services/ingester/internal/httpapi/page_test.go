@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
+	"github.com/flotilla-dev/flotilla/libs/testkit/certdir"
 )
 
 var (
@@ -25,7 +28,7 @@ func TestTheExamplesOfThePage(t *testing.T) {
 		t.Fatalf("the page has %d examples", len(examples))
 	}
 	dir := t.TempDir()
-	writeCertificate(t, dir)
+	certdir.Write(t, dir)
 	l := newLab(t, func(c *Config) { c.Options.CertDir = dir })
 	l.login("ada", reader, deleter)
 	l.inCluster("churn", map[string]string{"team": "growth"})
@@ -34,7 +37,7 @@ func TestTheExamplesOfThePage(t *testing.T) {
 	for _, block := range examples {
 		script := strings.ReplaceAll(block[1], "team-a", l.namespace)
 		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
-		cmd.Env = append(os.Environ(), "API="+l.base, "TOKEN="+l.token, "CA="+filepath.Join(dir, certFile))
+		cmd.Env = append(os.Environ(), "API="+l.base, "TOKEN="+l.token, "CA="+filepath.Join(dir, httpserver.CertFile))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Errorf("%v\n%s\n%s", err, script, out)

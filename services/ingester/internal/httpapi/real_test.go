@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
@@ -72,7 +73,7 @@ func newLab(t *testing.T, change ...func(*Config)) *lab {
 		t.Fatal(err)
 	}
 	config := Config{
-		Options: Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute},
+		Options: Options{httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
 		Gate:    gate, Cluster: l.cluster, Store: l.store, Log: logr.Discard(), Clock: clock.RealClock{},
 	}
 	for _, f := range change {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
@@ -36,21 +37,10 @@ func respond(w http.ResponseWriter, r *http.Request, code int, source string, va
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	exchangeOf(r.Context()).source = source
+	httpserver.ExchangeOf(r.Context()).Source = source
 	w.Header().Set(sourceHeader, source)
-	respondRaw(w, code, body)
+	httpserver.Write(w, code, contentType, body)
 	return nil
-}
-
-func respondRaw(w http.ResponseWriter, code int, body []byte) {
-	header := w.Header()
-	header.Set("Content-Type", contentType)
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
-	if _, err := w.Write(body); err != nil {
-		return // the caller is gone
-	}
 }
 
 // fail answers with an error and keeps the cause of a failure of ours for the log.
@@ -58,7 +48,7 @@ func fail(w http.ResponseWriter, r *http.Request, t target, err error) {
 	answer := translate(t, err)
 	var known apierrors.APIStatus
 	if errors.As(answer, &known) && known.Status().Code >= http.StatusInternalServerError {
-		exchangeOf(r.Context()).cause = err
+		httpserver.ExchangeOf(r.Context()).Cause = err
 	}
 	access.WriteError(w, answer)
 }

@@ -5,13 +5,12 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/klauspost/compress/gzhttp"
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/docs"
@@ -60,11 +59,8 @@ func routes() []route {
 	}
 }
 
-// compressFrom is the size of an answer in bytes from which it is compressed.
-const compressFrom = 16 << 10
-
 // handler puts everything together.
-func (a *handlers) handler(c Config, m *apiMetrics) (http.Handler, error) {
+func (a *handlers) handler(c Config) (http.Handler, error) {
 	document, err := yaml.YAMLToJSONStrict(docs.OpenAPI)
 	if err != nil {
 		return nil, fmt.Errorf("read docs/openapi.yaml: %w", err)
@@ -75,26 +71,21 @@ func (a *handlers) handler(c Config, m *apiMetrics) (http.Handler, error) {
 	}
 	mux.Handle(http.MethodGet+" "+pathOpenAPI, a.noted(pathOpenAPI, c.Gate.Authorized(
 		access.Attributes{Verb: "get", Path: pathOpenAPI},
-		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { respondRaw(w, http.StatusOK, document) }))))
-	mux.Handle("/", a.noted(routeOther, unrouted(mux)))
-	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.ContentTypes([]string{contentType}))
-	if err != nil {
-		return nil, fmt.Errorf("set up compression: %w", err)
-	}
-	inner := bounded(c.Options.MaxRequests, c.Options.RequestTimeout, c.Gate.Authenticated(mux))
-	return otelhttp.NewHandler(observe(c.Log, c.Clock, m, recovered(compress(inner))), "api"), nil
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			httpserver.Write(w, http.StatusOK, contentType, document)
+		}))))
+	mux.Handle("/", a.noted(httpserver.RouteOther, unrouted(mux)))
+	return surrounded(c, mux)
 }
 
 // noted tells the exchange which route and user it is about.
 func (a *handlers) noted(path string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := exchangeOf(r.Context())
-		x.route = path
+	return httpserver.Noted(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, ok := access.UserFrom(r.Context()); ok {
-			x.user = u.GetName()
+			httpserver.ExchangeOf(r.Context()).User = u.GetName()
 		}
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // route checks what a request is about and whether the caller may, then answers it.
@@ -140,7 +131,7 @@ func unrouted(mux *http.ServeMux) http.Handler {
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		err := apierrors.NewMethodNotSupported(resource(nil), strings.ToLower(r.Method))
-		err.ErrStatus.Message = fmt.Sprintf("%s is not supported here, only %s", knownMethod(r.Method), strings.Join(allowed, " and "))
+		err.ErrStatus.Message = fmt.Sprintf("%s is not supported here, only %s", httpserver.KnownMethod(r.Method), strings.Join(allowed, " and "))
 		access.WriteError(w, err)
 	})
 }

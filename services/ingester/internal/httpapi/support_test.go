@@ -29,6 +29,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/docs"
@@ -183,20 +184,20 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 		fmt.Fprintln(b.log, line)
 	}, funcr.Options{Verbosity: 1})
 	c := Config{
-		Options: Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute},
+		Options: Options{httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
 		Gate:    friendlyGate(t), Cluster: b.cluster, Store: b.store, Registerer: b.metrics, Log: log, Clock: clock.RealClock{},
 	}
 	for _, f := range change {
 		f(&c)
 	}
-	server, err := New(c)
+	handler, err := newHandler(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, router := openAPI(t)
 	b.caller = &caller{TB: t, token: "secret-token", router: router, do: func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
-		server.handler.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		response := w.Result()
 		response.Request = r
 		return response, nil

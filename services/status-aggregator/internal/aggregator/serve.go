@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/httpapi"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
@@ -29,7 +30,7 @@ type ServeConfig struct {
 
 // Serve adds the HTTP API to the manager, on every replica. It reads what the aggregator of
 // the same manager follows. The server is nil when the options serve none.
-func Serve(cfg ServeConfig) (*httpapi.Server, error) {
+func Serve(cfg ServeConfig) (*httpserver.Server, error) {
 	if !cfg.Options.Enabled() {
 		return nil, nil
 	}

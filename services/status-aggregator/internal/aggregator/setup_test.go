@@ -22,6 +22,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
@@ -63,7 +64,7 @@ func TestSettingsOfTheAPIAreTheServices(t *testing.T) {
 
 func TestNothingIsServedUnlessAskedFor(t *testing.T) {
 	for _, address := range []string{"", "0"} {
-		server, err := Serve(ServeConfig{Options: httpapi.Options{BindAddress: address}})
+		server, err := Serve(ServeConfig{Options: httpapi.Options{Options: httpserver.Options{BindAddress: address}}})
 		if server != nil || err != nil {
 			t.Errorf("%q: server %v, %v", address, server, err)
 		}
@@ -80,7 +81,7 @@ func (f *fixture) serve() (base, token string) {
 	mgr := f.manager(rest.CopyConfig(f.identity))
 	server, err := Serve(ServeConfig{
 		Manager: mgr, Bus: f.connect("standby"), Kinds: kinds, Cluster: clusterName, Clock: clock.RealClock{},
-		Options:    httpapi.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, MaxStreams: 10, RequestTimeout: time.Minute},
+		Options:    httpapi.Options{MaxStreams: 10, Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
 		Registerer: prometheus.NewRegistry(), Log: logr.Discard(),
 	})
 	if err != nil {

@@ -7,24 +7,18 @@ import (
 )
 
 type apiMetrics struct {
-	requests *prometheus.CounterVec   // route, method, code
-	duration *prometheus.HistogramVec // route, method; streams left out
-	streams  prometheus.Gauge
-	ended    *prometheus.CounterVec // cause
-	events   prometheus.Counter
+	streams prometheus.Gauge
+	ended   *prometheus.CounterVec // cause
+	events  prometheus.Counter
 }
 
-// newMetrics creates the metrics. Routes are patterns, so their number is fixed.
+// metricsNamespace is that of all metrics of the aggregator.
+const metricsNamespace = "flotilla_status"
+
+// newMetrics creates the metrics of streams.
 func newMetrics(reg prometheus.Registerer) (*apiMetrics, error) {
-	const namespace, subsystem = "flotilla_status", "api"
+	const namespace, subsystem = metricsNamespace, "api"
 	m := &apiMetrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "requests_total", Help: "Requests to the HTTP API.",
-		}, []string{"route", "method", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "request_duration_seconds", Help: "Time for one request to the HTTP API, streams left out.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
-		}, []string{"route", "method"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "streams", Help: "Streams of events that are being served.",
 		}),
@@ -38,5 +32,5 @@ func newMetrics(reg prometheus.Registerer) (*apiMetrics, error) {
 	if reg == nil {
 		return m, nil
 	}
-	return m, errors.Join(reg.Register(m.requests), reg.Register(m.duration), reg.Register(m.streams), reg.Register(m.ended), reg.Register(m.events))
+	return m, errors.Join(reg.Register(m.streams), reg.Register(m.ended), reg.Register(m.events))
 }

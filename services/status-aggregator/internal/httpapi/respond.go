@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
 )
@@ -88,7 +89,7 @@ func translate(err error) *problem {
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := translate(err)
 	if p.status >= http.StatusInternalServerError {
-		exchangeOf(r.Context()).cause = err
+		httpserver.ExchangeOf(r.Context()).Cause = err
 	}
 	header := w.Header()
 	if p.status == http.StatusUnauthorized {
@@ -105,7 +106,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if err != nil { // two texts always encode
 		body = nil
 	}
-	write(w, p.status, contentJSON, body)
+	httpserver.Write(w, p.status, contentJSON, body)
 }
 
 // respond answers with a value as JSON. It is encoded first, so that an error is not half an answer.
@@ -114,17 +115,6 @@ func respond(w http.ResponseWriter, value any) error {
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	write(w, http.StatusOK, contentJSON, body)
+	httpserver.Write(w, http.StatusOK, contentJSON, body)
 	return nil
-}
-
-func write(w http.ResponseWriter, code int, contentType string, body []byte) {
-	header := w.Header()
-	header.Set("Content-Type", contentType)
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
-	if _, err := w.Write(body); err != nil {
-		return // the caller is gone
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/docs"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
@@ -72,34 +73,32 @@ const apiPrefix = "/api/"
 
 // handler puts everything together.
 func (a *handlers) handler(c Config) (http.Handler, error) {
+	observer, err := httpserver.NewObserver(httpserver.ObserverConfig{
+		Log: c.Log, Clock: c.Clock, Namespace: metricsNamespace, Registerer: c.Registerer,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("register metrics of the API: %w", err)
+	}
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.ContentTypes([]string{contentJSON}))
 	if err != nil {
 		return nil, fmt.Errorf("set up compression: %w", err)
 	}
-	requests, streams := make(chan struct{}, c.Options.MaxRequests), make(chan struct{}, c.Options.MaxStreams)
+	requests, streams := make(httpserver.Slots, c.Options.MaxRequests), make(httpserver.Slots, c.Options.MaxStreams)
 	bounded := func(h http.Handler) http.Handler {
-		return compress(limit(requests, "requests", within(c.Options.RequestTimeout, authenticated(a.gate, h))))
+		return compress(limited(requests, "requests", httpserver.Within(c.Options.RequestTimeout, authenticated(a.gate, h))))
 	}
 	mux := http.NewServeMux()
 	for _, one := range routes() {
-		mux.Handle("GET "+one.path, noted(one.path, bounded(a.answer(one.answer))))
+		mux.Handle("GET "+one.path, httpserver.Noted(one.path, bounded(a.answer(one.answer))))
 	}
-	mux.Handle("GET "+routeEvents, noted(routeEvents, limit(streams, "streams", authenticated(a.gate, a.answer((*handlers).events)))))
-	mux.Handle(apiPrefix, noted(routeOther, bounded(unrouted(mux))))
+	mux.Handle("GET "+routeEvents, httpserver.Noted(routeEvents, streaming(limited(streams, "streams", authenticated(a.gate, a.answer((*handlers).events))))))
+	mux.Handle(apiPrefix, httpserver.Noted(httpserver.RouteOther, bounded(unrouted(mux))))
 	for path, h := range page.Handlers() {
-		mux.Handle("GET "+path, noted(statusapi.PathPage, h))
+		mux.Handle("GET "+path, httpserver.Noted(statusapi.PathPage, h))
 	}
-	mux.Handle("/", noted(routeOther, unrouted(mux)))
+	mux.Handle("/", httpserver.Noted(httpserver.RouteOther, unrouted(mux)))
 	notStreams := otelhttp.WithFilter(func(r *http.Request) bool { return r.URL.Path != routeEvents })
-	return otelhttp.NewHandler(observe(c.Log, c.Clock, a.metrics, recovered(mux)), "api", notStreams), nil
-}
-
-// noted tells the exchange which route it is about.
-func noted(path string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		exchangeOf(r.Context()).route = path
-		next.ServeHTTP(w, r)
-	})
+	return otelhttp.NewHandler(observer.Observe(httpserver.Recovered(fail, mux)), "api", notStreams), nil
 }
 
 func (a *handlers) answer(f func(*handlers, http.ResponseWriter, *http.Request) error) http.Handler {
@@ -119,7 +118,7 @@ func (a *handlers) document(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parameters(r); err != nil {
 		return err
 	}
-	write(w, http.StatusOK, contentYAML, docs.OpenAPI)
+	httpserver.Write(w, http.StatusOK, contentYAML, docs.OpenAPI)
 	return nil
 }
 
@@ -130,7 +129,7 @@ func unrouted(mux *http.ServeMux) http.Handler {
 		other.Method = http.MethodGet
 		if _, pattern := mux.Handler(other); strings.HasPrefix(pattern, "GET ") {
 			w.Header().Set("Allow", "GET, HEAD")
-			fail(w, r, &problem{status: http.StatusMethodNotAllowed, message: knownMethod(r.Method) + " is not supported here, only GET"})
+			fail(w, r, &problem{status: http.StatusMethodNotAllowed, message: httpserver.KnownMethod(r.Method) + " is not supported here, only GET"})
 			return
 		}
 		fail(w, r, notFound("nothing is served at %s; the API is described at %s", quote(r.URL.Path), statusapi.PathOpenAPI))

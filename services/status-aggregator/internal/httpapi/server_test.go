@@ -4,50 +4,27 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
+	"github.com/flotilla-dev/flotilla/libs/testkit/certdir"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
 )
 
-// certificate writes a certificate for loopback and returns the folder and who vouches for it.
-func certificate(t *testing.T) (dir string, roots *x509.CertPool) {
-	t.Helper()
-	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir = t.TempDir()
-	for name, content := range map[string][]byte{certFile: cert, keyFile: key} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	roots = x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(cert) {
-		t.Fatal("no certificate")
-	}
-	return dir, roots
-}
-
 // With a certificate everything is TLS, streams over HTTP/2 included.
 func TestTLS(t *testing.T) {
-	dir, roots := certificate(t)
+	dir := t.TempDir()
+	roots := certdir.Write(t, dir)
 	b := newBench(t, func(_ *bench, c *Config) { c.Options.CertDir = dir })
 	plain, err := b.client.Do(b.request(http.MethodGet, statusapi.PathPage))
 	if err != nil {

@@ -33,6 +33,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
@@ -75,7 +76,7 @@ func newBench(t *testing.T, change ...func(*bench, *Config)) *bench {
 		t.Fatal(err)
 	}
 	config := Config{
-		Options: Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, MaxStreams: 10, RequestTimeout: time.Minute},
+		Options: Options{MaxStreams: 10, Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
 		Gate:    gate, View: b.View, Hub: b.Hub, Kinds: b.Kinds, Registerer: b.registry,
 		Log: logr.Discard(), Clock: clock.RealClock{}, Heartbeat: 100 * time.Millisecond,
 	}

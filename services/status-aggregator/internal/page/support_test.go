@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/httpapi"
@@ -142,7 +143,7 @@ func newTab(t *testing.T, details ...statusapi.ResourceDetail) *tab {
 		t.Fatal(err)
 	}
 	server, err := httpapi.New(httpapi.Config{
-		Options: httpapi.Options{BindAddress: "127.0.0.1:0", MaxRequests: 20, MaxStreams: 20, RequestTimeout: time.Minute},
+		Options: httpapi.Options{MaxStreams: 20, Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 20, RequestTimeout: time.Minute}},
 		Gate:    b.fleet, View: b.fleet, Hub: b.NewHub(0), Kinds: kinds, Log: logr.Discard(), Clock: clock.RealClock{},
 	})
 	if err != nil {

@@ -1,32 +1,20 @@
-package httpapi
+package httpserver_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
+	"github.com/flotilla-dev/flotilla/libs/testkit/certdir"
 )
 
-func parseOptions(t *testing.T, args ...string) *Options {
-	t.Helper()
-	o := &Options{}
-	fs := pflag.NewFlagSet("ingester", pflag.ContinueOnError)
-	o.AddFlags(fs)
-	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
+var wording = httpserver.Wording{Served: "the HTTP API", WithoutCertificate: "the API is plain HTTP", Request: "one request"}
 
 func TestOptions(t *testing.T) {
 	full := t.TempDir()
-	for _, name := range []string{certFile, keyFile} {
-		if err := os.WriteFile(filepath.Join(full, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	certdir.Write(t, full)
 	everywhere := "--api-bind-address=:8444"
 	tests := map[string]struct {
 		args    []string
@@ -49,7 +37,11 @@ func TestOptions(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := parseOptions(t, tc.args...)
+			o, fs := &httpserver.Options{}, pflag.NewFlagSet("service", pflag.ContinueOnError)
+			o.AddFlags(fs, wording)
+			if err := fs.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
 			err := o.Validate()
 			switch {
 			case o.Enabled() != tc.enabled:

@@ -1,0 +1,49 @@
+package httpserver
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"path/filepath"
+
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+)
+
+// certificate is what the server shows, and what keeps it up to date until ctx ends.
+type certificate struct {
+	config *tls.Config // nil for plain HTTP
+	watch  func(ctx context.Context) error
+}
+
+// files reads the certificate from a folder.
+func files(dir string) (certificate, error) {
+	watcher, err := certwatcher.New(filepath.Join(dir, CertFile), filepath.Join(dir, KeyFile))
+	if err != nil {
+		return certificate{}, fmt.Errorf("--api-cert-dir: %w", err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: watcher.GetCertificate}
+	return certificate{config: config, watch: watcher.Start}, nil
+}
+
+// inMemory makes a certificate for loopback, which nobody else trusts.
+func inMemory() (certificate, error) {
+	loopback := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", loopback, nil)
+	if err != nil {
+		return certificate{}, fmt.Errorf("make a certificate for loopback: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return certificate{}, fmt.Errorf("read the certificate for loopback: %w", err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	return certificate{config: config, watch: untilDone}, nil
+}
+
+// untilDone watches nothing.
+func untilDone(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,22 @@
+package httpserver_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
+)
+
+// A handler that panics is answered in the service's own form, and the process goes on.
+func ExampleRecovered() {
+	fail := func(w http.ResponseWriter, _ *http.Request, _ error) {
+		httpserver.Write(w, http.StatusInternalServerError, "text/plain", []byte("see the log of the service"))
+	}
+	broken := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("index out of range") })
+
+	answer := httptest.NewRecorder()
+	httpserver.Recovered(fail, broken).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	fmt.Println(answer.Code, answer.Body)
+	// Output: 500 see the log of the service
+}

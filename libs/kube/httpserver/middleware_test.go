@@ -1,0 +1,49 @@
+package httpserver_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
+)
+
+func answered(h http.Handler) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	return w
+}
+
+func refuse(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
+
+func TestHandlersShareTheirSlots(t *testing.T) {
+	slots, entered, release := make(httpserver.Slots, 1), make(chan struct{}), make(chan struct{})
+	slow := httpserver.Limited(slots, refuse, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-release
+	}))
+	quick := httpserver.Limited(slots, refuse, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	var first sync.WaitGroup
+	first.Go(func() { answered(slow) })
+	<-entered
+	if code := answered(quick).Code; code != http.StatusTooManyRequests {
+		t.Errorf("the second is answered by %d", code)
+	}
+	close(release)
+	first.Wait()
+	if code := answered(quick).Code; code != http.StatusOK {
+		t.Errorf("then the answer is %d", code)
+	}
+}
+
+func TestARequestEndsInTime(t *testing.T) {
+	h := httpserver.Within(time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		w.WriteHeader(http.StatusGatewayTimeout)
+	}))
+	if code := answered(h).Code; code != http.StatusGatewayTimeout {
+		t.Errorf("the answer is %d", code)
+	}
+}

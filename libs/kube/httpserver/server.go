@@ -1,0 +1,147 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Timeouts of a connection, beside [Options.RequestTimeout].
+const (
+	headerTimeout   = 10 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 15 * time.Second
+	maxHeaderBytes  = 64 << 10
+)
+
+// Config is what a server is made of.
+type Config struct {
+	Options Options
+	Handler http.Handler
+	Log     logr.Logger
+	// Plain serves HTTP without TLS where there is no certificate from outside; else one is
+	// made in memory.
+	Plain bool
+	// Streams leaves it to the handler to bound reading and writing, since it has answers
+	// that take longer than a request may.
+	Streams bool
+	// OnShutdown is called when the server is about to wait for requests that have begun; nil is none.
+	OnShutdown func()
+}
+
+// Server serves an API. It is a runnable of every replica.
+type Server struct {
+	Config
+
+	listening chan struct{} // closed once address is set
+	address   string
+}
+
+// New returns a server for valid options that are [Options.Enabled]. It does not listen yet.
+func New(c Config) *Server { return &Server{Config: c, listening: make(chan struct{})} }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica answers.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable: it serves until ctx ends, then lets requests finish.
+// It serves once only.
+func (s *Server) Start(ctx context.Context) error {
+	shown, err := s.certificate()
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Options.BindAddress)
+	if err != nil {
+		return fmt.Errorf("--api-bind-address cannot be used: %w", err)
+	}
+	s.address = listener.Addr().String()
+	close(s.listening)
+	server := s.server(ctx)
+	server.TLSConfig = shown.config
+	s.Log.Info("Serving the API", "address", s.address, "tls", shown.config != nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 2)
+	go func() { ended <- shown.watch(ctx) }()
+	go func() { ended <- serve(server, listener) }()
+	select {
+	case err = <-ended:
+		if ctx.Err() == nil {
+			return errors.Join(fmt.Errorf("serve the API: %w", err), server.Close())
+		}
+	case <-ctx.Done():
+	}
+	if s.OnShutdown != nil {
+		s.OnShutdown()
+	}
+	return stop(context.WithoutCancel(ctx), server)
+}
+
+func (s *Server) certificate() (certificate, error) {
+	switch {
+	case s.Options.CertDir != "":
+		return files(s.Options.CertDir)
+	case s.Plain:
+		return certificate{watch: untilDone}, nil
+	}
+	return inMemory()
+}
+
+func (s *Server) server(ctx context.Context) *http.Server {
+	server := &http.Server{
+		Handler:           s.Handler,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		// Callers that break off a handshake are no news.
+		ErrorLog: log.New(lines{s.Log.V(1)}, "", 0),
+		// Requests that have begun outlive the signal.
+		BaseContext: func(net.Listener) context.Context { return logr.NewContext(context.WithoutCancel(ctx), s.Log) },
+	}
+	if !s.Streams {
+		server.ReadTimeout = headerTimeout + s.Options.RequestTimeout
+		server.WriteTimeout = headerTimeout + 2*s.Options.RequestTimeout
+	}
+	return server
+}
+
+func serve(server *http.Server, listener net.Listener) error {
+	if server.TLSConfig == nil {
+		return server.Serve(listener)
+	}
+	return server.ServeTLS(listener, "", "")
+}
+
+func stop(ctx context.Context, server *http.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("stop the API: %w", err), server.Close())
+	}
+	return nil
+}
+
+// Address waits until the server listens and says where.
+func (s *Server) Address(ctx context.Context) (string, error) {
+	select {
+	case <-s.listening:
+		return s.address, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// lines writes the lines of net/http to a logger.
+type lines struct{ log logr.Logger }
+
+// Write implements io.Writer.
+func (l lines) Write(line []byte) (int, error) {
+	l.log.Info("Connection failed", "reason", string(line))
+	return len(line), nil
+}

@@ -1,0 +1,199 @@
+package httpserver_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
+	"github.com/flotilla-dev/flotilla/libs/testkit/certdir"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+var _ manager.LeaderElectionRunnable = &httpserver.Server{}
+
+// running is a server that listens.
+type running struct {
+	*testing.T
+	address string
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func config(change ...func(*httpserver.Config)) httpserver.Config {
+	c := httpserver.Config{
+		Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		Log:     logr.Discard(),
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+func run(t *testing.T, change ...func(*httpserver.Config)) *running {
+	t.Helper()
+	server := httpserver.New(config(change...))
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{T: t, stop: cancel, ended: make(chan error, 1)}
+	go func() { r.ended <- server.Start(ctx) }()
+	t.Cleanup(cancel)
+	address, err := server.Address(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.address = address
+	return r
+}
+
+// ask asks over a new connection and returns the answer's code and the certificate shown, if any.
+func (r *running) ask(scheme string, trust *x509.CertPool) (int, *x509.Certificate, error) {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, InsecureSkipVerify: trust == nil}} //nolint:gosec // then the certificate is looked at
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, scheme+"://"+r.address, http.NoBody)
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	if response.TLS == nil {
+		return response.StatusCode, nil, response.Body.Close()
+	}
+	return response.StatusCode, response.TLS.PeerCertificates[0], response.Body.Close()
+}
+
+func TestEveryReplicaServes(t *testing.T) {
+	if httpserver.New(config()).NeedLeaderElection() {
+		t.Error("only the leader would serve")
+	}
+}
+
+func TestOnLoopbackTheCertificateIsMadeInMemory(t *testing.T) {
+	r := run(t)
+	code, shown, err := r.ask("https", nil)
+	if err != nil || code != http.StatusNoContent {
+		t.Fatalf("answer %d, %v", code, err)
+	}
+	if err := errors.Join(shown.VerifyHostname("127.0.0.1"), shown.VerifyHostname("localhost")); err != nil {
+		t.Error(err)
+	}
+	if code, _, err := r.ask("http", nil); err != nil || code != http.StatusBadRequest {
+		t.Errorf("without TLS the answer is %d, %v", code, err)
+	}
+	r.stop()
+	if err := <-r.ended; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestPlainIsForServersWithoutACertificateOnly(t *testing.T) {
+	plain := func(c *httpserver.Config) { c.Plain = true }
+	if code, _, err := run(t, plain).ask("http", nil); err != nil || code != http.StatusNoContent {
+		t.Errorf("without a certificate the answer is %d, %v", code, err)
+	}
+	dir := t.TempDir()
+	trust := certdir.Write(t, dir)
+	r := run(t, plain, func(c *httpserver.Config) { c.Options.CertDir = dir })
+	if code, _, err := r.ask("https", trust); err != nil || code != http.StatusNoContent {
+		t.Errorf("with one the answer is %d, %v", code, err)
+	}
+	if code, _, err := r.ask("http", nil); err != nil || code != http.StatusBadRequest {
+		t.Errorf("with one, but without TLS, the answer is %d, %v", code, err)
+	}
+}
+
+func TestCertificateFilesAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	trust := certdir.Write(t, dir)
+	r := run(t, func(c *httpserver.Config) { c.Options.CertDir = dir })
+	if code, _, err := r.ask("https", trust); err != nil || code != http.StatusNoContent {
+		t.Fatalf("answer %d, %v", code, err)
+	}
+	trust = certdir.Write(t, dir)
+	expect.Eventually(t, expect.Long, func() error {
+		_, _, err := r.ask("https", trust)
+		return err
+	})
+}
+
+func TestWhatHasBegunIsFinished(t *testing.T) {
+	entered, release, told := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r := run(t, func(c *httpserver.Config) {
+		c.OnShutdown = func() { close(told) }
+		c.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			entered <- struct{}{}
+			<-release
+		})
+	})
+	answer := make(chan error, 1)
+	go func() {
+		code, _, err := r.ask("https", nil)
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("the answer is %d", code)
+		}
+		answer <- err
+	}()
+	<-entered
+	r.stop()
+	<-told
+	expect.Eventually(t, expect.Long, func() error { // new connections are refused
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", r.address)
+		if err != nil {
+			return nil //nolint:nilerr // that is what we wait for
+		}
+		return errors.Join(errors.New("it still listens"), conn.Close())
+	})
+	close(release)
+	if err := errors.Join(<-answer, <-r.ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server whose answers are not streams ends one that takes twice the time of a request.
+func TestOnlyStreamsGoOn(t *testing.T) {
+	tests := map[string]struct {
+		streams bool
+		bounded bool
+	}{"requests": {false, true}, "streams": {true, false}}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, func(c *httpserver.Config) {
+				c.Streams = tc.streams
+				c.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+					if bounded := server.WriteTimeout > 0 && server.ReadTimeout > 0; bounded == tc.bounded {
+						w.WriteHeader(http.StatusNoContent)
+					}
+				})
+			})
+			if code, _, err := r.ask("https", nil); err != nil || code != http.StatusNoContent {
+				t.Errorf("bounded is not %v: %d, %v", tc.bounded, code, err)
+			}
+		})
+	}
+}
+
+func TestAnAddressInUseIsNamed(t *testing.T) {
+	first := run(t)
+	taken := httpserver.New(config(func(c *httpserver.Config) { c.Options.BindAddress = first.address }))
+	if err := taken.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "--api-bind-address cannot be used") {
+		t.Errorf("error %v", err)
+	}
+	empty := httpserver.New(config(func(c *httpserver.Config) { c.Options.CertDir = t.TempDir() }))
+	if err := empty.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "--api-cert-dir") {
+		t.Errorf("error %v", err)
+	}
+}
