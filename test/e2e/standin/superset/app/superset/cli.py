@@ -1,0 +1,155 @@
+"""The program superset: the commands that the operator's Jobs and Deployments call."""
+
+import hashlib
+import logging
+import os
+import sys
+import time
+
+import click
+import sqlalchemy as sa
+
+from superset import config, mcp, release
+from superset.metastore import Behind, Metastore, secret_of
+from superset.secrets_migrator import re_encrypt
+
+ROLES = ("Admin", "Alpha", "Gamma", "Public", "sql_lab")
+DATABASES = ("warehouse", "billing", "clicks")
+
+
+def store():
+    return Metastore(config.load())
+
+
+@click.group()
+def superset():
+    """A stand-in for Apache Superset."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s [%(name)s] %(message)s")
+
+
+@superset.command()
+def version():
+    click.echo(f"Superset {release.VERSION} (stand-in)")
+
+
+@superset.group()
+def db():
+    """The metastore's schema."""
+
+
+@db.command()
+def upgrade():
+    """Brings the schema to this release."""
+    metastore = store()
+    # A row of standin_switches makes the task long, or fail: see README.md.
+    time.sleep(float(metastore.switch("slow_migration_seconds") or 0))
+    failure = metastore.switch("fail_migration")
+    if failure:
+        sys.exit(f"db upgrade: a switch says that it fails: {failure}")
+    metastore.upgrade()
+    click.echo(f"db upgrade: the schema is that of {release.VERSION}")
+
+
+@superset.command()
+def init():
+    """Makes the roles, and the connections whose secrets the pages read."""
+    metastore = store()
+    metastore.require_schema()
+    with metastore.engine.begin() as connection:
+        present = set(connection.execute(sa.select(metastore.roles.c.name)).scalars())
+        for name in ROLES:
+            if name not in present:
+                connection.execute(metastore.roles.insert().values(name=name))
+        if connection.execute(sa.select(sa.func.count()).select_from(metastore.databases)).scalar() == 0:
+            add_databases(metastore, connection, DATABASES)
+    click.echo("init: done")
+
+
+@superset.command("load-examples")
+def load_examples():
+    """Adds the example database's connection."""
+    metastore = store()
+    with metastore.engine.begin() as connection:
+        names = sa.select(metastore.databases.c.database_name)
+        if "examples" not in set(connection.execute(names).scalars()):
+            add_databases(metastore, connection, ["examples"])
+    click.echo("load-examples: done")
+
+
+def add_databases(metastore, connection, names):
+    for name in names:
+        secret = secret_of(name)
+        connection.execute(metastore.databases.insert().values(database_name=name, password=secret, encrypted_extra=secret))
+
+
+@superset.command("re-encrypt-secrets")
+@click.option("--previous_secret_key", "-a")
+def re_encrypt_secrets(previous_secret_key):
+    """Re-encrypts every secret of the metastore with the current key."""
+    metastore = store()
+    previous = previous_secret_key or metastore.settings["PREVIOUS_SECRET_KEY"]
+    if not previous:
+        sys.exit("A previous secret key must be provided")
+    try:
+        changed, kept = re_encrypt(metastore, previous)
+    except ValueError as problem:
+        sys.exit(f"An error occurred, probably an invalid previous secret key was provided. Error:[{problem}]")
+    click.echo(f"re-encrypt-secrets: {changed} re-encrypted, {kept} had the current key already")
+
+
+@superset.group("mcp")
+def mcp_group():
+    """The MCP server."""
+
+
+@mcp_group.command()
+@click.option("--host", default="127.0.0.1")
+@click.option("--port", type=int, default=5008)
+def run(host, port):
+    metastore = store()
+    metastore.require_schema()
+    mcp.run(metastore, host, port)
+
+
+@superset.group()
+def fab():
+    """Users."""
+
+
+@fab.command("create-admin")
+@click.option("--username", required=True)
+@click.option("--firstname", required=True)
+@click.option("--lastname", required=True)
+@click.option("--email", required=True)
+@click.option("--password", prompt=True, hide_input=True, confirmation_prompt=True)
+def create_admin(username, firstname, lastname, email, password):
+    """Creates an administrator. Only the output says what became of it, as in the real one."""
+    metastore = store()
+    users, salt = metastore.users, os.urandom(16)
+    digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 100_000)
+    same = sa.select(users.c.id).where(sa.or_(users.c.username == username, users.c.email == email))
+    with metastore.engine.begin() as connection:
+        if connection.execute(same).first():
+            click.echo(f"Error! User already exists {username}")
+            return
+        connection.execute(
+            users.insert().values(
+                username=username, first_name=firstname, last_name=lastname, email=email, password=f"{salt.hex()}${digest.hex()}"
+            )
+        )
+    click.echo(f"Admin User {username} created.")
+
+
+@fab.command("list-users")
+def list_users():
+    metastore = store()
+    with metastore.engine.connect() as connection:
+        for user in connection.execute(sa.select(metastore.users)):
+            click.echo(f"username:{user.username} | email:{user.email} | role:[Admin]")
+
+
+def main():
+    try:
+        superset()
+    except (Behind, config.Invalid) as problem:
+        sys.exit(f"superset: {problem}")

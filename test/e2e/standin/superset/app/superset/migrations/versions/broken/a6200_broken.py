@@ -1,0 +1,12 @@
+"""A migration that fails half way: the column is there, then a statement is refused."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "a6200"
+down_revision = "a6100"
+
+
+def upgrade():
+    op.add_column("dbs", sa.Column("half_way", sa.String(16)))
+    op.execute("UPDATE table_that_is_not_there SET id = 1")

@@ -1,0 +1,69 @@
+"""The web server's pages, as a WSGI application that gunicorn runs."""
+
+import time
+from urllib.parse import parse_qs
+
+from superset import config, release
+from superset.metastore import Metastore
+
+LONGEST_SLEEP_MS = 60_000
+
+
+def create_app():
+    """Refuses to start without its configuration, its metastore, or with a schema that is behind."""
+    settings = config.load()
+    store = Metastore(settings)
+    store.require_schema()
+    pages = {"/": home, "/health": health, "/async": through_worker}
+
+    def application(environ, start_response):
+        page = pages.get(environ["PATH_INFO"])
+        if page is None:
+            return answer(start_response, "404 NOT FOUND", "superset: no such page")
+        try:
+            return answer(start_response, "200 OK", page(store, parse_qs(environ.get("QUERY_STRING", ""))))
+        except Exception as problem:  # noqa: BLE001, whatever it is, the client is told and the server goes on
+            print(f"superset: {environ['PATH_INFO']}: {problem!r}", flush=True)
+            text = f"superset error: {type(problem).__name__} {release.signature()}"
+            return answer(start_response, "500 INTERNAL SERVER ERROR", text)
+
+    return application
+
+
+def answer(start_response, status, text):
+    body = (text + "\n").encode()
+    start_response(
+        status,
+        [
+            ("Content-Type", "text/plain; charset=utf-8"),
+            ("Content-Length", str(len(body))),
+            ("X-Superset-Version", release.VERSION),
+            ("X-Superset-Pod", release.POD),
+        ],
+    )
+    return [body]
+
+
+def home(store, query):
+    """Reads every secret of the metastore, after the pause that the client asks for."""
+    pause = milliseconds(query)
+    if pause:
+        print(f"superset: pauses for {pause} ms", flush=True)
+        time.sleep(pause / 1000)
+    return f"superset page: {release.signature()} databases={store.opened()}"
+
+
+def health(_store, _query):
+    """Says nothing of the metastore, as in the real one."""
+    return "OK"
+
+
+def through_worker(_store, query):
+    """A query that a Celery worker runs."""
+    from superset.tasks.celery_app import run_query
+
+    return "superset async: " + run_query.delay(milliseconds(query)).get(timeout=30)
+
+
+def milliseconds(query):
+    return min(int(query.get("sleep_ms", ["0"])[0]), LONGEST_SLEEP_MS)

@@ -1,0 +1,3 @@
+package superset_test
+
+const valkeyImage = "valkey"

@@ -1,0 +1,181 @@
+package superset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const (
+	oldKey = "the key before, long enough for anybody"
+	newKey = "the key now, which is another one"
+)
+
+// TestLifecycle goes through what the operator does to an instance, with the commands and files that it renders.
+func TestLifecycle(t *testing.T) {
+	for name, database := range map[string]func(*testing.T) metastore{"PostgreSQL": onPostgreSQL, "MySQL": onMySQL} {
+		t.Run(name, func(t *testing.T) {
+			store := database(t)
+			instance := instance{t, store}
+			instance.install()
+			instance.rotates()
+			instance.upgrades()
+			instance.cannotUpgrade()
+			instance.switches()
+		})
+	}
+}
+
+type instance struct {
+	t     *testing.T
+	store metastore
+}
+
+func (i instance) pod(release, workload, key, previous string) *pod {
+	i.t.Helper()
+	return newPod(i.t, release, i.store.examples, workload).with(i.store.env).with(keys(key, previous))
+}
+
+func keys(key, previous string) map[string]string {
+	return map[string]string{"SUPERSET_OPERATOR__SECRET_KEY": key, "SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY": previous}
+}
+
+// initialised runs superset init; one of the examples has no Job of its own for it.
+func (i instance) initialised(release, key string) {
+	i.t.Helper()
+	job := i.pod(release, "migrate", key, "")
+	job.command = []string{"/bin/sh", "-c", "superset init"}
+	job.succeeded()
+}
+
+func (i instance) install() {
+	t := i.t
+	t.Helper()
+	newWeb(i.pod("6.0.0", "web-server", oldKey, "")).failed("the schema is at None, version 6.0.0 wants a6000")
+	i.pod("6.0.0", "migrate", oldKey, "").succeeded()
+	i.pod("6.0.0", "migrate", oldKey, "").succeeded() // a task that is tried again
+	i.initialised("6.0.0", oldKey)
+	i.initialised("6.0.0", oldKey)
+	if got := i.store.query(t, "SELECT count(*) FROM dbs WHERE password IS NOT NULL"); got != "3" {
+		t.Fatalf("%s connections instead of 3", got)
+	}
+	web := newWeb(i.pod("6.0.0", "web-server", oldKey, "")).serving()
+	web.answers("/health", 200, "OK")
+	web.answers("/", 200, "superset page: version=6.0.0 pod=web-0 databases=3")
+	web.answers("/nothing", 404, "no such page")
+	web.terminated()
+}
+
+func (i instance) rotates() {
+	t := i.t
+	t.Helper()
+	before := i.secrets()
+	i.pod("6.0.0", "rotate", newKey, "not the key before").failed("probably an invalid previous secret key was provided")
+	if after := i.secrets(); after != before {
+		t.Fatalf("a re-encryption that failed changed rows: %s instead of %s", after, before)
+	}
+	web := newWeb(i.pod("6.0.0", "web-server", oldKey, "")).serving()
+	said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded()
+	if !strings.Contains(said, "6 re-encrypted, 0 had the current key already") || i.secrets() == before {
+		t.Fatalf("rows were not re-encrypted: %s", said)
+	}
+	web.answers("/", 500, "superset error: ValueError version=6.0.0")
+	web.answers("/health", 200, "OK")
+	web.terminated()
+	if said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded(); !strings.Contains(said, "0 re-encrypted, 6 had") {
+		t.Fatalf("a second re-encryption is not idle: %s", said)
+	}
+	web = newWeb(i.pod("6.0.0", "web-server", newKey, oldKey)).serving()
+	web.answers("/", 200, "databases=3")
+	web.terminated()
+}
+
+// secrets are the encrypted values as they stand in the metastore.
+func (i instance) secrets() string {
+	i.t.Helper()
+	hex := map[bool]string{true: "encode(password, 'hex')", false: "hex(password)"}[i.store.whole]
+	return i.store.query(i.t, "SELECT "+hex+" FROM dbs ORDER BY id")
+}
+
+func (i instance) upgrades() {
+	i.t.Helper()
+	newWeb(i.pod("6.1.0", "web-server", newKey, "")).failed("the schema is at a6000, version 6.1.0 wants a6100")
+	before := newWeb(i.pod("6.0.0", "web-server", newKey, "")).serving()
+	i.pod("6.1.0", "migrate", newKey, "").succeeded()
+	before.answers("/", 200, "version=6.0.0") // the old release does not mind the new column
+	before.terminated()
+	newWeb(i.pod("6.0.0", "web-server", newKey, "")).serving().terminated()
+	i.pod("6.0.0", "migrate", newKey, "").failed("a6100") // there is no way back
+	after := newWeb(i.pod("6.1.0", "web-server", newKey, "")).serving()
+	after.answers("/", 200, "superset page: version=6.1.0 pod=web-0 databases=3")
+	after.terminated()
+}
+
+func (i instance) cannotUpgrade() {
+	t := i.t
+	t.Helper()
+	i.pod("6.2.0", "migrate", newKey, "").failed("table_that_is_not_there")
+	if got := i.revision(); got != "a6100" {
+		t.Fatalf("a migration that failed left revision %s", got)
+	}
+	half := i.store.query(t, "SELECT count(*) FROM information_schema.columns WHERE table_name = 'dbs' AND column_name = 'half_way'")
+	if whole := half == "0"; whole != i.store.whole {
+		t.Errorf("%s columns of half a migration", half)
+	}
+	i.pod("6.1.0", "migrate", newKey, "").succeeded() // the repair
+	web := newWeb(i.pod("6.1.0", "web-server", newKey, "")).serving()
+	web.answers("/", 200, "version=6.1.0")
+	web.terminated()
+}
+
+func (i instance) switches() {
+	t := i.t
+	t.Helper()
+	i.store.query(t, "INSERT INTO standin_switches (name, value) VALUES ('fail_migration', 'for the test')")
+	i.pod("6.1.0", "migrate", newKey, "").failed("a switch says that it fails: for the test")
+	i.store.query(t, "DELETE FROM standin_switches")
+	i.pod("6.1.0", "migrate", newKey, "").succeeded()
+}
+
+func (i instance) revision() string {
+	i.t.Helper()
+	return i.store.query(i.t, "SELECT version_num FROM alembic_version")
+}
+
+func TestWebAnswersWhatItHasBegunBeforeItEnds(t *testing.T) {
+	instance := instance{t, onPostgreSQL(t)}
+	instance.pod("6.0.0", "migrate", oldKey, "").succeeded()
+	instance.initialised("6.0.0", oldKey)
+	web := newWeb(instance.pod("6.0.0", "web-server", oldKey, "")).serving()
+	type answer struct {
+		status int
+		body   string
+		err    error
+	}
+	slow := make(chan answer, 1)
+	go func() {
+		status, body, err := get(t.Context(), web.url+"/?sleep_ms=2000")
+		slow <- answer{status, body, err}
+	}()
+	web.says("superset: pauses for 2000 ms")
+	web.terminated()
+	if got := <-slow; got.err != nil || got.status != 200 || !strings.Contains(got.body, "superset page") {
+		t.Errorf("the request that ran while the web server ended got %s", fmt.Sprint(got))
+	}
+}
+
+func TestMetastoreThatIsAwayIsA500AndNoEndOfTheWebServer(t *testing.T) {
+	server := privateMySQL(t)
+	instance := instance{t, server.metastore}
+	instance.pod("6.0.0", "migrate", oldKey, "").succeeded()
+	instance.initialised("6.0.0", oldKey)
+	one := map[string]string{"SERVER_WORKER_AMOUNT": "1"} // a second one may just be starting
+	web := newWeb(instance.pod("6.0.0", "web-server", oldKey, "").with(one)).serving()
+	server.Kill()
+	web.answers("/", 500, "superset error: OperationalError")
+	web.answers("/health", 200, "OK")
+	newWeb(instance.pod("6.0.0", "web-server", oldKey, "")).failed("OperationalError")
+	server.Start()
+	web.becomes("/", 200, "superset page")
+	web.terminated()
+}
