@@ -3,7 +3,8 @@
 # without capabilities. Prints TRIED <image> for each. Usage: hack/docker run hack/images/try.sh
 set -euo pipefail
 here=flotilla-try-$$
-trap 'docker ps --all --quiet --filter "name=$here" | xargs --no-run-if-empty docker rm --force --volumes > /dev/null' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"; docker ps --all --quiet --filter "name=$here" | xargs --no-run-if-empty docker rm --force --volumes > /dev/null' EXIT
 
 fail() { echo "hack/images/try.sh: $*" >&2; exit 1; }
 run() { docker run --read-only --cap-drop ALL --security-opt no-new-privileges "$@"; }
@@ -66,7 +67,48 @@ nginx() {
   echo "TRIED flotilla-e2e/nginx:dev"
 }
 
+# instance runs what an instance has, as the engine operator starts it; an engine answers through the gateway.
+instance() {
+  local dir=$1 golden=services/engine-operator/internal start
+  mkdir "$dir/secret" "$dir/metadata" "$dir/engine" "$dir/gateway"
+  printf firebolt > "$dir/secret/username"
+  printf secret > "$dir/secret/password"
+  config() { sed -n '/config.yaml: |/,/^kind:/s/^    //p' "$golden/render/testdata/$1"; }
+  config own-postgres/objects.golden.yaml | sed 's/shop-metadata-pg.default.svc.cluster.local/127.0.0.1/' > "$dir/metadata/config.yaml"
+  config minimal/generation.golden.yaml | sed 's/shop-metadata.default.svc.cluster.local/127.0.0.1/' > "$dir/engine/config.yaml"
+  sed 's/port_value: 9090/port_value: 9091/' "$golden/gateway/testdata/minimal/envoy.yaml" > "$dir/gateway/envoy.yaml"
+  chmod -R a+rX "$dir"
+  run --detach --name "$here-instance" --user 70:70 --tmpfs /var/lib/postgresql/data:uid=70,mode=0770 --tmpfs /tmp \
+    --tmpfs /var/run/postgresql:uid=70 --env POSTGRES_USER=firebolt --env POSTGRES_PASSWORD=secret --env POSTGRES_DB=firebolt_metadata \
+    --add-host shop-engine-service.data.svc.cluster.local:127.0.0.1 flotilla-e2e/postgres:dev-1 > /dev/null
+  run --detach --name "$here-metadata" --user 1111:1111 --network "container:$here-instance" \
+    --volume "$dir/metadata:/configs:ro" --volume "$dir/secret:/secrets/postgres:ro" \
+    --env POSTGRES_USERNAME_FILE=/secrets/postgres/username --env POSTGRES_PASSWORD_FILE=/secrets/postgres/password \
+    flotilla-e2e/metadata:dev-1 /dedicated-pensieve --config /configs/config.yaml > /dev/null
+  # shellcheck disable=SC2016 # the backquotes are Go's
+  start=$(sed -n '/^const startup = `/,/^`/p' "$golden/render/container.go" | sed '1s/.*`//; $d')
+  run --detach --name "$here-engine" --user 3473:3473 --network "container:$here-instance" --env POD_INDEX=0 \
+    --tmpfs /var/lib/firebolt:uid=3473 --volume "$dir/engine/config.yaml:/var/lib/firebolt/config.yaml:ro" --tmpfs /run/firebolt:uid=3473 \
+    --entrypoint /bin/bash flotilla-e2e/engine:dev-2 -c "$start" > /dev/null
+  run --detach --name "$here-gateway" --user 101:101 --network "container:$here-instance" --volume "$dir/gateway:/etc/envoy:ro" --tmpfs /tmp \
+    flotilla-e2e/gateway:dev-1 envoy --config-path /etc/envoy/envoy.yaml --concurrency 2 --disable-hot-restart > /dev/null
+  await "engine by the gateway" docker exec "$here-gateway" wget -qO- --header 'X-Firebolt-Engine: shop-engine' http://127.0.0.1:8080/
+  [[ $(docker exec "$here-gateway" wget -qO- --header 'X-Firebolt-Engine: shop-engine' 'http://127.0.0.1:8080/?sleep=10ms') == *'"version":"dev-2"'* ]] ||
+    fail "the engine of dev-2 says another version"
+  docker exec "$here-gateway" wget -qO /dev/null http://127.0.0.1:9091/healthz || fail "the gateway is not healthy"
+  # shellcheck disable=SC2016 # as above
+  docker exec "$here-gateway" /bin/bash -c "$(sed -n '/fmt.Sprintf(`/,/^`/p' "$golden/gateway/drain.go" |
+    sed '1s/.*`//; $d; s/%d$/0/; s|127.0.0.1/%d|127.0.0.1/9901|; s/\\\\r/\\r/g')"
+  if docker exec "$here-gateway" wget -qO- http://127.0.0.1:9091/healthz 2> /dev/null; then
+    fail "the gateway is healthy behind its preStop"
+  fi
+  docker stop --time 20 "$here-engine" > /dev/null
+  want "status of the engine when it is stopped" 0 "$(docker inspect --format '{{.State.ExitCode}}' "$here-engine")"
+  printf 'TRIED flotilla-e2e/%s:dev\n' metadata engine gateway
+}
+
 postgres
+instance "$work"
 mysql "$(sed -n 's|^    image: .*:-\(mysql:[^}]*\)}$|\1|p' docker-compose.yaml)"
 echo "TRIED flotilla-e2e/dbtools:dev"
 nginx

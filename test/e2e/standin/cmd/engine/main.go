@@ -1,0 +1,44 @@
+// Command engine is the stand-in engine, under the command line of a real one:
+// firebolt server --node N --data-dir DIR.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/standin/engine"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "engine:", err)
+		os.Exit(1) //nolint:gocritic // the process ends, and its signals with it
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	o := engine.Options{Version: os.Getenv("STANDIN_VERSION"), Logf: log.New(out, "", 0).Printf}
+	f := pflag.NewFlagSet("firebolt server", pflag.ContinueOnError)
+	f.IntVar(&o.Node, "node", 0, "index of this node in the configuration")
+	f.StringVar(&o.DataDir, "data-dir", "", "folder of local data, with config.yaml")
+	f.StringVar(&o.Query, "query-address", ":3473", "where queries arrive")
+	f.StringVar(&o.Health, "health-address", ":8122", "where probes arrive")
+	f.StringVar(&o.Metrics, "metrics-address", ":9090", "where metrics are")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() != 1 || f.Arg(0) != "server" {
+		return errors.New("want: firebolt server --node N --data-dir DIR")
+	}
+	return engine.Run(ctx, o)
+}

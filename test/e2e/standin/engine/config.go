@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Config is what an engine reads of its config.yaml. A key that is not here is refused.
+type Config struct {
+	SchemaVersion string   `json:"schema_version"`
+	Instance      Instance `json:"instance"`
+	Engine        Node     `json:"engine"`
+	Logging       struct {
+		Format string `json:"format"`
+		Level  string `json:"level"`
+	} `json:"logging"`
+	// Storage is the users' part: it is read and not used.
+	Storage map[string]any `json:"storage"`
+	// StandIn is for scenarios, which set it by customEngineConfig.
+	StandIn Whims `json:"standin"`
+}
+
+// Instance is the part of config.yaml that says whom the engine belongs to.
+type Instance struct {
+	ID          string `json:"id"`
+	Type        string `json:"type"`
+	Region      string `json:"region"`
+	MultiEngine struct {
+		MetadataEndpoint string `json:"metadata_endpoint"`
+	} `json:"multi_engine"`
+}
+
+// Node is the part about the engine and its nodes.
+type Node struct {
+	ID    string `json:"id"`
+	Nodes []struct {
+		Host string `json:"host"`
+	} `json:"nodes"`
+	TerminationGracePeriod string `json:"termination_grace_period"`
+}
+
+// Whims are what a real engine does by itself.
+type Whims struct {
+	// ReadyAfter is how long the engine takes to become ready.
+	ReadyAfter string `json:"ready_after"`
+	// Refuse ends the process with this text: an engine that never comes up.
+	Refuse string `json:"refuse"`
+}
+
+// Identity says which node answers.
+type Identity struct {
+	Engine     string `json:"engine"`
+	Generation int    `json:"generation"`
+	Node       int    `json:"node"`
+	Pod        string `json:"pod"`
+	Version    string `json:"version"`
+}
+
+// Read reads and checks a configuration file.
+func Read(path string) (Config, error) {
+	var c Config
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("read configuration: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(text, &c); err != nil {
+		return c, fmt.Errorf("read configuration %s: %w", path, err)
+	}
+	if err := c.check(); err != nil {
+		return c, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func (c Config) check() error {
+	var problems []error
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	require(c.SchemaVersion == "1.0", "schema_version is %q, want 1.0", c.SchemaVersion)
+	require(c.Instance.Type == "multi_engine", "instance.type is %q, want multi_engine", c.Instance.Type)
+	require(c.Instance.ID != "", "instance.id is missing")
+	require(c.Instance.MultiEngine.MetadataEndpoint != "", "instance.multi_engine.metadata_endpoint is missing")
+	require(c.Engine.ID != "", "engine.id is missing")
+	require(len(c.Engine.Nodes) > 0, "engine.nodes is empty")
+	require(c.Engine.TerminationGracePeriod != "", "engine.termination_grace_period is missing")
+	require(c.StandIn.Refuse == "", "%s", c.StandIn.Refuse)
+	for name, text := range map[string]string{
+		"engine.termination_grace_period": c.Engine.TerminationGracePeriod, "standin.ready_after": c.StandIn.ReadyAfter,
+	} {
+		if text != "" {
+			_, err := time.ParseDuration(text)
+			require(err == nil, "%s is no duration: %q", name, text)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// grace is how long queries may take after the engine was told to end.
+func (c Config) grace() time.Duration { return duration(c.Engine.TerminationGracePeriod) }
+
+// duration is one that check has seen; none is zero.
+func duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// Identify finds out who a node is: its host is <engine>-g<generation>-<node>.<Service>.
+func (c Config) Identify(node int, version string) (Identity, error) {
+	if node < 0 || node >= len(c.Engine.Nodes) {
+		return Identity{}, fmt.Errorf("--node %d: the configuration has %d nodes", node, len(c.Engine.Nodes))
+	}
+	pod, _, _ := strings.Cut(c.Engine.Nodes[node].Host, ".")
+	text := strings.TrimSuffix(strings.TrimPrefix(pod, c.Engine.ID+"-g"), "-"+strconv.Itoa(node))
+	generation, err := strconv.Atoi(text)
+	if err != nil {
+		return Identity{}, fmt.Errorf("host of node %d is %q, want %s-g<generation>-%d", node, pod, c.Engine.ID, node)
+	}
+	return Identity{Engine: c.Engine.ID, Generation: generation, Node: node, Pod: pod, Version: version}, nil
+}

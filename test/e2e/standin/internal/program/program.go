@@ -1,0 +1,106 @@
+// Package program builds the stand-ins and runs them as processes, for their tests.
+package program
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is a stand-in that runs.
+type Process struct {
+	cmd    *exec.Cmd
+	output *buffer
+	ended  chan struct{}
+}
+
+// Build returns the program of a folder of cmd.
+func Build(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path,
+		"github.com/flotilla-dev/flotilla/test/e2e/standin/cmd/"+name).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// Start runs a program until the end of the test.
+func Start(t testing.TB, environment []string, path string, args ...string) *Process {
+	t.Helper()
+	p := &Process{cmd: exec.CommandContext(context.Background(), path, args...), output: &buffer{}, ended: make(chan struct{})} //nolint:usetesting // ended by the clean-up below
+	p.cmd.Env = append(os.Environ(), environment...)
+	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // ProcessState says how it ended
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.ended
+		if t.Failed() {
+			t.Logf("%s said:\n%s", filepath.Base(path), p.output)
+		}
+	})
+	return p
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Wait returns the exit status and all that was said, when the process has ended.
+func (p *Process) Wait(t testing.TB, patience time.Duration) (int, string) {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+	case <-timer.C:
+		t.Fatalf("it runs on after %s", patience)
+	}
+	return p.cmd.ProcessState.ExitCode(), p.output.String()
+}
+
+// Running is nil as long as the process runs.
+func (p *Process) Running() error {
+	select {
+	case <-p.ended:
+		return fmt.Errorf("it has ended: %s", p.output)
+	default:
+		return nil
+	}
+}
+
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
