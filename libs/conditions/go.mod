@@ -8,12 +8,10 @@ require (
 	sigs.k8s.io/cli-utils v0.37.2
 )
 
-require (
-	github.com/stretchr/testify v1.12.1 // indirect
-	k8s.io/api v0.37.0 // indirect
-)
+require k8s.io/api v0.37.0 // indirect
 
 require (
+	github.com/flotilla-dev/flotilla/libs/testkit v0.0.0
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
@@ -34,3 +32,5 @@ require (
 )
 
 replace github.com/flotilla-dev/flotilla/libs/contract => ../../libs/contract
+
+replace github.com/flotilla-dev/flotilla/libs/testkit => ../../libs/testkit

@@ -11,6 +11,7 @@
 //   - otlp: a receiver of OpenTelemetry spans.
 //   - certdir: a folder with a certificate for loopback.
 //   - standin: stand-in engines as real processes on loopback.
+//   - mutants: changes of the source that a test must notice.
 //   - expect: waiting for conditions without sleeping.
 //   - gen: builders for the objects that many tests need.
 //

@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/flotilla-dev/flotilla/libs/conditions v0.0.0
 	github.com/flotilla-dev/flotilla/libs/contract v0.0.0
-	github.com/flotilla-dev/flotilla/libs/testkit v0.0.0-00010101000000-000000000000
+	github.com/flotilla-dev/flotilla/libs/testkit v0.0.0
 	github.com/flotilla-dev/flotilla/services/engine-operator/api v0.0.0-00010101000000-000000000000
 	github.com/flotilla-dev/flotilla/services/superset-operator/api v0.0.0-00010101000000-000000000000
 	github.com/google/go-cmp v0.7.0

@@ -57,8 +57,10 @@ func TestTheLog(t *testing.T) {
 			httpserver.ExchangeOf(r.Context()).Cause = errors.New("the disk is full")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, `"reason":"the disk is full"`},
-		"a panic is a failure": {http.MethodGet, false, func(http.ResponseWriter, *http.Request) { panic("so it goes") },
-			`"level":0,"msg":"Request failed","method":"GET","path":"/things/one","code":500,`},
+		"a panic is a failure": {
+			http.MethodGet, false, func(http.ResponseWriter, *http.Request) { panic("so it goes") },
+			`"level":0,"msg":"Request failed","method":"GET","path":"/things/one","code":500,`,
+		},
 		"a panic after the answer began is in the log only": {http.MethodGet, false, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusOK)
 			panic("too late")

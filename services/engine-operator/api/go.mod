@@ -17,7 +17,6 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
@@ -33,3 +32,5 @@ replace (
 	github.com/flotilla-dev/flotilla/libs/conditions => ../../../libs/conditions
 	github.com/flotilla-dev/flotilla/libs/contract => ../../../libs/contract
 )
+
+replace github.com/flotilla-dev/flotilla/libs/testkit => ../../../libs/testkit
