@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// interval lies between two checks of Until.
-const interval = 250 * time.Millisecond
+const (
+	// interval lies between two checks of Until.
+	interval = 250 * time.Millisecond
+	// patience is after how many checks Until says what it waits for, again and again.
+	patience = 80
+)
 
 // Step is what the steps of a scenario have in common.
 type Step struct {
@@ -41,13 +45,16 @@ func (s *Step) Until(ctx context.Context, what string, check func(context.Contex
 	s.expect(what)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	for {
+	for n := 1; ; n++ {
 		err := check(ctx)
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() == nil {
 			s.answer(err) // the answer to a question that was broken off says nothing
+		}
+		if n%patience == 0 {
+			s.Log("waiting for %s", s.waited())
 		}
 		select {
 		case <-ctx.Done():
@@ -86,4 +93,16 @@ func (s *Step) allNotes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.notes...)
+}
+
+// Pass lets time pass in which nothing is changed.
+func (s *Step) Pass(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }

@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+// AskerImage is what askers run.
+const AskerImage = "flotilla-e2e/asker:dev"
+
+const (
+	askerPort = 8090
+	// patience is how long an asker, or the way to it, may be silent.
+	patience = 30 * time.Second
+)
+
+// Pod is the kind of pods.
+var Pod = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+
+// Asker is an asker that runs as a pod.
+type Asker struct {
+	cluster         *Cluster
+	namespace, name string
+}
+
+// StartAsker starts a pod that asks, with the arguments of the program, and waits until it answers. It is never
+// started again, since its counts would be lost.
+func (c *Cluster) StartAsker(ctx context.Context, step *run.Step, namespace, name string, args ...string) (*Asker, error) {
+	manifest, err := json.Marshal(askerPod(name, args))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Apply(ctx, namespace, string(manifest)); err != nil {
+		return nil, err
+	}
+	a := &Asker{c, namespace, name}
+	return a, step.Until(ctx, "the asker "+name+" answers", func(ctx context.Context) error {
+		if _, err := a.once(ctx, http.MethodGet, "/counts"); err != nil {
+			return fmt.Errorf("%w; %s", err, c.Explain(ctx, namespace, name))
+		}
+		return nil
+	})
+}
+
+func askerPod(name string, args []string) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name, "labels": map[string]any{"app": name}},
+		"spec": map[string]any{
+			"restartPolicy": "Never", "automountServiceAccountToken": false, "terminationGracePeriodSeconds": 1,
+			"securityContext": map[string]any{
+				"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": map[string]any{"type": "RuntimeDefault"},
+			},
+			"containers": []any{map[string]any{
+				"name": "asker", "image": AskerImage, "imagePullPolicy": "IfNotPresent", "args": args,
+				"ports": []any{map[string]any{"containerPort": askerPort}},
+				"securityContext": map[string]any{
+					"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": map[string]any{"drop": []any{"ALL"}},
+				},
+			}},
+		},
+	}
+}
+
+// Explain says in words how a pod is, for messages.
+func (c *Cluster) Explain(ctx context.Context, namespace, name string) string {
+	pod, err := c.Get(ctx, Pod, namespace, name)
+	if err != nil {
+		return err.Error()
+	}
+	phase, _, err := unstructured.NestedString(pod.Object, "status", "phase")
+	if err != nil {
+		return err.Error()
+	}
+	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	if err != nil {
+		return err.Error()
+	}
+	states := ""
+	for _, entry := range statuses {
+		if s, ok := entry.(map[string]any); ok {
+			states += fmt.Sprintf(" %v %v", s["name"], s["state"])
+		}
+	}
+	return fmt.Sprintf("pod %s is %s%s", name, phase, states)
+}
+
+// Reset forgets everything that was counted and begins a phase.
+func (a *Asker) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
+	return a.ask(ctx, http.MethodPost, "/reset?name="+url.QueryEscape(phase))
+}
+
+// Phase begins a phase.
+func (a *Asker) Phase(ctx context.Context, phase string) ([]load.Figures, error) {
+	return a.ask(ctx, http.MethodPost, "/phase?name="+url.QueryEscape(phase))
+}
+
+// Figures returns what was counted.
+func (a *Asker) Figures(ctx context.Context) ([]load.Figures, error) {
+	return a.ask(ctx, http.MethodGet, "/counts")
+}
+
+// ask asks again for a while: the API server may be busy, and each request may be repeated.
+func (a *Asker) ask(ctx context.Context, method, path string) ([]load.Figures, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		figures, err := a.once(ctx, method, path)
+		if err == nil {
+			return figures, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("ask %s: %w", a.name, err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *Asker) once(ctx context.Context, method, path string) ([]load.Figures, error) {
+	text, err := a.cluster.Pod(ctx, method, a.namespace, a.name, askerPort, path)
+	if err != nil {
+		return nil, err
+	}
+	var figures []load.Figures
+	if err := json.Unmarshal(text, &figures); err != nil {
+		return nil, fmt.Errorf("read the figures: %w", err)
+	}
+	return figures, nil
+}

@@ -1,0 +1,190 @@
+// Package cluster is the way into the cluster under test: a client, kubectl and helm as people use them, and askers
+// that run in it.
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Namespace is a kind that scenarios make themselves.
+var Namespace = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+
+// Cluster under test.
+type Cluster struct {
+	Client client.WithWatch // reads the API server each time
+
+	kubeconfig, kubectl, helm string
+	config                    *rest.Config
+	http                      *http.Client
+}
+
+// Tools names the programs that scenarios run.
+type Tools struct{ Kubectl, Helm string }
+
+// Connect reads a kubeconfig and looks whether the cluster answers.
+func Connect(ctx context.Context, kubeconfig string, tools Tools) (*Cluster, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	c := &Cluster{kubeconfig: kubeconfig, kubectl: tools.Kubectl, helm: tools.Helm, config: config}
+	if c.http, err = rest.HTTPClientFor(config); err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	if c.Client, err = client.NewWithWatch(config, client.Options{}); err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	ready, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := c.raw(ready, http.MethodGet, "/readyz"); err != nil {
+		return nil, fmt.Errorf("the API server of %s does not answer: %w", kubeconfig, err)
+	}
+	return c, nil
+}
+
+// Kubectl runs kubectl with text on its standard input and returns what it printed.
+func (c *Cluster) Kubectl(ctx context.Context, input string, args ...string) (string, error) {
+	return c.run(ctx, c.kubectl, input, args)
+}
+
+// Helm runs helm and returns what it printed.
+func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
+	return c.run(ctx, c.helm, "", args)
+}
+
+func (c *Cluster) run(ctx context.Context, program, input string, args []string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", c.kubeconfig}, args...)...)
+	cmd.Stdin = strings.NewReader(input)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
+	}
+	return out.String(), nil
+}
+
+// Apply applies manifests as a person would, into a namespace.
+func (c *Cluster) Apply(ctx context.Context, namespace, manifests string) error {
+	_, err := c.Kubectl(ctx, manifests, "apply", "--server-side", "--force-conflicts", "--field-manager=e2e", "-n", namespace, "-f", "-")
+	return err
+}
+
+// Get reads an object.
+func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	one := &unstructured.Unstructured{}
+	one.SetGroupVersionKind(gvk)
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, one); err != nil {
+		return nil, fmt.Errorf("read %s %s/%s: %w", gvk.Kind, namespace, name, err)
+	}
+	return one, nil
+}
+
+// List lists the objects of a kind in a namespace.
+func (c *Cluster) List(
+	ctx context.Context, gvk schema.GroupVersionKind, namespace string, options ...client.ListOption,
+) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := c.Client.List(ctx, list, append(options, client.InNamespace(namespace))...); err != nil {
+		return nil, fmt.Errorf("list %s in %s: %w", gvk.Kind, namespace, err)
+	}
+	return list.Items, nil
+}
+
+// Patch merges JSON into an object.
+func (c *Cluster) Patch(ctx context.Context, gvk schema.GroupVersionKind, namespace, name, patch string) error {
+	one := &unstructured.Unstructured{}
+	one.SetGroupVersionKind(gvk)
+	one.SetNamespace(namespace)
+	one.SetName(name)
+	if err := c.Client.Patch(ctx, one, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		return fmt.Errorf("patch %s %s/%s: %w", gvk.Kind, namespace, name, err)
+	}
+	return nil
+}
+
+// MakeNamespace makes a namespace for pods of restricted security, anew if it is there already.
+func (c *Cluster) MakeNamespace(ctx context.Context, name string) error {
+	if err := c.RemoveNamespace(ctx, name); err != nil {
+		return err
+	}
+	return c.Apply(ctx, "default", fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q,"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`, name))
+}
+
+// RemoveNamespace deletes a namespace and waits until it is gone.
+func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		one := &unstructured.Unstructured{}
+		one.SetGroupVersionKind(Namespace)
+		one.SetName(name)
+		err := c.Client.Delete(ctx, one)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete namespace %s: %w", name, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("namespace %s is still there: %w", name, errors.Join(ctx.Err(), c.whatKeeps(name)))
+		case <-tick.C:
+		}
+	}
+}
+
+// whatKeeps returns what the cluster says about a namespace that does not go.
+func (c *Cluster) whatKeeps(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	one, err := c.Get(ctx, Namespace, "", name)
+	if err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(one.Object, "status", "conditions")
+	return errors.Join(err, fmt.Errorf("its conditions are %v", conditions))
+}
+
+// Pod asks a pod over the API server, so that nothing needs to be reachable from here.
+func (c *Cluster) Pod(ctx context.Context, method, namespace, pod string, port int, path string) ([]byte, error) {
+	return c.raw(ctx, method, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy%s", namespace, pod, port, path))
+}
+
+func (c *Cluster) raw(ctx context.Context, method, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.config.Host, "/")+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s %s: %s: %.300s", method, path, response.Status, text)
+	}
+	return text, nil
+}

@@ -1,0 +1,140 @@
+// Command e2e plays the scenarios on a cluster with real pods, prints a line for each and writes the report.
+//
+//	e2e --kubeconfig .local/kubeconfig --report report.html
+//	e2e --kubeconfig .local/kubeconfig --only engine-rollouts
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/report"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/scenario"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := play(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	kubeconfig, report, title, system, root string
+	only                                    []string
+	list, simulated                         bool
+	seed                                    uint64
+	tools                                   cluster.Tools
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := pflag.NewFlagSet("e2e", pflag.ContinueOnError)
+	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "the cluster, with the platform and the images on it")
+	flags.StringVar(&o.report, "report", "e2e.html", "where the report is written; the same as JSON beside it")
+	flags.StringVar(&o.title, "title", "Flotilla on real pods", "title of the report")
+	flags.StringVar(&o.system, "system-namespace", "flotilla-system", "namespace of the services")
+	flags.StringVar(&o.root, "root", ".", "the checkout, for samples and charts")
+	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to play; without it all")
+	flags.BoolVar(&o.simulated, "simulated", false, "no pod really runs, as on kwok: play what concerns objects only")
+	flags.BoolVar(&o.list, "list", false, "list the scenarios and end")
+	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the moments that nobody chose")
+	flags.StringVar(&o.tools.Kubectl, "kubectl", "kubectl", "the program")
+	flags.StringVar(&o.tools.Helm, "helm", "helm", "the program")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if !o.list && o.kubeconfig == "" {
+		return o, errors.New("set --kubeconfig or KUBECONFIG")
+	}
+	return o, nil
+}
+
+func play(ctx context.Context, args []string, out io.Writer) error {
+	ctrllog.SetLogger(logr.Discard())
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	platform := &scenario.Platform{System: o.system, Root: o.root, Simulated: o.simulated, Intn: moments(o.seed)}
+	plan, err := scenario.Choose(platform.All(), o.only)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		for _, group := range plan {
+			for _, s := range group {
+				fmt.Fprintf(out, "%s: %s\n", s.Name, s.Title)
+			}
+		}
+		return nil
+	}
+	if platform.Cluster, err = cluster.Connect(ctx, o.kubeconfig, o.tools); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "seed %d\n", o.seed)
+	began := time.Now()
+	runner := &run.Runner{Out: out, Now: time.Now, Watch: func(ctx context.Context, r *timeline.Recorder, object timeline.Object) {
+		r.Watch(ctx, platform.Client, object)
+	}}
+	page := report.Report{Title: o.title, Began: began, Results: runner.Run(ctx, plan)}
+	page.Seconds = time.Since(began).Seconds()
+	if err := write(o.report, page); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "report: %s\n", o.report)
+	if failed := page.Failed(); failed > 0 {
+		return fmt.Errorf("%d of %d scenarios failed", failed, len(page.Results))
+	}
+	return nil
+}
+
+// moments returns random numbers for several scenarios.
+func moments(seed uint64) func(int) int {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // moments, no secrets
+	return func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(n)
+	}
+}
+
+// write writes the page, and the same for programs.
+func write(path string, r report.Report) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(report.Write(file, r), file.Close()); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path+".json", append(text, '\n'), 0o644)
+}

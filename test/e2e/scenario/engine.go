@@ -1,0 +1,291 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+var (
+	engines       = schema.GroupVersionKind{Group: "compute.firebolt.io", Version: "v1alpha1", Kind: "FireboltEngine"}
+	engineClasses = schema.GroupVersionKind{Group: "compute.firebolt.io", Version: "v1alpha1", Kind: "FireboltEngineClass"}
+	instances     = schema.GroupVersionKind{Group: "compute.firebolt.io", Version: "v1alpha1", Kind: "FireboltInstance"}
+	statefulSets  = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
+	services      = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+	configMaps    = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+
+	engineLabels   = map[string]string{"firebolt.io/engine": "etl"}
+	engineOperator = map[string]string{"app.kubernetes.io/name": "engine-operator"}
+)
+
+// engine is the engine etl of a scenario, in a namespace of its own.
+type engine struct {
+	*Platform
+	namespace string
+	replicas  int
+	told      int64 // the last transition that was looked at
+	drained   int   // generations that went when they had no queries left
+}
+
+// engineScenario is what the scenarios of engines have in common.
+func (p *Platform) engineScenario(name, title string, replicas int) (*engine, run.Scenario) {
+	e := &engine{Platform: p, namespace: name, replicas: replicas}
+	return e, run.Scenario{
+		Name: name, Title: title, Limit: 12 * time.Minute,
+		Watch: []timeline.Object{
+			{GVK: engines, Namespace: name, Name: "etl"}, {GVK: instances, Namespace: name, Name: "main"},
+		},
+		Prepare: e.prepare,
+		Clean:   func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, name) },
+	}
+}
+
+// engineRollouts changes an engine in every way that makes a new generation.
+func (p *Platform) engineRollouts() run.Scenario {
+	e, s := p.engineScenario("engine-rollouts", "An engine is scaled, given another image, class and configuration, "+
+		"edited seven times in a row, stopped, started and deleted, while queries run through the gateway.", 1)
+	s.Phases = []run.Phase{
+		{Name: "steady", Do: e.steady},
+		{Name: "scale 1 to 3", Do: e.change(engines, "etl", `{"spec":{"replicas":3}}`, 3)},
+		{Name: "scale 3 to 1", Do: e.change(engines, "etl", `{"spec":{"replicas":1}}`, 1)},
+		{Name: "another image", Do: e.change(engines, "etl", withImage("flotilla-e2e/engine:dev-1"), 1)},
+		{Name: "class edit", Do: e.change(engineClasses, "small",
+			`{"spec":{"template":{"metadata":{"labels":{"team":"analytics"}}}}}`, 1)},
+		{Name: "configuration", Do: e.change(engines, "etl", `{"spec":{"customEngineConfig":{"storage":{"cache":"1Gi"}}}}`, 1)},
+		{Name: "seven rapid edits", Do: e.sevenEdits},
+		{Name: "stop", Outage: true, Do: e.stop},
+		{Name: "start", Outage: true, Do: e.start},
+		{Name: "steady again", Do: e.steady},
+		{Name: "delete", Outage: true, Do: e.remove},
+	}
+	return s
+}
+
+func withImage(image string) string {
+	return fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"engine","image":%q}]}}}}`, image)
+}
+
+// prepare makes the instance and the engine, and lets queries run: short ones, and long ones that keep a generation
+// busy after traffic has moved.
+func (e *engine) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+	if err := e.MakeNamespace(ctx, e.namespace); err != nil {
+		return nil, err
+	}
+	postgres := "" // the operator runs one
+	if e.Simulated {
+		postgres = "postgres: {host: postgres, database: metadata, credentialsSecretRef: {name: postgres}}"
+	}
+	if err := e.applyManifest(ctx, e.namespace, "engine.yaml", "${REPLICAS}", fmt.Sprint(e.replicas),
+		"${POSTGRES}", postgres, "${DRAIN_CHECK}", fmt.Sprint(!e.Simulated)); err != nil {
+		return nil, err
+	}
+	if err := s.Until(ctx, "the instance is Ready", func(ctx context.Context) error {
+		o, err := e.Get(ctx, instances, e.namespace, "main")
+		if err != nil {
+			return err
+		}
+		return wants(o, "Ready", "True")
+	}); err != nil {
+		return nil, err
+	}
+	if err := e.rolled(ctx, s, -1); err != nil || e.Simulated {
+		return nil, err
+	}
+	args := []string{
+		"--url", fmt.Sprintf("http://main-gateway.%s.svc.cluster.local/", e.namespace), "--method", "POST",
+		"--header", "X-Firebolt-Engine: etl", "--clients", "10", "--rate", "20", "--timeout", "40s", "--retry-drained",
+		"--label", `engine="engine":\s*"etl"`, "--good", "engine", "--body", "SELECT sleep(7s)", "--body", "SELECT sleep(250ms)",
+	}
+	for range 10 {
+		args = append(args, "--body", "SELECT 1")
+	}
+	return e.StartAsker(ctx, s, e.namespace, "asker", args...)
+}
+
+// steady changes nothing for a while: what fails here is not the operator's doing.
+func (e *engine) steady(ctx context.Context, s *run.Step) error {
+	return s.Pass(ctx, 10*time.Second)
+}
+
+// change patches an object and waits for the generation that follows.
+func (e *engine) change(gvk schema.GroupVersionKind, name, patch string, replicas int) func(context.Context, *run.Step) error {
+	return func(ctx context.Context, s *run.Step) error {
+		before, err := e.serving(ctx)
+		if err != nil {
+			return err
+		}
+		if err := e.Patch(ctx, gvk, e.namespace, name, patch); err != nil {
+			return err
+		}
+		e.replicas = replicas
+		return e.rolled(ctx, s, before)
+	}
+}
+
+// serving is the generation that serves.
+func (e *engine) serving(ctx context.Context) (int64, error) {
+	o, err := e.Get(ctx, engines, e.namespace, "etl")
+	if err != nil {
+		return 0, err
+	}
+	return number(o, "status", "activeGeneration"), nil
+}
+
+// rolled waits until a generation after the given one serves alone, and every older one has gone as it should.
+func (e *engine) rolled(ctx context.Context, s *run.Step, before int64) error {
+	var last *unstructured.Unstructured
+	if err := s.Until(ctx, fmt.Sprintf("engine etl serves by a generation after %d", before), func(ctx context.Context) error {
+		o, err := e.Get(ctx, engines, e.namespace, "etl")
+		if err != nil {
+			return err
+		}
+		last = o
+		return e.settled(o, before)
+	}); err != nil {
+		return err
+	}
+	if err := e.countDrains(last); err != nil {
+		return err
+	}
+	if err := e.ready(ctx, s, e.namespace, engineLabels, e.replicas); err != nil {
+		return err
+	}
+	return s.Until(ctx, "nothing is left of older generations", func(ctx context.Context) error {
+		sets, err := e.List(ctx, statefulSets, e.namespace, matching(engineLabels))
+		if err != nil {
+			return err
+		}
+		if want := fmt.Sprintf("etl-g%d", number(last, "status", "activeGeneration")); len(sets) != 1 || sets[0].GetName() != want {
+			return fmt.Errorf("there are %v instead of %s", names(sets), want)
+		}
+		return nil
+	})
+}
+
+func (e *engine) settled(o *unstructured.Unstructured, before int64) error {
+	phase, active := text(o, "status", "phase"), number(o, "status", "activeGeneration")
+	switch {
+	case phase != "stable":
+		return fmt.Errorf("phase is %q", phase)
+	case active <= before:
+		return fmt.Errorf("generation %d serves", active)
+	case number(o, "status", "observedGeneration") != o.GetGeneration():
+		return fmt.Errorf("generation %d of the object is rolled out, not %d", number(o, "status", "observedGeneration"), o.GetGeneration())
+	}
+	return wants(o, "Available", "True")
+}
+
+// countDrains reads the transitions since the last look: a generation that went although it may have had queries is
+// an error.
+func (e *engine) countDrains(o *unstructured.Unstructured) error {
+	entries, _, err := unstructured.NestedSlice(o.Object, "status", "transitions")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		t, ok := entry.(map[string]any)
+		if !ok {
+			return fmt.Errorf("status.transitions holds %v", entry)
+		}
+		seq, ok := t["seq"].(int64)
+		if !ok || seq <= e.told {
+			continue
+		}
+		e.told = seq
+		switch t["reason"] {
+		case "Drained":
+			e.drained++
+		case "DrainSkipped", "DrainTimeoutExceeded":
+			if e.Simulated {
+				continue // the simulated pods cannot be asked for their queries
+			}
+			return fmt.Errorf("an old generation went with its queries: %v: %v", t["reason"], t["message"])
+		}
+	}
+	return nil
+}
+
+// sevenEdits changes the engine seven times within two seconds. The last one must serve in the end.
+func (e *engine) sevenEdits(ctx context.Context, s *run.Step) error {
+	before, err := e.serving(ctx)
+	if err != nil {
+		return err
+	}
+	const edits = 7
+	for i := 1; i <= edits; i++ {
+		patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{"edit":"%d"}}}}}`, i)
+		if err := e.Patch(ctx, engines, e.namespace, "etl", patch); err != nil {
+			return err
+		}
+		if err := s.Pass(ctx, 300*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if err := e.rolled(ctx, s, before); err != nil {
+		return err
+	}
+	pods, err := e.List(ctx, cluster.Pod, e.namespace, matching(engineLabels))
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if got := pod.GetLabels()["edit"]; got != fmt.Sprint(edits) {
+			return fmt.Errorf("pod %s serves edit %q, not the last one", pod.GetName(), got)
+		}
+	}
+	return nil
+}
+
+func (e *engine) stop(ctx context.Context, s *run.Step) error {
+	if err := e.Patch(ctx, engines, e.namespace, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
+		return err
+	}
+	if err := s.Until(ctx, "engine etl is stopped", func(ctx context.Context) error {
+		o, err := e.Get(ctx, engines, e.namespace, "etl")
+		if err != nil {
+			return err
+		}
+		if err := e.countDrains(o); err != nil {
+			return err
+		}
+		return wants(o, "Stopped", "True")
+	}); err != nil {
+		return err
+	}
+	pods, err := e.List(ctx, cluster.Pod, e.namespace, matching(engineLabels))
+	if err == nil && len(pods) > 0 {
+		err = fmt.Errorf("Stopped is True and there are still the pods %v", names(pods))
+	}
+	return err
+}
+
+func (e *engine) start(ctx context.Context, s *run.Step) error {
+	before, err := e.serving(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.Patch(ctx, engines, e.namespace, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
+		return err
+	}
+	return e.rolled(ctx, s, before)
+}
+
+func (e *engine) remove(ctx context.Context, s *run.Step) error {
+	if _, err := e.Kubectl(ctx, "", "delete", "fireboltengine", "etl", "-n", e.namespace, "--timeout=3m"); err != nil {
+		return err
+	}
+	s.Note("%d old generations went when they had no queries left; none went before.", e.drained)
+	if e.drained == 0 && !e.Simulated {
+		return fmt.Errorf("no old generation was drained: the queries kept none busy")
+	}
+	return s.Until(ctx, "nothing is left of engine etl", func(ctx context.Context) error {
+		return e.leftovers(ctx, e.namespace, engineLabels, statefulSets, services, configMaps, cluster.Pod)
+	})
+}

@@ -1,0 +1,101 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+// engineDisruptions takes away pods: those of the engine by eviction, and the operator's own in the middle of rollouts.
+func (p *Platform) engineDisruptions() run.Scenario {
+	e, s := p.engineScenario("engine-disruptions", "Pods of an engine are evicted, and the operator is killed at random "+
+		"while generations roll, while queries run through the gateway.", 2)
+	s.Phases = []run.Phase{
+		{Name: "steady", Do: e.steady},
+		{Name: "eviction", Do: e.evict},
+		{Name: "operator killed at random", Do: e.killOperator},
+		{Name: "operator is back", Do: e.operatorIsBack},
+		{Name: "delete", Outage: true, Do: e.remove},
+	}
+	return s
+}
+
+// evict takes away each pod by the Eviction API, as kubectl drain would, one after the other.
+func (e *engine) evict(ctx context.Context, s *run.Step) error {
+	pods, err := e.List(ctx, cluster.Pod, e.namespace, matching(engineLabels))
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		pod := &pods[i]
+		if err := s.Until(ctx, "the eviction of "+pod.GetName()+" is allowed", func(ctx context.Context) error {
+			return e.Client.SubResource("eviction").Create(ctx, pod, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "policy/v1", "kind": "Eviction",
+				"metadata": map[string]any{"name": pod.GetName(), "namespace": e.namespace},
+			}})
+		}); err != nil {
+			return err
+		}
+		if err := s.Until(ctx, "another pod takes the place of "+pod.GetName(), func(ctx context.Context) error {
+			now, err := e.Get(ctx, cluster.Pod, e.namespace, pod.GetName())
+			if err != nil {
+				return err
+			}
+			if now.GetUID() == pod.GetUID() {
+				return fmt.Errorf("%s is still there", pod.GetName())
+			}
+			return wants(now, "Ready", "True")
+		}); err != nil {
+			return err
+		}
+	}
+	return e.rolled(ctx, s, -1)
+}
+
+// killOperator rolls generations and kills the operator's pod in moments that nobody chose.
+func (e *engine) killOperator(ctx context.Context, s *run.Step) error {
+	for i, image := range []string{"flotilla-e2e/engine:dev-1", "flotilla-e2e/engine:dev", "flotilla-e2e/engine:dev-1"} {
+		before, err := e.serving(ctx)
+		if err != nil {
+			return err
+		}
+		if err := e.Patch(ctx, engines, e.namespace, "etl", withImage(image)); err != nil {
+			return err
+		}
+		for range 2 {
+			wait := time.Duration(e.Intn(6000)) * time.Millisecond
+			if err := s.Pass(ctx, wait); err != nil {
+				return err
+			}
+			s.Log("rollout %d: the operator is killed after %s", i+1, wait)
+			if err := e.killPods(ctx, e.System, engineOperator); err != nil {
+				return err
+			}
+		}
+		if err := e.rolled(ctx, s, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *engine) operatorIsBack(ctx context.Context, s *run.Step) error {
+	return s.Until(ctx, "the operator is available", func(ctx context.Context) error {
+		deployments, err := e.List(ctx, deployments, e.System, matching(engineOperator))
+		if err != nil {
+			return err
+		}
+		if len(deployments) != 1 {
+			return fmt.Errorf("%d Deployments of the engine operator in %s", len(deployments), e.System)
+		}
+		if ready := number(&deployments[0], "status", "availableReplicas"); ready < 1 {
+			return fmt.Errorf("%d available replicas", ready)
+		}
+		return nil
+	})
+}

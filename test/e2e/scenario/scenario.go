@@ -1,0 +1,190 @@
+// Package scenario holds what must go well on a cluster with real pods, a file for each service.
+package scenario
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+
+//go:embed manifests
+var manifests embed.FS
+
+// Platform is what scenarios run on.
+type Platform struct {
+	*cluster.Cluster
+	System string // namespace of the services
+	Root   string // the checkout, for samples and charts
+	// Simulated says that no pod really runs: nobody asks, and nothing that only a running pod can do is expected.
+	Simulated bool
+	// Intn returns a number below n, for moments that nobody chose.
+	Intn func(n int) int
+}
+
+// All returns every scenario, in the order in which they are played; those of a group are played beside each other.
+func (p *Platform) All() [][]run.Scenario {
+	return [][]run.Scenario{
+		{p.engineRollouts(), p.engineDisruptions()},
+	}
+}
+
+// Choose keeps the scenarios of these names, or all when there is no name.
+func Choose(plan [][]run.Scenario, names []string) ([][]run.Scenario, error) {
+	var all []string
+	var out [][]run.Scenario
+	for _, group := range plan {
+		var kept []run.Scenario
+		for _, s := range group {
+			all = append(all, s.Name)
+			if len(names) == 0 || slices.Contains(names, s.Name) {
+				kept = append(kept, s)
+			}
+		}
+		if len(kept) > 0 {
+			out = append(out, kept)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("no scenario %q; there are %s", name, strings.Join(all, ", "))
+		}
+	}
+	return out, nil
+}
+
+// manifest returns an embedded manifest with values in place of ${NAME}.
+func manifest(name string, values ...string) (string, error) {
+	raw, err := manifests.ReadFile("manifests/" + name)
+	if err != nil {
+		return "", err
+	}
+	return strings.NewReplacer(values...).Replace(string(raw)), nil
+}
+
+// applyManifest applies an embedded manifest.
+func (p *Platform) applyManifest(ctx context.Context, namespace, name string, values ...string) error {
+	filled, err := manifest(name, values...)
+	if err != nil {
+		return err
+	}
+	return p.Apply(ctx, namespace, filled)
+}
+
+// condition returns status and reason of a condition that was computed from the object's present generation.
+func condition(o *unstructured.Unstructured, conditionType string) (status, reason string) {
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return "", err.Error()
+	}
+	for _, entry := range conditions {
+		c, ok := entry.(map[string]any)
+		if !ok || c["type"] != conditionType {
+			continue
+		}
+		if observed, ok := c["observedGeneration"].(int64); ok && observed != 0 && observed != o.GetGeneration() {
+			return "", fmt.Sprintf("of generation %d instead of %d", observed, o.GetGeneration())
+		}
+		return fmt.Sprint(c["status"]), fmt.Sprint(c["reason"])
+	}
+	return "", "absent"
+}
+
+// wants says that a condition does not have the status.
+func wants(o *unstructured.Unstructured, conditionType, want string) error {
+	if status, reason := condition(o, conditionType); status != want {
+		return fmt.Errorf("%s is %q (%s) instead of %s", conditionType, status, reason, want)
+	}
+	return nil
+}
+
+func number(o *unstructured.Unstructured, path ...string) int64 {
+	n, found, err := unstructured.NestedInt64(o.Object, path...)
+	if err != nil || !found {
+		return -1
+	}
+	return n
+}
+
+func text(o *unstructured.Unstructured, path ...string) string {
+	s, _, err := unstructured.NestedString(o.Object, path...)
+	if err != nil {
+		return err.Error()
+	}
+	return s
+}
+
+func matching(labels map[string]string) client.ListOption { return client.MatchingLabels(labels) }
+
+func names(items []unstructured.Unstructured) []string {
+	var out []string
+	for _, item := range items {
+		out = append(out, item.GetName())
+	}
+	return out
+}
+
+// leftovers names the objects of these kinds that bear the labels.
+func (p *Platform) leftovers(ctx context.Context, namespace string, labels map[string]string, kinds ...schema.GroupVersionKind) error {
+	var left []string
+	for _, kind := range kinds {
+		items, err := p.List(ctx, kind, namespace, client.MatchingLabels(labels))
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			left = append(left, kind.Kind+" "+item.GetName())
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("left: %s", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// killPods ends the pods of a service at once, as a node that dies would.
+func (p *Platform) killPods(ctx context.Context, namespace string, labels map[string]string) error {
+	pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return fmt.Errorf("no pod in %s has the labels %v", namespace, labels)
+	}
+	for i := range pods {
+		if err := client.IgnoreNotFound(p.Client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0))); err != nil {
+			return fmt.Errorf("kill pod %s: %w", pods[i].GetName(), err)
+		}
+	}
+	return nil
+}
+
+// ready waits until as many pods as wanted, and no other, have these labels and are ready.
+func (p *Platform) ready(ctx context.Context, step *run.Step, namespace string, labels map[string]string, want int) error {
+	return step.Until(ctx, fmt.Sprintf("%d ready pods with %v", want, labels), func(ctx context.Context) error {
+		pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
+		if err != nil {
+			return err
+		}
+		n := 0
+		for i := range pods {
+			if status, _ := condition(&pods[i], "Ready"); status == "True" && pods[i].GetDeletionTimestamp() == nil {
+				n++
+			}
+		}
+		if n != want || len(pods) != want {
+			return fmt.Errorf("%d of %d pods are ready", n, len(pods))
+		}
+		return nil
+	})
+}
