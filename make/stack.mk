@@ -6,8 +6,8 @@ LOCAL = $(or $(FLOTILLA_LOCAL),.local)
 STACK = mkdir -p $(LOCAL)/bin && (cd tools/stack && GOWORK=off go build -o $(abspath $(LOCAL))/bin/stack .) && exec $(LOCAL)/bin/stack
 
 .PHONY: up
-up: ## start control plane, NATS, MySQL and services, apply the samples (SERVICES=a,b for some)
-	@$(STACK) up $(if $(SERVICES),--services $(SERVICES))
+up: ## start control plane, NATS, MySQL and services, apply the samples (SERVICES=a,b for some); NODE=real: real pods
+	@$(STACK) up $(if $(SERVICES),--services $(SERVICES)) $(if $(NODE),--node $(NODE))
 
 .PHONY: down
 down: ## stop all of it and remove its data
@@ -23,7 +23,7 @@ logs: ## show the log of one part: make logs S=superset-operator
 
 .PHONY: tools
 tools: ## build the control plane tools into the cache folder (minutes, once)
-	@$(STACK) tools
+	@$(STACK) tools $(if $(NODE),--node $(NODE))
 
 .PHONY: stack
 stack: ## any command of the stack program: make stack ARGS="restart nats"

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,13 +19,14 @@ import (
 // Progress is told what happens, one line at a time.
 type Progress func(format string, args ...any)
 
-// Build builds what is missing. Processes that build at the same time take turns, so each program is built once.
-func Build(ctx context.Context, module string, say Progress) (Tools, error) {
+// Build builds what is missing of Programs, and of those that are named besides, for example NodePrograms. Processes
+// that build at the same time take turns, so each program is built once.
+func Build(ctx context.Context, module string, say Progress, more ...Program) (Tools, error) {
 	tools, err := At(module)
 	if err != nil {
 		return Tools{}, err
 	}
-	if len(tools.Missing()) == 0 {
+	if len(tools.Missing(more...)) == 0 {
 		return tools, nil
 	}
 	if err := os.MkdirAll(tools.Dir, 0o755); err != nil { //nolint:gosec // programs are not secret
@@ -36,13 +38,13 @@ func Build(ctx context.Context, module string, say Progress) (Tools, error) {
 	if err != nil {
 		return Tools{}, fmt.Errorf("take the tools folder: %w", err)
 	}
-	err = tools.build(ctx, module, say)
+	err = tools.build(ctx, module, say, more)
 	return tools, errors.Join(err, unlock())
 }
 
-func (t Tools) build(ctx context.Context, module string, say Progress) error {
+func (t Tools) build(ctx context.Context, module string, say Progress, more []Program) error {
 	missing := map[string]bool{}
-	for _, name := range t.Missing() {
+	for _, name := range t.Missing(more...) {
 		missing[name] = true
 	}
 	if len(missing) == 0 {
@@ -54,7 +56,7 @@ func (t Tools) build(ctx context.Context, module string, say Progress) error {
 	}
 	say("building %d control plane tools into %s (the first time takes minutes)", len(missing), t.Dir)
 	done := 0
-	for _, p := range Programs {
+	for _, p := range slices.Concat(Programs, more) {
 		if !missing[p.Name] {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
 )
@@ -27,6 +28,12 @@ var Programs = []Program{
 	{Name: "kube-apiserver", Package: "k8s.io/kubernetes/cmd/kube-apiserver"},
 }
 
+// NodePrograms are what a real node runs besides a container runtime. Simulated nodes need none of them.
+var NodePrograms = []Program{
+	{Name: "kube-proxy", Package: "k8s.io/kubernetes/cmd/kube-proxy"},
+	{Name: "kubelet", Package: "k8s.io/kubernetes/cmd/kubelet"},
+}
+
 // Program is one program of the control plane and the package that it is built from.
 type Program struct {
 	Name    string
@@ -43,10 +50,10 @@ func (t Tools) Path(program string) string {
 	return filepath.Join(t.Dir, program)
 }
 
-// Missing lists the parts that are not there yet.
-func (t Tools) Missing() []string {
+// Missing lists the parts that are not there yet: of Programs and of those that are named besides.
+func (t Tools) Missing(more ...Program) []string {
 	var names []string
-	for _, p := range Programs {
+	for _, p := range slices.Concat(Programs, more) {
 		info, err := os.Stat(t.Path(p.Name))
 		if err != nil || info.Mode()&0o111 == 0 {
 			names = append(names, p.Name)

@@ -32,6 +32,26 @@ func Plugin(ctx context.Context, c checkout.Checkout, file string) error {
 	return nil
 }
 
+// Static compiles a package of a module into a static program.
+func Static(ctx context.Context, module, pkg, file string) error {
+	out, err := command(ctx, module, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", file, pkg)
+	if err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
+
+// Once compiles it unless the file is there, which is complete then.
+func Once(ctx context.Context, module, pkg, file string) error {
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	if err := Static(ctx, module, pkg, file+".part"); err != nil {
+		return err
+	}
+	return os.Rename(file+".part", file)
+}
+
 // NATS compiles the pinned NATS server unless it is in the cache.
 func NATS(ctx context.Context, c checkout.Checkout) error {
 	out, err := command(ctx, c.Root, c.Path("hack", "tool"), "nats-server", "--version")

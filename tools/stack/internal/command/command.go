@@ -13,6 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/box"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/state"
 )
@@ -20,12 +22,14 @@ import (
 const usage = `usage: stack COMMAND
 
   up [--services a,b]     start what does not run, apply the samples, wait until they are healthy
+  up --node real          start a control plane with one real node and real pods (Linux, root)
   down                    stop everything and remove the data
   status                  show the parts and the sample resources
   logs [--follow] NAME    show a log
   rights [--json]         show what each service may do, how often it did so since the last start from
                           nothing, and each request that was refused
-  tools                   build the control plane tools and the NATS server
+  tools [--node real]     build the control plane tools and the NATS server, and what a real node runs
+  import FILE...          import images into the real node: tars, or folders of them
 
   stop PART               stop control-plane, nats, mysql or a service; its data stays
   start PART              start it again
@@ -40,6 +44,7 @@ var errUsage = errors.New("no such command")
 type app struct {
 	out  io.Writer
 	env  *parts.Env
+	node *parts.RealNode
 	info func(format string, args ...any)
 }
 
@@ -69,38 +74,74 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		tell(out, "%s", usage)
 		return nil
 	}
+	if args[0] == "box" && len(args) == 2 { // the real node's first process, which knows no checkout
+		return box.Run(ctx, args[1], out)
+	}
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if o.onNode { // before anything is read or made
+		if err := node.Possible(); err != nil {
+			return err
+		}
+	}
 	a, err := newApp(out)
 	if err != nil {
 		return err
 	}
-	name, args := args[0], args[1:]
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	services := flags.String("services", "", "")
-	follow := flags.Bool("follow", false, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w: %s: %w", errUsage, name, err)
-	}
-	args = flags.Args()
-	switch name {
+	return a.do(ctx, o)
+}
+
+func (a *app) do(ctx context.Context, o options) error {
+	switch o.name {
 	case "up":
-		return a.up(ctx, *services)
+		return a.up(ctx, o.services, o.onNode)
 	case "down":
 		return a.down(ctx)
 	case "status":
 		return a.status(ctx)
 	case "tools":
-		return a.tools(ctx)
+		return a.tools(ctx, o.onNode)
+	case "import":
+		return a.importImages(ctx, o.args)
 	case "logs":
-		return a.logs(ctx, args, *follow)
+		return a.logs(ctx, o.args, o.follow)
 	case "rights":
-		return a.rights(ctx, *asJSON)
+		return a.rights(ctx, o.asJSON)
 	case "start", "stop", "restart", "kill":
-		return a.control(ctx, name, args)
+		return a.control(ctx, o.name, o.args)
 	default:
-		return fmt.Errorf("%w: %q", errUsage, name)
+		return fmt.Errorf("%w: %q", errUsage, o.name)
 	}
+}
+
+// options are a command with its flags.
+type options struct {
+	name     string
+	args     []string
+	services string
+	onNode   bool // a real one
+	follow   bool
+	asJSON   bool
+}
+
+func parse(args []string) (options, error) {
+	o := options{name: args[0]}
+	flags := flag.NewFlagSet(o.name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.services, "services", "", "")
+	nodes := flags.String("node", simulated, "")
+	flags.BoolVar(&o.follow, "follow", false, "")
+	flags.BoolVar(&o.asJSON, "json", false, "")
+	if err := flags.Parse(args[1:]); err != nil {
+		return o, fmt.Errorf("%w: %s: %w", errUsage, o.name, err)
+	}
+	if *nodes != simulated && *nodes != realNode {
+		return o, fmt.Errorf("%w: --node is %s or %s", errUsage, simulated, realNode)
+	}
+	o.args, o.onNode = flags.Args(), *nodes == realNode
+	return o, nil
 }
 
 func newApp(out io.Writer) (*app, error) {
@@ -119,7 +160,8 @@ func newApp(out io.Writer) (*app, error) {
 	a := &app{out: out}
 	a.info = func(format string, args ...any) { tell(out, format+"\n", args...) }
 	a.env = &parts.Env{Checkout: c, State: s, Tools: tools, Say: a.info}
-	return a, nil
+	a.node, err = parts.NewRealNode(a.env)
+	return a, err
 }
 
 // infrastructure is what the services need, in the order in which it is started.
@@ -129,6 +171,9 @@ func (a *app) infrastructure() (*parts.ControlPlane, parts.Part, *parts.MySQL) {
 
 // all returns all parts in the order in which they are started.
 func (a *app) all() ([]parts.Part, *parts.MySQL) {
+	if a.env.State.RealNode {
+		return []parts.Part{a.node}, parts.NewMySQL(a.env)
+	}
 	cp, nats, mysql := a.infrastructure()
 	all := []parts.Part{cp, nats, mysql}
 	for _, name := range a.env.State.Services {

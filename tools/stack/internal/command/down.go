@@ -41,13 +41,21 @@ func (a *app) takeDown(ctx context.Context) error {
 		errs = append(errs, parts.NewService(a.env, name, noDSN).Stop(ctx))
 	}
 	errs = append(errs, mysql.Remove(ctx))
+	if a.env.State.RealNode {
+		errs = append(errs, a.node.Stop(ctx))
+	}
 	_, err := proc.KillMarked(ctx, a.env.Checkout.Marker())
-	errs = append(errs, err, parts.NewControlPlane(a.env).KeepLogs())
+	errs = append(errs, err)
+	if a.env.State.RealNode {
+		errs = append(errs, a.node.Node.Remove(ctx))
+	} else {
+		errs = append(errs, parts.NewControlPlane(a.env).KeepLogs())
+	}
 	for _, name := range []string{"cluster", "nats", "mysql", "run", "cache", "accounts", "audit-policy.yaml"} {
 		if err := os.RemoveAll(a.env.Checkout.Local(name)); err != nil {
 			errs = append(errs, fmt.Errorf("remove the data of %s: %w", name, err))
 		}
 	}
-	a.env.State.Services = nil
+	a.env.State.Services, a.env.State.RealNode = nil, false
 	return errors.Join(append(errs, a.removeEnv(), a.env.State.Save())...)
 }

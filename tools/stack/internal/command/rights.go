@@ -57,7 +57,7 @@ func (a *app) rights(ctx context.Context, asJSON bool) error {
 
 // readAudit enters each request into the ledger of its user.
 func (a *app) readAudit(ledgers map[string]*rights.Ledger) error {
-	files, err := parts.NewControlPlane(a.env).AuditLogs()
+	files, err := a.env.AuditLogs()
 	if err != nil {
 		return err
 	}

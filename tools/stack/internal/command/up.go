@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/build"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/envfile"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
 )
@@ -23,7 +24,12 @@ const samplesTimeout = 3 * time.Minute
 
 // up brings the stack up. When it is interrupted, nothing of the stack is left; when it fails, what runs is left for a
 // look at it, and another `up` goes on from there.
-func (a *app) up(ctx context.Context, services string) (err error) {
+func (a *app) up(ctx context.Context, services string, onNode bool) (err error) {
+	if onNode {
+		if err := node.Ready(ctx, a.env.Checkout); err != nil {
+			return err
+		}
+	}
 	chosen, err := a.env.Checkout.Choose(services)
 	if err != nil {
 		return err
@@ -34,7 +40,11 @@ func (a *app) up(ctx context.Context, services string) (err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	start := time.Now()
-	err = a.bringUp(ctx, chosen)
+	if onNode {
+		err = a.bringUpNode(ctx)
+	} else {
+		err = a.bringUp(ctx, chosen)
+	}
 	if ctx.Err() != nil {
 		a.info("\ninterrupted: taking the stack down")
 		// The signal has ended ctx; taking down must still work.
@@ -51,7 +61,10 @@ func (a *app) up(ctx context.Context, services string) (err error) {
 }
 
 func (a *app) bringUp(ctx context.Context, chosen []string) error {
-	if err := a.tools(ctx); err != nil {
+	if a.env.State.RealNode {
+		return errors.New("the stack runs on a real node: `make down` takes it down, and `make up NODE=real` goes on with it")
+	}
+	if err := a.tools(ctx, false); err != nil {
 		return err
 	}
 	if err := a.setServices(ctx, chosen); err != nil {
@@ -108,7 +121,10 @@ func (a *app) plugin(ctx context.Context, chosen []string) error {
 }
 
 // tools builds what the parts run.
-func (a *app) tools(ctx context.Context) error {
+func (a *app) tools(ctx context.Context, onNode bool) error {
+	if onNode {
+		return a.nodeTools(ctx)
+	}
 	if _, err := controlplane.Build(ctx, a.env.Checkout.Path("tools", "controlplane"), a.info); err != nil {
 		return err
 	}

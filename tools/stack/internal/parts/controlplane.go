@@ -14,8 +14,10 @@ import (
 // Nodes is the number of simulated nodes.
 const Nodes = 30
 
+const apiServer = "kube-apiserver"
+
 // components of the control plane, which all have a log of their own.
-var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
+var components = []string{"etcd", apiServer, "kube-controller-manager", "kube-scheduler", "kwok-controller"}
 
 // ControlPlane is a Kubernetes control plane with simulated nodes.
 type ControlPlane struct{ env *Env }
@@ -54,8 +56,12 @@ rules:
 const auditLog = "audit"
 
 // AuditLogs are the files of the audit log, the oldest first: the API server begins a new one now and then.
-func (c *ControlPlane) AuditLogs() ([]string, error) {
-	dir, file := filepath.Split(c.config().LogFile(auditLog))
+func (e *Env) AuditLogs() ([]string, error) {
+	log := NewControlPlane(e).config().LogFile(auditLog)
+	if e.State.RealNode {
+		log = e.Checkout.Log(auditLog)
+	}
+	dir, file := filepath.Split(log)
 	older, err := filepath.Glob(filepath.Join(dir, auditLog+"-*"+filepath.Ext(file)))
 	if err != nil {
 		return nil, fmt.Errorf("list the audit logs: %w", err)
@@ -163,7 +169,7 @@ func (c *ControlPlane) Status(ctx context.Context) []Status {
 		if !ok {
 			s = Status{Name: name, Health: "not running"}
 		}
-		if ok && name == "kube-apiserver" {
+		if ok && name == apiServer {
 			s.Address = serverOf(c.env.Kubeconfig())
 			if err := cluster.Ready(ctx); err != nil {
 				s.Health = err.Error()

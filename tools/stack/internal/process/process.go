@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
@@ -32,6 +31,8 @@ type Spec struct {
 	Marker string
 	// Files whose contents belong to what runs: a change of one means that the process is out of date.
 	Files []string
+	// Apart makes the process the first one of namespaces of its own: processes, mounts, network. Linux, as root.
+	Apart bool
 }
 
 const (
@@ -86,7 +87,7 @@ func (s Spec) Start() error {
 	cmd.Dir = s.Dir
 	cmd.Env = append(cleanEnv(os.Environ()), append(s.Env, s.Marker, s.part())...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = s.attributes()
 	err = cmd.Start()
 	if err = errors.Join(err, log.Close()); err != nil {
 		return fmt.Errorf("start %s: %w", s.Name, err)

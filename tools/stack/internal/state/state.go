@@ -18,6 +18,8 @@ type State struct {
 	Ports map[string]int `json:"ports"`
 	// Services that the last `up` ran.
 	Services []string `json:"services"`
+	// RealNode says that the last `up` made a cluster with a real node.
+	RealNode bool `json:"realNode,omitempty"`
 
 	path string
 }

@@ -1,0 +1,87 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/command"
+)
+
+const asksForNode = "STACK_TEST_ASKS_FOR_NODE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asksForNode) != "" {
+		os.Exit(command.Main(context.Background(), []string{"up", "--node", "real"}, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// Who is not root is told at once what is missing and what runs instead, and nothing is made.
+func TestRealNodeAsAnotherUser(t *testing.T) {
+	program := copyOfThisTest(t)
+	local := filepath.Join(filepath.Dir(program), "local")
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), asksForNode+"=yes", "FLOTILLA_LOCAL="+local)
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err == nil {
+		t.Error("the command succeeded")
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	for _, part := range []string{"a real node cannot run here", "root: this is user", "`make up`"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("it does not say %q:\n%s", part, out.String())
+		}
+	}
+	if _, err := os.Stat(local); err == nil {
+		t.Error("it made the stack's folder")
+	}
+}
+
+func TestNodeIsRealOrSimulated(t *testing.T) {
+	var errOut bytes.Buffer
+	if code := command.Main(t.Context(), []string{"up", "--node", "imagined"}, io.Discard, &errOut); code != 2 {
+		t.Errorf("exit code %d, want 2", code)
+	}
+	if want := "--node is simulated or real"; !strings.Contains(errOut.String(), want) {
+		t.Errorf("it does not say %q: %s", want, errOut.String())
+	}
+}
+
+// copyOfThisTest lies where every user may run it.
+func copyOfThisTest(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "stack") //nolint:usetesting // t.TempDir lets no other user in
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program := filepath.Join(dir, "stack.test")
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}

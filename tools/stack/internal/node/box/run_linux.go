@@ -1,0 +1,88 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const networkTimeout = time.Minute
+
+// Run is the life of the box. It must be the first process of its namespaces, and it ends when ctx does.
+func Run(ctx context.Context, file string, log io.Writer) error {
+	if os.Getpid() != 1 {
+		return errors.New("the box is the first process of a node, which `stack up --node real` starts")
+	}
+	c, err := read(file)
+	if err != nil {
+		return err
+	}
+	if err := c.mount(); err != nil {
+		return err
+	}
+	if err := c.awaitNetwork(ctx); err != nil {
+		return err
+	}
+	for path, value := range c.Sysctls {
+		if err := os.WriteFile(filepath.Join("/proc/sys", path), []byte(value), 0o600); err != nil {
+			return fmt.Errorf("set %s: %w", path, err)
+		}
+	}
+	return newSupervisor(c.Programs, log).run(ctx)
+}
+
+// mount gives the box mounts of its own. What the machine has under /run is hidden, so that nothing of the node and of
+// the machine meets there: containerd's and iptables' locks, network namespaces, sockets.
+func (c Config) mount() error {
+	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts to the node: %w", err)
+	}
+	// Volumes are handed to containers by mounts that must be shared within the node.
+	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("share mounts within the node: %w", err)
+	}
+	for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"tmpfs", "/run"}} {
+		if err := syscall.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	for _, b := range c.Binds {
+		if err := errors.Join(os.MkdirAll(b.Folder, 0o750), os.MkdirAll(b.At, 0o750)); err != nil {
+			return fmt.Errorf("show %s at %s: %w", b.Folder, b.At, err)
+		}
+		if err := syscall.Mount(b.Folder, b.At, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
+			return fmt.Errorf("show %s at %s: %w", b.Folder, b.At, err)
+		}
+	}
+	return nil
+}
+
+// awaitNetwork waits until the machine has given the node its address.
+func (c Config) awaitNetwork(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, networkTimeout)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		addresses, err := net.InterfaceAddrs()
+		if err != nil {
+			return fmt.Errorf("look for the node's address: %w", err)
+		}
+		for _, one := range addresses {
+			if ip, ok := one.(*net.IPNet); ok && ip.IP.String() == c.Address {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the node has not got its address %s: %w", c.Address, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}

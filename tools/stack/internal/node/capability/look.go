@@ -1,0 +1,119 @@
+package capability
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// trial is a command that does what a node does, in namespaces of its own, so that nothing of it stays.
+type trial struct {
+	what string
+	args []string
+}
+
+var trials = []trial{
+	{"mounts", []string{"unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"}},
+	{"process namespaces", []string{"unshare", "--pid", "--fork", "--mount-proc", "true"}},
+	{"network namespaces", []string{"unshare", "--net", "true"}},
+	{"veth devices", []string{"unshare", "--net", "ip", "link", "add", "one", "type", "veth", "peer", "name", "two"}},
+	{"iptables with nat", []string{"unshare", "--net", "iptables", "--table", "nat", "--list-rules"}},
+	{
+		"iptables with conntrack",
+		[]string{
+			"unshare", "--net", "iptables", "--append", "FORWARD",
+			"--match", "conntrack", "--ctstate", "ESTABLISHED", "--jump", "ACCEPT",
+		},
+	},
+}
+
+// Trials names what is tried, in its order.
+func Trials() []string {
+	names := make([]string, 0, len(trials))
+	for _, t := range trials {
+		names = append(names, t.what)
+	}
+	return names
+}
+
+// Programs that a node calls, with the Debian packages that have them.
+var Programs = map[string]string{
+	"ip": "iproute2", "iptables": "iptables", "conntrack": "conntrack", "runc": "runc",
+	"unshare": "util-linux", "nsenter": "util-linux", "mount": "mount",
+}
+
+// Basic finds out what needs no program.
+func Basic() Facts {
+	return Facts{OS: runtime.GOOS, UID: os.Getuid()}
+}
+
+// Able are the facts of a machine that has everything but what f says of system and user. With them Missing tells at
+// once what makes further looking useless.
+func (f Facts) Able() Facts {
+	f.Filesystems, f.Controllers = "overlay", controllers
+	return f
+}
+
+// Look finds out the rest, for a node whose files lie in or below folder.
+func Look(ctx context.Context, folder string) Facts {
+	f := Basic()
+	f.Failed = map[string]string{}
+	// A file that cannot be read names nothing, which Missing reports.
+	if data, err := os.ReadFile("/proc/filesystems"); err == nil {
+		f.Filesystems = string(data)
+	}
+	f.Controllers = mounted("/sys/fs/cgroup")
+	f.DataOn = typeOf(ctx, folder)
+	for name := range Programs {
+		if _, err := exec.LookPath(name); err != nil {
+			f.Absent = append(f.Absent, name)
+		}
+	}
+	for _, t := range trials {
+		out, err := exec.CommandContext(ctx, t.args[0], t.args[1:]...).CombinedOutput() //nolint:gosec // our own commands
+		if err != nil {
+			f.Failed[t.what] = strings.Join(t.args, " ") + ": " + err.Error() + ": " + firstLine(string(out))
+		}
+	}
+	return f
+}
+
+// mounted lists the controllers of cgroup v1, which are folders, or of v2, which are words in a file.
+func mounted(root string) []string {
+	if data, err := os.ReadFile(filepath.Join(root, "cgroup.controllers")); err == nil { //nolint:gosec // a fixed path
+		return strings.Fields(string(data))
+	}
+	var names []string
+	for _, name := range controllers {
+		if _, err := os.Stat(filepath.Join(root, name, "cgroup.procs")); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// typeOf asks for the folder or the nearest one above it that is there.
+func typeOf(ctx context.Context, folder string) string {
+	for {
+		if _, err := os.Stat(folder); err == nil || folder == filepath.Dir(folder) {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	out, err := exec.CommandContext(ctx, "stat", "--file-system", "--format=%T", folder).Output() //nolint:gosec // reads only
+	if err != nil {
+		return "" // unknown is not an overlay; the node would say so itself
+	}
+	if name := strings.TrimSpace(string(out)); name == "overlayfs" {
+		return "overlay"
+	}
+	return "other"
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

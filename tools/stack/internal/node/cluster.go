@@ -1,0 +1,165 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// APIReady returns nil when the API server calls itself ready.
+func (n *Node) APIReady(ctx context.Context) error {
+	_, err := n.kubectl(ctx, nil, "get", "--raw", "/readyz", "--request-timeout=5s")
+	return err
+}
+
+// Start brings the node up to where pods run, have names and get volumes.
+func (n *Node) Start(ctx context.Context) error {
+	if err := n.await(ctx, "containerd", n.importOwn); err != nil {
+		return err
+	}
+	v, err := n.values()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"dns.yaml", "storage.yaml"} {
+		manifest, err := fill(name, v)
+		if err != nil {
+			return err
+		}
+		if _, err := n.kubectl(ctx, manifest, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+			return err
+		}
+	}
+	if err := n.await(ctx, "the node", n.nodeReady); err != nil {
+		return err
+	}
+	for namespace, deployment := range map[string]string{
+		"kube-system": "coredns", "local-path-storage": "local-path-provisioner",
+	} {
+		_, err := n.kubectl(ctx, nil, "rollout", "status", "--namespace="+namespace, "deployment/"+deployment,
+			"--timeout="+readyTimeout.String())
+		if err != nil {
+			return err
+		}
+	}
+	// What the API server says of a node that was just started again may be of the time before.
+	return n.await(ctx, "cluster DNS", n.resolves)
+}
+
+// resolves asks cluster DNS from the node, by way of its Service.
+func (n *Node) resolves(ctx context.Context) error {
+	spec, err := n.spec()
+	if err != nil {
+		return err
+	}
+	_, err = output(ctx, nil, "nsenter", "--net=/proc/"+strconv.Itoa(spec.PID())+"/ns/net",
+		filepath.Join(n.tools.Packages, "usr/bin/busybox"), "nslookup", "kubernetes.default.svc.cluster.local", dnsIP)
+	return err
+}
+
+func (n *Node) nodeReady(ctx context.Context) error {
+	_, err := n.kubectl(ctx, nil, "wait", "--for=condition=Ready", "node/"+Name, "--timeout=10s")
+	return err
+}
+
+// importOwn imports the images that are not there yet.
+func (n *Node) importOwn(ctx context.Context) error {
+	has, err := n.ctr(ctx, "images", "list", "--quiet")
+	if err != nil {
+		return err
+	}
+	there := strings.Fields(string(has))
+	for _, i := range n.tools.images() {
+		reference, err := i.Reference()
+		if err != nil {
+			return err
+		}
+		if slices.Contains(there, "docker.io/"+reference) {
+			continue
+		}
+		file := n.dir("images", i.Name+".tar")
+		if err := i.Write(file); err != nil {
+			return err
+		}
+		_, err = n.ctr(ctx, "images", "import", file)
+		if err := errors.Join(err, os.Remove(file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Import imports images from tars, or from all tars of folders.
+func (n *Node) Import(ctx context.Context, paths []string) ([]string, error) {
+	files, err := tars(paths)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if _, err := n.ctr(ctx, "images", "import", file); err != nil {
+			return nil, fmt.Errorf("import %s: %w", file, err)
+		}
+	}
+	return files, nil
+}
+
+func tars(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("find images: %w", err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(path, "*.tar"))
+		if err != nil {
+			return nil, fmt.Errorf("find images: %w", err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("find images: no *.tar in %s", path)
+		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
+// ctr speaks to the node's containerd, whose socket only the box shows.
+func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
+	spec, err := n.spec()
+	if err != nil {
+		return nil, err
+	}
+	pid := spec.PID()
+	if pid == 0 {
+		return nil, errors.New("the node does not run; start it with `make up NODE=real`")
+	}
+	socket := "/proc/" + strconv.Itoa(pid) + "/root/run/containerd/containerd.sock"
+	args = append([]string{"--address", socket, "--namespace", "k8s.io"}, args...)
+	return output(ctx, nil, filepath.Join(n.tools.Packages, "usr/bin/ctr"), args...)
+}
+
+func (n *Node) kubectl(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	args = append([]string{"--kubeconfig=" + n.kubeconfig, "--cache-dir=" + n.c.Local("cache")}, args...)
+	return output(ctx, stdin, n.tools.ControlPlane.Path("kubectl"), args...)
+}
+
+func output(ctx context.Context, stdin []byte, program string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // our own programs
+	cmd.Stdin = bytes.NewReader(stdin)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", filepath.Base(program), err, strings.TrimSpace(errOut.String()))
+	}
+	return out.Bytes(), nil
+}

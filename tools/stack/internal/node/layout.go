@@ -1,0 +1,78 @@
+package node
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
+)
+
+// Name of the node in its cluster.
+const Name = "flotilla"
+
+// The networks in the box. They may be the same in each stack, since boxes do not see each other.
+const (
+	pods     = "10.244.0.0/16"
+	services = "10.96.0.0/16"
+	apiIP    = "10.96.0.1"
+	dnsIP    = "10.96.0.10"
+)
+
+// layout is where everything of one stack's node is.
+type layout struct{ c checkout.Checkout }
+
+func (l layout) dir(parts ...string) string {
+	return l.c.Local(append([]string{"node"}, parts...)...)
+}
+
+func (l layout) pki(file string) string  { return l.dir("pki", file) }
+func (l layout) conf(file string) string { return l.dir("conf", file) }
+
+// link is the machine's end of the veth pair; devices have names of at most 15 characters.
+func (l layout) link() string { return "flotilla" + l.c.ID()[:7] }
+
+// address is one of the two of the network between machine and node, which is the stack's own.
+func (l layout) address(last byte) string {
+	id, err := hex.DecodeString(l.c.ID())
+	if err != nil || len(id) < 2 {
+		id = []byte{0, 0} // an ID is eight hexadecimal digits
+	}
+	return fmt.Sprintf("10.213.%d.%d", id[0], id[1]&^3|last)
+}
+
+func (l layout) machine() string { return l.address(1) }
+
+// Address is the node's.
+func (l layout) node() string { return l.address(2) }
+
+func (l layout) server() string { return "https://" + l.node() + ":6443" }
+
+// values fill in the files of the folder files.
+type values struct {
+	Node, Pods, DNS      string
+	PKI, Conf, CNI, Runc string
+	PauseImage           string
+	Images               map[string]string
+}
+
+func (n *Node) values() (values, error) {
+	runc, err := exec.LookPath("runc")
+	if err != nil {
+		return values{}, fmt.Errorf("find runc: %w", err)
+	}
+	images := map[string]string{}
+	for _, i := range n.tools.images() {
+		name, err := i.Reference()
+		if err != nil {
+			return values{}, err
+		}
+		images[i.Name] = name
+	}
+	return values{
+		Node: Name, Pods: pods, DNS: dnsIP,
+		PKI: n.dir("pki"), Conf: n.dir("conf"), CNI: filepath.Join(n.tools.Packages, "usr/lib/cni"), Runc: runc,
+		PauseImage: images["pause"], Images: images,
+	}, nil
+}

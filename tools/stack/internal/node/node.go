@@ -1,0 +1,174 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/box"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/process"
+)
+
+// Node is the cluster of a stack, as one part of it.
+type Node struct {
+	layout
+	tools      tools
+	kubeconfig string
+	say        func(format string, args ...any)
+}
+
+// Config says whose node it is.
+type Config struct {
+	Tools      controlplane.Tools
+	Kubeconfig string // file for the administrator's credentials
+	Say        func(format string, args ...any)
+}
+
+// New returns the node of a stack, running or not.
+func New(c checkout.Checkout, cfg Config) (*Node, error) {
+	t, err := findTools(c, cfg.Tools)
+	return &Node{layout: layout{c}, tools: t, kubeconfig: cfg.Kubeconfig, say: cfg.Say}, err
+}
+
+const (
+	boxName      = "node"
+	readyTimeout = 2 * time.Minute
+)
+
+// AuditLog has one line for each request of Flotilla's services to the API server.
+func (n *Node) AuditLog() string { return n.c.Log("audit") }
+
+// spec is the box: this program, as the first process of its namespaces.
+func (n *Node) spec() (process.Spec, error) {
+	self, err := os.Executable()
+	return process.Spec{
+		Name: boxName, Args: []string{self, "box", n.conf("box.json")}, Apart: true,
+		Dir: "/", Log: n.c.Log(boxName), Run: n.c.Local("run"), Marker: n.c.Marker(),
+		Files: []string{n.conf("box.json"), n.conf("containerd.toml"), n.conf("cni/flotilla.conflist"), n.conf("kubelet.yaml"), n.conf("kube-proxy.yaml")},
+	}, err
+}
+
+// Ensure starts the box unless it runs as it should, and returns whether it was started, when the API server answers.
+func (n *Node) Ensure(ctx context.Context, auditPolicy string) (started bool, err error) {
+	if err := n.write(auditPolicy); err != nil {
+		return false, err
+	}
+	spec, err := n.spec()
+	if err != nil {
+		return false, err
+	}
+	current, err := spec.Current()
+	if err != nil {
+		return false, err
+	}
+	if current && n.APIReady(ctx) == nil {
+		return false, nil
+	}
+	if err := spec.Stop(ctx); err != nil {
+		return false, err
+	}
+	if err := spec.Start(); err != nil {
+		return false, err
+	}
+	pid := spec.PID()
+	if pid == 0 {
+		return false, fmt.Errorf("the node ended at once (make logs S=%s)", boxName)
+	}
+	if err := n.connect(ctx, pid); err != nil {
+		return false, err
+	}
+	return true, n.await(ctx, "the API server", n.APIReady)
+}
+
+// write writes credentials, unless there are some, and the configuration of all programs.
+func (n *Node) write(auditPolicy string) error {
+	if err := n.writeCredentials(); err != nil {
+		return err
+	}
+	values, err := n.values()
+	if err != nil {
+		return err
+	}
+	for from, to := range map[string]string{
+		"containerd.toml": "containerd.toml", "cni.conflist": "cni/flotilla.conflist",
+		"kubelet.yaml": "kubelet.yaml", "kube-proxy.yaml": "kube-proxy.yaml",
+	} {
+		text, err := fill(from, values)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(n.conf(to)), 0o700); err != nil {
+			return fmt.Errorf("write %s: %w", to, err)
+		}
+		if err := os.WriteFile(n.conf(to), text, 0o600); err != nil {
+			return fmt.Errorf("write %s: %w", to, err)
+		}
+	}
+	if err := os.WriteFile(n.conf("audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
+		return fmt.Errorf("write the audit policy: %w", err)
+	}
+	return box.Config{
+		Address: n.node(), Binds: n.binds(), Programs: n.programs(),
+		Sysctls: map[string]string{"net/ipv4/ip_forward": "1"},
+	}.Write(n.conf("box.json"))
+}
+
+// await asks until the answer is nil or the patience is at its end.
+func (n *Node) await(ctx context.Context, what string, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	spec, err := n.spec()
+	if err != nil {
+		return err
+	}
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		if spec.PID() == 0 {
+			return fmt.Errorf("the node has ended (make logs S=%s): %w", boxName, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready within %s: %w", what, readyTimeout, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop ends the box, and with it all that runs in it, as if a machine were switched off. The data stays.
+func (n *Node) Stop(ctx context.Context) error {
+	spec, err := n.spec()
+	if err != nil {
+		return err
+	}
+	return errors.Join(spec.Stop(ctx), n.disconnect(ctx))
+}
+
+// Kill ends the box at once.
+func (n *Node) Kill(ctx context.Context) error {
+	spec, err := n.spec()
+	if err != nil {
+		return err
+	}
+	return spec.Kill(ctx)
+}
+
+// Remove takes away what is left when no process of the node runs any more.
+func (n *Node) Remove(ctx context.Context) error {
+	errs := []error{n.disconnect(ctx), n.removeCgroups(), os.RemoveAll(n.dir())}
+	// The mount point that the box made; on a machine with a kubelet of its own it is not empty and stays.
+	if entries, err := os.ReadDir(kubeletFolder); err == nil && len(entries) == 0 {
+		errs = append(errs, os.Remove(kubeletFolder))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,72 @@
+package pki_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/pki"
+)
+
+// A server and a client of the authority take each other; the same client without its certificate is refused.
+func TestCertificatesServeBothSides(t *testing.T) {
+	dir := t.TempDir()
+	authority, err := pki.New(dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, subject := range map[string]pki.Subject{
+		"server": {User: "kube-apiserver", Hosts: []string{"127.0.0.1", "kubernetes.default.svc"}},
+		"client": {User: "somebody", Groups: []string{"system:masters"}},
+	} {
+		if err := authority.Issue(name, subject); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pem, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	if err != nil || !pool.AppendCertsFromPEM(pem) {
+		t.Fatalf("no authority: %v", err)
+	}
+	load := func(name string) tls.Certificate {
+		cert, err := tls.LoadX509KeyPair(filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cert
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		subject := r.TLS.PeerCertificates[0].Subject
+		w.Header().Set("Who", subject.CommonName+" of "+subject.Organization[0])
+	}))
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{load("server")}, ClientCAs: pool,
+		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+
+	get := func(certificates ...tls.Certificate) (*http.Response, error) {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+			RootCAs: pool, Certificates: certificates, MinVersion: tls.VersionTLS13,
+		}}}
+		return client.Get(server.URL)
+	}
+	resp, err := get(load("client"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if who := resp.Header.Get("Who"); who != "somebody of system:masters" {
+		t.Errorf("the client is %q", who)
+	}
+	if resp, err := get(); err == nil {
+		resp.Body.Close()
+		t.Error("a client without a certificate was taken")
+	}
+}

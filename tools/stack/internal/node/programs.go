@@ -1,0 +1,109 @@
+package node
+
+import (
+	"path/filepath"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/box"
+)
+
+const (
+	etcdURL  = "http://127.0.0.1:2379" // within the box
+	etcdPeer = "http://127.0.0.1:2380"
+)
+
+// programs are what the box keeps running, in the order of their start. Those that find another one missing end, and
+// are started again.
+func (n *Node) programs() []box.Program {
+	// Not the PATH of whoever calls: another one must not restart the node.
+	path := "PATH=" + filepath.Join(n.tools.Packages, "usr/bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	conf := func(name string) string { return n.conf(name + ".kubeconfig") }
+	program := func(name, file string, args ...string) box.Program {
+		return box.Program{
+			Name: name, Args: append([]string{file}, args...), Env: []string{path}, Log: n.c.Log(name),
+		}
+	}
+	own := func(name string, args ...string) box.Program {
+		return program(name, n.tools.ControlPlane.Path(name), args...)
+	}
+	return []box.Program{
+		own("etcd", "--name=flotilla", "--data-dir="+n.dir("etcd"), "--unsafe-no-fsync",
+			"--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL,
+			"--listen-peer-urls="+etcdPeer, "--initial-advertise-peer-urls="+etcdPeer,
+			"--initial-cluster=flotilla="+etcdPeer, "--log-level=warn"),
+		program("containerd", filepath.Join(n.tools.Packages, "usr/bin/containerd"), "--config="+n.conf("containerd.toml")),
+		own("kube-apiserver", n.apiserver()...),
+		own("kube-controller-manager",
+			"--kubeconfig="+conf("kube-controller-manager"), "--bind-address=127.0.0.1",
+			"--cluster-cidr="+pods, "--service-cluster-ip-range="+services,
+			"--root-ca-file="+n.pki("ca.crt"), "--service-account-private-key-file="+n.pki("accounts.key"),
+			"--cluster-signing-cert-file="+n.pki("ca.crt"), "--cluster-signing-key-file="+n.pki("ca.key"),
+			"--use-service-account-credentials", "--leader-elect=false",
+			// A node that says nothing is given up sooner than in production, so that tests need not wait for it.
+			"--node-monitor-grace-period=30s"),
+		own("kube-scheduler", "--kubeconfig="+conf("kube-scheduler"), "--bind-address=127.0.0.1", "--leader-elect=false"),
+		own("kubelet", "--kubeconfig="+conf("kubelet"), "--config="+n.conf("kubelet.yaml"),
+			"--hostname-override="+Name, "--node-ip="+n.node()),
+		own("kube-proxy", "--config="+n.conf("kube-proxy.yaml")),
+	}
+}
+
+func (n *Node) apiserver() []string {
+	return []string{
+		"--etcd-servers=" + etcdURL,
+		"--advertise-address=" + n.node(), "--secure-port=6443",
+		"--service-cluster-ip-range=" + services,
+		"--tls-cert-file=" + n.pki("kube-apiserver.crt"), "--tls-private-key-file=" + n.pki("kube-apiserver.key"),
+		"--client-ca-file=" + n.pki("ca.crt"),
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+		"--kubelet-certificate-authority=" + n.pki("ca.crt"),
+		"--kubelet-client-certificate=" + n.pki("kubelet-client.crt"),
+		"--kubelet-client-key=" + n.pki("kubelet-client.key"),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + n.pki("accounts.key"), "--service-account-signing-key-file=" + n.pki("accounts.key"),
+		// Container runtimes and storage of the node itself are the only ones that need it.
+		"--allow-privileged=true",
+		"--audit-policy-file=" + n.conf("audit-policy.yaml"), "--audit-log-path=" + n.AuditLog(),
+		"--audit-log-maxsize=200",
+	}
+}
+
+// binds are the places that programs of a node have, by what they hold.
+func (n *Node) binds() []box.Bind {
+	return []box.Bind{
+		{Folder: n.dir("containerd"), At: "/run/flotilla/containerd"},
+		{Folder: n.dir("volumes"), At: "/run/flotilla/volumes"},
+		{Folder: n.dir("kubelet"), At: kubeletFolder},
+		{Folder: n.dir("log"), At: "/var/log"},
+	}
+}
+
+// kubeletFolder is also where the kubelet expects the sockets of devices, whatever else it is told.
+const kubeletFolder = "/var/lib/kubelet"
+
+// identities by the name of their files. The node's and the programs' are clients of the API server.
+func (n *Node) identities() map[string]identity {
+	return map[string]identity{
+		"admin":                   {user: "flotilla-admin", groups: []string{"system:masters"}},
+		"kubelet":                 {user: "system:node:" + Name, groups: []string{"system:nodes"}},
+		"kube-proxy":              {user: "system:kube-proxy"},
+		"kube-scheduler":          {user: "system:kube-scheduler"},
+		"kube-controller-manager": {user: "system:kube-controller-manager"},
+		"kubelet-client":          {user: "kube-apiserver-kubelet-client", groups: []string{"system:masters"}},
+		"accounts":                {user: "service-accounts"},
+		"kubelet-server":          {user: "system:node:" + Name, hosts: []string{Name, n.node()}},
+		"kube-apiserver": {user: "kube-apiserver", hosts: []string{
+			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+			"localhost", "127.0.0.1", apiIP, n.node(),
+		}},
+	}
+}
+
+type identity struct {
+	user   string
+	groups []string
+	hosts  []string
+}
+
+// clients are the identities that get a kubeconfig beside their certificate.
+var clients = []string{"kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager"}

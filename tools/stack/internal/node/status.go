@@ -1,0 +1,47 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+)
+
+// Running are the processes of the node's programs by name, as this machine sees them; 0 is one that does not run.
+func (n *Node) Running() (map[string]int, error) {
+	spec, err := n.spec()
+	if err != nil {
+		return nil, err
+	}
+	running := map[string]int{boxName: spec.PID()}
+	for _, p := range n.programs() {
+		running[p.Name] = 0
+	}
+	marked, err := proc.Marked(n.c.Marker())
+	if err != nil {
+		return nil, err
+	}
+	for _, pid := range marked {
+		program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+		if err != nil {
+			continue // it has just ended
+		}
+		if _, ours := running[filepath.Base(program)]; ours {
+			running[filepath.Base(program)] = pid
+		}
+	}
+	return running, nil
+}
+
+// Names of the box and the programs in it, each of which has a log, in the order of their start.
+func (n *Node) Names() []string {
+	names := []string{boxName}
+	for _, p := range n.programs() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Server is where the API server answers.
+func (n *Node) Server() string { return n.server() }

@@ -1,0 +1,137 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/build"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/capability"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/image"
+)
+
+// tools are folders of the cache, where they stay over all stacks.
+type tools struct {
+	ControlPlane controlplane.Tools
+	Packages     string // unpacked Debian packages
+	Addons       string // what runs in the cluster, each in an image of its own
+}
+
+// packages come from Debian sid, whose containerd is static enough to run on older releases, too.
+var packages = []string{"containerd", "containernetworking-plugins", "busybox-static"}
+
+// addons by the name of their program.
+var addons = map[string]string{
+	"coredns":                "github.com/coredns/coredns",
+	"local-path-provisioner": "github.com/rancher/local-path-provisioner",
+}
+
+func findTools(c checkout.Checkout, own controlplane.Tools) (tools, error) {
+	cache, err := cachedir.Path()
+	if err != nil {
+		return tools{}, err
+	}
+	sum := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(c.Path("tools", "addons", name))
+		if err != nil {
+			return tools{}, fmt.Errorf("read the versions of what runs on the node: %w", err)
+		}
+		sum.Write(data)
+	}
+	return tools{
+		ControlPlane: own,
+		Packages:     filepath.Join(cache, "packages", "node-sid"),
+		Addons:       filepath.Join(cache, "addons-"+hex.EncodeToString(sum.Sum(nil))[:12]),
+	}, nil
+}
+
+// Prepare builds and fetches what the node runs. It takes minutes the first time; what is in the cache stays.
+func (n *Node) Prepare(ctx context.Context) error {
+	module := n.c.Path("tools", "controlplane")
+	if _, err := controlplane.Build(ctx, module, n.say, controlplane.NodePrograms...); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(n.tools.Addons, 0o750); err != nil {
+		return fmt.Errorf("prepare the node: %w", err)
+	}
+	fetch := append([]string{n.c.Path("hack", "docker-packages"), "sid", n.tools.Packages}, packages...)
+	if err := run(ctx, fetch...); err != nil {
+		return err
+	}
+	unlock, err := cachedir.Lock(ctx, filepath.Join(n.tools.Addons, ".lock"), func() {
+		n.say("waiting for another build of what runs on the node")
+	})
+	if err != nil {
+		return fmt.Errorf("prepare the node: %w", err)
+	}
+	defer unlock() //nolint:errcheck // the lock goes with the process
+	for name, pkg := range addons {
+		if err := build.Once(ctx, n.c.Path("tools", "addons"), pkg, filepath.Join(n.tools.Addons, name)); err != nil {
+			return err
+		}
+	}
+	// Built anew each time, which costs nothing when nothing has changed.
+	return build.Static(ctx, n.c.Path("tools", "stack"), "./pause", filepath.Join(n.tools.Addons, "pause"))
+}
+
+// images that a node needs before it can run any pod, or any volume.
+func (t tools) images() []image.Image {
+	program := func(name string, links ...string) image.Image {
+		return image.Image{
+			Name: name, Program: filepath.Join(t.Addons, name), Path: "/bin/" + name,
+			Entrypoint: []string{"/bin/" + name}, Links: links,
+		}
+	}
+	busybox := program("busybox", applets()...)
+	busybox.Program, busybox.Entrypoint = filepath.Join(t.Packages, "usr/bin/busybox"), []string{"/bin/sh"}
+	return []image.Image{program("pause"), program("coredns"), program("local-path-provisioner"), busybox}
+}
+
+// applets that volumes, tests and people use.
+func applets() []string {
+	var links []string
+	for _, name := range strings.Fields(`cat chmod cp date dd df env false find grep head hostname httpd id ip kill ls
+		mkdir mv nc nslookup ping printf ps pwd rm sed sh sleep sort stat tail tar tee test touch true wc wget`) {
+		links = append(links, "/bin/"+name)
+	}
+	return links
+}
+
+// Possible returns an error where system or user make a real node impossible, whatever else there is.
+func Possible() error {
+	if missing := capability.Missing(capability.Basic().Able()); len(missing) > 0 {
+		return capability.Error{Missing: missing}
+	}
+	return nil
+}
+
+// Ready returns an error that says all that this machine lacks. What Debian has is installed first.
+func Ready(ctx context.Context, c checkout.Checkout) error {
+	var want []string
+	for program, pkg := range capability.Programs {
+		want = append(want, program+":"+pkg)
+	}
+	slices.Sort(want)
+	// What it cannot install is among what is missing.
+	ensure := exec.CommandContext(ctx, c.Path("hack", "ensure"), want...) //nolint:gosec // our own script
+	out, ensureErr := ensure.CombinedOutput()
+	missing := capability.Missing(capability.Look(ctx, c.Local()))
+	if len(missing) == 0 {
+		return nil
+	}
+	if ensureErr != nil {
+		missing = append(missing, "hack/ensure: "+strings.TrimSpace(string(out)))
+	}
+	return capability.Error{Missing: missing}
+}
