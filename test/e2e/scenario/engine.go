@@ -55,7 +55,7 @@ func (p *Platform) engineRollouts() run.Scenario {
 		{Name: "steady", Do: e.steady},
 		{Name: "scale 1 to 3", Do: e.change(engines, "etl", `{"spec":{"replicas":3}}`, 3)},
 		{Name: "scale 3 to 1", Do: e.change(engines, "etl", `{"spec":{"replicas":1}}`, 1)},
-		{Name: "another image", Do: e.change(engines, "etl", withImage("flotilla-e2e/engine:dev-1"), 1)},
+		{Name: "another image", Do: e.change(engines, "etl", withImage("flotilla-e2e/engine:dev-2"), 1)},
 		{Name: "class edit", Do: e.change(engineClasses, "small",
 			`{"spec":{"template":{"metadata":{"labels":{"team":"analytics"}}}}}`, 1)},
 		{Name: "configuration", Do: e.change(engines, "etl", `{"spec":{"customEngineConfig":{"storage":{"cache":"1Gi"}}}}`, 1)},
@@ -121,12 +121,20 @@ func (e *engine) change(gvk schema.GroupVersionKind, name, patch string, replica
 		if err != nil {
 			return err
 		}
-		if err := e.Patch(ctx, gvk, e.namespace, name, patch); err != nil {
+		if err := e.patch(ctx, s, gvk, name, patch); err != nil {
 			return err
 		}
 		e.replicas = replicas
 		return e.rolled(ctx, s, before)
 	}
+}
+
+// patch patches an object. A change is refused while no pod of the operator's answers its webhook, and a scenario may
+// have killed them all; so it is tried again, as a person would.
+func (e *engine) patch(ctx context.Context, s *run.Step, gvk schema.GroupVersionKind, name, patch string) error {
+	return s.Until(ctx, "the change of "+name+" is accepted", func(ctx context.Context) error {
+		return e.Patch(ctx, gvk, e.namespace, name, patch)
+	})
 }
 
 // serving is the generation that serves.
@@ -221,7 +229,7 @@ func (e *engine) sevenEdits(ctx context.Context, s *run.Step) error {
 	const edits = 7
 	for i := 1; i <= edits; i++ {
 		patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{"edit":"%d"}}}}}`, i)
-		if err := e.Patch(ctx, engines, e.namespace, "etl", patch); err != nil {
+		if err := e.patch(ctx, s, engines, "etl", patch); err != nil {
 			return err
 		}
 		if err := s.Pass(ctx, 300*time.Millisecond); err != nil {
@@ -244,7 +252,7 @@ func (e *engine) sevenEdits(ctx context.Context, s *run.Step) error {
 }
 
 func (e *engine) stop(ctx context.Context, s *run.Step) error {
-	if err := e.Patch(ctx, engines, e.namespace, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
+	if err := e.patch(ctx, s, engines, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
 	}
 	if err := s.Until(ctx, "engine etl is stopped", func(ctx context.Context) error {
@@ -271,7 +279,7 @@ func (e *engine) start(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Patch(ctx, engines, e.namespace, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
+	if err := e.patch(ctx, s, engines, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
 		return err
 	}
 	return e.rolled(ctx, s, before)

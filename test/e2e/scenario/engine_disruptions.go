@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 )
@@ -33,12 +31,7 @@ func (e *engine) evict(ctx context.Context, s *run.Step) error {
 	}
 	for i := range pods {
 		pod := &pods[i]
-		if err := s.Until(ctx, "the eviction of "+pod.GetName()+" is allowed", func(ctx context.Context) error {
-			return e.Client.SubResource("eviction").Create(ctx, pod, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "policy/v1", "kind": "Eviction",
-				"metadata": map[string]any{"name": pod.GetName(), "namespace": e.namespace},
-			}})
-		}); err != nil {
+		if err := e.evictPod(ctx, s, pod); err != nil {
 			return err
 		}
 		if err := s.Until(ctx, "another pod takes the place of "+pod.GetName(), func(ctx context.Context) error {
@@ -59,12 +52,12 @@ func (e *engine) evict(ctx context.Context, s *run.Step) error {
 
 // killOperator rolls generations and kills the operator's pod in moments that nobody chose.
 func (e *engine) killOperator(ctx context.Context, s *run.Step) error {
-	for i, image := range []string{"flotilla-e2e/engine:dev-1", "flotilla-e2e/engine:dev", "flotilla-e2e/engine:dev-1"} {
+	for i, image := range []string{"flotilla-e2e/engine:dev-2", "flotilla-e2e/engine:dev", "flotilla-e2e/engine:dev-2"} {
 		before, err := e.serving(ctx)
 		if err != nil {
 			return err
 		}
-		if err := e.Patch(ctx, engines, e.namespace, "etl", withImage(image)); err != nil {
+		if err := e.patch(ctx, s, engines, "etl", withImage(image)); err != nil {
 			return err
 		}
 		for range 2 {

@@ -36,6 +36,7 @@ type Platform struct {
 func (p *Platform) All() [][]run.Scenario {
 	return [][]run.Scenario{
 		{p.engineRollouts(), p.engineDisruptions()},
+		{p.ingesterDisruptions()},
 	}
 }
 
@@ -167,6 +168,16 @@ func (p *Platform) killPods(ctx context.Context, namespace string, labels map[st
 		}
 	}
 	return nil
+}
+
+// evictPod evicts a pod by the Eviction API, as kubectl drain does, as soon as its disruption budget allows.
+func (p *Platform) evictPod(ctx context.Context, step *run.Step, pod *unstructured.Unstructured) error {
+	return step.Until(ctx, "the eviction of "+pod.GetName()+" is allowed", func(ctx context.Context) error {
+		return p.Client.SubResource("eviction").Create(ctx, pod, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "policy/v1", "kind": "Eviction",
+			"metadata": map[string]any{"name": pod.GetName(), "namespace": pod.GetNamespace()},
+		}})
+	})
 }
 
 // ready waits until as many pods as wanted, and no other, have these labels and are ready.

@@ -1,0 +1,217 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+const ingesterNamespace = "ingester-disruptions"
+
+var mysql = map[string]string{"app.kubernetes.io/name": "mysql"}
+
+// copies is how often each sample is made.
+const copies = 10
+
+// ingesterDisruptions creates, changes and deletes objects of all 13 kinds by kubectl while MySQL comes and goes.
+func (p *Platform) ingesterDisruptions() run.Scenario {
+	i := &ingester{Platform: p}
+	return run.Scenario{
+		Name: ingesterNamespace, Limit: 12 * time.Minute,
+		Title: "The 13 kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved and restarted; " +
+			"in the end cluster and MySQL agree.",
+		Prepare: func(ctx context.Context, _ *run.Step) (run.Asker, error) {
+			return nil, p.MakeNamespace(ctx, ingesterNamespace)
+		},
+		Phases: []run.Phase{
+			{Name: "create while MySQL's pod is killed", Do: i.meanwhile(i.create, i.kill)},
+			{Name: "change while MySQL's pod is moved", Do: i.meanwhile(i.change, i.move)},
+			{Name: "delete half while MySQL is restarted", Do: i.meanwhile(i.deleteHalf, i.restart)},
+			{Name: "verify", Do: i.verify},
+			{Name: "delete the rest", Do: i.deleteRest},
+			{Name: "verify again", Do: i.verify},
+		},
+		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, ingesterNamespace) },
+	}
+}
+
+type ingester struct {
+	*Platform
+	kinds []string // plural.group of each kind
+}
+
+type work = func(context.Context, *run.Step) error
+
+// meanwhile works, and disturbs once in a moment of the first two seconds; MySQL is back in the end.
+func (i *ingester) meanwhile(do, disturb work) work {
+	return func(ctx context.Context, s *run.Step) error {
+		disturbed := make(chan error, 1)
+		go func() {
+			if err := s.Pass(ctx, time.Duration(i.Intn(2000))*time.Millisecond); err != nil {
+				disturbed <- err
+				return
+			}
+			disturbed <- disturb(ctx, s)
+		}()
+		err := do(ctx, s)
+		if broken := <-disturbed; broken != nil {
+			return fmt.Errorf("disturb: %w", broken)
+		}
+		if err != nil {
+			return err
+		}
+		return i.ready(ctx, s, i.System, mysql, 1)
+	}
+}
+
+// create applies copies of the samples, one kubectl for each copy.
+func (i *ingester) create(ctx context.Context, _ *run.Step) error {
+	paths, err := filepath.Glob(filepath.Join(i.Root, "deploy", "samples", "ingester", "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		return fmt.Errorf("no samples below %s: %w", i.Root, err)
+	}
+	var samples []*unstructured.Unstructured
+	seen := map[string]bool{}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(raw, &o.Object); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		samples = append(samples, o)
+		if kind := strings.ToLower(o.GetKind()) + "s.michelangelo.api"; !seen[kind] {
+			seen[kind] = true
+			i.kinds = append(i.kinds, kind)
+		}
+	}
+	const all = 13
+	if len(i.kinds) != all {
+		return fmt.Errorf("the samples have %d kinds, not %d: %v", len(i.kinds), all, i.kinds)
+	}
+	for n := range copies {
+		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+		for _, sample := range samples {
+			list.Items = append(list.Items, *copied(sample, n))
+		}
+		text, err := list.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		if _, err := i.Kubectl(ctx, string(text), "apply", "-f", "-"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copied(sample *unstructured.Unstructured, n int) *unstructured.Unstructured {
+	o := sample.DeepCopy()
+	o.SetNamespace(ingesterNamespace)
+	o.SetName(fmt.Sprintf("%s-%d", sample.GetName(), n))
+	half := "kept"
+	if n%2 == 0 {
+		half = "deleted"
+	}
+	o.SetLabels(map[string]string{"half": half})
+	return o
+}
+
+func (i *ingester) all() string { return strings.Join(i.kinds, ",") }
+
+func (i *ingester) change(ctx context.Context, s *run.Step) error {
+	for round := range 3 {
+		// The admission of finalizers and other writers may be in the way; kubectl says so, and a person repeats it.
+		if err := s.Until(ctx, "all objects have their label", func(ctx context.Context) error {
+			_, err := i.Kubectl(ctx, "", "label", "-n", ingesterNamespace, i.all(), "--all", "--overwrite", fmt.Sprintf("round=%d", round))
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *ingester) deleteHalf(ctx context.Context, s *run.Step) error {
+	return i.delete(ctx, s, "-l", "half=deleted")
+}
+
+func (i *ingester) deleteRest(ctx context.Context, s *run.Step) error {
+	return i.delete(ctx, s, "--all")
+}
+
+// delete waits until the objects are gone, which is when MySQL knows of it.
+func (i *ingester) delete(ctx context.Context, s *run.Step, which ...string) error {
+	args := append([]string{"delete", "-n", ingesterNamespace, i.all(), "--wait=false"}, which...)
+	if _, err := i.Kubectl(ctx, "", args...); err != nil {
+		return err
+	}
+	return s.Until(ctx, "the deleted objects are gone", func(ctx context.Context) error {
+		args := []string{"get", "-n", ingesterNamespace, i.all(), "-o", "name", "--ignore-not-found"}
+		if which[0] == "-l" {
+			args = append(args, which...)
+		}
+		left, err := i.Kubectl(ctx, "", args...)
+		if err == nil && strings.TrimSpace(left) != "" {
+			err = fmt.Errorf("%d are still there", len(strings.Fields(left)))
+		}
+		return err
+	})
+}
+
+func (i *ingester) kill(ctx context.Context, s *run.Step) error {
+	s.Log("MySQL's pod is killed")
+	return i.killPods(ctx, i.System, mysql)
+}
+
+// move evicts the pod; on a cluster of one node it comes back to the same one, with its volume.
+func (i *ingester) move(ctx context.Context, s *run.Step) error {
+	pods, err := i.List(ctx, cluster.Pod, i.System, matching(mysql))
+	if err != nil {
+		return err
+	}
+	if len(pods) != 1 {
+		return fmt.Errorf("MySQL has %d pods", len(pods))
+	}
+	s.Log("MySQL's pod is evicted")
+	return i.evictPod(ctx, s, &pods[0])
+}
+
+// restart ends MySQL inside its pod.
+func (i *ingester) restart(ctx context.Context, s *run.Step) error {
+	pods, err := i.List(ctx, cluster.Pod, i.System, matching(mysql))
+	if err != nil {
+		return err
+	}
+	if len(pods) != 1 {
+		return fmt.Errorf("MySQL has %d pods", len(pods))
+	}
+	s.Log("MySQL's container is ended")
+	_, err = i.Kubectl(ctx, "", "exec", "-n", i.System, pods[0].GetName(), "--", "sh", "-c", "kill -TERM 1")
+	return err
+}
+
+// verify asks the ingester itself, which looks again for a while before a difference counts.
+func (i *ingester) verify(ctx context.Context, s *run.Step) error {
+	var said string
+	err := s.Until(ctx, "ingester verify finds no difference", func(ctx context.Context) error {
+		out, err := i.Kubectl(ctx, "", "exec", "-n", i.System, "deploy/ingester", "--", "/service", "verify")
+		said = out
+		return err
+	})
+	if err == nil {
+		s.Note("ingester verify, exit code 0: %s", strings.Join(strings.Fields(said), " "))
+	}
+	return err
+}
