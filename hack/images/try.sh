@@ -33,6 +33,20 @@ tool() { # SERVER VARIABLE=VALUE... -- COMMAND...
   run --rm --interactive --tmpfs /tmp --network "container:$here-$server" "${env[@]}" flotilla-e2e/dbtools:dev "$@"
 }
 
+# cloned runs the Superset operator's script as its Job does: the database data over the database copy, without rows of two.
+cloned() { # SERVER SCRIPT VARIABLE=VALUE...
+  local scripts=services/superset-operator/internal/scripts
+  tool "$1" SUPERSET_OPERATOR__DB_HOST=127.0.0.1 SUPERSET_OPERATOR__DB_NAME=copy SUPERSET_OPERATOR__CLONE_SRC_HOST=127.0.0.1 \
+    SUPERSET_OPERATOR__CLONE_EXCLUDE_TABLE_DATA_0=two "${@:3}" -- /bin/sh -c "$(cat "$scripts/$2")" 2> "$work/clone" ||
+    fail "$2: $(cat "$work/clone")"
+}
+
+# side names both sides of a clone.
+side() { # PORT USER PASSWORD DATABASE
+  printf '%s\n' "SUPERSET_OPERATOR__DB_PORT=$1" "SUPERSET_OPERATOR__CLONE_SRC_PORT=$1" "SUPERSET_OPERATOR__DB_USER=$2" \
+    "SUPERSET_OPERATOR__CLONE_SRC_USER=$2" "SUPERSET_OPERATOR__DB_PASS=$3" "SUPERSET_OPERATOR__CLONE_SRC_PASS=$3" "SUPERSET_OPERATOR__CLONE_SRC_DB=$4"
+}
+
 postgres() {
   # As the engine operator runs it, with a name and a password that have to be quoted.
   run --detach --name "$here-postgres" --user 70:70 --memory 256m --tmpfs /var/lib/postgresql/data:uid=70,mode=0770 \
@@ -46,6 +60,10 @@ postgres() {
   if tool postgres PGHOST=127.0.0.1 PGUSER=firebolt PGPASSWORD=wrong -- psql -qc 'SELECT 1' 2> /dev/null; then
     fail "PostgreSQL takes a wrong password"
   fi
+  tool postgres "${to[@]}" -- psql -qc "CREATE TABLE two (n int); INSERT INTO two VALUES (1)"
+  mapfile -t sides < <(side 5432 firebolt "p'w\"d" 'Some "data"')
+  cloned postgres clone-postgresql.sh "${sides[@]}"
+  want "rows of the copy in PostgreSQL" "2 0" "$(tool postgres "${to[@]}" PGDATABASE=copy -- psql -qAt -F ' ' -c 'SELECT (SELECT count(*) FROM one), (SELECT count(*) FROM two)')"
   docker stop --time 20 "$here-postgres" > /dev/null
   want "status of PostgreSQL when it is stopped" 0 "$(docker inspect --format '{{.State.ExitCode}}' "$here-postgres")"
   echo "TRIED flotilla-e2e/postgres:dev"
@@ -58,12 +76,26 @@ mysql() { # IMAGE
   await mysql tool mysql "${to[@]}" -- mysql "${at[@]}" -e 'SELECT 1'
   tool mysql "${to[@]}" -- mysql "${at[@]}" data -e "CREATE TABLE one (n int); INSERT INTO one VALUES (41), (1)"
   want "rows that mysqldump writes" 1 "$(tool mysql "${to[@]}" -- mysqldump "${at[@]}" --no-tablespaces --set-gtid-purged=OFF --single-transaction data | grep -c 'VALUES (41),(1)')"
+  tool mysql "${to[@]}" -- mysql "${at[@]}" data -e "CREATE TABLE two (n int); INSERT INTO two VALUES (1)"
+  mapfile -t sides < <(side 3306 root secret data)
+  cloned mysql clone-mysql.sh "${sides[@]}"
+  want "rows of the copy in MySQL" "2 0" "$(tool mysql "${to[@]}" -- mysql "${at[@]}" -BN copy -e "SELECT CONCAT((SELECT COUNT(*) FROM one), ' ', (SELECT COUNT(*) FROM two))")"
   echo "TRIED $1"
 }
 
 nginx() {
   run --detach --name "$here-nginx" --user 101:101 --tmpfs /tmp flotilla-e2e/nginx:dev > /dev/null
   await nginx docker exec "$here-nginx" wget -qO /dev/null http://127.0.0.1:8080/index.html
+  # The maintenance page as the Superset operator renders it.
+  local page=services/superset-operator/internal/maintenance/testdata/managed
+  mkdir "$work/page"
+  cp "$page"/{nginx.conf,default.conf,index.html} "$work/page"
+  chmod -R a+rX "$work"
+  run --detach --name "$here-page" --user 101:101 --tmpfs /tmp --volume "$work/page/nginx.conf:/etc/nginx/nginx.conf:ro" \
+    --volume "$work/page/default.conf:/etc/nginx/conf.d/default.conf:ro" --volume "$work/page/index.html:/usr/share/nginx/html/index.html:ro" \
+    flotilla-e2e/nginx:dev > /dev/null
+  await page docker exec "$here-page" wget -qO /dev/null http://127.0.0.1:9000/
+  [[ $(docker exec "$here-page" wget -qO- http://127.0.0.1:9000/dashboard/7) == *"Upgrade in Progress"* ]] || fail "nginx does not show the maintenance page"
   echo "TRIED flotilla-e2e/nginx:dev"
 }
 

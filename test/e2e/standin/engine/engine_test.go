@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -108,8 +109,11 @@ func becomes(t *testing.T, n node, url string, want int) {
 			return err
 		}
 		got, _, text, err := get(t.Context(), http.MethodGet, url, "")
-		if err != nil || got != want {
-			return fmt.Errorf("%s: %d %q %v, want %d", url, got, text, err, want)
+		if err != nil {
+			return err
+		}
+		if got != want {
+			return fmt.Errorf("%s: %d %q, want %d", url, got, text, want)
 		}
 		return nil
 	})
@@ -162,7 +166,7 @@ func TestAnEngineFinishesItsQueriesAndRefusesOthers(t *testing.T) {
 	expect.Eventually(t, expect.Long, func() error {
 		_, _, text, err := get(t.Context(), http.MethodGet, "http://"+n.metrics+"/metrics", "")
 		if !strings.Contains(text, "\nfirebolt_running_queries 1\n") || !strings.Contains(text, "\nfirebolt_suspended_queries 1\n") {
-			return fmt.Errorf("metrics: %s %w", text, err)
+			return errors.Join(err, fmt.Errorf("metrics: %s", text))
 		}
 		return nil
 	})

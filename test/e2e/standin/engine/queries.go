@@ -169,7 +169,7 @@ func (q *queries) health(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not ready", http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = io.WriteString(w, "ok\n") // who asked may be gone
+	fmt.Fprintln(w, "ok")
 }
 
 // metrics writes the gauges that the operator's drain check reads, without labels.
@@ -186,6 +186,6 @@ func (q *queries) metrics(w http.ResponseWriter, _ *http.Request) {
 		{"firebolt_standin_answered_total", "counter", "Queries that have ended.", q.answered},
 		{"firebolt_standin_refused_total", "counter", "Queries that were not taken.", q.refused},
 	} {
-		_, _ = fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", m.name, m.help, m.name, m.kind, m.name, m.value) // as above
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", m.name, m.help, m.name, m.kind, m.name, m.value)
 	}
 }

@@ -94,7 +94,7 @@ func listen(ctx context.Context, o Options, q *queries, failed chan<- error) (st
 		defer cancel()
 		for _, s := range servers {
 			if s.Shutdown(ctx) != nil {
-				_ = s.Close() // the process ends now
+				_ = s.Close() //nolint:errcheck // the process ends now
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func start(ctx context.Context, c Config, logf func(string, ...any)) error {
 	if err != nil {
 		return fmt.Errorf("metadata service %s: %w", endpoint, err)
 	}
-	defer func() { _ = conn.Close() }() // nothing is left in it
+	defer conn.Close() //nolint:errcheck // nothing is left in it
 	client := healthv1.NewHealthClient(conn)
 	for said := ""; ; {
 		answer, err := client.Check(ctx, &healthv1.HealthCheckRequest{})

@@ -110,7 +110,7 @@ func (c *clusters) ready(host string) bool {
 	if err != nil {
 		return false
 	}
-	_ = answer.Body.Close() // only the status counts
+	answer.Body.Close() // only the status counts
 	return answer.StatusCode == http.StatusOK
 }
 

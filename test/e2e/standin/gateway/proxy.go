@@ -53,7 +53,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			code = http.StatusInternalServerError
 		}
 		w.WriteHeader(code)
-		_, _ = io.WriteString(w, d.body) // who asked may be gone
+		fmt.Fprint(w, d.body)
 		return
 	}
 	if !p.config.routed(d.authority) {
@@ -68,7 +68,7 @@ func (p *proxy) health(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "failing", http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = io.WriteString(w, "OK\n") // as above
+	fmt.Fprintln(w, "OK")
 }
 
 // forward asks pods of the engine until one of them answers.
@@ -90,7 +90,7 @@ func (p *proxy) forward(w http.ResponseWriter, r *http.Request, d decision) {
 			return
 		}
 		if err == nil {
-			_ = answer.Body.Close() // the next pod's counts
+			answer.Body.Close() // the next pod's counts
 		} else if last {
 			p.unhealthy.Add(1)
 			http.Error(w, "upstream: "+err.Error(), http.StatusServiceUnavailable)
@@ -146,7 +146,7 @@ func (p *proxy) refused(answer *http.Response) bool {
 
 // answer hands an answer on. One that breaks off breaks the client's connection.
 func (p *proxy) answer(w http.ResponseWriter, answer *http.Response) {
-	defer func() { _ = answer.Body.Close() }() // it was read
+	defer answer.Body.Close()
 	answer.Header.Del("Connection")
 	maps.Copy(w.Header(), answer.Header)
 	if p.failing.Load() {
@@ -156,7 +156,7 @@ func (p *proxy) answer(w http.ResponseWriter, answer *http.Response) {
 	if _, err := io.Copy(w, answer.Body); err != nil {
 		p.logf("answer: %v", err)
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-			_ = conn.Close()
+			_ = conn.Close() //nolint:errcheck // that it is broken off is the point
 		}
 	}
 }

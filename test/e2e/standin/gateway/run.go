@@ -26,7 +26,7 @@ func Run(ctx context.Context, c Config, lookup Lookup, logf func(string, ...any)
 			return fmt.Errorf("listen on %s: %w", at, err)
 		}
 		server := &http.Server{Handler: handler, ReadHeaderTimeout: 60 * time.Second}
-		defer func() { _ = server.Close() }() // the process ends
+		defer server.Close() //nolint:errcheck // the process ends
 		go func() {
 			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve %s: %w", at, err)
@@ -47,7 +47,7 @@ func (p *proxy) admin() http.Handler {
 	set := func(failing bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			p.failing.Store(failing)
-			_, _ = w.Write([]byte("OK\n")) // who asked may be gone
+			fmt.Fprintln(w, "OK")
 		}
 	}
 	mux.HandleFunc("POST /healthcheck/fail", set(true))
@@ -74,6 +74,6 @@ func (p *proxy) metrics(w http.ResponseWriter, _ *http.Request) {
 		{"envoy_standin_retries_total", p.retries.Load()},
 		{"envoy_standin_unanswered_total", p.unhealthy.Load()},
 	} {
-		_, _ = fmt.Fprintf(w, "# TYPE %s counter\n%s %d\n", m.name, m.name, m.value) // as above
+		fmt.Fprintf(w, "# TYPE %s counter\n%s %d\n", m.name, m.name, m.value)
 	}
 }

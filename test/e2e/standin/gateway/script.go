@@ -71,7 +71,7 @@ func (s *script) headers(h http.Header, d *decision) *lua.LTable {
 	out := s.state.NewTable()
 	name := func(l *lua.LState) string { return strings.ToLower(l.CheckString(2)) }
 	s.method(out, "get", func(l *lua.LState) int {
-		var value lua.LValue = lua.LNil
+		value := lua.LNil
 		switch key := name(l); {
 		case key == ":path":
 			value = lua.LString(d.path)

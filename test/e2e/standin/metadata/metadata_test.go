@@ -2,6 +2,7 @@ package metadata_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func becomes(t *testing.T, p *program.Process, port int, want healthv1.HealthChe
 	expect.Eventually(t, expect.Long, func() error {
 		answer, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true))
 		if err != nil || answer.GetStatus() != want {
-			return fmt.Errorf("%v %w, want %v; %v", answer.GetStatus(), err, want, p.Running())
+			return errors.Join(fmt.Errorf("%v, want %v", answer.GetStatus(), want), err, p.Running())
 		}
 		return nil
 	})

@@ -30,7 +30,7 @@ func Run(ctx context.Context, c Config, user, password string, logf func(string,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // the process ends
+	defer db.Close() //nolint:errcheck // the process ends
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)

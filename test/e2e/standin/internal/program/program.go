@@ -33,10 +33,10 @@ func Build(t testing.TB, name string) string {
 	return path
 }
 
-// Start runs a program until the end of the test.
+// Start runs a program until the end of the test, whose clean-up kills it.
 func Start(t testing.TB, environment []string, path string, args ...string) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.CommandContext(context.Background(), path, args...), output: &buffer{}, ended: make(chan struct{})} //nolint:usetesting // ended by the clean-up below
+	p := &Process{cmd: exec.CommandContext(context.Background(), path, args...), output: &buffer{}, ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -44,11 +44,11 @@ func Start(t testing.TB, environment []string, path string, args ...string) *Pro
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // ProcessState says how it ended
+		_ = p.cmd.Wait() //nolint:errcheck // ProcessState says how it ended
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Process.Kill() //nolint:errcheck // it may have ended
 		<-p.ended
 		if t.Failed() {
 			t.Logf("%s said:\n%s", filepath.Base(path), p.output)
