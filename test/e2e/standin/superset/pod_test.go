@@ -33,6 +33,7 @@ const (
 type pod struct {
 	t       *testing.T
 	root    string
+	dir     string // where it starts
 	command []string
 	env     map[string]string
 }
@@ -40,13 +41,16 @@ type pod struct {
 // newPod reads what the operator renders for a workload of a case, as in "production", "web-server".
 func newPod(t *testing.T, release, example, workload string) *pod {
 	t.Helper()
-	p := &pod{t: t, root: copyOf(t, release), env: imageEnvironment(t)}
+	p := &pod{t: t, root: copyOf(t, release), dir: "/app", env: imageEnvironment(t)}
 	container := mainContainer(t, example, workload)
 	for _, word := range slices.Concat(container.Command, container.Args) {
 		p.command = append(p.command, expanded(word))
 	}
 	for _, variable := range container.Env {
-		p.env[variable.Name] = expanded(variable.Value) // a Secret's content comes from the test
+		p.env[variable.Name] = expanded(variable.Value)
+		if variable.ValueFrom != nil {
+			p.env[variable.Name] = "from a Secret"
+		}
 	}
 	for file, mount := range map[string]string{
 		workload + "-superset_config.py": "app/pythonpath/superset_config.py",
@@ -151,7 +155,7 @@ func (p *pod) start() *process {
 	}
 	run := &process{t: p.t, log: &output{}, done: make(chan struct{})}
 	run.cmd = &exec.Cmd{
-		Path: program, Args: p.command, Dir: "/app", Env: []string{marker},
+		Path: program, Args: p.command, Dir: p.dir, Env: []string{marker},
 		SysProcAttr: &syscall.SysProcAttr{
 			Chroot: p.root, Setpgid: true, Credential: &syscall.Credential{Uid: user, Gid: user},
 		},
