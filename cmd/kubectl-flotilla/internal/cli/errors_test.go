@@ -26,8 +26,8 @@ func TestErrorsThatAUserWillMeet(t *testing.T) {
 	for args, want := range map[string]string{
 		"status boat/one":                       `unknown kind "boat": Flotilla manages superset, fireboltinstance, fireboltengineclass, fireboltengine`,
 		"status deployment.apps/x":              `unknown kind "deployment.apps": Flotilla does not manage Deployment.apps`,
-		"status pipeline/x":                     "kind not installed: the cluster has no Pipeline of group michelangelo.api; is the operator's CustomResourceDefinition applied?",
-		"status pipelines.michelangelo.api/x":   "kind not installed: the cluster has no Pipeline",
+		"status pipeline/x":                     `kind without conditions: the ingester only stores a Pipeline: look with "kubectl get pipeline.michelangelo.api" and "ingester verify"`,
+		"why pipelines.michelangelo.api/x":      "kind without conditions: the ingester only stores a Pipeline",
 		"status superset/none":                  `superset/none: not found in namespace "` + ns + `"`,
 		"status superset/main/web":              "want KIND/NAME or KIND NAME",
 		"status superset/":                      "want KIND/NAME or KIND NAME",
@@ -41,6 +41,8 @@ func TestErrorsThatAUserWillMeet(t *testing.T) {
 		"pause superset/main --dry-run=maybe":   "--dry-run",
 		"status --context=nowhere":              `context "nowhere" does not exist`,
 		"frobnicate":                            `unknown command "frobnicate" for "kubectl flotilla"`,
+		"wiat":                                  `did you mean wait?`,
+		"statu":                                 `unknown command "statu" for "kubectl flotilla", did you mean status or start?`,
 	} {
 		s.fail(want, strings.Fields(args)...)
 	}
@@ -54,6 +56,10 @@ func TestAPIServerThatCannotBeReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fail("read the kubeconfig", "status")
+	missing := filepath.Join(t.TempDir(), "none")
+	t.Setenv("KUBECONFIG", missing)
+	s.kubeconfig = ""
+	s.fail("no cluster is named in "+missing+"; set KUBECONFIG or --kubeconfig", "status")
 }
 
 // reader makes a ServiceAccount that may read Supersets of its namespace and nothing else, and returns its token.

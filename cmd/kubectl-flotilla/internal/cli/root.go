@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,8 +79,10 @@ func New(app *App) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flotilla"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs, // so that a mistyped command is an error
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:          mistyped,
+
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetIn(app.Streams.In)
 	root.SetOut(app.Streams.Out)
@@ -99,6 +102,18 @@ func New(app *App) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	app.addKubectlCompletion(root)
 	return root
+}
+
+// mistyped refuses what is no command, and says what may have been meant.
+func mistyped(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], c.CommandPath(), hint)
 }
 
 const (

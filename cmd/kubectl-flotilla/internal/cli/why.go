@@ -66,7 +66,7 @@ func (a *App) report(ctx context.Context, cluster *kinds.Cluster, t kinds.Target
 	if failed != nil {
 		return evidence.Report{}, fmt.Errorf("prepare the client: %w", failed)
 	}
-	return evidence.FromCluster(ctx, kube, t.Kind, u, err.Error()), nil
+	return evidence.FromCluster(ctx, evidence.Question{Kube: kube, Kind: t.Kind, Resource: u, Why: err.Error(), Now: a.Clock.Now()}), nil
 }
 
 // detail asks the status API about one resource.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,26 +19,39 @@ import (
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/observe"
 )
 
 // mostEvents is how many events a report holds.
 const mostEvents = 10
 
+// Question is what [FromCluster] is asked.
+type Question struct {
+	Kube     kubernetes.Interface
+	Kind     contract.Kind
+	Resource *unstructured.Unstructured
+	// Why the cluster itself must be asked.
+	Why string
+	Now time.Time
+}
+
 // look reads one part after the other; what cannot be read is noted and the rest goes on.
 type look struct {
-	kube      kubernetes.Interface
+	Question
 	namespace string
 	owner     types.UID
 	report    *Report
 	pods      []corev1.Pod
 }
 
-// FromCluster looks at what the caller may see of the resource and of what it owns. Why says why it must.
-func FromCluster(ctx context.Context, kube kubernetes.Interface, kind contract.Kind, u *unstructured.Unstructured, why string) Report {
+// FromCluster looks at what the caller may see of the resource and of what it owns. What is
+// wrong with pods is said by the rule and in the words of the operators.
+func FromCluster(ctx context.Context, q Question) Report {
+	u := q.Resource
 	report := Report{
-		Source: Cluster, Why: why, Resource: view.Of(kind, u), Writers: Writers(u), Observation: &contract.Observation{},
+		Source: Cluster, Why: q.Why, Resource: view.Of(q.Kind, u), Writers: Writers(u), Observation: &contract.Observation{},
 	}
-	l := &look{kube: kube, namespace: u.GetNamespace(), owner: u.GetUID(), report: &report}
+	l := &look{Question: q, namespace: u.GetNamespace(), owner: u.GetUID(), report: &report}
 	l.readPods(ctx)
 	l.deployments(ctx)
 	l.statefulSets(ctx)
@@ -55,7 +69,7 @@ func (l *look) owns(o metav1.Object) bool {
 }
 
 func (l *look) readPods(ctx context.Context) {
-	list, err := l.kube.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
+	list, err := l.Kube.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		l.unread("pods", err)
 		return
@@ -78,7 +92,7 @@ func (l *look) matching(selector *metav1.LabelSelector) []corev1.Pod {
 }
 
 func (l *look) deployments(ctx context.Context) {
-	list, err := l.kube.AppsV1().Deployments(l.namespace).List(ctx, metav1.ListOptions{})
+	list, err := l.Kube.AppsV1().Deployments(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		l.unread("deployments", err)
 		return
@@ -96,7 +110,7 @@ func (l *look) deployments(ctx context.Context) {
 }
 
 func (l *look) statefulSets(ctx context.Context) {
-	list, err := l.kube.AppsV1().StatefulSets(l.namespace).List(ctx, metav1.ListOptions{})
+	list, err := l.Kube.AppsV1().StatefulSets(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		l.unread("statefulsets", err)
 		return
@@ -114,12 +128,12 @@ func (l *look) statefulSets(ctx context.Context) {
 }
 
 func (l *look) add(u contract.Unit, selector *metav1.LabelSelector) {
-	u.Present, u.Failures = true, failures(l.matching(selector))
+	u.Present, u.Failures = true, observe.Failures(l.matching(selector), l.Now)
 	l.report.Observation.Units = append(l.report.Observation.Units, u)
 }
 
 func (l *look) jobs(ctx context.Context) {
-	list, err := l.kube.BatchV1().Jobs(l.namespace).List(ctx, metav1.ListOptions{})
+	list, err := l.Kube.BatchV1().Jobs(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		l.unread("jobs", err)
 		return
@@ -148,7 +162,7 @@ func (l *look) job(j *batchv1.Job) contract.Job {
 			out.State, out.Message = contract.JobFailed, c.Message
 		}
 	}
-	if f := failures(l.matching(j.Spec.Selector)); out.Message == "" && len(f) > 0 && out.State != contract.JobComplete {
+	if f := observe.Failures(l.matching(j.Spec.Selector), l.Now); out.Message == "" && len(f) > 0 && out.State != contract.JobComplete {
 		out.Message = string(f[0].Class) + ": " + f[0].Message
 	}
 	return out
@@ -158,12 +172,12 @@ func (l *look) job(j *batchv1.Job) contract.Job {
 func (l *look) events(ctx context.Context, u *unstructured.Unstructured) {
 	about := map[types.UID]string{u.GetUID(): l.report.Resource.Ref()}
 	for i := range l.pods {
-		if class, _ := trouble(&l.pods[i]); class != "" && l.inUnit(l.pods[i].Name) {
+		if l.inUnit(l.pods[i].Name) {
 			about[l.pods[i].UID] = "pod/" + l.pods[i].Name
 		}
 	}
 	for uid, name := range about {
-		list, err := l.kube.CoreV1().Events(l.namespace).List(ctx, metav1.ListOptions{
+		list, err := l.Kube.CoreV1().Events(l.namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(uid)).String(),
 		})
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -39,6 +40,9 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
+	if err := named(getter, config); err != nil {
+		return nil, err
+	}
 	namespace, _, err := getter.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("read the namespace of the context: %w", err)
@@ -52,6 +56,22 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 		return nil, fmt.Errorf("prepare the client: %w", err)
 	}
 	return &Cluster{Config: config, Namespace: namespace, mapper: mapper, dynamic: client}, nil
+}
+
+// fallback is where client-go looks for a cluster that nobody named.
+const fallback = "http://localhost:8080"
+
+// named refuses the fallback when no kubeconfig names a cluster: that nobody listens there would tell nothing.
+func named(getter genericclioptions.RESTClientGetter, config *rest.Config) error {
+	loader := getter.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	if len(raw.Clusters) > 0 || config.Host != fallback {
+		return nil
+	}
+	return fmt.Errorf("no cluster is named in %s; set KUBECONFIG or --kubeconfig", strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))
 }
 
 // Get reads one resource of the namespace.

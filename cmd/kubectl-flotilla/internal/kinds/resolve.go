@@ -16,6 +16,8 @@ import (
 var (
 	// ErrUnknown: no such kind, or none that Flotilla manages.
 	ErrUnknown = errors.New("unknown kind")
+	// ErrStored: a kind that the ingester stores; it has no conditions, so that there is nothing to show or to wait for.
+	ErrStored = errors.New("kind without conditions")
 	// ErrNotInstalled: the cluster has no CustomResourceDefinition for the kind.
 	ErrNotInstalled = errors.New("kind not installed")
 	// ErrUsage: the arguments name no resource.
@@ -86,7 +88,7 @@ func (c *Cluster) slashed(args []string) ([]Target, error) {
 }
 
 // Resolve finds a kind by its name, plural, short name or any of them with the group, for example "supersets",
-// "fireng" or "deployment.michelangelo.api".
+// "fireng" or "supersets.superset.apache.org".
 func (c *Cluster) Resolve(arg string) (Mapping, error) {
 	lower := strings.ToLower(arg)
 	if _, ok := contract.Lookup(contract.Kind(lower)); ok {
@@ -111,7 +113,7 @@ func (c *Cluster) Resolve(arg string) (Mapping, error) {
 		return Mapping{}, fmt.Errorf("%w %q: Flotilla does not manage %s; it manages %s", ErrUnknown, arg, gvk.GroupKind(), known())
 	}
 	if kind, ok := absent(short); ok {
-		return Mapping{}, notInstalled(kind)
+		return c.mapping(kind)
 	}
 	return Mapping{}, fmt.Errorf("%w %q: Flotilla manages %s", ErrUnknown, arg, known())
 }
@@ -119,6 +121,10 @@ func (c *Cluster) Resolve(arg string) (Mapping, error) {
 // mapping asks the cluster for the resource behind a kind.
 func (c *Cluster) mapping(kind contract.Kind) (Mapping, error) {
 	gvk, _ := contract.Lookup(kind)
+	if !slices.Contains(Managed, kind) {
+		return Mapping{}, fmt.Errorf("%w: the ingester only stores a %s: look with \"kubectl get %s.%s\" and \"ingester verify\"",
+			ErrStored, gvk.Kind, kind, gvk.Group)
+	}
 	m, err := c.mapper.RESTMapping(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind})
 	switch {
 	case meta.IsNoMatchError(err):
