@@ -27,6 +27,8 @@ import (
 
 const operator = "../../../../services/engine-operator"
 
+func TestMain(m *testing.M) { os.Exit(program.Main(m, "engine")) }
+
 // config is what the operator renders for a generation of its own tests.
 func config(t *testing.T, name string) string {
 	t.Helper()
@@ -82,7 +84,7 @@ func start(t *testing.T, text string) node {
 		t.Fatal(err)
 	}
 	n := node{query: freeport.Address(ports[0]), health: freeport.Address(ports[1]), metrics: freeport.Address(ports[2])}
-	n.Process = program.Start(t, []string{"STANDIN_VERSION=v7"}, program.Build(t, "engine"), "server", "--node", "0", "--data-dir", dir,
+	n.Process = program.Start(t, []string{"STANDIN_VERSION=v7"}, "server", "--node", "0", "--data-dir", dir,
 		"--query-address", n.query, "--health-address", n.health, "--metrics-address", n.metrics)
 	return n
 }

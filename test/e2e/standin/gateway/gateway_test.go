@@ -23,6 +23,8 @@ import (
 
 const golden = "../../../../services/engine-operator/internal/gateway/testdata/minimal/envoy.yaml"
 
+func TestMain(m *testing.M) { os.Exit(program.Main(m, "gateway")) }
+
 // rig is a gateway with the operator's configuration, other ports, and a name server of the test's own.
 type rig struct {
 	config Config
@@ -245,7 +247,6 @@ func TestItFailsItsHealthCheckWhenTold(t *testing.T) {
 
 func TestAConfigurationIsRefused(t *testing.T) {
 	good := configuration(t, []int{1, 2, 3, 4})
-	path := program.Build(t, "gateway")
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"as it is":        {"", "", ""},
 		"an unknown key":  {"connect_timeout:", "conect_timeout:", "conect_timeout"},
@@ -265,7 +266,7 @@ func TestAConfigurationIsRefused(t *testing.T) {
 			if tc.old == "" {
 				want = 0
 			}
-			code, said := program.Start(t, nil, path, "--mode", "validate", "--config-path", file).Wait(t, expect.Long)
+			code, said := program.Start(t, nil, "--mode", "validate", "--config-path", file).Wait(t, expect.Long)
 			if code != want || !strings.Contains(said, tc.want) {
 				t.Errorf("exit status %d, %q, want %d and %q", code, said, want, tc.want)
 			}

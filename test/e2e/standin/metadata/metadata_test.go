@@ -22,6 +22,8 @@ import (
 
 const golden = "../../../../services/engine-operator/internal/render/testdata/own-postgres/objects.golden.yaml"
 
+func TestMain(m *testing.M) { os.Exit(program.Main(m, "metadata")) }
+
 // config is what the operator renders, with another port and a real database.
 func config(t *testing.T, db *postgres.Server, name string, port int) string {
 	t.Helper()
@@ -50,7 +52,7 @@ func start(t *testing.T, db *postgres.Server, text, password string) *program.Pr
 	}
 	return program.Start(t, []string{
 		"POSTGRES_USERNAME_FILE=" + filepath.Join(dir, "username"), "POSTGRES_PASSWORD_FILE=" + filepath.Join(dir, "password"),
-	}, program.Build(t, "metadata"), "--config", filepath.Join(dir, "config.yaml"))
+	}, "--config", filepath.Join(dir, "config.yaml"))
 }
 
 // becomes asks as the kubelet does.

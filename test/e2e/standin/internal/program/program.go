@@ -21,22 +21,30 @@ type Process struct {
 	ended  chan struct{}
 }
 
-// Build returns the program of a folder of cmd.
-func Build(t testing.TB, name string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path,
-		"github.com/flotilla-dev/flotilla/test/e2e/standin/cmd/"+name).CombinedOutput()
+// built is the program that Main has built.
+var built string
+
+// Main builds the program of a folder of cmd once, for all tests of a package, and runs them: it is for TestMain.
+func Main(m *testing.M, name string) int {
+	dir, err := os.MkdirTemp("", "standin-")
 	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	return path
+	defer os.RemoveAll(dir) //nolint:errcheck // what stays is in the folder for what may be lost
+	built = filepath.Join(dir, name)
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", built, "github.com/flotilla-dev/flotilla/test/e2e/standin/cmd/"+name)
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
 }
 
-// Start runs a program until the end of the test, whose clean-up kills it.
-func Start(t testing.TB, environment []string, path string, args ...string) *Process {
+// Start runs the program until the end of the test, whose clean-up kills it.
+func Start(t testing.TB, environment []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.CommandContext(context.Background(), path, args...), output: &buffer{}, ended: make(chan struct{})}
+	p := &Process{cmd: exec.CommandContext(context.Background(), built, args...), output: &buffer{}, ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), environment...)
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -51,7 +59,7 @@ func Start(t testing.TB, environment []string, path string, args ...string) *Pro
 		_ = p.cmd.Process.Kill() //nolint:errcheck // it may have ended
 		<-p.ended
 		if t.Failed() {
-			t.Logf("%s said:\n%s", filepath.Base(path), p.output)
+			t.Logf("%s said:\n%s", filepath.Base(built), p.output)
 		}
 	})
 	return p
