@@ -10,6 +10,7 @@
 #   compile ROOT FOLDER PACKAGE PROGRAM   a static Go program of the module in FOLDER
 #   labels TITLE VERSION REVISION LICENCE
 #   pack IMAGE ROOT CHANGE...    the image, and its line IMAGE <name> <bytes> <seconds>
+#   also IMAGE NAME...           further names of an image, which its tar has too
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
 dirty=$(git status --porcelain -- libs services go.work 2> /dev/null | head -c 1)
 # shellcheck disable=SC2034 # for those who source this
@@ -41,6 +42,15 @@ pack() { # NAME ROOT CHANGE...
       docker image rm "$former" > /dev/null 2>&1 || :
   fi
   report "$name"
+}
+
+# also keeps a name that stands for an image of somebody else, such as an official one.
+also() { # IMAGE NAME...
+  local name of
+  for name in "${@:2}"; do
+    of=$(docker image inspect --format '{{index .Config.Labels "dev.flotilla.image.key"}}' "$name" 2> /dev/null) || of=none
+    if [ -n "$of" ]; then docker tag "$1" "$name"; else echo "hack/images.sh: $name stays another image" >&2; fi
+  done
 }
 
 labels() { # TITLE VERSION REVISION LICENCE

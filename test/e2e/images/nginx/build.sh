@@ -11,3 +11,4 @@ install -D --mode=644 "$here/nginx.conf" "$root/etc/nginx/nginx.conf"
 install -D --mode=644 "$here/default.conf" "$root/etc/nginx/conf.d/default.conf"
 pack "$image" "$root" "$(labels nginx 1.22 debian-bookworm BSD-2-Clause)" "USER 101:101" "ENV PATH=/usr/sbin:/usr/bin" \
   "EXPOSE 8080" 'CMD ["nginx", "-g", "daemon off;"]'
+also "$image" nginx:alpine # the Superset operator's, where a Superset names none for its maintenance page
