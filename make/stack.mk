@@ -7,7 +7,7 @@ STACK = mkdir -p $(LOCAL)/bin && (cd tools/stack && GOWORK=off go build -o $(abs
 
 .PHONY: up
 up: ## start control plane, NATS, MySQL and services, apply the samples (SERVICES=a,b for some); NODE=real: real pods
-	@$(STACK) up $(if $(SERVICES),--services $(SERVICES)) $(if $(NODE),--node $(NODE))
+	@$(STACK) up $(if $(SERVICES),--services $(SERVICES)) $(if $(NODE),--node $(NODE)) $(NODE_FLAGS)
 
 .PHONY: down
 down: ## stop all of it and remove its data
@@ -28,3 +28,7 @@ tools: ## build the control plane tools into the cache folder (minutes, once)
 .PHONY: stack
 stack: ## any command of the stack program: make stack ARGS="restart nats"
 	@$(STACK) $(ARGS)
+
+.PHONY: e2e-node
+e2e-node: ## test the real node alone: pods, names, volumes, an outage, and that nothing is left; as root on Linux
+	@cd test/node && GOWORK=off go test -race -count=1 -v -timeout 15m ./...

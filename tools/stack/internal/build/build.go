@@ -61,6 +61,18 @@ func NATS(ctx context.Context, c checkout.Checkout) error {
 	return nil
 }
 
+// Images builds the images of the services, of NATS and of MySQL without a registry, and saves those that are named as
+// tars in a folder.
+func Images(ctx context.Context, c checkout.Checkout, folder string, names []string) error {
+	script := `hack/images.sh offline >&2 && hack/images.sh save "$0" "$@"`
+	args := append([]string{"run", "bash", "-c", script, folder}, names...)
+	out, err := command(ctx, c.Root, c.Path("hack", "docker"), args...)
+	if err != nil {
+		return fmt.Errorf("build images: %w\n%s", err, out)
+	}
+	return nil
+}
+
 func command(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // our own programs
 	cmd.Dir = dir

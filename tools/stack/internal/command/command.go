@@ -22,7 +22,11 @@ import (
 const usage = `usage: stack COMMAND
 
   up [--services a,b]     start what does not run, apply the samples, wait until they are healthy
-  up --node real          start a control plane with one real node and real pods (Linux, root)
+  up --node real          start a control plane with one real node and real pods (Linux, root), NATS and MySQL in
+                          it, and the services by their charts and images
+     --bare               only the node, without any of that
+     --images FOLDER      import these tars of images instead of building images
+     --samples FOLDER     apply these manifests at the end
   down                    stop everything and remove the data
   status                  show the parts and the sample resources
   logs [--follow] NAME    show a log
@@ -96,7 +100,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 func (a *app) do(ctx context.Context, o options) error {
 	switch o.name {
 	case "up":
-		return a.up(ctx, o.services, o.onNode)
+		if o.onNode {
+			return a.guarded(ctx, func() error { return a.bringUpNode(ctx, o.services, o.node) })
+		}
+		return a.up(ctx, o.services)
 	case "down":
 		return a.down(ctx)
 	case "status":
@@ -122,6 +129,7 @@ type options struct {
 	args     []string
 	services string
 	onNode   bool // a real one
+	node     nodeOptions
 	follow   bool
 	asJSON   bool
 }
@@ -132,6 +140,9 @@ func parse(args []string) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.services, "services", "", "")
 	nodes := flags.String("node", simulated, "")
+	flags.BoolVar(&o.node.bare, "bare", false, "")
+	flags.StringVar(&o.node.images, "images", "", "")
+	flags.StringVar(&o.node.samples, "samples", "", "")
 	flags.BoolVar(&o.follow, "follow", false, "")
 	flags.BoolVar(&o.asJSON, "json", false, "")
 	if err := flags.Parse(args[1:]); err != nil {

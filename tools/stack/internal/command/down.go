@@ -38,7 +38,9 @@ func (a *app) takeDown(ctx context.Context) error {
 	mysql := parts.NewMySQL(a.env)
 	var errs []error
 	for _, name := range slices.Backward(a.env.State.Services) {
-		errs = append(errs, parts.NewService(a.env, name, noDSN).Stop(ctx))
+		if !a.env.State.RealNode { // there they are pods
+			errs = append(errs, parts.NewService(a.env, name, noDSN).Stop(ctx))
+		}
 	}
 	errs = append(errs, mysql.Remove(ctx))
 	if a.env.State.RealNode {

@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/build"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/envfile"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
 
 // The values of --node.
@@ -17,17 +20,37 @@ const (
 	realNode  = "real"
 )
 
-// bringUpNode brings up a cluster with one real node.
-func (a *app) bringUpNode(ctx context.Context) error {
+// nodeOptions are the flags of `up --node real`.
+type nodeOptions struct {
+	bare    bool
+	images  string
+	samples string
+}
+
+// The images that the platform runs besides the services', by the names that docker-compose.yaml has for them.
+const (
+	natsImage  = "nats:2.15-alpine"
+	mysqlImage = "mysql:9.7"
+)
+
+// bringUpNode brings up a cluster with one real node, and Flotilla in it.
+func (a *app) bringUpNode(ctx context.Context, services string, o nodeOptions) error {
+	chosen, err := a.env.Checkout.Choose(services)
+	if err != nil {
+		return err
+	}
 	if !a.env.State.RealNode && exists(a.env.Kubeconfig()) {
 		return errors.New("the stack runs with simulated nodes: take it down first with `make down`")
 	}
-	// Noted before anything is there, so that `down` finds whatever is left by a start that was killed.
-	a.env.State.RealNode, a.env.State.Services = true, nil
-	if err := a.env.State.Save(); err != nil {
+	if err := a.nodeTools(ctx); err != nil {
 		return err
 	}
-	if err := a.nodeTools(ctx); err != nil {
+	// Noted before anything is there, so that `down` finds whatever is left by a start that was killed.
+	a.env.State.RealNode, a.env.State.Services = true, nil
+	if !o.bare {
+		a.env.State.Services = chosen // whose rights `rights` tells
+	}
+	if err := a.env.State.Save(); err != nil {
 		return err
 	}
 	if err := a.ensure(ctx, a.node); err != nil {
@@ -38,8 +61,48 @@ func (a *app) bringUpNode(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return envfile.Write(a.env.Checkout.Local("env"), envfile.Vars{{Name: "KUBECONFIG", Value: a.env.Kubeconfig()}},
-		[]string{a.env.Tools.Dir, a.env.Checkout.Local("bin")})
+	if err := envfile.Write(a.env.Checkout.Local("env"), envfile.Vars{{Name: "KUBECONFIG", Value: a.env.Kubeconfig()}},
+		[]string{a.env.Tools.Dir, a.env.Checkout.Local("bin")}); err != nil {
+		return err
+	}
+	if !o.bare {
+		if err := a.bringUpPlatform(ctx, chosen, o.images); err != nil {
+			return err
+		}
+	}
+	if o.samples == "" {
+		return nil
+	}
+	return a.step("samples", func() (string, error) {
+		_, err := a.kubectl(ctx, "", "apply", "--server-side", "--recursive", "-f", o.samples)
+		return "applied", err
+	})
+}
+
+// bringUpPlatform brings the images into the node and installs all by charts and manifests.
+func (a *app) bringUpPlatform(ctx context.Context, chosen []string, images string) error {
+	if images == "" {
+		images = a.env.Checkout.Local("images")
+		names := []string{natsImage, mysqlImage}
+		for _, service := range chosen {
+			names = append(names, "flotilla/"+service+":dev")
+		}
+		if err := a.step("building images", func() (string, error) {
+			return "done", build.Images(ctx, a.env.Checkout, images, names)
+		}); err != nil {
+			return err
+		}
+	}
+	if err := a.importImages(ctx, []string{images}); err != nil {
+		return err
+	}
+	return platform.Config{
+		Root: a.env.Checkout.Root, Services: chosen, ClusterName: parts.ClusterName,
+		Helm: a.env.Tools.Path("helm"), Kubectl: a.env.Tools.Path("kubectl"), Kubeconfig: a.env.Kubeconfig(),
+		Cache: a.env.Checkout.Local("cache"), NATSImage: natsImage, MySQLImage: mysqlImage,
+		Certificates: a.node.Node.Certificates(), Passwords: a.env.Checkout.Local("node", "passwords.json"),
+		Step: a.step,
+	}.Install(ctx)
 }
 
 // nodeTools builds and fetches what a real node runs.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/build"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/envfile"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
 )
@@ -24,27 +23,23 @@ const samplesTimeout = 3 * time.Minute
 
 // up brings the stack up. When it is interrupted, nothing of the stack is left; when it fails, what runs is left for a
 // look at it, and another `up` goes on from there.
-func (a *app) up(ctx context.Context, services string, onNode bool) (err error) {
-	if onNode {
-		if err := node.Ready(ctx, a.env.Checkout); err != nil {
-			return err
-		}
-	}
+func (a *app) up(ctx context.Context, services string) error {
 	chosen, err := a.env.Checkout.Choose(services)
 	if err != nil {
 		return err
 	}
+	return a.guarded(ctx, func() error { return a.bringUp(ctx, chosen) })
+}
+
+// guarded brings the stack up while nobody else changes it.
+func (a *app) guarded(ctx context.Context, bringUp func() error) (err error) {
 	unlock, err := a.lock()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	start := time.Now()
-	if onNode {
-		err = a.bringUpNode(ctx)
-	} else {
-		err = a.bringUp(ctx, chosen)
-	}
+	err = bringUp()
 	if ctx.Err() != nil {
 		a.info("\ninterrupted: taking the stack down")
 		// The signal has ended ctx; taking down must still work.

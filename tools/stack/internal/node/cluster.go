@@ -3,6 +3,8 @@ package node
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -96,18 +98,46 @@ func (n *Node) importOwn(ctx context.Context) error {
 	return nil
 }
 
-// Import imports images from tars, or from all tars of folders.
+// Import imports images from tars, or from all tars of folders, and returns those tars that are new to it.
 func (n *Node) Import(ctx context.Context, paths []string) ([]string, error) {
 	files, err := tars(paths)
 	if err != nil {
 		return nil, err
 	}
+	var imported []string
 	for _, file := range files {
+		mark, had, err := n.importedBefore(file)
+		if err != nil {
+			return nil, err
+		}
+		if had {
+			continue
+		}
 		if _, err := n.ctr(ctx, "images", "import", file); err != nil {
 			return nil, fmt.Errorf("import %s: %w", file, err)
 		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(mark), 0o750), os.WriteFile(mark, nil, 0o600)); err != nil {
+			return nil, fmt.Errorf("note the import of %s: %w", file, err)
+		}
+		imported = append(imported, file)
 	}
-	return files, nil
+	return imported, nil
+}
+
+// importedBefore knows a file by its path, its size and its time. The mark is gone with the images.
+func (n *Node) importedBefore(file string) (mark string, had bool, err error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", false, fmt.Errorf("find images: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", false, fmt.Errorf("find images: %w", err)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", path, info.Size(), info.ModTime().UnixNano()))
+	mark = n.dir("imported", hex.EncodeToString(sum[:8]))
+	_, err = os.Stat(mark)
+	return mark, err == nil, nil
 }
 
 func tars(paths []string) ([]string, error) {

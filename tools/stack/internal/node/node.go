@@ -165,10 +165,5 @@ func (n *Node) Kill(ctx context.Context) error {
 
 // Remove takes away what is left when no process of the node runs any more.
 func (n *Node) Remove(ctx context.Context) error {
-	errs := []error{n.disconnect(ctx), n.removeCgroups(), os.RemoveAll(n.dir())}
-	// The mount point that the box made; on a machine with a kubelet of its own it is not empty and stays.
-	if entries, err := os.ReadDir(kubeletFolder); err == nil && len(entries) == 0 {
-		errs = append(errs, os.Remove(kubeletFolder))
-	}
-	return errors.Join(errs...)
+	return errors.Join(n.disconnect(ctx), n.removeCgroups(), os.RemoveAll(n.dir()))
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/box"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
 
 const (
@@ -71,6 +72,7 @@ func (n *Node) apiserver() []string {
 // binds are the places that programs of a node have, by what they hold.
 func (n *Node) binds() []box.Bind {
 	return []box.Bind{
+		{Folder: n.c.Local(), At: n.c.Local()}, // wherever it is, it stays the machine's
 		{Folder: n.dir("containerd"), At: "/run/flotilla/containerd"},
 		{Folder: n.dir("volumes"), At: "/run/flotilla/volumes"},
 		{Folder: n.dir("kubelet"), At: kubeletFolder},
@@ -92,6 +94,7 @@ func (n *Node) identities() map[string]identity {
 		"kubelet-client":          {user: "kube-apiserver-kubelet-client", groups: []string{"system:masters"}},
 		"accounts":                {user: "service-accounts"},
 		"kubelet-server":          {user: "system:node:" + Name, hosts: []string{Name, n.node()}},
+		"nats":                    {user: "nats", hosts: append(platform.NATSHosts(), n.node())},
 		"kube-apiserver": {user: "kube-apiserver", hosts: []string{
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 			"localhost", "127.0.0.1", apiIP, n.node(),

@@ -45,3 +45,9 @@ func (n *Node) Names() []string {
 
 // Server is where the API server answers.
 func (n *Node) Server() string { return n.server() }
+
+// Certificates is the folder of the cluster's authority and of what it has signed, also for the bus.
+func (n *Node) Certificates() string { return n.dir("pki") }
+
+// Address is the node's, as this machine sees it.
+func (n *Node) Address() string { return n.node() }

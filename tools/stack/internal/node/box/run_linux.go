@@ -47,18 +47,49 @@ func (c Config) mount() error {
 	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
 		return fmt.Errorf("share mounts within the node: %w", err)
 	}
+	// Opened before anything is hidden.
+	var folders []*os.File
+	for _, b := range c.Binds {
+		if err := os.MkdirAll(b.Folder, 0o750); err != nil {
+			return fmt.Errorf("show %s at %s: %w", b.Folder, b.At, err)
+		}
+		folder, err := os.Open(b.Folder)
+		if err != nil {
+			return fmt.Errorf("show %s at %s: %w", b.Folder, b.At, err)
+		}
+		defer folder.Close() //nolint:errcheck // only read
+		folders = append(folders, folder)
+	}
 	for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"tmpfs", "/run"}} {
 		if err := syscall.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
-	for _, b := range c.Binds {
-		if err := errors.Join(os.MkdirAll(b.Folder, 0o750), os.MkdirAll(b.At, 0o750)); err != nil {
+	if err := cover("/var/lib"); err != nil {
+		return err
+	}
+	for i, b := range c.Binds {
+		if err := os.MkdirAll(b.At, 0o750); err != nil {
 			return fmt.Errorf("show %s at %s: %w", b.Folder, b.At, err)
 		}
-		if err := syscall.Mount(b.Folder, b.At, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
+		source := fmt.Sprintf("/proc/self/fd/%d", folders[i].Fd())
+		if err := syscall.Mount(source, b.At, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
 			return fmt.Errorf("show %s at %s: %w", b.Folder, b.At, err)
 		}
+	}
+	return nil
+}
+
+// cover lets the node see a folder of the machine, and keeps to the node what it makes in there. A folder that was made
+// on the machine as a mount point, and removed there, would take the mount away from every other node.
+func cover(folder string) error {
+	upper, work := "/run/cover/upper", "/run/cover/work"
+	if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil { //nolint:gosec // as the folder is
+		return fmt.Errorf("cover %s: %w", folder, err)
+	}
+	options := "lowerdir=" + folder + ",upperdir=" + upper + ",workdir=" + work
+	if err := syscall.Mount("overlay", folder, "overlay", 0, options); err != nil {
+		return fmt.Errorf("cover %s: %w", folder, err)
 	}
 	return nil
 }

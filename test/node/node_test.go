@@ -1,0 +1,185 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// stack is a stack in a folder of its own.
+type stack struct {
+	t     *testing.T
+	root  string // of the checkout
+	local string
+}
+
+func newStack(t *testing.T) *stack {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stack{t: t, root: root, local: t.TempDir()}
+	t.Cleanup(func() {
+		// The test's context has ended by now.
+		if out, err := s.make(context.Background(), "down").CombinedOutput(); err != nil {
+			t.Errorf("make down: %v\n%s", err, out)
+		}
+	})
+	return s
+}
+
+func (s *stack) make(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "make", append([]string{"-C", s.root}, args...)...)
+	cmd.Env = append(os.Environ(), "FLOTILLA_LOCAL="+s.local)
+	return cmd
+}
+
+func (s *stack) run(cmd *exec.Cmd) string {
+	s.t.Helper()
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		s.t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, out.String(), errOut.String())
+	}
+	return out.String()
+}
+
+func (s *stack) up() {
+	s.t.Helper()
+	s.t.Log(s.run(s.make(s.t.Context(), "up", "NODE=real", "NODE_FLAGS=--bare")))
+}
+
+func (s *stack) kubectl(stdin string, args ...string) string {
+	s.t.Helper()
+	script := `. "$0/env" && exec kubectl "$@"`
+	cmd := exec.CommandContext(s.t.Context(), "bash", append([]string{"-c", script, s.local}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	return s.run(cmd)
+}
+
+// eventually asks again until the answer is nil.
+func (s *stack) eventually(what string, ask func() error) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.t.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+var image = regexp.MustCompile(`flotilla-node/busybox:\S+`)
+
+// One node is made, used, cut off, used again and taken away.
+func TestNode(t *testing.T) {
+	before := machine(t)
+	s := newStack(t)
+	s.up()
+	busybox := image.FindString(s.kubectl("", "get", "configmap", "local-path-config", "--namespace=local-path-storage", "-o", "yaml"))
+	if busybox == "" {
+		t.Fatal("no image of busybox")
+	}
+	workload, err := os.ReadFile("testdata/workload.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.kubectl(strings.ReplaceAll(string(workload), "BUSYBOX", busybox), "apply", "-f", "-")
+	s.kubectl("", "rollout", "status", "deployment/web", "--timeout=2m")
+	s.kubectl("", "wait", "--for=condition=Complete", "job/ask", "--timeout=2m")
+
+	// The Job asked by the name of the Service, told what it wrote on its volume, and spoke to the API server.
+	said := s.kubectl("", "logs", "job/ask")
+	for _, part := range []string{"Address: 10.96.", "web-", "kept", `"gitVersion": "v1.`} {
+		if !strings.Contains(said, part) {
+			t.Errorf("the Job did not say %q:\n%s", part, said)
+		}
+	}
+	if out := s.kubectl("", "exec", "deployment/web", "--", "hostname"); !strings.HasPrefix(out, "web-") {
+		t.Errorf("exec printed %q", out)
+	}
+	s.answers()
+
+	t.Log(s.run(s.make(t.Context(), "stack", "ARGS=kill node")))
+	s.up()
+	s.answers()
+	s.eventually("the volume after the outage", func() error {
+		s.kubectl(strings.ReplaceAll(reader, "BUSYBOX", busybox), "apply", "-f", "-")
+		if out := s.kubectl("", "logs", "pod/reader", "--ignore-errors"); !strings.Contains(out, "kept") {
+			return fmt.Errorf("the pod says %q", out)
+		}
+		return nil
+	})
+
+	s.run(s.make(t.Context(), "down"))
+	for _, what := range machine(t) {
+		if !slices.Contains(before, what) { // other stacks may have gone meanwhile
+			t.Errorf("left on the machine: %s", what)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(s.local, "node")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+}
+
+// answers waits until the NodePort answers on the node's address.
+func (s *stack) answers() {
+	s.t.Helper()
+	address := s.kubectl("", "get", "node", "flotilla", "-o", "jsonpath={.status.addresses[?(@.type=='InternalIP')].address}")
+	s.eventually("the NodePort", func() error {
+		req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+address+":30080/", http.NoBody)
+		if err != nil {
+			return err
+		}
+		client := http.Client{Timeout: 2 * time.Second}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	})
+}
+
+// machine lists what a node could leave: devices, mounts, rules, cgroups and folders.
+func machine(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "bash", "-c", `
+		ip -brief link | grep -o '^flotilla[^@ ]*'
+		grep -E 'containerd|kubelet|/pods/' /proc/self/mountinfo
+		iptables-save | grep KUBE
+		ls -d /sys/fs/cgroup/*/k8s.io/* /sys/fs/cgroup/k8s.io/* /var/lib/kubelet /run/containerd /run/netns 2> /dev/null
+		true`).CombinedOutput()
+	if err != nil {
+		t.Fatalf("look at the machine: %v\n%s", err, out)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+const reader = `
+apiVersion: v1
+kind: Pod
+metadata: {name: reader}
+spec:
+  restartPolicy: Never
+  containers:
+    - {name: reader, image: BUSYBOX, command: [cat, /data/file], volumeMounts: [{name: data, mountPath: /data}]}
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+`

@@ -1,0 +1,74 @@
+package platform
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func checkout(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+var variable = regexp.MustCompile(`(?m)^password: \$(\w+)`)
+
+// Each password that the configuration of the bus asks for is given, and nothing in it is left to fill in.
+func TestBusConfigHasAllItNames(t *testing.T) {
+	c := Config{Root: checkout(t), ClusterName: "local", Passwords: filepath.Join(t.TempDir(), "folder", "passwords.json")}
+	config, err := c.busConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.passwords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := p.variables()
+	asked := 0
+	for name, text := range config {
+		for _, m := range variable.FindAllStringSubmatch(text, -1) {
+			asked++
+			if given[m[1]] == "" {
+				t.Errorf("%s asks for %s, which is not given", name, m[1])
+			}
+		}
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "#") && regexp.MustCompile(`CLUSTER|NAMESPACE|TOOL`).MatchString(line) {
+				t.Errorf("%s: a placeholder is left: %s", name, line)
+			}
+		}
+	}
+	if asked != len(given) {
+		t.Errorf("%d passwords are asked for, %d given", asked, len(given))
+	}
+}
+
+func TestPasswordsStay(t *testing.T) {
+	c := Config{Passwords: filepath.Join(t.TempDir(), "passwords.json")}
+	first, err := c.passwords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.passwords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Error(diff)
+	}
+	if info, err := os.Stat(c.Passwords); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file is open to others: %v %v", info.Mode(), err)
+	}
+	if first.MySQL == "" || first.Bus["ingester"] == first.Bus["reader"] {
+		t.Error("passwords are missing or the same")
+	}
+}
