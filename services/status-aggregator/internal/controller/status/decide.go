@@ -3,6 +3,7 @@ package status
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +31,7 @@ type facts struct {
 	waitingSince time.Time
 	// entry is what was said last of this incarnation; nil: nothing is known.
 	entry *contract.StatusEntry
-	// present are the conditions that the object carries.
+	// present are the conditions of ours that the object carries.
 	present []metav1.Condition
 }
 
@@ -69,7 +70,7 @@ func judge(f facts) decision {
 		return decision{hold: true, again: f.waitingSince.Add(grace)}
 	case f.verdict == silence.Speaking:
 		return decision{freshness: conditions.Fresh}
-	case newer(f) && untouched(f) || len(ours(f.present)) == 0:
+	case newer(f) && untouched(f) || len(f.present) == 0:
 		return decision{freshness: conditions.Fresh}
 	default:
 		// Unsure: operators may have written since, and known more than what arrives now.
@@ -101,7 +102,7 @@ func evidence(f facts, freshness conditions.Freshness, observer string) (*contra
 	if f.heard != nil {
 		o = f.heard.Observation
 	}
-	for _, c := range ours(f.present) {
+	for _, c := range f.present {
 		if c.Type == conditions.TypePaused {
 			o.Object.Generation = max(o.Object.Generation, c.ObservedGeneration)
 		} else {
@@ -132,7 +133,7 @@ func older(f facts) bool {
 // still to come.
 func behind(f facts) bool {
 	o := f.heard.Observation
-	for _, c := range ours(f.present) {
+	for _, c := range f.present {
 		covers := o.ObservedGeneration
 		if c.Type == conditions.TypePaused {
 			covers = o.Object.Generation
@@ -156,7 +157,7 @@ func untouched(f facts) bool {
 	if f.entry == nil {
 		return false
 	}
-	for _, c := range ours(f.present) {
+	for _, c := range f.present {
 		said := find(f.entry.Conditions, c.Type)
 		if said == nil || said.Status != string(c.Status) || said.Reason != c.Reason || said.Message != c.Message ||
 			said.ObservedGeneration != c.ObservedGeneration ||
@@ -183,13 +184,13 @@ func provenance(f facts) *contract.Provenance {
 	return f.entry.Provenance
 }
 
-// previous merges what the object carries with what the entry says: of each type
+// previous merges what the object carries of ours with what the entry says: of each type
 // the one that changed last. The object may be ahead (operators wrote while we were
 // away) or behind (our last write did not come through). Within the same second,
 // which is all that the API server stores, it is behind: operators wait for longer
 // than that before they write.
 func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.Condition {
-	merged := ours(present)
+	merged := slices.Clone(present)
 	if entry == nil {
 		return merged
 	}
@@ -206,14 +207,20 @@ func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.
 	return merged
 }
 
-// ours keeps the conditions that the fold writes.
-func ours(present []metav1.Condition) []metav1.Condition {
+// ours keeps the conditions that the fold writes. Ready is among them only where the
+// operator defines none of its own: what that says follows other rules, and would look as
+// if somebody had written for us.
+func ours(present []metav1.Condition, withReady bool) []metav1.Condition {
 	var out []metav1.Condition
 	for _, c := range present {
 		switch c.Type {
 		case conditions.TypeAvailable, conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable,
-			conditions.TypePaused, conditions.TypeStopped, conditions.TypeReady:
+			conditions.TypePaused, conditions.TypeStopped:
 			out = append(out, c)
+		case conditions.TypeReady:
+			if withReady {
+				out = append(out, c)
+			}
 		}
 	}
 	return out

@@ -47,7 +47,7 @@ func covered(generation int64) []metav1.Condition {
 func TestDecide(t *testing.T) {
 	present := []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue}}
 	later := []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(-60))}}
-	theirs := []metav1.Condition{{Type: "LifecycleComplete", Status: metav1.ConditionTrue}}
+	ready := []metav1.Condition{{Type: "LifecycleComplete", ObservedGeneration: 1}, {Type: conditions.TypeReady, ObservedGeneration: 1}}
 	hold := decision{hold: true}
 	fresh := decision{freshness: conditions.Fresh}
 	cases := map[string]struct {
@@ -56,6 +56,13 @@ func TestDecide(t *testing.T) {
 	}{
 		"deaf: say nothing": {
 			facts{verdict: silence.Deaf, heard: observed(1, 1, true), present: present}, hold,
+		},
+		"an engine waits for its instance, of which its operator's own Ready tells: fold": {
+			facts{verdict: silence.Speaking, heard: covering(0, true), present: ours(ready, false), waitingSince: now}, fresh,
+		},
+		"the same of a kind whose Ready is ours: wait": {
+			facts{verdict: silence.Speaking, heard: covering(0, true), present: ours(ready, true), waitingSince: now},
+			decision{hold: true, again: at(30)},
 		},
 		"speaking: fold": {
 			facts{verdict: silence.Speaking, heard: observed(1, 1, false), present: present}, fresh,
@@ -96,7 +103,7 @@ func TestDecide(t *testing.T) {
 			facts{verdict: silence.Unsure, heard: observed(1, 2, true), present: present}, hold,
 		},
 		"unsure, but nobody has written conditions yet: fold": {
-			facts{verdict: silence.Unsure, heard: observed(1, 1, false), present: theirs}, fresh,
+			facts{verdict: silence.Unsure, heard: observed(1, 1, false), present: ours(ready, false)}, fresh,
 		},
 		"an observation older than the last word, same epoch: wait": {
 			facts{verdict: silence.Speaking, heard: observed(1, 1, true), entry: spoken(1, 2), present: present}, hold,
@@ -170,7 +177,7 @@ func TestPrevious(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, previous(tc.present, tc.entry)); diff != "" {
+			if diff := cmp.Diff(tc.want, previous(ours(tc.present, true), tc.entry)); diff != "" {
 				t.Errorf("previous (-want +got):\n%s", diff)
 			}
 		})
@@ -234,7 +241,7 @@ func TestEvidence(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o, freshness := evidence(facts{heard: tc.heard, present: tc.present}, tc.freshness, "x")
+			o, freshness := evidence(facts{heard: tc.heard, present: ours(tc.present, true)}, tc.freshness, "x")
 			var got [2]int64
 			if o != nil {
 				got = [2]int64{o.ObservedGeneration, o.Object.Generation}

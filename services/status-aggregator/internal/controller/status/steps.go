@@ -99,7 +99,7 @@ func (c *Controller) fold(_ context.Context, s *object) (steps.Result, error) {
 			Deleting:   s.live.GetDeletionTimestamp() != nil,
 			Freshness:  d.freshness,
 			Now:        s.now,
-			Previous:   previous(s.live.Conditions, s.known()),
+			Previous:   previous(f.present, s.known()),
 			Memory:     s.record.Memory,
 			WithReady:  s.kind.WithReady,
 		}
@@ -118,7 +118,7 @@ func (c *Controller) fold(_ context.Context, s *object) (steps.Result, error) {
 
 // facts gathers what a decision is made from.
 func (c *Controller) facts(s *object) facts {
-	f := facts{now: s.now, entry: s.known(), present: s.live.Conditions}
+	f := facts{now: s.now, entry: s.known(), present: ours(s.live.Conditions, s.kind.WithReady)}
 	verdict, end := c.cfg.Silence.Judge(s.kind.Observer, s.now)
 	if verdict == silence.Speaking && !s.now.Before(end) {
 		verdict = silence.Unsure // its time is over, and nobody has looked yet whether it is silent
