@@ -11,3 +11,7 @@ offline-images: ## the same, NATS and MySQL without a registry; as root on Debia
 .PHONY: e2e-images
 e2e-images: ## what a real node runs beside the services, without a registry (IMAGES="engine postgres" for some)
 	@hack/docker run hack/images.sh e2e $(IMAGES)
+
+.PHONY: try-images
+try-images: ## run them with a read-only root: databases, clones, the maintenance page, an engine behind its gateway
+	@hack/docker run hack/images/try.sh

@@ -11,9 +11,15 @@ func TestScriptsPassShellcheck(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), filepath.Join(root(), "hack", "ensure"), "shellcheck").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), "shellcheck",
-		"hack/docker", "hack/docker-packages", "hack/images.sh", "hack/images/pack.sh", "hack/images/try.sh", "hack/kind.sh", "deploy/images/mysql/entrypoint.sh",
-		"test/e2e/images/postgres/entrypoint.sh")
+	scripts := []string{"hack/docker", "hack/docker-packages", "hack/images.sh", "hack/kind.sh", "deploy/images/mysql/entrypoint.sh"}
+	for _, folder := range []string{"hack/images", "test/e2e/images/*"} {
+		found, err := filepath.Glob(filepath.Join(root(), folder, "*.sh"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no scripts in %s: %v", folder, err)
+		}
+		scripts = append(scripts, found...)
+	}
+	cmd := exec.CommandContext(t.Context(), "shellcheck", scripts...)
 	cmd.Dir = root()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
