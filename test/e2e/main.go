@@ -40,7 +40,7 @@ func main() {
 }
 
 type options struct {
-	kubeconfig, report, title, system, root string
+	kubeconfig, report, title, system, data, root string
 	only                                    []string
 	list, simulated                         bool
 	seed                                    uint64
@@ -54,6 +54,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.report, "report", "e2e.html", "where the report is written; the same as JSON beside it")
 	flags.StringVar(&o.title, "title", "Flotilla on real pods", "title of the report")
 	flags.StringVar(&o.system, "system-namespace", "flotilla-system", "namespace of the services")
+	flags.StringVar(&o.data, "data-namespace", "flotilla-data", "namespace of MySQL and NATS")
 	flags.StringVar(&o.root, "root", ".", "the checkout, for samples and charts")
 	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to play; without it all")
 	flags.BoolVar(&o.simulated, "simulated", false, "no pod really runs, as on kwok: play what concerns objects only")
@@ -76,7 +77,7 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	platform := &scenario.Platform{System: o.system, Root: o.root, Simulated: o.simulated, Intn: moments(o.seed)}
+	platform := &scenario.Platform{System: o.system, Data: o.data, Root: o.root, Simulated: o.simulated, Intn: moments(o.seed)}
 	plan, err := scenario.Choose(platform.All(), o.only)
 	if err != nil {
 		return err

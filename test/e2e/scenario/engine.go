@@ -30,6 +30,7 @@ type engine struct {
 	*Platform
 	namespace string
 	replicas  int
+	asker     *cluster.Asker
 	told      int64 // the last transition that was looked at
 	drained   int   // generations that went when they had no queries left
 }
@@ -38,7 +39,7 @@ type engine struct {
 func (p *Platform) engineScenario(name, title string, replicas int) (*engine, run.Scenario) {
 	e := &engine{Platform: p, namespace: name, replicas: replicas}
 	return e, run.Scenario{
-		Name: name, Title: title, Limit: 12 * time.Minute,
+		Name: name, Title: title, Limit: 15 * time.Minute,
 		Watch: []timeline.Object{
 			{GVK: engines, Namespace: name, Name: "etl"}, {GVK: instances, Namespace: name, Name: "main"},
 		},
@@ -100,17 +101,22 @@ func (e *engine) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
 	}
 	args := []string{
 		"--url", fmt.Sprintf("http://main-gateway.%s.svc.cluster.local/", e.namespace), "--method", "POST",
-		"--header", "X-Firebolt-Engine: etl", "--clients", "10", "--rate", "20", "--timeout", "40s", "--retry-drained",
+		"--header", "X-Firebolt-Engine: etl", "--clients", "12", "--rate", "20", "--timeout", "40s", "--retry-drained",
 		"--label", `engine="engine":\s*"etl"`, "--good", "engine", "--body", "SELECT sleep(7s)", "--body", "SELECT sleep(250ms)",
 	}
-	for range 10 {
+	for range 20 {
 		args = append(args, "--body", "SELECT 1")
 	}
-	return e.StartAsker(ctx, s, e.namespace, "asker", args...)
+	var err error
+	e.asker, err = e.StartAsker(ctx, s, e.namespace, "asker", args...)
+	return e.asker, err
 }
 
 // steady changes nothing for a while: what fails here is not the operator's doing.
 func (e *engine) steady(ctx context.Context, s *run.Step) error {
+	if n, err := e.restricted(ctx, e.namespace); err != nil || n == 0 {
+		return fmt.Errorf("%d containers of %s were looked at: %w", n, e.namespace, err)
+	}
 	return s.Pass(ctx, 10*time.Second)
 }
 
@@ -282,7 +288,34 @@ func (e *engine) start(ctx context.Context, s *run.Step) error {
 	if err := e.patch(ctx, s, engines, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
 		return err
 	}
-	return e.rolled(ctx, s, before)
+	if err := e.rolled(ctx, s, before); err != nil || e.asker == nil {
+		return err
+	}
+	return e.answersAgain(ctx, s)
+}
+
+// answersAgain waits for the first answer of an engine that had no address. Names without an address are remembered by
+// the cluster's DNS, and by whoever asks it, for some seconds: that is how long an engine is Available before it is found.
+func (e *engine) answersAgain(ctx context.Context, s *run.Step) error {
+	const bound = 15 * time.Second
+	began := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	if err := s.Until(bounded, fmt.Sprintf("a query is answered within %s of Available", bound), func(ctx context.Context) error {
+		phases, err := e.asker.Figures(ctx)
+		if err != nil {
+			return err
+		}
+		now := phases[len(phases)-1]
+		if now.Failed == now.Answers {
+			return fmt.Errorf("%d queries failed", now.Failed)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	s.Note("After the start, the first query was answered %.1f s after Available.", time.Since(began).Seconds())
+	return nil
 }
 
 func (e *engine) remove(ctx context.Context, s *run.Step) error {

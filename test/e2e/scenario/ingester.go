@@ -17,7 +17,7 @@ import (
 
 const ingesterNamespace = "ingester-disruptions"
 
-var mysql = map[string]string{"app.kubernetes.io/name": "mysql"}
+var mysql = map[string]string{"app": "mysql"}
 
 // copies is how often each sample is made.
 const copies = 10
@@ -69,7 +69,7 @@ func (i *ingester) meanwhile(do, disturb work) work {
 		if err != nil {
 			return err
 		}
-		return i.ready(ctx, s, i.System, mysql, 1)
+		return i.ready(ctx, s, i.Data, mysql, 1)
 	}
 }
 
@@ -172,12 +172,12 @@ func (i *ingester) delete(ctx context.Context, s *run.Step, which ...string) err
 
 func (i *ingester) kill(ctx context.Context, s *run.Step) error {
 	s.Log("MySQL's pod is killed")
-	return i.killPods(ctx, i.System, mysql)
+	return i.killPods(ctx, i.Data, mysql)
 }
 
 // move evicts the pod; on a cluster of one node it comes back to the same one, with its volume.
 func (i *ingester) move(ctx context.Context, s *run.Step) error {
-	pods, err := i.List(ctx, cluster.Pod, i.System, matching(mysql))
+	pods, err := i.List(ctx, cluster.Pod, i.Data, matching(mysql))
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (i *ingester) move(ctx context.Context, s *run.Step) error {
 
 // restart ends MySQL inside its pod.
 func (i *ingester) restart(ctx context.Context, s *run.Step) error {
-	pods, err := i.List(ctx, cluster.Pod, i.System, matching(mysql))
+	pods, err := i.List(ctx, cluster.Pod, i.Data, matching(mysql))
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (i *ingester) restart(ctx context.Context, s *run.Step) error {
 		return fmt.Errorf("MySQL has %d pods", len(pods))
 	}
 	s.Log("MySQL's container is ended")
-	_, err = i.Kubectl(ctx, "", "exec", "-n", i.System, pods[0].GetName(), "--", "sh", "-c", "kill -TERM 1")
+	_, err = i.Kubectl(ctx, "", "exec", "-n", i.Data, pods[0].GetName(), "--", "sh", "-c", "kill -TERM 1")
 	return err
 }
 

@@ -25,6 +25,7 @@ var manifests embed.FS
 type Platform struct {
 	*cluster.Cluster
 	System string // namespace of the services
+	Data   string // namespace of MySQL and NATS
 	Root   string // the checkout, for samples and charts
 	// Simulated says that no pod really runs: nobody asks, and nothing that only a running pod can do is expected.
 	Simulated bool
@@ -35,6 +36,7 @@ type Platform struct {
 // All returns every scenario, in the order in which they are played; those of a group are played beside each other.
 func (p *Platform) All() [][]run.Scenario {
 	return [][]run.Scenario{
+		{p.security()},
 		{p.engineRollouts(), p.engineDisruptions()},
 		{p.ingesterDisruptions()},
 	}

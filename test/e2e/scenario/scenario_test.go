@@ -104,3 +104,27 @@ func TestSkippedDrainsAreSeen(t *testing.T) {
 		t.Errorf("%v, drained %d", err, e.drained)
 	}
 }
+
+func TestLooseContainersAreSeen(t *testing.T) {
+	pod := func(spec string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte("spec: "+spec), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	tight := `{securityContext: {runAsNonRoot: true}, containers: [{name: a, securityContext: {readOnlyRootFilesystem: true}}]}`
+	if n, err := loose(pod(tight)); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	for name, spec := range map[string]string{
+		"root":                  `{containers: [{name: a, securityContext: {readOnlyRootFilesystem: true}}]}`,
+		"a writable root":       `{securityContext: {runAsNonRoot: true}, containers: [{name: a}]}`,
+		"root by the container": `{securityContext: {runAsNonRoot: true}, containers: [{name: a, securityContext: {runAsNonRoot: false, readOnlyRootFilesystem: true}}]}`,
+		"an init container":     `{securityContext: {runAsNonRoot: true}, containers: [], initContainers: [{name: a}]}`,
+	} {
+		if _, err := loose(pod(spec)); err == nil {
+			t.Errorf("%s is not seen", name)
+		}
+	}
+}

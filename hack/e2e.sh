@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Plays the scenarios of test/e2e on real pods: builds the images, brings up a cluster of its own, installs the services
+# by their charts, plays, writes the report, and takes all of it down. Fails when a scenario does.
+# Usage: hack/e2e.sh [ARG...]   arguments of test/e2e: --only NAME, --list, --seed N
+#   CLUSTER=kind          on kind instead of a real node on this machine (Docker and kind)
+#   FLOTILLA_LOCAL=DIR    where the images, the cluster's files and the report are, .local/e2e unless set
+#   KEEP=yes              leave the cluster up; the next run takes it up again
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=$(realpath --canonicalize-missing "${FLOTILLA_LOCAL:-.local/e2e}")
+export FLOTILLA_LOCAL=$dir/cluster
+cluster=${CLUSTER:-node}
+images=$dir/images
+report=$dir/report/index.html
+cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
+wanted=(asker engine gateway metadata postgres)
+services=(engine-operator)
+
+fail() { echo "hack/e2e.sh: $*" >&2; exit 1; }
+
+step() { # TEXT COMMAND...
+  local start=$SECONDS
+  echo "E2E $1 ..." >&2
+  "${@:2}" # not followed by ||, which would switch off errexit within
+  echo "E2E $1: $((SECONDS - start)) s" >&2
+}
+
+build() {
+  hack/docker run bash -euc '
+    hack/images.sh e2e $1
+    hack/images.sh offline $2
+    docker tag flotilla-e2e/postgres:dev flotilla-e2e/postgres:e2e
+    hack/images.sh save "$3"' bash "${wanted[*]}" "${services[*]}" "$images"
+}
+
+# A real node comes with NATS, MySQL and all services, by their charts.
+up_node() {
+  make up NODE=real
+  make stack ARGS="import $images"
+  # shellcheck disable=SC1091 # written by the line above
+  . "$FLOTILLA_LOCAL/env"
+}
+
+up_kind() {
+  "${KIND:-kind}" get clusters 2> /dev/null | grep -qx flotilla-e2e ||
+    "${KIND:-kind}" create cluster --name flotilla-e2e ${KIND_IMAGE:+--image "$KIND_IMAGE"} --wait 3m
+  for tar in "$images"/*.tar; do "${KIND:-kind}" load image-archive "$tar" --name flotilla-e2e; done
+  "${KIND:-kind}" get kubeconfig --name flotilla-e2e > "$dir/kubeconfig"
+  export KUBECONFIG=$dir/kubeconfig
+}
+
+down() {
+  case $cluster in
+    node) make down ;;
+    kind) "${KIND:-kind}" delete cluster --name flotilla-e2e ;;
+  esac
+}
+
+# program finds kubectl and helm on PATH, which the node's env sets, else where make tools has put them.
+program() { command -v "$1" || find "$cache" -path "*/controlplane-*/$1" | head -n 1; }
+
+# platform installs the services on kind, and gives those of a node the images that scenarios need.
+platform() {
+  local service
+  for service in "${services[@]}"; do
+    "$helm" upgrade --install "$service-crds" "deploy/charts/$service-crds" --namespace flotilla-system --create-namespace > /dev/null
+    "$helm" upgrade --install "$service" "deploy/charts/$service" --namespace flotilla-system --reset-then-reuse-values \
+      --values "test/e2e/values/$service.yaml" --wait --timeout 5m > /dev/null
+  done
+}
+
+play() {
+  (cd test/e2e && GOWORK=off go build -o "$dir/e2e" .)
+  "$dir/e2e" "$@"
+}
+
+case " $* " in *" --list "*) (cd test/e2e && GOWORK=off exec go run . --list); exit ;; esac
+[ $# -gt 0 ] || set -- --only security,engine-rollouts,engine-disruptions # those that have been seen to go well
+[[ $cluster == node || $cluster == kind ]] || fail "CLUSTER is $cluster, want kind, or nothing for a real node"
+mkdir -p "$dir"
+# A machine that cannot run it says so before anything is built.
+case $cluster in
+  node) step "what a real node needs" make tools NODE=real ;;
+  kind) command -v "${KIND:-kind}" > /dev/null || fail "kind is not on PATH: go install sigs.k8s.io/kind@v0.33.0, or leave CLUSTER out" ;;
+esac
+step images build
+[ "${KEEP:-}" = yes ] || trap down EXIT
+step cluster "up_$cluster"
+helm=$(program helm) kubectl=$(program kubectl)
+[[ -n $helm && -n $kubectl ]] || fail "helm or kubectl is neither on PATH nor in $cache: make tools"
+step "platform by its charts" platform
+step scenarios play --root "$PWD" --kubectl "$kubectl" --helm "$helm" --report "$report" "$@"
