@@ -56,11 +56,15 @@ func (a *app) showSamples(reports []samples.Report) {
 
 // showNext names a few commands for somebody who sees the stack for the first time.
 func (a *app) showNext() {
-	a.info(`Try next, in this shell (source .local/env sets KUBECONFIG, NATS_URL, MYSQL_DSN and the PATH to kubectl and its plugin):
+	env := ".local/env"
+	if a.env.Checkout.Folder != "" { // FLOTILLA_LOCAL moved it
+		env = a.env.Checkout.Local("env")
+	}
+	a.info(`Try next, in this shell (source %[1]s sets KUBECONFIG, NATS_URL, MYSQL_DSN and the PATH to kubectl and its plugin):
 
-  source .local/env && kubectl flotilla status -A
+  source %[1]s && kubectl flotilla status -A
   kubectl flotilla why superset/development
   kubectl flotilla page &               # the status page, in the browser
   go run ./docs/examples/subscribe &    # prints lifecycle events as they happen
-  kubectl patch superset development --type merge -p '{"spec":{"webServer":{"replicas":3}}}'`)
+  kubectl patch superset development --type merge -p '{"spec":{"webServer":{"replicas":3}}}'`, env)
 }
