@@ -38,7 +38,11 @@ func subscribe(ctx context.Context, nc *nats.Conn, o options, out io.Writer) err
 		r.from = time.Now().Add(-o.since)
 	}
 	for ctx.Err() == nil {
-		if err := r.read(ctx); err != nil && ctx.Err() == nil {
+		err := r.read(ctx)
+		if err != nil && !nc.IsConnected() {
+			err = errors.New("no NATS server answers at the address")
+		}
+		if err != nil && ctx.Err() == nil {
 			fmt.Fprintf(out, "# waiting for %s: %v\n", name, err)
 		}
 		select {
