@@ -139,9 +139,13 @@ instance() {
   printf 'TRIED flotilla-e2e/%s:dev\n' metadata engine gateway
 }
 
+mysql=$(sed -n 's|^    image: .*:-\(mysql:[^}]*\)}$|\1|p' docker-compose.yaml)
+for image in "$mysql" flotilla-e2e/{postgres,metadata,engine,gateway,dbtools,nginx,busybox}:dev; do
+  docker image inspect "$image" > /dev/null 2>&1 || fail "no image $image: run make offline-images SERVICES=mysql e2e-images first"
+done
 postgres
 instance "$work"
-mysql "$(sed -n 's|^    image: .*:-\(mysql:[^}]*\)}$|\1|p' docker-compose.yaml)"
+mysql "$mysql"
 echo "TRIED flotilla-e2e/dbtools:dev"
 nginx
 want "user of busybox" 65532 "$(run --rm flotilla-e2e/busybox:dev id -u)"
