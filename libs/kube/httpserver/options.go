@@ -26,10 +26,11 @@ type Options struct {
 	RequestTimeout time.Duration
 }
 
-// Files of [Options.CertDir].
-const CertFile, KeyFile = "tls.crt", "tls.key"
-
 const (
+	// CertFile and KeyFile are the files of [Options.CertDir].
+	CertFile = "tls.crt"
+	KeyFile  = "tls.key"
+
 	disabled              = "0"
 	defaultMaxRequests    = 100
 	defaultRequestTimeout = 30 * time.Second
