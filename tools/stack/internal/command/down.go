@@ -49,7 +49,9 @@ func (a *app) takeDown(ctx context.Context) error {
 	_, err := proc.KillMarked(ctx, a.env.Checkout.Marker())
 	errs = append(errs, err)
 	if a.env.State.RealNode {
-		errs = append(errs, a.node.Node.Remove(ctx))
+		err := a.node.Node.Remove(ctx)
+		errs = append(errs, err)
+		a.env.State.RealNode = err != nil // for another `down`
 	} else {
 		errs = append(errs, parts.NewControlPlane(a.env).KeepLogs())
 	}
@@ -58,6 +60,6 @@ func (a *app) takeDown(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("remove the data of %s: %w", name, err))
 		}
 	}
-	a.env.State.Services, a.env.State.RealNode = nil, false
+	a.env.State.Services = nil
 	return errors.Join(append(errs, a.removeEnv(), a.env.State.Save())...)
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // connect joins the box to the machine by a veth pair. What an earlier try has left is made anew.
@@ -50,8 +51,9 @@ func (n *Node) disconnect(ctx context.Context) error {
 }
 
 // removeCgroups takes away what containers leave when they end with their box: containerd has a group for each, named
-// as the container is. It is called when no process of the node is left.
-func (n *Node) removeCgroups() error {
+// as the container is. The kernel needs a moment to end all processes of a box, so groups that are still busy are tried
+// again.
+func (n *Node) removeCgroups(ctx context.Context) error {
 	var ids []string
 	for _, kind := range []string{"containers", "sandboxes"} {
 		found, err := filepath.Glob(n.dir("containerd", "io.containerd.grpc.v1.cri", kind, "*"))
@@ -64,32 +66,49 @@ func (n *Node) removeCgroups() error {
 	if err != nil {
 		return fmt.Errorf("list the cgroups of the node: %w", err)
 	}
-	var errs []error
 	for _, root := range append(roots, "/sys/fs/cgroup/k8s.io") {
 		for _, id := range ids {
-			errs = append(errs, removeCgroup(filepath.Join(root, filepath.Base(id))))
+			if err := removeCgroup(ctx, filepath.Join(root, filepath.Base(id))); err != nil {
+				return fmt.Errorf("remove the cgroups of the node: %w", err)
+			}
 		}
-		// Theirs is shared by all containerds of a machine.
-		if err := ignoreAbsent(syscall.Rmdir(root)); !errors.Is(err, syscall.EBUSY) && !errors.Is(err, syscall.ENOTEMPTY) {
-			errs = append(errs, err)
+		// This one is shared by all containerds of a machine.
+		if err := ignoreAbsent(syscall.Rmdir(root)); err != nil && !errors.Is(err, syscall.EBUSY) && !errors.Is(err, syscall.ENOTEMPTY) {
+			return fmt.Errorf("remove the cgroup %s: %w", root, err)
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
-// removeCgroup removes a group and those in it, the inner ones first.
-func removeCgroup(root string) error {
-	var folders []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			folders = append(folders, path)
+// removeCgroup removes a group and those in it, the inner ones first, as soon as they are empty.
+func removeCgroup(ctx context.Context, root string) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var folders []string
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				folders = append(folders, path)
+			}
+			return ignoreAbsent(err)
+		})
+		if err != nil {
+			return err
 		}
-		return ignoreAbsent(err)
-	})
-	for _, folder := range slices.Backward(folders) {
-		err = errors.Join(err, ignoreAbsent(syscall.Rmdir(folder)))
+		for _, folder := range slices.Backward(folders) {
+			if err = ignoreAbsent(os.Remove(folder)); err != nil {
+				break
+			}
+		}
+		if err == nil || !errors.Is(err, syscall.EBUSY) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
 	}
-	return err
 }
 
 func ignoreAbsent(err error) error {

@@ -163,7 +163,10 @@ func (n *Node) Kill(ctx context.Context) error {
 	return spec.Kill(ctx)
 }
 
-// Remove takes away what is left when no process of the node runs any more.
+// Remove takes away what is left when the box has ended. The files go last: they name the cgroups.
 func (n *Node) Remove(ctx context.Context) error {
-	return errors.Join(n.disconnect(ctx), n.removeCgroups(), os.RemoveAll(n.dir()))
+	if err := errors.Join(n.disconnect(ctx), n.removeCgroups(ctx)); err != nil {
+		return err
+	}
+	return os.RemoveAll(n.dir())
 }

@@ -1,0 +1,65 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A folder stands for a group: one that is not empty is refused by the kernel, as one with processes is.
+func TestRemoveCgroup(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "group")
+	if err := os.MkdirAll(filepath.Join(root, "inner", "most"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeCgroup(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(root); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if err := removeCgroup(t.Context(), root); err != nil {
+		t.Errorf("what is gone is no error: %v", err)
+	}
+}
+
+// A group whose process still ends is tried again, for as long as ctx lets it.
+func TestRemoveCgroupWithAProcess(t *testing.T) {
+	root := filepath.Join("/sys/fs/cgroup/pids", "flotilla-test")
+	if _, err := os.Stat(filepath.Dir(root)); err != nil {
+		root = "/sys/fs/cgroup/flotilla-test"
+	}
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatalf("this test makes a cgroup, so it runs as root: %v", err)
+	}
+	sleeper, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "cgroup.procs"), []byte(strconv.Itoa(sleeper.Pid)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := removeCgroup(short, root); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("a group with a process: %v", err)
+	}
+	removed := make(chan error)
+	go func() { removed <- removeCgroup(t.Context(), root) }()
+	if err := errors.Join(sleeper.Kill(), wait(sleeper)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-removed; err != nil {
+		t.Error(err)
+	}
+}
+
+func wait(p *os.Process) error {
+	_, err := p.Wait()
+	return err
+}
