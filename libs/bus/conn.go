@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func Connect(cfg Config) (*Conn, error) {
 		return nil, fmt.Errorf("set up JetStream: %w", err)
 	}
 	if !c.nc.IsConnected() {
-		c.log.Info("Bus is not there yet; trying again until it is", "cause", text(c.nc.LastError()))
+		c.log.Info("Bus is not there yet; trying again until it is", "cause", cmp.Or(text(c.nc.LastError()), "no server answered"))
 	}
 	return c, nil
 }

@@ -50,7 +50,8 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 	if o.NATSURL == "" {
 		return nil, nil
 	}
-	cfg, err := o.Bus(o.service, log.WithName("bus"))
+	// Each line about the connection names the setting.
+	cfg, err := o.Bus(o.service, log.WithName("bus").WithValues("setting", "--nats-url ("+envName("nats-url")+")"))
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,11 @@
 //	}
 //
 // What may be absent for a while is waited for: an API server that does not
-// answer costs one log line when the wait begins and one when it ends; the bus
-// is never waited for at all. What is wrong is one line on stderr that names the
+// answer, and definitions and rights without which nothing can begin ([Spec.Needs]),
+// cost one log line when the wait begins and one when it ends; the bus is never
+// waited for at all. What is wrong is one line on stderr that names the
 // setting, and exit code 1.
 //
-// Readiness says whether the API server answers. It never depends on the bus.
+// Readiness says whether the API server answers and what is needed was there at the
+// start. It never depends on the bus.
 package service

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,6 +48,13 @@ func testService(mode string) Spec {
 				_, err := fmt.Fprintln(os.Stdout, "hello", args[0], "with", o.Workers)
 				return err
 			}},
+		},
+		Needs: func() []Need {
+			needs := Needs(corev1.SchemeGroupVersion, "configmaps")
+			if mode == "needy" {
+				needs = append(needs, Needs(schema.GroupVersion{Group: "example.dev", Version: "v1"}, "boats")...)
+			}
+			return needs
 		},
 		// A lost lease is noticed soon enough for a test.
 		Election: Election{LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 300 * time.Millisecond},

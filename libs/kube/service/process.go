@@ -57,6 +57,11 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	p.health.add(p.health.ready, "api", ready.check)
+	needs, err := newNeeds(p.spec, p.options, cfg, p.clock)
+	if err != nil {
+		return err
+	}
+	p.health.add(p.health.ready, "needs", needs.check)
 	if err := p.health.listen(ctx, p.options.HealthAddr); err != nil {
 		return err
 	}
@@ -72,11 +77,11 @@ func (p *process) run(ctx context.Context) error {
 		p.atExit(busRun.close)
 		rt.Bus, rt.Publisher, rt.Observations = busRun.conn, busRun.publisher, busRun.observations
 	}
-	if !api.wait(ctx, p.log) {
+	if !api.wait(ctx, p.log) || !needs.wait(ctx, p.log) {
 		return nil // stopped by a signal
 	}
 	err = p.manage(ctx, cfg, rt, busRun)
-	if err != nil && ctx.Err() == nil && mayPass(err, api.ping(ctx)) {
+	if err != nil && ctx.Err() == nil && mayPass(err, api.ping(ctx), needs.look(ctx)) {
 		p.log.Info("Starting over", "reason", err.Error())
 		return errStartOver
 	}
@@ -84,9 +89,9 @@ func (p *process) run(ctx context.Context) error {
 }
 
 // mayPass tells an end that another start can cure from a mistake: the Lease was
-// lost, or the API server is away.
-func mayPass(err, ping error) bool {
-	return ping != nil || errors.Is(err, errLeaseLost)
+// lost, the API server is away, or a definition or a right was taken away.
+func mayPass(err, ping error, missing lack) bool {
+	return ping != nil || missing.err() != nil || errors.Is(err, errLeaseLost)
 }
 
 // errLeaseLost stands for the manager's own error, which has no type.

@@ -29,7 +29,11 @@ type Spec struct {
 	Env map[string]string
 	// Validate checks the service's own flags. The error is one line that names the flag.
 	Validate func(Options) error
-	// Setup registers the controllers. The API server answers when it is called.
+	// Needs are what the service follows; nil means nothing that it has to wait for. It is
+	// called when the settings are known.
+	Needs func() []Need
+	// Setup registers the controllers. The API server answers when it is called, and what
+	// Needs names is there.
 	Setup func(ctx context.Context, rt *Runtime) error
 	// Commands are run by the first argument instead of the service.
 	Commands map[string]Command

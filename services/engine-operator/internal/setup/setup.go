@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/oklog/ulid/v2"
 	appsv1 "k8s.io/api/apps/v1"
@@ -48,6 +49,7 @@ func Spec() service.Spec {
 		Validate:       func(service.Options) error { return settings.validate() },
 		CacheOptions:   trimCache,
 		ManagerOptions: settings.Admission.ManagerOptions,
+		Needs:          needs,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
 			transports, err := transports(rt)
 			if err != nil {
@@ -63,6 +65,16 @@ func Spec() service.Spec {
 		},
 		Commands: release.Commands(),
 	}
+}
+
+// needs is what the controllers follow.
+func needs() []service.Need {
+	return slices.Concat(
+		service.Needs(v1.GroupVersion, "fireboltengines", "fireboltengineclasses", "fireboltinstances"),
+		service.Needs(appsv1.SchemeGroupVersion, "statefulsets", "deployments"),
+		service.Needs(corev1.SchemeGroupVersion, "services", "configmaps", "serviceaccounts", "pods"),
+		service.Needs(policyv1.SchemeGroupVersion, "poddisruptionbudgets"),
+	)
 }
 
 // admission serves the webhooks, in each replica.

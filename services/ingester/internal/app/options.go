@@ -67,6 +67,14 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	o.API.AddFlags(fs)
 }
 
+// serverSettings are the settings to look at when the server does not let us in.
+func (o *Options) serverSettings() string {
+	if o.MySQL.DSN != "" {
+		return "--mysql-dsn (FLOTILLA_MYSQL_DSN, MYSQL_DSN)"
+	}
+	return "--mysql-host, --mysql-port, --mysql-user, --mysql-password or --mysql-password-file, --mysql-database"
+}
+
 func (o *Options) addMySQLFlags(fs *pflag.FlagSet) {
 	m := &o.MySQL
 	fs.StringVar(&m.DSN, "mysql-dsn", "", "user:password@tcp(host:3306)/database of MySQL or MariaDB (also MYSQL_DSN); or the same by parts:")

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
@@ -36,11 +37,30 @@ func Spec() service.Spec {
 		Env:            environment(),
 		Validate:       o.Validate,
 		ManagerOptions: o.Finalizer.ManagerOptions,
+		Needs:          o.needs,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
 			return Setup(ctx, rt, o, metrics.Registry)
 		},
 		Commands: o.commands(),
 	}
+}
+
+// needs are the rights to follow the kinds. A definition may come later: the other kinds
+// need not wait for it.
+func (o *Options) needs() []service.Need {
+	if !o.On() {
+		return nil
+	}
+	kinds, err := registry.Load()
+	if err != nil {
+		return nil // Setup says so
+	}
+	var out []service.Need
+	for _, kind := range kinds.Kinds() {
+		resource := schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: kind.Plural}
+		out = append(out, service.Need{GroupVersionResource: resource, Late: true})
+	}
+	return out
 }
 
 // ingester is one ingester while it is put together.
@@ -96,7 +116,7 @@ func (i *ingester) addStore(ctx context.Context) error {
 	// The store outlives the signal: it ends when the controllers have ended.
 	i.store, err = mysql.Open(context.WithoutCancel(ctx), mysql.Options{
 		Connector: connector, Pool: i.o.MySQL.Pool, Metrics: i.metrics, Log: i.Log.WithName("storage"), Clock: i.Clock,
-		Outbox: i.Bus != nil, OnCommit: func() { wake() },
+		Outbox: i.Bus != nil, OnCommit: func() { wake() }, Settings: i.o.serverSettings(),
 	})
 	if err != nil {
 		return err

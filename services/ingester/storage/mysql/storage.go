@@ -41,6 +41,8 @@ type Options struct {
 	// Metrics are those of the surrounding service; nil makes own ones.
 	Metrics *metrics.Metrics
 	Log     logr.Logger
+	// Settings name what says where the server is, for the line that it is waited for.
+	Settings string
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
 	// Outbox adds an outbox row to every change. Something must then relay and remove them.
@@ -152,7 +154,7 @@ func (s *Storage) Prepare(ctx context.Context) error {
 		s.metrics.Errors.WithLabelValues("prepare", string(database.Classify(err))).Inc()
 		if waiting != err.Error() {
 			waiting = err.Error()
-			s.options.Log.Info("Waiting for MySQL", "reason", waiting)
+			s.options.Log.Info("Waiting for MySQL", "reason", waiting, "settings", s.options.Settings)
 		}
 		select {
 		case <-ctx.Done():

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -35,8 +36,25 @@ func Spec() service.Spec {
 			return setup(rt, *api, perObject)
 		},
 		CacheOptions: CacheOptions,
+		Needs:        needs,
 		Election:     election,
 	}
+}
+
+// needs are the definitions, which say what there is to follow, and the rights to follow the
+// kinds once they come.
+func needs() []service.Need {
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	out := []service.Need{{GroupVersionResource: definitions, ClusterWide: true}}
+	kinds, err := registry.Managed()
+	if err != nil {
+		return out // setup says so
+	}
+	for _, kind := range kinds.Kinds() {
+		resource := kind.GVK.GroupVersion().WithResource(kind.Resource)
+		out = append(out, service.Need{GroupVersionResource: resource, Late: true})
+	}
+	return out
 }
 
 // election hands over sooner than usual: nobody says anything new while no aggregator

@@ -14,6 +14,7 @@ func main() {
 		Name:         superset.FieldManager,
 		AddToScheme:  []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
 		CacheOptions: superset.CacheOptions,
+		Needs:        superset.Needs,
 		Setup:        superset.Setup,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -27,7 +28,8 @@ type cluster struct {
 // informer is the objects of one namespace, or of all of them.
 type informer struct {
 	cache.SharedIndexInformer
-	early *early
+	early    *early
+	refusals *refusals
 }
 
 // connection is how the API server is reached.
@@ -35,6 +37,7 @@ type connection struct {
 	config *rest.Config
 	http   *http.Client
 	clock  clock.PassiveClock
+	log    logr.Logger
 }
 
 func newCluster(kind *registry.Kind, c connection, namespaces []string) (*cluster, error) {
@@ -51,7 +54,11 @@ func newCluster(kind *registry.Kind, c connection, namespaces []string) (*cluste
 		// No resync: what fails is tried again by the queue, and what has not changed needs nothing.
 		first := newEarly()
 		source := object.ListWatch{Client: client, Namespace: ns, Arrived: first.arrived}
-		out.informers[ns] = &informer{cache.NewSharedIndexInformer(source, &object.Object{}, 0, cache.Indexers{}), first}
+		shared, said := cache.NewSharedIndexInformer(source, &object.Object{}, 0, cache.Indexers{}), &refusals{log: c.log.WithValues("kind", kind.Name)}
+		if err := shared.SetWatchErrorHandlerWithContext(said.handle); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", kind.Plural, err)
+		}
+		out.informers[ns] = &informer{shared, first, said}
 	}
 	return out, nil
 }
@@ -87,6 +94,7 @@ func (c *cluster) Start(ctx context.Context) error {
 		running.Go(func() {
 			if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 				informer.early.end(informer.GetStore())
+				informer.refusals.over()
 			}
 		})
 	}

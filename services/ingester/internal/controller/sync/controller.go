@@ -65,7 +65,8 @@ func New(mgr ctrl.Manager, store storage.Keeper, m *metrics.Metrics, config Conf
 	if config.OnGone == nil {
 		config.OnGone = func(string, string) {}
 	}
-	c, err := newCluster(config.Kind, connection{config: mgr.GetConfig(), http: mgr.GetHTTPClient(), clock: config.Clock}, config.Namespaces)
+	to := connection{config: mgr.GetConfig(), http: mgr.GetHTTPClient(), clock: config.Clock, log: mgr.GetLogger()}
+	c, err := newCluster(config.Kind, to, config.Namespaces)
 	return &Controller{config: config, cluster: c, store: store, events: mgr.GetEventRecorder("ingester"), metrics: m, err: err}
 }
 

@@ -3,6 +3,7 @@ package superset
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -43,6 +44,19 @@ func CacheOptions(o *cache.Options) {
 	} {
 		o.ByObject[obj] = ours
 	}
+}
+
+// Needs is what the operator follows; the kinds of package optional are not needed.
+func Needs() []service.Need {
+	return slices.Concat(
+		service.Needs(v1alpha1.GroupVersion, "supersets"),
+		service.Needs(appsv1.SchemeGroupVersion, "deployments"),
+		service.Needs(batchv1.SchemeGroupVersion, "jobs"),
+		service.Needs(corev1.SchemeGroupVersion, "services", "configmaps", "serviceaccounts", "pods"),
+		service.Needs(autoscalingv2.SchemeGroupVersion, "horizontalpodautoscalers"),
+		service.Needs(policyv1.SchemeGroupVersion, "poddisruptionbudgets"),
+		service.Needs(networkingv1.SchemeGroupVersion, "ingresses", "networkpolicies"),
+	)
 }
 
 // Setup registers the controller with the service's manager.

@@ -1,0 +1,99 @@
+package charts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// Back to the release before, also from one that never became ready: what the chart makes is what
+// it was, nothing hangs, and the release can be uninstalled.
+func TestRollback(t *testing.T) {
+	for _, service := range services {
+		t.Run(service, func(t *testing.T) {
+			p, s := newPlace(t, service), stories()[service]
+			if s.object != "" {
+				p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
+				t.Cleanup(func() { p.uninstall(service + "-crds") })
+			}
+			if s.before != nil {
+				s.before(p)
+			}
+			p.helm(append([]string{"install", service, chart(service), "--wait", "--no-hooks"}, s.values...)...)
+			p.works("0.1.0", 2)
+			first := p.helm("get", "manifest", service)
+
+			p.helm(append([]string{"upgrade", service, chart(service), "--wait", "--no-hooks",
+				"--set", "image.tag=9.9.9,replicas=3,metrics.enabled=false,podDisruptionBudget.enabled=false,networkPolicy.enabled=true"}, s.values...)...)
+			p.works("9.9.9", 3)
+			p.helm("rollback", service, "--wait", "--no-hooks")
+			p.works("0.1.0", 2)
+			if now := p.helm("get", "manifest", service); now != first {
+				t.Errorf("the release is another one than before:\n%s", now)
+			}
+			p.same(first)
+
+			_, err := helm(t, append([]string{"upgrade", service, chart(service), "--wait", "--timeout", "5s", "--no-hooks", "--set",
+				"nodeSelector.nowhere=yes", "--namespace", p.namespace, "--kubeconfig", cluster.Get(t).Kubeconfig}, s.values...)...)
+			if err == nil {
+				t.Error("a release whose pods fit nowhere succeeded")
+			}
+			p.helm("rollback", service, "--wait", "--no-hooks")
+			p.works("0.1.0", 2)
+			p.same(first)
+			var history []struct {
+				Status string `json:"status"`
+			}
+			if err := json.Unmarshal([]byte(p.helm("history", service, "--output", "json")), &history); err != nil {
+				t.Fatal(err)
+			}
+			for i, one := range history {
+				if strings.HasPrefix(one.Status, "pending") || (one.Status == "deployed") != (i == len(history)-1) {
+					t.Errorf("history %+v", history)
+				}
+			}
+			p.helm("uninstall", service, "--wait")
+			expect.Eventually(t, expect.Long, func() error {
+				if left := p.left(); len(left) > 0 {
+					return errors.New(fmt.Sprint("left: ", left))
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// same checks that the objects of a manifest are there, and no other objects of the release.
+func (p place) same(manifest string) {
+	p.Helper()
+	want := map[string]bool{}
+	for _, doc := range documents(p, manifest) {
+		want[doc.GetKind()+" "+doc.GetName()] = true
+	}
+	// Made by controllers, with the labels of what they were made for.
+	derived := func(object string) bool {
+		kind, _, _ := strings.Cut(object, " ")
+		return kind == "Pod" || kind == "ReplicaSet" || kind == "EndpointSlice" || kind == "Endpoints" || kind == "PodMetrics"
+	}
+	expect.Eventually(p, expect.Long, func() error {
+		missing := map[string]bool{}
+		for object := range want {
+			missing[object] = true
+		}
+		for _, object := range p.left() {
+			if !want[object] && !derived(object) {
+				return fmt.Errorf("%s should be gone", object)
+			}
+			delete(missing, object)
+		}
+		if len(missing) > 0 {
+			return fmt.Errorf("missing: %v", missing)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,297 @@
+package charts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+)
+
+// needed is one resource that a service cannot begin without, and its definition if that has
+// to be there.
+var needed = map[string]struct{ resource, definition string }{
+	"superset-operator": {"supersets.superset.apache.org", "supersets.superset.apache.org in version v1alpha1"},
+	"engine-operator":   {"fireboltengines.compute.firebolt.io", "fireboltengines.compute.firebolt.io in version v1alpha1"},
+	"ingester":          {"models.michelangelo.api", ""},
+	"status-aggregator": {"customresourcedefinitions.apiextensions.k8s.io", ""},
+}
+
+// A service waits for definitions, rights and the bus with one line each, and goes on by itself.
+func TestAServiceWaitsForWhatItNeeds(t *testing.T) {
+	for _, service := range services {
+		t.Run(service, func(t *testing.T) {
+			p, bus := newPlace(t, service), natstest.Start(t)
+			bus.Stop()
+			args := []string{"--namespace", p.namespace, "--set", "cluster.name=prod,bus.url=" + bus.URL(), "--set", "watchNamespaces={" + p.namespace + "}"}
+			if service == "ingester" {
+				p.create(secret("database", "dsn", mysqltest.DSN(t)))
+				args = append(args, stories()[service].values...)
+			}
+			docs := documents(t, render(t, service, args...))
+			p.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: service}})
+			s, need := p.start(p.kubeconfig(service), docs), needed[service]
+
+			if need.definition != "" {
+				s.says("Waiting for definitions", need.definition, "install the chart "+service+"-crds")
+				s.probes(false)
+				p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
+				t.Cleanup(func() { p.uninstall(service + "-crds") })
+			}
+			s.says("Waiting for rights", "list, watch "+need.resource, "get, update leases.coordination.k8s.io "+service+".flotilla.dev", "rbac.create=true")
+			s.probes(false)
+			roles := p.grant(docs, need.resource)
+			where := "in namespace " + p.namespace
+			if service == "status-aggregator" {
+				where = "in all namespaces"
+			}
+			s.says(`"missing":"watch `+need.resource+" "+where+`"`, "Waiting for rights")
+			s.probes(false)
+			p.restore(roles)
+			s.says("Found all definitions and rights")
+			s.probes(true)
+			p.leads()
+
+			s.says("Bus is not there yet", "--nats-url", "FLOTILLA_NATS_URL") // readiness does not depend on it
+			bus.Start()
+			s.says("Connected to the bus")
+			s.stop()
+		})
+	}
+}
+
+func newPlace(t *testing.T, service string) place {
+	t.Helper()
+	c := cluster.Get(t)
+	return place{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t), service: service}
+}
+
+// uninstall is for cleanups, where the test's context has ended.
+func (p place) uninstall(release string) {
+	tools := cluster.Get(p).Tools
+	cmd := exec.Command(tools.Path("helm"), "uninstall", release, "--wait", //nolint:noctx // see above
+		"--namespace", p.namespace, "--kubeconfig", cluster.Get(p).Kubeconfig)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.Errorf("%v: %s", err, out)
+	}
+}
+
+// grant makes the chart's roles and bindings, but for the right to watch one resource. It returns
+// what the roles should be.
+func (p place) grant(docs []*unstructured.Unstructured, resource string) (whole []*unstructured.Unstructured) {
+	p.Helper()
+	kinds := []string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
+	for _, doc := range docs {
+		if !slices.Contains(kinds, doc.GetKind()) || doc.GetAnnotations()["helm.sh/hook"] != "" {
+			continue
+		}
+		made := doc.DeepCopy()
+		if strings.HasSuffix(doc.GetKind(), "Role") && dropWatch(p, made, resource) {
+			whole = append(whole, doc)
+		}
+		if err := p.client.Create(p.Context(), made); err != nil {
+			p.Fatal(err)
+		}
+		if made.GetNamespace() == "" {
+			p.Cleanup(func() {
+				if err := p.client.Delete(context.WithoutCancel(p.Context()), made); err != nil {
+					p.Error(err)
+				}
+			})
+		}
+	}
+	if len(whole) == 0 {
+		p.Fatalf("no role lets watch %s", resource)
+	}
+	return whole
+}
+
+// dropWatch takes the verb away from one resource, and says whether it was there.
+func dropWatch(t testing.TB, role *unstructured.Unstructured, resource string) (found bool) {
+	t.Helper()
+	typed, plural := &rbacv1.ClusterRole{}, strings.Split(resource, ".")[0]
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(role.Object, typed); err != nil {
+		t.Fatal(err)
+	}
+	is := func(one string) bool { return one == plural }
+	for _, rule := range typed.Rules {
+		if !slices.Contains(rule.APIGroups, strings.TrimPrefix(resource, plural+".")) || !slices.ContainsFunc(rule.Resources, is) {
+			continue
+		}
+		less := *rule.DeepCopy()
+		less.Resources = []string{plural}
+		less.Verbs = slices.DeleteFunc(less.Verbs, func(verb string) bool { return verb == "watch" })
+		found = found || len(less.Verbs) < len(rule.Verbs)
+		typed.Rules = append(typed.Rules, less)
+	}
+	for i := range typed.Rules {
+		rule := &typed.Rules[i]
+		if slices.Contains(rule.Verbs, "watch") {
+			rule.Resources = slices.DeleteFunc(rule.Resources, is)
+		}
+	}
+	typed.Rules = slices.DeleteFunc(typed.Rules, func(r rbacv1.PolicyRule) bool { return len(r.Resources) == 0 && len(r.NonResourceURLs) == 0 })
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role.Object["rules"] = object["rules"]
+	return found
+}
+
+func (p place) restore(roles []*unstructured.Unstructured) {
+	p.Helper()
+	for _, role := range roles {
+		now := role.DeepCopy()
+		if err := p.client.Get(p.Context(), client.ObjectKeyFromObject(role), now); err != nil {
+			p.Fatal(err)
+		}
+		now.Object["rules"] = role.Object["rules"]
+		if err := p.client.Update(p.Context(), now); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// leads waits until the service is the leader.
+func (p place) leads() {
+	p.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.service + ".flotilla.dev"}}
+	expect.Object(p, p.client, lease, func(l *coordinationv1.Lease) error {
+		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
+			return fmt.Errorf("nobody leads")
+		}
+		return nil
+	})
+}
+
+// An API server that is away at the start is waited for; the library's own tests show that the
+// service goes on.
+func TestAServiceWaitsForTheAPIServer(t *testing.T) {
+	for _, service := range services {
+		t.Run(service, func(t *testing.T) {
+			p := newPlace(t, service)
+			cfg, err := clientcmd.LoadFromFile(cluster.Get(t).Kubeconfig)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range cfg.Clusters {
+				c.Server = "https://127.0.0.1:1"
+			}
+			away := filepath.Join(t.TempDir(), "away")
+			if err := clientcmd.WriteToFile(*cfg, away); err != nil {
+				t.Fatal(err)
+			}
+			docs := documents(t, render(t, service, "--values", renders(t)[service]["default"], "--namespace", p.namespace))
+			s := p.start(away, docs)
+			s.says("Waiting for the API server", "connection refused")
+			s.probes(false)
+			s.stop()
+		})
+	}
+}
+
+// The ingester waits for its database, and for a password that is right.
+func TestTheIngesterWaitsForItsDatabase(t *testing.T) {
+	p, server := newPlace(t, "ingester"), mysqltest.Private(t)
+	parts := regexp.MustCompile(`^([^:]+):([^@]*)@tcp\(([^:]+):(\d+)\)/([^?]+)`).FindStringSubmatch(server.DSN())
+	if parts == nil {
+		t.Fatalf("cannot read %s", server.DSN())
+	}
+	password := filepath.Join(t.TempDir(), "password")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(password, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("wrong")
+	server.Stop()
+	docs := documents(t, render(t, "ingester", "--namespace", p.namespace))
+	s := p.start(cluster.Get(t).Kubeconfig, docs, "--mysql-user="+parts[1], "--mysql-password-file="+password,
+		"--mysql-host="+parts[3], "--mysql-port="+parts[4], "--mysql-database="+parts[5])
+	s.says("Waiting for MySQL", "connection refused", "--mysql-host", "--mysql-password-file")
+	s.probes(false)
+	server.Start()
+	s.says("Access denied", "Waiting for MySQL", "--mysql-password-file")
+	s.probes(false)
+	write(parts[2])
+	s.says("MySQL is ready")
+	s.probes(true)
+	s.stop()
+}
+
+// What cannot get better by waiting ends at once, with one line.
+func TestMistakesEndTheService(t *testing.T) {
+	common := map[string]string{
+		"--colour=red":                 "unknown flag: --colour",
+		"--workers=0":                  "--workers (FLOTILLA_WORKERS) must be at least 1, is 0",
+		"--nats-url=nats://n:4222":     "--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url",
+		"--metrics-bind-address=here":  `--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "here" is not`,
+		"--leader-election-namespace=": "--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required outside a pod",
+		"--nats-url=nats://n:4222 --cluster-name=c --nats-nkey=/nowhere": "--nats-nkey (FLOTILLA_NATS_NKEY)",
+		"--kubeconfig=/nowhere":            "--kubeconfig (FLOTILLA_KUBECONFIG) cannot be used",
+		"--leader-election-retry-period=0": "--leader-election-retry-period (FLOTILLA_LEADER_ELECTION_RETRY_PERIOD) must be more than 0",
+	}
+	own := map[string]map[string]string{
+		"engine-operator": {
+			"--max-concurrent-rollouts=-1": "--max-concurrent-rollouts must not be negative",
+			"--engine-max-memory=much":     `--engine-max-memory "much" is not a quantity`,
+		},
+		"ingester": {
+			"--mysql-dsn=a:b@tcp(c)/d --mysql-host=e": "--mysql-dsn stands alone",
+			"--mysql-host=e": "--mysql-user is required",
+			"--mysql-host=e --mysql-password=f --mysql-password-file=g": "--mysql-password and --mysql-password-file exclude each other",
+			"--mysql-dsn=not-a-dsn": "--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN)",
+			"--mysql-dsn=a:b@tcp(c)/d --concurrent-reconciles-map=Boat=1":                     `--concurrent-reconciles-map names "Boat"`,
+			"--mysql-dsn=a:b@tcp(c)/d --retention=1s":                                         "--retention must be 0 or at least",
+			"--mysql-host=e --mysql-user=u --mysql-database=d --mysql-tls-cert-file=/nowhere": "--mysql-tls-cert-file and --mysql-tls-key-file belong together",
+		},
+		"status-aggregator": {"": "--nats-url (FLOTILLA_NATS_URL, NATS_URL) is required"},
+	}
+	for _, service := range services {
+		cases := []map[string]string{common, own[service]}
+		for _, kase := range cases {
+			for args, want := range kase {
+				t.Run(service+" "+args, func(t *testing.T) { mistake(t, service, args, want) })
+			}
+		}
+	}
+}
+
+func mistake(t *testing.T, service, args, want string) {
+	t.Helper()
+	all := append([]string{"--leader-election-namespace=x", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, strings.Fields(args)...)
+	if service == "status-aggregator" && args != "" && !strings.Contains(args, "--nats-url") {
+		all = append(all, "--nats-url=nats://n:4222", "--cluster-name=c")
+	}
+	cmd := exec.CommandContext(t.Context(), binary(t, service), all...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("it ended with %v", err)
+	}
+	line, rest, _ := strings.Cut(string(out), "\n")
+	if !strings.HasPrefix(line, service+": ") || !strings.Contains(line, want) || rest != "" {
+		t.Errorf("it says\n%s\nwant one line with %q", out, want)
+	}
+}
