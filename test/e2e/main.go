@@ -41,10 +41,10 @@ func main() {
 
 type options struct {
 	kubeconfig, report, title, system, data, root string
-	only                                    []string
-	list, simulated                         bool
-	seed                                    uint64
-	tools                                   cluster.Tools
+	only                                          []string
+	list, simulated                               bool
+	seed                                          uint64
+	tools                                         cluster.Tools
 }
 
 func parse(args []string) (options, error) {

@@ -78,7 +78,7 @@ func (e *engine) killOperator(ctx context.Context, s *run.Step) error {
 }
 
 func (e *engine) operatorIsBack(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, "the operator is available", func(ctx context.Context) error {
+	if err := s.Until(ctx, "the operator is available", func(ctx context.Context) error {
 		deployments, err := e.List(ctx, deployments, e.System, matching(engineOperator))
 		if err != nil {
 			return err
@@ -90,5 +90,8 @@ func (e *engine) operatorIsBack(ctx context.Context, s *run.Step) error {
 			return fmt.Errorf("%d available replicas", ready)
 		}
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	return e.steady(ctx, s)
 }
