@@ -92,7 +92,7 @@ func (e *engine) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
 		if err != nil {
 			return err
 		}
-		return wants(o, "Ready", "True")
+		return isTrue(o, "Ready")
 	}); err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (e *engine) settled(o *unstructured.Unstructured, before int64) error {
 	case number(o, "status", "observedGeneration") != o.GetGeneration():
 		return fmt.Errorf("generation %d of the object is rolled out, not %d", number(o, "status", "observedGeneration"), o.GetGeneration())
 	}
-	return wants(o, "Available", "True")
+	return isTrue(o, "Available")
 }
 
 // countDrains reads the transitions since the last look: a generation that went although it may have had queries is
@@ -269,13 +269,13 @@ func (e *engine) stop(ctx context.Context, s *run.Step) error {
 		if err := e.countDrains(o); err != nil {
 			return err
 		}
-		return wants(o, "Stopped", "True")
+		return isTrue(o, "Stopped")
 	}); err != nil {
 		return err
 	}
 	pods, err := e.List(ctx, cluster.Pod, e.namespace, matching(engineLabels))
 	if err == nil && len(pods) > 0 {
-		err = fmt.Errorf("Stopped is True and there are still the pods %v", names(pods))
+		err = fmt.Errorf("condition Stopped is True and there are still the pods %v", names(pods))
 	}
 	return err
 }

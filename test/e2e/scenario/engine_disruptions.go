@@ -42,7 +42,7 @@ func (e *engine) evict(ctx context.Context, s *run.Step) error {
 			if now.GetUID() == pod.GetUID() {
 				return fmt.Errorf("%s is still there", pod.GetName())
 			}
-			return wants(now, "Ready", "True")
+			return isTrue(now, "Ready")
 		}); err != nil {
 			return err
 		}

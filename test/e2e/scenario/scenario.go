@@ -103,10 +103,10 @@ func condition(o *unstructured.Unstructured, conditionType string) (status, reas
 	return "", "absent"
 }
 
-// wants says that a condition does not have the status.
-func wants(o *unstructured.Unstructured, conditionType, want string) error {
-	if status, reason := condition(o, conditionType); status != want {
-		return fmt.Errorf("%s is %q (%s) instead of %s", conditionType, status, reason, want)
+// isTrue says what a condition is instead of True.
+func isTrue(o *unstructured.Unstructured, conditionType string) error {
+	if status, reason := condition(o, conditionType); status != "True" {
+		return fmt.Errorf("%s is %q (%s) instead of True", conditionType, status, reason)
 	}
 	return nil
 }
