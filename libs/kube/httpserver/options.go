@@ -26,11 +26,13 @@ type Options struct {
 	RequestTimeout time.Duration
 }
 
+// Files of [Options.CertDir].
 const (
-	// CertFile and KeyFile are the files of [Options.CertDir].
 	CertFile = "tls.crt"
 	KeyFile  = "tls.key"
+)
 
+const (
 	disabled              = "0"
 	defaultMaxRequests    = 100
 	defaultRequestTimeout = 30 * time.Second
