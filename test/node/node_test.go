@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +90,6 @@ var image = regexp.MustCompile(`flotilla-node/busybox:\S+`)
 
 // One node is made, used, cut off, used again and taken away.
 func TestNode(t *testing.T) {
-	before := machine(t)
 	s := newStack(t)
 	s.up()
 	busybox := image.FindString(s.kubectl("", "get", "configmap", "local-path-config", "--namespace=local-path-storage", "-o", "yaml"))
@@ -129,21 +127,49 @@ func TestNode(t *testing.T) {
 		return nil
 	})
 
+	traces := s.traces()
 	s.run(s.make(t.Context(), "down"))
-	for _, what := range machine(t) {
-		if !slices.Contains(before, what) { // other stacks may have gone meanwhile
-			t.Errorf("left on the machine: %s", what)
+	for _, what := range traces {
+		if out, err := exec.CommandContext(t.Context(), "bash", "-c", what).CombinedOutput(); err == nil {
+			t.Errorf("left on the machine: %s\n%s", what, out)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(s.local, "node")); err != nil || len(left) > 0 {
-		t.Errorf("left: %v %v", left, err)
+}
+
+// traces are commands that succeed where something of the running node is on the machine. Other stacks may run beside
+// it, so they name what is this one's: its device, its mounts, its processes, its containers' cgroups, its files.
+func (s *stack) traces() []string {
+	s.t.Helper()
+	route := s.run(exec.CommandContext(s.t.Context(), "ip", "route", "get", s.address()))
+	device := regexp.MustCompile(`dev (flotilla\S+)`).FindStringSubmatch(route)
+	if device == nil {
+		s.t.Fatalf("the node is not behind a device of its own: %s", route)
 	}
+	node := filepath.Join(s.local, "node")
+	traces := []string{
+		"ip link show " + device[1],
+		"grep -l 'FLOTILLA_STACK=.*" + s.local + "' /proc/[0-9]*/environ 2> /dev/null | grep .",
+		"ls -d " + node,
+	}
+	for _, what := range traces {
+		if out, err := exec.CommandContext(s.t.Context(), "bash", "-c", what).CombinedOutput(); err != nil {
+			s.t.Errorf("the running node leaves no trace that this finds: %s\n%s", what, out)
+		}
+	}
+	containers, err := filepath.Glob(filepath.Join(node, "containerd", "io.containerd.grpc.v1.cri", "sandboxes", "*"))
+	if err != nil || len(containers) < 4 {
+		s.t.Fatalf("sandboxes: %q %v", containers, err)
+	}
+	for _, id := range containers {
+		traces = append(traces, "find /sys/fs/cgroup -name "+filepath.Base(id)+" | grep .")
+	}
+	return append(traces, "grep "+s.local+" /proc/self/mountinfo", "iptables-save | grep KUBE")
 }
 
 // answers waits until the NodePort answers on the node's address.
 func (s *stack) answers() {
 	s.t.Helper()
-	address := s.kubectl("", "get", "node", "flotilla", "-o", "jsonpath={.status.addresses[?(@.type=='InternalIP')].address}")
+	address := s.address()
 	s.eventually("the NodePort", func() error {
 		req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+address+":30080/", http.NoBody)
 		if err != nil {
@@ -158,19 +184,9 @@ func (s *stack) answers() {
 	})
 }
 
-// machine lists what a node could leave: devices, mounts, rules, cgroups and folders.
-func machine(t *testing.T) []string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "bash", "-c", `
-		ip -brief link | grep -o '^flotilla[^@ ]*'
-		grep -E 'containerd|kubelet|/pods/' /proc/self/mountinfo
-		iptables-save | grep KUBE
-		ls -d /sys/fs/cgroup/*/k8s.io/* /sys/fs/cgroup/k8s.io/* /var/lib/kubelet /run/containerd /run/netns 2> /dev/null
-		true`).CombinedOutput()
-	if err != nil {
-		t.Fatalf("look at the machine: %v\n%s", err, out)
-	}
-	return strings.Split(strings.TrimSpace(string(out)), "\n")
+func (s *stack) address() string {
+	s.t.Helper()
+	return s.kubectl("", "get", "node", "flotilla", "-o", "jsonpath={.status.addresses[?(@.type=='InternalIP')].address}")
 }
 
 const reader = `
