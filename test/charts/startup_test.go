@@ -71,6 +71,9 @@ func TestAServiceWaitsForWhatItNeeds(t *testing.T) {
 			s.probes(true)
 			p.leads()
 
+			if service == "ingester" { // whose kinds may come one by one
+				s.says(`"kind":"Model","reason"`, "Waiting to follow the kind", "install the chart ingester-crds")
+			}
 			s.says("Bus is not there yet", "--nats-url", "FLOTILLA_NATS_URL") // readiness does not depend on it
 			bus.Start()
 			s.says("Connected to the bus")
