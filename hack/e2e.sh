@@ -15,6 +15,7 @@ report=$dir/report/index.html
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
 wanted=(asker engine gateway metadata postgres)
 services=(engine-operator)
+saved=(flotilla/engine-operator:dev flotilla-e2e/{asker:dev,engine:dev,engine:dev-2,gateway:dev,metadata:dev,postgres:e2e})
 
 fail() { echo "hack/e2e.sh: $*" >&2; exit 1; }
 
@@ -30,7 +31,7 @@ build() {
     hack/images.sh e2e $1
     hack/images.sh offline $2
     docker tag flotilla-e2e/postgres:dev flotilla-e2e/postgres:e2e
-    hack/images.sh save "$3"' bash "${wanted[*]}" "${services[*]}" "$images"
+    hack/images.sh save "$3" $4' bash "${wanted[*]}" "${services[*]}" "$images" "${saved[*]}"
 }
 
 # A real node comes with NATS, MySQL and all services, by their charts.
