@@ -1,0 +1,174 @@
+package charts
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+)
+
+// served is an object, and what shows that the service has seen it.
+var served = map[string]struct{ object, seen string }{
+	"superset-operator": {stories()["superset-operator"].object, "status"},
+	"engine-operator":   {"{apiVersion: compute.firebolt.io/v1alpha1, kind: FireboltEngineClass, spec: {template: {}}}", "metadata.finalizers"},
+	"ingester":          {"{apiVersion: michelangelo.api/v2, kind: Model, spec: {}}", "metadata.finalizers"},
+}
+
+// beside is one of two releases, with the service as a process under its rights.
+type beside struct {
+	place
+	values, flags []string
+	s             *started
+}
+
+func newBeside(t *testing.T, service string, bus string) *beside {
+	t.Helper()
+	b := &beside{place: newPlace(t, service)}
+	b.values = []string{"--set", "watchNamespaces={" + b.namespace + "},cluster.name=c,bus.url=" + bus}
+	if service == "ingester" {
+		b.create(secret("database", "dsn", mysqltest.DSN(t)))
+		b.values = append(b.values, "--set", "database.dsnSecret.name=database,admissionPolicy=none")
+	}
+	if service == "engine-operator" { // nobody answers at the address of a simulated pod
+		b.values = append(b.values, "--set", "webhooks.enabled=false")
+	}
+	b.helm(append([]string{"install", service, chart(service), "--wait", "--no-hooks"}, b.values...)...)
+	docs := documents(t, b.helm("get", "manifest", service))
+	if service == "status-aggregator" {
+		b.flags = []string{"--bus-bootstrap"}
+	}
+	b.s = b.start(b.kubeconfig(service), docs, b.flags...)
+	b.s.probes(true)
+	b.leads()
+	return b
+}
+
+// serves makes an object and waits until the service has seen it.
+func (b *beside) serves(name string) {
+	b.Helper()
+	o := b.object(name)
+	b.create(o)
+	b.sees(o)
+}
+
+func (b *beside) object(name string) *unstructured.Unstructured {
+	b.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(served[b.service].object), &o.Object); err != nil {
+		b.Fatal(err)
+	}
+	o.SetName(name)
+	return o
+}
+
+func (b *beside) sees(o *unstructured.Unstructured) {
+	b.Helper()
+	expect.Object(b, b.client, o, func(o *unstructured.Unstructured) error {
+		if !b.seen(o) {
+			return errors.New("nobody has seen it")
+		}
+		return nil
+	})
+}
+
+func (b *beside) seen(o *unstructured.Unstructured) bool {
+	_, found, err := unstructured.NestedFieldNoCopy(o.Object, strings.Split(served[b.service].seen, ".")...)
+	return err == nil && found
+}
+
+// Two releases of a chart, each for its own namespace: neither takes what is the other's, and one
+// goes on when the other is uninstalled.
+func TestTwoReleasesSideBySide(t *testing.T) {
+	for _, service := range services {
+		t.Run(service, func(t *testing.T) {
+			bus := natstest.Start(t).URL()
+			if served[service].object != "" {
+				definitions := newPlace(t, service)
+				definitions.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
+				t.Cleanup(func() { definitions.uninstall(service + "-crds") })
+			}
+			a, b := newBeside(t, service, bus), newBeside(t, service, bus)
+			if service == "status-aggregator" {
+				a.holds()
+				b.holds()
+			} else {
+				a.serves("first")
+				b.serves("first")
+				b.s.stop() // now nobody may see what is b's
+				unseen := b.object("unseen")
+				b.create(unseen)
+				a.serves("second")
+				if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(unseen), unseen); err != nil || b.seen(unseen) {
+					t.Errorf("the other release has seen it: %v, %v", unseen.Object, err)
+				}
+				b.s = b.start(b.kubeconfig(service), documents(t, b.helm("get", "manifest", service)))
+				b.sees(unseen)
+			}
+			a.s.stop()
+			a.release()
+			a.helm("uninstall", service, "--wait")
+			a.gone()
+			if service == "status-aggregator" {
+				b.holds()
+			} else {
+				b.serves("third")
+			}
+			b.s.stop()
+			b.release()
+			b.helm("uninstall", service, "--wait")
+			b.gone()
+		})
+	}
+}
+
+// holds waits until the aggregator of this release says that it is at work.
+func (b *beside) holds() {
+	b.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "flotilla-conditions"}}
+	var last *metav1.MicroTime
+	expect.Object(b, b.client, lease, func(l *coordinationv1.Lease) error {
+		now := l.Spec.RenewTime
+		if last == nil {
+			last = now
+		}
+		if now == nil || !last.Before(now) {
+			return fmt.Errorf("not renewed since %v", now)
+		}
+		return nil
+	})
+}
+
+// release takes off the finalizers of the release's namespace, with the rights of its hook.
+func (b *beside) release() {
+	b.Helper()
+	checks := map[string]map[string]func(place, string){
+		"engine-operator": {"engine-operator-release": says("FireboltEngineClass")},
+		"ingester":        {"ingester-release": says("Model"), "ingester-migrate": says("")},
+	}[b.service]
+	if checks != nil {
+		b.jobs(documents(b, b.helm("get", "hooks", b.service)), checks)
+	}
+}
+
+// gone checks that nothing of the release is left in its namespace, nor named after it elsewhere.
+func (b *beside) gone() {
+	b.Helper()
+	expect.Eventually(b, expect.Long, func() error {
+		for _, object := range b.left() {
+			if strings.HasSuffix(object, "-"+b.namespace) {
+				return fmt.Errorf("%s is left", object)
+			}
+		}
+		return nil
+	})
+}
