@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -227,19 +229,27 @@ func TestKindThatAppearsLater(t *testing.T) {
 	r := f.start()
 	o := f.operator("engine-operator", contract.FireboltEngine)
 	f.leading(time.Time{})
-	kubectl := func(args ...string) {
+	kubectl := func(args ...string) []byte {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), f.cluster.Tools.Path("kubectl"), append([]string{"--kubeconfig", f.cluster.Kubeconfig}, args...)...) //nolint:gosec // our own program
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
 		}
+		return out
 	}
-	kubectl("apply", "--server-side", "-f", "../../../engine-operator/config/crd")
-	// As an earlier definition had it: without defaults for what the operator writes.
+	// As an earlier definition had it: without defaults for what the operator writes. It is
+	// never served with them, so that no object is made by another schema.
 	const status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/"
-	kubectl("patch", "crd", "fireboltengines.compute.firebolt.io", "--type", "json", "--patch", `[
+	earlier := kubectl("patch", "--local", "-f", "../../../engine-operator/config/crd/compute.firebolt.io_fireboltengines.yaml", "-o", "yaml",
+		"--type", "json", "--patch", `[
 		{"op": "remove", "path": "`+status+`activeGeneration/default"},
 		{"op": "remove", "path": "`+status+`currentGeneration/default"}]`)
+	definition := filepath.Join(t.TempDir(), "engines.yaml")
+	if err := os.WriteFile(definition, earlier, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl("apply", "--server-side", "-f", definition)
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"instanceRef": "instance", "replicas": int64(2),
 	}}}
