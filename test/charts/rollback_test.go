@@ -28,8 +28,10 @@ func TestRollback(t *testing.T) {
 			p.works("0.1.0", 2)
 			first := p.helm("get", "manifest", service)
 
-			p.helm(append([]string{"upgrade", service, chart(service), "--wait", "--no-hooks",
-				"--set", "image.tag=9.9.9,replicas=3,metrics.enabled=false,podDisruptionBudget.enabled=false,networkPolicy.enabled=true"}, s.values...)...)
+			p.helm(append([]string{
+				"upgrade", service, chart(service), "--wait", "--no-hooks",
+				"--set", "image.tag=9.9.9,replicas=3,metrics.enabled=false,podDisruptionBudget.enabled=false,networkPolicy.enabled=true",
+			}, s.values...)...)
 			p.works("9.9.9", 3)
 			p.helm("rollback", service, "--wait", "--no-hooks")
 			p.works("0.1.0", 2)
@@ -38,8 +40,10 @@ func TestRollback(t *testing.T) {
 			}
 			p.same(first)
 
-			_, err := helm(t, append([]string{"upgrade", service, chart(service), "--wait", "--timeout", "5s", "--no-hooks", "--set",
-				"nodeSelector.nowhere=yes", "--namespace", p.namespace, "--kubeconfig", cluster.Get(t).Kubeconfig}, s.values...)...)
+			_, err := helm(t, append([]string{
+				"upgrade", service, chart(service), "--wait", "--timeout", "5s", "--no-hooks", "--set",
+				"nodeSelector.nowhere=yes", "--namespace", p.namespace, "--kubeconfig", cluster.Get(t).Kubeconfig,
+			}, s.values...)...)
 			if err == nil {
 				t.Error("a release whose pods fit nowhere succeeded")
 			}
