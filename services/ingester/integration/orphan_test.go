@@ -26,7 +26,7 @@ func TestARowIsClosedSoonAfterItsFinalizerWasForcedOff(t *testing.T) {
 }
 
 // TestADeletionIsToldOnceWhileOthersHoldTheObject: our finalizer goes first, then the
-// object is deleted and waits; each makes a version that is stored, and none an event.
+// object is deleted and waits; each makes a version, and none is news.
 func TestADeletionIsToldOnceWhileOthersHoldTheObject(t *testing.T) {
 	for how, remove := range map[string]func(*bench, *unstructured.Unstructured){
 		"annotated": func(b *bench, m *unstructured.Unstructured) { b.patch(m, annotation(api.DeletingAnnotation)) },
@@ -39,6 +39,7 @@ func TestADeletionIsToldOnceWhileOthersHoldTheObject(t *testing.T) {
 			m.SetFinalizers([]string{"example.com/other"})
 			b.finalizer(b.create(m))
 			b.stored(m)
+			before := b.counter("unchanged_total")
 			remove(b, m.DeepCopy())
 			expect.Eventually(t, expect.Long, func() error {
 				if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
@@ -49,7 +50,12 @@ func TestADeletionIsToldOnceWhileOthersHoldTheObject(t *testing.T) {
 				}
 				return nil
 			})
-			b.stored(m)
+			expect.Eventually(t, expect.Long, func() error {
+				if b.counter("unchanged_total") == before {
+					return errors.New("no version after the deletion was looked at")
+				}
+				return nil
+			})
 			b.row(m, "closed", open)
 			b.patch(m, `{"metadata":{"finalizers":null}}`)
 			b.gone(m)

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// operations are the change events of the outcomes that were written. Released has none.
+// operations are the change events of the outcomes that were written.
 var operations = map[Outcome]contract.ChangeOperation{
 	Created:    contract.ChangeCreated,
 	Updated:    contract.ChangeUpdated,
@@ -24,14 +24,14 @@ const outboxColumns = 9
 // announce adds one outbox row for each change. What ends comes first: readers of a
 // name see the old object end before the new one begins.
 func (b *batch) announce(ctx context.Context, closed []rival) error {
-	changes := slices.DeleteFunc(slices.Clone(b.changes), func(c *change) bool { return c.outcome == Released })
-	slices.SortStableFunc(changes, func(x, y *change) int { return ends(y) - ends(x) })
-	n := len(closed) + len(changes)
+	n := len(closed) + len(b.changes)
 	args := make([]any, 0, n*outboxColumns)
 	for _, o := range closed {
 		args = append(args, b.kind.Singular, o.namespace, o.name, o.uid, o.generation, o.res,
 			string(contract.ChangeDeleted), b.now, "")
 	}
+	changes := slices.Clone(b.changes)
+	slices.SortStableFunc(changes, func(x, y *change) int { return ends(y) - ends(x) })
 	for _, c := range changes {
 		args = append(args, b.kind.Singular, c.Namespace, c.Name, c.UID, c.Generation, c.res,
 			string(operations[c.outcome]), b.now, c.TraceParent)

@@ -44,8 +44,8 @@ type stored struct {
 // finalizer off makes a new version of the object, which says nothing that would be
 // worth keeping. A closed row takes newer versions of an object that others hold back:
 // its final state is the last one, and an older live version that comes late must not
-// bring it back. A version that only lost finalizers, as one does when we let it go, is
-// stored and not told: the deletion is known.
+// bring it back. A version that only lost finalizers, as one does when we let it go, says
+// nothing worth keeping either: the deletion is told once.
 func decide(row *stored, r *record.Record, v version) Outcome {
 	if row == nil {
 		return fresh(r.State)
@@ -60,7 +60,7 @@ func decide(row *stored, r *record.Record, v version) Outcome {
 			return Stale
 		}
 		if row.closed && row.same && row.incarnation == v.incarnation {
-			return Released
+			return Unchanged
 		}
 		return Deleted
 	case record.Evicted:

@@ -24,9 +24,8 @@ const (
 	Updated    Outcome = "updated"
 	Restored   Outcome = "restored" // a closed row is live again
 	Deleted    Outcome = "deleted"
-	Released   Outcome = "released" // the object of a closed row lost finalizers, and changed in nothing else
 	Evicted    Outcome = "evicted"
-	Unchanged  Outcome = "unchanged"  // MySQL had it already
+	Unchanged  Outcome = "unchanged"  // MySQL has all of it that is worth keeping
 	Stale      Outcome = "stale"      // MySQL has a newer version
 	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
 )
@@ -160,7 +159,7 @@ func (w *Writer) count(req *request, now time.Time) {
 	kind, m := req.record.Kind.Name, w.cfg.Metrics
 	m.CommitLag.WithLabelValues(kind).Observe(now.Sub(req.since).Seconds())
 	switch req.outcome {
-	case Created, Updated, Restored, Released:
+	case Created, Updated, Restored:
 		m.Upserts.WithLabelValues(kind, string(req.outcome)).Inc()
 	case Deleted, Superseded:
 		m.Deletes.WithLabelValues(kind).Inc()
