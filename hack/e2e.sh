@@ -13,9 +13,7 @@ cluster=${CLUSTER:-node}
 images=$dir/images
 report=$dir/report/index.html
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
-wanted=(asker engine gateway metadata postgres)
-services=(engine-operator)
-saved=(flotilla/engine-operator:dev flotilla-e2e/{asker:dev,engine:dev,engine:dev-2,gateway:dev,metadata:dev,postgres:e2e})
+mapfile -t services < <(awk '$2 == "service" { sub(".*/", "", $1); print $1 }' modules.txt)
 
 fail() { echo "hack/e2e.sh: $*" >&2; exit 1; }
 
@@ -28,16 +26,14 @@ step() { # TEXT COMMAND...
 
 build() {
   hack/docker run bash -euc '
-    hack/images.sh e2e $1
-    hack/images.sh offline $2
-    docker tag flotilla-e2e/postgres:dev flotilla-e2e/postgres:e2e
-    hack/images.sh save "$3" $4' bash "${wanted[*]}" "${services[*]}" "$images" "${saved[*]}"
+    hack/images.sh e2e
+    hack/images.sh offline
+    hack/images.sh save "$1"' bash "$images"
 }
 
 # A real node comes with NATS, MySQL and all services, by their charts.
 up_node() {
-  make up NODE=real
-  make stack ARGS="import $images"
+  make up NODE=real NODE_FLAGS="--images $images"
   # shellcheck disable=SC1091 # written by the line above
   . "$FLOTILLA_LOCAL/env"
 }
@@ -60,13 +56,13 @@ down() {
 # program finds kubectl and helm on PATH, which the node's env sets, else where make tools has put them.
 program() { command -v "$1" || find "$cache" -path "*/controlplane-*/$1" | head -n 1; }
 
-# platform installs the services on kind, and gives those of a node the images that scenarios need.
-platform() {
-  local service
-  for service in "${services[@]}"; do
-    "$helm" upgrade --install "$service-crds" "deploy/charts/$service-crds" --namespace flotilla-system --create-namespace > /dev/null
+# settings gives the services what scenarios need, for example the images of stand-ins.
+settings() {
+  local file service
+  for file in test/e2e/values/*.yaml; do
+    service=$(basename "$file" .yaml)
     "$helm" upgrade --install "$service" "deploy/charts/$service" --namespace flotilla-system --reset-then-reuse-values \
-      --values "test/e2e/values/$service.yaml" --wait --timeout 5m > /dev/null
+      --values "$file" --wait --timeout 5m > /dev/null
   done
 }
 
@@ -90,5 +86,5 @@ step images build
 step cluster "up_$cluster"
 helm=$(program helm) kubectl=$(program kubectl)
 [[ -n $helm && -n $kubectl ]] || fail "helm or kubectl is neither on PATH nor in $cache: make tools"
-step "platform by its charts" platform
+step "settings of the services" settings
 step scenarios play --root "$PWD" --kubectl "$kubectl" --helm "$helm" --report "$report" "$@"
