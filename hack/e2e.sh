@@ -13,7 +13,6 @@ cluster=${CLUSTER:-node}
 images=$dir/images
 report=$dir/report/index.html
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
-mapfile -t services < <(awk '$2 == "service" { sub(".*/", "", $1); print $1 }' modules.txt)
 
 fail() { echo "hack/e2e.sh: $*" >&2; exit 1; }
 
