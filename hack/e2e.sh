@@ -30,7 +30,7 @@ build() {
     hack/images.sh save "$1"' bash "$images"
 }
 
-# A real node comes with NATS, MySQL and all services, by their charts.
+# Either cluster comes with NATS, MySQL and all services, by their charts.
 up_node() {
   make up NODE=real NODE_FLAGS="--images $images"
   # shellcheck disable=SC1091 # written by the line above
@@ -43,6 +43,7 @@ up_kind() {
   for tar in "$images"/*.tar; do "${KIND:-kind}" load image-archive "$tar" --name flotilla-e2e; done
   "${KIND:-kind}" get kubeconfig --name flotilla-e2e > "$dir/kubeconfig"
   export KUBECONFIG=$dir/kubeconfig
+  make stack ARGS="install --kubeconfig $KUBECONFIG"
 }
 
 down() {
@@ -71,14 +72,16 @@ play() {
 }
 
 case " $* " in *" --list "*) (cd test/e2e && GOWORK=off exec go run . --list); exit ;; esac
-# kind gets no NATS and no MySQL here.
-[[ $# -gt 0 || $cluster == node ]] || set -- --only security,engine-rollouts,engine-disruptions
 [[ $cluster == node || $cluster == kind ]] || fail "CLUSTER is $cluster, want kind, or nothing for a real node"
 mkdir -p "$dir"
 # A machine that cannot run it says so before anything is built.
 case $cluster in
   node) step "what a real node needs" make tools NODE=real ;;
-  kind) command -v "${KIND:-kind}" > /dev/null || fail "kind is not on PATH: go install sigs.k8s.io/kind@v0.33.0, or leave CLUSTER out" ;;
+  kind)
+    command -v "${KIND:-kind}" > /dev/null ||
+      fail "kind is not on PATH: go install sigs.k8s.io/kind@v0.33.0, or set KIND to the program, or leave CLUSTER out"
+    step "kubectl and helm" make tools
+    ;;
 esac
 step images build
 [ "${KEEP:-}" = yes ] || trap down EXIT

@@ -34,6 +34,8 @@ const usage = `usage: stack COMMAND
                           nothing, and each request that was refused
   tools [--node real]     build the control plane tools and the NATS server, and what a real node runs
   import FILE...          import images into the real node: tars, or folders of them
+  install --kubeconfig F  install NATS, MySQL and the services (--services a,b) by their charts into another cluster,
+                          for example of kind, whose nodes have the images
 
   stop PART               stop control-plane, nats, mysql or a service; its data stays
   start PART              start it again
@@ -112,6 +114,8 @@ func (a *app) do(ctx context.Context, o options) error {
 		return a.tools(ctx, o.onNode)
 	case "import":
 		return a.importImages(ctx, o.args)
+	case "install":
+		return a.install(ctx, o.services, o.kubeconfig)
 	case "logs":
 		return a.logs(ctx, o.args, o.follow)
 	case "rights":
@@ -125,13 +129,14 @@ func (a *app) do(ctx context.Context, o options) error {
 
 // options are a command with its flags.
 type options struct {
-	name     string
-	args     []string
-	services string
-	onNode   bool // a real one
-	node     nodeOptions
-	follow   bool
-	asJSON   bool
+	name       string
+	args       []string
+	services   string
+	kubeconfig string // of another cluster
+	onNode     bool   // a real one
+	node       nodeOptions
+	follow     bool
+	asJSON     bool
 }
 
 func parse(args []string) (options, error) {
@@ -139,6 +144,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet(o.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.services, "services", "", "")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "")
 	nodes := flags.String("node", simulated, "")
 	flags.BoolVar(&o.node.bare, "bare", false, "")
 	flags.StringVar(&o.node.images, "images", "", "")

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/build"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/envfile"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
 
 // The values of --node.
@@ -96,13 +93,7 @@ func (a *app) bringUpPlatform(ctx context.Context, chosen []string, images strin
 	if err := a.importImages(ctx, []string{images}); err != nil {
 		return err
 	}
-	return platform.Config{
-		Root: a.env.Checkout.Root, Services: chosen, ClusterName: parts.ClusterName,
-		Helm: a.env.Tools.Path("helm"), Kubectl: a.env.Tools.Path("kubectl"), Kubeconfig: a.env.Kubeconfig(),
-		Cache: a.env.Checkout.Local("cache"), NATSImage: natsImage, MySQLImage: mysqlImage,
-		Certificates: a.node.Node.Certificates(), Passwords: a.env.Checkout.Local("node", "passwords.json"),
-		Step: a.step,
-	}.Install(ctx)
+	return a.platform(chosen, a.env.Kubeconfig(), a.node.Node.Certificates()).Install(ctx)
 }
 
 // nodeTools builds and fetches what a real node runs.
@@ -127,9 +118,4 @@ func (a *app) importImages(ctx context.Context, paths []string) error {
 		}
 		return "imported", err
 	})
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -60,6 +60,23 @@ func TestNodeIsRealOrSimulated(t *testing.T) {
 	}
 }
 
+func TestInstallWantsACluster(t *testing.T) {
+	t.Setenv("FLOTILLA_LOCAL", t.TempDir())
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"install"}, 2, "install wants --kubeconfig"},
+		{[]string{"install", "--kubeconfig", "nowhere"}, 1, "no file nowhere"},
+	} {
+		var errOut bytes.Buffer
+		if code := command.Main(t.Context(), c.args, io.Discard, &errOut); code != c.code || !strings.Contains(errOut.String(), c.want) {
+			t.Errorf("%v: exit code %d, want %d and %q: %s", c.args, code, c.code, c.want, errOut.String())
+		}
+	}
+}
+
 // copyOfThisTest lies where every user may run it.
 func copyOfThisTest(t *testing.T) string {
 	t.Helper()

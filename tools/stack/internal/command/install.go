@@ -1,0 +1,79 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/pki"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
+)
+
+// install installs the platform into a cluster that is not the stack's, as `up --node real` does into its own. The
+// images must be on the cluster's nodes.
+func (a *app) install(ctx context.Context, services, kubeconfig string) error {
+	if kubeconfig == "" {
+		return fmt.Errorf("%w: install wants --kubeconfig, the file that leads to the cluster", errUsage)
+	}
+	if !exists(kubeconfig) {
+		return fmt.Errorf("no file %s, which should lead to the cluster", kubeconfig)
+	}
+	chosen, err := a.env.Checkout.Choose(services)
+	if err != nil {
+		return err
+	}
+	unlock, err := a.lock()
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.installInto(ctx, chosen, kubeconfig), unlock())
+}
+
+func (a *app) installInto(ctx context.Context, services []string, kubeconfig string) error {
+	certificates := a.env.Checkout.Local("node", "pki") // where a real node has them, too
+	if err := a.step("certificates of the bus", func() (string, error) {
+		return "ready", a.issue(ctx, certificates, kubeconfig)
+	}); err != nil {
+		return err
+	}
+	return a.platform(services, kubeconfig, certificates).Install(ctx)
+}
+
+// issue makes an authority and the certificate of the bus, unless an earlier install has. The bus is reached from
+// outside by a port of the nodes, so the certificate has their addresses.
+func (a *app) issue(ctx context.Context, dir, kubeconfig string) error {
+	if exists(filepath.Join(dir, "nats.crt")) {
+		return nil
+	}
+	out, err := a.kubectl(ctx, "", "--kubeconfig", kubeconfig, "get", "nodes",
+		"--output", `jsonpath={.items[*].status.addresses[?(@.type=="InternalIP")].address}`)
+	if err != nil {
+		return err
+	}
+	authority, err := pki.New(dir, time.Now())
+	if err != nil {
+		return err
+	}
+	return authority.Issue("nats", pki.Subject{User: "nats", Hosts: append(platform.NATSHosts(), strings.Fields(string(out))...)})
+}
+
+// platform says from what the platform is installed.
+func (a *app) platform(services []string, kubeconfig, certificates string) platform.Config {
+	return platform.Config{
+		Root: a.env.Checkout.Root, Services: services, ClusterName: parts.ClusterName,
+		Helm: a.env.Tools.Path("helm"), Kubectl: a.env.Tools.Path("kubectl"), Kubeconfig: kubeconfig,
+		Cache: a.env.Checkout.Local("cache"), NATSImage: natsImage, MySQLImage: mysqlImage,
+		Certificates: certificates, Passwords: a.env.Checkout.Local("node", "passwords.json"),
+		Step: a.step,
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
