@@ -50,6 +50,7 @@ func (p *pass) fail(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 
 // retry waits for the next attempt and then removes the failed Job.
 func (p *pass) retry(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
+	lateWords(slot, job)
 	switch {
 	case job.Attempt != slot.Attempts && job.Attempt != 0, slot.Attempts == 0:
 		// A fresh start was decided: what failed before does not count.
@@ -63,7 +64,6 @@ func (p *pass) retry(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	default:
 		p.replace(step, job)
 	}
-	lateWords(slot, job)
 }
 
 // lateWords adds what the failed pod left if it came only after the failure was recorded.
@@ -71,8 +71,8 @@ func lateWords(slot *v1alpha1.TaskRefStatus, job Job) {
 	if job.State != JobFailed || job.Attempt != slot.Attempts {
 		return
 	}
-	if slot.ExitCode == nil {
-		slot.ExitCode = job.ExitCode
+	if slot.ExitCode == nil && job.ExitCode != nil {
+		slot.ExitCode, slot.Message = job.ExitCode, job.Message
 	}
 	if slot.LogTail == "" {
 		slot.LogTail = job.LogTail

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -96,21 +97,39 @@ func TestAFailureLeavesItsLastWords(t *testing.T) {
 			}
 		})
 	}
-	late := failed
-	late.ExitCode, late.LogTail = nil, ""
-	in := attempt(3, late)
-	in.Status = lifecycle.Decide(in).Status
-	in.Jobs = attempt(3, failed).Jobs
-	if s := lifecycle.Decide(in).Status.Migrate; s.ExitCode == nil || s.LogTail == "" {
-		t.Errorf("what came late is lost: %+v", s)
-	}
-	in = attempt(1, failed)
+	in := attempt(1, failed)
 	in.Status = lifecycle.Decide(in).Status
 	in.Jobs, in.Now = nil, now.Add(time.Hour)
 	in.Status = lifecycle.Decide(in).Status
 	in.Jobs = map[string]lifecycle.Job{"migrate": {Checksum: "m1", PodHash: "p1", Attempt: 2, State: lifecycle.JobSucceeded, FinishedAt: at(0)}}
 	if s := lifecycle.Decide(in).Status.Migrate; s.State != v1alpha1.TaskComplete || s.Attempts != 2 || s.ExitCode != nil || s.LogTail+s.Message != "" {
 		t.Errorf("after a success: %+v", s)
+	}
+}
+
+// TestWordsThatComeLateAreTaken: the Job may be seen as failed before its pod is.
+func TestWordsThatComeLateAreTaken(t *testing.T) {
+	code := int32(3)
+	late := lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "BackoffLimitExceeded"}
+	full := late
+	full.Message, full.ExitCode, full.LogTail = "exit code 3", &code, "no such column"
+	for name, n := range map[string]int32{"to be tried again": 1, "for good": 3} {
+		t.Run(name, func(t *testing.T) {
+			in := attempt(n, late)
+			in.Status = lifecycle.Decide(in).Status
+			in.Jobs = attempt(n, full).Jobs
+			d := lifecycle.Decide(in)
+			if s := d.Status.Migrate; s.ExitCode == nil || s.LogTail == "" || s.Message != full.Message {
+				t.Errorf("what came late is lost: %+v", s)
+			}
+			if !strings.HasSuffix(d.Condition.Message, ": "+full.Message) {
+				t.Errorf("the condition says %s", d.Condition.Message)
+			}
+			in.Status, in.Jobs = d.Status, attempt(n, late).Jobs
+			if s := lifecycle.Decide(in).Status.Migrate; s.Message != full.Message {
+				t.Errorf("what is known is forgotten when the pod is gone: %+v", s)
+			}
+		})
 	}
 }
 

@@ -11,15 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
-)
-
-// Limits of what a failed task leaves in the status.
-const (
-	maxMessage  = 256
-	maxLogLines = 10
-	maxLogBytes = 1024
 )
 
 // Jobs translates task Jobs and their pods into what the lifecycle decides by.
@@ -60,15 +52,12 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 			out.State, out.FinishedAt = lifecycle.JobSucceeded, c.LastTransitionTime.DeepCopy()
 		case batchv1.JobFailed:
 			out.State, out.FinishedAt = lifecycle.JobFailed, c.LastTransitionTime.DeepCopy()
-			out.Message = reason(c)
+			end := howItEnded(pods)
+			out.ExitCode, out.LogTail, out.Message = end.code, end.tail, end.message(c)
 		}
 	}
-	switch out.State {
-	case lifecycle.JobFailed:
-		out.ExitCode, out.LogTail = lastWords(pods)
-	case lifecycle.JobActive:
+	if out.State == lifecycle.JobActive {
 		out.Stuck = snapshot.Stuck(pods)
-	case lifecycle.JobSucceeded:
 	}
 	return out
 }
@@ -80,29 +69,4 @@ func mainImage(pod *corev1.PodSpec) string {
 		}
 	}
 	return ""
-}
-
-// reason is the Job's own explanation, cut to a length that fits into a status.
-func reason(c *batchv1.JobCondition) string {
-	text := c.Reason
-	if c.Message != "" {
-		text += ": " + c.Message
-	}
-	return redact.Lines(text, 1, maxMessage)
-}
-
-// lastWords returns the exit code and the last lines of the container that failed.
-// The lines come from the termination message, which falls back to the log, so that
-// the operator needs no right to read logs.
-func lastWords(pods []corev1.Pod) (*int32, string) {
-	for i := range pods {
-		status := &pods[i].Status
-		for _, c := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
-			if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-				code := t.ExitCode
-				return &code, redact.Lines(t.Message, maxLogLines, maxLogBytes)
-			}
-		}
-	}
-	return nil, ""
 }

@@ -87,13 +87,14 @@ func TestW22AFailedJobTellsExitCodeAndLastWords(t *testing.T) {
 	if !strings.HasSuffix(got.LogTail, "relation does not exist") || strings.Contains(got.LogTail, "hunter2") {
 		t.Errorf("log tail %q", got.LogTail)
 	}
-	if got.Message != "BackoffLimitExceeded: Job has reached the specified backoff limit" {
+	if got.Message != `container "superset" ended with exit code 3: relation does not exist` {
 		t.Errorf("message %q", got.Message)
 	}
 }
 
 func TestAFailedJobWithoutItsPod(t *testing.T) {
-	if got := look(taskJob(failed)); got.ExitCode != nil || got.LogTail != "" {
+	got := look(taskJob(failed))
+	if got.ExitCode != nil || got.LogTail != "" || got.Message != "BackoffLimitExceeded: Job has reached the specified backoff limit" {
 		t.Errorf("got %+v", got)
 	}
 }

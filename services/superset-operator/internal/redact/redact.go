@@ -49,7 +49,7 @@ func plain(text string) string {
 type span struct{ from, to int }
 
 func redact(text string) string {
-	spans := slices.Concat(passwords(text), headers(text), bearers(text), values(text))
+	spans := slices.Concat(passwords(text), headers(text), bearers(text), values(text), rows(text))
 	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
 	var out strings.Builder
 	end := 0
@@ -101,6 +101,30 @@ func headers(text string) []span {
 
 func values(text string) []span {
 	return append(after(secretKey, text, value), after(secretFlag, text, value)...)
+}
+
+// Rows of tables stand in messages of databases, and of what speaks with them: SQLAlchemy's bound parameters, a row that
+// a constraint refuses, and one that COPY cannot read.
+var (
+	rowLine = regexp.MustCompile(`\[parameters:[ \t]*|\bCOPY [^\n]*, line \d+[^:\n]*:[ \t]*`)
+	badRow  = regexp.MustCompile(`Failing row contains \(`)
+	// sqlPassword is the statement that sets one.
+	sqlPassword = regexp.MustCompile(`(?i)\bidentified\b[^\n]*?\bby[ \t]+(?:password[ \t]+)?`)
+)
+
+func rows(text string) []span {
+	line := func(rest string, _ bool) int { return open(rest, true) }
+	return slices.Concat(after(rowLine, text, line), after(badRow, text, row), after(sqlPassword, text, value))
+}
+
+// row returns how much of a text is one row; its values may hold line breaks.
+func row(rest string, _ bool) int {
+	for _, end := range []string{").\n", ")\n"} {
+		if i := strings.Index(rest, end); i >= 0 {
+			return i
+		}
+	}
+	return len(rest)
 }
 
 // after finds the values behind a pattern. length says how long one is.

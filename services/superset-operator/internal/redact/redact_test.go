@@ -32,6 +32,14 @@ func TestLines(t *testing.T) {
 		"a quote that is never closed":      {`password="a b c` + "\nnext", "password=***\nnext"},
 		"a shell word in pieces":            {`password='a'\''b' host=db`, `password=*** host=db`},
 		"a flag with a space":               {"mysql --password hunter2 -h db", "mysql --password *** -h db"},
+		"bound parameters": {
+			"[SQL: UPDATE dbs SET x=%s]\n[parameters: ('hunter2', 1)]\n(Background on this error)",
+			"[SQL: UPDATE dbs SET x=%s]\n[parameters: ***\n(Background on this error)",
+		},
+		"a row that is refused":             {"DETAIL:  Failing row contains (1, a\nb, null).\nnext", "DETAIL:  Failing row contains (***).\nnext"},
+		"a refused row at the end":          {"Failing row contains (1, hunter2", "Failing row contains (***"},
+		"a row that cannot be read":         {"CONTEXT:  COPY dbs, line 3: \"1\thunter2\"\nnext", "CONTEXT:  COPY dbs, line 3: ***\nnext"},
+		"a password in SQL":                 {"CREATE USER x IDENTIFIED WITH native BY 'a b' REQUIRE SSL", "CREATE USER x IDENTIFIED WITH native BY *** REQUIRE SSL"},
 		"other keys":                        {"host=db passenger_count=3 compass: north", "host=db passenger_count=3 compass: north"},
 		"colours between key and value":     {"\x1b[32mpassword\x1b[0m=\x1b[1mhunter2\x1b[0m ok", "password=*** ok"},
 		"a carriage return":                 {"10%\r20%\r\ndone", "10%\n20%\ndone"},
@@ -97,6 +105,9 @@ var (
 		{"Authorization: Bearer ", "", asIs},
 		{`headers={'Authorization': '`, `', 'X': 'y'}`, escaped(`'`)},
 		{`password="`, `" host=db`, escaped(`"`)},
+		{`[parameters: ('`, `', 7)]`, escaped(`'`)},
+		{"Failing row contains (1, ", ", null).", asIs},
+		{"CONTEXT:  COPY dbs, line 7, column extra: \"", "\"", asIs},
 	}
 	words = []place{
 		{"PGPASSWORD=", " psql", asIs},

@@ -52,6 +52,7 @@ func Observation(in Input) contract.Observation {
 		o.Units = units(in)
 	}
 	o.ObservedGeneration = covered(in, o.Units)
+	o.Units = append(o.Units, stuckTasks(in)...)
 	return o
 }
 

@@ -36,8 +36,12 @@ func TestFailingMigrateShowsWhyAndThenAFixedCommandRuns(t *testing.T) {
 	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseInitializing),
 		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"), condition("Degraded", metav1.ConditionTrue, "JobFailed")))
 	slot := sup.Status.Lifecycle.Migrate
-	if slot.ExitCode == nil || *slot.ExitCode != 3 || slot.Message == "" {
+	const why = `container "superset" ended with exit code 3 (Done): alembic.util.exc.CommandError: Can't locate revision`
+	if slot.ExitCode == nil || *slot.ExitCode != 3 || slot.Message != why {
 		t.Errorf("task %+v", slot)
+	}
+	if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, ": "+why) {
+		t.Errorf("the condition does not say why: %s", text)
 	}
 	for _, part := range []string{"Can't locate revision", "Running upgrade a -> b", "***"} {
 		if !strings.Contains(slot.LogTail, part) {
@@ -156,13 +160,14 @@ func TestW22APodThatCannotStartSaysWhyAndIsReplacedOnceItIsMended(t *testing.T) 
 	cases := map[string]struct {
 		breaks, mends func(*v1alpha1.Superset)
 		says          []string
+		degraded      string // at once; empty: only after a while
 	}{
 		"an image that is not there": {
 			breaks: func(s *v1alpha1.Superset) {
 				s.Spec.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Repository: ptr("missing/superset")}
 			},
 			mends: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Image = nil },
-			says:  []string{"ImagePullBackOff", "superset"},
+			says:  []string{"ImagePullBackOff", "superset"}, degraded: "ImagePull",
 		},
 		"a Secret without the key": {
 			breaks: tasks(map[string]string{
@@ -173,7 +178,7 @@ func TestW22APodThatCannotStartSaysWhyAndIsReplacedOnceItIsMended(t *testing.T) 
 				tasks(nil)(s)
 				s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = ptr(int64(5))
 			},
-			says: []string{"CreateContainerConfigError", "couldn't find key secret-key in Secret lab/lab"},
+			says: []string{"CreateContainerConfigError", "couldn't find key secret-key in Secret lab/lab"}, degraded: "ConfigError",
 		},
 		"no node that fits": {
 			breaks: func(s *v1alpha1.Superset) {
@@ -195,6 +200,9 @@ func TestW22APodThatCannotStartSaysWhyAndIsReplacedOnceItIsMended(t *testing.T) 
 				if text := sup.Status.Lifecycle.Migrate.Message; !strings.Contains(text, part) {
 					t.Errorf("%q is not in the task's message: %s", part, text)
 				}
+			}
+			if tc.degraded != "" {
+				l.becomes(sup, condition("Degraded", metav1.ConditionTrue, tc.degraded))
 			}
 			l.eventually(map[string]int{"Warning TaskCannotStart": 1})
 			l.edit(sup, tc.mends)
