@@ -1,18 +1,66 @@
 #!/usr/bin/env bash
 # Tests of all modules, or of those named, each on its own (GOWORK=off) with the race detector.
 # Nothing is taken from the cache of results: it does not see files of other modules.
-# The whole-stack test is not among them: hack/test-stack.sh runs it.
+# Several modules run beside each other, TEST_JOBS of them (2 unless told; most tests wait); what one
+# prints comes whole at its end, and who failed stands in the last line.
+# The whole-stack test is not among them (hack/test-stack.sh), nor is that of the real node (make e2e-node).
 set -euo pipefail
+set -m # each module has its own process group, so that an interrupt ends its test binaries too
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
+jobs=${TEST_JOBS:-2}
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || { echo "TEST_JOBS must be a number of at least 1, is $jobs" >&2; exit 1; }
+
+# The longest begin first, so that none is left alone at the end.
+longest=(
+  test/charts services/superset-operator services/ingester services/engine-operator
+  services/status-aggregator test/e2e/standin/superset libs/kube libs/testkit test/compose
+)
 modules=("$@")
 if [ ${#modules[@]} -eq 0 ]; then
-  mapfile -t modules < <(grep -v '^#' modules.txt | awk '$1 != "test/stack" {print $1}')
+  mapfile -t all < <(grep -v '^#' modules.txt | awk '$1 != "test/stack" && $1 != "test/node" {print $1}')
+  for module in "${longest[@]}"; do
+    [[ " ${all[*]} " = *" $module "* ]] || { echo "hack/test.sh: modules.txt has no $module" >&2; exit 1; }
+  done
+  modules=("${longest[@]}")
+  for module in "${all[@]}"; do
+    [[ " ${longest[*]} " = *" $module "* ]] || modules+=("$module")
+  done
 fi
+
+run() { cd "$1" && GOWORK=off go test -race -count=1 -timeout 15m ./...; }
+
+out=$(mktemp -d)
+declare -A running=() started=()
 failed=()
+clean() {
+  local pid
+  for pid in "${!running[@]}"; do kill -- "-$pid" 2> /dev/null || true; done
+  rm -rf "$out"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
+
+# collect waits for the next module that ends, and prints what it said.
+collect() {
+  local pid code=0 module
+  wait -n -p pid "${!running[@]}" || code=$?
+  module=${running[$pid]}
+  unset "running[$pid]"
+  [ ! -e "$out/${module//\//-}" ] || cat "$out/${module//\//-}"
+  echo "TEST $module $((SECONDS - started[$pid]))s"
+  [ $code -eq 0 ] || failed+=("$module")
+}
+
 for module in "${modules[@]}"; do
-  start=$SECONDS
-  (cd "$module" && GOWORK=off go test -race -count=1 -timeout 15m ./...) || failed+=("$module")
-  echo "TEST $module $((SECONDS - start))s"
+  while [ ${#running[@]} -ge "$jobs" ]; do collect; done
+  if [ ${#modules[@]} -eq 1 ]; then # nothing to keep apart
+    run "$module" &
+  else
+    run "$module" > "$out/${module//\//-}" 2>&1 &
+  fi
+  running[$!]=$module
+  started[$!]=$SECONDS
 done
+while [ ${#running[@]} -gt 0 ]; do collect; done
 [ ${#failed[@]} -eq 0 ] || { echo "tests failed in: ${failed[*]}" >&2; exit 1; }
