@@ -70,6 +70,7 @@ func metadata(t *testing.T) (address string, state *health.Server) {
 type node struct {
 	*program.Process
 	query, health, metrics string
+	dir                    string // of its data
 }
 
 // start runs an engine with a configuration; its metadata service and its grace period may be replaced.
@@ -83,7 +84,7 @@ func start(t *testing.T, text string) node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := node{query: freeport.Address(ports[0]), health: freeport.Address(ports[1]), metrics: freeport.Address(ports[2])}
+	n := node{query: freeport.Address(ports[0]), health: freeport.Address(ports[1]), metrics: freeport.Address(ports[2]), dir: dir}
 	n.Process = program.Start(t, []string{"STANDIN_VERSION=v7"}, "server", "--node", "0", "--data-dir", dir,
 		"--query-address", n.query, "--health-address", n.health, "--metrics-address", n.metrics)
 	return n
@@ -199,10 +200,13 @@ func TestAnEngineCutsWhatOutlastsItsGracePeriod(t *testing.T) {
 	text := strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1)
 	n := start(t, strings.Replace(text, "termination_grace_period: 55s", "termination_grace_period: 100ms", 1))
 	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
-	answer := make(chan int, 1)
+	answer := make(chan error, 1)
 	go func() {
-		status, _, _, _ := get(context.WithoutCancel(t.Context()), http.MethodPost, "http://"+n.query+"/?sleep=1h", "") // cut
-		answer <- status
+		status, _, _, err := get(context.WithoutCancel(t.Context()), http.MethodPost, "http://"+n.query+"/?sleep=1h", "") // cut
+		if status != http.StatusOK {
+			err = fmt.Errorf("the answer did not begin when the query was taken: %d %w", status, err)
+		}
+		answer <- err
 	}()
 	expect.Eventually(t, expect.Long, func() error {
 		if got := queries(n); got != "1" {
@@ -214,8 +218,24 @@ func TestAnEngineCutsWhatOutlastsItsGracePeriod(t *testing.T) {
 	if code, said := n.Wait(t, expect.Long); code != 1 || !strings.Contains(said, "cut off") {
 		t.Errorf("exit status %d, %q", code, said)
 	}
-	if status := <-answer; status == http.StatusOK {
-		t.Error("a query of an hour was answered")
+	if err := <-answer; !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a query of an hour: %v, want an answer that breaks off", err)
+	}
+}
+
+func TestAQuerySpillsToTheLocalDisk(t *testing.T) {
+	address, state := metadata(t)
+	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+	n := start(t, strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1))
+	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
+	for parameter, want := range map[string]int{"3000000": http.StatusOK, "much": http.StatusBadRequest} {
+		status, _, text, err := get(t.Context(), http.MethodPost, "http://"+n.query+"/?spill="+parameter, "SELECT 1")
+		if err != nil || status != want {
+			t.Errorf("spill=%s: %d %q %v, want %d", parameter, status, text, err, want)
+		}
+	}
+	if file, err := os.Stat(filepath.Join(n.dir, "spill")); err != nil || file.Size() != 3000000 {
+		t.Errorf("what was spilled: %+v %v", file, err)
 	}
 }
 

@@ -2,10 +2,14 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -21,6 +25,7 @@ var pause = regexp.MustCompile(`(?i)\b(sleep|suspend)\(\s*'?([0-9.a-zµ]+)'?\s*\
 // queries runs queries and counts them.
 type queries struct {
 	identity Identity
+	dataDir  string
 	logf     func(format string, args ...any)
 
 	mu                 sync.Mutex
@@ -31,8 +36,8 @@ type queries struct {
 	cut                chan struct{} // closed when what still runs is cut off
 }
 
-func newQueries(id Identity, logf func(string, ...any)) *queries {
-	return &queries{identity: id, logf: logf, idle: make(chan struct{}), cut: make(chan struct{})}
+func newQueries(id Identity, dataDir string, logf func(string, ...any)) *queries {
+	return &queries{identity: id, dataDir: dataDir, logf: logf, idle: make(chan struct{}), cut: make(chan struct{})}
 }
 
 func (q *queries) setReady() {
@@ -87,7 +92,8 @@ func (q *queries) end(gauge *int) {
 	q.ended()
 }
 
-// ServeHTTP runs the query of the body, or of the parameter query.
+// ServeHTTP runs the query of the body, or of the parameter query. The answer begins when the query is taken, so that one
+// that is cut is seen by the client: nobody between asks again for an answer that has begun.
 func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := statement(r)
 	if err != nil {
@@ -106,6 +112,15 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer q.end(gauge)
+	if err := q.spill(r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		q.logf("begin an answer: %v", err)
+	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -113,10 +128,8 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	case <-q.cut:
-		http.Error(w, "the engine has ended", http.StatusInternalServerError)
-		return
+		panic(http.ErrAbortHandler) // the answer breaks off
 	}
-	w.Header().Set("Content-Type", "application/json")
 	answer := struct {
 		Identity
 		Query string `json:"query"`
@@ -124,6 +137,33 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
 		q.logf("answer a query: %v", err)
 	}
+}
+
+// spill writes as many bytes as the parameter says to the local disk, where they stay: a query whose data does not fit
+// into memory.
+func (q *queries) spill(r *http.Request) error {
+	text := r.URL.Query().Get("spill")
+	if text == "" {
+		return nil
+	}
+	size, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("spill: want a number of bytes: %w", err)
+	}
+	file, err := os.Create(filepath.Join(q.dataDir, "spill"))
+	if err != nil {
+		return fmt.Errorf("spill: %w", err)
+	}
+	_, err = io.CopyN(file, zeros{}, size)
+	return errors.Join(err, file.Close())
+}
+
+// zeros never end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func statement(r *http.Request) (string, error) {

@@ -42,7 +42,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := os.WriteFile(filepath.Join(o.DataDir, "node"), []byte(id.Pod+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write local data: %w", err)
 	}
-	q := newQueries(id, o.Logf)
+	q := newQueries(id, o.DataDir, o.Logf)
 	failed := make(chan error, 3)
 	stop, err := listen(ctx, o, q, failed)
 	if err != nil {

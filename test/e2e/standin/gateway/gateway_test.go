@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -224,6 +225,22 @@ func TestAnAnswerIsTheClients(t *testing.T) {
 	status, text, err := r.ask(t, "/", "etl", "SELECT * FROM x")
 	if err != nil || status != http.StatusInternalServerError || text != "no such table\n" || asked.Load() != 1 {
 		t.Errorf("%d %q %v, asked %d times", status, text, err, asked.Load())
+	}
+}
+
+// TestAnAnswerThatBreaksOffIsNotAskedForAgain holds for a query that a pod has taken: it was run, so it fails.
+func TestAnAnswerThatBreaksOffIsNotAskedForAgain(t *testing.T) {
+	r := newRig(t)
+	r.point("etl", "127.0.0.2")
+	var asked atomic.Int32
+	r.pod(t, "127.0.0.2", func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	status, _, err := r.ask(t, "/", "etl", "SELECT 1")
+	if status != http.StatusOK || !errors.Is(err, io.ErrUnexpectedEOF) || asked.Load() != 1 {
+		t.Errorf("%d %v, asked %d times, want an answer that begins and breaks off", status, err, asked.Load())
 	}
 }
 

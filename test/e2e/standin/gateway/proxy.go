@@ -153,6 +153,9 @@ func (p *proxy) answer(w http.ResponseWriter, answer *http.Response) {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(answer.StatusCode)
+	if err := http.NewResponseController(w).Flush(); err != nil { // the client sees that its query was taken
+		p.logf("answer: %v", err)
+	}
 	if _, err := io.Copy(w, answer.Body); err != nil {
 		p.logf("answer: %v", err)
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
