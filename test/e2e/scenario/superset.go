@@ -1,0 +1,258 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+var (
+	supersets = schema.GroupVersionKind{Group: "superset.apache.org", Version: "v1alpha1", Kind: "Superset"}
+	jobs      = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+	// ofShop are the kinds of which a Superset has objects, ReplicaSets and pods included.
+	ofShop = []schema.GroupVersionKind{
+		deployments, services, configMaps, jobs, cluster.Pod,
+		{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+		{Version: "v1", Kind: "ServiceAccount"},
+		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
+	}
+
+	shopLabels = map[string]string{"superset.apache.org/parent": "shop"}
+)
+
+const (
+	oldImage = "flotilla-e2e/superset:6.0.0"
+	newImage = "flotilla-e2e/superset:6.1.0"
+	// firstKey is the one of the sample.
+	firstKey = "the first key of the shop, long enough for anybody"
+)
+
+// shop is the Superset of the sample superset.yaml, in a namespace of its own.
+type shop struct {
+	*Platform
+	namespace string
+	image     string                    // that should serve
+	replicas  int64                     // of the web server
+	adapt     func(spec map[string]any) // makes of the sample what the scenario installs
+	asker     *cluster.Asker
+	note      func(string, ...any)
+}
+
+// supersetScenario is what the scenarios of the shop have in common. Each phase has its rule.
+func (p *Platform) supersetScenario(name, title string, phases []webPhase) (*shop, run.Scenario) {
+	w := &shop{Platform: p, namespace: name, image: oldImage, replicas: 2, adapt: func(map[string]any) {}}
+	return w, run.Scenario{
+		Name: name, Title: title, Limit: 20 * time.Minute,
+		Watch:   []timeline.Object{{GVK: supersets, Namespace: name, Name: "shop"}},
+		Prepare: w.prepare,
+		Judge: judgeWeb(phases, func(format string, args ...any) {
+			if w.note != nil {
+				w.note(format, args...)
+			}
+		}),
+		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, name) },
+	}
+}
+
+// prepare installs the shop, whose metastore has no database yet, and lets clients ask its web server's Service.
+func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+	w.note = s.Note
+	if err := w.MakeNamespace(ctx, w.namespace); err != nil {
+		return nil, err
+	}
+	if !w.Simulated {
+		if err := w.databases(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	objects, err := w.sample("superset.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		if o.GetKind() == supersets.Kind {
+			spec, ok := o.Object["spec"].(map[string]any)
+			if !ok {
+				return nil, errors.New("the Superset of the sample has no spec")
+			}
+			spec["image"] = map[string]any{"repository": "flotilla-e2e/superset", "tag": "6.0.0", "pullPolicy": "IfNotPresent"}
+			w.adapt(spec)
+		}
+	}
+	if err := w.applyObjects(ctx, w.namespace, objects); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := w.serves(ctx, s); err != nil || w.Simulated {
+		return nil, err
+	}
+	s.Note("Installed in %.0f s, with a database that the operator's Job made.", time.Since(began).Seconds())
+	w.asker, err = w.StartAsker(ctx, s, w.namespace, "asker",
+		"--url", fmt.Sprintf("http://shop-web-server.%s.svc.cluster.local:8088/", w.namespace),
+		"--clients", "8", "--rate", "12", "--timeout", "20s", "--retry-drained",
+		"--label", oldPage+`=superset page: version=6\.0\.0 `, "--label", newPage+`=superset page: version=6\.1\.0 `,
+		"--label", maintenancePage+`=<h1>The shop is closed for a moment</h1>`,
+		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
+	return w.asker, err
+}
+
+// databases starts PostgreSQL and Valkey, and makes sure that the shop's database is not there before the shop is.
+func (w *shop) databases(ctx context.Context, s *run.Step) error {
+	objects, err := w.sample("superset-databases.yaml", "mysql")
+	if err != nil {
+		return err
+	}
+	if err := w.applyObjects(ctx, w.namespace, objects); err != nil {
+		return err
+	}
+	for _, app := range []string{"postgres", "valkey"} {
+		if err := w.ready(ctx, s, w.namespace, map[string]string{"app": app}, 1); err != nil {
+			return err
+		}
+	}
+	found, err := w.psql(ctx, "superset", "SELECT count(*) FROM pg_database WHERE datname = 'shop'")
+	if err == nil && found != "0" {
+		err = fmt.Errorf("there are %q databases shop before the shop is installed", found)
+	}
+	return err
+}
+
+// psql asks PostgreSQL within its pod and returns what it answers.
+func (w *shop) psql(ctx context.Context, database, statement string) (string, error) {
+	return w.inPostgres(ctx, w.namespace, database, statement)
+}
+
+// steady changes nothing for a while.
+func (w *shop) steady(ctx context.Context, s *run.Step) error {
+	if _, err := w.restricted(ctx, w.namespace); err != nil {
+		return err
+	}
+	return s.Pass(ctx, 5*time.Second)
+}
+
+// edit merges JSON into the shop.
+func (w *shop) edit(ctx context.Context, s *run.Step, patch string) error {
+	return s.Until(ctx, "the change of the shop is accepted", func(ctx context.Context) error {
+		return w.Patch(ctx, supersets, w.namespace, "shop", patch)
+	})
+}
+
+// serves waits until the shop runs as its spec wants, by the image and by nothing else.
+func (w *shop) serves(ctx context.Context, s *run.Step) error {
+	return s.Until(ctx, fmt.Sprintf("the shop serves by %s, %d pods", w.image, w.replicas), func(ctx context.Context) error {
+		o, err := w.Get(ctx, supersets, w.namespace, "shop")
+		if err != nil {
+			return err
+		}
+		if err := runs(o, w.image); err != nil {
+			return err
+		}
+		web, err := w.Get(ctx, deployments, w.namespace, "shop-web-server")
+		if err != nil {
+			return err
+		}
+		if err := rolledOut(web, w.image, w.replicas); err != nil {
+			return err
+		}
+		pods, err := w.List(ctx, cluster.Pod, w.namespace, matching(componentLabels("maintenance-page")))
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("the maintenance page is there: %v", names(pods))
+		}
+		return err
+	})
+}
+
+// runs says what keeps a Superset from being all that its spec wants.
+func runs(o *unstructured.Unstructured, image string) error {
+	for _, want := range []struct {
+		value string
+		path  []string
+	}{
+		{"Running", []string{"status", "phase"}},
+		{"Complete", []string{"status", "lifecycle", "phase"}},
+		{image, []string{"status", "lastLifecycleImage"}},
+	} {
+		if got := text(o, want.path...); got != want.value {
+			return fmt.Errorf("%v is %q instead of %q", want.path, got, want.value)
+		}
+	}
+	if n := number(o, "status", "observedGeneration"); n != o.GetGeneration() {
+		return fmt.Errorf("generation %d is observed, not %d", n, o.GetGeneration())
+	}
+	return errors.Join(isTrue(o, "LifecycleComplete"), isTrue(o, "Available"), isTrue(o, "Ready"))
+}
+
+// rolledOut says what a Deployment lacks.
+func rolledOut(d *unstructured.Unstructured, image string, replicas int64) error {
+	containers, _, err := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		return err
+	}
+	for _, entry := range containers {
+		if c, ok := entry.(map[string]any); ok && c["name"] == "superset" && c["image"] != image {
+			return fmt.Errorf("%s runs %v", d.GetName(), c["image"])
+		}
+	}
+	if n := number(d, "status", "observedGeneration"); n != d.GetGeneration() {
+		return fmt.Errorf("%s: generation %d is observed, not %d", d.GetName(), n, d.GetGeneration())
+	}
+	if n := number(d, "spec", "replicas"); n != replicas {
+		return fmt.Errorf("%s wants %d pods instead of %d", d.GetName(), n, replicas)
+	}
+	for _, field := range []string{"replicas", "updatedReplicas", "availableReplicas"} {
+		if n := number(d, "status", field); n != replicas {
+			return fmt.Errorf("%s: %s is %d instead of %d", d.GetName(), field, n, replicas)
+		}
+	}
+	return nil
+}
+
+func componentLabels(component string) map[string]string {
+	return map[string]string{"superset.apache.org/parent": "shop", "app.kubernetes.io/component": component}
+}
+
+// seen waits for an answer of a class in the present phase.
+func (w *shop) seen(ctx context.Context, s *run.Step, class string) error {
+	if w.asker == nil {
+		return nil
+	}
+	return s.Until(ctx, "somebody gets "+class, func(ctx context.Context) error {
+		phases, err := w.asker.Figures(ctx)
+		if err != nil {
+			return err
+		}
+		if now := phases[len(phases)-1]; now.Classes[class] == 0 {
+			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
+		}
+		return nil
+	})
+}
+
+// remove deletes the shop and waits until nothing of it is left but its database.
+func (w *shop) remove(ctx context.Context, s *run.Step) error {
+	if _, err := w.Kubectl(ctx, "", "delete", "superset", "shop", "-n", w.namespace, "--timeout=3m"); err != nil {
+		return err
+	}
+	if err := s.Until(ctx, "nothing is left of the shop", func(ctx context.Context) error {
+		return w.leftovers(ctx, w.namespace, shopLabels, ofShop...)
+	}); err != nil || w.Simulated {
+		return err
+	}
+	rows, err := w.psql(ctx, "shop", "SELECT count(*) FROM dbs")
+	if err == nil && rows != "3" {
+		err = fmt.Errorf("the metastore of a Superset that was deleted has %q rows instead of 3", rows)
+	}
+	return err
+}

@@ -1,0 +1,211 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+)
+
+// The secrets are what SQLAlchemy-Utils of the stand-in's image makes of "the password of warehouse".
+func TestSecretsAreOpenedByTheirKeyAlone(t *testing.T) {
+	rows, err := storedIn("warehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=\nwarehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=")
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	if err := onlyOpenedBy(rows, "the first key", "the second key"); err != nil {
+		t.Error(err)
+	}
+	if onlyOpenedBy(rows, "the second key", "the first key") == nil {
+		t.Error("another key opens them")
+	}
+	if onlyOpenedBy(rows, "the first key", "the first key") == nil {
+		t.Error("the other key opens them, and nobody notices")
+	}
+	if onlyOpenedBy([]stored{{"billing", rows[0].encrypted}}, "the first key", "the second key") == nil {
+		t.Error("the secret of another connection counts")
+	}
+	for _, answer := range []string{"", "warehouse"} {
+		if _, err := storedIn(answer); err == nil {
+			t.Errorf("%q holds secrets", answer)
+		}
+	}
+	for _, text := range []string{"?", "c2hvcnQ="} {
+		if _, err := decrypt(text, "the first key"); err == nil {
+			t.Errorf("%q was decrypted", text)
+		}
+	}
+}
+
+func TestJudgeWeb(t *testing.T) {
+	rules := []webPhase{
+		{name: "steady", pages: []string{oldPage}},
+		{name: "upgrade", pages: []string{oldPage, newPage}, moves: true},
+	}
+	figures := func(phase string, gap float64, classes ...string) load.Figures {
+		f := load.Figures{Phase: phase, LongestGap: gap, Classes: map[string]int{}}
+		for _, c := range classes {
+			f.Classes[c]++
+		}
+		return f
+	}
+	tests := map[string]struct {
+		figures load.Figures
+		want    string
+	}{
+		"only the pages":             {figures("steady", 0.1, "200 old page"), ""},
+		"a page too many":            {figures("steady", 0.1, "200 old page", "200 new page"), `"200 new page"`},
+		"a page that fails":          {figures("upgrade", 0.1, "200 old page", "200 new page", "502 new page"), `"502 new page"`},
+		"a page that nobody saw":     {figures("upgrade", 0.1, "200 old page"), "nobody saw [200 new page]"},
+		"refused while nothing goes": {figures("steady", 0.1, "200 old page", load.Refused), `"refused"`},
+		"refused while it moves":     {figures("upgrade", 0.1, "200 old page", "200 new page", load.Refused), ""},
+		"torn while it moves":        {figures("upgrade", 0.1, "200 old page", "200 new page", load.Torn), `"torn"`},
+		"a long gap":                 {figures("upgrade", 60, "200 old page", "200 new page", load.Refused), "60.0 s without a page"},
+		"a phase without a rule":     {figures("other", 0.1, "200 old page"), "no rule"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var note string
+			err := judgeWeb(rules, func(format string, _ ...any) { note = format })([]load.Figures{tc.figures})
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+			if !strings.Contains(note, "Longest web gap") {
+				t.Errorf("the note is %q", note)
+			}
+		})
+	}
+}
+
+// Each phase in which users ask has a rule, and no rule is for a phase that is not.
+func TestEachWatchedPhaseOfASupersetHasARule(t *testing.T) {
+	for _, group := range (&Platform{}).All() {
+		for _, s := range group {
+			if s.Name != "superset-upgrades" && s.Name != "superset-operations" {
+				continue
+			}
+			for _, phase := range s.Phases {
+				err := s.Judge([]load.Figures{{Phase: phase.Name}})
+				if got := !strings.Contains(err.Error(), "no rule"); got == phase.Outage {
+					t.Errorf("%s: phase %q has a rule: %t, may fail: %t", s.Name, phase.Name, got, phase.Outage)
+				}
+			}
+		}
+	}
+}
+
+func TestSamplesAreReadWithoutWhatIsNotWanted(t *testing.T) {
+	p := &Platform{Root: "../../.."}
+	objects, err := p.sample("superset-databases.yaml", "mysql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range objects {
+		got = append(got, o.GetKind()+" "+o.GetName())
+	}
+	want := "Secret databases, Service postgres, StatefulSet postgres, Service valkey, Deployment valkey"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	if _, err := (&Platform{Root: t.TempDir()}).sample("superset.yaml"); err == nil || !strings.Contains(err.Error(), "--root") {
+		t.Errorf("without a checkout: %v", err)
+	}
+}
+
+func parsed(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(raw); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+const running = `
+apiVersion: v1
+kind: Superset
+metadata: {generation: 2}
+status:
+  phase: Running
+  observedGeneration: 2
+  lastLifecycleImage: shop:2
+  lifecycle: {phase: Complete}
+  conditions:
+    - {type: LifecycleComplete, status: "True"}
+    - {type: Available, status: "True"}
+    - {type: Ready, status: "True", observedGeneration: 2}
+`
+
+const rolled = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, generation: 3}
+spec: {replicas: 2, template: {spec: {containers: [{name: sidecar, image: other}, {name: superset, image: "shop:2"}]}}}
+status: {observedGeneration: 3, replicas: 2, updatedReplicas: 2, availableReplicas: 2}
+`
+
+const waiting = `
+apiVersion: v1
+kind: Superset
+metadata: {generation: 2}
+status:
+  phase: AwaitingApproval
+  lifecycle: {upgrade: {approvalToken: "a1b2"}}
+  conditions:
+    - {type: LifecycleComplete, status: "False", reason: AwaitingApproval}
+    - {type: Upgradable, status: "False", reason: UpgradeBlocked}
+`
+
+func TestWhatIsNotThereYetIsSeen(t *testing.T) {
+	tests := map[string]struct {
+		good  string
+		look  func(*unstructured.Unstructured) error
+		spoil map[string]string
+	}{
+		"a Superset that runs": {
+			running, func(o *unstructured.Unstructured) error { return runs(o, "shop:2") },
+			map[string]string{
+				"phase: Running": "phase: Degraded", "phase: Complete": "phase: Restoring", "shop:2": "shop:1", "generation: 2": "generation: 3",
+				`Available, status: "True"`: `Available, status: "False"`, `Ready, status: "True", observedGeneration: 2`: `Ready, status: "True", observedGeneration: 1`,
+			},
+		},
+		"a Deployment that is rolled out": {
+			rolled, func(o *unstructured.Unstructured) error { return rolledOut(o, "shop:2", 2) },
+			map[string]string{
+				"shop:2": "shop:1", "generation: 3": "generation: 4", "{replicas: 2": "{replicas: 1",
+				" replicas: 2, updated": " replicas: 3, updated", "updatedReplicas: 2": "updatedReplicas: 1", "availableReplicas: 2": "availableReplicas: 1",
+			},
+		},
+		"an upgrade that waits": {
+			waiting, waits,
+			map[string]string{
+				"phase: AwaitingApproval": "phase: Running", "reason: AwaitingApproval": "reason: TaskInProgress",
+				"reason: UpgradeBlocked": "reason: AsExpected", `"a1b2"`: `""`,
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := tc.look(parsed(t, tc.good)); err != nil {
+				t.Fatal(err)
+			}
+			for before, after := range tc.spoil {
+				text := strings.Replace(tc.good, before, after, 1)
+				if text == tc.good {
+					t.Fatalf("no %q", before)
+				}
+				if tc.look(parsed(t, text)) == nil {
+					t.Errorf("%s counts", after)
+				}
+			}
+		})
+	}
+}
