@@ -1,0 +1,77 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+)
+
+// Named is an asker with the name that its failures get.
+type Named struct {
+	Name string
+	Asker
+}
+
+// Together makes one asker of several that ask at the same time. The figures of a phase are those of all; its longest
+// gap is the longest of any one of them.
+func Together(askers ...Named) Asker { return together(askers) }
+
+type together []Named
+
+func (t together) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
+	return t.each(func(a Asker) ([]load.Figures, error) { return a.Reset(ctx, phase) })
+}
+
+func (t together) Phase(ctx context.Context, phase string) ([]load.Figures, error) {
+	return t.each(func(a Asker) ([]load.Figures, error) { return a.Phase(ctx, phase) })
+}
+
+func (t together) Figures(ctx context.Context) ([]load.Figures, error) {
+	return t.each(func(a Asker) ([]load.Figures, error) { return a.Figures(ctx) })
+}
+
+func (t together) each(ask func(Asker) ([]load.Figures, error)) ([]load.Figures, error) {
+	var all [][]load.Figures // of each phase, those of each asker
+	for i, one := range t {
+		figures, err := ask(one.Asker)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", one.Name, err)
+		}
+		if i == 0 {
+			all = make([][]load.Figures, len(figures))
+		}
+		if len(figures) != len(all) {
+			return nil, fmt.Errorf("%s has figures of %d phases, %s of %d", one.Name, len(figures), t[0].Name, len(all))
+		}
+		for phase, f := range figures {
+			all[phase] = append(all[phase], named(one.Name, f))
+		}
+	}
+	var out []load.Figures
+	for _, figures := range all {
+		sum := load.Sum(figures[0].Phase, figures...)
+		sum.Seconds = figures[0].Seconds // they asked at the same time
+		out = append(out, sum)
+	}
+	return out, nil
+}
+
+// named puts a name before what is told of an asker's answers. That it got none is a failure, which those of the others
+// would hide.
+func named(name string, f load.Figures) load.Figures {
+	classes := map[string]int{}
+	for class, n := range f.Classes {
+		classes[name+": "+class] = n
+	}
+	var failures []string
+	for _, failure := range f.Failures {
+		failures = append(failures, name+": "+failure)
+	}
+	f.Classes, f.Failures = classes, failures
+	if f.Answers == 0 {
+		f.Failed++
+		f.Failures = append(f.Failures, name+": nothing was answered")
+	}
+	return f
+}
