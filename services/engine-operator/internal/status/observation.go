@@ -74,10 +74,12 @@ func units(c observe.Children, s engine.State, replicas int32, now time.Time) []
 func name(n int64) string { return fmt.Sprintf("g%d", n) }
 
 // unit counts a generation against its own size, since the spec of a later generation
-// says nothing about this one; an absent one counts against the size that is wanted.
+// says nothing about this one; an absent one counts against the size that is wanted. So
+// does one of no pods in the place of what serves: an engine that is started again is not
+// available by the generation that it was stopped with.
 func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas int32, now time.Time) contract.Unit {
 	set := c.StatefulSets[n]
-	if set != nil && set.Spec.Replicas != nil {
+	if set != nil && set.Spec.Replicas != nil && (*set.Spec.Replicas > 0 || role != contract.Serving) {
 		replicas = *set.Spec.Replicas
 	}
 	base := contract.Unit{Name: name(n), Kind: "StatefulSet", Role: role, Routed: routed, Desired: replicas}

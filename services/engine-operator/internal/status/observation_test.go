@@ -60,6 +60,38 @@ func TestRolesFollowTheServiceNotTheStatus(t *testing.T) {
 	}
 }
 
+// An engine that starts from nothing has a generation without pods that traffic still goes to. It serves nobody.
+func TestAnEngineIsNotAvailableByNoPods(t *testing.T) {
+	set := func(replicas int32) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(replicas)}}
+	}
+	starting := engine.State{Current: 3, Active: 2, Draining: engine.None}
+	cases := map[string]struct {
+		serving, incoming, wanted int32
+		want                      []int32 // desired
+	}{
+		"started again":     {0, 2, 2, []int32{2, 2}},
+		"stopped":           {0, 0, 0, []int32{0, 0}},
+		"about to stop":     {2, 0, 0, []int32{2, 0}},
+		"its size is other": {2, 5, 5, []int32{2, 5}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := observe.Children{
+				StatefulSets: map[int64]*appsv1.StatefulSet{2: set(tc.serving), 3: set(tc.incoming)},
+				Cluster:      &corev1.Service{Spec: corev1.ServiceSpec{Selector: names.GenerationLabels("e", 2)}},
+			}
+			var got []int32
+			for _, u := range units(c, starting, tc.wanted, time.Time{}) {
+				got = append(got, u.Desired)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("desired (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAFailedPassIsReported(t *testing.T) {
 	o := stable().Observation(observe.Children{}, false, errors.New("apply x: refused"), time.Time{})
 	want := contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: "apply x: refused"}
