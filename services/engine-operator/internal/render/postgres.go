@@ -117,7 +117,7 @@ func postgresContainer(secret, image string) corev1.Container {
 		}}}
 	}
 	return corev1.Container{
-		Name: names.ContainerPostgres, Image: image, ImagePullPolicy: pullPolicy(image),
+		Name: names.ContainerPostgres, Image: image, ImagePullPolicy: plainPullPolicy(image),
 		Env: []corev1.EnvVar{
 			fromSecret("POSTGRES_USER", SecretUsername), fromSecret("POSTGRES_PASSWORD", SecretPassword),
 			fromSecret("POSTGRES_DB", SecretDatabase),

@@ -178,6 +178,17 @@ func TestCompareSeesEveryRenderedField(t *testing.T) {
 	}
 }
 
+// TestOnlyOurImagesHaveATagDevThatMoves says that the database is pulled as Kubernetes would: nobody can set its policy.
+func TestOnlyOurImagesHaveATagDevThatMoves(t *testing.T) {
+	for image, want := range map[string]string{
+		"postgres:dev": "IfNotPresent", "postgres:16-alpine": "IfNotPresent", "postgres": "Always", "postgres:latest": "Always",
+	} {
+		if got := string(postgresContainer("credentials", image).ImagePullPolicy); got != want {
+			t.Errorf("pull policy of %s = %s, want %s", image, got, want)
+		}
+	}
+}
+
 func TestPullPolicyFollowsTheTag(t *testing.T) {
 	for image, want := range map[string]string{
 		"engine": "Always", "engine:latest": "Always", "host:5000/engine": "Always", "engine:dev": "Always",

@@ -177,7 +177,8 @@ func claim(s v1.EnginePVCStorage) corev1.PersistentVolumeClaim {
 	}
 }
 
-// pullPolicy is Always for an image whose tag moves: as Kubernetes has it, and for dev.
+// pullPolicy is Always for an image whose tag moves: as Kubernetes has it, and for dev, which is what builds of the engine
+// and of the metadata service are called.
 func pullPolicy(image string) corev1.PullPolicy {
 	if _, tag := tagOf(image); tag == "dev" {
 		return corev1.PullAlways
