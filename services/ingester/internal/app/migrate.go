@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
@@ -14,12 +15,23 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
 )
 
+// "migrate up" runs as a Job before an upgrade, when MySQL or the cluster's DNS may be away for a moment. A Job that
+// ends then is begun again after ever longer pauses, longer than helm waits.
+const (
+	migratePatience = 2 * time.Minute
+	migratePause    = time.Second
+)
+
 // migrate implements "ingester migrate status|up|verify".
 func (o *Options) migrate(ctx context.Context, _ service.Options, args []string) (err error) {
 	if len(args) != 1 {
 		return errors.New("migrate needs one of status, up and verify")
 	}
-	db, err := o.connect(ctx)
+	answers := database.Ping
+	if args[0] == "up" {
+		answers = awaited
+	}
+	db, err := o.connectWhen(ctx, answers)
 	if err != nil {
 		return err
 	}
@@ -27,8 +39,18 @@ func (o *Options) migrate(ctx context.Context, _ service.Options, args []string)
 	return migrateCommand(ctx, db, args[0], os.Stdout)
 }
 
+func awaited(ctx context.Context, db *sql.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, migratePatience)
+	defer cancel()
+	return database.Await(ctx, db, migratePause)
+}
+
 // connect opens the database for a command, which cannot wait for it.
 func (o *Options) connect(ctx context.Context) (*sql.DB, error) {
+	return o.connectWhen(ctx, database.Ping)
+}
+
+func (o *Options) connectWhen(ctx context.Context, answers func(context.Context, *sql.DB) error) (*sql.DB, error) {
 	if !o.MySQL.Configured() {
 		return nil, errors.New("this command needs MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
 	}
@@ -37,7 +59,7 @@ func (o *Options) connect(ctx context.Context) (*sql.DB, error) {
 		return nil, err
 	}
 	db := database.OpenConnector(connector, o.MySQL.Pool)
-	if err := database.Ping(ctx, db); err != nil {
+	if err := answers(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil

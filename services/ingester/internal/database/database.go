@@ -151,3 +151,26 @@ func Ping(ctx context.Context, db *sql.DB) error {
 	}
 	return nil
 }
+
+// Await pings until the server answers, as long as nothing but the way to it is the trouble, and ctx lasts. The last
+// trouble is the error.
+func Await(ctx context.Context, db *sql.DB, pause time.Duration) error {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	var trouble error
+	for {
+		err := Ping(ctx, db)
+		switch {
+		case ctx.Err() != nil && trouble != nil: // a question that was broken off says nothing
+			return trouble
+		case err == nil || Classify(err) != Lost:
+			return err
+		}
+		trouble = err
+		select {
+		case <-ctx.Done():
+			return trouble
+		case <-tick.C:
+		}
+	}
+}

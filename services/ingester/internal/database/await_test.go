@@ -1,0 +1,57 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// away is a server that gives one answer after the other to whoever connects, and the last one for ever.
+type away struct{ answers []error }
+
+func (a *away) Driver() driver.Driver { return nil }
+
+func (a *away) Connect(context.Context) (driver.Conn, error) {
+	err := a.answers[0]
+	if len(a.answers) > 1 {
+		a.answers = a.answers[1:]
+	}
+	return idle{}, err
+}
+
+type idle struct{}
+
+func (idle) Prepare(string) (driver.Stmt, error) { return nil, errors.ErrUnsupported }
+func (idle) Begin() (driver.Tx, error)           { return nil, errors.ErrUnsupported }
+func (idle) Close() error                        { return nil }
+
+func TestAwaitWaitsForTheWayToMySQLAlone(t *testing.T) {
+	unresolved := &net.DNSError{Err: "i/o timeout", Name: "mysql", IsTimeout: true}
+	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	denied := &mysql.MySQLError{Number: 1045, Message: "Access denied"}
+	for name, test := range map[string]struct {
+		answers []error
+		patient time.Duration
+		want    error
+	}{
+		"it answers at last":         {[]error{unresolved, refused, nil}, time.Minute, nil},
+		"waiting does not mend this": {[]error{unresolved, denied, nil}, time.Minute, denied},
+		"it never answers":           {[]error{refused}, 100 * time.Millisecond, refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), test.patient)
+			defer cancel()
+			db := sql.OpenDB(&away{test.answers})
+			defer db.Close()
+			if err := Await(ctx, db, time.Millisecond); !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+		})
+	}
+}
