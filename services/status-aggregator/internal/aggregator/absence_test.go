@@ -17,6 +17,7 @@ import (
 // An object is deleted and made anew under its name while everything is down: the
 // former one ends with a gap, and what was said of it never counts for the new one.
 func TestRecreatedWhileEverythingWasDown(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -43,10 +44,12 @@ func TestRecreatedWhileEverythingWasDown(t *testing.T) {
 
 // An API server that refuses writes is asked again, at growing intervals, until it takes them.
 func TestWritesAreRefusedForAWhile(t *testing.T) {
+	t.Parallel()
 	for name, status := range map[string]int{
 		"throttled": http.StatusTooManyRequests, "conflict": http.StatusConflict, "broken": http.StatusInternalServerError,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			r := f.start()
 			o := f.operator("superset-operator", contract.Superset)

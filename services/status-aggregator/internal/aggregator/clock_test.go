@@ -28,6 +28,7 @@ func (c *shiftedClock) shift(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // A hold-down goes on while no aggregator runs, and ends at its exact time.
 func TestHoldDownOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	shifted := &shiftedClock{}
 	f.clock = shifted
@@ -77,6 +78,7 @@ func TestHoldDownOutlivesTheProcess(t *testing.T) {
 // No rule reads an operator's clock: one that is wrong changes neither what is said nor
 // whose word counts, also when the operator starts anew with a clock that was set back.
 func TestOperatorsClockIsWrong(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.start()
 	ahead := f.operatorWithClock("superset-operator", contract.Superset, 10*time.Minute)

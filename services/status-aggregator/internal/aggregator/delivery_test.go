@@ -20,8 +20,10 @@ import (
 // Acknowledgements that get lost leave one stored copy of each message, be it an
 // operator's observation or the aggregator's entry and events.
 func TestAcknowledgementsAreLost(t *testing.T) {
+	t.Parallel()
 	for _, who := range []string{"superset-operator", Name} {
 		t.Run("on the way to "+who, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			wire := f.link(who)
 			f.start()
@@ -54,6 +56,7 @@ func TestAcknowledgementsAreLost(t *testing.T) {
 
 // A state that comes back within the window of deduplication is a third state, not a duplicate of the first.
 func TestStateThatComesBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -99,6 +102,7 @@ func (o *operator) send(u *unstructured.Unstructured, available int32, seq uint6
 
 // What comes twice and in any order leads to the same end as what comes once and in order.
 func TestDuplicatedAndReordered(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -137,6 +141,7 @@ func TestDuplicatedAndReordered(t *testing.T) {
 // A late retry of an old message, which a restarted server does not know for a
 // duplicate any more, takes the newer one's place in the stream and changes nothing.
 func TestLateRetryAfterARestartOfTheServer(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)

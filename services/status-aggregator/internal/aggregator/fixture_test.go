@@ -118,7 +118,7 @@ func newFixtureAt(t *testing.T, url string, params bus.Params) *fixture {
 	t.Helper()
 	f := &fixture{
 		t: t, cluster: cluster.Get(t), url: url, params: params,
-		clock: clock.RealClock{}, urls: map[string]string{}, interval: time.Second,
+		clock: clock.RealClock{}, urls: map[string]string{}, interval: 2 * time.Second,
 	}
 	f.namespace = f.cluster.Namespace(t)
 	f.client = f.cluster.Client(t, clientgoscheme.Scheme)

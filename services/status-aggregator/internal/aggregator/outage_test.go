@@ -16,8 +16,10 @@ import (
 // With the bus down the aggregator holds no Lease and writes nothing; the operator
 // writes for itself. When the bus is back nothing flips that the operator did not flip.
 func TestBusGoesAndComesBack(t *testing.T) {
+	t.Parallel()
 	for name, wiped := range map[string]bool{"as it was": false, "empty": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			r := f.start()
 			o := f.operator("superset-operator", contract.Superset)
@@ -70,6 +72,7 @@ func TestBusGoesAndComesBack(t *testing.T) {
 
 // Streams that are deleted under a running aggregator are read again once they are back.
 func TestStreamsAreRecreated(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -91,6 +94,7 @@ func TestStreamsAreRecreated(t *testing.T) {
 
 // Taking over from an operator that wrote the conditions itself writes nothing when both say the same.
 func TestTakeOverWritesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	o := f.operator("superset-operator", contract.Superset)
 	u := f.superset("main")
@@ -109,6 +113,7 @@ func TestTakeOverWritesNothing(t *testing.T) {
 
 // Of two replicas one acts; the other takes over when it goes.
 func TestStandbyTakesOver(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	first := f.start()
 	o := f.operator("superset-operator", contract.Superset)

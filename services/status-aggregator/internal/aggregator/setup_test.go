@@ -112,6 +112,7 @@ func (f *fixture) serve() (base, token string) {
 // What the leader says is answered by a replica that does not lead, from the first
 // observation to the event on an open stream.
 func TestStandbyServesWhatTheLeaderSays(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)

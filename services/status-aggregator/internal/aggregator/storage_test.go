@@ -17,6 +17,7 @@ import (
 
 // NATS that is restored from an old backup loses history, which is told, and no truth.
 func TestBusIsRestoredFromABackup(t *testing.T) {
+	t.Parallel()
 	var store string
 	f := newFixture(t, func(o *server.Options) { store = o.StoreDir })
 	backup := filepath.Join(t.TempDir(), "backup")
@@ -61,6 +62,7 @@ func TestBusIsRestoredFromABackup(t *testing.T) {
 // A missing right is told apart from an outage, and ends the right to write: the
 // operators take over.
 func TestBucketIsForbidden(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, func(o *server.Options) {
 		all := &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{">"}}}
 		o.NoAuthUser = "anybody"
@@ -96,6 +98,7 @@ func TestBucketIsForbidden(t *testing.T) {
 
 // A consumer that goes under its reader is noticed, and nothing is missed.
 func TestConsumersAreDeleted(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)

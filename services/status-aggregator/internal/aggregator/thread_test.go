@@ -45,6 +45,7 @@ func (f *fixture) entry(kind contract.Kind, u *unstructured.Unstructured) contra
 }
 
 func TestFromObservationsToConditionsAndEvents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -99,6 +100,7 @@ func TestFromObservationsToConditionsAndEvents(t *testing.T) {
 }
 
 func TestRestartFlipsNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -130,6 +132,7 @@ func TestRestartFlipsNothing(t *testing.T) {
 
 // A crash after the entry was written and before its events were published delivers each event once.
 func TestCrashBetweenEntryAndEvents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -159,6 +162,7 @@ func TestCrashBetweenEntryAndEvents(t *testing.T) {
 }
 
 func TestObserverFallsSilent(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -175,6 +179,7 @@ func TestObserverFallsSilent(t *testing.T) {
 }
 
 func TestNewIncarnationOfTheSameName(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -209,6 +214,7 @@ func TestNewIncarnationOfTheSameName(t *testing.T) {
 }
 
 func TestObjectThatWentWhileNobodyWatched(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
