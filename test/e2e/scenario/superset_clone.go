@@ -1,0 +1,287 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+const (
+	cloneNamespace = "superset-clone"
+	noSchedule     = "no schedule"
+
+	// production is what the copies are made of. An order refers to a row of logs, which stays behind.
+	production = `
+CREATE TABLE logs (id INT PRIMARY KEY, line VARCHAR(64) NOT NULL);
+CREATE TABLE orders (id INT PRIMARY KEY, price INT NOT NULL, log_id INT, CONSTRAINT logged FOREIGN KEY (log_id) REFERENCES logs (id));
+CREATE TABLE tab_state (id INT PRIMARY KEY, owner VARCHAR(64) NOT NULL);
+INSERT INTO logs VALUES (1, 'read'), (2, 'written');
+INSERT INTO orders VALUES (1, 10, 2), (2, 20, NULL);
+INSERT INTO tab_state VALUES (1, 'somebody');`
+
+	// change is what happens in production between two copies.
+	change = `
+UPDATE orders SET price = 11 WHERE id = 1;
+DELETE FROM orders WHERE id = 2;
+INSERT INTO logs VALUES (3, 'written');
+INSERT INTO orders VALUES (3, 30, 3);`
+)
+
+// metastoreCopy is a Superset whose metastore is a copy, with the server that holds both databases.
+type metastoreCopy struct {
+	*Platform
+	name, kind, host, user string
+	sql                    func(ctx context.Context, database, statement string) (string, error)
+	asker                  *cluster.Asker
+	took                   time.Duration // the first copy, and all that followed until the page was there
+	// rights are those of the user that the clone reads with; like is how the server lists rows.
+	rights, like string
+}
+
+func (p *Platform) copies() []*metastoreCopy {
+	return []*metastoreCopy{
+		{
+			Platform: p, name: "elephant", kind: "PostgreSQL", host: "postgres", user: "superset",
+			sql: func(ctx context.Context, database, statement string) (string, error) {
+				return p.inPostgres(ctx, cloneNamespace, database, statement)
+			},
+			rights: "CREATE ROLE reader LOGIN PASSWORD 'change-me'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;",
+			like:   "string_agg(id || ':' || price, ' ' ORDER BY id)",
+		},
+		{
+			Platform: p, name: "dolphin", kind: "MySQL", host: "mysql", user: "root",
+			sql: func(ctx context.Context, database, statement string) (string, error) {
+				return p.inMySQL(ctx, cloneNamespace, database, statement)
+			},
+			rights: "CREATE USER reader IDENTIFIED BY 'change-me'; GRANT SELECT, SHOW VIEW, TRIGGER ON production.* TO reader;",
+			like:   "GROUP_CONCAT(CONCAT(id, ':', price) ORDER BY id SEPARATOR ' ')",
+		},
+	}
+}
+
+// supersetClone copies a database of each kind by a schedule.
+func (p *Platform) supersetClone() run.Scenario {
+	all := p.copies()
+	note := func(string, ...any) {}
+	s := run.Scenario{
+		Name: cloneNamespace, Limit: 25 * time.Minute,
+		Title: "A PostgreSQL and a MySQL database are copied into the metastores of two Supersets by a schedule, without the " +
+			"rows of one table and without another table, while users ask for their pages.",
+		Prepare: func(ctx context.Context, s *run.Step) (run.Asker, error) {
+			note = s.Note
+			return p.startCopies(ctx, s, all)
+		},
+		Phases: []run.Phase{
+			{Name: "a schedule", Do: eachCopy(all, (*metastoreCopy).scheduled)},
+			{Name: "rows change", Do: eachCopy(all, (*metastoreCopy).changed)},
+			{Name: noSchedule, Do: eachCopy(all, (*metastoreCopy).unscheduled)},
+		},
+		Judge: func(phases []load.Figures) error { return judgeWeb(copyRules(all, phases), note)(phases) },
+		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, cloneNamespace) },
+	}
+	for _, c := range all {
+		s.Watch = append(s.Watch, timeline.Object{GVK: supersets, Namespace: cloneNamespace, Name: c.name})
+	}
+	return s
+}
+
+// eachCopy does the same for both Supersets at once.
+func eachCopy(all []*metastoreCopy, do func(*metastoreCopy, context.Context, *run.Step) error) func(context.Context, *run.Step) error {
+	return func(ctx context.Context, s *run.Step) error {
+		done := make(chan error, len(all))
+		for _, c := range all {
+			go func() { done <- do(c, ctx, s) }()
+		}
+		var problems []error
+		for range all {
+			problems = append(problems, <-done)
+		}
+		return errors.Join(problems...)
+	}
+}
+
+// startCopies fills the databases, installs the Supersets and lets users ask both.
+func (p *Platform) startCopies(ctx context.Context, s *run.Step, all []*metastoreCopy) (run.Asker, error) {
+	if err := p.MakeNamespace(ctx, cloneNamespace); err != nil {
+		return nil, err
+	}
+	objects, err := p.sample("superset-databases.yaml", "valkey")
+	if err != nil {
+		return nil, err
+	}
+	if err := p.applyObjects(ctx, cloneNamespace, objects); err != nil {
+		return nil, err
+	}
+	if err := eachCopy(all, (*metastoreCopy).install)(ctx, s); err != nil {
+		return nil, err
+	}
+	var both askers
+	for _, c := range all {
+		c.asker, err = p.StartAsker(ctx, s, cloneNamespace, "asker-"+c.host,
+			"--url", fmt.Sprintf("http://%s-web-server.%s.svc.cluster.local:8088/", c.name, cloneNamespace),
+			"--clients", "4", "--rate", "6", "--timeout", "20s", "--retry-drained",
+			"--label", c.kind+" page=superset page: version=", "--label", c.kind+" maintenance=<h1>"+c.name+" is being copied</h1>",
+			"--good", c.kind+" page", "--good", c.kind+" maintenance")
+		if err != nil {
+			return nil, err
+		}
+		both = append(both, c.asker)
+	}
+	return both, nil
+}
+
+func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
+	if err := c.ready(ctx, s, cloneNamespace, map[string]string{"app": c.host}, 1); err != nil {
+		return err
+	}
+	admin := map[string]string{"PostgreSQL": "superset", "MySQL": "mysql"}[c.kind]
+	if _, err := c.sql(ctx, admin, "CREATE DATABASE production"); err != nil {
+		return err
+	}
+	if _, err := c.sql(ctx, "production", production+c.rights); err != nil {
+		return err
+	}
+	if err := c.applyManifest(ctx, cloneNamespace, "superset-clone.yaml",
+		"${NAME}", c.name, "${TYPE}", c.kind, "${HOST}", c.host, "${USER}", c.user); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := c.look(ctx, s, c.name+" is installed", func(o *unstructured.Unstructured) error {
+		return runs(o, oldImage)
+	}); err != nil {
+		return err
+	}
+	c.took = time.Since(began)
+	return c.arrived(ctx, s, "1:10 2:20")
+}
+
+func (c *metastoreCopy) look(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
+	return s.Until(ctx, what, func(ctx context.Context) error {
+		o, err := c.Get(ctx, supersets, cloneNamespace, c.name)
+		if err != nil {
+			return err
+		}
+		return check(o)
+	})
+}
+
+// arrived waits until the metastore holds these orders, no rows of logs, no table tab_state, and what Superset's own
+// tasks made of it.
+func (c *metastoreCopy) arrived(ctx context.Context, s *run.Step, orders string) error {
+	want := orders + "|0|0|3"
+	return s.Until(ctx, "the copy in "+c.kind+" is "+want, func(ctx context.Context) error {
+		got, err := c.sql(ctx, "staging", fmt.Sprintf(`SELECT (SELECT %s FROM orders), (SELECT count(*) FROM logs),
+			(SELECT count(*) FROM information_schema.tables WHERE table_name = 'tab_state' AND table_schema IN ('public', 'staging')),
+			(SELECT count(*) FROM dbs)`, c.like))
+		if err != nil {
+			return err
+		}
+		if got = strings.ReplaceAll(got, "\t", "|"); got != want {
+			return fmt.Errorf("it is %q", got)
+		}
+		return nil
+	})
+}
+
+// scheduled gives the clone a schedule. A tick of it is due already, so that the first copy is made at once.
+func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
+	period := ticksEvery(c.took)
+	s.Note("%s: installed in %.0f s, then copied every %d minutes.", c.kind, c.took.Seconds(), period)
+	patch := fmt.Sprintf(`{"spec":{"lifecycle":{"clone":{"cronSchedule":"*/%d * * * *"}}}}`, period)
+	if err := c.Patch(ctx, supersets, cloneNamespace, c.name, patch); err != nil {
+		return err
+	}
+	if err := c.look(ctx, s, c.name+" is copied by its schedule", func(o *unstructured.Unstructured) error {
+		if text(o, "status", "lifecycle", "clone", "lastScheduledAt") == "" {
+			return errors.New("no tick is noted")
+		}
+		return errors.Join(isTrue(o, "ScheduleValid"), runs(o, oldImage))
+	}); err != nil {
+		return err
+	}
+	if err := c.arrived(ctx, s, "1:10 2:20"); err != nil {
+		return err
+	}
+	return c.seen(ctx, s)
+}
+
+// seen waits until somebody has seen the page in the present phase.
+func (c *metastoreCopy) seen(ctx context.Context, s *run.Step) error {
+	class := "200 " + c.kind + " page"
+	return s.Until(ctx, "somebody gets "+class, func(ctx context.Context) error {
+		phases, err := c.asker.Figures(ctx)
+		if err != nil {
+			return err
+		}
+		if now := phases[len(phases)-1]; now.Classes[class] == 0 {
+			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
+		}
+		return nil
+	})
+}
+
+// changed changes rows in production and waits for the schedule to bring them.
+func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
+	before, err := c.lastTick(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := c.sql(ctx, "production", change); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {
+		return err
+	}
+	s.Note("%s: changed rows arrived by the schedule after %.0f s.", c.kind, time.Since(began).Seconds())
+	if err := c.look(ctx, s, c.name+" is available after a later tick than "+before, func(o *unstructured.Unstructured) error {
+		if tick := text(o, "status", "lifecycle", "clone", "lastScheduledAt"); tick <= before {
+			return fmt.Errorf("the last tick is %s", tick)
+		}
+		return isTrue(o, "Available")
+	}); err != nil {
+		return err
+	}
+	return c.seen(ctx, s)
+}
+
+// lastTick is the time of the schedule for which the last copy was made, in a form that sorts.
+func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
+	o, err := c.Get(ctx, supersets, cloneNamespace, c.name)
+	if err != nil {
+		return "", err
+	}
+	tick := text(o, "status", "lifecycle", "clone", "lastScheduledAt")
+	if tick == "" {
+		err = errors.New("no tick of the schedule is noted")
+	}
+	return tick, err
+}
+
+// unscheduled takes the schedule away: what runs is finished, and then the page is there to stay.
+func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
+	if err := c.Patch(ctx, supersets, cloneNamespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
+		return err
+	}
+	if err := c.look(ctx, s, c.name+" is settled without a schedule", func(o *unstructured.Unstructured) error {
+		return runs(o, oldImage)
+	}); err != nil {
+		return err
+	}
+	if n, err := c.restricted(ctx, cloneNamespace); err != nil || n == 0 {
+		return fmt.Errorf("%d containers of %s were looked at: %w", n, cloneNamespace, err)
+	}
+	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {
+		return err
+	}
+	return c.seen(ctx, s)
+}

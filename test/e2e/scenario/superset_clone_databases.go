@@ -1,0 +1,51 @@
+package scenario
+
+import (
+	"context"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+)
+
+// inMySQL asks the MySQL of the sample, within its pod, and returns what it answers, a line for each row.
+func (p *Platform) inMySQL(ctx context.Context, namespace, database, statement string) (string, error) {
+	out, err := p.Kubectl(ctx, statement, "exec", "--stdin", "-n", namespace, "mysql-0", "--", "sh", "-c",
+		`MYSQL_PWD="$MYSQL_ROOT_PASSWORD" exec mysql --host=127.0.0.1 --user=root --batch --skip-column-names --database="$1"`, "sh", database)
+	return strings.TrimSpace(out), err
+}
+
+// askers ask at the same time. The figures of a phase are those of all.
+type askers []*cluster.Asker
+
+func (a askers) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
+	return a.each(func(one *cluster.Asker) ([]load.Figures, error) { return one.Reset(ctx, phase) })
+}
+
+func (a askers) Phase(ctx context.Context, phase string) ([]load.Figures, error) {
+	return a.each(func(one *cluster.Asker) ([]load.Figures, error) { return one.Phase(ctx, phase) })
+}
+
+func (a askers) Figures(ctx context.Context) ([]load.Figures, error) {
+	return a.each(func(one *cluster.Asker) ([]load.Figures, error) { return one.Figures(ctx) })
+}
+
+func (a askers) each(ask func(*cluster.Asker) ([]load.Figures, error)) ([]load.Figures, error) {
+	var out []load.Figures
+	for i, one := range a {
+		figures, err := ask(one)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			out = figures
+			continue
+		}
+		for j := range min(len(out), len(figures)) {
+			seconds := max(out[j].Seconds, figures[j].Seconds)
+			out[j] = load.Sum(out[j].Phase, out[j], figures[j])
+			out[j].Seconds = seconds
+		}
+	}
+	return out, nil
+}

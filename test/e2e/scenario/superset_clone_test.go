@@ -1,0 +1,86 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+)
+
+func TestWhatUsersOfACopyMaySee(t *testing.T) {
+	all := (&Platform{}).copies()
+	figures := func(phase string, classes ...string) []load.Figures {
+		f := load.Figures{Phase: phase, Classes: map[string]int{}}
+		for _, class := range classes {
+			f.Classes[class]++
+		}
+		return []load.Figures{f}
+	}
+	judge := func(f []load.Figures) error { return judgeWeb(copyRules(all, f), func(string, ...any) {})(f) }
+	const page, page2, away, away2 = "200 PostgreSQL page", "200 MySQL page", "200 PostgreSQL maintenance", "200 MySQL maintenance"
+	for name, tc := range map[string]struct {
+		f  []load.Figures
+		ok bool
+	}{
+		"both pages":                   {figures(noSchedule, page, page2), true},
+		"and a tick came":              {figures(noSchedule, page, page2, away), true},
+		"one page is never seen":       {figures(noSchedule, page, away2), false},
+		"an error":                     {figures(noSchedule, page, page2, "500"), false},
+		"the Service moves":            {figures(noSchedule, page, page2, load.Refused), true},
+		"all are seen":                 {figures("rows change", page, page2, away, away2), true},
+		"no maintenance page was seen": {figures("rows change", page, page2, away), false},
+		"an answer is broken off":      {figures("rows change", page, page2, away, away2, load.Torn), false},
+	} {
+		if err := judge(tc.f); (err == nil) != tc.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestASlowNodeGetsASlowSchedule(t *testing.T) {
+	for copying, want := range map[time.Duration]int{20 * time.Second: 2, time.Minute: 2, 61 * time.Second: 3, 4 * time.Minute: 10, time.Hour: 30} {
+		if got := ticksEvery(copying); got != want {
+			t.Errorf("%s: every %d minutes, want %d", copying, got, want)
+		}
+	}
+}
+
+func TestManifestsOfSupersetsAreYAMLOnceFilled(t *testing.T) {
+	for _, name := range []string{"superset-clone.yaml", "superset-repair.yaml"} {
+		filled, err := manifest(name, "${NAME}", "a", "${TYPE}", "MySQL", "${HOST}", "mysql", "${USER}", "root")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(filled, "${") {
+			t.Errorf("%s: a value is missing", name)
+		}
+		for document := range strings.SplitSeq(filled, "\n---\n") {
+			var o map[string]any
+			if err := yaml.UnmarshalStrict([]byte(document), &o); err != nil {
+				t.Errorf("%s: %v in\n%s", name, err, document)
+			}
+		}
+	}
+}
+
+// Users are asked about in each phase by a rule of its own.
+func TestEachPhaseOfARepairHasARule(t *testing.T) {
+	s := (&Platform{}).supersetRepair()
+	var phases []load.Figures
+	for _, phase := range s.Phases {
+		phases = append(phases, load.Figures{Phase: phase.Name})
+	}
+	if err := s.Judge(phases); err == nil || strings.Contains(err.Error(), "no rule") {
+		t.Errorf("judged: %v", err)
+	}
+}
+
+func TestACopyIsJudgedByItsPhases(t *testing.T) {
+	s := (&Platform{}).supersetClone()
+	if last := s.Phases[len(s.Phases)-1].Name; last != noSchedule || len(s.Watch) != 2 {
+		t.Errorf("the last phase is %s, %d objects are watched", last, len(s.Watch))
+	}
+}

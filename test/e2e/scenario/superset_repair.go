@@ -1,0 +1,250 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+const (
+	repairNamespace = "superset-repair"
+	tillImage       = "flotilla-e2e/superset:"
+)
+
+// till is the Superset of superset-repair.yaml.
+type till struct {
+	*Platform
+	asker *cluster.Asker
+	began string // when the last migration began, by the status
+}
+
+// supersetRepair upgrades to a release whose migration fails, and to one that is nowhere, and repairs it.
+func (p *Platform) supersetRepair() run.Scenario {
+	t := &till{Platform: p}
+	closing := []string{oldPage, maintenancePage}
+	rules := []webPhase{
+		{name: "steady", pages: []string{oldPage}},
+		{name: "the migration fails", pages: closing, moves: true},
+		{name: "given up", pages: []string{maintenancePage}},
+		{name: "back to the old image", pages: closing, moves: true},
+		{name: "it fails again", pages: closing, moves: true},
+		{name: "a fixed image", pages: []string{maintenancePage, newPage}, moves: true},
+		{name: "an image that is nowhere", pages: []string{newPage, maintenancePage}, moves: true},
+		{name: "back to the image that ran", pages: []string{maintenancePage, newPage}, moves: true},
+		{name: "steady again", pages: []string{newPage}},
+	}
+	note := func(string, ...any) {}
+	return run.Scenario{
+		Name: repairNamespace, Limit: 20 * time.Minute,
+		Title: "A Superset is upgraded to a release whose migration fails, goes back, tries again and is repaired by another " +
+			"release; then an image cannot be pulled. Users see the page or the maintenance page.",
+		Watch: []timeline.Object{{GVK: supersets, Namespace: repairNamespace, Name: "till"}},
+		Prepare: func(ctx context.Context, s *run.Step) (run.Asker, error) {
+			note = s.Note
+			return t.prepare(ctx, s)
+		},
+		Phases: []run.Phase{
+			{Name: "steady", Do: t.steady},
+			{Name: "the migration fails", Do: t.failsOf("broken")},
+			{Name: "given up", Do: t.givenUp},
+			{Name: "back to the old image", Do: t.backTo("6.0.0", oldPage)},
+			{Name: "it fails again", Do: t.failsOf("broken")},
+			{Name: "a fixed image", Do: t.fixed},
+			{Name: "an image that is nowhere", Do: t.nowhere},
+			{Name: "back to the image that ran", Do: t.backTo("6.1.0", newPage)},
+			{Name: "steady again", Do: t.steady},
+		},
+		Judge: judgeWeb(rules, func(format string, args ...any) { note(format, args...) }),
+		Clean: func(ctx context.Context, _ *run.Step) error { return p.RemoveNamespace(ctx, repairNamespace) },
+	}
+}
+
+func (t *till) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+	if err := t.MakeNamespace(ctx, repairNamespace); err != nil {
+		return nil, err
+	}
+	objects, err := t.sample("superset-databases.yaml", "mysql", "valkey")
+	if err != nil {
+		return nil, err
+	}
+	if err := t.applyObjects(ctx, repairNamespace, objects); err != nil {
+		return nil, err
+	}
+	if err := t.ready(ctx, s, repairNamespace, map[string]string{"app": "postgres"}, 1); err != nil {
+		return nil, err
+	}
+	if err := t.applyManifest(ctx, repairNamespace, "superset-repair.yaml"); err != nil {
+		return nil, err
+	}
+	if err := t.serves(ctx, s, "6.0.0"); err != nil {
+		return nil, err
+	}
+	t.asker, err = t.StartAsker(ctx, s, repairNamespace, "asker",
+		"--url", fmt.Sprintf("http://till-web-server.%s.svc.cluster.local:8088/", repairNamespace),
+		"--clients", "6", "--rate", "10", "--timeout", "20s", "--retry-drained",
+		"--label", oldPage+`=superset page: version=6\.0\.0 `, "--label", newPage+`=superset page: version=6\.1\.0 `,
+		"--label", maintenancePage+`=<h1>The till is closed for a moment</h1>`,
+		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
+	return t.asker, err
+}
+
+// steady changes nothing for a while.
+func (t *till) steady(ctx context.Context, s *run.Step) error {
+	if n, err := t.restricted(ctx, repairNamespace); err != nil || n == 0 {
+		return fmt.Errorf("%d containers of %s were looked at: %w", n, repairNamespace, err)
+	}
+	return s.Pass(ctx, 3*time.Second)
+}
+
+// serves waits until all that the spec wants runs by a tag, and the maintenance page is gone.
+func (t *till) serves(ctx context.Context, s *run.Step, tag string) error {
+	if err := t.look(ctx, s, "the till serves by "+tag, func(o *unstructured.Unstructured) error {
+		return runs(o, tillImage+tag)
+	}); err != nil {
+		return err
+	}
+	page := map[string]string{"superset.apache.org/parent": "till", "app.kubernetes.io/component": "maintenance-page"}
+	return t.ready(ctx, s, repairNamespace, page, 0)
+}
+
+func (t *till) look(ctx context.Context, s *run.Step, what string, check func(*unstructured.Unstructured) error) error {
+	return s.Until(ctx, what, func(ctx context.Context) error {
+		o, err := t.Get(ctx, supersets, repairNamespace, "till")
+		if err != nil {
+			return err
+		}
+		return check(o)
+	})
+}
+
+func (t *till) setTag(ctx context.Context, tag string) error {
+	return t.Patch(ctx, supersets, repairNamespace, "till", fmt.Sprintf(`{"spec":{"image":{"tag":%q}}}`, tag))
+}
+
+// seen waits for an answer of a class in the present phase.
+func (t *till) seen(ctx context.Context, s *run.Step, class string) error {
+	return s.Until(ctx, "somebody gets the "+class, func(ctx context.Context) error {
+		phases, err := t.asker.Figures(ctx)
+		if err != nil {
+			return err
+		}
+		if now := phases[len(phases)-1]; now.Classes["200 "+class] == 0 {
+			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
+		}
+		return nil
+	})
+}
+
+// failsOf upgrades to a release whose migration fails in both attempts, and wants to be told of what.
+func (t *till) failsOf(tag string) func(context.Context, *run.Step) error {
+	return func(ctx context.Context, s *run.Step) error {
+		if err := t.seen(ctx, s, oldPage); err != nil {
+			return err
+		}
+		if err := t.setTag(ctx, tag); err != nil {
+			return err
+		}
+		var o *unstructured.Unstructured
+		if err := t.look(ctx, s, "the migration has failed for good", func(now *unstructured.Unstructured) error {
+			o = now
+			return failedFor(o)
+		}); err != nil {
+			return err
+		}
+		t.began = text(o, "status", "lifecycle", "migrate", "startedAt")
+		s.Note("LifecycleComplete said: %s", message(o, "LifecycleComplete"))
+		if err := t.told(ctx, s); err != nil {
+			return err
+		}
+		return t.seen(ctx, s, maintenancePage)
+	}
+}
+
+// givenUp sees to it that nothing is tried any more, and that nothing but the maintenance page runs.
+func (t *till) givenUp(ctx context.Context, s *run.Step) error {
+	if err := s.Pass(ctx, 5*time.Second); err != nil {
+		return err
+	}
+	o, err := t.Get(ctx, supersets, repairNamespace, "till")
+	if err != nil {
+		return err
+	}
+	_, err = t.Get(ctx, deployments, repairNamespace, "till-web-server")
+	if err == nil {
+		return errors.New("the web server runs beside a metastore that nobody vouches for")
+	}
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	return failedFor(o)
+}
+
+// backTo puts an image back for which the metastore was migrated: its components come back without a task.
+func (t *till) backTo(tag, page string) func(context.Context, *run.Step) error {
+	return func(ctx context.Context, s *run.Step) error {
+		if err := t.seen(ctx, s, maintenancePage); err != nil {
+			return err
+		}
+		if err := t.setTag(ctx, tag); err != nil {
+			return err
+		}
+		if err := t.serves(ctx, s, tag); err != nil {
+			return err
+		}
+		o, err := t.Get(ctx, supersets, repairNamespace, "till")
+		if err != nil {
+			return err
+		}
+		if now := text(o, "status", "lifecycle", "migrate", "startedAt"); now != t.began {
+			return fmt.Errorf("a migration began at %s, though the metastore was migrated for %s; the last one was that of %s", now, tag, t.began)
+		}
+		return t.seen(ctx, s, page)
+	}
+}
+
+// fixed goes on to a release whose migration works.
+func (t *till) fixed(ctx context.Context, s *run.Step) error {
+	if err := t.seen(ctx, s, maintenancePage); err != nil {
+		return err
+	}
+	if err := t.setTag(ctx, "6.1.0"); err != nil {
+		return err
+	}
+	if err := t.serves(ctx, s, "6.1.0"); err != nil {
+		return err
+	}
+	return t.seen(ctx, s, newPage)
+}
+
+// nowhere upgrades to an image that cannot be pulled, and wants to be told so long before the attempt's deadline.
+func (t *till) nowhere(ctx context.Context, s *run.Step) error {
+	if err := t.seen(ctx, s, newPage); err != nil {
+		return err
+	}
+	if err := t.setTag(ctx, "6.9.9"); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := t.look(ctx, s, "Degraded says that the image cannot be pulled", func(o *unstructured.Unstructured) error {
+		t.began = text(o, "status", "lifecycle", "migrate", "startedAt")
+		for conditionType, want := range map[string]string{"LifecycleComplete": "False TaskCannotStart", "Degraded": "True ImagePull"} {
+			status, reason := condition(o, conditionType)
+			if got := status + " " + reason; got != want {
+				return fmt.Errorf("%s is %s instead of %s", conditionType, got, want)
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	s.Note("That an image cannot be pulled was told after %.0f s.", time.Since(began).Seconds())
+	return t.seen(ctx, s, maintenancePage)
+}

@@ -1,0 +1,72 @@
+package scenario
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// A failure that does not say why counts for nothing.
+func TestAFailureMustSayWhy(t *testing.T) {
+	const whole = `
+apiVersion: superset.apache.org/v1alpha1
+kind: Superset
+status:
+  lifecycle:
+    migrate: {attempts: 2, exitCode: 1, logTail: 'relation "table_that_is_not_there" does not exist'}
+  conditions:
+    - {type: LifecycleComplete, status: "False", reason: TaskFailed, message: 'ended with exit code 1: relation "table_that_is_not_there" does not exist'}
+    - {type: Degraded, status: "True", reason: JobFailed, message: x}
+`
+	read := func(change func(status map[string]any)) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		raw, err := yaml.YAMLToJSON([]byte(whole))
+		if err == nil {
+			err = o.UnmarshalJSON(raw) // numbers as the API server's
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, ok := o.Object["status"].(map[string]any)
+		if !ok {
+			t.Fatal("no status")
+		}
+		change(status)
+		return o
+	}
+	set := func(value any, path ...string) func(map[string]any) {
+		return func(status map[string]any) {
+			if err := unstructured.SetNestedField(status, value, path...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	first := func(field, value string) func(map[string]any) {
+		return func(status map[string]any) {
+			list, ok := status["conditions"].([]any)
+			if !ok {
+				t.Fatal("no conditions")
+			}
+			if c, ok := list[0].(map[string]any); ok {
+				c[field] = value
+			}
+		}
+	}
+	if err := failedFor(read(func(map[string]any) {})); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(map[string]any){
+		"another exit code":     set(int64(2), "lifecycle", "migrate", "exitCode"),
+		"one attempt":           set(int64(1), "lifecycle", "migrate", "attempts"),
+		"no lines":              set("", "lifecycle", "migrate", "logTail"),
+		"it is tried again":     first("reason", "TaskRetrying"),
+		"the Job's words":       first("message", "BackoffLimitExceeded"),
+		"without the exit code": first("message", `relation "table_that_is_not_there" does not exist`),
+		"nothing is degraded":   func(status map[string]any) { delete(status, "conditions") },
+	} {
+		if failedFor(read(change)) == nil {
+			t.Errorf("%s: nothing is missed", name)
+		}
+	}
+}

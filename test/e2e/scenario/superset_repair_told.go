@@ -1,0 +1,74 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+// cause is what the broken release's migration fails of, as the database says it.
+const cause = `relation "table_that_is_not_there" does not exist`
+
+var events = schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}
+
+// failedFor says what a Superset does not tell about a migration that failed.
+func failedFor(o *unstructured.Unstructured) error {
+	for conditionType, want := range map[string]string{"LifecycleComplete": "False TaskFailed", "Degraded": "True JobFailed"} {
+		status, reason := condition(o, conditionType)
+		if got := status + " " + reason; got != want {
+			return fmt.Errorf("%s is %s instead of %s", conditionType, got, want)
+		}
+	}
+	migrate := []string{"status", "lifecycle", "migrate"}
+	said, attempts := message(o, "LifecycleComplete"), number(o, append(migrate, "attempts")...)
+	switch {
+	case number(o, append(migrate, "exitCode")...) != 1:
+		return fmt.Errorf("exit code %d", number(o, append(migrate, "exitCode")...))
+	case !strings.Contains(said, "exit code 1") || !strings.Contains(said, cause):
+		return fmt.Errorf("LifecycleComplete does not say why: %s", said)
+	case !strings.Contains(text(o, append(migrate, "logTail")...), cause):
+		return fmt.Errorf("the log's last lines do not say why: %s", text(o, append(migrate, "logTail")...))
+	case attempts != 2:
+		return fmt.Errorf("%d attempts", attempts)
+	}
+	return nil
+}
+
+// message returns the message of a condition.
+func message(o *unstructured.Unstructured, conditionType string) string {
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return err.Error()
+	}
+	for _, entry := range conditions {
+		if c, ok := entry.(map[string]any); ok && c["type"] == conditionType {
+			return fmt.Sprint(c["message"])
+		}
+	}
+	return ""
+}
+
+// told wants the warnings of an attempt and of the end, each with the cause.
+func (t *till) told(ctx context.Context, s *run.Step) error {
+	return s.Until(ctx, "events say why the migration failed", func(ctx context.Context) error {
+		list, err := t.List(ctx, events, repairNamespace)
+		if err != nil {
+			return err
+		}
+		missing := map[string]bool{"TaskRetry": true, "TaskFailed": true}
+		for i := range list {
+			if strings.Contains(text(&list[i], "note"), cause) {
+				delete(missing, text(&list[i], "reason"))
+			}
+		}
+		if len(missing) > 0 {
+			return fmt.Errorf("no event with the cause: %v", missing)
+		}
+		return nil
+	})
+}
