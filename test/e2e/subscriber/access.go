@@ -1,0 +1,107 @@
+package subscriber
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+// Access is the way to the bus for one identity.
+type Access struct {
+	URL            string
+	User, Password string
+	Authority      []byte // PEM; empty only for a server without TLS
+}
+
+// connect never gives up: the bus may come and go. A server that is gone without a word is noticed after 10 s.
+func (a Access) connect() (jetstream.JetStream, func(), error) {
+	options := []nats.Option{
+		nats.Name("outside-" + a.User),
+		nats.UserInfo(a.User, a.Password),
+		nats.CustomInboxPrefix("_INBOX_" + a.User),
+		nats.RetryOnFailedConnect(true),
+		nats.IgnoreAuthErrorAbort(),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(500 * time.Millisecond),
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(1),
+		// The answers to what this program does tell of errors; by default they are printed as well.
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+	}
+	if len(a.Authority) > 0 {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(a.Authority) {
+			return nil, nil, errors.New("the authority of the bus is no certificate in PEM")
+		}
+		options = append(options, nats.Secure(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))
+	}
+	nc, err := nats.Connect(a.URL, options...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the bus: %w", err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		nc.Close()
+		return nil, nil, fmt.Errorf("set up JetStream: %w", err)
+	}
+	return js, nc.Close, nil
+}
+
+// ErrNoStream says that the bus answers and has no stream of lifecycle events.
+var ErrNoStream = jetstream.ErrStreamNotFound
+
+// Stored reads all lifecycle events of a namespace that the stream holds, oldest first. The identity must be one that
+// may read the cluster's events.
+func Stored(ctx context.Context, a Access, cluster, namespace string) (_ []Event, err error) {
+	js, end, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	stream, err := js.Stream(ctx, contract.StreamLifecycle)
+	if err != nil {
+		return nil, fmt.Errorf("look for stream %s: %w", contract.StreamLifecycle, err)
+	}
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{contract.LifecyclePrefix + "." + cluster + "." + namespace + ".>"},
+		DeliverPolicy:  jetstream.DeliverAllPolicy,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", contract.StreamLifecycle, err)
+	}
+	var out []Event
+	if consumer.CachedInfo().NumPending == 0 {
+		return nil, nil
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", contract.StreamLifecycle, err)
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return nil, fmt.Errorf("read stream %s: %w", contract.StreamLifecycle, err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, fmt.Errorf("read the place of an event: %w", err)
+		}
+		envelope, data, err := contract.Decode[contract.Lifecycle](m.Data())
+		if err != nil {
+			return nil, fmt.Errorf("event %d of the stream: %w", meta.Sequence.Stream, err)
+		}
+		out = append(out, Event{envelope.ID, meta.Sequence.Stream, data})
+		if meta.NumPending == 0 {
+			return out, nil
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package subscriber
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+const (
+	batch   = 100
+	maxWait = time.Second
+	// again is how long the subscriber rests when there is no server, stream or consumer.
+	again = 500 * time.Millisecond
+)
+
+// Event that arrived.
+type Event struct {
+	ID     string
+	Stream uint64 // its place in the stream
+	Data   contract.Lifecycle
+}
+
+// Subscriber keeps what it was told. It is safe for use while it reads.
+type Subscriber struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	events   []Event
+	bodies   map[string][]byte
+	repeated int
+	problems []error
+	quiet    time.Time // since when it has been told that there is nothing more
+	waiting  error
+}
+
+// Follow reads from the durable consumer that bears the name of the identity, until ctx ends.
+func Follow(ctx context.Context, a Access, now func() time.Time) (*Subscriber, error) {
+	js, end, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	s := &Subscriber{now: now, bodies: map[string][]byte{}}
+	go func() {
+		defer end()
+		s.follow(ctx, js, a.User)
+	}()
+	return s, nil
+}
+
+func (s *Subscriber) follow(ctx context.Context, js jetstream.JetStream, consumer string) {
+	for ctx.Err() == nil {
+		err := s.read(ctx, js, consumer)
+		s.mu.Lock()
+		s.quiet, s.waiting = time.Time{}, err
+		s.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+// read fetches until something is wrong.
+func (s *Subscriber) read(ctx context.Context, js jetstream.JetStream, name string) error {
+	consumer, err := js.Consumer(ctx, contract.StreamLifecycle, name)
+	if err != nil {
+		return fmt.Errorf("look for consumer %s of %s: %w", name, contract.StreamLifecycle, err)
+	}
+	for ctx.Err() == nil {
+		messages, err := consumer.Fetch(batch, jetstream.FetchMaxWait(maxWait))
+		if err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+		n := 0
+		for m := range messages.Messages() {
+			n++
+			if err := s.take(m); err != nil {
+				return err
+			}
+		}
+		if err := messages.Error(); err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+		s.fetched(n)
+	}
+	return nil
+}
+
+// take keeps an event that is new and acknowledges it. An acknowledgement may get lost: then the event comes again.
+func (s *Subscriber) take(m jetstream.Msg) error {
+	meta, err := m.Metadata()
+	if err != nil {
+		return fmt.Errorf("read the place of an event: %w", err)
+	}
+	envelope, data, err := contract.Decode[contract.Lifecycle](m.Data())
+	if err != nil {
+		s.wrong(fmt.Errorf("event %d of the stream: %w", meta.Sequence.Stream, err))
+		return m.Ack()
+	}
+	s.mu.Lock()
+	known, repeated := s.bodies[envelope.ID]
+	if repeated {
+		s.repeated++
+	} else {
+		s.bodies[envelope.ID] = envelope.Data
+		s.events = append(s.events, Event{envelope.ID, meta.Sequence.Stream, data})
+	}
+	s.mu.Unlock()
+	if repeated && !bytes.Equal(known, envelope.Data) {
+		s.wrong(fmt.Errorf("event %s was told with another content: %s, then %s", envelope.ID, known, envelope.Data))
+	}
+	return m.Ack()
+}
+
+func (s *Subscriber) wrong(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problems = append(s.problems, err)
+}
+
+func (s *Subscriber) fetched(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = nil
+	switch {
+	case n > 0:
+		s.quiet = time.Time{}
+	case s.quiet.IsZero():
+		s.quiet = s.now()
+	}
+}
+
+// Events returns each event once, in the order in which they came.
+func (s *Subscriber) Events() []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.events)
+}
+
+// Repeated says how often an event came again.
+func (s *Subscriber) Repeated() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.repeated
+}
+
+// Problems are events that could not be read, or had the id of another one.
+func (s *Subscriber) Problems() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.problems...)
+}
+
+// Quiet says that the consumer has had nothing more for a fetch or longer; else why not, as far as it is known.
+func (s *Subscriber) Quiet() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.waiting != nil:
+		return s.waiting
+	case s.quiet.IsZero():
+		return errors.New("events are still coming")
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package subscriber
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
+)
+
+// bed is a bus with the rights of deploy/nats.
+type bed struct {
+	*testing.T
+	srv *busauth.Server
+	js  jetstream.JetStream
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{T: t, srv: busauth.Start(t, busauth.Names{Cluster: "local", Namespace: "team-a", Tool: "watcher"})}
+	nc, err := nats.Connect(b.srv.As(busauth.Admin), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if b.js, err = jetstream.New(nc); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bed) as(identity string) Access {
+	return Access{URL: b.srv.URL(), User: identity, Password: busauth.Password}
+}
+
+// stream makes the stream and the consumer, as soon as the server is there.
+func (b *bed) stream() {
+	b.Helper()
+	expect.Eventually(b.T, expect.Long, func() error {
+		ctx, cancel := context.WithTimeout(b.Context(), 2*time.Second)
+		defer cancel()
+		_, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name: contract.StreamLifecycle, Subjects: []string{contract.LifecyclePrefix + ".>"}, AllowDirect: true,
+		})
+		if err == nil {
+			_, err = b.js.CreateOrUpdateConsumer(ctx, contract.StreamLifecycle, jetstream.ConsumerConfig{
+				Durable: "watcher", FilterSubject: contract.LifecyclePrefix + ".local.team-a.>", AckPolicy: jetstream.AckExplicitPolicy,
+			})
+		}
+		return err
+	})
+}
+
+// say publishes a phase change of an object.
+func (b *bed) say(id, to string) {
+	b.Helper()
+	gvk, _ := contract.Lookup(contract.Superset)
+	data := contract.Lifecycle{
+		Object: contract.Object{GroupVersionKind: gvk, Namespace: "team-a", Name: "main", UID: "u"},
+		Event:  contract.EventPhase, Phase: &contract.PhaseChange{Seq: 1, To: to},
+	}
+	body, err := contract.Encode(contract.Event{ID: id, Source: contract.Source("local", "test"), Time: time.Unix(1, 0)}, data)
+	if err == nil {
+		_, err = b.js.Publish(b.Context(), contract.LifecyclePrefix+".local.team-a.superset.main.phase", body)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// want waits until the subscriber was told these ids, in this order, and has nothing more to read.
+func (b *bed) want(s *Subscriber, ids ...string) {
+	b.Helper()
+	expect.Eventually(b.T, expect.Long, func() error {
+		if err := s.Quiet(); err != nil {
+			return err
+		}
+		var got []string
+		for _, e := range s.Events() {
+			got = append(got, e.ID)
+		}
+		if !slices.Equal(got, ids) {
+			return fmt.Errorf("told %v, want %v", got, ids)
+		}
+		return nil
+	})
+}
+
+func TestEachEventIsKeptOnceWhateverTheServerDoes(t *testing.T) {
+	b := newBed(t)
+	s, err := Follow(t.Context(), b.as("watcher"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect.Eventually(t, expect.Long, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.waiting == nil {
+			return errors.New("it does not say that there is nothing to read from")
+		}
+		return nil
+	})
+	b.stream()
+	b.say("u.1", "a")
+	b.say("u.2", "b")
+	b.say("u.1", "a")
+	b.want(s, "u.1", "u.2")
+	if s.Repeated() != 1 || s.Problems() != nil {
+		t.Errorf("%d came again, %v", s.Repeated(), s.Problems())
+	}
+
+	b.srv.Stop()
+	b.srv.Start()
+	b.stream()
+	b.say("u.3", "c")
+	b.want(s, "u.1", "u.2", "u.3")
+
+	b.srv.Stop()
+	b.srv.Wipe()
+	expect.Eventually(t, expect.Long, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if _, err := Stored(ctx, b.as("reader"), "local", "team-a"); !errors.Is(err, ErrNoStream) {
+			return fmt.Errorf("a bus without a stream says %w", err)
+		}
+		return nil
+	})
+	b.stream()
+	b.say("u.3", "c")
+	b.say("u.4", "d")
+	b.want(s, "u.1", "u.2", "u.3", "u.4")
+	if s.Problems() != nil {
+		t.Error(s.Problems())
+	}
+	b.say("u.4", "another content")
+	b.say("u.5", "e")
+	b.want(s, "u.1", "u.2", "u.3", "u.4", "u.5")
+	if s.Problems() == nil {
+		t.Error("an id of another content is not seen")
+	}
+	b.srv.WantNoViolations(t)
+}
+
+func TestWhatTheStreamHolds(t *testing.T) {
+	b := newBed(t)
+	b.stream()
+	if got, err := Stored(t.Context(), b.as("reader"), "local", "team-a"); err != nil || len(got) != 0 {
+		t.Errorf("an empty stream holds %v, %v", got, err)
+	}
+	b.say("u.1", "a")
+	b.say("u.1", "a")
+	got, err := Stored(t.Context(), b.as("reader"), "local", "team-a")
+	if err != nil || len(got) != 2 || got[1].ID != "u.1" || got[1].Stream != 2 || got[0].Data.Phase.To != "a" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := Stored(t.Context(), b.as("reader"), "local", "team-b"); err != nil || len(got) != 0 {
+		t.Errorf("another namespace has %v, %v", got, err)
+	}
+	b.srv.WantNoViolations(t)
+}
+
+func TestAnAuthorityThatIsNoneIsRefused(t *testing.T) {
+	if _, err := Follow(t.Context(), Access{URL: "tls://127.0.0.1:1", Authority: []byte("none")}, time.Now); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,174 @@
+package told
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/test/e2e/subscriber"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+// Away is a time in which nobody could publish. What changed and changed again meanwhile may be told as one change.
+type Away struct{ From, To time.Time }
+
+func during(list []Away, at time.Time) bool {
+	return slices.ContainsFunc(list, func(a Away) bool {
+		return !at.Before(a.From.Truncate(time.Second)) && (a.To.IsZero() || !at.After(a.To))
+	})
+}
+
+// telling is what the events of one object say, read in their order.
+type telling struct {
+	status    map[string]string // of each condition, now
+	flips     map[flip]bool
+	phases    map[int64]string
+	phase     int64 // the last one
+	snapshots int
+	ended     bool
+	problems  []error
+}
+
+// read reads the events of an object: each begins where the one before ended.
+func read(uid string, events []subscriber.Event) *telling {
+	t := &telling{status: map[string]string{}, flips: map[flip]bool{}, phases: map[int64]string{}}
+	for _, e := range events {
+		if e.Data.Object.UID != uid {
+			continue
+		}
+		if t.ended {
+			t.wrong("event %s comes after the end", e.ID)
+		}
+		switch data := e.Data; {
+		case data.Event == contract.EventSnapshot:
+			t.snapshot(e)
+		case data.Event == contract.EventPhase && data.Phase != nil:
+			if data.Phase.Seq != t.phase+1 && !data.Gap {
+				t.wrong("phase change %d follows number %d", data.Phase.Seq, t.phase)
+			}
+			t.phase = data.Phase.Seq
+			t.phases[t.phase] = data.Phase.To
+		case data.Event == contract.EventDeleted:
+			t.ended = true
+		case data.Condition != nil:
+			t.change(e)
+		}
+	}
+	return t
+}
+
+func (t *telling) wrong(format string, args ...any) {
+	t.problems = append(t.problems, fmt.Errorf(format, args...))
+}
+
+// snapshot begins a history: the first one with nothing missing before it, a later one after the former was lost.
+func (t *telling) snapshot(e subscriber.Event) {
+	t.snapshots++
+	if e.Data.Gap != (t.snapshots > 1) {
+		t.wrong("snapshot %s is the %d. and says gap: %t", e.ID, t.snapshots, e.Data.Gap)
+	}
+	clear(t.status)
+	for _, c := range e.Data.Conditions {
+		t.take(c)
+	}
+	if e.Data.Phase != nil {
+		t.phase = max(t.phase, e.Data.Phase.Seq)
+	}
+}
+
+func (t *telling) change(e subscriber.Event) {
+	c := e.Data.Condition
+	before := ""
+	if c.Before != nil {
+		before = c.Before.Status
+	}
+	if before != t.status[c.Type] {
+		t.wrong("event %s says that %s was %q, and it was told to be %q", e.ID, c.Type, before, t.status[c.Type])
+	}
+	if (before == c.After.Status) != e.Data.Gap {
+		t.wrong("event %s says that %s became %s from %s, with gap: %t", e.ID, c.Type, c.After.Status, before, e.Data.Gap)
+	}
+	t.take(c.After)
+}
+
+func (t *telling) take(c contract.Condition) {
+	t.status[c.Type] = c.Status
+	if slices.Contains(timeline.Types, c.Type) {
+		t.flips[flip{c.Type, c.Status, c.LastTransitionTime.UTC().Truncate(time.Second)}] = true
+	}
+}
+
+// Compare holds what was told of an object against its life: everything, in order, and nothing else. As many histories
+// as there are snapshots were begun.
+func Compare(uid string, l Life, events []subscriber.Event, snapshots int, lost []Away) error {
+	t := read(uid, events)
+	problems := slices.Clone(t.problems)
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if t.snapshots != snapshots {
+		wrong("%d snapshots were told instead of %d", t.snapshots, snapshots)
+	}
+	for _, f := range l.flips {
+		if !t.flips[f] && !during(lost, f.At) {
+			wrong("that %s became %s at %s was not told", f.Type, f.Status, f.At.Format(time.TimeOnly))
+		}
+	}
+	for f := range t.flips {
+		if !slices.Contains(l.flips, f) && !during(lost, f.At) {
+			wrong("it was told that %s became %s at %s, which it did not", f.Type, f.Status, f.At.Format(time.TimeOnly))
+		}
+	}
+	for conditionType, f := range l.last {
+		if t.status[conditionType] != f.Status && !l.gone {
+			wrong("%s is %s and was told to be %q", conditionType, f.Status, t.status[conditionType])
+		}
+	}
+	for seq, to := range l.phases {
+		if t.phases[seq] != to {
+			wrong("phase change %d to %s was told as one to %q", seq, to, t.phases[seq])
+		}
+	}
+	if l.gone != t.ended {
+		wrong("the object is gone: %t, and that was told: %t", l.gone, t.ended)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", l.Name, errors.Join(problems...))
+}
+
+// Agree holds what a subscriber was told of some objects against what the stream holds: each event stands there once,
+// and, unless the stream was lost in between, those and no others.
+func Agree(lives map[string]Life, told, stored []subscriber.Event, whole bool) error {
+	ids := func(events []subscriber.Event) map[string]int {
+		out := map[string]int{}
+		for _, e := range events {
+			if _, ours := lives[e.Data.Object.UID]; ours {
+				out[e.ID]++
+			}
+		}
+		return out
+	}
+	heard, held := ids(told), ids(stored)
+	var problems []string
+	for id, n := range held {
+		if n > 1 {
+			problems = append(problems, fmt.Sprintf("%s stands in the stream %d times", id, n))
+		}
+		if heard[id] == 0 {
+			problems = append(problems, id+" did not arrive")
+		}
+	}
+	for id := range heard {
+		if whole && held[id] == 0 {
+			problems = append(problems, id+" arrived and is not in the stream")
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	return errors.New(strings.Join(problems, "; "))
+}
