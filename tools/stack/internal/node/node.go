@@ -114,7 +114,7 @@ func (n *Node) write(auditPolicy string) error {
 		return fmt.Errorf("write the audit policy: %w", err)
 	}
 	return box.Config{
-		Address: n.node(), Binds: n.binds(), Programs: n.programs(),
+		Address: n.node(), Binds: n.binds(), Scratch: n.scratch(), Programs: n.programs(),
 		Sysctls: map[string]string{"net/ipv4/ip_forward": "1"},
 	}.Write(n.conf("box.json"))
 }

@@ -75,10 +75,13 @@ func (n *Node) binds() []box.Bind {
 		{Folder: n.c.Local(), At: n.c.Local()}, // wherever it is, it stays the machine's
 		{Folder: n.dir("containerd"), At: "/run/flotilla/containerd"},
 		{Folder: n.dir("volumes"), At: "/run/flotilla/volumes"},
-		{Folder: n.dir("kubelet"), At: kubeletFolder},
 		{Folder: n.dir("log"), At: "/var/log"},
 	}
 }
+
+// scratch is the kubelet's folder, with what pods keep in emptyDir. It is small and of its own, so that a pod that fills
+// it puts this node under pressure, and never the machine.
+func (n *Node) scratch() []box.Scratch { return []box.Scratch{{At: kubeletFolder, Size: "1g"}} }
 
 // kubeletFolder is also where the kubelet expects the sockets of devices, whatever else it is told.
 const kubeletFolder = "/var/lib/kubelet"

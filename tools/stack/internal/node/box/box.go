@@ -17,6 +17,8 @@ type Config struct {
 	Address string
 	// Binds are folders of the machine by the place at which the node sees them.
 	Binds []Bind
+	// Scratch are file systems of their own, in memory and empty at each start.
+	Scratch []Scratch
 	// Sysctls by their path below /proc/sys.
 	Sysctls map[string]string
 	// Programs in the order of their start.
@@ -25,6 +27,9 @@ type Config struct {
 
 // Bind shows a folder at another place.
 type Bind struct{ Folder, At string }
+
+// Scratch is as large as Size says, in words of the kernel: 1g.
+type Scratch struct{ At, Size string }
 
 // Program is kept running until the box is told to end.
 type Program struct {

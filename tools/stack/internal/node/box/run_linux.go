@@ -77,6 +77,18 @@ func (c Config) mount() error {
 			return fmt.Errorf("show %s at %s: %w", b.Folder, b.At, err)
 		}
 	}
+	return c.scratch()
+}
+
+func (c Config) scratch() error {
+	for _, s := range c.Scratch {
+		if err := os.MkdirAll(s.At, 0o750); err != nil {
+			return fmt.Errorf("make %s: %w", s.At, err)
+		}
+		if err := syscall.Mount("tmpfs", s.At, "tmpfs", 0, "mode=0750,size="+s.Size); err != nil {
+			return fmt.Errorf("mount %s of %s: %w", s.At, s.Size, err)
+		}
+	}
 	return nil
 }
 
