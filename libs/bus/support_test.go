@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // eventually polls until check is satisfied.
 func eventually(t *testing.T, check func() error) {

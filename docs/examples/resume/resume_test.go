@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // bed is a server with the history and the status entries.
 type bed struct {

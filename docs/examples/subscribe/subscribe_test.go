@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // output can be read while it is written.
 type output struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // started is a service that runs as a process of its own.
 type started struct {

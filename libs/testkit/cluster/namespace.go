@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const namespaceTimeout = 30 * time.Second
+const namespaceTimeout = 2 * time.Minute
 
 // Namespace creates a namespace for the test, named after it, and returns its name once pods can be created in it.
 // At the end of the test its deletion is started but not waited for.
