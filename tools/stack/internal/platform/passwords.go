@@ -14,8 +14,11 @@ import (
 	"strings"
 )
 
-// tool is the identity of a program outside the cluster.
-const tool = "watcher"
+// tool is the identity of a program outside the cluster, and watched the namespace that it may read.
+const (
+	tool    = "watcher"
+	watched = "team-a"
+)
 
 // identities of the bus; see deploy/nats.
 var identities = []string{

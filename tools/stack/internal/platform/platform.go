@@ -142,7 +142,7 @@ func (c Config) busConfig() (map[string]string, error) {
 	if err != nil || len(paths) == 0 {
 		return nil, fmt.Errorf("find the configuration of the bus in deploy/nats: %w", err)
 	}
-	names := strings.NewReplacer("CLUSTER", c.ClusterName, "NAMESPACE", "default", "TOOL", tool)
+	names := strings.NewReplacer("CLUSTER", c.ClusterName, "NAMESPACE", watched, "TOOL", tool)
 	config := map[string]string{}
 	for _, path := range paths {
 		data, err := os.ReadFile(path) //nolint:gosec // the checkout's own file
