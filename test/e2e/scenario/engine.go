@@ -30,6 +30,7 @@ type engine struct {
 	namespace string
 	replicas  int
 	asker     *cluster.Asker
+	before    int64 // the generation that was stopped
 	told      int64 // the last transition that was looked at
 	drained   int   // generations that went when they had no queries left
 }
@@ -62,7 +63,7 @@ func (p *Platform) engineRollouts() run.Scenario {
 		{Name: "seven rapid edits", Do: e.sevenEdits},
 		{Name: "stop", Outage: true, Do: e.stop},
 		{Name: "start", Outage: true, Do: e.start},
-		{Name: "steady again", Do: e.steady},
+		{Name: "started", Do: e.started},
 		{Name: "delete", Outage: true, Do: e.remove},
 	}
 	return s
@@ -101,7 +102,7 @@ func (e *engine) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
 	args := []string{
 		"--url", fmt.Sprintf("http://main-gateway.%s.svc.cluster.local/", e.namespace), "--method", "POST",
 		"--header", "X-Firebolt-Engine: etl", "--clients", "12", "--rate", "20", "--timeout", "40s", "--retry-drained",
-		"--label", `engine="engine":\s*"etl"`, "--good", "engine", "--body", "SELECT sleep(7s)", "--body", "SELECT sleep(250ms)",
+		"--label", `engine="engine":\s*"etl"`, "--good", "engine", "--label", "stopped=no healthy upstream", "--body", "SELECT sleep(7s)", "--body", "SELECT sleep(250ms)",
 	}
 	for range 20 {
 		args = append(args, "--body", "SELECT 1")
@@ -171,78 +172,4 @@ func (e *engine) sevenEdits(ctx context.Context, s *run.Step) error {
 		}
 	}
 	return nil
-}
-
-func (e *engine) stop(ctx context.Context, s *run.Step) error {
-	if err := e.patch(ctx, s, engines, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
-		return err
-	}
-	if err := s.Until(ctx, "engine etl is stopped", func(ctx context.Context) error {
-		o, err := e.Get(ctx, engines, e.namespace, "etl")
-		if err != nil {
-			return err
-		}
-		if err := e.countDrains(o); err != nil {
-			return err
-		}
-		return isTrue(o, "Stopped")
-	}); err != nil {
-		return err
-	}
-	pods, err := e.List(ctx, cluster.Pod, e.namespace, matching(engineLabels))
-	if err == nil && len(pods) > 0 {
-		err = fmt.Errorf("condition Stopped is True and there are still the pods %v", names(pods))
-	}
-	return err
-}
-
-func (e *engine) start(ctx context.Context, s *run.Step) error {
-	before, err := e.serving(ctx)
-	if err != nil {
-		return err
-	}
-	if err := e.patch(ctx, s, engines, "etl", `{"metadata":{"annotations":{"operator-command":null}}}`); err != nil {
-		return err
-	}
-	if err := e.rolled(ctx, s, before); err != nil || e.asker == nil {
-		return err
-	}
-	return e.answersAgain(ctx, s)
-}
-
-// answersAgain waits for the first answer of an engine that had no address. Names without an address are remembered by
-// the cluster's DNS, and by whoever asks it, for some seconds: that is how long an engine is Available before it is found.
-func (e *engine) answersAgain(ctx context.Context, s *run.Step) error {
-	const bound = 15 * time.Second
-	began := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	if err := s.Until(bounded, fmt.Sprintf("a query is answered within %s of Available", bound), func(ctx context.Context) error {
-		phases, err := e.asker.Figures(ctx)
-		if err != nil {
-			return err
-		}
-		now := phases[len(phases)-1]
-		if now.Failed == now.Answers {
-			return fmt.Errorf("%d queries failed", now.Failed)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	s.Note("After the start, the first query was answered %.1f s after Available.", time.Since(began).Seconds())
-	return nil
-}
-
-func (e *engine) remove(ctx context.Context, s *run.Step) error {
-	if _, err := e.Kubectl(ctx, "", "delete", "fireboltengine", "etl", "-n", e.namespace, "--timeout=3m"); err != nil {
-		return err
-	}
-	s.Note("%d old generations went when they had no queries left; none went before.", e.drained)
-	if e.drained == 0 && !e.Simulated {
-		return fmt.Errorf("no old generation was drained: the queries kept none busy")
-	}
-	return s.Until(ctx, "nothing is left of engine etl", func(ctx context.Context) error {
-		return e.leftovers(ctx, e.namespace, engineLabels, statefulSets, services, configMaps, cluster.Pod)
-	})
 }
