@@ -18,11 +18,8 @@ var events = schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind
 
 // failedFor says what a Superset does not tell about a migration that failed.
 func failedFor(o *unstructured.Unstructured) error {
-	for conditionType, want := range map[string]string{"LifecycleComplete": "False TaskFailed", "Degraded": "True JobFailed"} {
-		status, reason := condition(o, conditionType)
-		if got := status + " " + reason; got != want {
-			return fmt.Errorf("%s is %s instead of %s", conditionType, got, want)
-		}
+	if err := tells(o, "False TaskFailed", "True JobFailed"); err != nil {
+		return err
 	}
 	migrate := []string{"status", "lifecycle", "migrate"}
 	said, attempts := message(o, "LifecycleComplete"), number(o, append(migrate, "attempts")...)
@@ -39,18 +36,37 @@ func failedFor(o *unstructured.Unstructured) error {
 	return nil
 }
 
+// tells wants status and reason of LifecycleComplete, of the present generation, and of Degraded. Degraded speaks of the
+// generation that was applied last, which is not the present one while its task has not succeeded.
+func tells(o *unstructured.Unstructured, lifecycle, degraded string) error {
+	status, reason := condition(o, "LifecycleComplete")
+	if got := status + " " + reason; got != lifecycle {
+		return fmt.Errorf("LifecycleComplete is %s instead of %s", got, lifecycle)
+	}
+	trouble := entry(o, "Degraded")
+	if got := fmt.Sprintf("%v %v", trouble["status"], trouble["reason"]); got != degraded {
+		return fmt.Errorf("Degraded is %s instead of %s", got, degraded)
+	}
+	return nil
+}
+
 // message returns the message of a condition.
 func message(o *unstructured.Unstructured, conditionType string) string {
+	return fmt.Sprint(entry(o, conditionType)["message"])
+}
+
+// entry returns a condition as it stands, of whatever generation.
+func entry(o *unstructured.Unstructured, conditionType string) map[string]any {
 	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if err != nil {
-		return err.Error()
+		return map[string]any{"message": err.Error()}
 	}
-	for _, entry := range conditions {
-		if c, ok := entry.(map[string]any); ok && c["type"] == conditionType {
-			return fmt.Sprint(c["message"])
+	for _, one := range conditions {
+		if c, ok := one.(map[string]any); ok && c["type"] == conditionType {
+			return c
 		}
 	}
-	return ""
+	return nil
 }
 
 // told wants the warnings of an attempt and of the end, each with the cause.
