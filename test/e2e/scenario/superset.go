@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -99,8 +100,13 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
 		return nil, err
 	}
 	s.Note("Installed in %.0f s, with a database that the operator's Job made.", time.Since(began).Seconds())
+	// By its address, which has to stay whatever becomes of the pods, and which no busy DNS stands before.
+	service, err := w.Get(ctx, services, w.namespace, "shop-web-server")
+	if err != nil {
+		return nil, err
+	}
 	w.asker, err = w.StartAsker(ctx, s, w.namespace, "asker",
-		"--url", fmt.Sprintf("http://shop-web-server.%s.svc.cluster.local:8088/", w.namespace),
+		"--url", "http://"+net.JoinHostPort(text(service, "spec", "clusterIP"), "8088")+"/",
 		"--clients", "8", "--rate", "12", "--timeout", "20s", "--retry-drained",
 		"--label", oldPage+`=superset page: version=6\.0\.0 `, "--label", newPage+`=superset page: version=6\.1\.0 `,
 		"--label", maintenancePage+`=<h1>The shop is closed for a moment</h1>`,

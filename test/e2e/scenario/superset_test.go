@@ -49,6 +49,9 @@ func TestJudgeWeb(t *testing.T) {
 		f := load.Figures{Phase: phase, LongestGap: gap, Classes: map[string]int{}}
 		for _, c := range classes {
 			f.Classes[c]++
+			if c == load.Refused {
+				f.Failed++
+			}
 		}
 		return f
 	}
@@ -64,6 +67,7 @@ func TestJudgeWeb(t *testing.T) {
 		"refused while it moves":     {figures("upgrade", 0.1, "200 old page", "200 new page", load.Refused), ""},
 		"torn while it moves":        {figures("upgrade", 0.1, "200 old page", "200 new page", load.Torn), `"torn"`},
 		"a long gap":                 {figures("upgrade", 60, "200 old page", "200 new page", load.Refused), "60.0 s without a page"},
+		"a slow page":                {figures("upgrade", 10, "200 old page", "200 new page"), ""},
 		"a phase without a rule":     {figures("other", 0.1, "200 old page"), "no rule"},
 	}
 	for name, tc := range tests {
