@@ -119,6 +119,10 @@ func TestWhatKeepsAPodFromStarting(t *testing.T) {
 			pod:  taskPod("job", waiting("ImagePullBackOff", "Back-off pulling image")),
 			want: `container "create-database": ImagePullBackOff: Back-off pulling image`,
 		},
+		"a long story": {
+			pod:  taskPod("job", waiting("ErrImagePull", strings.Repeat("failed to resolve ", 40))),
+			want: (`container "create-database": ErrImagePull: ` + strings.Repeat("failed to resolve ", 40))[:253] + "...",
+		},
 		"no node":                 {pod: taskPod("job", unschedulable), want: "pod unschedulable: 0/3 nodes are available"},
 		"it is only starting":     {pod: taskPod("job", waiting("PodInitializing", ""))},
 		"it is being deleted":     {pod: taskPod("job", unschedulable, deleting)},

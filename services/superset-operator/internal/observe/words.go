@@ -48,7 +48,7 @@ func howItEnded(pods []corev1.Pod) ending {
 			return end
 		}
 		if status.Phase == corev1.PodFailed && status.Reason != "" {
-			return ending{how: "the pod failed: " + status.Reason, line: redact.Lines(status.Message, 1, maxMessage)}
+			return ending{how: "the pod failed: " + status.Reason, line: status.Message}
 		}
 	}
 	return ending{}
@@ -64,7 +64,7 @@ func (e ending) message(c *batchv1.JobCondition) string {
 	if second != "" {
 		first += ": " + second
 	}
-	return head(redact.Lines(first, 1, len(first)), maxMessage)
+	return redact.Line(first, maxMessage)
 }
 
 // whole leaves out the line that the kubelet may have cut: a secret whose key is gone would not be known as one.
@@ -89,13 +89,4 @@ func telling(text string) string {
 		}
 	}
 	return strings.TrimSpace(lines[len(lines)-1])
-}
-
-// head keeps the beginning of a text, which says most about it.
-func head(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const dots = "..."
-	return strings.ToValidUTF8(text[:most-len(dots)], "") + dots
 }

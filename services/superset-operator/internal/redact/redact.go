@@ -23,6 +23,17 @@ func Lines(text string, maxLines, maxBytes int) string {
 	return text[start:]
 }
 
+// Line returns a text as one line without its secrets, of which at most maxBytes bytes are kept: the beginning, where a
+// message says what it is about.
+func Line(text string, maxBytes int) string {
+	const dots = "..."
+	line := strings.Join(strings.FieldsFunc(redact(plain(text)), func(r rune) bool { return r == '\n' }), " ")
+	if len(line) <= maxBytes {
+		return line
+	}
+	return strings.ToValidUTF8(line[:max(maxBytes-len(dots), 0)], "") + dots
+}
+
 func tail(text string, maxLines int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(len(lines)-max(maxLines, 0), 0):], "\n")

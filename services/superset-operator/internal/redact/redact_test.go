@@ -79,6 +79,27 @@ func TestTheEndIsKept(t *testing.T) {
 	}
 }
 
+func TestALineKeepsItsBeginning(t *testing.T) {
+	cases := map[string]struct {
+		in   string
+		most int
+		want string
+	}{
+		"short":                     {"abc", 10, "abc"},
+		"long":                      {"ErrImagePull: a long story", 15, "ErrImagePull..."},
+		"several lines":             {"a\nb\n", 10, "a b"},
+		"never half a character":    {"aäöüäöü", 8, "aäö..."},
+		"redacted before it is cut": {"password=hunter2 and more", 16, "password=*** ..."},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := redact.Line(tc.in, tc.most); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // place is where a secret may stand, with how it is written there.
 type place struct {
 	before, after string

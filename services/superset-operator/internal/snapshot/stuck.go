@@ -22,7 +22,7 @@ var startFailures = []string{
 func Stuck(pods []corev1.Pod) string {
 	for i := range pods {
 		if text := stuckPod(&pods[i]); text != "" {
-			return redact.Lines(text, 1, maxReason)
+			return redact.Line(text, maxReason)
 		}
 	}
 	return ""
