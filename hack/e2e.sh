@@ -5,6 +5,7 @@
 #   CLUSTER=kind          on kind instead of a real node on this machine (Docker and kind)
 #   FLOTILLA_LOCAL=DIR    where the images, the cluster's files and the report are, .local/e2e unless set
 #   KEEP=yes              leave the cluster up; the next run takes it up again
+#   PREVIOUS=REV          the commit that the services are upgraded from, HEAD^ unless set
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(realpath --canonicalize-missing "${FLOTILLA_LOCAL:-.local/e2e}")
@@ -12,6 +13,7 @@ export FLOTILLA_LOCAL=$dir/cluster
 cluster=${CLUSTER:-node}
 images=$dir/images
 report=$dir/report/index.html
+previous= # the checkout that upgrades begin with, when they are played
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
 
 fail() { echo "hack/e2e.sh: $*" >&2; exit 1; }
@@ -23,11 +25,28 @@ step() { # TEXT COMMAND...
   echo "E2E $1: $((SECONDS - start)) s" >&2
 }
 
+# previous checks out the commit that the services are upgraded from. It is a clone, so that its own scripts work there
+# as they did, and find its revision.
+previous() {
+  local commit
+  commit=$(git rev-parse --verify --quiet "${PREVIOUS:-HEAD^}^{commit}") ||
+    fail "no commit ${PREVIOUS:-HEAD^} to upgrade from: fetch it (git fetch --deepen 1; in CI a checkout of depth 2), or set PREVIOUS to another one"
+  previous=$dir/previous
+  rm -rf "$previous"
+  git clone --quiet --shared --no-checkout . "$previous"
+  git -C "$previous" checkout --quiet --detach "$commit"
+}
+
+# build makes the services of the previous commit by its own script, with the tag previous.
 build() {
   hack/docker run bash -euc '
     hack/images.sh e2e
     hack/images.sh offline
-    hack/images.sh save "$1"' bash "$images"
+    if [ -n "$2" ]; then
+      mapfile -t services < <(awk "\$2 == \"service\" { sub(\".*/\", \"\", \$1); print \$1 }" "$2/modules.txt")
+      FLOTILLA_VERSION=previous "$2/hack/images.sh" offline "${services[@]}"
+    fi
+    hack/images.sh save "$1"' bash "$images" "$previous"
 }
 
 # Either cluster comes with NATS, MySQL and all services, by their charts.
@@ -66,9 +85,10 @@ settings() {
   done
 }
 
-play() {
+# program_of_scenarios also says which will be played; a name that there is not ends it here.
+program_of_scenarios() {
   (cd test/e2e && GOWORK=off go build -o "$dir/e2e" .)
-  "$dir/e2e" "$@"
+  "$dir/e2e" --list "$@" > "$dir/list"
 }
 
 case " $* " in *" --list "*) (cd test/e2e && GOWORK=off exec go run . --list); exit ;; esac
@@ -83,10 +103,13 @@ case $cluster in
     step "kubectl and helm" make tools
     ;;
 esac
+step "program of the scenarios" program_of_scenarios "$@"
+if grep -q '^upgrades:' "$dir/list"; then step "the previous commit" previous; fi
 step images build
 [ "${KEEP:-}" = yes ] || trap down EXIT
 step cluster "up_$cluster"
 helm=$(program helm) kubectl=$(program kubectl)
 [[ -n $helm && -n $kubectl ]] || fail "helm or kubectl is neither on PATH nor in $cache: make tools"
 step "settings of the services" settings
-step scenarios play --root "$PWD" --kubectl "$kubectl" --helm "$helm" --report "$report" "$@"
+step scenarios "$dir/e2e" --root "$PWD" --kubectl "$kubectl" --helm "$helm" --report "$report" \
+  ${previous:+--previous "$previous/deploy/charts"} "$@"

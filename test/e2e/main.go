@@ -40,11 +40,11 @@ func main() {
 }
 
 type options struct {
-	kubeconfig, report, title, system, data, root string
-	only                                          []string
-	list, simulated                               bool
-	seed                                          uint64
-	tools                                         cluster.Tools
+	kubeconfig, report, title, system, data, root, previous string
+	only                                                    []string
+	list, simulated                                         bool
+	seed                                                    uint64
+	tools                                                   cluster.Tools
 }
 
 func parse(args []string) (options, error) {
@@ -56,6 +56,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.system, "system-namespace", "flotilla-system", "namespace of the services")
 	flags.StringVar(&o.data, "data-namespace", "flotilla-data", "namespace of MySQL and NATS")
 	flags.StringVar(&o.root, "root", ".", "the checkout, for samples and charts")
+	flags.StringVar(&o.previous, "previous", "", "charts of an earlier commit, whose services have the tag previous: where upgrades begin")
 	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to play; without it all")
 	flags.BoolVar(&o.simulated, "simulated", false, "no pod really runs, as on kwok: play what concerns objects only")
 	flags.BoolVar(&o.list, "list", false, "list the scenarios and end")
@@ -77,7 +78,7 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	platform := &scenario.Platform{System: o.system, Data: o.data, Root: o.root, Simulated: o.simulated, Intn: moments(o.seed)}
+	platform := &scenario.Platform{System: o.system, Data: o.data, Root: o.root, Previous: o.previous, Simulated: o.simulated, Intn: moments(o.seed)}
 	plan, err := scenario.Choose(platform.All(), o.only)
 	if err != nil {
 		return err

@@ -27,6 +27,8 @@ type Platform struct {
 	System string // namespace of the services
 	Data   string // namespace of MySQL and NATS
 	Root   string // the checkout, for samples and charts
+	// Previous is a folder of charts of an earlier commit, from which services are upgraded.
+	Previous string
 	// Simulated says that no pod really runs: nobody asks, and nothing that only a running pod can do is expected.
 	Simulated bool
 	// Intn returns a number below n, for moments that nobody chose.

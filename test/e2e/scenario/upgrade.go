@@ -1,0 +1,150 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+const upgradeNamespace = "upgrades"
+
+// upgrades exchanges all services for those of the previous commit and back, while users work.
+func (p *Platform) upgrades() run.Scenario {
+	u := &upgrades{Platform: p, engine: &engine{Platform: p, namespace: upgradeNamespace, replicas: 1}}
+	upgrade, back := u.install(p.charts(), presentTag), u.rollBack
+	return run.Scenario{
+		Name: upgradeNamespace, Limit: 25 * time.Minute,
+		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first while " +
+			"nothing else changes, then while an engine rolls, a Superset is upgraded and objects come and go.",
+		Watch: []timeline.Object{
+			{GVK: supersets, Namespace: upgradeNamespace, Name: "shop"}, {GVK: engines, Namespace: upgradeNamespace, Name: "etl"},
+		},
+		Prepare: u.prepare,
+		Phases: []run.Phase{
+			{Name: "the previous commit", Do: u.engine.steady},
+			{Name: "upgrade", Do: u.quiet(upgrade)},
+			{Name: "roll back", Do: u.quiet(back)},
+			{Name: "upgrade while all changes", Do: u.busy(upgrade, "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"dev-2"}}}`)},
+			{Name: "roll back while all changes", Do: u.busy(back, "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
+			{Name: "upgrade again", Do: u.quiet(upgrade)},
+			{Name: "verify", Do: (&ingester{Platform: p}).verify},
+		},
+		Judge: u.judge,
+		Clean: u.clean,
+	}
+}
+
+// upgrades has an engine and a Superset that are asked, and projects that come and go.
+type upgrades struct {
+	*Platform
+	engine  *engine
+	tag     string // of the services that were installed last
+	touches int
+}
+
+// prepare lets users begin on the previous commit, so that what they have was made by it.
+func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+	if err := u.havePrevious(); err != nil {
+		return nil, err
+	}
+	if err := u.install(u.Previous, previousTag)(ctx, s); err != nil {
+		return nil, fmt.Errorf("go to the previous commit: %w", err)
+	}
+	queries, err := u.engine.prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.applyManifest(ctx, upgradeNamespace, "upgrade-superset.yaml"); err != nil {
+		return nil, err
+	}
+	if err := u.running(ctx, s); err != nil {
+		return nil, err
+	}
+	web, err := u.StartAsker(ctx, s, upgradeNamespace, "web-asker",
+		"--url", fmt.Sprintf("http://shop-web-server.%s.svc.cluster.local:8088/", upgradeNamespace), "--clients", "4", "--rate", "8",
+		"--label", `old=superset page: version=6\.0`, "--label", `new=superset page: version=6\.1`,
+		"--label", "maintenance=closed for a moment", "--good", "old,new,maintenance")
+	if err != nil {
+		return nil, err
+	}
+	return run.Together(run.Named{Name: "engine", Asker: queries}, run.Named{Name: "web", Asker: web}), nil
+}
+
+// quiet exchanges the services while nobody changes anything: no pod of users may be made anew, and no condition turns.
+func (u *upgrades) quiet(exchange work) work {
+	return func(ctx context.Context, s *run.Step) error {
+		before, err := u.standing(ctx)
+		if err != nil {
+			return err
+		}
+		if err := exchange(ctx, s); err != nil {
+			return err
+		}
+		if err := u.touch(ctx, s); err != nil {
+			return err
+		}
+		return u.unchanged(ctx, s, before)
+	}
+}
+
+// busy exchanges the services while an engine rolls, a Superset follows a change, and projects come and go.
+func (u *upgrades) busy(exchange work, engineImage, change string) work {
+	return func(ctx context.Context, s *run.Step) error {
+		before, err := u.engine.serving(ctx)
+		if err != nil {
+			return err
+		}
+		if err := u.engine.patch(ctx, s, engines, "etl", withImage(engineImage)); err != nil {
+			return err
+		}
+		if err := u.Patch(ctx, supersets, upgradeNamespace, "shop", change); err != nil {
+			return err
+		}
+		if err := beside(ctx, s, exchange, u.projects); err != nil {
+			return err
+		}
+		if err := u.engine.rolled(ctx, s, before); err != nil {
+			return err
+		}
+		if err := u.running(ctx, s); err != nil {
+			return err
+		}
+		return u.touch(ctx, s)
+	}
+}
+
+// beside does all at the same time.
+func beside(ctx context.Context, s *run.Step, all ...work) error {
+	problems := make([]error, len(all))
+	var group sync.WaitGroup
+	for i, do := range all {
+		group.Go(func() { problems[i] = do(ctx, s) })
+	}
+	group.Wait()
+	return errors.Join(problems...)
+}
+
+// judge wants no failure, and only the new page after the Superset's upgrade.
+func (u *upgrades) judge(phases []load.Figures) error {
+	problems := []error{run.NoFailure(phases)}
+	last := phases[len(phases)-1]
+	if n := last.Classes["web: 200 old"] + last.Classes["web: 200 maintenance"]; n > 0 {
+		problems = append(problems, fmt.Errorf("phase %s: %d answers were not the new page", last.Phase, n))
+	}
+	return errors.Join(problems...)
+}
+
+// clean leaves the services of this commit, also when something went wrong between.
+func (u *upgrades) clean(ctx context.Context, s *run.Step) error {
+	var problem error
+	if u.tag == previousTag {
+		problem = u.install(u.charts(), presentTag)(ctx, s)
+	}
+	return errors.Join(problem, u.RemoveNamespace(ctx, upgradeNamespace))
+}

@@ -1,0 +1,186 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+// Tags of the services' images.
+const (
+	presentTag  = "dev"
+	previousTag = "previous"
+)
+
+var leases = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+
+// exchanged are the services with the Leases of which one of their pods must have each.
+var exchanged = map[string][]string{
+	"superset-operator": {"superset-operator.flotilla.dev"},
+	"engine-operator":   {"engine-operator.flotilla.dev"},
+	"ingester":          {"ingester.flotilla.dev"},
+	"status-aggregator": {"status-aggregator.flotilla.dev", "flotilla-conditions"},
+}
+
+func (p *Platform) charts() string { return filepath.Join(p.Root, "deploy", "charts") }
+
+// havePrevious looks whether there is something to upgrade from.
+func (u *upgrades) havePrevious() error {
+	if u.Simulated {
+		return fmt.Errorf("services are exchanged as pods, which are only simulated here: play it by make e2e")
+	}
+	for service := range exchanged {
+		if _, err := os.Stat(filepath.Join(u.Previous, service, "Chart.yaml")); u.Previous == "" || err != nil {
+			return fmt.Errorf("no charts of an earlier commit in %q: give the folder by --previous, and its images flotilla/<service>:%s to the cluster; "+
+				"make e2e does both", u.Previous, previousTag)
+		}
+	}
+	return nil
+}
+
+// install installs the definitions and the services from a folder of charts, as docs/upgrading.md says: a service's
+// definitions come first. All services are exchanged at the same time.
+func (u *upgrades) install(charts, tag string) work {
+	return func(ctx context.Context, s *run.Step) error {
+		u.tag = tag
+		return u.eachService(ctx, s, func(ctx context.Context, s *run.Step, service string) error {
+			if definitions := filepath.Join(charts, service+"-crds"); exists(definitions) {
+				if _, err := u.Helm(ctx, "upgrade", service+"-crds", definitions, "-n", u.System, "--reset-then-reuse-values"); err != nil {
+					return err
+				}
+			}
+			_, err := u.Helm(ctx, "upgrade", service, filepath.Join(charts, service), "-n", u.System, "--reset-then-reuse-values",
+				"--set", "image.tag="+tag, "--wait", "--timeout", "5m")
+			return err
+		})
+	}
+}
+
+// rollBack goes back to the release before. Definitions stay, as docs/upgrading.md allows.
+func (u *upgrades) rollBack(ctx context.Context, s *run.Step) error {
+	u.tag = previousTag
+	return u.eachService(ctx, s, func(ctx context.Context, _ *run.Step, service string) error {
+		_, err := u.Helm(ctx, "rollback", service, "-n", u.System, "--wait", "--timeout", "5m")
+		return err
+	})
+}
+
+// eachService exchanges all services at the same time, and waits until those of the wanted tag work alone.
+func (u *upgrades) eachService(ctx context.Context, s *run.Step, exchange func(context.Context, *run.Step, string) error) error {
+	var all []work
+	for service := range exchanged {
+		all = append(all, func(ctx context.Context, s *run.Step) error {
+			if err := exchange(ctx, s, service); err != nil {
+				return err
+			}
+			return u.deployed(ctx, service)
+		})
+	}
+	if err := beside(ctx, s, all...); err != nil {
+		return err
+	}
+	for service := range exchanged {
+		if err := s.Until(ctx, service+" of the tag "+u.tag+" works alone", func(ctx context.Context) error {
+			return u.replaced(ctx, service)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deployed asks helm.
+func (u *upgrades) deployed(ctx context.Context, service string) error {
+	out, err := u.Helm(ctx, "status", service, "-n", u.System, "-o", "json")
+	if err != nil {
+		return err
+	}
+	var release struct {
+		Info struct{ Status string }
+	}
+	if err := json.Unmarshal([]byte(out), &release); err != nil {
+		return fmt.Errorf("read helm status of %s: %w", service, err)
+	}
+	if release.Info.Status != "deployed" {
+		return fmt.Errorf("release %s is %q", service, release.Info.Status)
+	}
+	return nil
+}
+
+// replaced says what is not yet as it should be: all pods are those of the wanted image, are ready and were never
+// started again, and one of them leads.
+func (u *upgrades) replaced(ctx context.Context, service string) error {
+	deployment, err := u.Get(ctx, deployments, u.System, service)
+	if err != nil {
+		return err
+	}
+	pods, err := u.List(ctx, cluster.Pod, u.System, matching(map[string]string{"app.kubernetes.io/name": service}))
+	if err != nil {
+		return err
+	}
+	ready := map[string]bool{}
+	for i := range pods {
+		pod := &pods[i]
+		image, restarts, err := containers(pod)
+		switch {
+		case err != nil:
+			return err
+		case !strings.HasSuffix(image, ":"+u.tag) || pod.GetDeletionTimestamp() != nil:
+			return fmt.Errorf("pod %s of the image %s is still there", pod.GetName(), image)
+		case restarts > 0:
+			return fmt.Errorf("pod %s was started again: %d", pod.GetName(), restarts)
+		}
+		if err := isTrue(pod, "Ready"); err != nil {
+			return fmt.Errorf("pod %s: %w", pod.GetName(), err)
+		}
+		ready[pod.GetName()] = true
+	}
+	if want := number(deployment, "spec", "replicas"); int64(len(ready)) != want {
+		return fmt.Errorf("%d of %d pods", len(ready), want)
+	}
+	for _, name := range exchanged[service] {
+		lease, err := u.Get(ctx, leases, u.System, name)
+		if err != nil {
+			return err
+		}
+		if holder, _, _ := strings.Cut(text(lease, "spec", "holderIdentity"), "_"); !ready[holder] {
+			return fmt.Errorf("lease %s is held by %q", name, holder)
+		}
+	}
+	return nil
+}
+
+// containers returns the image of a pod's first container and how often its containers were started again.
+func containers(pod *unstructured.Unstructured) (image string, restarts int64, err error) {
+	specs, _, err := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	if err != nil {
+		return "", 0, err
+	}
+	if len(specs) > 0 {
+		if first, ok := specs[0].(map[string]any); ok {
+			image = fmt.Sprint(first["image"])
+		}
+	}
+	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	for _, entry := range statuses {
+		if status, ok := entry.(map[string]any); ok {
+			n, _ := status["restartCount"].(int64)
+			restarts += n
+		}
+	}
+	return image, restarts, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

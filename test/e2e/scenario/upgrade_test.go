@@ -1,0 +1,88 @@
+package scenario
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+)
+
+func TestWhatAnUpgradeTurnsIsSeen(t *testing.T) {
+	before := map[string]string{"web-1": "UID a with 0 restarts"}
+	for name, now := range map[string]map[string]string{
+		"started again": {"web-1": "UID a with 1 restarts"},
+		"made anew":     {"web-1": "UID b with 0 restarts"},
+		"gone":          {},
+		"one more":      {"web-1": "UID a with 0 restarts", "web-2": "UID c with 0 restarts"},
+	} {
+		if differences("pod", before, now) == nil {
+			t.Errorf("a pod %s is not seen", name)
+		}
+	}
+	if err := differences("pod", before, maps.Clone(before)); err != nil {
+		t.Error(err)
+	}
+	if err := differences("condition", before, map[string]string{"web-1": before["web-1"], "a new one": "True"}); err != nil {
+		t.Errorf("a later release may have further conditions: %v", err)
+	}
+}
+
+func TestConditionsThatAChangeTurnsAreLeftOut(t *testing.T) {
+	now := standing{conditions: map[string]string{}}
+	for _, name := range []string{"Available", "Progressing", "Upgradable", "Degraded"} {
+		if err := now.add(object(1, map[string]any{"type": name, "status": "True", "reason": "R", "lastTransitionTime": "T"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := map[string]string{" Available": "True (R) since T", " Degraded": "True (R) since T"}; !maps.Equal(now.conditions, want) {
+		t.Errorf("%v, want %v", now.conditions, want)
+	}
+}
+
+func TestAnOldPageAfterTheUpgradeFails(t *testing.T) {
+	u := &upgrades{}
+	for class, want := range map[string]bool{"web: 200 new": true, "web: 200 old": false, "web: 200 maintenance": false} {
+		err := u.judge([]load.Figures{{Phase: "last", Answers: 1, Classes: map[string]int{class: 1}}})
+		if (err == nil) != want {
+			t.Errorf("%s: %v", class, err)
+		}
+	}
+}
+
+func TestWithoutAnEarlierCommitItSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	for _, previous := range []string{"", dir} {
+		err := (&upgrades{Platform: &Platform{Previous: previous}}).havePrevious()
+		if err == nil || !strings.Contains(err.Error(), "--previous") || !strings.Contains(err.Error(), "make e2e") {
+			t.Errorf("%q: %v", previous, err)
+		}
+	}
+	for service := range exchanged {
+		if err := os.MkdirAll(filepath.Join(dir, service), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, service, "Chart.yaml"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := (&upgrades{Platform: &Platform{Previous: dir}}).havePrevious(); err != nil {
+		t.Error(err)
+	}
+	if (&upgrades{Platform: &Platform{Previous: dir, Simulated: true}}).havePrevious() == nil {
+		t.Error("simulated pods are not exchanged")
+	}
+}
+
+func TestPhasesOfTheUpgradesAreToldApart(t *testing.T) {
+	s := (&Platform{}).upgrades()
+	seen := map[string]bool{}
+	for _, p := range s.Phases {
+		if seen[p.Name] || p.Do == nil || p.Outage {
+			t.Errorf("phase %q stands twice, does nothing or lets answers fail", p.Name)
+		}
+		seen[p.Name] = true
+	}
+}

@@ -1,0 +1,217 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+// settling is how long conditions may take to come back to what they were.
+const settling = 2 * time.Minute
+
+// standing is what users have: it must be the same after an upgrade that nothing came with.
+type standing struct {
+	pods       map[string]string // UID and restarts of each
+	conditions map[string]string // status, reason and time of each that a small change does not turn
+}
+
+func (u *upgrades) standing(ctx context.Context) (standing, error) {
+	now := standing{map[string]string{}, map[string]string{}}
+	pods, err := u.List(ctx, cluster.Pod, upgradeNamespace)
+	if err != nil {
+		return now, err
+	}
+	for i := range pods {
+		_, restarts, err := containers(&pods[i])
+		if err != nil {
+			return now, err
+		}
+		now.pods[pods[i].GetName()] = fmt.Sprintf("UID %s with %d restarts", pods[i].GetUID(), restarts)
+	}
+	shop, err := u.Get(ctx, supersets, upgradeNamespace, "shop")
+	if err != nil {
+		return now, err
+	}
+	etl, err := u.Get(ctx, engines, upgradeNamespace, "etl")
+	if err != nil {
+		return now, err
+	}
+	main, err := u.Get(ctx, instances, upgradeNamespace, "main")
+	if err != nil {
+		return now, err
+	}
+	for _, o := range []*unstructured.Unstructured{shop, etl, main} {
+		if err := now.add(o); err != nil {
+			return now, err
+		}
+	}
+	return now, nil
+}
+
+// add notes the conditions of an object, except those that say that the newest change is not yet taken up.
+func (n standing) add(o *unstructured.Unstructured) error {
+	entries, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		c, ok := entry.(map[string]any)
+		if !ok || c["type"] == "Progressing" || c["type"] == "Upgradable" {
+			continue
+		}
+		n.conditions[fmt.Sprintf("%s %v", o.GetName(), c["type"])] = fmt.Sprintf("%v (%v) since %v", c["status"], c["reason"], c["lastTransitionTime"])
+	}
+	return nil
+}
+
+// unchanged wants the pods and the conditions that there were. A pod or a condition that has turned cannot turn back:
+// UIDs and times tell.
+func (u *upgrades) unchanged(ctx context.Context, s *run.Step, before standing) error {
+	bounded, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	return s.Until(bounded, "users' pods and conditions are those from before", func(ctx context.Context) error {
+		now, err := u.standing(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(differences("pod", before.pods, now.pods), differences("condition", before.conditions, now.conditions))
+	})
+}
+
+// differences names what has gone, changed or come. A later release may have further conditions.
+func differences(kind string, before, now map[string]string) error {
+	var problems []error
+	for name, was := range before {
+		if is := now[name]; is != was {
+			problems = append(problems, fmt.Errorf("%s %s was %s and is %q", kind, name, was, is))
+		}
+	}
+	if kind == "pod" {
+		for name := range maps.Keys(now) {
+			if before[name] == "" {
+				problems = append(problems, fmt.Errorf("pod %s is new", name))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// touch makes a change for each operator that needs no other pod, and waits until it has been acted on: the service
+// that was exchanged works. The conditions come from the aggregator.
+func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
+	u.touches++
+	generation, err := u.engine.serving(ctx)
+	if err != nil {
+		return err
+	}
+	if err := u.engine.patch(ctx, s, engines, "etl", fmt.Sprintf(`{"spec":{"progressDeadline":"%dm"}}`, 20+u.touches)); err != nil {
+		return err
+	}
+	change := fmt.Sprintf(`{"spec":{"webServer":{"service":{"annotations":{"touched":"%d"}}}}}`, u.touches)
+	if err := u.Patch(ctx, supersets, upgradeNamespace, "shop", change); err != nil {
+		return err
+	}
+	if err := s.Until(ctx, "engine etl has taken up its change", func(ctx context.Context) error {
+		o, err := u.Get(ctx, engines, upgradeNamespace, "etl")
+		if err != nil {
+			return err
+		}
+		return u.engine.settled(o, generation-1)
+	}); err != nil {
+		return err
+	}
+	if now, err := u.engine.serving(ctx); err != nil || now != generation {
+		return fmt.Errorf("a change of no pod brought generation %d instead of %d: %w", now, generation, err)
+	}
+	if err := s.Until(ctx, "the Service of shop has its annotation", func(ctx context.Context) error {
+		o, err := u.Get(ctx, services, upgradeNamespace, "shop-web-server")
+		if err == nil && o.GetAnnotations()["touched"] != fmt.Sprint(u.touches) {
+			err = fmt.Errorf("its annotations are %v", o.GetAnnotations())
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := u.running(ctx, s); err != nil {
+		return err
+	}
+	return u.comeAndGo(ctx, s, fmt.Sprintf("touch-%d", u.touches), 1)
+}
+
+// running waits until the Superset is what its spec asks for.
+func (u *upgrades) running(ctx context.Context, s *run.Step) error {
+	return s.Until(ctx, "Superset shop runs what is asked for", func(ctx context.Context) error {
+		o, err := u.Get(ctx, supersets, upgradeNamespace, "shop")
+		if err != nil {
+			return err
+		}
+		tag, phase := text(o, "spec", "image", "tag"), text(o, "status", "phase")
+		if version := text(o, "status", "version"); phase != "Running" || version != tag {
+			return fmt.Errorf("phase is %q, version is %q, want %q", phase, version, tag)
+		}
+		if number(o, "status", "observedGeneration") != o.GetGeneration() {
+			return fmt.Errorf("generation %d is not yet observed", o.GetGeneration())
+		}
+		return errors.Join(isTrue(o, "Available"), isTrue(o, "Ready"), isTrue(o, "LifecycleComplete"))
+	})
+}
+
+// projects creates, changes and deletes projects while services are exchanged; half of them stay for verify.
+func (u *upgrades) projects(ctx context.Context, s *run.Step) error {
+	for round := range 3 {
+		if err := u.comeAndGo(ctx, s, fmt.Sprintf("%s-%d-%d", u.tag, u.touches, round), 5); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comeAndGo makes projects, changes them, deletes every other one and waits until it is gone, which is when MySQL
+// knows of it.
+func (u *upgrades) comeAndGo(ctx context.Context, s *run.Step, name string, pairs int) error {
+	var items []any
+	var doomed []string
+	for i := range 2 * pairs {
+		one := fmt.Sprintf("%s-%d", name, i)
+		items = append(items, map[string]any{
+			"apiVersion": "michelangelo.api/v2", "kind": "Project", "metadata": map[string]any{"name": one},
+			"spec": map[string]any{"description": "made during " + name, "tier": 2},
+		})
+		if i%2 == 0 {
+			doomed = append(doomed, "project.michelangelo.api/"+one)
+		}
+	}
+	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	if err != nil {
+		return err
+	}
+	if err := u.Apply(ctx, upgradeNamespace, string(list)); err != nil {
+		return err
+	}
+	// Other writers may be in the way; kubectl says so, and a person repeats it.
+	if err := s.Until(ctx, "the projects of "+name+" are changed", func(ctx context.Context) error {
+		_, err := u.Kubectl(ctx, "", "label", "projects.michelangelo.api", "--all", "-n", upgradeNamespace, "--overwrite", "during="+name)
+		return err
+	}); err != nil {
+		return err
+	}
+	if _, err := u.Kubectl(ctx, "", append([]string{"delete", "-n", upgradeNamespace, "--wait=false"}, doomed...)...); err != nil {
+		return err
+	}
+	return s.Until(ctx, "the deleted projects of "+name+" are gone", func(ctx context.Context) error {
+		left, err := u.Kubectl(ctx, "", append([]string{"get", "-n", upgradeNamespace, "--ignore-not-found", "-o", "name"}, doomed...)...)
+		if n := len(strings.Fields(left)); err == nil && n > 0 {
+			err = fmt.Errorf("%d are still there", n)
+		}
+		return err
+	})
+}
