@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
 )
 
 // The secrets are what SQLAlchemy-Utils of the stand-in's image makes of "the password of warehouse".
@@ -86,16 +87,12 @@ func TestJudgeWeb(t *testing.T) {
 
 // Each phase in which users ask has a rule, and no rule is for a phase that is not.
 func TestEachWatchedPhaseOfASupersetHasARule(t *testing.T) {
-	for _, group := range (&Platform{}).All() {
-		for _, s := range group {
-			if s.Name != "superset-upgrades" && s.Name != "superset-operations" {
-				continue
-			}
-			for _, phase := range s.Phases {
-				err := s.Judge([]load.Figures{{Phase: phase.Name}})
-				if got := !strings.Contains(err.Error(), "no rule"); got == phase.Outage {
-					t.Errorf("%s: phase %q has a rule: %t, may fail: %t", s.Name, phase.Name, got, phase.Outage)
-				}
+	p := &Platform{}
+	for _, s := range []run.Scenario{p.supersetUpgrades(), p.supersetOperations()} {
+		for _, phase := range s.Phases {
+			err := s.Judge([]load.Figures{{Phase: phase.Name}})
+			if got := !strings.Contains(err.Error(), "no rule"); got == phase.Outage {
+				t.Errorf("%s: phase %q has a rule: %t, may fail: %t", s.Name, phase.Name, got, phase.Outage)
 			}
 		}
 	}
