@@ -18,6 +18,7 @@ import (
 )
 
 func TestWhatIsSeenGoesOntoTheBus(t *testing.T) {
+	t.Parallel()
 	server := natstest.Start(t)
 	observations, last := connect(t, server.URL())
 	b := start(t, options{observations: observations})

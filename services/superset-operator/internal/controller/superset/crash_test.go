@@ -190,6 +190,7 @@ func settled(sup *v1alpha1.Superset) error {
 }
 
 func TestADecisionFromAnOldCacheRunsNothing(t *testing.T) {
+	t.Parallel()
 	old := &atomic.Pointer[func(client.Object)]{}
 	b := start(t, options{idle: true})
 	sup := b.create(b.sample("development.yaml"))
@@ -228,6 +229,7 @@ func TestADecisionFromAnOldCacheRunsNothing(t *testing.T) {
 }
 
 func TestAnEditDuringAReconcileIsNotOverwritten(t *testing.T) {
+	t.Parallel()
 	b := start(t, options{idle: true})
 	sup := b.create(b.sample("development.yaml"))
 	b.drive(sup, nil, settled)
@@ -263,6 +265,7 @@ func (m meddler) Status() client.SubResourceWriter {
 }
 
 func TestAFailingTaskIsTriedAgainAndThenGivenUp(t *testing.T) {
+	t.Parallel()
 	clk := clocktesting.NewFakePassiveClock(time.Now())
 	b := start(t, options{idle: true, clock: clk})
 	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {

@@ -39,7 +39,8 @@ import (
 const (
 	crds    = "../../../config/crd"
 	samples = "../../../config/samples"
-	long    = 60 * time.Second
+	// long is enough for a whole upgrade on a machine that does much else.
+	long = 5 * time.Minute
 )
 
 func TestMain(m *testing.M) {

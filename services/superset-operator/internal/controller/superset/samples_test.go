@@ -16,6 +16,7 @@ import (
 // TestEverySampleReachesRunning creates each sample as users would, strictly
 // validated, and lets the operator run it on simulated pods.
 func TestEverySampleReachesRunning(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join(samples, "*.yaml"))
 	if err != nil || len(paths) < 4 {
 		t.Fatalf("samples: %v, %v", paths, err)

@@ -133,6 +133,7 @@ func get[T client.Object](b *bed, name string, obj T) T {
 }
 
 func TestAnotherImageUpgrades(t *testing.T) {
+	t.Parallel()
 	b := start(t, options{})
 	sup := b.create(b.sample("development.yaml"))
 	b.becomes(sup, phase(v1alpha1.PhaseRunning))
@@ -160,6 +161,7 @@ func TestAnotherImageUpgrades(t *testing.T) {
 }
 
 func TestPausedSupersetIsNotTouchedButSeen(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		pause, resume func(*v1alpha1.Superset)
 		reason        string
@@ -213,6 +215,7 @@ func TestPausedSupersetIsNotTouchedButSeen(t *testing.T) {
 }
 
 func TestStoppedSupersetRunsNoPodsAndComesBack(t *testing.T) {
+	t.Parallel()
 	b := start(t, options{})
 	sup := b.create(b.sample("development.yaml"))
 	b.becomes(sup, phase(v1alpha1.PhaseRunning))
@@ -234,6 +237,7 @@ func TestStoppedSupersetRunsNoPodsAndComesBack(t *testing.T) {
 // One that never ran, and one whose spec changes meanwhile, are at rest as well: nobody
 // waits for them, and nothing is wrong with them.
 func TestASupersetThatIsBornStoppedIsAtRest(t *testing.T) {
+	t.Parallel()
 	b := start(t, options{})
 	stopped := map[string]string{"operator-command": "Stopped"}
 	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) { s.Annotations = stopped }))
@@ -256,6 +260,7 @@ func TestASupersetThatIsBornStoppedIsAtRest(t *testing.T) {
 }
 
 func TestRemovedComponentGoes(t *testing.T) {
+	t.Parallel()
 	b := start(t, options{})
 	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
 		s.Spec.CeleryWorker, s.Spec.CeleryBeat = &v1alpha1.CeleryWorkerSpec{}, &v1alpha1.CeleryBeatSpec{}
@@ -276,6 +281,7 @@ func TestRemovedComponentGoes(t *testing.T) {
 }
 
 func TestAnotherStrategyIsTakenUp(t *testing.T) {
+	t.Parallel()
 	b := start(t, options{})
 	sup := b.create(b.sample("development.yaml"))
 	b.becomes(sup, phase(v1alpha1.PhaseRunning))
@@ -293,6 +299,7 @@ func TestAnotherStrategyIsTakenUp(t *testing.T) {
 }
 
 func TestForeignServiceAccountIsNotTakenOver(t *testing.T) {
+	t.Parallel()
 	b := start(t, options{})
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development"}}
 	if err := b.client.Create(t.Context(), account); err != nil {
