@@ -18,16 +18,21 @@ import (
 )
 
 // Long is a timeout for anything that works at all.
-const Long = 60 * time.Second
+const Long = 2 * time.Minute
 
-// interval lies between two checks.
-const interval = 25 * time.Millisecond
+// What lies between two checks of Never, and between those of Eventually: at first little, then more, since tests beside
+// each other that all ask without a pause keep busy what they wait for.
+const (
+	interval = 25 * time.Millisecond
+	shortest = 10 * time.Millisecond
+	longest  = 50 * time.Millisecond
+)
 
 // Eventually runs check until it returns nil, and fails the test with its last error when timeout passes.
 func Eventually(t testing.TB, timeout time.Duration, check func() error) {
 	t.Helper()
 	var last error
-	if !poll(t.Context(), timeout, func() bool { last = check(); return last == nil }) {
+	if !poll(t.Context(), timeout, growing(), func() bool { last = check(); return last == nil }) {
 		t.Fatalf("not true after %s: %v", timeout, last)
 	}
 }
@@ -36,22 +41,33 @@ func Eventually(t testing.TB, timeout time.Duration, check func() error) {
 func Never(t testing.TB, duration time.Duration, check func() error) {
 	t.Helper()
 	var violation error
-	if poll(t.Context(), duration, func() bool { violation = check(); return violation != nil }) {
+	if poll(t.Context(), duration, func() time.Duration { return interval }, func() bool { violation = check(); return violation != nil }) {
 		t.Fatalf("must never happen: %v", violation)
 	}
 }
 
+// growing gives the pauses between the checks of Eventually.
+func growing() func() time.Duration {
+	next := shortest
+	return func() time.Duration {
+		now := next
+		next = min(next*3/2, longest)
+		return now
+	}
+}
+
 // poll asks again and again, at least once, and says whether the answer was yes before the time was over.
-func poll(ctx context.Context, timeout time.Duration, done func() bool) bool {
+func poll(ctx context.Context, timeout time.Duration, pause func() time.Duration, done func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
+	timer := time.NewTimer(pause())
+	defer timer.Stop()
 	for !done() {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-tick.C:
+		case <-timer.C:
+			timer.Reset(pause())
 		}
 	}
 	return true
