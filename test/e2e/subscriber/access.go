@@ -99,7 +99,7 @@ func Stored(ctx context.Context, a Access, cluster, namespace string) (_ []Event
 		if err != nil {
 			return nil, fmt.Errorf("event %d of the stream: %w", meta.Sequence.Stream, err)
 		}
-		out = append(out, Event{envelope.ID, meta.Sequence.Stream, data})
+		out = append(out, Event{envelope.ID, meta.Sequence.Stream, data, envelope.Sequence})
 		if meta.NumPending == 0 {
 			return out, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 const (
 	batch   = 100
-	maxWait = time.Second
+	maxWait = 3 * time.Second
 	// again is how long the subscriber rests when there is no server, stream or consumer.
 	again = 500 * time.Millisecond
 )
@@ -26,6 +27,8 @@ type Event struct {
 	ID     string
 	Stream uint64 // its place in the stream
 	Data   contract.Lifecycle
+
+	sequence string // orders the events of an object, compared as text
 }
 
 // Subscriber keeps what it was told. It is safe for use while it reads.
@@ -111,7 +114,7 @@ func (s *Subscriber) take(m jetstream.Msg) error {
 		s.repeated++
 	} else {
 		s.bodies[envelope.ID] = envelope.Data
-		s.events = append(s.events, Event{envelope.ID, meta.Sequence.Stream, data})
+		s.events = append(s.events, Event{envelope.ID, meta.Sequence.Stream, data, envelope.Sequence})
 	}
 	s.mu.Unlock()
 	if repeated && !bytes.Equal(known, envelope.Data) {
@@ -138,11 +141,14 @@ func (s *Subscriber) fetched(n int) {
 	}
 }
 
-// Events returns each event once, in the order in which they came.
+// Events returns each event once, those of an object in their order. They may have come in another one: what got lost
+// on the way comes again after events that are newer.
 func (s *Subscriber) Events() []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.events)
+	events := slices.Clone(s.events)
+	slices.SortStableFunc(events, func(a, b Event) int { return strings.Compare(a.sequence, b.sequence) })
+	return events
 }
 
 // Repeated says how often an event came again.

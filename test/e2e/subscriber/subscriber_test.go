@@ -172,3 +172,17 @@ func TestAnAuthorityThatIsNoneIsRefused(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestWhatComesLateTakesItsPlace(t *testing.T) {
+	s := &Subscriber{events: []Event{
+		{ID: "a.1", sequence: contract.Sequence(1, 9)}, {ID: "a.3", sequence: contract.Sequence(1, 12)},
+		{ID: "a.2", sequence: contract.Sequence(1, 10)}, {ID: "a.4", sequence: contract.Sequence(2, 1)},
+	}}
+	var got []string
+	for _, e := range s.Events() {
+		got = append(got, e.ID)
+	}
+	if !slices.Equal(got, []string{"a.1", "a.2", "a.3", "a.4"}) {
+		t.Errorf("%v", got)
+	}
+}
