@@ -91,6 +91,7 @@ func (b *beside) seen(o *unstructured.Unstructured) bool {
 func TestTwoReleasesSideBySide(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
+			t.Parallel()
 			bus := natstest.Start(t).URL()
 			if served[service].object != "" {
 				definitions := newPlace(t, service)

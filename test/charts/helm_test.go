@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +34,15 @@ var services = []string{"superset-operator", "engine-operator", "ingester", "sta
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	// The services' releases wait for pods and leases most of the time, so all are looked at beside each other.
+	if !chosen {
+		if err := flag.Set("test.parallel", strconv.Itoa(len(services))); err != nil {
+			panic(err)
+		}
+	}
 	var err error
 	if binaries, err = os.MkdirTemp("", "flotilla-charts-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
