@@ -175,8 +175,10 @@ func TestAnAuthorityThatIsNoneIsRefused(t *testing.T) {
 
 func TestWhatComesLateTakesItsPlace(t *testing.T) {
 	s := &Subscriber{events: []Event{
-		{ID: "a.1", sequence: contract.Sequence(1, 9)}, {ID: "a.3", sequence: contract.Sequence(1, 12)},
-		{ID: "a.2", sequence: contract.Sequence(1, 10)}, {ID: "a.4", sequence: contract.Sequence(2, 1)},
+		{ID: "a.1", sequence: contract.Sequence(1, 9)},
+		{ID: "a.3", sequence: contract.Sequence(1, 12)},
+		{ID: "a.2", sequence: contract.Sequence(1, 10)},
+		{ID: "a.4", sequence: contract.Sequence(2, 1)},
 	}}
 	var got []string
 	for _, e := range s.Events() {
