@@ -1,0 +1,284 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/subscriber"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+	"github.com/flotilla-dev/flotilla/test/e2e/told"
+)
+
+const (
+	// busNamespace is what the identity of a program outside the cluster may read.
+	busNamespace = "team-a"
+	watcher      = "watcher" // that identity, and its consumer
+	// busCluster is the name of the cluster on the bus.
+	busCluster = "local"
+)
+
+var natsLabels = map[string]string{"app": "nats"}
+
+// busScenario is two Supersets that change while the bus comes and goes, and who watches them.
+type busScenario struct {
+	*Platform
+	truth   *told.Recorder
+	outside *subscriber.Subscriber
+	reader  subscriber.Access
+	lost    []told.Away
+	wiped   int
+}
+
+// busDisruptions takes NATS away in three ways, while a program outside the cluster follows its events.
+func (p *Platform) busDisruptions() run.Scenario {
+	b := &busScenario{Platform: p, truth: told.NewRecorder()}
+	return run.Scenario{
+		Name: "bus-disruptions", Limit: 20 * time.Minute,
+		Title: "Two Supersets change while NATS's pod is killed, then is away, then has lost its volume. Their " +
+			"conditions are right all the time, and a subscriber outside the cluster is told of each change once.",
+		Watch: []timeline.Object{
+			{GVK: supersets, Namespace: busNamespace, Name: "desk"}, {GVK: supersets, Namespace: busNamespace, Name: "till"},
+		},
+		Prepare: b.prepare,
+		Phases: []run.Phase{
+			{Name: "steady", Do: b.steady},
+			{Name: "NATS is killed", Do: b.kill},
+			{Name: "NATS is away", Do: b.beAway},
+			{Name: "NATS has lost its volume", Do: b.wipe},
+			{Name: "the streams are made again", Do: b.remake},
+			{Name: "delete", Do: b.remove},
+		},
+		Clean: func(ctx context.Context, s *run.Step) error {
+			// However it ended: others need the bus.
+			return errors.Join(b.scaleNATS(ctx, 1), b.ready(ctx, s, b.Data, natsLabels, 1), b.bootstrap(ctx),
+				p.RemoveNamespace(ctx, busNamespace))
+		},
+	}
+}
+
+func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+	if err := b.MakeNamespace(ctx, busNamespace); err != nil {
+		return nil, err
+	}
+	if err := b.subscribe(ctx, s); err != nil {
+		return nil, err
+	}
+	go b.truth.Watch(ctx, b.Client, supersets, busNamespace)
+	for _, name := range []string{"desk", "till"} {
+		if err := b.applyManifest(ctx, busNamespace, "bus.yaml", "${NAME}", name); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.conditions(ctx, s, busRunning, busRunning); err != nil {
+		return nil, err
+	}
+	return nil, b.told(ctx, s)
+}
+
+// steady changes both once while nothing is wrong.
+func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
+	if err := b.pauseAndStop(ctx, s); err != nil {
+		return err
+	}
+	if err := b.goOn(ctx, s); err != nil {
+		return err
+	}
+	return b.told(ctx, s)
+}
+
+// kill ends NATS's pod at once, twice, just before something changes and at a moment that nobody chose.
+func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
+	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.goOn} {
+		b.begin()
+		if err := b.killPods(ctx, b.Data, natsLabels); err != nil {
+			return err
+		}
+		again := make(chan error, 1)
+		go func() {
+			err := s.Pass(ctx, time.Duration(b.Intn(8000))*time.Millisecond)
+			if err == nil {
+				err = b.killPods(ctx, b.Data, natsLabels)
+			}
+			again <- err
+		}()
+		if err := errors.Join(change(ctx, s), <-again, b.back(ctx, s)); err != nil {
+			return err
+		}
+	}
+	return b.told(ctx, s)
+}
+
+// beAway changes both while there is no NATS: the operators write the conditions, and the changes are told afterwards.
+func (b *busScenario) beAway(ctx context.Context, s *run.Step) error {
+	b.begin()
+	if err := errors.Join(b.scaleNATS(ctx, 0), b.noNATS(ctx, s)); err != nil {
+		return err
+	}
+	before := len(b.outside.Events())
+	if err := b.pauseAndStop(ctx, s); err != nil {
+		return err
+	}
+	if n := len(b.outside.Events()) - before; n > 0 {
+		return fmt.Errorf("%d events came from nowhere", n)
+	}
+	s.Note("While NATS was away the operators wrote the conditions.")
+	if err := errors.Join(b.scaleNATS(ctx, 1), b.back(ctx, s)); err != nil {
+		return err
+	}
+	if err := b.told(ctx, s); err != nil {
+		return err
+	}
+	s.Note("%d events told of it afterwards.", len(b.outside.Events())-before)
+	return nil
+}
+
+// wipe deletes NATS's volume with its pod. Nobody makes the streams again by himself, and the conditions go on.
+func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
+	b.begin()
+	b.wiped++
+	if err := b.deleteVolume(ctx, s); err != nil {
+		return err
+	}
+	if err := b.ready(ctx, s, b.Data, natsLabels, 1); err != nil {
+		return err
+	}
+	if err := b.goOn(ctx, s); err != nil {
+		return err
+	}
+	_, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
+	if !errors.Is(err, subscriber.ErrNoStream) {
+		return fmt.Errorf("a bus without its volume has no streams until somebody makes them; reading them says: %w", err)
+	}
+	s.Note("On a bus without streams the operators wrote the conditions.")
+	return nil
+}
+
+// remake does what a person does: upgrade the chart, whose Job makes the streams, and make the tool's consumer.
+func (b *busScenario) remake(ctx context.Context, s *run.Step) error {
+	if err := b.bootstrap(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(b.makeConsumer(ctx, s), b.back(ctx, s)); err != nil {
+		return err
+	}
+	if err := b.told(ctx, s); err != nil {
+		return err
+	}
+	if err := b.pauseAndStop(ctx, s); err != nil {
+		return err
+	}
+	return b.told(ctx, s)
+}
+
+// remove deletes both, and sums up.
+func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
+	if _, err := b.Kubectl(ctx, "", "delete", "-n", busNamespace, "superset/desk", "superset/till", "--timeout=3m"); err != nil {
+		return err
+	}
+	if err := b.told(ctx, s); err != nil {
+		return err
+	}
+	lives, err := b.truth.Lives()
+	changes, phases := 0, 0
+	for _, l := range lives {
+		c, p := l.Changes()
+		changes, phases = changes+c, phases+p
+	}
+	s.Note("%d changes of conditions and %d of phases; the subscriber was told %d events, each once by its id; %d came again and were known.",
+		changes, phases, len(b.outside.Events()), b.outside.Repeated())
+	return errors.Join(err, b.outside.Problems())
+}
+
+func (b *busScenario) begin() { b.lost = append(b.lost, told.Away{From: time.Now()}) }
+
+// back waits until the aggregator writes again, which ends the time in which nobody could publish.
+func (b *busScenario) back(ctx context.Context, s *run.Step) error {
+	if err := b.ready(ctx, s, b.Data, natsLabels, 1); err != nil {
+		return err
+	}
+	since := time.Now()
+	if err := s.Until(ctx, "the aggregator holds the Lease flotilla-conditions", func(ctx context.Context) error {
+		lease, err := b.Get(ctx, leaseKind, b.System, "flotilla-conditions")
+		if err != nil {
+			return err
+		}
+		renewed, err := time.Parse(time.RFC3339, text(lease, "spec", "renewTime"))
+		if err != nil || renewed.Before(since) {
+			return fmt.Errorf("it was renewed at %s by %s", text(lease, "spec", "renewTime"), text(lease, "spec", "holderIdentity"))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	s.Log("the aggregator writes again after %s", time.Since(b.lost[len(b.lost)-1].From).Round(time.Second))
+	return nil
+}
+
+// told waits until the subscriber was told all that has happened, and nothing else.
+func (b *busScenario) told(ctx context.Context, s *run.Step) error {
+	if err := s.Until(ctx, "the subscriber outside was told each change once", func(ctx context.Context) error {
+		if err := b.outside.Quiet(); err != nil {
+			return err
+		}
+		lives, err := b.truth.Lives()
+		if err != nil {
+			return err
+		}
+		const objects = 2
+		if len(lives) != objects {
+			return fmt.Errorf("%d objects were seen instead of %d", len(lives), objects)
+		}
+		events := b.outside.Events()
+		problems := []error{b.outside.Problems()}
+		for uid, l := range lives {
+			problems = append(problems, told.Compare(uid, l, events, b.wiped+1, b.lost))
+		}
+		stored, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
+		return errors.Join(append(problems, err, told.Agree(lives, events, stored, b.wiped == 0))...)
+	}); err != nil {
+		return err
+	}
+	if n := len(b.lost); n > 0 && b.lost[n-1].To.IsZero() {
+		b.lost[n-1].To = time.Now()
+	}
+	return nil
+}
+
+// sixConditions says what the six conditions of an object are.
+type sixConditions map[string][2]string
+
+// conditions waits until those of both are what they should be, for the present generation.
+func (b *busScenario) conditions(ctx context.Context, s *run.Step, desk, till sixConditions) error {
+	for _, want := range []struct {
+		name string
+		sixConditions
+	}{{"desk", desk}, {"till", till}} {
+		if err := s.Until(ctx, "the conditions of "+want.name+" are right", func(ctx context.Context) error {
+			o, err := b.Get(ctx, supersets, busNamespace, want.name)
+			if err != nil {
+				return err
+			}
+			return want.of(o)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (want sixConditions) of(o *unstructured.Unstructured) error {
+	var problems []error
+	for _, conditionType := range timeline.Types {
+		status, reason := condition(o, conditionType)
+		if got := [2]string{status, reason}; got != want[conditionType] {
+			problems = append(problems, fmt.Errorf("%s is %s/%s instead of %s/%s", conditionType, status, reason,
+				want[conditionType][0], want[conditionType][1]))
+		}
+	}
+	return errors.Join(problems...)
+}

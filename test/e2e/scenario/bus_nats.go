@@ -1,0 +1,213 @@
+package scenario
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/cluster"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+	"github.com/flotilla-dev/flotilla/test/e2e/subscriber"
+)
+
+var (
+	secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	nodeKind   = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+	claimKind  = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}
+	leaseKind  = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+)
+
+const (
+	natsClaim   = "data-nats-0"
+	consumerJob = "e2e-bus-consumer"
+)
+
+// access is the way to the bus from outside: by a port of the node, with what the platform handed out for an identity.
+func (b *busScenario) access(ctx context.Context, identity string) (subscriber.Access, error) {
+	address, err := b.busAddress(ctx)
+	if err != nil {
+		return subscriber.Access{}, fmt.Errorf("the bus must be reachable from outside, by the Service nats-outside: %w", err)
+	}
+	said, err := b.secret(ctx, "bus-"+identity, "url")
+	if err != nil {
+		return subscriber.Access{}, fmt.Errorf("the identity %s of a program outside the cluster: %w", identity, err)
+	}
+	inside, err := url.Parse(string(said))
+	if err != nil {
+		return subscriber.Access{}, fmt.Errorf("the URL of identity %s is none", identity) // the error would show the password
+	}
+	password, _ := inside.User.Password()
+	authority, err := b.secret(ctx, "bus-ca", "ca.crt")
+	return subscriber.Access{URL: "tls://" + address, User: inside.User.Username(), Password: password, Authority: authority}, err
+}
+
+func (b *busScenario) busAddress(ctx context.Context) (string, error) {
+	service, err := b.Get(ctx, services, b.Data, "nats-outside")
+	if err != nil {
+		return "", err
+	}
+	ports, _, err := unstructured.NestedSlice(service.Object, "spec", "ports")
+	if err != nil || len(ports) == 0 {
+		return "", fmt.Errorf("it has no port: %w", err)
+	}
+	port, ok := ports[0].(map[string]any)
+	if !ok {
+		return "", fmt.Errorf("its port is %v", ports[0])
+	}
+	list, err := b.List(ctx, nodeKind, "")
+	if err != nil {
+		return "", err
+	}
+	for _, node := range list {
+		addresses, _, err := unstructured.NestedSlice(node.Object, "status", "addresses")
+		if err != nil {
+			return "", err
+		}
+		for _, entry := range addresses {
+			if a, ok := entry.(map[string]any); ok && a["type"] == "InternalIP" {
+				return net.JoinHostPort(fmt.Sprint(a["address"]), fmt.Sprint(port["nodePort"])), nil
+			}
+		}
+	}
+	return "", errors.New("no node has an address")
+}
+
+func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, error) {
+	o, err := b.Get(ctx, secretKind, b.System, name)
+	if err != nil {
+		return nil, err
+	}
+	encoded := text(o, "data", key)
+	if encoded == "" {
+		return nil, fmt.Errorf("the Secret %s/%s has no %s", b.System, name, key)
+	}
+	return base64.StdEncoding.DecodeString(encoded)
+}
+
+// subscribe starts the subscriber, which has its consumer from somebody who may make it.
+func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
+	mine, err := b.access(ctx, watcher)
+	if err != nil {
+		return err
+	}
+	if b.reader, err = b.access(ctx, "reader"); err != nil {
+		return err
+	}
+	if err := b.makeConsumer(ctx, s); err != nil {
+		return err
+	}
+	if b.outside, err = subscriber.Follow(ctx, mine, time.Now); err != nil {
+		return err
+	}
+	return s.Until(ctx, "the subscriber outside reads its consumer by "+mine.URL, func(context.Context) error { return b.outside.Quiet() })
+}
+
+// makeConsumer runs the command of the aggregator's image as a Job.
+func (b *busScenario) makeConsumer(ctx context.Context, s *run.Step) error {
+	if err := b.removeJob(ctx); err != nil {
+		return err
+	}
+	aggregator, err := b.Get(ctx, deployments, b.System, "status-aggregator")
+	if err != nil {
+		return err
+	}
+	containers, _, err := unstructured.NestedSlice(aggregator.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) == 0 {
+		return fmt.Errorf("the status aggregator has no container: %w", err)
+	}
+	first, ok := containers[0].(map[string]any)
+	if !ok {
+		return fmt.Errorf("the status aggregator's container is %v", containers[0])
+	}
+	if err := b.applyManifest(ctx, b.System, "bus-consumer.yaml", "${NAME}", consumerJob, "${IMAGE}", fmt.Sprint(first["image"]),
+		"${CONSUMER}", watcher, "${FILTER}", "flotilla.lifecycle.v1."+busCluster+"."+busNamespace+".>"); err != nil {
+		return err
+	}
+	if err := s.Until(ctx, "the Job "+consumerJob+" has made the consumer", func(ctx context.Context) error {
+		job, err := b.Get(ctx, jobs, b.System, consumerJob)
+		if err != nil {
+			return err
+		}
+		if number(job, "status", "succeeded") != 1 {
+			return fmt.Errorf("%d of its pods have failed", max(0, number(job, "status", "failed")))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return b.removeJob(ctx)
+}
+
+func (b *busScenario) removeJob(ctx context.Context) error {
+	_, err := b.Kubectl(ctx, "", "delete", "job", consumerJob, "-n", b.System, "--ignore-not-found", "--timeout=5m")
+	return err
+}
+
+// bootstrap upgrades the aggregator's chart to what it is; its Job makes the streams and the bucket.
+func (b *busScenario) bootstrap(ctx context.Context) error {
+	_, err := b.Helm(ctx, "upgrade", "status-aggregator", filepath.Join(b.Root, "deploy", "charts", "status-aggregator"),
+		"--namespace", b.System, "--reuse-values", "--wait", "--timeout", "5m")
+	return err
+}
+
+func (b *busScenario) scaleNATS(ctx context.Context, replicas int) error {
+	return b.Patch(ctx, statefulSets, b.Data, "nats", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+}
+
+func (b *busScenario) noNATS(ctx context.Context, s *run.Step) error {
+	return s.Until(ctx, "NATS is gone", func(ctx context.Context) error { return b.leftovers(ctx, b.Data, natsLabels, cluster.Pod) })
+}
+
+// deleteVolume deletes the claim, which goes with its pod and takes the volume along.
+func (b *busScenario) deleteVolume(ctx context.Context, s *run.Step) error {
+	before, err := b.Get(ctx, claimKind, b.Data, natsClaim)
+	if err != nil {
+		return err
+	}
+	if err := b.Client.Delete(ctx, before); err != nil {
+		return fmt.Errorf("delete the claim of NATS: %w", err)
+	}
+	if err := b.killPods(ctx, b.Data, natsLabels); err != nil {
+		return err
+	}
+	return s.Until(ctx, "NATS has another volume", func(ctx context.Context) error {
+		now, err := b.Get(ctx, claimKind, b.Data, natsClaim)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err != nil || now.GetUID() == before.GetUID() || text(now, "status", "phase") != "Bound" {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}
+
+// pauseAndStop pauses one Superset and stops the other.
+func (b *busScenario) pauseAndStop(ctx context.Context, s *run.Step) error {
+	return errors.Join(b.command(ctx, s, `"Paused"`, `"Stopped"`), b.conditions(ctx, s, busPaused, busStopped))
+}
+
+// goOn takes both back.
+func (b *busScenario) goOn(ctx context.Context, s *run.Step) error {
+	return errors.Join(b.command(ctx, s, "null", "null"), b.conditions(ctx, s, busRunning, busRunning))
+}
+
+func (b *busScenario) command(ctx context.Context, s *run.Step, desk, till string) error {
+	for name, command := range map[string]string{"desk": desk, "till": till} {
+		if err := s.Until(ctx, "the change of "+name+" is accepted", func(ctx context.Context) error {
+			return b.Patch(ctx, supersets, busNamespace, name, fmt.Sprintf(`{"metadata":{"annotations":{"operator-command":%s}}}`, command))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

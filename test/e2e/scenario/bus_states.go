@@ -1,0 +1,17 @@
+package scenario
+
+// What the six conditions are in the three states through which the scenario takes its objects.
+var (
+	busRunning = sixConditions{
+		"Available": {"True", "AllComponentsReady"}, "Progressing": {"False", "AsExpected"}, "Degraded": {"False", "AsExpected"},
+		"Upgradable": {"True", "AsExpected"}, "Paused": {"False", "NotPaused"}, "Stopped": {"False", "Running"},
+	}
+	busPaused = sixConditions{
+		"Available": {"True", "AllComponentsReady"}, "Progressing": {"False", "AsExpected"}, "Degraded": {"False", "AsExpected"},
+		"Upgradable": {"False", "ReconciliationPaused"}, "Paused": {"True", "ReconciliationPaused"}, "Stopped": {"False", "Running"},
+	}
+	busStopped = sixConditions{
+		"Available": {"False", "Stopped"}, "Progressing": {"False", "AsExpected"}, "Degraded": {"False", "Stopped"},
+		"Upgradable": {"False", "Stopped"}, "Paused": {"False", "NotPaused"}, "Stopped": {"True", "Stopped"},
+	}
+)

@@ -1,0 +1,50 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestAConditionThatIsNotRightIsNamed(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"generation": int64(2)}}}
+	set := func(conditionType, status, reason string, generation int64) {
+		list, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+		if err == nil {
+			err = unstructured.SetNestedSlice(o.Object, append(list, map[string]any{
+				"type": conditionType, "status": status, "reason": reason, "observedGeneration": generation,
+			}), "status", "conditions")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for conditionType, want := range busRunning {
+		if conditionType != "Paused" {
+			set(conditionType, want[0], want[1], 2)
+		}
+	}
+	if err := busRunning.of(o); err == nil || !strings.HasPrefix(err.Error(), "Paused is /absent instead of False/NotPaused") {
+		t.Errorf("one is missing: %v", err)
+	}
+	set("Paused", "False", "NotPaused", 2)
+	if err := busRunning.of(o); err != nil {
+		t.Error(err)
+	}
+	if err := busStopped.of(o); err == nil {
+		t.Error("another state is not seen")
+	}
+	o.SetGeneration(3)
+	if err := busRunning.of(o); err == nil {
+		t.Error("conditions of an older generation are taken")
+	}
+}
+
+// No list has it yet: it has not been played to its end.
+func TestTheBusIsGivenBackHoweverItEnds(t *testing.T) {
+	s := (&Platform{}).busDisruptions()
+	if s.Clean == nil || s.Limit == 0 || len(s.Phases) == 0 {
+		t.Errorf("%+v", s)
+	}
+}
