@@ -171,9 +171,6 @@ func waits(o *unstructured.Unstructured) error {
 	if status, reason := condition(o, "LifecycleComplete"); status != "False" || reason != "AwaitingApproval" {
 		return fmt.Errorf("LifecycleComplete is %q (%s)", status, reason)
 	}
-	if status, reason := condition(o, "Upgradable"); status != "False" || reason != "UpgradeBlocked" {
-		return fmt.Errorf("Upgradable is %q (%s)", status, reason)
-	}
 	if text(o, "status", "lifecycle", "upgrade", "approvalToken") == "" {
 		return fmt.Errorf("there is no token")
 	}

@@ -162,7 +162,6 @@ status:
   lifecycle: {upgrade: {approvalToken: "a1b2"}}
   conditions:
     - {type: LifecycleComplete, status: "False", reason: AwaitingApproval}
-    - {type: Upgradable, status: "False", reason: UpgradeBlocked}
 `
 
 func TestWhatIsNotThereYetIsSeen(t *testing.T) {
@@ -189,7 +188,7 @@ func TestWhatIsNotThereYetIsSeen(t *testing.T) {
 			waiting, waits,
 			map[string]string{
 				"phase: AwaitingApproval": "phase: Running", "reason: AwaitingApproval": "reason: TaskInProgress",
-				"reason: UpgradeBlocked": "reason: AsExpected", `"a1b2"`: `""`,
+				`"a1b2"`: `""`,
 			},
 		},
 	}
