@@ -40,6 +40,7 @@ func (p *Platform) All() [][]run.Scenario {
 	return [][]run.Scenario{
 		{p.security()},
 		{p.engineRollouts(), p.engineDisruptions()},
+		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
 		{p.ingesterDisruptions()},
 	}
 }

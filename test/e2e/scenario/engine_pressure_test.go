@@ -1,0 +1,27 @@
+package scenario
+
+import "testing"
+
+func TestASpillLiesBetweenTheThresholds(t *testing.T) {
+	const mi = 1 << 20
+	for name, tc := range map[string]struct {
+		available, capacity int64
+		soft, hard          string
+		want                int64 // 0: refused
+	}{
+		"quantities":      {1000 * mi, 1024 * mi, "512Mi", "64Mi", 712 * mi},
+		"shares":          {1000 * mi, 1000 * mi, "50%", "10%", 700 * mi},
+		"no hard one":     {1000 * mi, 1000 * mi, "50%", "", 750 * mi},
+		"no soft one":     {1000 * mi, 1024 * mi, "", "64Mi", 0},
+		"hard is first":   {1000 * mi, 1024 * mi, "64Mi", "512Mi", 0},
+		"a machine's own": {40960 * mi, 250000 * mi, "512Mi", "64Mi", 0},
+		"full already":    {100 * mi, 1024 * mi, "512Mi", "64Mi", 0},
+		"no quantity":     {1000 * mi, 1024 * mi, "much", "64Mi", 0},
+		"no share":        {1000 * mi, 1024 * mi, "half%", "64Mi", 0},
+	} {
+		got, err := toSpill(tc.available, tc.capacity, tc.soft, tc.hard)
+		if got != tc.want || (err == nil) != (tc.want > 0) {
+			t.Errorf("%s: %d, %v; want %d", name, got, err, tc.want)
+		}
+	}
+}
