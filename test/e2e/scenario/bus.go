@@ -55,8 +55,11 @@ func (p *Platform) busDisruptions() run.Scenario {
 		},
 		Clean: func(ctx context.Context, s *run.Step) error {
 			// However it ended: others need the bus.
-			return errors.Join(b.scaleNATS(ctx, 1), b.ready(ctx, s, b.Data, natsLabels, 1), b.bootstrap(ctx),
-				p.RemoveNamespace(ctx, busNamespace))
+			err := errors.Join(b.scaleNATS(ctx, 1), b.ready(ctx, s, b.Data, natsLabels, 1))
+			if b.wiped > 0 {
+				err = errors.Join(err, b.bootstrap(ctx))
+			}
+			return errors.Join(err, p.RemoveNamespace(ctx, busNamespace))
 		},
 	}
 }
