@@ -27,8 +27,8 @@ func (p *Platform) ingesterDisruptions() run.Scenario {
 	i := &ingester{Platform: p}
 	return run.Scenario{
 		Name: ingesterNamespace, Limit: 12 * time.Minute,
-		Title: "The 13 kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved and restarted; " +
-			"in the end cluster and MySQL agree.",
+		Title: "The 13 kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved (evicted, " +
+			"it comes back with its volume and another address) and restarted; in the end cluster and MySQL agree.",
 		Prepare: func(ctx context.Context, _ *run.Step) (run.Asker, error) {
 			return nil, p.MakeNamespace(ctx, ingesterNamespace)
 		},
@@ -175,30 +175,54 @@ func (i *ingester) kill(ctx context.Context, s *run.Step) error {
 	return i.killPods(ctx, i.Data, mysql)
 }
 
-// move evicts the pod; on a cluster of one node it comes back to the same one, with its volume.
+// move evicts the pod, as a drain of its node does. On a cluster of one node it comes back to the same one, with its
+// volume and another address.
 func (i *ingester) move(ctx context.Context, s *run.Step) error {
-	pods, err := i.List(ctx, cluster.Pod, i.Data, matching(mysql))
+	before, err := i.mysqlPod(ctx)
 	if err != nil {
 		return err
 	}
-	if len(pods) != 1 {
-		return fmt.Errorf("MySQL has %d pods", len(pods))
-	}
 	s.Log("MySQL's pod is evicted")
-	return i.evictPod(ctx, s, &pods[0])
+	if err := i.evictPod(ctx, s, before); err != nil {
+		return err
+	}
+	from := text(before, "status", "podIP")
+	return s.Until(ctx, "MySQL serves by another address than "+from, func(ctx context.Context) error {
+		now, err := i.mysqlPod(ctx)
+		if err != nil {
+			return err
+		}
+		to := text(now, "status", "podIP")
+		if now.GetUID() == before.GetUID() || to == "" || to == from {
+			return fmt.Errorf("it is at %q", to)
+		}
+		if err := isTrue(now, "Ready"); err != nil {
+			return err
+		}
+		s.Note("MySQL moved from %s to %s.", from, to)
+		return nil
+	})
+}
+
+func (i *ingester) mysqlPod(ctx context.Context) (*unstructured.Unstructured, error) {
+	pods, err := i.List(ctx, cluster.Pod, i.Data, matching(mysql))
+	if err != nil {
+		return nil, err
+	}
+	if len(pods) != 1 {
+		return nil, fmt.Errorf("MySQL has %d pods", len(pods))
+	}
+	return &pods[0], nil
 }
 
 // restart ends MySQL inside its pod.
 func (i *ingester) restart(ctx context.Context, s *run.Step) error {
-	pods, err := i.List(ctx, cluster.Pod, i.Data, matching(mysql))
+	pod, err := i.mysqlPod(ctx)
 	if err != nil {
 		return err
 	}
-	if len(pods) != 1 {
-		return fmt.Errorf("MySQL has %d pods", len(pods))
-	}
 	s.Log("MySQL's container is ended")
-	_, err = i.Kubectl(ctx, "", "exec", "-n", i.Data, pods[0].GetName(), "--", "sh", "-c", "kill -TERM 1")
+	_, err = i.Kubectl(ctx, "", "exec", "-n", i.Data, pod.GetName(), "--", "sh", "-c", "kill -TERM 1")
 	return err
 }
 

@@ -42,6 +42,7 @@ func (p *Platform) All() [][]run.Scenario {
 		{p.engineRollouts(), p.engineDisruptions()},
 		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
 		{p.ingesterDisruptions()},
+		{p.supersetUpgrades(), p.supersetOperations()},
 	}
 }
 

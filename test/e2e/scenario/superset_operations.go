@@ -216,8 +216,11 @@ func (w *shop) stop(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	pods, err := w.pods(ctx)
-	if err != nil || len(pods) > 0 {
-		return fmt.Errorf("condition Stopped is True and there are still the pods %v (%v)", pods, err)
+	if err != nil {
+		return err
+	}
+	if len(pods) > 0 {
+		return fmt.Errorf("condition Stopped is True and there are still the pods %v", pods)
 	}
 	if w.asker == nil {
 		return nil

@@ -45,7 +45,7 @@ func tells(o *unstructured.Unstructured, lifecycle, degraded string) error {
 	}
 	trouble := entry(o, "Degraded")
 	if got := fmt.Sprintf("%v %v", trouble["status"], trouble["reason"]); got != degraded {
-		return fmt.Errorf("Degraded is %s instead of %s", got, degraded)
+		return fmt.Errorf("condition Degraded is %s instead of %s", got, degraded)
 	}
 	return nil
 }

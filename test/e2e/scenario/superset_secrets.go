@@ -47,13 +47,13 @@ func onlyOpenedBy(rows []stored, key, other string) error {
 	var problems []error
 	for _, row := range rows {
 		want := "the password of " + row.connection
-		clear, err := decrypt(row.encrypted, key)
+		open, err := decrypt(row.encrypted, key)
 		otherwise, err2 := decrypt(row.encrypted, other)
 		switch {
 		case err != nil || err2 != nil:
 			problems = append(problems, err, err2)
-		case clear != want:
-			problems = append(problems, fmt.Errorf("the key makes %q of the secret of %s", clear, row.connection))
+		case open != want:
+			problems = append(problems, fmt.Errorf("the key makes %q of the secret of %s", open, row.connection))
 		case otherwise == want:
 			problems = append(problems, fmt.Errorf("the other key opens the secret of %s", row.connection))
 		}

@@ -65,8 +65,11 @@ func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
 	}
 	// The column that 6.1 brings; the tasks' pods, which are kept, are as restricted as all others.
 	found, err := w.psql(ctx, "shop", "SELECT count(*) FROM information_schema.columns WHERE column_name = 'configuration_method'")
-	if err != nil || found != "1" {
-		return fmt.Errorf("the metastore has %q columns of 6.1 instead of 1 (%v)", found, err)
+	if err != nil {
+		return err
+	}
+	if found != "1" {
+		return fmt.Errorf("the metastore has %q columns of 6.1 instead of 1", found)
 	}
 	tasks, err := w.List(ctx, cluster.Pod, w.namespace, matching(componentLabels("init")))
 	if err == nil && len(tasks) < 2 {

@@ -52,7 +52,7 @@ func (u *upgrades) havePrevious() error {
 func (u *upgrades) install(charts, tag string) work {
 	return func(ctx context.Context, s *run.Step) error {
 		u.tag = tag
-		return u.eachService(ctx, s, func(ctx context.Context, s *run.Step, service string) error {
+		return u.eachService(ctx, s, func(ctx context.Context, _ *run.Step, service string) error {
 			if definitions := filepath.Join(charts, service+"-crds"); exists(definitions) {
 				if _, err := u.Helm(ctx, "upgrade", service+"-crds", definitions, "-n", u.System, "--reset-then-reuse-values"); err != nil {
 					return err

@@ -1,6 +1,7 @@
 package told
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func TestWhatWasToldOfALife(t *testing.T) {
 		last:   map[string]flip{"Available": {"Available", "False", at(9)}},
 	}
 	begin := []subscriber.Event{phase("1", 1, "creating"), snapshot("s", false, no, 1)}
-	all := append(begin, phase("2", 2, "stable"), change("a", no, yes, false), change("b", yes, noAgain, false))
+	all := slices.Concat(begin, []subscriber.Event{phase("2", 2, "stable"), change("a", no, yes, false), change("b", yes, noAgain, false)})
 	ended := lived
 	ended.gone = true
 	end := event("d", contract.Lifecycle{Event: contract.EventDeleted})

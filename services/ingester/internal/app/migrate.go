@@ -31,7 +31,7 @@ func (o *Options) migrate(ctx context.Context, _ service.Options, args []string)
 	if args[0] == "up" {
 		answers = awaited
 	}
-	db, err := o.connectWhen(ctx, answers)
+	db, err := o.connect(ctx, answers)
 	if err != nil {
 		return err
 	}
@@ -45,12 +45,8 @@ func awaited(ctx context.Context, db *sql.DB) error {
 	return database.Await(ctx, db, migratePause)
 }
 
-// connect opens the database for a command, which cannot wait for it.
-func (o *Options) connect(ctx context.Context) (*sql.DB, error) {
-	return o.connectWhen(ctx, database.Ping)
-}
-
-func (o *Options) connectWhen(ctx context.Context, answers func(context.Context, *sql.DB) error) (*sql.DB, error) {
+// connect opens the database for a command, once it answers.
+func (o *Options) connect(ctx context.Context, answers func(context.Context, *sql.DB) error) (*sql.DB, error) {
 	if !o.MySQL.Configured() {
 		return nil, errors.New("this command needs MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
 	}

@@ -128,7 +128,7 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	case <-q.cut:
-		panic(http.ErrAbortHandler) // the answer breaks off
+		panic(http.ErrAbortHandler) //nolint:forbidigo // the only way to break an answer off
 	}
 	answer := struct {
 		Identity
