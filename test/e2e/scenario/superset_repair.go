@@ -235,7 +235,7 @@ func (t *till) nowhere(ctx context.Context, s *run.Step) error {
 	began := time.Now()
 	if err := t.look(ctx, s, "Degraded says that the image cannot be pulled", func(o *unstructured.Unstructured) error {
 		t.began = text(o, "status", "lifecycle", "migrate", "startedAt")
-		return tells(o, "False TaskCannotStart", "True ImagePull")
+		return tells(o, "False TaskCannotStart", "True ImagePull", "an image cannot be pulled")
 	}); err != nil {
 		return err
 	}

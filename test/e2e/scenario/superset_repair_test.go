@@ -42,19 +42,29 @@ status:
 			}
 		}
 	}
-	first := func(field, value string) func(map[string]any) {
+	change := func(index int, fields ...string) func(map[string]any) {
 		return func(status map[string]any) {
 			list, ok := status["conditions"].([]any)
 			if !ok {
 				t.Fatal("no conditions")
 			}
-			if c, ok := list[0].(map[string]any); ok {
-				c[field] = value
+			c, ok := list[index].(map[string]any)
+			if !ok {
+				t.Fatal("no condition")
+			}
+			for i := 0; i < len(fields); i += 2 {
+				c[fields[i]] = fields[i+1]
 			}
 		}
 	}
-	if err := failedFor(read(func(map[string]any) {})); err != nil {
-		t.Error(err)
+	first := func(field, value string) func(map[string]any) { return change(0, field, value) }
+	for name, good := range map[string]func(map[string]any){
+		"as it is": func(map[string]any) {},
+		"again":    change(1, "reason", "Flapping", "message", "Comes and goes: migrate failed, and no retry is left."),
+	} {
+		if err := failedFor(read(good)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	for name, change := range map[string]func(map[string]any){
 		"another exit code":     set(int64(2), "lifecycle", "migrate", "exitCode"),
@@ -63,6 +73,7 @@ status:
 		"it is tried again":     first("reason", "TaskRetrying"),
 		"the Job's words":       first("message", "BackoffLimitExceeded"),
 		"without the exit code": first("message", `relation "table_that_is_not_there" does not exist`),
+		"another trouble":       change(1, "reason", "Flapping", "message", "Comes and goes: a pod is not ready."),
 		"nothing is degraded":   func(status map[string]any) { delete(status, "conditions") },
 	} {
 		if failedFor(read(change)) == nil {
