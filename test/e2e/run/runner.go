@@ -78,7 +78,7 @@ func (r *Runner) one(ctx context.Context, s Scenario) Result {
 	}
 	if s.Clean != nil {
 		// Also after an interruption: what is left behind would spoil the next run.
-		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), or(r.CleanLimit, cleanLimit))
+		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), or(s.CleanLimit, or(r.CleanLimit, cleanLimit)))
 		defer cancel()
 		if err := r.guard(cleaning, step, func(ctx context.Context) error { return s.Clean(ctx, step) }); err != nil {
 			result.Problem = errors.Join(errorOf(result.Problem), fmt.Errorf("clean up: %w", err)).Error()

@@ -25,6 +25,8 @@ type Scenario struct {
 	Judge func([]load.Figures) error
 	// Clean removes what the scenario made. It runs however the scenario ended, and has a time of its own.
 	Clean func(context.Context, *Step) error
+	// CleanLimit is how long Clean may take; 0: as long as the runner says.
+	CleanLimit time.Duration
 }
 
 // Phase is a part of a scenario that has figures of its own.

@@ -30,13 +30,13 @@ func (p *Platform) upgrades() run.Scenario {
 			{Name: "the previous commit", Do: u.engine.steady},
 			{Name: "upgrade", Do: u.quiet(upgrade)},
 			{Name: "roll back", Do: u.quiet(back)},
-			{Name: "upgrade while all changes", Do: u.busy(upgrade, "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"dev-2"}}}`)},
+			{Name: "upgrade while all changes", Do: u.busy(upgrade, "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
 			{Name: "roll back while all changes", Do: u.busy(back, "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
 			{Name: "upgrade again", Do: u.quiet(upgrade)},
 			{Name: "verify", Do: (&ingester{Platform: p}).verify},
 		},
 		Judge: u.judge,
-		Clean: u.clean,
+		Clean: u.clean, CleanLimit: 10 * time.Minute, // it may exchange all services
 	}
 }
 
@@ -142,9 +142,9 @@ func (u *upgrades) judge(phases []load.Figures) error {
 
 // clean leaves the services of this commit, also when something went wrong between.
 func (u *upgrades) clean(ctx context.Context, s *run.Step) error {
-	var problem error
+	problem := u.unlock(ctx)
 	if u.tag == previousTag {
-		problem = u.install(u.charts(), presentTag)(ctx, s)
+		problem = errors.Join(problem, u.install(u.charts(), presentTag)(ctx, s))
 	}
 	return errors.Join(problem, u.RemoveNamespace(ctx, upgradeNamespace))
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,22 +99,41 @@ func (u *upgrades) eachService(ctx context.Context, s *run.Step, exchange func(c
 	return nil
 }
 
-// deployed asks helm.
 func (u *upgrades) deployed(ctx context.Context, service string) error {
-	out, err := u.Helm(ctx, "status", service, "-n", u.System, "-o", "json")
+	status, err := u.release(ctx, service)
+	if err == nil && status != "deployed" {
+		err = fmt.Errorf("release %s is %q", service, status)
+	}
+	return err
+}
+
+// release asks helm how a release is.
+func (u *upgrades) release(ctx context.Context, name string) (status string, err error) {
+	out, err := u.Helm(ctx, "status", name, "-n", u.System, "-o", "json")
 	if err != nil {
-		return err
+		return "", err
 	}
 	var release struct {
 		Info struct{ Status string }
 	}
 	if err := json.Unmarshal([]byte(out), &release); err != nil {
-		return fmt.Errorf("read helm status of %s: %w", service, err)
+		return "", fmt.Errorf("read helm status of %s: %w", name, err)
 	}
-	if release.Info.Status != "deployed" {
-		return fmt.Errorf("release %s is %q", service, release.Info.Status)
+	return release.Info.Status, nil
+}
+
+// unlock goes back where helm was broken off in the middle of an upgrade, which it takes for one that goes on.
+func (u *upgrades) unlock(ctx context.Context) error {
+	var problems []error
+	for service := range exchanged {
+		status, err := u.release(ctx, service)
+		if err == nil && strings.HasPrefix(status, "pending-") {
+			u.tag = previousTag // or it may be; what is installed next says
+			_, err = u.Helm(ctx, "rollback", service, "-n", u.System)
+		}
+		problems = append(problems, err)
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // replaced says what is not yet as it should be: all pods are those of the wanted image, are ready and were never
