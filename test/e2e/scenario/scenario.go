@@ -43,6 +43,7 @@ func (p *Platform) All() [][]run.Scenario {
 		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
 		{p.ingesterDisruptions()},
 		{p.supersetUpgrades(), p.supersetOperations()},
+		{p.supersetClone(), p.supersetRepair()},
 	}
 }
 
