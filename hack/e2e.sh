@@ -28,9 +28,12 @@ step() { # TEXT COMMAND...
 # previous checks out the commit that the services are upgraded from. It is a clone, so that its own scripts work there
 # as they did, and find its revision.
 previous() {
-  local commit
-  commit=$(git rev-parse --verify --quiet "${PREVIOUS:-HEAD^}^{commit}") ||
-    fail "no commit ${PREVIOUS:-HEAD^} to upgrade from: fetch it (git fetch --deepen 1; in CI a checkout of depth 2), or set PREVIOUS to another one"
+  local commit wanted="${PREVIOUS:-HEAD^}^{commit}"
+  if [ -z "${PREVIOUS:-}" ] && [ "$(git rev-parse --is-shallow-repository)" = true ] && ! git rev-parse --verify --quiet "$wanted" > /dev/null; then
+    git fetch --quiet --deepen 1 || echo "hack/e2e.sh: git fetch --deepen 1 failed" >&2
+  fi
+  commit=$(git rev-parse --verify --quiet "$wanted") ||
+    fail "no commit ${PREVIOUS:-HEAD^} to upgrade from: fetch it (git fetch --deepen 1), or set PREVIOUS to another one"
   previous=$dir/previous
   rm -rf "$previous"
   git clone --quiet --shared --no-checkout . "$previous"
