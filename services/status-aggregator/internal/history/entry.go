@@ -57,7 +57,7 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 	}
 	if !r.Known() {
 		before = nil
-		if err := s.rebase(ctx, ref, next); err != nil {
+		if err := s.rebase(ctx, ref, next, r.lost || carriesHistory(entry)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -77,8 +77,9 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 // rebase keeps the ids of an entry that replaces a lost one apart from the ids of
 // that one: the revisions of a new bucket start over, the stream may remember the
 // former. Every entry begins with a snapshot event, so one of this incarnation in
-// the stream says that there was an entry.
-func (s *Store) rebase(ctx context.Context, ref contract.Ref, next *Record) error {
+// the stream says that there was an entry. A stream that was lost as well remembers
+// nothing, while readers outside do: then the time at which it was made tells apart.
+func (s *Store) rebase(ctx context.Context, ref contract.Ref, next *Record, older bool) error {
 	subject, err := contract.LifecycleSubject(ref, contract.EventSnapshot)
 	if err != nil {
 		return err
@@ -89,7 +90,16 @@ func (s *Store) rebase(ctx context.Context, ref contract.Ref, next *Record) erro
 	}
 	if former.uid() == next.Entry.Object.UID {
 		next.private.Base = former.sequence
+		return nil
 	}
+	if !older {
+		return nil
+	}
+	stream, err := s.lifecycle(ctx)
+	if err != nil {
+		return err
+	}
+	next.private.Base = uint64(max(0, stream.CachedInfo().Created.UnixMilli()))
 	return nil
 }
 

@@ -17,7 +17,8 @@ type private struct {
 	// Owes lists the events that this entry gives rise to, in order.
 	Owes []owed `json:"owes,omitempty"`
 	// Base tells apart the revisions of a bucket that was lost from those of its
-	// successor: the place in the stream of the last event of the former; 0: none.
+	// successor: the place in the stream of the last event of the former, or, where the
+	// stream has none, since when there is the stream, in milliseconds; 0: nothing was lost.
 	Base uint64 `json:"base,omitempty"`
 	// Ring counts how often the numbers of the object's phase changes went back, as they
 	// do when the cluster is restored from a backup: numbers are used twice then.

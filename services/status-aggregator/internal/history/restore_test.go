@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -58,6 +59,47 @@ func TestObjectThatCameBack(t *testing.T) {
 		}
 	}
 	f.wantHistory("a snapshot 0:Running", "a deleted 0:", "a snapshot 0:Running gap", "a deleted 0:")
+}
+
+// A bus that has lost all its data forgets which ids it has used; who reads from outside does not.
+func TestIDsAfterAWipeAreNew(t *testing.T) {
+	for name, begin := range map[string]func(*fixture){
+		"the same process": func(f *fixture) { f.store.Invalidate() },
+		"another process":  (*fixture).restart,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			used := map[string]bool{}
+			lives := func() {
+				f.clock.SetTime(f.clock.Now().Add(time.Minute))
+				f.put(f.entry("a", "Available=False@0"))
+				f.flush()
+				f.put(f.entry("a", "Available=True@30"))
+				f.flush()
+				for _, m := range f.messages() {
+					id := m.Header.Get(contract.HeaderMsgID)
+					if used[id] {
+						t.Errorf("id %s was used before", id)
+					}
+					used[id] = true
+				}
+			}
+			lives()
+			f.wipe()
+			begin(f)
+			lives()
+			f.wantHistory("a snapshot 0:Running gap", "a available Available=True")
+		})
+	}
+}
+
+// wipe loses all data of the bus.
+func (f *fixture) wipe() {
+	f.t.Helper()
+	if err := f.conn.JetStream().DeleteStream(f.t.Context(), contract.StreamLifecycle); err != nil {
+		f.t.Fatal(err)
+	}
+	f.loseBucket()
 }
 
 func (f *fixture) loseBucket() {
