@@ -39,11 +39,9 @@ type Platform struct {
 func (p *Platform) All() [][]run.Scenario {
 	return [][]run.Scenario{
 		{p.security()},
-		{p.engineRollouts(), p.engineDisruptions()},
+		{p.engineRollouts(), p.engineDisruptions(), p.supersetUpgrades(), p.supersetOperations()},
 		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
-		{p.ingesterDisruptions()},
-		{p.supersetUpgrades(), p.supersetOperations()},
-		{p.supersetClone(), p.supersetRepair()},
+		{p.ingesterDisruptions(), p.supersetClone(), p.supersetRepair()},
 	}
 }
 
