@@ -29,7 +29,7 @@ if [ ${#modules[@]} -eq 0 ]; then
 fi
 
 # make verify has vetted everything.
-run() { cd "$1" && GOWORK=off go test -race -vet=off -count=1 -timeout 15m ./...; }
+run() { cd "$1" && GOWORK=off go test -race -vet=off -count=1 -timeout 30m ./...; }
 
 out=$(mktemp -d)
 declare -A running=() started=()
