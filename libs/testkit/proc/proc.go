@@ -29,9 +29,12 @@ func Alive(pid int) bool {
 }
 
 const (
-	// execPatience is how long a process may take to show its environment while it becomes another program.
-	execPatience = 50 * time.Millisecond
-	execPoll     = time.Millisecond
+	// execPatience is how long a process may show no environment, which it does while it becomes another program. A
+	// busy machine may leave it there for long.
+	execPatience = 5 * time.Second
+	// execLooks is how often an environment without the marker is looked at again: it may be one half made.
+	execLooks = 50
+	execPoll  = time.Millisecond
 )
 
 // Has says whether a living process carries the marker, a whole KEY=value, in its environment. A pid that was read
@@ -42,12 +45,16 @@ func Has(pid int, marker string) bool {
 	defer deadline.Stop()
 	tick := time.NewTicker(execPoll)
 	defer tick.Stop()
-	for {
-		if carries(environment(pid), marker) {
+	for looks := 0; looks < execLooks; {
+		environ := environment(pid)
+		if carries(environ, marker) {
 			return true
 		}
 		if !Alive(pid) {
 			return false
+		}
+		if len(environ) > 0 {
+			looks++
 		}
 		select {
 		case <-deadline.C:
@@ -55,6 +62,7 @@ func Has(pid int, marker string) bool {
 		case <-tick.C:
 		}
 	}
+	return false
 }
 
 // environment returns the environment of a living process, nothing when it has none or is not there.
