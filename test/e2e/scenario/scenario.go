@@ -42,6 +42,7 @@ func (p *Platform) All() [][]run.Scenario {
 		{p.engineRollouts(), p.engineDisruptions(), p.supersetUpgrades(), p.supersetOperations()},
 		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
 		{p.ingesterDisruptions(), p.supersetClone(), p.supersetRepair()},
+		{p.busDisruptions()}, // alone, since it takes the bus away
 	}
 }
 
