@@ -31,6 +31,9 @@ func (u *upgrades) standing(ctx context.Context) (standing, error) {
 		return now, err
 	}
 	for i := range pods {
+		if pods[i].GetDeletionTimestamp() != nil {
+			continue // it goes because of a change before
+		}
 		_, restarts, err := containers(&pods[i])
 		if err != nil {
 			return now, err
