@@ -32,6 +32,9 @@ func (s *Step) Log(format string, args ...any) {
 	fmt.Fprintf(s.out, "%s %s: %s\n", s.now().UTC().Format("15:04:05"), s.scenario, fmt.Sprintf(format, args...))
 }
 
+// Now is the time by the clock of the runner.
+func (s *Step) Now() time.Time { return s.now() }
+
 // Note adds a line to the report.
 func (s *Step) Note(format string, args ...any) {
 	s.mu.Lock()

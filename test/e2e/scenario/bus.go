@@ -97,7 +97,7 @@ func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
 // kill ends NATS's pod at once, twice, just before something changes and at a moment that nobody chose.
 func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
 	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.goOn} {
-		b.begin()
+		b.begin(s)
 		if err := b.killPods(ctx, b.Data, natsLabels); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
 
 // beAway changes both while there is no NATS: the operators write the conditions, and the changes are told afterwards.
 func (b *busScenario) beAway(ctx context.Context, s *run.Step) error {
-	b.begin()
+	b.begin(s)
 	if err := errors.Join(b.scaleNATS(ctx, 0), b.noNATS(ctx, s)); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (b *busScenario) beAway(ctx context.Context, s *run.Step) error {
 
 // wipe deletes NATS's volume with its pod. Nobody makes the streams again by himself, and the conditions go on.
 func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
-	b.begin()
+	b.begin(s)
 	b.wiped++
 	if err := b.deleteVolume(ctx, s); err != nil {
 		return err
@@ -197,14 +197,14 @@ func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
 	return errors.Join(err, b.outside.Problems())
 }
 
-func (b *busScenario) begin() { b.lost = append(b.lost, told.Away{From: time.Now()}) }
+func (b *busScenario) begin(s *run.Step) { b.lost = append(b.lost, told.Away{From: s.Now()}) }
 
 // back waits until the aggregator writes again, which ends the time in which nobody could publish.
 func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 	if err := b.ready(ctx, s, b.Data, natsLabels, 1); err != nil {
 		return err
 	}
-	since := time.Now()
+	since := s.Now()
 	if err := s.Until(ctx, "the aggregator holds the Lease flotilla-conditions", func(ctx context.Context) error {
 		lease, err := b.Get(ctx, leaseKind, b.System, "flotilla-conditions")
 		if err != nil {
@@ -218,7 +218,7 @@ func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	s.Log("the aggregator writes again after %s", time.Since(b.lost[len(b.lost)-1].From).Round(time.Second))
+	s.Log("the aggregator writes again after %s", s.Now().Sub(b.lost[len(b.lost)-1].From).Round(time.Second))
 	return nil
 }
 
@@ -247,7 +247,7 @@ func (b *busScenario) told(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if n := len(b.lost); n > 0 && b.lost[n-1].To.IsZero() {
-		b.lost[n-1].To = time.Now()
+		b.lost[n-1].To = s.Now()
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
 	if err := b.makeConsumer(ctx, s); err != nil {
 		return err
 	}
-	if b.outside, err = subscriber.Follow(ctx, mine, time.Now); err != nil {
+	if b.outside, err = subscriber.Follow(ctx, mine, s.Now); err != nil {
 		return err
 	}
 	return s.Until(ctx, "the subscriber outside reads its consumer by "+mine.URL, func(context.Context) error { return b.outside.Quiet() })

@@ -95,11 +95,11 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
 	if err := w.applyObjects(ctx, w.namespace, objects); err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	began := s.Now()
 	if err := w.serves(ctx, s); err != nil || w.Simulated {
 		return nil, err
 	}
-	s.Note("Installed in %.0f s, with a database that the operator's Job made.", time.Since(began).Seconds())
+	s.Note("Installed in %.0f s, with a database that the operator's Job made.", s.Now().Sub(began).Seconds())
 	// By its address, which has to stay whatever becomes of the pods, and which no busy DNS stands before.
 	service, err := w.Get(ctx, services, w.namespace, "shop-web-server")
 	if err != nil {

@@ -154,13 +154,13 @@ func (c *metastoreCopy) install(ctx context.Context, s *run.Step) error {
 		"${NAME}", c.name, "${TYPE}", c.kind, "${HOST}", c.host, "${USER}", c.user); err != nil {
 		return err
 	}
-	began := time.Now()
+	began := s.Now()
 	if err := c.look(ctx, s, c.name+" is installed", func(o *unstructured.Unstructured) error {
 		return runs(o, oldImage)
 	}); err != nil {
 		return err
 	}
-	c.took = time.Since(began)
+	c.took = s.Now().Sub(began)
 	return c.arrived(ctx, s, "1:10 2:20")
 }
 
@@ -238,11 +238,11 @@ func (c *metastoreCopy) changed(ctx context.Context, s *run.Step) error {
 	if _, err := c.sql(ctx, "production", change); err != nil {
 		return err
 	}
-	began := time.Now()
+	began := s.Now()
 	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {
 		return err
 	}
-	s.Note("%s: changed rows arrived by the schedule after %.0f s.", c.kind, time.Since(began).Seconds())
+	s.Note("%s: changed rows arrived by the schedule after %.0f s.", c.kind, s.Now().Sub(began).Seconds())
 	if err := c.look(ctx, s, c.name+" is available after a later tick than "+before, func(o *unstructured.Unstructured) error {
 		if tick := text(o, "status", "lifecycle", "clone", "lastScheduledAt"); tick <= before {
 			return fmt.Errorf("the last tick is %s", tick)

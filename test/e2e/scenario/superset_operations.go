@@ -244,12 +244,12 @@ func (w *shop) start(ctx context.Context, s *run.Step) error {
 	if err := w.serves(ctx, s); err != nil {
 		return err
 	}
-	began := time.Now()
+	began := s.Now()
 	bounded, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	if err := w.seen(bounded, s, "200 "+newPage); err != nil {
 		return err
 	}
-	s.Note("After the start, the first page was there %.1f s after Available.", time.Since(began).Seconds())
+	s.Note("After the start, the first page was there %.1f s after Available.", s.Now().Sub(began).Seconds())
 	return nil
 }

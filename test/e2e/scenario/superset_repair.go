@@ -232,13 +232,13 @@ func (t *till) nowhere(ctx context.Context, s *run.Step) error {
 	if err := t.setTag(ctx, "6.9.9"); err != nil {
 		return err
 	}
-	began := time.Now()
+	began := s.Now()
 	if err := t.look(ctx, s, "Degraded says that the image cannot be pulled", func(o *unstructured.Unstructured) error {
 		t.began = text(o, "status", "lifecycle", "migrate", "startedAt")
 		return tells(o, "False TaskCannotStart", "True ImagePull", "an image cannot be pulled")
 	}); err != nil {
 		return err
 	}
-	s.Note("That an image cannot be pulled was told after %.0f s.", time.Since(began).Seconds())
+	s.Note("That an image cannot be pulled was told after %.0f s.", s.Now().Sub(began).Seconds())
 	return t.seen(ctx, s, maintenancePage)
 }

@@ -235,7 +235,9 @@ func TestAnAnswerThatBreaksOffIsNotAskedForAgain(t *testing.T) {
 	var asked atomic.Int32
 	r.pod(t, "127.0.0.2", func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
-		_ = http.NewResponseController(w).Flush()
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Errorf("begin the answer: %v", err)
+		}
 		panic(http.ErrAbortHandler)
 	})
 	status, _, err := r.ask(t, "/", "etl", "SELECT 1")
