@@ -39,7 +39,8 @@ func howItEnded(pods []corev1.Pod) ending {
 			if t == nil || t.ExitCode == 0 {
 				continue
 			}
-			end := ending{code: &t.ExitCode, how: fmt.Sprintf("container %q ended with exit code %d", c.Name, t.ExitCode)}
+			code := t.ExitCode // the pod is that of the cache
+			end := ending{code: &code, how: fmt.Sprintf("container %q ended with exit code %d", c.Name, t.ExitCode)}
 			if t.Reason != "" && t.Reason != "Error" {
 				end.how += " (" + t.Reason + ")"
 			}
