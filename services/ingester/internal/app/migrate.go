@@ -42,7 +42,9 @@ func (o *Options) migrate(ctx context.Context, _ service.Options, args []string)
 func awaited(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, migratePatience)
 	defer cancel()
-	return database.Await(ctx, db, migratePause)
+	return database.Await(ctx, db, migratePause, func(trouble error) {
+		fmt.Fprintf(os.Stderr, "MySQL cannot be reached, waiting up to %s: %v\n", migratePatience, trouble)
+	})
 }
 
 // connect opens the database for a command, once it answers.

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,18 +40,24 @@ func TestAwaitWaitsForTheWayToMySQLAlone(t *testing.T) {
 		answers []error
 		patient time.Duration
 		want    error
+		told    []error
 	}{
-		"it answers at last":         {[]error{unresolved, refused, nil}, time.Minute, nil},
-		"waiting does not mend this": {[]error{unresolved, denied, nil}, time.Minute, denied},
-		"it never answers":           {[]error{refused}, 100 * time.Millisecond, refused},
+		"it answers at last":         {[]error{unresolved, unresolved, refused, nil}, time.Minute, nil, []error{unresolved, refused}},
+		"it answers at once":         {[]error{nil}, time.Minute, nil, nil},
+		"waiting does not mend this": {[]error{unresolved, denied, nil}, time.Minute, denied, []error{unresolved}},
+		"it never answers":           {[]error{refused}, 100 * time.Millisecond, refused, []error{refused}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), test.patient)
 			defer cancel()
 			db := sql.OpenDB(&away{test.answers})
 			defer db.Close()
-			if err := Await(ctx, db, time.Millisecond); !errors.Is(err, test.want) {
+			var told []error
+			if err := Await(ctx, db, time.Millisecond, func(trouble error) { told = append(told, trouble) }); !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
+			}
+			if !slices.EqualFunc(told, test.told, errors.Is) {
+				t.Errorf("told of %v, want each trouble once: %v", told, test.told)
 			}
 		})
 	}

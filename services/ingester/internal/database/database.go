@@ -153,8 +153,8 @@ func Ping(ctx context.Context, db *sql.DB) error {
 }
 
 // Await pings until the server answers, as long as nothing but the way to it is the trouble, and ctx lasts. The last
-// trouble is the error.
-func Await(ctx context.Context, db *sql.DB, pause time.Duration) error {
+// trouble is the error. It calls tell once with each trouble that differs from the one before.
+func Await(ctx context.Context, db *sql.DB, pause time.Duration, tell func(error)) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	var trouble error
@@ -165,6 +165,9 @@ func Await(ctx context.Context, db *sql.DB, pause time.Duration) error {
 			return trouble
 		case err == nil || Classify(err) != Lost:
 			return err
+		}
+		if trouble == nil || trouble.Error() != err.Error() {
+			tell(err)
 		}
 		trouble = err
 		select {
