@@ -205,3 +205,39 @@ func probes(c corev1.Container) []*corev1.Probe {
 func container(page *resolve.Page) corev1.Container {
 	return maintenance.Deployment(page).Spec.Template.Spec.Containers[0]
 }
+
+// Requests still come for a moment after the Service leads elsewhere.
+func TestAPageThatIsDeletedAnswersALittleLonger(t *testing.T) {
+	seconds := func(n int64) *int64 { return &n }
+	own := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}}
+	for name, tc := range map[string]struct {
+		grace *int64
+		own   *corev1.Lifecycle
+		want  *int64
+	}{
+		"by default":               {nil, nil, seconds(5)},
+		"a long grace period":      {seconds(60), nil, seconds(5)},
+		"no room in the grace":     {seconds(5), nil, nil}, // it would be killed, and the API server refuses a longer sleep
+		"the user's own lifecycle": {nil, own, seconds(1)},
+	} {
+		for _, kind := range []string{"managed", "custom"} {
+			c := container(page(t, kind, func(sup *v1alpha1.Superset) {
+				pods := &sup.Spec.Lifecycle.MaintenancePage.PodTemplate
+				if *pods == nil {
+					*pods = &v1alpha1.PodTemplate{}
+				}
+				if (*pods).Container == nil {
+					(*pods).Container = &v1alpha1.ContainerTemplate{}
+				}
+				(*pods).TerminationGracePeriodSeconds, (*pods).Container.Lifecycle = tc.grace, tc.own
+			}))
+			var got *int64
+			if c.Lifecycle != nil {
+				got = &c.Lifecycle.PreStop.Sleep.Seconds
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s, %s: -want +got\n%s", name, kind, diff)
+			}
+		}
+	}
+}

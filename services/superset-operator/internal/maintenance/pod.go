@@ -15,6 +15,8 @@ const (
 	portName  = "http"
 	// user is the one that the nginx image brings; the rendered configuration works for any.
 	user int64 = 101
+	// linger is how many seconds a page still answers after it was deleted.
+	linger int64 = 5
 )
 
 // Variables with the user's texts.
@@ -78,6 +80,9 @@ func server(p *resolve.Page) corev1.Container {
 		StartupProbe:    t.StartupProbe,
 		Lifecycle:       t.Lifecycle,
 	}
+	if c.Lifecycle == nil {
+		c.Lifecycle = lingering(p.Pod.TerminationGracePeriodSeconds)
+	}
 	if t.Resources != nil {
 		c.Resources = *t.Resources
 	}
@@ -91,6 +96,16 @@ func server(p *resolve.Page) corev1.Container {
 		c.ReadinessProbe = probe(p, 0)
 	}
 	return c
+}
+
+// lingering lets a page that is no longer needed answer a little longer: every node takes its moment to learn that the
+// Service leads elsewhere, and requests to a pod that is gone are refused or hang. The kubelet waits by itself, so any
+// image will do. There is none where the user's grace period has no room for it.
+func lingering(grace *int64) *corev1.Lifecycle {
+	if grace != nil && *grace <= linger {
+		return nil
+	}
+	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: linger}}}
 }
 
 // sidecars leaves out containers that bear the page's name.
