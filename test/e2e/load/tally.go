@@ -17,8 +17,8 @@ type Outcome struct {
 	Good     bool
 	Answered bool // a server answered, so Took is a latency
 	Retried  bool
-	Took     time.Duration
-	Detail   string // of a failure, in words
+	Took     time.Duration // from when it began
+	Detail   string        // of a failure, in words
 }
 
 // Tally counts outcomes by phase. It is safe for use by many clients.
@@ -57,11 +57,13 @@ func (t *Tally) Phase(name string) {
 	t.begin(name)
 }
 
-// Add counts an outcome in the present phase, in which it ended.
+// Add counts an outcome that ends now, in the phase in which it began: what follows a phase in which nobody can be
+// reached does not count the last requests of that one.
 func (t *Tally) Add(o Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := &t.phases[len(t.phases)-1]
+	now := t.now()
+	f := t.at(now.Add(-o.Took))
 	f.Answers++
 	f.Classes[o.Class]++
 	if o.Retried {
@@ -70,8 +72,7 @@ func (t *Tally) Add(o Outcome) {
 	if o.Answered {
 		f.Latency[bucket(o.Took)].Count++
 	}
-	now := t.now()
-	t.gap(f, now)
+	t.gap(&t.phases[len(t.phases)-1], now)
 	if o.Good {
 		t.lastGood = now
 		return
@@ -93,6 +94,15 @@ func (t *Tally) Figures() []Figures {
 		out[i] = f
 	}
 	return out
+}
+
+// at returns the phase of a time, the first one for what was before it.
+func (t *Tally) at(when time.Time) *Figures {
+	i := len(t.phases) - 1
+	for i > 0 && when.Before(t.phases[i].Began) {
+		i--
+	}
+	return &t.phases[i]
 }
 
 func (t *Tally) begin(name string) {

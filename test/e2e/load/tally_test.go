@@ -57,6 +57,27 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+func TestAnOutcomeCountsInThePhaseInWhichItBegan(t *testing.T) {
+	w := &watch{start}
+	tally := NewTally(w.now, "before")
+	w.pass(time.Second)
+	tally.Phase("stop")
+	w.pass(time.Second)
+	tally.Phase("back")
+	w.pass(time.Second)
+	for _, took := range []time.Duration{time.Minute, 1500 * time.Millisecond, time.Second} {
+		tally.Add(Outcome{Class: Timeout, Took: took})
+	}
+	for _, f := range tally.Figures() {
+		if f.Answers != 1 || f.Failed != 1 || f.Classes[Timeout] != 1 || len(f.Failures) != 1 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if gap := tally.Figures()[2].LongestGap; gap != 3 {
+		t.Errorf("the last phase's gap is %v", gap)
+	}
+}
+
 func TestQuantileBeyondAllBounds(t *testing.T) {
 	tally := NewTally(func() time.Time { return start }, "p")
 	if q := tally.Figures()[0].Quantile(0.5); q != 0 {
