@@ -120,6 +120,26 @@ func TestWaysToFail(t *testing.T) {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: never}}},
 			[]string{"phase one: waited for the engine is stable; last seen: phase is creating"},
 		},
+		"two wait beside each other": {
+			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: func(ctx context.Context, s *Step) error {
+				second := make(chan error, 1)
+				go func() {
+					second <- s.Until(ctx, "the bus is back", func(context.Context) error { return errors.New("no route") })
+				}()
+				fulfilled := s.Until(ctx, "something that is there", func(context.Context) error { return nil })
+				return errors.Join(never(ctx, s), <-second, fulfilled)
+			}}}},
+			[]string{"waited for the engine is stable; last seen: phase is creating\n", "waited for the bus is back; last seen: no route\n"},
+		},
+		"what it waited for came true": {
+			Scenario{Phases: []Phase{{Name: "one", Do: func(ctx context.Context, s *Step) error {
+				if err := s.Until(ctx, "something that is there", func(context.Context) error { return nil }); err != nil {
+					return err
+				}
+				return errors.New("oops")
+			}}}},
+			[]string{"phase one: oops\n  waited last for: nothing\n"},
+		},
 		"it is deaf": {
 			Scenario{Limit: 50 * time.Millisecond, Phases: []Phase{{Name: "one", Do: func(context.Context, *Step) error { <-release; return nil }}}},
 			[]string{"the time is over, and it does not end"},

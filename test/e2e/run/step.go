@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -21,10 +23,15 @@ type Step struct {
 	out      io.Writer
 	now      func() time.Time
 
-	mu      sync.Mutex
-	waiting string
-	last    error
-	notes   []string
+	mu    sync.Mutex
+	open  []*wait // what has not come true; several when steps go on beside each other
+	notes []string
+}
+
+// wait is something that is waited for.
+type wait struct {
+	what string
+	last error // the last answer
 }
 
 // Log tells what a scenario does.
@@ -45,51 +52,74 @@ func (s *Step) Note(format string, args ...any) {
 // Until asks again and again until check returns nil, or the context ends. What is waited for, and the last answer,
 // are told when the scenario fails.
 func (s *Step) Until(ctx context.Context, what string, check func(context.Context) error) error {
-	s.expect(what)
+	w := s.expect(what)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for n := 1; ; n++ {
 		err := check(ctx)
 		if err == nil {
+			s.fulfil(w)
 			return nil
 		}
 		if ctx.Err() == nil {
-			s.answer(err) // the answer to a question that was broken off says nothing
+			s.answer(w, err) // the answer to a question that was broken off says nothing
 		}
 		if n%patience == 0 {
-			s.Log("waiting for %s", s.waited())
+			s.Log("waiting for %s", s.describe(w))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waited for %s", s.waited())
+			return fmt.Errorf("waited for %s", s.describe(w))
 		case <-tick.C:
 		}
 	}
 }
 
-func (s *Step) expect(what string) {
+func (s *Step) expect(what string) *wait {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting, s.last = what, nil
+	w := &wait{what: what}
+	s.open = append(s.open, w)
+	return w
 }
 
-func (s *Step) answer(err error) {
+func (s *Step) answer(w *wait, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = err
+	w.last = err
 }
 
-// waited says what was waited for last, and what the last answer was.
+func (s *Step) fulfil(w *wait) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(other *wait) bool { return other == w })
+}
+
+func (s *Step) describe(w *wait) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return w.String()
+}
+
+func (w *wait) String() string {
+	if w.last == nil {
+		return w.what
+	}
+	return fmt.Sprintf("%s; last seen: %v", w.what, w.last)
+}
+
+// waited says what has not come true, with the last answers.
 func (s *Step) waited() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.waiting == "":
+	if len(s.open) == 0 {
 		return "nothing"
-	case s.last == nil:
-		return s.waiting
 	}
-	return fmt.Sprintf("%s; last seen: %v", s.waiting, s.last)
+	var all []string
+	for _, w := range s.open {
+		all = append(all, w.String())
+	}
+	return strings.Join(all, "; and ")
 }
 
 func (s *Step) allNotes() []string {
