@@ -43,6 +43,7 @@ func (p *Platform) All() [][]run.Scenario {
 		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
 		{p.ingesterDisruptions(), p.supersetClone(), p.supersetRepair()},
 		{p.busDisruptions()}, // alone, since it takes the bus away
+		{p.upgrades()},       // alone, since it exchanges all services
 	}
 }
 

@@ -21,7 +21,7 @@ func (p *Platform) upgrades() run.Scenario {
 	return run.Scenario{
 		Name: upgradeNamespace, Limit: 25 * time.Minute,
 		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first while " +
-			"nothing else changes, then while an engine rolls, a Superset is upgraded and objects come and go.",
+			"nothing else changes, then while an engine rolls, a Superset is upgraded, objects come and go, and MySQL or NATS is killed.",
 		Watch: []timeline.Object{
 			{GVK: supersets, Namespace: upgradeNamespace, Name: "shop"}, {GVK: engines, Namespace: upgradeNamespace, Name: "etl"},
 		},
@@ -30,10 +30,10 @@ func (p *Platform) upgrades() run.Scenario {
 			{Name: "the previous commit", Do: u.engine.steady},
 			{Name: "upgrade", Do: u.quiet(upgrade)},
 			{Name: "roll back", Do: u.quiet(back)},
-			{Name: "upgrade while all changes", Do: u.busy(upgrade, "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
-			{Name: "roll back while all changes", Do: u.busy(back, "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
+			{Name: "upgrade while all changes", Do: u.busy(upgrade, u.lose(mysql), "flotilla-e2e/engine:dev-2", `{"spec":{"image":{"tag":"6.1.0"}}}`)},
+			{Name: "roll back while all changes", Do: u.busy(back, u.lose(natsLabels), "flotilla-e2e/engine:dev", `{"spec":{"forceReload":"again"}}`)},
 			{Name: "upgrade again", Do: u.quiet(upgrade)},
-			{Name: "verify", Do: (&ingester{Platform: p}).verify},
+			{Name: "verify", Do: u.verify},
 		},
 		Judge: u.judge,
 		Clean: u.clean, CleanLimit: 10 * time.Minute, // it may exchange all services
@@ -67,7 +67,8 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Asker, error) 
 		return nil, err
 	}
 	web, err := u.StartAsker(ctx, s, upgradeNamespace, "web-asker",
-		"--url", fmt.Sprintf("http://shop-web-server.%s.svc.cluster.local:8088/", upgradeNamespace), "--clients", "4", "--rate", "8",
+		"--url", fmt.Sprintf("http://shop-web-server.%s.svc.cluster.local:8088/", upgradeNamespace),
+		"--clients", "4", "--rate", "8", "--timeout", "20s", "--retry-drained",
 		"--label", `old=superset page: version=6\.0`, "--label", `new=superset page: version=6\.1`,
 		"--label", "maintenance=closed for a moment", "--good", "old,new,maintenance")
 	if err != nil {
@@ -93,8 +94,9 @@ func (u *upgrades) quiet(exchange work) work {
 	}
 }
 
-// busy exchanges the services while an engine rolls, a Superset follows a change, and projects come and go.
-func (u *upgrades) busy(exchange work, engineImage, change string) work {
+// busy exchanges the services while an engine rolls, a Superset follows a change, projects come and go, and something
+// that services need is lost.
+func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := u.engine.serving(ctx)
 		if err != nil {
@@ -106,7 +108,7 @@ func (u *upgrades) busy(exchange work, engineImage, change string) work {
 		if err := u.Patch(ctx, supersets, upgradeNamespace, "shop", change); err != nil {
 			return err
 		}
-		if err := beside(ctx, s, exchange, u.projects); err != nil {
+		if err := beside(ctx, s, exchange, u.projects, lose); err != nil {
 			return err
 		}
 		if err := u.engine.rolled(ctx, s, before); err != nil {
@@ -117,6 +119,29 @@ func (u *upgrades) busy(exchange work, engineImage, change string) work {
 		}
 		return u.touch(ctx, s)
 	}
+}
+
+// lose kills the pod of MySQL or NATS at a moment that nobody chose, and waits until it is back.
+func (u *upgrades) lose(labels map[string]string) work {
+	return func(ctx context.Context, s *run.Step) error {
+		after := time.Duration(u.Intn(5000)) * time.Millisecond
+		if err := s.Pass(ctx, after); err != nil {
+			return err
+		}
+		s.Log("the pod of %s is killed after %s", labels["app"], after)
+		if err := u.killPods(ctx, u.Data, labels); err != nil {
+			return err
+		}
+		return u.ready(ctx, s, u.Data, labels, 1)
+	}
+}
+
+// verify asks the ingester, and looks for a while at what users get in the end.
+func (u *upgrades) verify(ctx context.Context, s *run.Step) error {
+	if err := (&ingester{Platform: u.Platform}).verify(ctx, s); err != nil {
+		return err
+	}
+	return u.engine.steady(ctx, s)
 }
 
 // beside does all at the same time.
