@@ -1,7 +1,7 @@
 ##@ Checks
 
 .PHONY: presubmit
-presubmit: verify lint test vuln ## what CI runs, in its order
+presubmit: verify lint test vuln ## what CI runs before the real node (make e2e-node e2e), in its order
 
 .PHONY: verify
 verify: ## generated files, formatting, go.mod, licences; every module builds alone
