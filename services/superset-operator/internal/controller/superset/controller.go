@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -49,7 +50,7 @@ type Reconciler struct {
 	reporter Reporter
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
-	written  *written
+	written  *lastwritten.Memory[*v1alpha1.Superset]
 	trouble  *trouble
 	known    *known
 	// namespaces are those of the cache; none means all.
@@ -77,7 +78,7 @@ func New(d Dependencies) *Reconciler {
 		client: d.Client, live: d.Live, reporter: d.Reporter, recorder: d.Recorder, clock: d.Clock,
 		applier: apply.New(d.Client, FieldManager, apply.WithFormerManagers(formerManager)),
 		status:  ownedstatus.New(d.Client, FieldManager, formerManager),
-		written: newWritten(), trouble: newTrouble(), known: newKnown(),
+		written: lastwritten.New[*v1alpha1.Superset](), trouble: newTrouble(), known: newKnown(),
 		namespaces: d.Namespaces, optional: optionals{missing: newMissing()},
 		trail: steps.NewTrail(v1alpha1.Kind, d.Clock),
 	}
@@ -110,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read superset %q: %w", req.NamespacedName, err)
 	}
-	p := &pass{sup: r.written.newest(sup), generations: map[string]int64{}}
+	p := &pass{sup: r.written.Newest(sup), generations: map[string]int64{}}
 	ctx, end := r.trail.Begin(ctx, p.sup)
 	result, err := r.run(ctx, p)
 	end(err)
@@ -126,7 +127,7 @@ func (r *Reconciler) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	r.complain(p.sup, err)
 	after, reportErr := r.report(ctx, p, err)
 	if p.sup.ResourceVersion != read {
-		r.written.remember(p.sup)
+		r.written.Remember(p.sup)
 	}
 	if isStale(reportErr) {
 		after, reportErr = staleRetry, nil
@@ -147,7 +148,7 @@ func (r *Reconciler) complain(sup *v1alpha1.Superset, err error) {
 // gone forgets a Superset that no longer exists. Everything that belonged to it
 // goes with it, by its owner reference.
 func (r *Reconciler) gone(key types.NamespacedName) {
-	r.written.forget(key)
+	r.written.Forget(key)
 	r.trouble.forget(key)
 	r.trail.Forget(key)
 	metrics.Gone(key)

@@ -215,6 +215,6 @@ func (r *Reconciler) clearApprovals(ctx context.Context, p *pass) error {
 		return fmt.Errorf("clear the approval: %w", err)
 	}
 	p.sup = target
-	r.written.remember(p.sup)
+	r.written.Remember(p.sup)
 	return nil
 }

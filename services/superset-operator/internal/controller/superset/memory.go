@@ -5,66 +5,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
-
-// written remembers the Supersets as this process last wrote them, until the
-// cache shows that version or a newer one. A write succeeds only on top of the
-// version that was read, so what is remembered is the newest version at that
-// moment, spec included. Deciding from it instead of from a cache that lags saves
-// both a conflict and a second decision from old data.
-type written struct {
-	mu   sync.Mutex
-	last map[types.NamespacedName]*v1alpha1.Superset
-}
-
-func newWritten() *written { return &written{last: map[types.NamespacedName]*v1alpha1.Superset{}} }
-
-// newest returns the cached object, or what was written since. The result is the caller's.
-func (w *written) newest(cached *v1alpha1.Superset) *v1alpha1.Superset {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := client.ObjectKeyFromObject(cached)
-	own, found := w.last[key]
-	if !found {
-		return cached
-	}
-	if own.UID != cached.UID || !newer(own.ResourceVersion, cached.ResourceVersion) {
-		delete(w.last, key)
-		return cached
-	}
-	return own.DeepCopy()
-}
-
-func (w *written) remember(sup *v1alpha1.Superset) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.last[client.ObjectKeyFromObject(sup)] = sup.DeepCopy()
-}
-
-// wrote says whether the object is, as it stands, what this process wrote.
-func (w *written) wrote(obj client.Object) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	own, found := w.last[client.ObjectKeyFromObject(obj)]
-	return found && own.ResourceVersion == obj.GetResourceVersion()
-}
-
-func (w *written) forget(key types.NamespacedName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.last, key)
-}
-
-// newer compares two resource versions of one kind; what cannot be compared is not newer.
-func newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
-}
 
 // known remembers which object stood behind a name, for the time when it is gone.
 type known struct {

@@ -132,7 +132,7 @@ func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 	before := p.sup.DeepCopy()
 	changed, err := r.status.Apply(ctx, p.sup, owned)
 	if err == nil && changed {
-		r.written.remember(p.sup)
+		r.written.Remember(p.sup)
 		metrics.Observe(before, p.sup, r.clock.Now())
 	}
 	return changed, err

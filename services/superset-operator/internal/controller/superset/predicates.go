@@ -29,7 +29,7 @@ func (r *Reconciler) relevant() predicate.Predicate {
 		if metadataDiffers(old, now) || old.Generation != now.Generation {
 			return true
 		}
-		return !r.written.wrote(now) && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
+		return !r.written.Wrote(now) && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
 	}}
 }
 
