@@ -243,15 +243,7 @@ func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
-	s.halt()
-	s.requests.reset()
-	s.run() // a fresh operator looks at everything once
-	expect.Never(t, 3*time.Second, func() error {
-		if w := s.requests.list(true); len(w) > 0 {
-			return fmt.Errorf("%s", strings.Join(w, ", "))
-		}
-		return nil
-	})
+	s.writesNothingAnew(3 * time.Second)
 }
 
 func TestStopAndStart(t *testing.T) {

@@ -96,15 +96,7 @@ spec:
 		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 		expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	}
-	s.halt()
-	s.requests.reset()
-	s.run()
-	expect.Never(t, 2*short, func() error {
-		if w := s.requests.list(true); len(w) > 0 {
-			return fmt.Errorf("%s", strings.Join(w, ", "))
-		}
-		return nil
-	})
+	s.writesNothingAnew(2 * short)
 	// An edit behind the operator's back is drift.
 	set := &appsv1.StatefulSet{}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "a-g0"}, set); err != nil {

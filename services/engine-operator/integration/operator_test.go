@@ -24,6 +24,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
@@ -48,7 +49,9 @@ type operator struct {
 	// workers is how many engines are reconciled at a time.
 	workers int
 	// mortal, when set, ends the operator's requests after a write that it names.
-	mortal   *mortal
+	mortal *mortal
+	// lagging, when set, is how the operator reads objects.
+	lagging  *lagging
 	requests *counter
 	stop     context.CancelFunc
 	done     chan error
@@ -112,6 +115,9 @@ func (o *operator) run() {
 	skip := true
 	options.Controller.SkipNameValidation = &skip
 	options.Controller.MaxConcurrentReconciles = o.workers
+	if o.lagging != nil {
+		options.NewClient = o.lagging.client
+	}
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		o.t.Fatal(err)
@@ -160,8 +166,46 @@ func (q *queries) Metrics(_ context.Context, _ *corev1.Pod) (io.ReadCloser, erro
 
 // counter counts requests as the API server does: no watches, no Leases.
 type counter struct {
-	mu  sync.Mutex
-	all []string
+	mu    sync.Mutex
+	all   []string
+	wrote time.Time // the last that was no read
+}
+
+func (c *counter) add(r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, r.Method+" "+r.URL.Path)
+	if r.Method != http.MethodGet {
+		c.wrote = time.Now()
+	}
+}
+
+// calm waits until the operator has written nothing for a while, so that a stop interrupts nothing.
+func (o *operator) calm() {
+	o.t.Helper()
+	expect.Eventually(o.t, expect.Long, func() error {
+		o.requests.mu.Lock()
+		defer o.requests.mu.Unlock()
+		if past := time.Since(o.requests.wrote); past < 2*short {
+			return fmt.Errorf("the last write was %s ago", past)
+		}
+		return nil
+	})
+}
+
+// writesNothingAnew restarts an operator that has done everything: the next one finds nothing left to do.
+func (o *operator) writesNothingAnew(watched time.Duration) {
+	o.t.Helper()
+	o.calm()
+	o.halt()
+	o.requests.reset()
+	o.run()
+	expect.Never(o.t, watched, func() error {
+		if w := o.requests.list(true); len(w) > 0 {
+			return fmt.Errorf("%s", strings.Join(w, ", "))
+		}
+		return nil
+	})
 }
 
 // reset forgets what was counted.
@@ -193,9 +237,7 @@ type counting struct {
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	if query.Get("watch") != "true" && !strings.Contains(r.URL.Path, "/leases") && strings.Contains(r.URL.Path, "/namespaces/") {
-		c.counter.mu.Lock()
-		c.counter.all = append(c.counter.all, r.Method+" "+r.URL.Path)
-		c.counter.mu.Unlock()
+		c.counter.add(r)
 	}
 	return c.mortal.trip(c.next, r)
 }

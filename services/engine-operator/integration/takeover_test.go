@@ -126,15 +126,7 @@ func TestAnEngineOfAnEarlierOperatorIsTakenOverAsItIs(t *testing.T) {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
 
-	s.halt()
-	s.requests.reset()
-	s.run()
-	expect.Never(t, 2*short, func() error {
-		if w := s.requests.list(true); len(w) > 0 {
-			return fmt.Errorf("%v", w)
-		}
-		return nil
-	})
+	s.writesNothingAnew(2 * short)
 
 	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
 	s.settled(e, v1.PhaseStable, 5)

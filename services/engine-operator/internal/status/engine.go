@@ -227,14 +227,3 @@ func put(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) {
 	}
 	*conditions = append(*conditions, c)
 }
-
-// own keeps the conditions of the given types, in that order.
-func own(conditions []metav1.Condition, types []string) []metav1.Condition {
-	var out []metav1.Condition
-	for _, t := range types {
-		if c := meta.FindStatusCondition(conditions, t); c != nil {
-			out = append(out, *c)
-		}
-	}
-	return out
-}

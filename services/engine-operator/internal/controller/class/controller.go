@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -34,9 +35,10 @@ type Dependencies struct {
 // Controller reconciles classes.
 type Controller struct {
 	Dependencies
-	status *ownedstatus.Writer
-	trail  *steps.Trail
-	list   []steps.Step[pass]
+	status  *ownedstatus.Writer
+	written *lastwritten.Memory[*v1.FireboltEngineClass]
+	trail   *steps.Trail
+	list    []steps.Step[pass]
 }
 
 // New returns a Controller.
@@ -44,6 +46,7 @@ func New(d Dependencies) *Controller {
 	c := &Controller{
 		Dependencies: d,
 		status:       ownedstatus.New(d.Client, names.FieldManager),
+		written:      lastwritten.New[*v1.FireboltEngineClass](),
 		trail:        steps.NewTrail("FireboltEngineClass", d.Clock),
 	}
 	c.list = []steps.Step[pass]{
@@ -72,13 +75,19 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := c.Client.Get(ctx, req.NamespacedName, p.class); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			c.trail.Forget(req.NamespacedName)
+			c.written.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get class %q: %w", req.Name, err)
 	}
+	p.class = c.written.Newest(p.class)
+	read := p.class.ResourceVersion
 	ctx, end := c.trail.Begin(ctx, p.class)
 	result, err := c.run(ctx, p)
 	end(err)
+	if p.class.ResourceVersion != read {
+		c.written.Remember(p.class)
+	}
 	return result, err
 }
 

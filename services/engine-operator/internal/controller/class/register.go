@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -20,7 +21,7 @@ import (
 // Dependencies.EngineIndex names.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("engineclass").
-		For(&v1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		For(&v1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
 		Watches(&v1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: rebound})).
 		Complete(c)
 	if err != nil {
@@ -29,11 +30,17 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// matters drops the events of status writes: nothing here depends on the status.
-func matters(u event.UpdateEvent) bool {
-	was, is := u.ObjectOld, u.ObjectNew
-	return was.GetGeneration() != is.GetGeneration() || was.GetResourceVersion() == is.GetResourceVersion() ||
-		was.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero() || len(was.GetFinalizers()) != len(is.GetFinalizers())
+// matters drops the events of our own status writes, which the next pass knows already.
+func (c *Controller) matters(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*v1.FireboltEngineClass)
+	is, okIs := u.ObjectNew.(*v1.FireboltEngineClass)
+	if !okWas || !okIs {
+		return true
+	}
+	return was.Generation != is.Generation ||
+		was.ResourceVersion == is.ResourceVersion || // a resync
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || len(was.Finalizers) != len(is.Finalizers) ||
+		!c.written.Wrote(is) && !equality.Semantic.DeepEqual(was.Status, is.Status)
 }
 
 // rebound passes the updates that move an engine from one class to another. The handler

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
@@ -53,6 +54,7 @@ type Controller struct {
 	Dependencies
 	applier *apply.Applier
 	status  *ownedstatus.Writer
+	written *lastwritten.Memory[*v1.FireboltEngine]
 	drains  *drain.Watch
 	// turns and warnings are memories that a restart may lose.
 	turns    *turns
@@ -67,6 +69,7 @@ func New(d Dependencies) *Controller {
 		Dependencies: d,
 		applier:      apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
 		status:       ownedstatus.New(d.Client, names.FieldManager, formerManager),
+		written:      lastwritten.New[*v1.FireboltEngine](),
 		drains:       drain.NewWatch(d.Prober, d.Clock),
 		turns:        newTurns(d.MaxRollouts, d.Client),
 		warnings:     &warnings{of: map[types.UID]heard{}},
@@ -101,14 +104,20 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := c.Client.Get(ctx, req.NamespacedName, p.engine); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			c.trail.Forget(req.NamespacedName)
+			c.written.Forget(req.NamespacedName)
 			metrics.EngineGone(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get engine %q: %w", req.Name, err)
 	}
+	p.engine = c.written.Newest(p.engine)
+	read := p.engine.ResourceVersion
 	ctx, end := c.trail.Begin(ctx, p.engine)
 	result, err := c.run(ctx, p)
 	end(err)
+	if p.engine.ResourceVersion != read {
+		c.written.Remember(p.engine)
+	}
 	return result, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -22,6 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // Indexes that lead from what an engine refers to back to the engine.
@@ -72,7 +74,7 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 // Register adds the controller to the manager.
 func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("engine").
-		For(&v1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		For(&v1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
@@ -89,9 +91,9 @@ func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
 	return nil
 }
 
-// matters drops the events of status writes that no decision depends on, our own
-// conditions and the aggregator's among them.
-func matters(u event.UpdateEvent) bool {
+// matters drops the events of status writes that no decision depends on: what this process
+// wrote is known to the next pass already, and conditions of others are none of our business.
+func (c *Controller) matters(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1.FireboltEngine)
 	is, okIs := u.ObjectNew.(*v1.FireboltEngine)
 	if !okWas || !okIs {
@@ -102,7 +104,8 @@ func matters(u event.UpdateEvent) bool {
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
 		!maps.Equal(was.Annotations, is.Annotations) ||
 		len(was.Finalizers) != len(is.Finalizers) ||
-		engine.StateOf(was.Status) != engine.StateOf(is.Status)
+		engine.StateOf(was.Status) != engine.StateOf(is.Status) ||
+		!c.written.Wrote(is) && !equality.Semantic.DeepEqual(status.OwnEngine(was.Status), status.OwnEngine(is.Status))
 }
 
 func podMatters(u event.UpdateEvent) bool {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
@@ -45,6 +46,7 @@ type Controller struct {
 	Dependencies
 	applier *apply.Applier
 	status  *ownedstatus.Writer
+	written *lastwritten.Memory[*v1.FireboltInstance]
 	trail   *steps.Trail
 	list    []steps.Step[pass]
 }
@@ -58,6 +60,7 @@ func New(d Dependencies) *Controller {
 		Dependencies: d,
 		applier:      apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
 		status:       ownedstatus.New(d.Client, names.FieldManager, formerManager),
+		written:      lastwritten.New[*v1.FireboltInstance](),
 		trail:        steps.NewTrail("FireboltInstance", d.Clock),
 	}
 	c.list = []steps.Step[pass]{
@@ -89,13 +92,19 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := c.Client.Get(ctx, req.NamespacedName, p.instance); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			c.trail.Forget(req.NamespacedName)
+			c.written.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get instance %q: %w", req.Name, err)
 	}
+	p.instance = c.written.Newest(p.instance)
+	read := p.instance.ResourceVersion
 	ctx, end := c.trail.Begin(ctx, p.instance)
 	result, err := c.run(ctx, p)
 	end(err)
+	if p.instance.ResourceVersion != read {
+		c.written.Remember(p.instance)
+	}
 	return result, err
 }
 

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,12 +20,13 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // Register adds the controller to the manager.
 func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("instance").
-		For(&v1.FireboltInstance{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		For(&v1.FireboltInstance{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
 		Owns(&appsv1.Deployment{}).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
@@ -44,12 +46,19 @@ func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
 	return nil
 }
 
-// matters drops the events of status writes: nothing here depends on the status.
-func matters(u event.UpdateEvent) bool {
-	was, is := u.ObjectOld, u.ObjectNew
-	return was.GetGeneration() != is.GetGeneration() || was.GetResourceVersion() == is.GetResourceVersion() ||
-		was.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero() ||
-		!maps.Equal(was.GetAnnotations(), is.GetAnnotations()) || len(was.GetFinalizers()) != len(is.GetFinalizers())
+// matters drops the events of status writes: what this process wrote is known to the next
+// pass already, and conditions of others are none of our business.
+func (c *Controller) matters(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*v1.FireboltInstance)
+	is, okIs := u.ObjectNew.(*v1.FireboltInstance)
+	if !okWas || !okIs {
+		return true
+	}
+	return was.Generation != is.Generation ||
+		was.ResourceVersion == is.ResourceVersion || // a resync
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
+		!maps.Equal(was.Annotations, is.Annotations) || len(was.Finalizers) != len(is.Finalizers) ||
+		!c.written.Wrote(is) && !equality.Semantic.DeepEqual(status.OwnInstance(was.Status), status.OwnInstance(is.Status))
 }
 
 // stopped passes the update with which an engine stops or starts: a stopped instance waits for it.

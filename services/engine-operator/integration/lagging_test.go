@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// lagging is a client whose cache stands still for some objects; its writes do not.
+type lagging struct {
+	client.Client
+	mu    sync.Mutex
+	still map[string]runtime.Object
+}
+
+// client makes the operator's client, as the manager asks for it.
+func (l *lagging) client(cfg *rest.Config, options client.Options) (client.Client, error) {
+	c, err := client.New(cfg, options)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return &lagging{Client: c, still: l.still}, nil
+}
+
+// hold keeps the operator from seeing anything newer of an object than what is there now.
+func (s *shop) hold(o client.Object) {
+	s.t.Helper()
+	s.calm()
+	s.halt()
+	s.read(o)
+	s.lagging = &lagging{still: map[string]runtime.Object{still(o, client.ObjectKeyFromObject(o)): o.DeepCopyObject()}}
+	s.run()
+}
+
+func still(o client.Object, key client.ObjectKey) string { return fmt.Sprintf("%T %s", o, key) }
+
+func (l *lagging) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old, found := l.still[still(into, key)]
+	if !found {
+		return l.Client.Get(ctx, key, into, options...)
+	}
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
+	return nil
+}
+
+// The status that is right again is the one that an old cache shows: it is written nevertheless.
+func TestAnOperatorKnowsWhatItWroteBeforeItsCacheDoes(t *testing.T) {
+	t.Parallel()
+	t.Run("instance", func(t *testing.T) {
+		t.Parallel()
+		s := newShop(t)
+		i := s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+		expect.Condition(t, s.api, i, "Available", metav1.ConditionTrue)
+		s.hold(i)
+		s.simulate("gateway", "NeverReady")
+		s.instanceIs(v1.InstanceDegraded, v1.ConditionGatewayReady, v1.ReasonProbeFailed)
+		expect.Condition(t, s.api, i, "Available", metav1.ConditionFalse)
+		s.simulate("gateway", "")
+		s.instanceIs(v1.InstanceReady, v1.ConditionGatewayReady, v1.ReasonComponentReady)
+		expect.Condition(t, s.api, i, "Available", metav1.ConditionTrue)
+	})
+	t.Run("engine", func(t *testing.T) {
+		t.Parallel()
+		s := newShop(t)
+		e := engineOf("a", 1)
+		s.create(e)
+		s.settled(e, v1.PhaseStable, 0)
+		expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+		s.hold(e)
+		s.fail("a-g0-0", "CrashLoopBackOff")
+		expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionFalse)
+		expect.Condition(t, s.api, e, "Available", metav1.ConditionFalse)
+		s.fail("a-g0-0", "")
+		expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	})
+	t.Run("class", func(t *testing.T) {
+		t.Parallel()
+		s := yard(t)
+		c, e := classOf("c"), bound("a", "c")
+		s.create(c)
+		s.shows(c, v1.ReasonAdmissible, 0)
+		s.hold(c)
+		s.create(e)
+		s.shows(c, v1.ReasonAdmissible, 1)
+		s.remove(e)
+		s.shows(c, v1.ReasonAdmissible, 0)
+	})
+}
+
+// The last write of a leader may come to its successor as an event, after its first look: it is put right.
+func TestALateWriteOfAFormerLeaderIsPutRight(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e, c := engineOf("a", 1), classOf("c")
+	s.create(c)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.shows(c, v1.ReasonAdmissible, 0)
+	i := s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.late(i, func() { i.Status.DeployedVersion = "late" })
+	s.late(e, func() { e.Status.ReadyReplicas = 7 })
+	s.late(c, func() { c.Status.BoundEngines = 7 })
+	s.shows(c, v1.ReasonAdmissible, 0)
+	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
+		if i.Status.DeployedVersion != images.Metadata {
+			return fmt.Errorf("deployed version %q", i.Status.DeployedVersion)
+		}
+		return nil
+	})
+	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		if e.Status.ReadyReplicas != 1 {
+			return fmt.Errorf("%d ready replicas", e.Status.ReadyReplicas)
+		}
+		return nil
+	})
+}
+
+// late writes a status as another process of the operator would.
+func (s *shop) late(o client.Object, change func()) {
+	s.t.Helper()
+	expect.Eventually(s.t, expect.Long, func() error {
+		if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		change()
+		return s.api.Status().Update(s.t.Context(), o, client.FieldOwner(names.FieldManager))
+	})
+}
