@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,20 +15,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// lagging is a client whose cache stands still for some objects; its writes do not.
+// lagging is a client whose cache stands still for one object; its writes do not.
 type lagging struct {
 	client.Client
-	mu    sync.Mutex
-	still map[string]runtime.Object
+	old client.Object
 }
 
-// client makes the operator's client, as the manager asks for it.
-func (l *lagging) client(cfg *rest.Config, options client.Options) (client.Client, error) {
-	c, err := client.New(cfg, options)
-	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+func (l lagging) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	if reflect.TypeOf(into) != reflect.TypeOf(l.old) || key != client.ObjectKeyFromObject(l.old) {
+		return l.Client.Get(ctx, key, into, options...)
 	}
-	return &lagging{Client: c, still: l.still}, nil
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(l.old.DeepCopyObject()).Elem())
+	return nil
 }
 
 // hold keeps the operator from seeing anything newer of an object than what is there now.
@@ -39,21 +35,12 @@ func (s *shop) hold(o client.Object) {
 	s.calm()
 	s.halt()
 	s.read(o)
-	s.lagging = &lagging{still: map[string]runtime.Object{still(o, client.ObjectKeyFromObject(o)): o.DeepCopyObject()}}
-	s.run()
-}
-
-func still(o client.Object, key client.ObjectKey) string { return fmt.Sprintf("%T %s", o, key) }
-
-func (l *lagging) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	old, found := l.still[still(into, key)]
-	if !found {
-		return l.Client.Get(ctx, key, into, options...)
+	old := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+	s.newClient = func(cfg *rest.Config, options client.Options) (client.Client, error) {
+		c, err := client.New(cfg, options)
+		return lagging{c, old}, err
 	}
-	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
-	return nil
+	s.run()
 }
 
 // The status that is right again is the one that an old cache shows: it is written nevertheless.

@@ -50,11 +50,11 @@ type operator struct {
 	workers int
 	// mortal, when set, ends the operator's requests after a write that it names.
 	mortal *mortal
-	// lagging, when set, is how the operator reads objects.
-	lagging  *lagging
-	requests *counter
-	stop     context.CancelFunc
-	done     chan error
+	// newClient, when set, makes the client that the operator reads and writes by.
+	newClient client.NewClientFunc
+	requests  *counter
+	stop      context.CancelFunc
+	done      chan error
 }
 
 // start runs an operator until the test ends.
@@ -115,9 +115,7 @@ func (o *operator) run() {
 	skip := true
 	options.Controller.SkipNameValidation = &skip
 	options.Controller.MaxConcurrentReconciles = o.workers
-	if o.lagging != nil {
-		options.NewClient = o.lagging.client
-	}
+	options.NewClient = o.newClient
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		o.t.Fatal(err)
