@@ -12,6 +12,8 @@
 package lastwritten
 
 import (
+	"context"
+	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -70,6 +72,18 @@ func (m *Memory[T]) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.last, key)
+}
+
+// Edit changes an object itself by a merge patch that carries its resourceVersion, so that no list replaces somebody
+// else's. When it fails, obj is as it was: what the API server has not taken must not be remembered.
+func Edit[T client.Object](ctx context.Context, c client.Client, obj T, change func(T), options ...client.PatchOption) error {
+	after := clone(obj)
+	change(after)
+	if err := c.Patch(ctx, after, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{}), options...); err != nil {
+		return err
+	}
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(after).Elem())
+	return nil
 }
 
 func clone[T client.Object](obj T) T {

@@ -1,6 +1,8 @@
 package lastwritten_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,5 +75,25 @@ func TestWhatIsRememberedIsACopy(t *testing.T) {
 	m.Newest(version("1", "9")).Data["version"] = "changed"
 	if got := m.Newest(version("1", "9")).Data["version"]; got != "10" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// refusing is an API server that takes nothing.
+type refusing struct{ client.Client }
+
+var errRefused = errors.New("refused")
+
+func (refusing) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return errRefused
+}
+
+func TestAnEditThatFailsLeavesTheObjectAsItWas(t *testing.T) {
+	obj := version("1", "10")
+	err := lastwritten.Edit(t.Context(), refusing{}, obj, func(c *corev1.ConfigMap) {
+		c.Data["version"] = "changed"
+		c.Finalizers = []string{"example.com/f"}
+	})
+	if !errors.Is(err, errRefused) || obj.Data["version"] != "10" || len(obj.Finalizers) != 0 {
+		t.Errorf("%v: %+v", err, obj)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
@@ -85,13 +86,9 @@ func boundTo(class string, engines []v1.FireboltEngine) []string {
 	return out
 }
 
-// patchFinalizer changes the finalizers by a merge patch that carries the resource
-// version: it replaces the whole list, and must not undo somebody else's change. A
-// conflict means that the cache is behind.
+// patchFinalizer changes the finalizers. A conflict means that the cache is behind.
 func (c *Controller) patchFinalizer(ctx context.Context, class *v1.FireboltEngineClass, change func(client.Object, string) bool) error {
-	before := class.DeepCopy()
-	change(class, v1.ClassFinalizer)
-	err := c.Client.Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := lastwritten.Edit(ctx, c.Client, class, func(class *v1.FireboltEngineClass) { change(class, v1.ClassFinalizer) })
 	if apierrors.IsConflict(err) {
 		return errOutdated
 	}

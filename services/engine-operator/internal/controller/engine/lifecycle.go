@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -95,10 +96,6 @@ func (c *Controller) protect(ctx context.Context, p *pass) (steps.Result, error)
 	return steps.Result{}, nil
 }
 
-// patchFinalizer changes the finalizers by a merge patch that carries the resource
-// version: it replaces the whole list, and must not undo somebody else's change.
 func (c *Controller) patchFinalizer(ctx context.Context, e *v1.FireboltEngine, change func(client.Object, string) bool) error {
-	before := e.DeepCopy()
-	change(e, v1.EngineFinalizer)
-	return c.Client.Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return lastwritten.Edit(ctx, c.Client, e, func(e *v1.FireboltEngine) { change(e, v1.EngineFinalizer) })
 }

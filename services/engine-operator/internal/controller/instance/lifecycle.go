@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -148,10 +149,6 @@ func (*Controller) admit(_ context.Context, p *pass) (steps.Result, error) {
 	return steps.Result{}, nil
 }
 
-// patch changes the object by a merge patch that carries the resource version. The
-// status that the caller's copy holds stays as it was read.
 func (c *Controller) patch(ctx context.Context, i *v1.FireboltInstance, change func(*v1.FireboltInstance)) error {
-	before := i.DeepCopy()
-	change(i)
-	return c.Client.Patch(ctx, i, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
+	return lastwritten.Edit(ctx, c.Client, i, change, client.FieldOwner(names.FieldManager))
 }
