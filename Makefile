@@ -4,6 +4,11 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
+# One variant of each package in Go's build cache, for every checkout: the tests, by cgo and the race detector, are the
+# only other one.
+export GOFLAGS ?= -trimpath
+export CGO_ENABLED ?= 0
+
 MODULES := $(shell grep -v '^\#' modules.txt | awk 'NF {print $$1}')
 
 ##@ General
