@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Plays the scenarios of test/e2e on real pods: builds the images, brings up a cluster of its own, installs the services
-# by their charts, plays, writes the report, and takes all of it down. Fails when a scenario does.
+# by their charts, plays, writes the report, tests the node itself (test/node), and takes all of it down. Fails when a
+# scenario does. Without arguments, a scenario is left out when it passed on this machine with the same content of the
+# services that it names and of all else that it reads (FRESH=1 plays all).
 # Usage: hack/e2e.sh [ARG...]   arguments of test/e2e: --only NAME, --list, --seed N
 #   CLUSTER=kind          on kind instead of a real node on this machine (Docker and kind)
 #   FLOTILLA_LOCAL=DIR    where the images, the cluster's files and the report are, .local/e2e unless set
 #   KEEP=yes              leave the cluster up; the next run takes it up again
-#   PREVIOUS=REV          the commit that the services are upgraded from, HEAD^ unless set
+#   PREVIOUS=REV          the commit that the services are upgraded from, the last one with other services unless set
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(realpath --canonicalize-missing "${FLOTILLA_LOCAL:-.local/e2e}")
@@ -25,15 +27,19 @@ step() { # TEXT COMMAND...
   echo "E2E $1: $((SECONDS - start)) s" >&2
 }
 
+# changed names the commit before the last one that changed a service, so that an upgrade is one.
+changed() { git rev-parse --verify --quiet "$(git log -1 --format=%H -- services libs deploy/charts)^"; }
+
 # previous checks out the commit that the services are upgraded from. It is a clone, so that its own scripts work there
 # as they did, and find its revision.
 previous() {
-  local commit wanted="${PREVIOUS:-HEAD^}^{commit}"
-  if [ -z "${PREVIOUS:-}" ] && [ "$(git rev-parse --is-shallow-repository)" = true ] && ! git rev-parse --verify --quiet "$wanted" > /dev/null; then
-    git fetch --quiet --deepen 1 || echo "hack/e2e.sh: git fetch --deepen 1 failed" >&2
+  local commit
+  if [ -n "${PREVIOUS:-}" ]; then
+    commit=$(git rev-parse --verify --quiet "$PREVIOUS^{commit}") || fail "PREVIOUS names no commit: $PREVIOUS"
+  elif ! commit=$(changed); then
+    git fetch --quiet --deepen 50 || echo "hack/e2e.sh: git fetch --deepen 50 failed" >&2
+    commit=$(changed) || fail "no earlier commit to upgrade from: fetch more of the history (git fetch --deepen 50), or set PREVIOUS to a commit"
   fi
-  commit=$(git rev-parse --verify --quiet "$wanted") ||
-    fail "no commit ${PREVIOUS:-HEAD^} to upgrade from: fetch it (git fetch --deepen 1), or set PREVIOUS to another one"
   previous=$dir/previous
   rm -rf "$previous"
   git clone --quiet --shared --no-checkout . "$previous"
@@ -88,10 +94,45 @@ settings() {
   done
 }
 
-# program_of_scenarios also says which will be played; a name that there is not ends it here.
+# program_of_scenarios also lists what will be played; an unknown name ends it here.
 program_of_scenarios() {
   (cd test/e2e && GOWORK=off go build -o "$dir/e2e" .)
-  "$dir/e2e" --list "$@" > "$dir/list"
+  "$dir/e2e" --list "$@" | sed -E 's/^([^ ]+) \(([^)]*)\).*/\1 \2/' > "$dir/list"
+}
+
+# leave_out keeps in the list what has not passed with the present content, and asks the same of the node.
+leave_out() {
+  local checks=("node=test/node/,tools/stack/,libs/") name services
+  while read -r name services; do
+    checks+=("e2e:$name=test/e2e/,tools/stack/,libs/,deploy/,services/${services//,/,services/}")
+  done < "$dir/list"
+  hack/pending "${checks[@]}" > "$dir/pending"
+  sed -n 's/^e2e:\([^ ]*\) .*/\1/p' "$dir/pending" > "$dir/list"
+}
+
+# passed records what went well.
+passed() { # CHECK...
+  local check key keys=()
+  for check in "$@"; do
+    key=$(awk -v name="$check" '$1 == name {print $2}' "$dir/pending")
+    [ -z "$key" ] || keys+=("$key")
+  done
+  [ ${#keys[@]} -eq 0 ] || hack/pending --passed "${keys[@]}"
+}
+
+play() {
+  local code=0 ok
+  "$dir/e2e" --root "$PWD" --kubectl "$kubectl" --helm "$helm" --report "$report" \
+    ${previous:+--previous "$previous/deploy/charts"} "$@" | tee "$dir/lines" || code=$?
+  mapfile -t ok < <(sed -n 's/^E2E \([^ ]*\) ok .*/e2e:\1/p' "$dir/lines")
+  passed "${ok[@]}"
+  return $code
+}
+
+# node tests the node that the scenarios were played on, or one of its own, and takes it down.
+node() {
+  CGO_ENABLED=1 GOWORK=off go -C test/node test -race -exec 'env CGO_ENABLED=0' -count=1 -v -timeout 15m ./...
+  passed node
 }
 
 case " $* " in *" --list "*) (cd test/e2e && GOWORK=off exec go run . --list); exit ;; esac
@@ -107,12 +148,22 @@ case $cluster in
     ;;
 esac
 step "program of the scenarios" program_of_scenarios "$@"
-if grep -q '^upgrades:' "$dir/list"; then step "the previous commit" previous; fi
-step images build
-[ "${KEEP:-}" = yes ] || trap down EXIT
-step cluster "up_$cluster"
-helm=$(program helm) kubectl=$(program kubectl)
-[[ -n $helm && -n $kubectl ]] || fail "helm or kubectl is neither on PATH nor in $cache: make tools"
-step "settings of the services" settings
-step scenarios "$dir/e2e" --root "$PWD" --kubectl "$kubectl" --helm "$helm" --report "$report" \
-  ${previous:+--previous "$previous/deploy/charts"} "$@"
+: > "$dir/pending"
+if [ $# -eq 0 ]; then
+  step "what is unchanged" leave_out
+  set -- --only "$(paste -sd, "$dir/list")"
+fi
+if [ -s "$dir/list" ]; then
+  if grep -q '^upgrades' "$dir/list"; then step "the previous commit" previous; fi
+  step images build
+  [ "${KEEP:-}" = yes ] || trap down EXIT
+  step cluster "up_$cluster"
+  helm=$(program helm) kubectl=$(program kubectl)
+  [[ -n $helm && -n $kubectl ]] || fail "helm or kubectl is neither on PATH nor in $cache: make tools"
+  step "settings of the services" settings
+  step scenarios play "$@"
+  export NODE_FLAGS="--images $images"
+else
+  unset FLOTILLA_LOCAL
+fi
+if [ "$cluster" = node ] && [ "${KEEP:-}" != yes ] && grep -q '^node ' "$dir/pending"; then step "the node itself" node; fi

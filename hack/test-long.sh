@@ -21,13 +21,13 @@ suite() {
 
 # A folder of faults is compiled once.
 program() { echo "$bin/$(tr / - <<< "$1")"; }
-build() { [ -x "$(program "$1")" ] || (cd "$1" && GOWORK=off go test -race -tags long -c -o "$(program "$1")" .); }
+build() { [ -x "$(program "$1")" ] || (cd "$1" && CGO_ENABLED=1 GOWORK=off go test -race -tags long -c -o "$(program "$1")" .); }
 tests() { (cd "$1" && "$(program "$1")" -test.list '^Test') | grep '^Test'; }
 fault() {
   build "$1" && { tests "$1" | grep -qx "$2" || { echo "no such suite: $1/$2" >&2; return 1; }; } &&
     (cd "$1" && "$(program "$1")" -test.v -test.timeout 20m -test.run "^$2\$")
 }
-package() { (cd "$1" && GOWORK=off go test -race -tags long -timeout 60m .); }
+package() { (cd "$1" && CGO_ENABLED=1 GOWORK=off go test -race -tags long -timeout 60m .); }
 
 folders() { grep -rl --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u | sed 's#^\./##'; }
 all() {

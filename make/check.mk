@@ -1,10 +1,10 @@
 ##@ Checks
 
 .PHONY: presubmit
-presubmit: verify lint test vuln ## what CI runs before the real node (make e2e-node e2e), in its order
+presubmit: verify lint test vuln ## what CI runs before the real node (make e2e), in its order
 
 .PHONY: verify
-verify: ## generated files, formatting, go.mod, licences; every module builds alone
+verify: ## generated files, formatting, go.mod, licences
 	@hack/stage verify hack/verify.sh
 
 .PHONY: lint
@@ -12,11 +12,10 @@ lint: ## golangci-lint, import rules, size caps
 	@hack/stage lint hack/lint.sh
 
 .PHONY: test
-test: ## all tests of all modules; sets up what it needs
+test: ## all tests of all modules, each module alone; sets up what it needs (FRESH=1: also what passed before)
 	@hack/stage tools $(MAKE) tools
 	@hack/ensure python3 gcc:build-essential nginx:nginx-light busybox curl debootstrap chromium shellcheck
 	@command -v mysqldump > /dev/null || hack/ensure mariadb-dump:mariadb-client
-	@hack/stage images $(MAKE) offline-images
 	@hack/stage unit hack/test.sh
 	@hack/stage stack hack/test-stack.sh
 

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -86,7 +87,7 @@ func play(ctx context.Context, args []string, out io.Writer) error {
 	if o.list {
 		for _, group := range plan {
 			for _, s := range group {
-				fmt.Fprintf(out, "%s: %s\n", s.Name, s.Title)
+				fmt.Fprintf(out, "%s (%s): %s\n", s.Name, strings.Join(s.Services, ","), s.Title)
 			}
 		}
 		return nil

@@ -14,11 +14,12 @@ import (
 	"time"
 )
 
-// stack is a stack in a folder of its own.
+// stack is the one that FLOTILLA_LOCAL names, which may run already, or a new one. The test takes it down.
 type stack struct {
 	t     *testing.T
 	root  string // of the checkout
-	local string
+	local string // its directory
+	flags string // of make up
 }
 
 func newStack(t *testing.T) *stack {
@@ -27,7 +28,10 @@ func newStack(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stack{t: t, root: root, local: t.TempDir()}
+	s := &stack{t: t, root: root, local: os.Getenv("FLOTILLA_LOCAL"), flags: os.Getenv("NODE_FLAGS")}
+	if s.local == "" {
+		s.local, s.flags = t.TempDir(), "--bare"
+	}
 	t.Cleanup(func() {
 		// The test's context has ended by now.
 		if out, err := s.make(context.Background(), "down").CombinedOutput(); err != nil {
@@ -55,7 +59,7 @@ func (s *stack) run(cmd *exec.Cmd) string {
 
 func (s *stack) up() {
 	s.t.Helper()
-	s.t.Log(s.run(s.make(s.t.Context(), "up", "NODE=real", "NODE_FLAGS=--bare")))
+	s.t.Log(s.run(s.make(s.t.Context(), "up", "NODE=real", "NODE_FLAGS="+s.flags)))
 }
 
 func (s *stack) kubectl(stdin string, args ...string) string {

@@ -20,6 +20,10 @@ import (
 
 const usage = `usage:
   release affected -base REF [-names]                     modules that the changes since REF can break
+  release pending [-fresh] NAME=INPUT[,INPUT...] ...      checks that have not passed here with the present content of
+                                                          their inputs: modules, and directories that end in a slash
+  release passed KEY ...                                  record checks as passed, by the keys that pending printed
+  release export -module PATH -dir DIR                    copy a module with all that its tests may read
   release prep -module PATH -version vX.Y.Z [-write]      whether a module can be released, and how`
 
 // errRefused ends the program with 1 after the reasons have been printed.
@@ -27,7 +31,7 @@ var errRefused = errors.New("not ready")
 
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
-	p := program{out: os.Stdout, root: "../..", today: time.Now().UTC().Format(time.DateOnly)}
+	p := program{out: os.Stdout, notes: os.Stderr, root: "../..", now: time.Now}
 	err := p.run(ctx, os.Args[1:])
 	cancel()
 	if err != nil {
@@ -38,8 +42,9 @@ func main() {
 
 type program struct {
 	out   io.Writer
-	root  string // the checkout
-	today string // 2026-11-22
+	notes io.Writer // what pending leaves out, and why
+	root  string    // the checkout
+	now   func() time.Time
 }
 
 func (p program) run(ctx context.Context, args []string) error {
@@ -56,6 +61,21 @@ func (p program) run(ctx context.Context, args []string) error {
 			return err
 		}
 		return p.affected(ctx, *base, *names)
+	case "pending":
+		fresh := set.Bool("fresh", false, "count nothing as passed")
+		if err := set.Parse(args[1:]); err != nil {
+			return fmt.Errorf("%w\n%s", err, usage)
+		}
+		return p.pending(ctx, set.Args(), *fresh)
+	case "passed":
+		return p.passed(args[1:])
+	case "export":
+		name := set.String("module", "", "path of modules.txt")
+		dir := set.String("dir", "", "where to")
+		if err := parse(set, args[1:], "module", "dir"); err != nil {
+			return err
+		}
+		return p.export(ctx, *name, *dir)
 	case "prep":
 		path := set.String("module", "", "path of modules.txt")
 		version := set.String("version", "", "vX.Y.Z")
@@ -99,7 +119,11 @@ func (p program) affected(ctx context.Context, base string, names bool) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range affected.Of(modules, append(files, dirty...)) {
+	found, err := affected.Of(modules, append(files, dirty...))
+	if err != nil {
+		return err
+	}
+	for _, a := range found {
 		if names {
 			fmt.Fprintln(p.out, a.Path)
 		} else {
@@ -187,7 +211,7 @@ func (p program) state(ctx context.Context, path string) (prepare.State, error) 
 }
 
 func (p program) cut(text, path, version string) error {
-	cut, err := changelog.Cut(text, version, p.today)
+	cut, err := changelog.Cut(text, version, p.now().UTC().Format(time.DateOnly))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
+
+var testTime = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // checkout is a git repository of three modules: libs/contract, libs/bus on it, and a service on both.
 type checkout struct {
@@ -20,7 +23,7 @@ func newCheckout(t *testing.T) checkout {
 	t.Helper()
 	c := checkout{t: t, dir: t.TempDir()}
 	c.git("init", "--quiet", "--initial-branch=main")
-	c.write("modules.txt", "libs/contract lib yes\nlibs/bus lib yes\nservices/ingester service yes\ntest/docs test no\n")
+	c.write("modules.txt", "libs/contract lib yes\nlibs/bus lib yes\nservices/ingester service yes\ntest/docs test no *\n")
 	c.write("libs/contract/go.mod", gomod("libs/contract"))
 	c.write("libs/contract/a.go", "package contract\n")
 	c.write("libs/bus/go.mod", gomod("libs/bus", "libs/contract"))
@@ -83,7 +86,7 @@ func (c checkout) commit() {
 func (c checkout) release(args ...string) (string, error) {
 	c.t.Helper()
 	var out bytes.Buffer
-	err := program{out: &out, root: c.dir, today: "2026-11-22"}.run(c.t.Context(), args)
+	err := program{out: &out, notes: &out, root: c.dir, now: func() time.Time { return testTime }}.run(c.t.Context(), args)
 	return out.String(), err
 }
 

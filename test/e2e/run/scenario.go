@@ -15,6 +15,8 @@ type Scenario struct {
 	Name  string
 	Title string        // what it proves, for the report
 	Limit time.Duration // for all of it but Clean
+	// Services are those whose change can make it fail, by their directories in services.
+	Services []string
 
 	// Watch lists the resources whose conditions the report shows.
 	Watch []timeline.Object

@@ -38,7 +38,7 @@ type busScenario struct {
 func (p *Platform) busDisruptions() run.Scenario {
 	b := &busScenario{Platform: p, truth: told.NewRecorder()}
 	return run.Scenario{
-		Name: "bus-disruptions", Limit: 20 * time.Minute,
+		Name: "bus-disruptions", Limit: 20 * time.Minute, Services: []string{"superset-operator", "status-aggregator"},
 		Title: "Two Supersets change while NATS's pod is killed, then is away, then has lost its volume. Their " +
 			"conditions are right all the time, and a subscriber outside the cluster is told of each change once.",
 		Watch: []timeline.Object{

@@ -39,7 +39,7 @@ type engine struct {
 func (p *Platform) engineScenario(name, title string, replicas int) (*engine, run.Scenario) {
 	e := &engine{Platform: p, namespace: name, replicas: replicas}
 	return e, run.Scenario{
-		Name: name, Title: title, Limit: 15 * time.Minute,
+		Name: name, Title: title, Limit: 15 * time.Minute, Services: []string{"engine-operator"},
 		Watch: []timeline.Object{
 			{GVK: engines, Namespace: name, Name: "etl"}, {GVK: instances, Namespace: name, Name: "main"},
 		},

@@ -26,7 +26,7 @@ const copies = 10
 func (p *Platform) ingesterDisruptions() run.Scenario {
 	i := &ingester{Platform: p}
 	return run.Scenario{
-		Name: ingesterNamespace, Limit: 12 * time.Minute,
+		Name: ingesterNamespace, Limit: 12 * time.Minute, Services: []string{"ingester"},
 		Title: "The 13 kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved (evicted, " +
 			"it comes back with its volume and another address) and restarted; in the end cluster and MySQL agree.",
 		Prepare: func(ctx context.Context, _ *run.Step) (run.Asker, error) {

@@ -18,6 +18,14 @@ func TestScenariosAreWellFormed(t *testing.T) {
 				t.Errorf("%q stands twice or lacks something", s.Name)
 			}
 			seen[s.Name] = true
+			for _, service := range s.Services {
+				if exchanged[service] == nil {
+					t.Errorf("%s names the service %q", s.Name, service)
+				}
+			}
+			if len(s.Services) == 0 {
+				t.Errorf("%s names no service, so that no change would play it", s.Name)
+			}
 			phases := map[string]bool{}
 			for _, p := range s.Phases {
 				if phases[p.Name] || p.Do == nil {

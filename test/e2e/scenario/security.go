@@ -22,7 +22,7 @@ var bindings = []schema.GroupVersionKind{
 // security looks at the services as they run.
 func (p *Platform) security() run.Scenario {
 	return run.Scenario{
-		Name: "security", Limit: 2 * time.Minute,
+		Name: "security", Limit: 2 * time.Minute, Services: allServices(),
 		Title: "The services run as nonroot with a read-only root, and their rights are those of their charts.",
 		Phases: []run.Phase{
 			{Name: "nonroot, read-only root", Do: func(ctx context.Context, s *run.Step) error {

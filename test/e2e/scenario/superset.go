@@ -55,7 +55,7 @@ type shop struct {
 func (p *Platform) supersetScenario(name, title string, phases []webPhase) (*shop, run.Scenario) {
 	w := &shop{Platform: p, namespace: name, image: oldImage, replicas: 2, adapt: func(map[string]any) {}}
 	return w, run.Scenario{
-		Name: name, Title: title, Limit: 20 * time.Minute,
+		Name: name, Title: title, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
 		Watch:   []timeline.Object{{GVK: supersets, Namespace: name, Name: "shop"}},
 		Prepare: w.prepare,
 		Judge: judgeWeb(phases, func(format string, args ...any) {

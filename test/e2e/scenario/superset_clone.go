@@ -73,7 +73,7 @@ func (p *Platform) supersetClone() run.Scenario {
 	all := p.copies()
 	note := func(string, ...any) {}
 	s := run.Scenario{
-		Name: cloneNamespace, Limit: 25 * time.Minute,
+		Name: cloneNamespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
 		Title: "A PostgreSQL and a MySQL database are copied into the metastores of two Supersets by a schedule, without the " +
 			"rows of one table and without another table, while users ask for their pages.",
 		Prepare: func(ctx context.Context, s *run.Step) (run.Asker, error) {

@@ -43,7 +43,7 @@ func (p *Platform) supersetRepair() run.Scenario {
 	}
 	note := func(string, ...any) {}
 	return run.Scenario{
-		Name: repairNamespace, Limit: 20 * time.Minute,
+		Name: repairNamespace, Limit: 20 * time.Minute, Services: []string{"superset-operator"},
 		Title: "A Superset is upgraded to a release whose migration fails, goes back, tries again and is repaired by another " +
 			"release; then an image cannot be pulled. Users see the page or the maintenance page.",
 		Watch: []timeline.Object{{GVK: supersets, Namespace: repairNamespace, Name: "till"}},

@@ -19,7 +19,7 @@ func (p *Platform) upgrades() run.Scenario {
 	u := &upgrades{Platform: p, engine: &engine{Platform: p, namespace: upgradeNamespace, replicas: 1}}
 	upgrade, back := u.install(p.charts(), presentTag), u.rollBack
 	return run.Scenario{
-		Name: upgradeNamespace, Limit: 25 * time.Minute,
+		Name: upgradeNamespace, Limit: 25 * time.Minute, Services: allServices(),
 		Title: "Each service is upgraded by helm from the previous commit, rolled back and upgraded again, first while " +
 			"nothing else changes, then while an engine rolls, a Superset is upgraded, objects come and go, and MySQL or NATS is killed.",
 		Watch: []timeline.Object{

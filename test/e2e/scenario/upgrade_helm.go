@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,6 +33,9 @@ var exchanged = map[string][]string{
 	"ingester":          {"ingester.flotilla.dev"},
 	"status-aggregator": {"status-aggregator.flotilla.dev", "flotilla-conditions"},
 }
+
+// allServices returns the directories of all services, sorted.
+func allServices() []string { return slices.Sorted(maps.Keys(exchanged)) }
 
 func (p *Platform) charts() string { return filepath.Join(p.Root, "deploy", "charts") }
 

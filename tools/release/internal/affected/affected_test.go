@@ -11,12 +11,12 @@ import (
 
 var modules = []module.Module{
 	{Path: "libs/contract", Kind: module.Lib},
-	{Path: "libs/bus", Kind: module.Lib, Requires: []string{"libs/contract"}},
+	{Path: "libs/bus", Kind: module.Lib, Requires: []string{"libs/contract"}, Reads: []string{"deploy/nats/"}},
 	{Path: "libs/telemetry", Kind: module.Lib},
 	{Path: "services/ingester/api", Kind: module.API},
 	{Path: "services/ingester", Kind: module.Service, Requires: []string{"libs/bus", "services/ingester/api"}},
-	{Path: "cmd/plugin", Kind: module.Tool, Requires: []string{"libs/contract"}},
-	{Path: "test/docs", Kind: module.Test},
+	{Path: "cmd/plugin", Kind: module.Tool, Requires: []string{"libs/contract"}, Reads: []string{"services/ingester/config/", "LICENSE"}},
+	{Path: "test/docs", Kind: module.Test, Reads: []string{"*"}},
 }
 
 func TestOf(t *testing.T) {
@@ -29,49 +29,72 @@ func TestOf(t *testing.T) {
 			files: []string{"libs/contract/event.go"},
 			want: map[string]string{
 				"libs/contract": "changed: libs/contract/event.go", "libs/bus": "requires libs/contract",
-				"services/ingester": "requires libs/bus", "cmd/plugin": "requires libs/contract", "test/docs": "reads the whole checkout",
+				"services/ingester": "requires libs/contract", "cmd/plugin": "requires libs/contract", "test/docs": "reads libs/contract/event.go",
 			},
 		},
-		"a library that nobody requires": {
+		"a library that no module requires": {
 			files: []string{"libs/telemetry/trace.go"},
-			want:  map[string]string{"libs/telemetry": "changed: libs/telemetry/trace.go", "test/docs": "reads the whole checkout"},
+			want:  map[string]string{"libs/telemetry": "changed: libs/telemetry/trace.go", "test/docs": "reads libs/telemetry/trace.go"},
 		},
 		"a nested module is not the one around it": {
 			files: []string{"services/ingester/api/v2/model.go"},
 			want: map[string]string{
 				"services/ingester/api": "changed: services/ingester/api/v2/model.go",
-				"services/ingester":     "requires services/ingester/api", "test/docs": "reads the whole checkout",
+				"services/ingester":     "requires services/ingester/api", "test/docs": "reads services/ingester/api/v2/model.go",
 			},
 		},
 		"a service reaches no library": {
 			files: []string{"services/ingester/go.mod"},
-			want:  map[string]string{"services/ingester": "changed: services/ingester/go.mod", "test/docs": "reads the whole checkout"},
+			want:  map[string]string{"services/ingester": "changed: services/ingester/go.mod", "test/docs": "reads services/ingester/go.mod"},
+		},
+		"a directory of another module that tests read": {
+			files: []string{"services/ingester/config/crd/model.yaml"},
+			want: map[string]string{
+				"services/ingester": "changed: services/ingester/config/crd/model.yaml",
+				"cmd/plugin":        "reads services/ingester/config/crd/model.yaml",
+				"test/docs":         "reads services/ingester/config/crd/model.yaml",
+			},
+		},
+		"a file that tests read, and one whose name only begins like it": {
+			files: []string{"LICENSE", "LICENSE.txt"},
+			want:  map[string]string{"cmd/plugin": "reads LICENSE", "test/docs": "reads LICENSE"},
+		},
+		"what a required module reads": {
+			files: []string{"deploy/nats/ingester.conf"},
+			want: map[string]string{
+				"libs/bus": "reads deploy/nats/ingester.conf", "services/ingester": "reads deploy/nats/ingester.conf",
+				"test/docs": "reads deploy/nats/ingester.conf",
+			},
 		},
 		"a page of no module": {
 			files: []string{"README.md"},
-			want:  map[string]string{"test/docs": "reads the whole checkout"},
+			want:  map[string]string{"test/docs": "reads README.md"},
 		},
-		"rights on the bus": {
-			files: []string{"deploy/nats/ingester.conf"},
-			want:  map[string]string{"services/ingester": "changed: deploy/nats/ingester.conf", "test/docs": "reads the whole checkout"},
+		"a module that was deleted": {
+			files: []string{"libs/former/go.mod", "libs/former/former.go"},
+			want:  map[string]string{"test/docs": "reads libs/former/former.go"},
 		},
 		"the build of all": {
 			files: []string{"hack/test.sh"},
 			want: map[string]string{
-				"libs/contract": "changed: hack/test.sh", "libs/bus": "changed: hack/test.sh", "libs/telemetry": "changed: hack/test.sh",
-				"services/ingester/api": "changed: hack/test.sh", "services/ingester": "changed: hack/test.sh",
-				"cmd/plugin": "changed: hack/test.sh", "test/docs": "changed: hack/test.sh",
+				"libs/contract": "all go through hack/test.sh", "libs/bus": "all go through hack/test.sh", "libs/telemetry": "all go through hack/test.sh",
+				"services/ingester/api": "all go through hack/test.sh", "services/ingester": "all go through hack/test.sh",
+				"cmd/plugin": "all go through hack/test.sh", "test/docs": "all go through hack/test.sh",
 			},
 		},
 		"of two files the first one in order is named": {
 			files: []string{"libs/telemetry/z.go", "libs/telemetry/a.go"},
-			want:  map[string]string{"libs/telemetry": "changed: libs/telemetry/a.go", "test/docs": "reads the whole checkout"},
+			want:  map[string]string{"libs/telemetry": "changed: libs/telemetry/a.go", "test/docs": "reads libs/telemetry/a.go"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			found, err := affected.Of(modules, tc.files)
+			if err != nil {
+				t.Fatal(err)
+			}
 			got := map[string]string{}
-			for _, a := range affected.Of(modules, tc.files) {
+			for _, a := range found {
 				got[a.Path] = a.Why
 			}
 			if tc.want == nil {
@@ -85,7 +108,10 @@ func TestOf(t *testing.T) {
 }
 
 func TestTheOrderIsThatOfTheList(t *testing.T) {
-	got := affected.Of(modules, []string{"modules.txt"})
+	got, err := affected.Of(modules, []string{"modules.txt"})
+	if err != nil || len(got) != len(modules) {
+		t.Fatalf("%d modules, error %v", len(got), err)
+	}
 	for i, a := range got {
 		if a.Path != modules[i].Path {
 			t.Errorf("place %d: %s, want %s", i, a.Path, modules[i].Path)

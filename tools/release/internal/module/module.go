@@ -1,4 +1,4 @@
-// Package module knows the modules of the repository: the rows of modules.txt,
+// Package module reads the modules of the repository: the rows of modules.txt,
 // and which of them each go.mod requires.
 package module
 
@@ -31,10 +31,11 @@ type Module struct {
 	Path     string // folder inside the repository, with slashes: libs/kube
 	Kind     string
 	Released bool
+	Reads    []string // files, and directories ending in a slash, that its tests read outside of modules it requires; "*" is all
 	Requires []string // paths of the modules of this repository that its go.mod requires, sorted
 }
 
-// ParseList reads modules.txt. Rows are "path kind released", # begins a comment.
+// ParseList reads modules.txt. Rows are "path kind released reads...", # begins a comment.
 func ParseList(text string) ([]Module, error) {
 	var out []Module
 	for i, line := range strings.Split(text, "\n") {
@@ -42,10 +43,10 @@ func ParseList(text string) ([]Module, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		if len(fields) != 3 || fields[2] != "yes" && fields[2] != "no" {
-			return nil, fmt.Errorf("modules.txt:%d: want path, kind and yes or no, got %q", i+1, line)
+		if len(fields) < 3 || fields[2] != "yes" && fields[2] != "no" {
+			return nil, fmt.Errorf("modules.txt:%d: want path, kind, yes or no, and what its tests read, got %q", i+1, line)
 		}
-		out = append(out, Module{Path: fields[0], Kind: fields[1], Released: fields[2] == "yes"})
+		out = append(out, Module{Path: fields[0], Kind: fields[1], Released: fields[2] == "yes", Reads: fields[3:]})
 	}
 	return out, nil
 }

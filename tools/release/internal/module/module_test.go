@@ -9,12 +9,15 @@ import (
 )
 
 func TestParseList(t *testing.T) {
-	got, err := module.ParseList("# path kind released\n\nlibs/kube lib yes\ntest/stack   test   no\n")
-	want := []module.Module{{Path: "libs/kube", Kind: module.Lib, Released: true}, {Path: "test/stack", Kind: module.Test}}
+	got, err := module.ParseList("# path kind released reads\n\nlibs/kube lib yes\ntest/stack   test   no  deploy/ LICENSE\n")
+	want := []module.Module{
+		{Path: "libs/kube", Kind: module.Lib, Released: true, Reads: []string{}},
+		{Path: "test/stack", Kind: module.Test, Reads: []string{"deploy/", "LICENSE"}},
+	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, modules (-want +got):\n%s", err, diff)
 	}
-	for _, bad := range []string{"libs/kube lib", "libs/kube lib maybe", "libs/kube lib yes no"} {
+	for _, bad := range []string{"libs/kube lib", "libs/kube lib maybe", "libs/kube yes lib"} {
 		if _, err := module.ParseList(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}

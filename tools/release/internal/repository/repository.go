@@ -1,11 +1,13 @@
-// Package repository asks git about a checkout. It changes nothing.
+// Package repository reads a checkout by git. It changes nothing in it.
 package repository
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -15,7 +17,13 @@ type Repository struct{ Dir string }
 
 // git runs one command and returns its output by lines, or by NUL-ended items with -z.
 func (r Repository) git(ctx context.Context, args ...string) ([]string, error) {
+	return r.gitWith(ctx, nil, args...)
+}
+
+// gitWith runs one command with further environment variables.
+func (r Repository) gitWith(ctx context.Context, env []string, args ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", r.Dir, "-c", "core.quotePath=false"}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
@@ -45,7 +53,44 @@ func (r Repository) Dirty(ctx context.Context) ([]string, error) {
 func (r Repository) Changed(ctx context.Context, base string) ([]string, error) {
 	parted, err := r.git(ctx, "merge-base", base, "HEAD")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no commit that %s and HEAD share: fetch more of the history (git fetch --unshallow), or name another base: %w", base, err)
 	}
 	return r.git(ctx, "diff", "--name-only", "--no-renames", "-z", parted[0], "HEAD")
+}
+
+// Contents returns the hash and mode of each file of the checkout as it is now, with what is not committed.
+func (r Repository) Contents(ctx context.Context) (map[string]string, error) {
+	scratch, err := os.MkdirTemp("", "flotilla-tree-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch) //nolint:errcheck // a temporary directory
+	objects, err := r.git(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return nil, err
+	}
+	// An index and objects of its own: nothing of the checkout changes.
+	env := []string{
+		"GIT_INDEX_FILE=" + filepath.Join(scratch, "index"),
+		"GIT_OBJECT_DIRECTORY=" + scratch,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + objects[0],
+	}
+	for _, args := range [][]string{{"read-tree", "HEAD"}, {"add", "--all", "."}} {
+		if _, err := r.gitWith(ctx, env, args...); err != nil {
+			return nil, err
+		}
+	}
+	lines, err := r.gitWith(ctx, env, "ls-files", "--stage", "-z")
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string]string, len(lines))
+	for _, line := range lines {
+		hash, path, found := strings.Cut(line, "\t")
+		if !found {
+			return nil, fmt.Errorf("git ls-files --stage: unexpected %q", line)
+		}
+		files[path] = hash
+	}
+	return files, nil
 }
