@@ -10,7 +10,7 @@ func TestEveryReleasedModuleHasAChangelog(t *testing.T) {
 	released := 0
 	for line := range strings.Lines(read(t, "modules.txt")) {
 		f := strings.Fields(line)
-		if len(f) != 3 || f[2] != "yes" {
+		if len(f) < 3 || f[2] != "yes" {
 			continue
 		}
 		released++

@@ -105,7 +105,7 @@ func TestAddMergesProgramsAndLeavesOwnModulesOut(t *testing.T) {
 }
 
 func TestPrograms(t *testing.T) {
-	got := programs("# path kind released\nlibs/bus lib yes\nservices/ingester service yes\ncmd/plugin tool yes\ntools/stack tool no\n")
+	got := programs("# path kind released\nlibs/bus lib yes\nservices/ingester service yes deploy/nats/ LICENSE\ncmd/plugin tool yes\ntools/stack tool no\n")
 	if diff := cmp.Diff([]string{"services/ingester", "cmd/plugin"}, got); diff != "" {
 		t.Errorf("programs (-want +got):\n%s", diff)
 	}

@@ -66,7 +66,7 @@ func programs(list string) []string {
 	var out []string
 	for line := range strings.Lines(list) {
 		f := strings.Fields(line)
-		if len(f) == 3 && f[2] == "yes" && (f[1] == "service" || f[1] == "tool") {
+		if len(f) >= 3 && f[2] == "yes" && (f[1] == "service" || f[1] == "tool") {
 			out = append(out, f[0])
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -137,18 +136,9 @@ func copyFile(from, to string) error {
 		}
 		return os.Symlink(target, to)
 	}
-	source, err := os.Open(from)
+	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer source.Close()
-	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(target, source); err != nil {
-		target.Close()
-		return err
-	}
-	return target.Close()
+	return os.WriteFile(to, data, info.Mode().Perm())
 }

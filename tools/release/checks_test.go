@@ -111,7 +111,7 @@ func TestChecksRejectBadInput(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	c := newCheckout(t)
 	tests := map[string][]string{
-		"a check is NAME=INPUT":                {"pending", "unit"},
+		"a check is NAME=INPUT":                 {"pending", "unit"},
 		`modules.txt has no module "libs/gone"`: {"pending", "unit=libs/gone"},
 		`modules.txt has no module "libs/lost"`: {"export", "-module", "libs/lost", "-dir", t.TempDir()},
 		"is not a key":                          {"passed", "../../etc/passwd"},
