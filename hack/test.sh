@@ -3,8 +3,8 @@
 # Without names, a module is left out when its tests passed on this machine with the same content of all that they read
 # (FRESH=1 runs all), and each is tested in a copy that holds just that: what modules.txt does not name is not there.
 # Several modules run beside each other, TEST_JOBS of them (2 unless told; most tests wait); what one
-# prints comes whole at its end, and who failed stands in the last line.
-# The whole-stack test is not among them (hack/test-stack.sh), nor is that of the real node (make e2e-node).
+# prints comes whole at its end, and who failed stands in the last line. test/stack runs the whole platform; its RIGHTS
+# lines say what the charts grant and the scenarios do not use. The real node is not among them (make e2e-node).
 set -euo pipefail
 set -m # each module has its own process group, so that an interrupt ends its test binaries too
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,7 +14,7 @@ jobs=${TEST_JOBS:-2}
 
 # The longest begin first, so that none is left alone at the end.
 longest=(
-  test/charts services/superset-operator services/ingester services/engine-operator
+  test/charts services/superset-operator test/stack services/ingester services/engine-operator
   services/status-aggregator test/e2e/standin/superset libs/kube libs/testkit test/compose
 )
 out=$(mktemp -d)
@@ -30,11 +30,14 @@ trap 'exit 130' INT TERM
 
 modules=("$@")
 if [ ${#modules[@]} -eq 0 ]; then
-  mapfile -t all < <(grep -v '^#' modules.txt | awk '$1 != "test/stack" && $1 != "test/node" {print $1}')
-  for module in "${longest[@]}"; do
-    [[ " ${all[*]} " = *" $module "* ]] || { echo "hack/test.sh: modules.txt has no $module" >&2; exit 1; }
-  done
-  mapfile -t all < <(printf '%s\n' "${longest[@]}" "${all[@]}" | awk '!seen[$0]++')
+  mapfile -t all < <(awk -v first="${longest[*]}" '
+    /^#/ || !NF || $1 == "test/node" { next }
+    { listed[$1] = 1; row[++rows] = $1 }
+    END {
+      n = split(first, long, " ")
+      for (i = 1; i <= n; i++) if (long[i] in listed) { print long[i]; delete listed[long[i]] }
+      for (i = 1; i <= rows; i++) if (row[i] in listed) print row[i]
+    }' modules.txt)
   hack/pending "${all[@]/#/unit:}" > "$out/pending"
   while read -r check hash; do
     modules+=("${check#unit:}")
@@ -47,13 +50,14 @@ if [[ " ${modules[*]} " = *" test/compose "* ]]; then hack/stage images make off
 
 # The linter has vetted everything. The race detector wants cgo; what a test builds does not.
 run() {
-  local dir=$top module=$1
+  local dir=$top module=$1 verbose=
+  [ "$module" != test/stack ] || verbose=-v
   if [ -n "${key[$module]:-}" ] && ! grep -q "^$module .* \*$" modules.txt; then
     dir=$(mktemp -d "$out/checkout.XXXXXX")
     (cd tools/release && GOWORK=off go run . export -module "$module" -dir "$dir")
   fi
   cd "$dir/$module"
-  CGO_ENABLED=1 GOWORK=off go test -race -exec 'env CGO_ENABLED=0' -vet=off -count=1 -timeout 30m ./...
+  CGO_ENABLED=1 GOWORK=off go test -race -exec 'env CGO_ENABLED=0' -vet=off -count=1 -timeout 30m $verbose ./...
 }
 
 # collect waits for the next module that ends, and prints what it said.

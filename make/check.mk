@@ -17,7 +17,6 @@ test: ## all tests of all modules, each module alone; sets up what it needs (FRE
 	@hack/ensure python3 gcc:build-essential nginx:nginx-light busybox curl debootstrap chromium shellcheck
 	@command -v mysqldump > /dev/null || hack/ensure mariadb-dump:mariadb-client
 	@hack/stage unit hack/test.sh
-	@hack/stage stack hack/test-stack.sh
 
 .PHONY: test/%
 test/%: ## tests of one module, for example make test/libs/bus

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// newRepository is a checkout with this repository's scripts and three modules: one that passes, one that fails, and one
+// that reads a file which its row of modules.txt does not name.
+func newRepository(t *testing.T) checkout {
+	t.Helper()
+	t.Setenv("FLOTILLA_CACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-mod=mod")
+	c := checkout{t: t, dir: t.TempDir()}
+	c.git("init", "--quiet", "--initial-branch=main")
+	copied := exec.Command("cp", "-r", "--parents", "hack", "tools/release", c.dir)
+	copied.Dir = "../.."
+	if out, err := copied.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c.write("modules.txt", "libs/good lib yes\nlibs/bad lib yes\nlibs/reader lib yes\n")
+	for name, test := range map[string]string{
+		"good":   "",
+		"bad":    "t.Fatal(\"no\")",
+		"reader": "if _, err := os.Stat(\"../../README.md\"); err != nil { t.Fatal(err) }",
+	} {
+		c.write("libs/"+name+"/go.mod", gomod("libs/"+name))
+		c.write("libs/"+name+"/a_test.go", "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _ = os.Args\n\nfunc TestA(t *testing.T) {"+test+"}\n")
+	}
+	c.write("README.md", "# Readme\n")
+	c.commit()
+	return c
+}
+
+func (c checkout) script(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(c.t.Context(), "hack/test.sh", args...)
+	cmd.Dir = c.dir
+	return cmd
+}
+
+// tested runs hack/test.sh and returns what it prints and the modules that it tested.
+func (c checkout) tested(want bool, args ...string) (string, string) {
+	c.t.Helper()
+	out, err := c.script(args...).CombinedOutput()
+	if (err == nil) != want {
+		c.t.Fatalf("hack/test.sh %v: %v\n%s", args, err, out)
+	}
+	var modules []string
+	for line := range strings.Lines(string(out)) {
+		if module, found := strings.CutPrefix(line, "TEST "); found {
+			modules = append(modules, strings.Fields(module)[0])
+		}
+	}
+	return string(out), strings.Join(modules, " ")
+}
+
+func TestTestScriptRepeatsOnlyWhatHasNotPassed(t *testing.T) {
+	c := newRepository(t)
+	out, modules := c.tested(false)
+	if len(strings.Fields(modules)) != 3 || !strings.Contains(out, "tests failed in:") {
+		t.Fatalf("tested %q:\n%s", modules, out)
+	}
+	if !strings.Contains(out, "stat ../../README.md: no such file") {
+		t.Errorf("a file that modules.txt does not name was there:\n%s", out)
+	}
+	c.write("modules.txt", "libs/good lib yes\nlibs/bad lib yes\nlibs/reader lib yes README.md\n")
+	if out, modules = c.tested(false); strings.Contains(out, "README.md: no such file") || len(strings.Fields(modules)) != 3 {
+		t.Fatalf("all go through modules.txt; tested %q:\n%s", modules, out)
+	}
+	if out, modules = c.tested(false); modules != "libs/bad" || !strings.Contains(out, "unit:libs/good: unchanged since it passed here on ") {
+		t.Fatalf("tested %q:\n%s", modules, out)
+	}
+	c.write("libs/bad/a_test.go", "package a\n")
+	c.write("README.md", "# Another\n")
+	if out, modules = c.tested(true); modules != "libs/bad libs/reader" && modules != "libs/reader libs/bad" {
+		t.Fatalf("tested %q:\n%s", modules, out)
+	}
+	if out, modules = c.tested(true); modules != "" {
+		t.Fatalf("tested %q:\n%s", modules, out)
+	}
+	if out, modules = c.tested(true, "libs/good"); modules != "libs/good" {
+		t.Fatalf("a module that is named is tested: %q\n%s", modules, out)
+	}
+	t.Setenv("FRESH", "1")
+	if out, modules = c.tested(true); len(strings.Fields(modules)) != 3 {
+		t.Fatalf("tested %q:\n%s", modules, out)
+	}
+}
+
+func TestTestScriptLeavesNothingWhenInterrupted(t *testing.T) {
+	c := newRepository(t)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	mark := filepath.Join(t.TempDir(), "running")
+	c.write("libs/bad/a_test.go", "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestA(t *testing.T) {\n\tos.WriteFile("+
+		"\""+mark+"\", nil, 0o600)\n\tselect {}\n}\n\nfunc TestB(t *testing.T) { t.Parallel(); <-make(chan int) }\n")
+	cmd := c.script()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the test runs", func() bool { _, err := os.Stat(mark); return err == nil })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the script succeeded")
+	}
+	waitFor(t, "no process of the tests", func() bool {
+		left, err := exec.Command("pgrep", "--full", temp).Output()
+		return err != nil && len(left) == 0
+	})
+	if left, err := filepath.Glob(filepath.Join(temp, "tmp.*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(2 * time.Minute)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not after two minutes: %s", what)
+		}
+	}
+}
