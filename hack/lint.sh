@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# golangci-lint over all modules in one run, then the import rules and size caps.
+# golangci-lint over all modules in one run, then the import rules and size caps, then the workflows.
 # What passed on this machine with the same content is left out; FRESH=1 checks all.
 # Usage: hack/lint.sh [MODULE...]   these modules only, whatever passed before
 set -euo pipefail
@@ -26,3 +26,4 @@ if [ -n "${rules:-}" ]; then
   (cd test/architecture && GOWORK=off go test -vet=off -count=1 ./...)
   hack/pending --passed "$rules"
 fi
+hack/tool actionlint

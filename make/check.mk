@@ -11,15 +11,19 @@ verify: ## generated files, formatting, go.mod, licences
 lint: ## golangci-lint, import rules, size caps
 	@hack/stage lint hack/lint.sh
 
-.PHONY: test
-test: ## all tests of all modules, each module alone; sets up what it needs (FRESH=1: also what passed before)
+# What the tests start, and what is in Debian: nothing is downloaded otherwise.
+.PHONY: setup
+setup:
 	@hack/stage tools $(MAKE) tools
 	@hack/ensure python3 gcc:build-essential nginx:nginx-light busybox curl debootstrap chromium shellcheck
 	@command -v mysqldump > /dev/null || hack/ensure mariadb-dump:mariadb-client
+
+.PHONY: test
+test: setup ## all tests of all modules, each module alone; sets up what it needs (FRESH=1: also what passed before)
 	@hack/stage unit hack/test.sh
 
 .PHONY: test/%
-test/%: ## tests of one module, for example make test/libs/bus
+test/%: setup ## tests of one module, for example make test/libs/bus
 	@hack/test.sh $*
 
 .PHONY: vuln
