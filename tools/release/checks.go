@@ -99,8 +99,9 @@ func (p program) store() (passed.Store, error) {
 	return passed.Store{Dir: filepath.Join(dir, "passed"), Now: p.now}, nil
 }
 
-// export copies the inputs of a module, so that a test that reads anything else fails instead of going unnoticed.
-func (p program) export(ctx context.Context, name, dir string) error {
+// export copies the inputs of a module, so that a test that reads anything else fails instead of going unnoticed. It
+// fails when the check named unit:MODULE has another key by now.
+func (p program) export(ctx context.Context, name, dir, key string) error {
 	modules, err := module.Load(p.root)
 	if err != nil {
 		return err
@@ -113,7 +114,11 @@ func (p program) export(ctx context.Context, name, dir string) error {
 	if err != nil {
 		return err
 	}
-	for file := range contained(contents, inputs) {
+	files := contained(contents, inputs)
+	if key != "" && key != passed.Key("unit:"+name, toolchain(), files) {
+		return fmt.Errorf("%s changed since its tests were due: run them again", name)
+	}
+	for file := range files {
 		if err := copyFile(filepath.Join(p.root, filepath.FromSlash(file)), filepath.Join(dir, filepath.FromSlash(file))); err != nil {
 			return err
 		}

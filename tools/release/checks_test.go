@@ -107,6 +107,20 @@ func TestExportCopiesWhatAModuleMayRead(t *testing.T) {
 	}
 }
 
+func TestExportNoticesAChangeSincePending(t *testing.T) {
+	t.Setenv("FLOTILLA_CACHE", t.TempDir())
+	c, keys := newCheckout(t), map[string]string{}
+	c.pending(keys, "unit:libs/bus=libs/bus")
+	args := []string{"export", "-module", "libs/bus", "-key", keys["unit:libs/bus"], "-dir"}
+	if out, err := c.release(append(args, t.TempDir())...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c.write("libs/contract/a.go", "package contract // changed\n")
+	if out, err := c.release(append(args, t.TempDir())...); err == nil || !strings.Contains(err.Error(), "libs/bus changed") {
+		t.Errorf("error %v, output %s", err, out)
+	}
+}
+
 func TestChecksRejectBadInput(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	c := newCheckout(t)

@@ -23,7 +23,7 @@ const usage = `usage:
   release pending [-fresh] NAME=INPUT[,INPUT...] ...      checks that have not passed here with the present content of
                                                           their inputs: modules, and directories that end in a slash
   release passed KEY ...                                  record checks as passed, by the keys that pending printed
-  release export -module PATH -dir DIR                    copy a module with all that its tests may read
+  release export -module PATH -dir DIR [-key KEY]         copy a module with all that its tests may read
   release prep -module PATH -version vX.Y.Z [-write]      whether a module can be released, and how`
 
 // errRefused ends the program with 1 after the reasons have been printed.
@@ -72,10 +72,11 @@ func (p program) run(ctx context.Context, args []string) error {
 	case "export":
 		name := set.String("module", "", "path of modules.txt")
 		dir := set.String("dir", "", "where to")
+		key := set.String("key", "", "fail if the check unit:MODULE has another key now")
 		if err := parse(set, args[1:], "module", "dir"); err != nil {
 			return err
 		}
-		return p.export(ctx, *name, *dir)
+		return p.export(ctx, *name, *dir, *key)
 	case "prep":
 		path := set.String("module", "", "path of modules.txt")
 		version := set.String("version", "", "vX.Y.Z")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,6 +118,33 @@ func TestTestScriptLeavesNothingWhenInterrupted(t *testing.T) {
 	})
 	if left, err := filepath.Glob(filepath.Join(temp, "tmp.*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestBackgroundPassesTheExitCodeAndEndsWhatItRuns(t *testing.T) {
+	const script = "../../hack/background"
+	err := exec.CommandContext(t.Context(), script, "sh", "-c", "exit 3").Run()
+	if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("error %v, want exit code 3", err)
+	}
+	mark := filepath.Join(t.TempDir(), "running")
+	cmd := exec.CommandContext(t.Context(), script, "sh", "-c", "echo > "+mark+"; sleep 1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the command runs", func() bool { _, err := os.Stat(mark); return err == nil })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("it succeeded")
+	}
+	waitFor(t, "no process", func() bool { return exec.Command("pgrep", "--full", mark).Run() != nil })
+	for _, parent := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"} {
+		group := fmt.Sprintf("%s/flotilla-background-%d", parent, cmd.Process.Pid)
+		if _, err := os.Stat(group); err == nil {
+			t.Errorf("%s is left", group)
+		}
 	}
 }
 
