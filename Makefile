@@ -9,8 +9,6 @@ MAKEFLAGS += --no-print-directory
 export GOFLAGS ?= -trimpath
 export CGO_ENABLED ?= 0
 
-MODULES := $(shell grep -v '^\#' modules.txt | awk 'NF {print $$1}')
-
 ##@ General
 
 .PHONY: help

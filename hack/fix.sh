@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 modules=("$@")
 if [ ${#modules[@]} -eq 0 ]; then
-  mapfile -t modules < <(grep -v '^#' modules.txt | awk 'NF {print $1}')
+  mapfile -t modules < <(hack/modules)
 fi
 git ls-files -co --exclude-standard -- "${modules[@]/%//*.go}" | grep -v zz_generated | xargs --no-run-if-empty hack/tool gofumpt -w
 hack/tool golangci-lint run --fix "${modules[@]/%//...}"

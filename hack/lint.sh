@@ -9,7 +9,7 @@ if [ $# -gt 0 ]; then
   packages=("${@/#/./}")
   exec hack/tool golangci-lint run "${packages[@]/%//...}"
 fi
-mapfile -t modules < <(grep -v '^#' modules.txt | awk 'NF {print $1}')
+mapfile -t modules < <(hack/modules)
 packages=() keys=()
 pending=$(hack/pending "${modules[@]/#/lint:}" rules=test/architecture)
 while read -r check key; do

@@ -15,7 +15,7 @@ jobs=${TEST_JOBS:-2}
 # The longest begin first, so that none is left alone at the end.
 longest=(
   test/charts services/superset-operator test/stack services/ingester services/engine-operator
-  services/status-aggregator test/e2e/standin/superset libs/kube libs/testkit test/compose
+  services/status-aggregator test/e2e libs/kube libs/testkit test/compose
 )
 out=$(mktemp -d)
 declare -A running=() started=() key=()
@@ -30,14 +30,13 @@ trap 'exit 130' INT TERM
 
 modules=("$@")
 if [ ${#modules[@]} -eq 0 ]; then
-  mapfile -t all < <(awk -v first="${longest[*]}" '
-    /^#/ || !NF || $1 == "test/node" { next }
-    { listed[$1] = 1; row[++rows] = $1 }
+  mapfile -t all < <(hack/modules --tested | grep -vx test/node | awk -v first="${longest[*]}" '
+    { listed[$1] = 1; row[NR] = $1 }
     END {
       n = split(first, long, " ")
       for (i = 1; i <= n; i++) if (long[i] in listed) { print long[i]; delete listed[long[i]] }
-      for (i = 1; i <= rows; i++) if (row[i] in listed) print row[i]
-    }' modules.txt)
+      for (i = 1; i <= NR; i++) if (row[i] in listed) print row[i]
+    }')
   hack/pending "${all[@]/#/unit:}" > "$out/pending"
   while read -r check hash; do
     modules+=("${check#unit:}")

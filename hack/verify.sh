@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 failed=0
 fail() { echo "verify: $*" >&2; failed=1; }
 
-mapfile -t modules < <(grep -v '^#' modules.txt | awk 'NF {print $1}')
+mapfile -t modules < <(hack/modules)
 hack/pending "${modules[@]/#/tidy:}" licenses=tools/licences \
   generate=services/superset-operator/api,services/engine-operator/api,services/ingester,libs/conditions,test/charts > "$work/pending"
 

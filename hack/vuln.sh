@@ -16,7 +16,7 @@ trap 'rm -rf "$bin"' EXIT
 (cd tools/vuln && GOWORK=off go build -o "$bin/govulncheck" golang.org/x/vuln/cmd/govulncheck)
 modules=("$@")
 if [ ${#modules[@]} -eq 0 ]; then
-  mapfile -t modules < <(grep -v '^#' modules.txt | awk 'NF {print $1}')
+  mapfile -t modules < <(hack/modules)
 fi
 affected=()
 for module in "${modules[@]}"; do

@@ -17,6 +17,9 @@ var modules = []module.Module{
 	{Path: "services/ingester", Kind: module.Service, Requires: []string{"libs/bus", "services/ingester/api"}},
 	{Path: "cmd/plugin", Kind: module.Tool, Requires: []string{"libs/contract"}, Reads: []string{"services/ingester/config/", "LICENSE"}},
 	{Path: "test/docs", Kind: module.Test, Reads: []string{"*"}},
+	{Path: "suites", Kind: module.Test, Root: "suites", Requires: []string{"libs/telemetry"}},
+	{Path: "suites/charts", Kind: module.Suite, Root: "suites", Requires: []string{"libs/telemetry"}, Reads: []string{"deploy/charts/"}},
+	{Path: "suites/node", Kind: module.Suite, Root: "suites", Requires: []string{"libs/telemetry"}},
 }
 
 func TestOf(t *testing.T) {
@@ -32,9 +35,12 @@ func TestOf(t *testing.T) {
 				"services/ingester": "requires libs/contract", "cmd/plugin": "requires libs/contract", "test/docs": "reads libs/contract/event.go",
 			},
 		},
-		"a library that no module requires": {
+		"a library that only suites require": {
 			files: []string{"libs/telemetry/trace.go"},
-			want:  map[string]string{"libs/telemetry": "changed: libs/telemetry/trace.go", "test/docs": "reads libs/telemetry/trace.go"},
+			want: map[string]string{
+				"libs/telemetry": "changed: libs/telemetry/trace.go", "test/docs": "reads libs/telemetry/trace.go",
+				"suites": "requires libs/telemetry", "suites/charts": "requires libs/telemetry", "suites/node": "requires libs/telemetry",
+			},
 		},
 		"a nested module is not the one around it": {
 			files: []string{"services/ingester/api/v2/model.go"},
@@ -80,11 +86,35 @@ func TestOf(t *testing.T) {
 				"libs/contract": "all go through hack/test.sh", "libs/bus": "all go through hack/test.sh", "libs/telemetry": "all go through hack/test.sh",
 				"services/ingester/api": "all go through hack/test.sh", "services/ingester": "all go through hack/test.sh",
 				"cmd/plugin": "all go through hack/test.sh", "test/docs": "all go through hack/test.sh",
+				"suites": "all go through hack/test.sh", "suites/charts": "all go through hack/test.sh", "suites/node": "all go through hack/test.sh",
 			},
 		},
 		"of two files the first one in order is named": {
 			files: []string{"libs/telemetry/z.go", "libs/telemetry/a.go"},
-			want:  map[string]string{"libs/telemetry": "changed: libs/telemetry/a.go", "test/docs": "reads libs/telemetry/a.go"},
+			want: map[string]string{
+				"libs/telemetry": "changed: libs/telemetry/a.go", "test/docs": "reads libs/telemetry/a.go",
+				"suites": "requires libs/telemetry", "suites/charts": "requires libs/telemetry", "suites/node": "requires libs/telemetry",
+			},
+		},
+		"a suite is part of its module, and not of the others in it": {
+			files: []string{"suites/node/node_test.go"},
+			want: map[string]string{
+				"suites": "changed: suites/node/node_test.go", "suites/node": "changed: suites/node/node_test.go",
+				"test/docs": "reads suites/node/node_test.go",
+			},
+		},
+		"what a suite reads is not read by its module": {
+			files: []string{"deploy/charts/ingester/values.yaml"},
+			want: map[string]string{
+				"suites/charts": "reads deploy/charts/ingester/values.yaml", "test/docs": "reads deploy/charts/ingester/values.yaml",
+			},
+		},
+		"the versions that suites are built with": {
+			files: []string{"suites/go.mod"},
+			want: map[string]string{
+				"suites": "changed: suites/go.mod", "suites/charts": "built with suites/go.mod", "suites/node": "built with suites/go.mod",
+				"test/docs": "reads suites/go.mod",
+			},
 		},
 	}
 	for name, tc := range tests {

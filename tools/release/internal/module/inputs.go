@@ -17,7 +17,8 @@ type Inputs struct {
 	reads   []string
 }
 
-// InputsOf returns the inputs of the named modules. A name that ends in a slash is a directory, of which all files are
+// InputsOf returns the inputs of the named modules and suites. The inputs of a module include the files of its suites, but
+// not what these read. A name that ends in a slash is a directory, of which all files are
 // inputs, and nothing that a module there requires or reads.
 func InputsOf(modules []Module, names ...string) (Inputs, error) {
 	in := Inputs{modules: modules, of: names, needs: map[string]bool{}}
@@ -50,8 +51,10 @@ func (in *Inputs) add(name string) {
 func (in Inputs) Why(file string) string {
 	owner, owned := Owner(in.modules, file)
 	switch {
-	case owned && slices.Contains(in.of, owner.Path):
+	case owned && (slices.Contains(in.of, owner.Path) || slices.Contains(in.of, owner.Root)):
 		return "changed: " + file
+	case slices.ContainsFunc(in.of, in.builtWith(file)):
+		return "built with " + file
 	case owned && in.needs[owner.Path]:
 		return "requires " + owner.Path
 	case !owned && slices.ContainsFunc(shared, covers(file)):
@@ -60,6 +63,14 @@ func (in Inputs) Why(file string) string {
 		return "reads " + file
 	}
 	return ""
+}
+
+// builtWith reports whether a file says which versions a suite is built with.
+func (in Inputs) builtWith(file string) func(string) bool {
+	return func(name string) bool {
+		m, _ := Find(in.modules, name)
+		return m.Kind == Suite && (file == m.Root+"/go.mod" || file == m.Root+"/go.sum")
+	}
 }
 
 // Contains reports whether a file is one of the inputs.

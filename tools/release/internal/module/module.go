@@ -23,6 +23,7 @@ const (
 	Service = "service"
 	Tool    = "tool"
 	Test    = "test"
+	Suite   = "suite" // a directory of a module of kind test, which is tested on its own
 	Example = "example"
 )
 
@@ -31,6 +32,7 @@ type Module struct {
 	Path     string // folder inside the repository, with slashes: libs/kube
 	Kind     string
 	Released bool
+	Root     string   // directory of its go.mod: Path itself, or that of the module that a suite is in
 	Reads    []string // files, and directories ending in a slash, that its tests read outside of modules it requires; "*" is all
 	Requires []string // paths of the modules of this repository that its go.mod requires, sorted
 }
@@ -46,7 +48,14 @@ func ParseList(text string) ([]Module, error) {
 		if len(fields) < 3 || fields[2] != "yes" && fields[2] != "no" {
 			return nil, fmt.Errorf("modules.txt:%d: want path, kind, yes or no, and what its tests read, got %q", i+1, line)
 		}
-		out = append(out, Module{Path: fields[0], Kind: fields[1], Released: fields[2] == "yes", Reads: fields[3:]})
+		m := Module{Path: fields[0], Kind: fields[1], Released: fields[2] == "yes", Root: fields[0], Reads: fields[3:]}
+		if m.Kind == Suite {
+			m.Root = path.Dir(m.Path)
+			if _, found := Find(out, m.Root); !found {
+				return nil, fmt.Errorf("modules.txt:%d: the module %s of this suite must stand above it", i+1, m.Root)
+			}
+		}
+		out = append(out, m)
 	}
 	return out, nil
 }
@@ -79,7 +88,7 @@ func Load(root string) ([]Module, error) {
 	}
 	for i := range modules {
 		m := &modules[i]
-		gomod, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.Path), "go.mod"))
+		gomod, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.Root), "go.mod"))
 		if err != nil {
 			return nil, err
 		}

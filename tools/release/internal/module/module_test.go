@@ -9,15 +9,16 @@ import (
 )
 
 func TestParseList(t *testing.T) {
-	got, err := module.ParseList("# path kind released reads\n\nlibs/kube lib yes\ntest/stack   test   no  deploy/ LICENSE\n")
+	got, err := module.ParseList("# path kind released reads\n\nlibs/kube lib yes\ntest test no\ntest/stack   suite   no  deploy/ LICENSE\n")
 	want := []module.Module{
-		{Path: "libs/kube", Kind: module.Lib, Released: true, Reads: []string{}},
-		{Path: "test/stack", Kind: module.Test, Reads: []string{"deploy/", "LICENSE"}},
+		{Path: "libs/kube", Kind: module.Lib, Released: true, Root: "libs/kube", Reads: []string{}},
+		{Path: "test", Kind: module.Test, Root: "test", Reads: []string{}},
+		{Path: "test/stack", Kind: module.Suite, Root: "test", Reads: []string{"deploy/", "LICENSE"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, modules (-want +got):\n%s", err, diff)
 	}
-	for _, bad := range []string{"libs/kube lib", "libs/kube lib maybe", "libs/kube yes lib"} {
+	for _, bad := range []string{"libs/kube lib", "libs/kube lib maybe", "libs/kube yes lib", "test/stack suite no\ntest test no"} {
 		if _, err := module.ParseList(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}

@@ -1,3 +1,0 @@
-module github.com/flotilla-dev/flotilla/test/architecture
-
-go 1.26.0

@@ -1,3 +1,0 @@
-module github.com/flotilla-dev/flotilla/test/node
-
-go 1.26.0
