@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Writes what is generated from the API types: deepcopy functions,
 # CustomResourceDefinitions and, where a service has one, docs/api.md. Copies each
-# service's samples to deploy/samples, and its roles, webhooks and definitions to deploy/charts: copies,
-# because links get lost in archives and on Windows.
+# service's samples to deploy/samples, and its roles and webhooks to deploy/charts.
 # Usage: hack/generate.sh [service...]
 # The ingester's definitions follow from its registry: go generate ./... there.
 set -euo pipefail

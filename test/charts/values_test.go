@@ -38,6 +38,10 @@ func TestLintAndPackage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// A packaged chart stands alone: it holds what files/crd links to.
+			if strings.HasSuffix(name, "-crds") && must(t, "template", name, packed[0], "--namespace", system) != render(t, name) {
+				t.Error("the packaged chart renders otherwise than its directory")
+			}
 			fmt.Printf("CHART %s %d bytes %.1f s\n", name, info.Size(), took.Seconds())
 		})
 	}

@@ -1,6 +1,5 @@
-// Command compose writes what the charts have from elsewhere: the rules, webhooks, admission
-// policies and definitions of the services' config, the templates that all charts share, and
-// values, their schema and the table of the README out of deploy/charts/parts.
+// Command compose writes what the charts have from elsewhere: the rules, webhooks and admission
+// policies of the services' config, the templates that all charts share, and values, their schema and the table of the README out of deploy/charts/parts.
 //
 // Usage, in this module: go run ./compose [-root ../..]
 package main
@@ -80,11 +79,9 @@ func (c chart) copyTemplates() error {
 	return nil
 }
 
+// copyDefinitions leaves the definitions themselves to helm, which follows the link files/crd when it packages the chart.
 func (c chart) copyDefinitions() error {
-	return errors.Join(
-		replace(filepath.Join(c.config, "crd"), filepath.Join(c.dir, "files/crd"), "*.yaml"),
-		copyFile(filepath.Join(c.parts, "crds.yaml"), filepath.Join(c.dir, "templates/crds.yaml")),
-	)
+	return copyFile(filepath.Join(c.parts, "crds.yaml"), filepath.Join(c.dir, "templates/crds.yaml"))
 }
 
 // replace makes a folder hold exactly the files of another that match. A folder that is not there is none.
