@@ -246,8 +246,10 @@ func (b *busScenario) told(ctx context.Context, s *run.Step) error {
 	}); err != nil {
 		return err
 	}
-	if n := len(b.lost); n > 0 && b.lost[n-1].To.IsZero() {
-		b.lost[n-1].To = s.Now()
+	for i := range b.lost {
+		if b.lost[i].To.IsZero() {
+			b.lost[i].To = s.Now()
+		}
 	}
 	return nil
 }

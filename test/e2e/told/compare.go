@@ -12,7 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
-// Away is a time in which nobody could publish. What changed and changed again meanwhile may be told as one change.
+// Away is a time in which nobody could publish. What changed and changed again meanwhile may be told as one change, and
+// written as one: until the operators write the conditions, for 30 s, nobody does.
 type Away struct{ From, To time.Time }
 
 func during(list []Away, at time.Time) bool {
@@ -101,6 +102,16 @@ func (t *telling) take(c contract.Condition) {
 	}
 }
 
+// between reports whether another status was told that lasted for a moment between the two times.
+func (t *telling) between(m move) bool {
+	for f := range t.flips {
+		if f.Type == m.Type && f.Status != m.Status && !f.At.Before(m.From) && !f.At.After(m.To) {
+			return true
+		}
+	}
+	return false
+}
+
 // Compare holds what was told of an object against its life: everything, in order, and in the end what is. As many
 // histories as there are snapshots were begun. A status that lasted for a moment may be told and never seen: it is told
 // first, and when the object was changed in between, the conditions are computed again before they are written.
@@ -114,6 +125,11 @@ func Compare(uid string, l Life, events []subscriber.Event, snapshots int, lost 
 	for _, f := range l.flips {
 		if !t.flips[f] && !during(lost, f.At) {
 			wrong("that %s became %s at %s was not told", f.Type, f.Status, f.At.Format(time.TimeOnly))
+		}
+	}
+	for _, m := range l.moves {
+		if !t.between(m) && !during(lost, m.To) {
+			wrong("%s stayed %s, and its lastTransitionTime moved from %s to %s", m.Type, m.Status, m.From.Format(time.TimeOnly), m.To.Format(time.TimeOnly))
 		}
 	}
 	for conditionType, f := range l.last {

@@ -49,6 +49,13 @@ func TestWhatWasToldOfALife(t *testing.T) {
 	}
 	begin := []subscriber.Event{phase("1", 1, "creating"), snapshot("s", false, no, 1)}
 	all := slices.Concat(begin, []subscriber.Event{phase("2", 2, "stable"), change("a", no, yes, false), change("b", yes, noAgain, false)})
+	// Between its first and its last status there was another one, which the API server never showed.
+	moved := Life{
+		Name: "Boat b", flips: []flip{{"Available", "False", at(1)}, {"Available", "False", at(9)}},
+		moves:  []move{{"Available", "False", at(1), at(9)}},
+		phases: lived.phases, last: lived.last,
+	}
+	jumped := append(begin[:2:2], all[2], change("g", no, noAgain, true))
 	ended := lived
 	ended.gone = true
 	end := event("d", contract.Lifecycle{Event: contract.EventDeleted})
@@ -78,6 +85,10 @@ func TestWhatWasToldOfALife(t *testing.T) {
 		"a loss that was none":            {lived, append(all[:5:5], snapshot("t", true, noAgain, 2)), 1, nil, "2 snapshots"},
 		"one change stands for several":   {lived, append(begin[:2:2], all[2], change("g", no, noAgain, true)), 1, []Away{{at(2), at(9)}}, ""},
 		"but it must not claim a status":  {lived, append(begin[:2:2], all[2], change("g", no, yes, false)), 1, []Away{{at(2), time.Time{}}}, "Available is False"},
+		"a status told and never written": {moved, all, 1, nil, ""},
+		"nothing told between":            {moved, jumped, 1, nil, "stayed False, and its lastTransitionTime moved from 10:00:01 to 10:00:09"},
+		"and nobody could write then":     {moved, jumped, 1, []Away{{at(2), at(9)}}, ""},
+		"nor after that":                  {moved, jumped, 1, []Away{{at(2), at(4)}}, "stayed False"},
 		"an outage that was over already": {lived, append(begin[:2:2], all[2], change("g", no, noAgain, true)), 1, []Away{{at(4), at(9)}}, "became True at 10:00:02"},
 	} {
 		t.Run(name, func(t *testing.T) {

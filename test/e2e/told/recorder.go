@@ -23,10 +23,17 @@ type flip struct {
 	At           time.Time
 }
 
+// move is a lastTransitionTime that changed while the status was the same before and after.
+type move struct {
+	Type, Status string
+	From, To     time.Time
+}
+
 // Life of one object, as the API server showed it.
 type Life struct {
 	Name   string
 	flips  []flip
+	moves  []move
 	phases map[int64]string // status.transitions by number
 	last   map[string]flip  // by type
 	gone   bool
@@ -92,7 +99,7 @@ func (l *Life) turn(now flip, blind bool) error {
 	case known && now.At.Before(before.At):
 		return fmt.Errorf("%s: %s is %s since %s, after it was %s since %s", l.Name, now.Type, now.Status, now.At, before.Status, before.At)
 	case known && !blind && before.Status == now.Status:
-		return fmt.Errorf("%s: %s stayed %s, and its lastTransitionTime turned from %s to %s", l.Name, now.Type, now.Status, before.At, now.At)
+		l.moves = append(l.moves, move{now.Type, now.Status, before.At, now.At})
 	}
 	return nil
 }
@@ -111,7 +118,7 @@ func (r *Recorder) Lives() (map[string]Life, error) {
 	defer r.mu.Unlock()
 	out := map[string]Life{}
 	for uid, l := range r.lives {
-		out[uid] = Life{l.Name, slices.Clone(l.flips), maps.Clone(l.phases), maps.Clone(l.last), l.gone}
+		out[uid] = Life{l.Name, slices.Clone(l.flips), slices.Clone(l.moves), maps.Clone(l.phases), maps.Clone(l.last), l.gone}
 	}
 	return out, errors.Join(r.problems...)
 }

@@ -46,10 +46,8 @@ func TestATimeThatTurnsWithoutReasonIsSeen(t *testing.T) {
 		status, since, want string
 		blind               bool
 	}{
-		"the status stayed":              {"False", "2026-11-21T10:00:05Z", "stayed False", false},
-		"it went back":                   {"True", "2026-11-21T10:00:00Z", "after it was False", false},
-		"something may have been missed": {"False", "2026-11-21T10:00:05Z", "", true},
-		"no time":                        {"True", "", "cannot parse", false},
+		"it went back": {"True", "2026-11-21T10:00:00Z", "after it was False", false},
+		"no time":      {"True", "", "cannot parse", false},
 	} {
 		r := NewRecorder()
 		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)
@@ -57,6 +55,21 @@ func TestATimeThatTurnsWithoutReasonIsSeen(t *testing.T) {
 		_, err := r.Lives()
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestATimeThatMovesWithoutItsStatusIsKept(t *testing.T) {
+	for _, blind := range []bool{false, true} { // blind: something may have been missed
+		r := NewRecorder()
+		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)
+		r.see(object(t, "False", "2026-11-21T10:00:05Z"), blind)
+		lives, err := r.Lives()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(lives["u"].moves); (got == 0) != blind {
+			t.Errorf("blind %t: %d moves", blind, got)
 		}
 	}
 }
