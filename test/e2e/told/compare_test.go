@@ -55,7 +55,7 @@ func TestWhatWasToldOfALife(t *testing.T) {
 		moves:  []move{{"Available", "False", at(1), at(9)}},
 		phases: lived.phases, last: lived.last,
 	}
-	jumped := append(begin[:2:2], all[2], change("g", no, noAgain, true))
+	jumped := slices.Concat(begin, []subscriber.Event{all[2], change("g", no, noAgain, true)})
 	ended := lived
 	ended.gone = true
 	end := event("d", contract.Lifecycle{Event: contract.EventDeleted})
