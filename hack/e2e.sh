@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Plays the scenarios of test/e2e on real pods: builds the images, brings up a cluster of its own, installs the services
-# by their charts, plays, writes the report, tests the node itself (test/node), and takes all of it down. Fails when a
+# by their charts, plays, writes the report, and takes all of it down; then it tests a bare node (test/node). Fails when a
 # scenario does. Without arguments, a scenario is left out when it passed on this machine with the same content of the
 # services that it names and of all else that it reads (FRESH=1 plays all).
 # Usage: hack/e2e.sh [ARG...]   arguments of test/e2e: --only NAME, --list, --seed N
@@ -129,7 +129,7 @@ play() {
   return $code
 }
 
-# node tests the node that the scenarios were played on, or one of its own, and takes it down.
+# node tests a node of its own, without the platform, and takes it down.
 node() {
   CGO_ENABLED=1 GOWORK=off go -C test/node test -race -exec 'env CGO_ENABLED=0' -count=1 -v -timeout 15m ./...
   passed node
@@ -162,8 +162,5 @@ if [ -s "$dir/list" ]; then
   [[ -n $helm && -n $kubectl ]] || fail "helm or kubectl is neither on PATH nor in $cache: make tools"
   step "settings of the services" settings
   step scenarios play "$@"
-  export NODE_FLAGS="--images $images"
-else
-  unset FLOTILLA_LOCAL
 fi
 if [ "$cluster" = node ] && [ "${KEEP:-}" != yes ] && grep -q '^node ' "$dir/pending"; then step "the node itself" node; fi

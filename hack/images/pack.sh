@@ -12,7 +12,7 @@
 #   pack IMAGE ROOT CHANGE...    the image, and its line IMAGE <name> <bytes> <seconds>
 #   also IMAGE NAME...           further names of an image, which its tar has too
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
-dirty=$(git status --porcelain -- libs services go.work 2> /dev/null | head -c 1)
+dirty=$(git status --porcelain -- libs services go.work 2> /dev/null | head -c 1) || : # without git the revision is unknown
 # shellcheck disable=SC2034 # for those who source this
 revision=$(git rev-parse HEAD 2> /dev/null || echo unknown)${dirty:+-dirty}
 packages= # what debian has unpacked

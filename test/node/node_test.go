@@ -14,12 +14,11 @@ import (
 	"time"
 )
 
-// stack is the one that FLOTILLA_LOCAL names, which may run already, or a new one. The test takes it down.
+// stack is a stack in a folder of its own.
 type stack struct {
 	t     *testing.T
 	root  string // of the checkout
-	local string // its directory
-	flags string // of make up
+	local string
 }
 
 func newStack(t *testing.T) *stack {
@@ -28,10 +27,7 @@ func newStack(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stack{t: t, root: root, local: os.Getenv("FLOTILLA_LOCAL"), flags: os.Getenv("NODE_FLAGS")}
-	if s.local == "" {
-		s.local, s.flags = t.TempDir(), "--bare"
-	}
+	s := &stack{t: t, root: root, local: t.TempDir()}
 	t.Cleanup(func() {
 		// The test's context has ended by now.
 		if out, err := s.make(context.Background(), "down").CombinedOutput(); err != nil {
@@ -59,7 +55,7 @@ func (s *stack) run(cmd *exec.Cmd) string {
 
 func (s *stack) up() {
 	s.t.Helper()
-	s.t.Log(s.run(s.make(s.t.Context(), "up", "NODE=real", "NODE_FLAGS="+s.flags)))
+	s.t.Log(s.run(s.make(s.t.Context(), "up", "NODE=real", "NODE_FLAGS=--bare")))
 }
 
 func (s *stack) kubectl(stdin string, args ...string) string {

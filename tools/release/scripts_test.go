@@ -18,6 +18,8 @@ func newRepository(t *testing.T) checkout {
 	t.Helper()
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("FRESH", "")
+	t.Setenv("FLOTILLA_UNCHANGED", "")
 	c := checkout{t: t, dir: t.TempDir()}
 	c.git("init", "--quiet", "--initial-branch=main")
 	copied := exec.Command("cp", "-r", "--parents", "hack", "tools/release", c.dir)
