@@ -1,7 +1,6 @@
 package standin
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,26 +17,43 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
 )
 
-// tries is how many addresses are tried; one of 16 million is rarely taken.
-const tries = 5
+const (
+	program = "github.com/flotilla-dev/flotilla/libs/testkit/standin/cmd/standin-engine"
+	// tries is how many addresses are tried; one of 16 million is rarely taken.
+	tries = 5
+)
 
 // ErrRefused says that a node is going and took the query on no more.
 var ErrRefused = errors.New("the engine refused the query, it is going")
+
+// PortNumbers of an engine.
+type PortNumbers struct{ Query, Health, Metrics int }
+
+// Ports are the ports of every node of this test binary. They are free on all addresses when they are picked.
+var Ports = sync.OnceValues(func() (PortNumbers, error) {
+	free, err := freeport.Pick(3)
+	if err != nil {
+		return PortNumbers{}, err
+	}
+	return PortNumbers{Query: free[0], Health: free[1], Metrics: free[2]}, nil
+})
 
 // Node is one stand-in engine node.
 type Node struct {
 	// Address is its loopback address, without a port.
 	Address string
-	Ports   server.Ports
+	Ports   PortNumbers
 
-	cmd    *exec.Cmd
-	log    *output
+	*proc.Child
 	client *http.Client
-	ended  chan struct{}
-	err    error // how it ended; read after ended
 }
 
 // Start runs a node until the test ends.
@@ -49,14 +63,14 @@ func Start(t testing.TB) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { n.Kill() })
+	t.Cleanup(n.Kill)
 	return n
 }
 
 // Launch runs a node until Kill or Terminate, with so much time for its queries after
 // Terminate. The context bounds the start only.
 func Launch(ctx context.Context, grace time.Duration) (*Node, error) {
-	path, marker, err := build(ctx)
+	built, err := goprogram.Build(ctx, program)
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +80,19 @@ func Launch(ctx context.Context, grace time.Duration) (*Node, error) {
 	}
 	var all error
 	for range tries {
-		n := &Node{Address: address(), Ports: ports, log: &output{}, ended: make(chan struct{}), client: &http.Client{
+		n := &Node{Address: address(), Ports: ports, client: &http.Client{
 			// One connection for each request: a node that went away is never asked through an old one.
 			Transport: &http.Transport{DisableKeepAlives: true},
 		}}
-		//nolint:gosec,noctx // its own program, which outlives the start
-		n.cmd = exec.Command(path, "-address", n.Address, "-grace", grace.String(), "-query-port", strconv.Itoa(ports.Query),
-			"-health-port", strconv.Itoa(ports.Health), "-metrics-port", strconv.Itoa(ports.Metrics))
-		n.cmd.Env = append(os.Environ(), marker)
-		n.cmd.Stderr = n.log
-		if err := n.begin(ctx); err != nil {
-			all = errors.Join(all, fmt.Errorf("start a stand-in engine on %s: %w", n.Address, err))
-			continue
+		n.Child, err = built.Start(nil, "-grace", grace.String(), "-query-address", n.at(ports.Query),
+			"-health-address", n.at(ports.Health), "-metrics-address", n.at(ports.Metrics))
+		if err == nil {
+			err = n.waitReady(ctx)
 		}
-		return n, nil
+		if err == nil {
+			return n, nil
+		}
+		all = errors.Join(all, fmt.Errorf("start a stand-in engine on %s: %w", n.Address, err))
 	}
 	return nil, all
 }
@@ -89,49 +102,31 @@ func address() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)) //nolint:gosec // no secret
 }
 
-// begin starts the process and waits until it listens.
-func (n *Node) begin(ctx context.Context) error {
-	stdout, err := n.cmd.StdoutPipe()
+func (n *Node) at(port int) string { return net.JoinHostPort(n.Address, strconv.Itoa(port)) }
+
+func (n *Node) waitReady(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return n.Ready(ctx), n.Running()
+	})
 	if err != nil {
-		return fmt.Errorf("open a pipe: %w", err)
-	}
-	if err := n.cmd.Start(); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	said := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(stdout).ReadString('\n') //nolint:errcheck // no line is an answer too
-		said <- strings.TrimSpace(line)
-		n.err = n.cmd.Wait()
-		close(n.ended)
-	}()
-	select {
-	case line := <-said:
-		if line == "ready" {
-			return nil
-		}
-		<-n.ended
-		return fmt.Errorf("it said %q: %s: %w", line, n.log, n.err)
-	case <-ctx.Done():
 		n.Kill()
-		return ctx.Err()
 	}
+	return err
 }
 
 // Query runs a query that lasts so long, and returns when it is answered. It is an error
 // when it was cut, and [ErrRefused] when the node did not take it on.
 func (n *Node) Query(ctx context.Context, length time.Duration) error {
-	return n.query(ctx, length, false)
+	return n.query(ctx, length, "sleep")
 }
 
 // Suspend runs a query that is counted as suspended.
 func (n *Node) Suspend(ctx context.Context, length time.Duration) error {
-	return n.query(ctx, length, true)
+	return n.query(ctx, length, "suspend")
 }
 
-func (n *Node) query(ctx context.Context, length time.Duration, suspended bool) error {
-	form := url.Values{"seconds": {strconv.FormatFloat(length.Seconds(), 'f', -1, 64)}, "suspended": {strconv.FormatBool(suspended)}}
-	_, header, err := n.do(ctx, http.MethodPost, n.Ports.Query, "/query?"+form.Encode())
+func (n *Node) query(ctx context.Context, length time.Duration, kind string) error {
+	_, header, err := n.do(ctx, http.MethodPost, n.Ports.Query, "/?"+kind+"="+length.String())
 	if header.Get(server.Drained) != "" {
 		return ErrRefused
 	}
@@ -167,7 +162,7 @@ func (n *Node) Live(ctx context.Context) bool {
 }
 
 func (n *Node) do(ctx context.Context, method string, port int, path string) ([]byte, http.Header, error) {
-	address := "http://" + net.JoinHostPort(n.Address, strconv.Itoa(port)) + path
+	address := "http://" + n.at(port) + path
 	req, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make request: %w", err)
@@ -185,36 +180,4 @@ func (n *Node) do(ctx context.Context, method string, port int, path string) ([]
 }
 
 // Terminate asks the node to end, as a kubelet does, and does not wait.
-func (n *Node) Terminate() { n.signal(syscall.SIGTERM) }
-
-// Kill ends the node, cuts its queries, and waits until it is gone.
-func (n *Node) Kill() {
-	n.signal(syscall.SIGKILL)
-	<-n.ended
-}
-
-// signal has no error to report: a process that has ended cannot be ended once more.
-func (n *Node) signal(s syscall.Signal) {
-	_ = n.cmd.Process.Signal(s) //nolint:errcheck // see above
-}
-
-// Ended is closed when the process is gone.
-func (n *Node) Ended() <-chan struct{} { return n.ended }
-
-// output keeps what a process says.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return strings.TrimSpace(o.text.String())
-}
+func (n *Node) Terminate() { n.Signal(syscall.SIGTERM) }

@@ -24,38 +24,45 @@ const (
 
 var modes = []Mode{Sound, Broken, Slow, Silent, Missing, Labelled, Redirect}
 
-func (m Mode) known() bool { return slices.Contains(modes, m) }
-
 const slowness = time.Second
 
-func (s *Server) metrics() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		s.stats.Scrapes++
-		mode := s.mode
-		s.mu.Unlock()
-		switch mode {
-		case Broken:
-			http.Error(w, "the metrics are broken", http.StatusInternalServerError)
+// setMode changes how the metrics port behaves from the next request on.
+func (q *queries) setMode(w http.ResponseWriter, r *http.Request) {
+	mode := Mode(r.FormValue("mode"))
+	if !slices.Contains(modes, mode) {
+		http.Error(w, fmt.Sprintf("unknown mode %q", mode), http.StatusBadRequest)
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mode = mode
+}
+
+// metrics answers with the gauges that the operator's drain check reads, or as the mode says.
+func (q *queries) metrics(w http.ResponseWriter, r *http.Request) {
+	q.mu.Lock()
+	q.stats.Scrapes++
+	mode := q.mode
+	q.mu.Unlock()
+	switch mode {
+	case Broken:
+		http.Error(w, "the metrics are broken", http.StatusInternalServerError)
+		return
+	case Redirect:
+		http.Redirect(w, r, "/quiet", http.StatusFound)
+		return
+	case Silent:
+		<-r.Context().Done()
+		return
+	case Slow:
+		select {
+		case <-time.After(slowness):
+		case <-r.Context().Done():
 			return
-		case Redirect:
-			http.Redirect(w, r, "/quiet", http.StatusFound)
-			return
-		case Silent:
-			<-r.Context().Done()
-			return
-		case Slow:
-			select {
-			case <-time.After(slowness):
-			case <-r.Context().Done():
-				return
-			}
 		}
-		page(w, mode, s.Stats())
-	})
-	mux.HandleFunc("GET /quiet", func(w http.ResponseWriter, _ *http.Request) { page(w, Sound, Stats{}) })
-	return mux
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	page(w, mode, q.counts())
 }
 
 // page writes the gauges, with others around them.
@@ -64,11 +71,18 @@ func page(w io.Writer, mode Mode, s Stats) {
 	if mode == Labelled {
 		labels = `{node="0"}`
 	}
-	fmt.Fprintln(w, "# HELP firebolt_running_queries Queries that run.")
-	fmt.Fprintln(w, "# TYPE firebolt_running_queries gauge")
-	fmt.Fprintf(w, "firebolt_running_queries%s %d\n", labels, s.Running)
-	if mode != Missing {
-		fmt.Fprintf(w, "# TYPE firebolt_suspended_queries gauge\nfirebolt_suspended_queries%s %d\n", labels, s.Suspended)
+	for _, m := range []struct {
+		name, kind, help string
+		value            int
+	}{
+		{"firebolt_running_queries", "gauge", "Queries that run.", s.Running},
+		{"firebolt_suspended_queries", "gauge", "Queries that wait to go on.", s.Suspended},
+		{"firebolt_standin_finished_total", "counter", "Queries that were answered.", s.Finished},
+		{"firebolt_standin_refused_total", "counter", "Queries that were not taken.", s.Refused},
+	} {
+		if mode == Missing && m.name == "firebolt_suspended_queries" {
+			continue
+		}
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s%s %d\n", m.name, m.help, m.name, m.kind, m.name, labels, m.value)
 	}
-	fmt.Fprintf(w, "# TYPE firebolt_finished_queries_total counter\nfirebolt_finished_queries_total %d\n", s.Finished)
 }

@@ -1,10 +1,10 @@
-// Package server is the stand-in engine: the part of an engine that an operator sees.
+// Package server is the stand-in engine: what an operator, a gateway and a kubelet see of a Firebolt engine. Tests of
+// the drain run it as processes (package standin), and the images of test/e2e run it in pods, under the command line
+// and the configuration of a real one.
 //
-// Three ports on one address, as an engine has them: queries, health and metrics. A query
-// computes nothing; it is held for as long as its client asks, and counted meanwhile in
-// the gauge of an engine. On SIGTERM (see [Server.Drain]) the engine is no longer ready,
-// refuses new queries with the header that a gateway retries on, and lets those that run
-// finish.
+// It has an engine's three ports: queries, health and metrics. A query computes nothing; it takes the time that it asks
+// for and is counted meanwhile in a gauge. Until the engine is ready, and from SIGTERM on, it refuses queries by a header
+// on which the gateway asks another pod; those that run may take the grace period to finish and are cut off after it.
 package server
 
 import (
@@ -14,204 +14,119 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
-	"sync"
 	"time"
 )
 
-// Drained is the response header by which an engine says that it refused a query because
-// it is going, so that a gateway tries another one.
-const Drained = "X-Firebolt-Drained"
-
-// Ports of an engine.
-type Ports struct{ Query, Health, Metrics int }
-
-// Stats count queries.
-type Stats struct {
-	Running   int `json:"running"`
-	Suspended int `json:"suspended"`
-	// Finished queries were answered; Cut ones ended before their time.
-	Finished int `json:"finished"`
-	Cut      int `json:"cut"`
-	// Scrapes are requests for metrics.
-	Scrapes int `json:"scrapes"`
+// Options are what an engine is told when it starts.
+type Options struct {
+	// Addresses to listen on.
+	Query, Health, Metrics string
+	// Grace is how long queries may take after the engine was told to end.
+	Grace time.Duration
+	// DataDir is where queries spill.
+	DataDir  string
+	Identity Identity
+	// Start returns nil when the engine may take queries; without it that is at once.
+	Start func(context.Context) error
+	Logf  func(format string, args ...any)
 }
 
-// Server is one engine node.
-type Server struct {
-	servers   []*http.Server
-	listeners []net.Listener
-
-	mu       sync.Mutex
-	mode     Mode
-	stats    Stats
-	draining bool
-	idle     chan struct{} // closed once draining and without queries
+// Identity says which node answers.
+type Identity struct {
+	Engine     string `json:"engine"`
+	Generation int    `json:"generation"`
+	Node       int    `json:"node"`
+	Pod        string `json:"pod"`
+	Version    string `json:"version"`
 }
 
-// Listen opens the ports; Serve answers on them.
-func Listen(ctx context.Context, address string, ports Ports) (*Server, error) {
-	s := &Server{idle: make(chan struct{})}
-	for _, p := range []struct {
-		port    int
-		handler http.Handler
-	}{{ports.Query, s.queries()}, {ports.Health, s.health()}, {ports.Metrics, s.metrics()}} {
-		var config net.ListenConfig
-		l, err := config.Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(p.port)))
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("listen: %w", err), s.Close())
+// Run is the engine. When ctx ends it refuses queries, finishes those that run within the grace period, and returns; an
+// error says that some were cut off.
+func Run(ctx context.Context, o Options) error {
+	q := newQueries(o)
+	failed := make(chan error, 3)
+	stop, err := listen(ctx, o, q, failed)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	starting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		if o.Start == nil || o.Start(starting) == nil {
+			q.setReady()
+			o.Logf("ready: %+v", o.Identity)
 		}
-		s.listeners = append(s.listeners, l)
-		s.servers = append(s.servers, &http.Server{Handler: p.handler, ReadHeaderTimeout: time.Minute})
-	}
-	return s, nil
-}
-
-// Serve answers until Close.
-func (s *Server) Serve() error {
-	failed := make(chan error, len(s.servers))
-	for i, server := range s.servers {
-		go func() { failed <- server.Serve(s.listeners[i]) }()
-	}
-	var all error
-	for range s.servers {
-		if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-			all = errors.Join(all, err, s.Close())
-		}
-	}
-	return all
-}
-
-// Drain refuses new queries and returns when all others are answered, or when ctx ends.
-func (s *Server) Drain(ctx context.Context) error {
-	s.mu.Lock()
-	s.draining = true
-	s.settle()
-	s.mu.Unlock()
+	}()
 	select {
-	case <-s.idle:
+	case err := <-failed:
+		return err
 	case <-ctx.Done():
 	}
-	// The last answers may still be on their way.
-	return s.servers[0].Shutdown(ctx)
-}
-
-// Close ends the server at once, and the queries with it.
-func (s *Server) Close() error {
-	var all error
-	for i, l := range s.listeners {
-		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-			all = errors.Join(all, err)
-		}
-		all = errors.Join(all, s.servers[i].Close())
+	o.Logf("ending: queries may take %s", o.Grace)
+	q.drain()
+	timer := time.NewTimer(o.Grace)
+	defer timer.Stop()
+	select {
+	case <-q.idle:
+		return nil
+	case <-timer.C:
+		close(q.over)
+		return errors.New("the grace period is over and queries were cut off")
 	}
-	return all
 }
 
-// Stats returns the counts so far.
-func (s *Server) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stats
+// listen opens all three ports. What it returns lets answers go out before it closes them.
+func listen(ctx context.Context, o Options, q *queries, failed chan<- error) (stop func(), err error) {
+	query, health, metrics := http.NewServeMux(), http.NewServeMux(), http.NewServeMux()
+	query.Handle("/", q)
+	query.HandleFunc("/health/", q.health) // the gateway asks here
+	health.HandleFunc("/health/ready", q.health)
+	health.HandleFunc("/health/live", q.health)
+	health.HandleFunc("GET /control/stats", q.statsPage)
+	health.HandleFunc("POST /control/metrics", q.setMode)
+	metrics.HandleFunc("GET /metrics", q.metrics)
+	metrics.HandleFunc("GET /quiet", func(w http.ResponseWriter, _ *http.Request) { page(w, Sound, Stats{}) })
+	var servers []*http.Server
+	stop = func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		for _, s := range servers {
+			if s.Shutdown(ctx) != nil {
+				_ = s.Close() //nolint:errcheck // the process ends now
+			}
+		}
+	}
+	for _, s := range []*http.Server{{Addr: o.Query, Handler: query}, {Addr: o.Health, Handler: health}, {Addr: o.Metrics, Handler: metrics}} {
+		s.ReadHeaderTimeout = 10 * time.Second
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("listen on %s: %w", s.Addr, err)
+		}
+		servers = append(servers, s)
+		go func() {
+			if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve %s: %w", s.Addr, err)
+			}
+		}()
+	}
+	return stop, nil
 }
 
-// settle closes idle when there is nothing left to wait for.
-func (s *Server) settle() {
-	if !s.draining || s.stats.Running+s.stats.Suspended > 0 {
+// health answers /health/ready and /health/live.
+func (q *queries) health(w http.ResponseWriter, r *http.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if r.URL.Path == "/health/ready" && (!q.ready || q.draining) {
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
 		return
 	}
-	select {
-	case <-s.idle:
-	default:
-		close(s.idle)
-	}
+	fmt.Fprintln(w, "ok")
 }
 
-func (s *Server) queries() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /query", func(w http.ResponseWriter, r *http.Request) {
-		length, err := seconds(r.FormValue("seconds"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		end, ok := s.begin(r.FormValue("suspended") == "true")
-		if !ok {
-			w.Header().Set(Drained, "true")
-			http.Error(w, "the engine is going", http.StatusServiceUnavailable)
-			return
-		}
-		timer := time.NewTimer(length)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			_, err = fmt.Fprintln(w, "done")
-		case <-r.Context().Done():
-			err = r.Context().Err()
-		}
-		end(err != nil)
-	})
-	return mux
-}
-
-// seconds reads a length such as 1.5.
-func seconds(s string) (time.Duration, error) {
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v >= 0 && v < 1e6) {
-		return 0, fmt.Errorf("seconds=%q is no length", s)
+func (q *queries) statsPage(w http.ResponseWriter, _ *http.Request) {
+	if err := json.NewEncoder(w).Encode(q.counts()); err != nil {
+		q.Logf("answer with the counts: %v", err)
 	}
-	return time.Duration(v * float64(time.Second)), nil
-}
-
-// begin counts a query, unless the engine is going.
-func (s *Server) begin(suspended bool) (end func(cut bool), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.draining {
-		return nil, false
-	}
-	gauge := &s.stats.Running
-	if suspended {
-		gauge = &s.stats.Suspended
-	}
-	*gauge++
-	return func(cut bool) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		*gauge--
-		if cut {
-			s.stats.Cut++
-		} else {
-			s.stats.Finished++
-		}
-		s.settle()
-	}, true
-}
-
-func (s *Server) health() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health/live", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, _ *http.Request) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.draining {
-			http.Error(w, "the engine is going", http.StatusServiceUnavailable)
-		}
-	})
-	mux.HandleFunc("GET /control/stats", func(w http.ResponseWriter, _ *http.Request) {
-		if err := json.NewEncoder(w).Encode(s.Stats()); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
-	mux.HandleFunc("POST /control/metrics", func(w http.ResponseWriter, r *http.Request) {
-		m := Mode(r.FormValue("mode"))
-		if !m.known() {
-			http.Error(w, fmt.Sprintf("unknown mode %q", m), http.StatusBadRequest)
-			return
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.mode = m
-	})
-	return mux
 }

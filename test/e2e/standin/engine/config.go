@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
 )
 
 // Config is what an engine reads of its config.yaml. A key that is not here is refused.
@@ -53,15 +55,6 @@ type Whims struct {
 	Refuse string `json:"refuse"`
 }
 
-// Identity says which node answers.
-type Identity struct {
-	Engine     string `json:"engine"`
-	Generation int    `json:"generation"`
-	Node       int    `json:"node"`
-	Pod        string `json:"pod"`
-	Version    string `json:"version"`
-}
-
 // Read reads and checks a configuration file.
 func Read(path string) (Config, error) {
 	var c Config
@@ -104,9 +97,6 @@ func (c Config) check() error {
 	return errors.Join(problems...)
 }
 
-// grace is how long queries may take after the engine was told to end.
-func (c Config) grace() time.Duration { return duration(c.Engine.TerminationGracePeriod) }
-
 // duration is one that check has seen; none is zero.
 func duration(text string) time.Duration {
 	d, err := time.ParseDuration(text)
@@ -117,15 +107,15 @@ func duration(text string) time.Duration {
 }
 
 // Identify finds out who a node is: its host is <engine>-g<generation>-<node>.<Service>.
-func (c Config) Identify(node int, version string) (Identity, error) {
+func (c Config) Identify(node int, version string) (server.Identity, error) {
 	if node < 0 || node >= len(c.Engine.Nodes) {
-		return Identity{}, fmt.Errorf("--node %d: the configuration has %d nodes", node, len(c.Engine.Nodes))
+		return server.Identity{}, fmt.Errorf("--node %d: the configuration has %d nodes", node, len(c.Engine.Nodes))
 	}
 	pod, _, _ := strings.Cut(c.Engine.Nodes[node].Host, ".")
 	text := strings.TrimSuffix(strings.TrimPrefix(pod, c.Engine.ID+"-g"), "-"+strconv.Itoa(node))
 	generation, err := strconv.Atoi(text)
 	if err != nil {
-		return Identity{}, fmt.Errorf("host of node %d is %q, want %s-g<generation>-%d", node, pod, c.Engine.ID, node)
+		return server.Identity{}, fmt.Errorf("host of node %d is %q, want %s-g<generation>-%d", node, pod, c.Engine.ID, node)
 	}
-	return Identity{Engine: c.Engine.ID, Generation: generation, Node: node, Pod: pod, Version: version}, nil
+	return server.Identity{Engine: c.Engine.ID, Generation: generation, Node: node, Pod: pod, Version: version}, nil
 }

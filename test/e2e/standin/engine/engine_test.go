@@ -18,13 +18,14 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
-	"github.com/flotilla-dev/flotilla/test/e2e/standin/engine"
-	"github.com/flotilla-dev/flotilla/test/e2e/standin/internal/program"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
 )
 
 const operator = "../../../../services/engine-operator"
 
-func TestMain(m *testing.M) { os.Exit(program.Main(m, "engine")) }
+const program = "github.com/flotilla-dev/flotilla/test/e2e/standin/cmd/engine"
 
 // config is what the operator renders for a generation of its own tests.
 func config(t *testing.T, name string) string {
@@ -65,7 +66,7 @@ func metadata(t *testing.T) (address string, state *health.Server) {
 }
 
 type node struct {
-	*program.Process
+	*proc.Child
 	query, health, metrics string
 	dir                    string // of its data
 }
@@ -82,7 +83,7 @@ func start(t *testing.T, text string) node {
 		t.Fatal(err)
 	}
 	n := node{query: freeport.Address(ports[0]), health: freeport.Address(ports[1]), metrics: freeport.Address(ports[2]), dir: dir}
-	n.Process = program.Start(t, []string{"STANDIN_VERSION=v7"}, "server", "--node", "0", "--data-dir", dir,
+	n.Child = goprogram.Start(t, program, []string{"STANDIN_VERSION=v7"}, "server", "--node", "0", "--data-dir", dir,
 		"--query-address", n.query, "--health-address", n.health, "--metrics-address", n.metrics)
 	return n
 }
@@ -133,11 +134,11 @@ func TestAnEngineServesWhatTheOperatorRenders(t *testing.T) {
 	becomes(t, n, "http://"+n.query+"/health/ready", http.StatusOK) // where the gateway asks
 
 	_, _, text, err := get(t.Context(), http.MethodPost, "http://"+n.query+"/?database=x", "SELECT sleep(10ms)")
-	var got engine.Identity
+	var got server.Identity
 	if err != nil || json.Unmarshal([]byte(text), &got) != nil {
 		t.Fatalf("a query: %q %v", text, err)
 	}
-	want := engine.Identity{Engine: "shop-engine", Generation: 3, Node: 0, Pod: "shop-engine-g3-0", Version: "v7"}
+	want := server.Identity{Engine: "shop-engine", Generation: 3, Node: 0, Pod: "shop-engine-g3-0", Version: "v7"}
 	if got != want {
 		t.Errorf("answer = %+v, want %+v", got, want)
 	}
@@ -164,7 +165,7 @@ func TestAConfigurationIsRefused(t *testing.T) {
 				t.Fatalf("the configuration has no %q:\n%s", tc.old, good)
 			}
 			n := start(t, strings.Replace(good, tc.old, tc.new, 1))
-			if code, said := n.Wait(t, expect.Long); code != 1 || !strings.Contains(said, tc.want) {
+			if code, said := goprogram.Wait(t, n.Child, expect.Long); code != 1 || !strings.Contains(said, tc.want) {
 				t.Errorf("exit status %d, %q, want 1 and %q", code, said, tc.want)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 )
 
 func TestAnEngineFinishesItsQueriesAndRefusesOthers(t *testing.T) {
@@ -46,7 +47,7 @@ func TestAnEngineFinishesItsQueriesAndRefusesOthers(t *testing.T) {
 	if got := queries(n); got != "2" {
 		t.Errorf("the operator counts %s queries, want 2", got)
 	}
-	n.Signal(t, syscall.SIGTERM)
+	n.Signal(syscall.SIGTERM)
 	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusServiceUnavailable)
 	becomes(t, n, "http://"+n.health+"/health/live", http.StatusOK)
 	status, header, _, err := get(t.Context(), http.MethodPost, "http://"+n.query, "SELECT 1")
@@ -58,7 +59,7 @@ func TestAnEngineFinishesItsQueriesAndRefusesOthers(t *testing.T) {
 			t.Errorf("a query that ran when the engine was told to end: %s", got)
 		}
 	}
-	if code, _ := n.Wait(t, expect.Long); code != 0 {
+	if code, _ := goprogram.Wait(t, n.Child, expect.Long); code != 0 {
 		t.Errorf("exit status %d", code)
 	}
 }
@@ -84,8 +85,8 @@ func TestAnEngineCutsWhatOutlastsItsGracePeriod(t *testing.T) {
 		}
 		return nil
 	})
-	n.Signal(t, syscall.SIGTERM)
-	if code, said := n.Wait(t, expect.Long); code != 1 || !strings.Contains(said, "cut off") {
+	n.Signal(syscall.SIGTERM)
+	if code, said := goprogram.Wait(t, n.Child, expect.Long); code != 1 || !strings.Contains(said, "cut off") {
 		t.Errorf("exit status %d, %q", code, said)
 	}
 	if err := <-answer; !errors.Is(err, io.ErrUnexpectedEOF) {

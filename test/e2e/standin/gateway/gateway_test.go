@@ -19,12 +19,12 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
-	"github.com/flotilla-dev/flotilla/test/e2e/standin/internal/program"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 )
 
 const golden = "../../../../services/engine-operator/internal/gateway/testdata/minimal/envoy.yaml"
 
-func TestMain(m *testing.M) { os.Exit(program.Main(m, "gateway")) }
+const program = "github.com/flotilla-dev/flotilla/test/e2e/standin/cmd/gateway"
 
 // rig is a gateway with the operator's configuration, other ports, and a name server of the test's own.
 type rig struct {
@@ -285,7 +285,7 @@ func TestAConfigurationIsRefused(t *testing.T) {
 			if tc.old == "" {
 				want = 0
 			}
-			code, said := program.Start(t, nil, "--mode", "validate", "--config-path", file).Wait(t, expect.Long)
+			code, said := goprogram.Wait(t, goprogram.Start(t, program, nil, "--mode", "validate", "--config-path", file), expect.Long)
 			if code != want || !strings.Contains(said, tc.want) {
 				t.Errorf("exit status %d, %q, want %d and %q", code, said, want, tc.want)
 			}

@@ -16,13 +16,14 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 	"github.com/flotilla-dev/flotilla/libs/testkit/postgres"
-	"github.com/flotilla-dev/flotilla/test/e2e/standin/internal/program"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 const golden = "../../../../services/engine-operator/internal/render/testdata/own-postgres/objects.golden.yaml"
 
-func TestMain(m *testing.M) { os.Exit(program.Main(m, "metadata")) }
+const program = "github.com/flotilla-dev/flotilla/test/e2e/standin/cmd/metadata"
 
 // config is what the operator renders, with another port and a real database.
 func config(t *testing.T, db *postgres.Server, name string, port int) string {
@@ -42,7 +43,7 @@ func config(t *testing.T, db *postgres.Server, name string, port int) string {
 }
 
 // start runs the service; the password may be wrong.
-func start(t *testing.T, db *postgres.Server, text, password string) *program.Process {
+func start(t *testing.T, db *postgres.Server, text, password string) *proc.Child {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string]string{"config.yaml": text, "username": db.User, "password": password} {
@@ -50,13 +51,13 @@ func start(t *testing.T, db *postgres.Server, text, password string) *program.Pr
 			t.Fatal(err)
 		}
 	}
-	return program.Start(t, []string{
+	return goprogram.Start(t, program, []string{
 		"POSTGRES_USERNAME_FILE=" + filepath.Join(dir, "username"), "POSTGRES_PASSWORD_FILE=" + filepath.Join(dir, "password"),
 	}, "--config", filepath.Join(dir, "config.yaml"))
 }
 
 // becomes asks as the kubelet does.
-func becomes(t *testing.T, p *program.Process, port int, want healthv1.HealthCheckResponse_ServingStatus) {
+func becomes(t *testing.T, p *proc.Child, port int, want healthv1.HealthCheckResponse_ServingStatus) {
 	t.Helper()
 	conn, err := grpc.NewClient(freeport.Address(port), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -88,8 +89,8 @@ func TestItServesAsLongAsItsDatabaseDoes(t *testing.T) {
 	becomes(t, p, port, healthv1.HealthCheckResponse_NOT_SERVING)
 	db.Query(t, "postgres", "ALTER DATABASE "+postgres.Identifier(name)+" ALLOW_CONNECTIONS true")
 	becomes(t, p, port, healthv1.HealthCheckResponse_SERVING)
-	p.Signal(t, syscall.SIGTERM)
-	if code, said := p.Wait(t, expect.Long); code != 0 {
+	p.Signal(syscall.SIGTERM)
+	if code, said := goprogram.Wait(t, p, expect.Long); code != 0 {
 		t.Errorf("exit status %d: %s", code, said)
 	}
 }
@@ -110,7 +111,7 @@ func TestItRefusesAnotherAccountsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, db, config(t, db, name, port), db.Password)
-	if code, said := p.Wait(t, expect.Long); code != 1 || !strings.Contains(said, "another account's data") {
+	if code, said := goprogram.Wait(t, p, expect.Long); code != 1 || !strings.Contains(said, "another account's data") {
 		t.Errorf("exit status %d: %s", code, said)
 	}
 }
@@ -128,7 +129,7 @@ func TestItRefusesAConfiguration(t *testing.T) {
 				t.Fatalf("no %q in %s", tc.old, good)
 			}
 			p := start(t, db, strings.Replace(good, tc.old, tc.new, 1), db.Password)
-			if code, said := p.Wait(t, expect.Long); code != 1 || !strings.Contains(said, tc.want) {
+			if code, said := goprogram.Wait(t, p, expect.Long); code != 1 || !strings.Contains(said, tc.want) {
 				t.Errorf("exit status %d: %s", code, said)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
 	"github.com/flotilla-dev/flotilla/test/e2e/standin/engine"
 )
 
@@ -27,9 +28,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	o := engine.Options{Version: os.Getenv("STANDIN_VERSION"), Logf: log.New(out, "", 0).Printf}
+	o := server.Options{Logf: log.New(out, "", 0).Printf}
 	f := pflag.NewFlagSet("firebolt server", pflag.ContinueOnError)
-	f.IntVar(&o.Node, "node", 0, "index of this node in the configuration")
+	node := f.Int("node", 0, "index of this node in the configuration")
 	f.StringVar(&o.DataDir, "data-dir", "", "folder of local data, with config.yaml")
 	f.StringVar(&o.Query, "query-address", ":3473", "where queries arrive")
 	f.StringVar(&o.Health, "health-address", ":8122", "where probes arrive")
@@ -40,5 +41,5 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if f.NArg() != 1 || f.Arg(0) != "server" {
 		return errors.New("want: firebolt server --node N --data-dir DIR")
 	}
-	return engine.Run(ctx, o)
+	return engine.Run(ctx, *node, os.Getenv("STANDIN_VERSION"), o)
 }

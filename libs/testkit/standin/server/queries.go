@@ -1,4 +1,4 @@
-package engine
+package server
 
 import (
 	"encoding/json"
@@ -14,30 +14,40 @@ import (
 	"time"
 )
 
-// drainedHeader is on the answer to a query that the engine did not take, so that the gateway asks another pod.
-const drainedHeader = "X-Firebolt-Drained"
+// Drained is the header on the answer to a query that the engine did not take, so that the gateway asks another pod.
+const Drained = "X-Firebolt-Drained"
 
 const maxQuery = 1 << 20
 
 // pause is what a statement may ask for: SELECT sleep(250ms).
 var pause = regexp.MustCompile(`(?i)\b(sleep|suspend)\(\s*'?([0-9.a-zµ]+)'?\s*\)`)
 
-// queries runs queries and counts them.
-type queries struct {
-	identity Identity
-	dataDir  string
-	logf     func(format string, args ...any)
-
-	mu                 sync.Mutex
-	ready, draining    bool
-	running, suspended int
-	answered, refused  int
-	idle               chan struct{} // closed when draining and nothing runs
-	cut                chan struct{} // closed when what still runs is cut off
+// Stats count queries.
+type Stats struct {
+	Running   int `json:"running"`
+	Suspended int `json:"suspended"`
+	// Finished queries were answered; Cut ones ended before their time; Refused ones were not taken.
+	Finished int `json:"finished"`
+	Cut      int `json:"cut"`
+	Refused  int `json:"refused"`
+	// Scrapes are requests for metrics.
+	Scrapes int `json:"scrapes"`
 }
 
-func newQueries(id Identity, dataDir string, logf func(string, ...any)) *queries {
-	return &queries{identity: id, dataDir: dataDir, logf: logf, idle: make(chan struct{}), cut: make(chan struct{})}
+// queries runs queries and counts them.
+type queries struct {
+	Options
+
+	mu              sync.Mutex
+	ready, draining bool
+	stats           Stats
+	mode            Mode
+	idle            chan struct{} // closed when draining and nothing runs
+	over            chan struct{} // closed when what still runs is cut off
+}
+
+func newQueries(o Options) *queries {
+	return &queries{Options: o, idle: make(chan struct{}), over: make(chan struct{})}
 }
 
 func (q *queries) setReady() {
@@ -51,11 +61,11 @@ func (q *queries) drain() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.draining = true
-	q.ended()
+	q.settle()
 }
 
-func (q *queries) ended() {
-	if q.draining && q.running+q.suspended == 0 {
+func (q *queries) settle() {
+	if q.draining && q.stats.Running+q.stats.Suspended == 0 {
 		select {
 		case <-q.idle:
 		default:
@@ -64,32 +74,44 @@ func (q *queries) ended() {
 	}
 }
 
+func (q *queries) counts() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.stats
+}
+
 // begin counts a query in, or says why not.
 func (q *queries) begin(suspended bool) (gauge *int, refusal string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.draining:
-		q.refused++
-		return nil, "the engine is ending"
+		refusal = "the engine is ending"
 	case !q.ready:
-		q.refused++
-		return nil, "the engine is not ready"
+		refusal = "the engine is not ready"
 	}
-	gauge = &q.running
+	if refusal != "" {
+		q.stats.Refused++
+		return nil, refusal
+	}
+	gauge = &q.stats.Running
 	if suspended {
-		gauge = &q.suspended
+		gauge = &q.stats.Suspended
 	}
 	*gauge++
 	return gauge, ""
 }
 
-func (q *queries) end(gauge *int) {
+func (q *queries) end(gauge *int, finished bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	*gauge--
-	q.answered++
-	q.ended()
+	if finished {
+		q.stats.Finished++
+	} else {
+		q.stats.Cut++
+	}
+	q.settle()
 }
 
 // ServeHTTP runs the query of the body, or of the parameter query. The answer begins when the query is taken, so that one
@@ -107,11 +129,12 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	gauge, refusal := q.begin(suspended)
 	if gauge == nil {
-		w.Header().Set(drainedHeader, "true")
+		w.Header().Set(Drained, "true")
 		http.Error(w, refusal, http.StatusServiceUnavailable)
 		return
 	}
-	defer q.end(gauge)
+	finished := false
+	defer func() { q.end(gauge, finished) }()
 	if err := q.spill(r); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -119,7 +142,7 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	if err := http.NewResponseController(w).Flush(); err != nil {
-		q.logf("begin an answer: %v", err)
+		q.Logf("begin an answer: %v", err)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -127,16 +150,18 @@ func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-timer.C:
 	case <-r.Context().Done():
 		return
-	case <-q.cut:
+	case <-q.over:
 		panic(http.ErrAbortHandler) //nolint:forbidigo // the only way to break an answer off
 	}
 	answer := struct {
 		Identity
 		Query string `json:"query"`
-	}{q.identity, text}
+	}{q.Identity, text}
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
-		q.logf("answer a query: %v", err)
+		q.Logf("answer a query: %v", err)
+		return
 	}
+	finished = true
 }
 
 // spill writes as many bytes as the parameter says to the local disk, where they stay: a query whose data does not fit
@@ -150,7 +175,7 @@ func (q *queries) spill(r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("spill: want a number of bytes: %w", err)
 	}
-	file, err := os.Create(filepath.Join(q.dataDir, "spill"))
+	file, err := os.Create(filepath.Join(q.DataDir, "spill"))
 	if err != nil {
 		return fmt.Errorf("spill: %w", err)
 	}
@@ -199,33 +224,4 @@ func asked(text string, r *http.Request) (wait time.Duration, suspended bool, er
 		return 0, false, fmt.Errorf("%s(%s): want a duration such as 250ms", name, value)
 	}
 	return wait, len(name) == len("suspend"), nil
-}
-
-// health answers /health/ready and /health/live.
-func (q *queries) health(w http.ResponseWriter, r *http.Request) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if r.URL.Path == "/health/ready" && (!q.ready || q.draining) {
-		http.Error(w, "not ready", http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
-}
-
-// metrics writes the gauges that the operator's drain check reads, without labels.
-func (q *queries) metrics(w http.ResponseWriter, _ *http.Request) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	for _, m := range []struct {
-		name, kind, help string
-		value            int
-	}{
-		{"firebolt_running_queries", "gauge", "Queries that run.", q.running},
-		{"firebolt_suspended_queries", "gauge", "Queries that wait to go on.", q.suspended},
-		{"firebolt_standin_answered_total", "counter", "Queries that have ended.", q.answered},
-		{"firebolt_standin_refused_total", "counter", "Queries that were not taken.", q.refused},
-	} {
-		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", m.name, m.help, m.name, m.kind, m.name, m.value)
-	}
 }

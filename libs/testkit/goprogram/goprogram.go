@@ -1,0 +1,105 @@
+// Package goprogram builds programs of this repository, once per test binary, and runs them as processes.
+//
+// No process and no file outlives the test binary, also when that is killed (package watchdog).
+package goprogram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
+)
+
+// Program is a program that was built.
+type Program struct {
+	Path string
+
+	marker string // in the environment of its processes
+}
+
+var built = struct {
+	sync.Mutex
+	programs map[string]Program // by package
+}{programs: map[string]Program{}}
+
+// Build builds the program of a package that the module under test knows. The go command has it in the cache of its own
+// builds after the first time, so that takes well below a second.
+func Build(ctx context.Context, pkg string) (Program, error) {
+	built.Lock()
+	defer built.Unlock()
+	if p, ok := built.programs[pkg]; ok {
+		return p, nil
+	}
+	dir, err := os.MkdirTemp("", "flotilla-program-")
+	if err != nil {
+		return Program{}, fmt.Errorf("create the folder of a program: %w", err)
+	}
+	p := Program{Path: filepath.Join(dir, filepath.Base(pkg)), marker: watchdog.Marker("FLOTILLA_PROGRAM", dir)}
+	guard, err := watchdog.Start(watchdog.Cleanup{Marker: p.marker, Dir: dir})
+	if err != nil {
+		return Program{}, errors.Join(err, os.RemoveAll(dir))
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", p.Path, pkg) //nolint:gosec // a package of this repository
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return Program{}, errors.Join(fmt.Errorf("build %s: %w\n%s", pkg, err, strings.TrimSpace(string(out))), guard.Release())
+	}
+	built.programs[pkg] = p
+	return p, nil
+}
+
+// Start runs the program with more environment.
+func (p Program) Start(environment []string, args ...string) (*proc.Child, error) {
+	log, err := os.CreateTemp(filepath.Dir(p.Path), "*.log")
+	if err != nil {
+		return nil, fmt.Errorf("create a log: %w", err)
+	}
+	if err := log.Close(); err != nil {
+		return nil, fmt.Errorf("create a log: %w", err)
+	}
+	cmd := exec.Command(p.Path, args...) //nolint:gosec,noctx // outlives the start
+	cmd.Env = append(append(os.Environ(), environment...), p.marker)
+	return proc.Start(cmd, log.Name())
+}
+
+// Start builds the program of a package and runs it until the end of the test. A test that failed tells what it said.
+func Start(t testing.TB, pkg string, environment []string, args ...string) *proc.Child {
+	t.Helper()
+	p, err := Build(t.Context(), pkg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p.Start(environment, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Kill()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", filepath.Base(pkg), proc.Tail(c.Log, 50))
+		}
+	})
+	return c
+}
+
+// Wait returns the exit status and the end of what was said, when the process has ended.
+func Wait(t testing.TB, c *proc.Child, patience time.Duration) (int, string) {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-c.Ended():
+	case <-timer.C:
+		t.Fatalf("it runs on after %s", patience)
+	}
+	return c.ExitCode(), proc.Tail(c.Log, 50)
+}
