@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -184,48 +185,34 @@ func (s *shop) within(budget int, what string) {
 	s.requests.reset()
 }
 
-// watchRoute follows the cluster Service. The returned function stops it and lists the
-// moments at which the Service selected a generation without ready pods.
+// watchRoute records the cluster Service and its pods. The returned function ends that and
+// lists the moments at which the Service was absent or selected no ready pod.
 func (s *shop) watchRoute(e *v1.FireboltEngine) func() []string {
 	s.t.Helper()
-	name := names.Cluster(e.Name) // e itself changes while the Service is followed
-	stop, done := make(chan struct{}), make(chan []string)
-	go func() {
-		var problems []string
-		for {
-			select {
-			case <-stop:
-				done <- problems
-				return
-			case <-time.After(5 * time.Millisecond):
-				if p := s.routeProblem(name); p != "" {
-					problems = append(problems, p)
-				}
-			}
-		}
-	}()
-	return func() []string { close(stop); return <-done }
+	name := names.Cluster(e.Name) // e itself changes meanwhile
+	h := s.record(corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Pod"))
+	return func() []string {
+		return h.problems(func(m moment) string { return routeProblem(m, name) })
+	}
 }
 
-// routeProblem looks at the pods behind the Service. The Service may move between the
-// two reads: only what is wrong with a Service that stayed as it was is a problem.
-func (s *shop) routeProblem(name string) string {
-	before, after := &corev1.Service{}, &corev1.Service{}
-	key := client.ObjectKey{Namespace: s.namespace, Name: name}
-	if err := s.api.Get(s.t.Context(), key, before); err != nil {
-		return err.Error()
+func routeProblem(m moment, name string) string {
+	services := of[corev1.Service](m, "Service")
+	i := slices.IndexFunc(services, func(s *corev1.Service) bool { return s.Name == name })
+	if i < 0 {
+		return "the Service does not exist"
 	}
-	var pods corev1.PodList
-	if err := s.api.List(s.t.Context(), &pods, client.InNamespace(s.namespace), client.MatchingLabels(before.Spec.Selector)); err != nil {
-		return err.Error()
+	selector := labels.SelectorFromSet(services[i].Spec.Selector)
+	count := 0
+	for _, p := range of[corev1.Pod](m, "Pod") {
+		if !selector.Matches(labels.Set(p.Labels)) {
+			continue
+		}
+		if count++; ready(*p) {
+			return ""
+		}
 	}
-	if slices.ContainsFunc(pods.Items, ready) {
-		return ""
-	}
-	if err := s.api.Get(s.t.Context(), key, after); err != nil || after.ResourceVersion != before.ResourceVersion {
-		return ""
-	}
-	return fmt.Sprintf("the Service selects %v, none of whose %d pods is ready", before.Spec.Selector, len(pods.Items))
+	return fmt.Sprintf("the Service selects %v, none of whose %d pods is ready", services[i].Spec.Selector, count)
 }
 
 func ready(p corev1.Pod) bool {

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -224,15 +225,8 @@ func TestDefect4ADeletedServiceComesBackInEveryPhase(t *testing.T) {
 				}
 			})
 			s.diesAfter("status " + string(tc.phase))
+			services := s.record(corev1.SchemeGroupVersion.WithKind("Service"))
 			s.remove(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}})
-			first := follow(func() string { // only the first selector that shows up counts
-				o := &corev1.Service{}
-				err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "a-service"}, o)
-				if err != nil {
-					return ""
-				}
-				return o.Spec.Selector[names.LabelGeneration]
-			})
 			s.run()
 			s.settled(e, v1.PhaseStable, 1)
 			expect.Object(t, s.api, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-service"}},
@@ -242,9 +236,28 @@ func TestDefect4ADeletedServiceComesBackInEveryPhase(t *testing.T) {
 					}
 					return nil
 				})
-			if seen := first(); len(seen) == 0 || seen[0] != tc.selected {
+			if seen := selectedAfterDeletion(services.moments()); len(seen) == 0 || seen[0] != tc.selected {
 				t.Errorf("the Service came back selecting %v, first it should select generation %s", seen, tc.selected)
 			}
 		})
 	}
+}
+
+// selectedAfterDeletion lists the generations that the cluster Service selects, one after
+// the other, once it was gone.
+func selectedAfterDeletion(moments []moment) []string {
+	var out []string
+	gone := false
+	for _, m := range moments {
+		service := m["Service/a-service"]
+		if service == nil {
+			gone = true
+			continue
+		}
+		n, _, _ := unstructured.NestedString(service.Object, "spec", "selector", names.LabelGeneration)
+		if gone && (len(out) == 0 || out[len(out)-1] != n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }

@@ -34,26 +34,6 @@ func appears[T client.Object](s *shop, o T, name string) T {
 	return o
 }
 
-// follow samples something until the returned function is called, which lists what was wrong.
-func follow(sample func() string) func() []string {
-	stop, done := make(chan struct{}), make(chan []string)
-	go func() {
-		var problems []string
-		for {
-			select {
-			case <-stop:
-				done <- problems
-				return
-			case <-time.After(5 * time.Millisecond):
-				if p := sample(); p != "" && !slices.Contains(problems, p) {
-					problems = append(problems, p)
-				}
-			}
-		}
-	}()
-	return func() []string { close(stop); return <-done }
-}
-
 func TestRapidEditsDuringARolloutEndAtTheLastOne(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -61,22 +41,7 @@ func TestRapidEditsDuringARolloutEndAtTheLastOne(t *testing.T) {
 	s.create(e)
 	s.settled(e, v1.PhaseStable, 0)
 	served := s.watchRoute(e)
-	crowded := follow(func() string {
-		var sets appsv1.StatefulSetList
-		if err := s.api.List(t.Context(), &sets, client.InNamespace(s.namespace)); err != nil {
-			return err.Error()
-		}
-		standing := 0
-		for i := range sets.Items {
-			if sets.Items[i].DeletionTimestamp == nil {
-				standing++
-			}
-		}
-		if standing > 2 {
-			return fmt.Sprintf("%d generations stand", standing)
-		}
-		return ""
-	})
+	stood := s.record(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
 	for i := range 7 {
 		s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
 	}
@@ -86,7 +51,19 @@ func TestRapidEditsDuringARolloutEndAtTheLastOne(t *testing.T) {
 		}
 		return nil
 	})
-	if problems := slices.Concat(served(), crowded()); len(problems) > 0 {
+	crowded := stood.problems(func(m moment) string {
+		standing := 0
+		for _, set := range of[appsv1.StatefulSet](m, "StatefulSet") {
+			if set.DeletionTimestamp == nil {
+				standing++
+			}
+		}
+		if standing > 2 {
+			return fmt.Sprintf("%d generations stand", standing)
+		}
+		return ""
+	})
+	if problems := slices.Concat(served(), crowded); len(problems) > 0 {
 		t.Errorf("while rolling: %s", strings.Join(problems, "; "))
 	}
 	n := e.Status.ActiveGeneration
@@ -146,22 +123,7 @@ func TestAnEditOfAClassRollsItsEnginesInTurns(t *testing.T) {
 	for _, e := range engines {
 		s.settled(e, v1.PhaseStable, 0)
 	}
-	crowded := follow(func() string {
-		var list v1.FireboltEngineList
-		if err := s.api.List(t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
-			return err.Error()
-		}
-		var busy []string
-		for i := range list.Items {
-			if p := list.Items[i].Status.Phase; p != v1.PhaseStable {
-				busy = append(busy, list.Items[i].Name)
-			}
-		}
-		if len(busy) > 1 {
-			return fmt.Sprintf("%v roll at the same time", busy)
-		}
-		return ""
-	})
+	rolled := s.record(v1.GroupVersion.WithKind("FireboltEngine"))
 	s.editClass(class, func(c *v1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
 	for _, e := range engines {
 		s.settled(e, v1.PhaseStable, 1)
@@ -169,8 +131,20 @@ func TestAnEditOfAClassRollsItsEnginesInTurns(t *testing.T) {
 			t.Errorf("engine %s runs %s", e.Name, e.Status.DeployedVersion)
 		}
 	}
-	if problems := crowded(); len(problems) > 0 {
-		t.Error(strings.Join(problems, "; "))
+	crowded := rolled.problems(func(m moment) string {
+		var busy []string
+		for _, e := range of[v1.FireboltEngine](m, "FireboltEngine") {
+			if e.Status.Phase != v1.PhaseStable {
+				busy = append(busy, e.Name)
+			}
+		}
+		if len(busy) > 1 {
+			return fmt.Sprintf("%v roll at the same time", busy)
+		}
+		return ""
+	})
+	if len(crowded) > 0 {
+		t.Error(strings.Join(crowded, "; "))
 	}
 }
 
