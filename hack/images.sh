@@ -36,7 +36,7 @@ service() { # the same program as its Dockerfile builds
   (cd "services/$1" && CGO_ENABLED=0 GOWORK=off go build -trimpath -buildvcs=false \
     -ldflags "-s -w -X $telemetry.version=$version -X $telemetry.revision=$revision" -o "$out" "./cmd/$1")
   install -D "$out" "$root/service"
-  (cd deploy/images/sbom && GOWORK=off go run . "$1" "$version" "$out" > "$root/sbom.cdx.json")
+  hack/tool cyclonedx-gomod bin -json -std -noserial -notimestamp -version "$version" -output "$root/sbom.cdx.json" "$out"
   [ -e /etc/ssl/certs/ca-certificates.crt ] || fail "no /etc/ssl/certs/ca-certificates.crt: install ca-certificates"
   install -D --mode=644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
   pack "$prefix/$1:$version" "$root" "$(labels "$1" "$version" "$revision" Apache-2.0)" \

@@ -5,6 +5,7 @@
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
+export GOWORK=$top/go.work # without it golangci-lint checks nothing and reports no issue
 # A cache for each checkout: what golangci-lint remembers of another one names files that are not here.
 export GOLANGCI_LINT_CACHE=$top/.local/golangci-lint
 if [ $# -gt 0 ]; then
@@ -28,5 +29,4 @@ if [ -n "${rules:-}" ]; then
   (cd test/architecture && GOWORK=off go test -vet=off -count=1 ./...)
   hack/pending --passed "$rules"
 fi
-# Its dependencies and those of golangci-lint exclude each other, so it is built from its own go.mod.
-GOWORK=off go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+hack/tool actionlint

@@ -57,7 +57,7 @@ run() {
   [ "$module" != test/stack ] || verbose=-v
   if [ -n "${key[$module]:-}" ] && ! grep -q "^$module .* \*$" modules.txt; then
     dir=$(mktemp -d "$out/checkout.XXXXXX")
-    (cd tools/release && GOWORK=off go run . export -module "$module" -dir "$dir" -key "${key[$module]}")
+    (cd tools && GOWORK=off go run ./release export -module "$module" -dir "$dir" -key "${key[$module]}")
   fi
   cd "$dir/$module"
   CGO_ENABLED=1 GOWORK=off go test -race -exec 'env CGO_ENABLED=0' -vet=off -count=1 -timeout 30m $verbose ./...

@@ -11,7 +11,7 @@ fail() { echo "verify: $*" >&2; failed=1; }
 
 mapfile -t modules < <(hack/modules)
 hack/pending "${modules[@]/#/tidy:}" licenses=tools/licences \
-  generate=services/superset-operator/api,services/engine-operator/api,services/ingester,libs/conditions,test/charts > "$work/pending"
+  generate=tools,services/superset-operator/api,services/engine-operator/api,services/ingester,libs/conditions,test/charts > "$work/pending"
 
 # check NAME COMMAND... runs the command if the check is pending.
 passed=()
@@ -37,7 +37,7 @@ for module in "${modules[@]}"; do
 done
 
 echo "verify: licences of dependencies"
-check licenses env GOWORK=off go -C tools/licences run . -check || fail "licences: see above"
+check licenses env GOWORK=off go -C tools run ./licences -check || fail "licences: see above"
 
 echo "verify: commands in the documentation that nothing executes or checks"
 grep '^|' docs/unverified.md | grep -v '^|---' || fail "docs/unverified.md lists nothing"

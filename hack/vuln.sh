@@ -11,9 +11,6 @@ if ! reason=$(curl -sSf --max-time 20 --retry 2 -o /dev/null "$database/index/db
   echo "vuln: NOT RUN, database unreachable ($database: ${reason##*) })" | tee -a "${FLOTILLA_STAGES:-/dev/null}"
   exit 0
 fi
-bin=$(mktemp -d)
-trap 'rm -rf "$bin"' EXIT
-(cd tools/vuln && GOWORK=off go build -o "$bin/govulncheck" golang.org/x/vuln/cmd/govulncheck)
 modules=("$@")
 if [ ${#modules[@]} -eq 0 ]; then
   mapfile -t modules < <(hack/modules)
@@ -22,7 +19,7 @@ affected=()
 for module in "${modules[@]}"; do
   echo "vuln: $module"
   code=0
-  (cd "$module" && GOWORK=off "$bin/govulncheck" -db "$database" ./...) || code=$?
+  (cd "$module" && GOWORK=off "$top/hack/tool" govulncheck -db "$database" ./...) || code=$?
   [ $code -eq 0 ] || affected+=("$module")
 done
 [ ${#affected[@]} -eq 0 ] || { echo "vuln: findings, or a failed search, in: ${affected[*]}" >&2; exit 1; }

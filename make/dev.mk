@@ -23,4 +23,4 @@ tidy: ## tidy every go.mod and write go.work
 
 .PHONY: licences
 licences: ## write docs/licences.md, the licences of what the binaries are built from
-	@cd tools/licences && GOWORK=off go run .
+	@cd tools && GOWORK=off go run ./licences

@@ -1,6 +1,6 @@
 ##@ Releases
 
-RELEASE = cd tools/release && GOWORK=off go run .
+RELEASE = cd tools && GOWORK=off go run ./release
 
 .PHONY: affected
 affected: ## modules that the changes since BASE (origin/main) can break, and why (NAMES=1: paths only)

@@ -3,7 +3,7 @@
 # The program is built and then takes the shell's place, so that Ctrl-C and SIGTERM reach it.
 # FLOTILLA_LOCAL moves the stack's folder, so that a second stack runs beside the first.
 LOCAL = $(or $(FLOTILLA_LOCAL),.local)
-STACK = mkdir -p $(LOCAL)/bin && (cd tools/stack && GOWORK=off go build -o $(abspath $(LOCAL))/bin/stack .) && exec $(LOCAL)/bin/stack
+STACK = mkdir -p $(LOCAL)/bin && (cd tools && GOWORK=off go build -o $(abspath $(LOCAL))/bin/stack ./stack) && exec $(LOCAL)/bin/stack
 
 .PHONY: up
 up: ## start control plane, NATS, MySQL and services, apply the samples (SERVICES=a,b for some); NODE=real: real pods

@@ -8,6 +8,7 @@
 //   - mysqltest: a fresh database on a real MySQL or MariaDB server for each test, or on each of the two; servers of
 //     one test alone that can be stopped, killed and started.
 //   - postgres: databases on a real PostgreSQL server of the test binary's own.
+//   - asyncapi: messages checked against an AsyncAPI document.
 //   - otlp: a receiver of OpenTelemetry spans.
 //   - certdir: a folder with a certificate for loopback.
 //   - standin: stand-in engines as real processes on loopback.

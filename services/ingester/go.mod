@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/bufbuild/protocompile v0.14.1
-	github.com/flotilla-dev/flotilla/docs/events v0.0.0
 	github.com/flotilla-dev/flotilla/libs/bus v0.0.0
 	github.com/flotilla-dev/flotilla/libs/contract v0.0.0
 	github.com/flotilla-dev/flotilla/libs/kube v0.0.0
@@ -168,7 +167,6 @@ require (
 )
 
 replace (
-	github.com/flotilla-dev/flotilla/docs/events => ../../docs/events
 	github.com/flotilla-dev/flotilla/libs/bus => ../../libs/bus
 	github.com/flotilla-dev/flotilla/libs/conditions => ../../libs/conditions
 	github.com/flotilla-dev/flotilla/libs/contract => ../../libs/contract

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
-	github.com/flotilla-dev/flotilla/docs/events v0.0.0
 	github.com/flotilla-dev/flotilla/libs/bus v0.0.0
 	github.com/flotilla-dev/flotilla/libs/conditions v0.0.0
 	github.com/flotilla-dev/flotilla/libs/contract v0.0.0
@@ -128,7 +127,6 @@ require (
 )
 
 replace (
-	github.com/flotilla-dev/flotilla/docs/events => ../../docs/events
 	github.com/flotilla-dev/flotilla/libs/bus => ../../libs/bus
 	github.com/flotilla-dev/flotilla/libs/conditions => ../../libs/conditions
 	github.com/flotilla-dev/flotilla/libs/contract => ../../libs/contract

@@ -20,13 +20,11 @@ func TestDockerfileCopiesWhatItBuildsFrom(t *testing.T) {
 		t.Run(service, func(t *testing.T) {
 			dir := t.TempDir()
 			layOut(t, dir, copied(t, service))
-			for folder, pkg := range map[string]string{"services/" + service: "./cmd/" + service, "deploy/images/sbom": "."} {
-				cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg)
-				cmd.Dir = filepath.Join(dir, filepath.FromSlash(folder))
-				cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Errorf("%s: %v\n%s", folder, err, out)
-				}
+			cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/"+service)
+			cmd.Dir = filepath.Join(dir, "services", service)
+			cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 
 // executed are pages whose commands tests run, and the files of these tests, which name the page.
 var executed = map[string]string{
-	"docs/events/README.md":                       "docs/events/recipes_test.go",
+	"docs/events/README.md":                       "test/events/recipes_test.go",
 	"services/status-aggregator/docs/http-api.md": "services/status-aggregator/internal/httpapi/page_test.go",
 	"services/ingester/docs/http-api.md":          "services/ingester/internal/httpapi/page_test.go",
 }

@@ -82,16 +82,17 @@ func fixTemplates(schema map[string]any) {
 		return
 	}
 	for _, key := range []string{"properties", "items", "additionalProperties"} {
-		switch child := schema[key].(type) {
-		case map[string]any:
-			if key != "properties" {
-				fixTemplates(child)
-				continue
-			}
-			for _, property := range child {
-				if p, ok := property.(map[string]any); ok {
-					fixTemplates(p)
-				}
+		child, ok := schema[key].(map[string]any)
+		if !ok {
+			continue
+		}
+		if key != "properties" {
+			fixTemplates(child)
+			continue
+		}
+		for _, property := range child {
+			if p, ok := property.(map[string]any); ok {
+				fixTemplates(p)
 			}
 		}
 	}

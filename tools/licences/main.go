@@ -22,7 +22,7 @@ const own = "github.com/flotilla-dev/flotilla/"
 func main() {
 	check := flag.Bool("check", false, "compare "+page+" instead of writing it")
 	flag.Parse()
-	if err := run(context.Background(), "../..", *check); err != nil {
+	if err := run(context.Background(), "..", *check); err != nil {
 		fmt.Fprintln(os.Stderr, "licences:", err)
 		os.Exit(1)
 	}

@@ -31,7 +31,7 @@ var errRefused = errors.New("not ready")
 
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
-	p := program{out: os.Stdout, notes: os.Stderr, root: "../..", now: time.Now}
+	p := program{out: os.Stdout, notes: os.Stderr, root: "..", now: time.Now}
 	err := p.run(ctx, os.Args[1:])
 	cancel()
 	if err != nil {

@@ -22,7 +22,7 @@ func newRepository(t *testing.T) checkout {
 	t.Setenv("FLOTILLA_UNCHANGED", "")
 	c := checkout{t: t, dir: t.TempDir()}
 	c.git("init", "--quiet", "--initial-branch=main")
-	copied := exec.Command("cp", "-r", "--parents", "hack", "tools/release", c.dir)
+	copied := exec.Command("cp", "-r", "--parents", "hack", "tools/go.mod", "tools/go.sum", "tools/release", c.dir)
 	copied.Dir = "../.."
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

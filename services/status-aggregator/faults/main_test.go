@@ -21,7 +21,7 @@ var elsewhere = map[string]string{
 	"B9":  "go test ./libs/conditions",
 	"B10": "go test ./libs/conditions",
 	"B11": "go test ./test/stack",
-	"B12": "go test ./docs/events",
+	"B12": "go test ./test/events",
 }
 
 func TestMain(m *testing.M) {

@@ -1,15 +1,16 @@
 package outbox_test
 
 import (
+	"os"
 	"testing"
 
-	"github.com/flotilla-dev/flotilla/docs/events"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/asyncapi"
 )
 
 // What other tools are told in docs/events is what the stream holds.
 func TestMessagesAreAsTheDocumentSays(t *testing.T) {
-	document, err := events.Load()
+	document, err := asyncapi.Load(os.DirFS("../../../../docs/events"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,11 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-dev/flotilla/docs/events"
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/asyncapi"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
@@ -79,7 +80,7 @@ type reviewed struct {
 
 func (f fixture) review() *reviewed {
 	f.Helper()
-	doc, err := events.Load()
+	doc, err := asyncapi.Load(os.DirFS("../../../../docs/events"))
 	if err != nil {
 		f.Fatal(err)
 	}

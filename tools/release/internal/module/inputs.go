@@ -7,7 +7,7 @@ import (
 )
 
 // shared are the files and directories that the checks of every module go through.
-var shared = []string{"modules.txt", "go.work", ".golangci.yml", "Makefile", "make/", "hack/", ".ci/", "tools/"}
+var shared = []string{"modules.txt", "go.work", ".golangci.yml", "Makefile", "make/", "hack/", ".ci/", "tools/controlplane/"}
 
 // Inputs are the files that decide what the checks of some modules find.
 type Inputs struct {
@@ -51,14 +51,14 @@ func (in *Inputs) add(name string) {
 func (in Inputs) Why(file string) string {
 	owner, owned := Owner(in.modules, file)
 	switch {
+	case slices.ContainsFunc(shared, covers(file)):
+		return "all go through " + file
 	case owned && (slices.Contains(in.of, owner.Path) || slices.Contains(in.of, owner.Root)):
 		return "changed: " + file
 	case slices.ContainsFunc(in.of, in.builtWith(file)):
 		return "built with " + file
 	case owned && in.needs[owner.Path]:
 		return "requires " + owner.Path
-	case !owned && slices.ContainsFunc(shared, covers(file)):
-		return "all go through " + file
 	case slices.ContainsFunc(in.reads, covers(file)):
 		return "reads " + file
 	}

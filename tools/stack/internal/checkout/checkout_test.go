@@ -79,7 +79,7 @@ func TestFindReturnsThisCheckout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(c.Path("tools", "stack", "go.mod")); err != nil {
+	if _, err := os.Stat(c.Path("tools", "stack", "main.go")); err != nil {
 		t.Errorf("found %s: %v", c.Root, err)
 	}
 }

@@ -43,7 +43,7 @@ func findTools(c checkout.Checkout, own controlplane.Tools) (tools, error) {
 	}
 	sum := sha256.New()
 	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(c.Path("tools", "addons", name))
+		data, err := os.ReadFile(c.Path("tools", name))
 		if err != nil {
 			return tools{}, fmt.Errorf("read the versions of what runs on the node: %w", err)
 		}
@@ -77,12 +77,12 @@ func (n *Node) Prepare(ctx context.Context) error {
 	}
 	defer unlock() //nolint:errcheck // the lock goes with the process
 	for name, pkg := range addons {
-		if err := build.Once(ctx, n.c.Path("tools", "addons"), pkg, filepath.Join(n.tools.Addons, name)); err != nil {
+		if err := build.Once(ctx, n.c.Path("tools"), pkg, filepath.Join(n.tools.Addons, name)); err != nil {
 			return err
 		}
 	}
 	// Built anew each time, which costs nothing when nothing has changed.
-	return build.Static(ctx, n.c.Path("tools", "stack"), "./pause", filepath.Join(n.tools.Addons, "pause"))
+	return build.Static(ctx, n.c.Path("tools"), "./stack/pause", filepath.Join(n.tools.Addons, "pause"))
 }
 
 // images that a node needs before it can run any pod, or any volume.

@@ -1,4 +1,4 @@
-module github.com/flotilla-dev/flotilla/docs/examples/resume
+module github.com/flotilla-dev/flotilla/docs/examples
 
 go 1.26.0
 
@@ -21,4 +21,4 @@ require (
 	golang.org/x/time v0.16.0 // indirect
 )
 
-replace github.com/flotilla-dev/flotilla/libs/contract => ../../../libs/contract
+replace github.com/flotilla-dev/flotilla/libs/contract => ../../libs/contract

@@ -25,7 +25,7 @@ var fence = regexp.MustCompile("^```sh as=([a-z]+)$")
 // recipes reads the commands of README.md; a backslash joins lines, a comment ends one.
 func recipes(t *testing.T) []recipe {
 	t.Helper()
-	file, err := os.Open("README.md")
+	file, err := os.Open(pages + "/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package vuln
+package main
 
 import (
 	"fmt"

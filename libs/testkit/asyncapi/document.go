@@ -1,11 +1,11 @@
-package events
+package asyncapi
 
 import (
 	"bytes"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -13,9 +13,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
 )
-
-//go:embed asyncapi.yaml schemas/*.json
-var files embed.FS
 
 // base is where the document stands for the resolver of references; nothing is fetched from there.
 const base = "https://flotilla.dev/events/"
@@ -65,9 +62,9 @@ type parameter struct {
 	Enum []string `json:"enum"`
 }
 
-// Load reads the document that this package carries.
-func Load() (*Document, error) {
-	raw, err := files.ReadFile("asyncapi.yaml")
+// Load reads a document and its schemas: asyncapi.yaml and schemas/*.json of a directory.
+func Load(files fs.FS) (*Document, error) {
+	raw, err := fs.ReadFile(files, "asyncapi.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
@@ -79,7 +76,7 @@ func Load() (*Document, error) {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
-	compiler, err := newCompiler(text)
+	compiler, err := newCompiler(files, text)
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +98,19 @@ func Load() (*Document, error) {
 	return d, nil
 }
 
-// newCompiler knows the document and the schemas, and loads nothing else.
-func newCompiler(document []byte) (*jsonschema.Compiler, error) {
+// newCompiler returns a compiler that has the document and the schemas, and loads nothing else.
+func newCompiler(files fs.FS, document []byte) (*jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	c.UseLoader(jsonschema.SchemeURLLoader{})
-	schemas, err := files.ReadDir("schemas")
+	schemas, err := fs.ReadDir(files, "schemas")
 	if err != nil {
 		return nil, fmt.Errorf("list the schemas: %w", err)
 	}
 	resources := map[string][]byte{"asyncapi.yaml": document}
 	for _, f := range schemas {
 		name := "schemas/" + f.Name()
-		if resources[name], err = files.ReadFile(name); err != nil {
+		if resources[name], err = fs.ReadFile(files, name); err != nil {
 			return nil, fmt.Errorf("read schema: %w", err)
 		}
 	}
@@ -183,7 +180,18 @@ func pattern(address string, parameters, shared map[string]parameter) (*regexp.R
 	return regexp.Compile("^" + expression + "$")
 }
 
-// Check says what is wrong with a message; nil means that the document describes it.
+// Channels returns the names of the channels that a subject belongs to, in no order.
+func (d *Document) Channels(subject string) []string {
+	var names []string
+	for _, c := range d.channels {
+		if c.address.MatchString(subject) {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Check returns an error that says how a message differs from the document.
 func (d *Document) Check(subject string, header map[string][]string, body []byte) error {
 	for _, c := range d.channels {
 		if !c.address.MatchString(subject) {

@@ -1,0 +1,6 @@
+// Package asyncapi checks messages against an AsyncAPI document and the JSON Schemas beside it, such as docs/events.
+//
+//	doc, err := asyncapi.Load(os.DirFS("../../../../docs/events"))
+//	...
+//	err = doc.Check(msg.Subject, msg.Header, msg.Data)
+package asyncapi
