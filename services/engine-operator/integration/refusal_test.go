@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
 // Bad input, without any webhook: every offending path stands in the condition, the
@@ -99,16 +100,33 @@ func TestAStrangersStatefulSetIsLeftAlone(t *testing.T) {
 	s.create(stranger)
 	e := engineOf("a", 1)
 	s.create(e)
+	s.settled(e, v1.PhaseStable, 1) // its name costs a number
+	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil || stranger.Generation != 1 {
+		t.Errorf("the stranger's StatefulSet: %v, generation %d", err, stranger.Generation)
+	}
+}
+
+// The cluster Service has one name only: an engine says who has it, and goes on once it is free.
+func TestAStrangersClusterServiceIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	stranger := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "a-service", Labels: names.EngineLabels("a")},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	s.create(stranger)
+	e := engineOf("a", 1)
+	s.create(e)
 	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
 		for _, c := range e.Status.Conditions {
-			if strings.Contains(c.Message, "a-g0") && strings.Contains(c.Message, "is not ours") {
+			if strings.Contains(c.Message, "a-service") && strings.Contains(c.Message, "is not ours") {
 				return nil
 			}
 		}
 		return fmt.Errorf("conditions %v", e.Status.Conditions)
 	})
-	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil || stranger.Generation != 1 {
-		t.Errorf("the stranger's StatefulSet: %v, generation %d", err, stranger.Generation)
+	if got := fetch(s, stranger).Spec.Selector; got != nil {
+		t.Errorf("the stranger's Service selects %v", got)
 	}
 	s.remove(stranger)
 	s.settled(e, v1.PhaseStable, 0)

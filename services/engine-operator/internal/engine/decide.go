@@ -49,6 +49,7 @@ func Decide(in Input) Plan {
 		d.settle("UnknownPhase", "The recorded phase is not known to this release.")
 	}
 	d.sweep()
+	d.relabel()
 	if !in.Confirmed && d.risky() {
 		return Plan{Confirm: true, Next: in.State, Route: None}
 	}
@@ -130,10 +131,58 @@ func (d *decision) serve(n int64) {
 func (d *decision) ensure(e Ensure) {
 	if i := slices.IndexFunc(d.plan.Ensure, func(o Ensure) bool { return o.Generation == e.Generation }); i >= 0 {
 		o := &d.plan.Ensure[i]
-		o.Config, o.Headless, o.StatefulSet = o.Config || e.Config, o.Headless || e.Headless, o.StatefulSet || e.StatefulSet
+		o.Config, o.Headless = o.Config || e.Config, o.Headless || e.Headless
+		o.StatefulSet, o.Restore = o.StatefulSet || e.StatefulSet, o.Restore || e.Restore
 		return
 	}
 	d.plan.Ensure = append(d.plan.Ensure, e)
+}
+
+// lost reports whether the generation that serves has no StatefulSet that lasts.
+func (d *decision) lost() bool { return d.State.Active != None && d.generation(d.State.Active).lost() }
+
+// rebuild creates the StatefulSet of the serving generation again at its number: as it was
+// while that is remembered, else as it would be rendered now.
+func (d *decision) rebuild() {
+	n := d.State.Active
+	g := d.generation(n)
+	switch {
+	case n == None || g.StatefulSet != Absent || g.Taken || !d.room(n):
+	case g.Restorable:
+		d.ensure(Ensure{Generation: n, Restore: true})
+	case d.Renderable && n == d.State.Current:
+		d.ensure(Ensure{Generation: n, Config: true, Headless: true, StatefulSet: true})
+	}
+}
+
+// room reports whether a StatefulSet of the generation may be created: at most two stand.
+// One that only a foreign finalizer keeps does not count.
+func (d *decision) room(n int64) bool {
+	others := 0
+	for other, g := range d.Snapshot.Generations {
+		if other != n && g.StatefulSet != Absent && !g.Held {
+			others++
+		}
+	}
+	for _, e := range d.plan.Ensure {
+		if e.Generation != n && (e.StatefulSet || e.Restore) {
+			others++
+		}
+	}
+	return others < 2
+}
+
+// relabel gives StatefulSets that stay the labels back that they were made with.
+func (d *decision) relabel() {
+	if d.recordOnly {
+		return
+	}
+	for n, g := range d.Snapshot.Generations {
+		if g.Unlabeled && g.StatefulSet == Present && !slices.Contains(d.plan.Delete, n) {
+			d.plan.Relabel = append(d.plan.Relabel, n)
+		}
+	}
+	slices.Sort(d.plan.Relabel)
 }
 
 // sweep deletes generations that nothing refers to any more: abandoned ones, and those
@@ -163,16 +212,20 @@ func (d *decision) referenced(n int64) bool {
 }
 
 // risky says whether the plan does what must not be done from an outdated state. Deletions
-// are not among it: a number that was in use and is named no more never comes back, and
-// one that is newer than the state was confirmed. What they need to know is where the
-// Service is, see [ConfirmUnrouted].
+// of what nothing names are not among it: a number that was in use and is named no more
+// never comes back, and one that is newer than the state was confirmed. What they need to
+// know is where the Service is, see [ConfirmUnrouted]. The generation that is drained may
+// serve again, when the one that replaced it is lost.
 func (d *decision) risky() bool {
 	if d.plan.Route != None && d.plan.Route != d.Snapshot.Route {
+		return true
+	}
+	if slices.Contains(d.plan.Delete, d.State.Draining) {
 		return true
 	}
 	return slices.ContainsFunc(d.plan.Ensure, func(e Ensure) bool {
 		g := d.generation(e.Generation)
 		return (e.Config && g.Config == Absent) || (e.Headless && g.Headless == Absent) ||
-			(e.StatefulSet && g.StatefulSet == Absent)
+			(e.StatefulSet && g.StatefulSet == Absent) || e.Restore
 	})
 }

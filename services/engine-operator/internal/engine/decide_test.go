@@ -278,9 +278,14 @@ func TestDecideEdges(t *testing.T) {
 	})
 }
 
-// A deletion from an outdated state is harmless, but for what the Service selects.
+// A deletion confirms the state, and where the Service is.
 func TestADeletionConfirmsTheRoute(t *testing.T) {
-	p := Decide(Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})})
+	in := Input{State: at(v1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})}
+	if p := Decide(in); !p.Confirm {
+		t.Errorf("the deletion of what may serve again is not confirmed: %+v", p)
+	}
+	in.Confirmed = true
+	p := Decide(in)
 	want := []Write{
 		{EnsureHeadless, 1},
 		{RouteService, 1},

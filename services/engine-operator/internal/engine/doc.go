@@ -20,6 +20,8 @@
 //   - A number is recorded as allocated before anything of it exists, and never used again.
 //   - The cluster Service selects the generation that should serve: the active one, or in
 //     switching the current one once its pods are ready. It is repaired in every phase.
+//   - A generation that serves and loses its StatefulSet comes first: traffic goes to what
+//     has ready pods, and what is missing is created again.
 //   - What serves is never deleted: a generation goes only when neither the status nor the
 //     Service refers to it.
 //   - At most two generations have a StatefulSet.
@@ -30,7 +32,8 @@
 // A decision that creates or routes is returned only for a state that the API server
 // confirmed ([Input].Confirmed): a cache may lag, and a plan from an old state could bring
 // an abandoned generation back or move traffic backwards. Before that the plan says
-// Confirm and nothing else. A deletion asks where the Service is, see [ConfirmUnrouted].
+// Confirm and nothing else. So does a deletion of what was drained, which may serve again;
+// every deletion asks where the Service is, see [ConfirmUnrouted].
 // Status writes need no confirmation, they carry the resource version that the decision
 // was made from.
 package engine

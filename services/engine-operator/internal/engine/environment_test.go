@@ -74,10 +74,15 @@ func (m *model) cluster(w world, add func(string, world)) {
 			n.kids.cells[i].ready = true
 			add("pods are ready", n)
 		}
+		if m.some && c.sts == int8(Present) && !c.able() && !c.some {
+			n := w
+			n.kids.cells[i].some = true
+			add("some pods are ready", n)
+		}
 	}
 	st := w.eng.st
 	if st.phase == draining && !m.skip {
-		if !w.drained && !m.stuck {
+		if !w.drained && !m.stuck && !m.endless {
 			n := w
 			n.drained = true
 			add("the last query ends", n)
@@ -107,7 +112,12 @@ func (m *model) vandalism(w world, add func(string, world)) {
 	}
 	for i, c := range w.kids.cells {
 		if c.sts == int8(Present) {
-			touch("a StatefulSet is deleted", func(k *children) { k.cells[i].sts = int8(Leaving) })
+			touch("a StatefulSet is deleted", func(k *children) {
+				k.cells[i].sts, k.cells[i].past = int8(Leaving), c.made
+			})
+			if m.labels && !c.bare {
+				touch("a StatefulSet loses its labels", func(k *children) { k.cells[i].bare = true })
+			}
 			if m.finalizers && !c.kept {
 				touch("a StatefulSet gets a finalizer", func(k *children) { k.cells[i].kept = true })
 			}
@@ -117,8 +127,8 @@ func (m *model) vandalism(w world, add func(string, world)) {
 			if c.made == byHand && c.conf > nothing {
 				touch("an edit of a StatefulSet is taken back", func(k *children) { k.cells[i].made = k.cells[i].conf })
 			}
-			if c.ready {
-				touch("pods fail or are deleted", func(k *children) { k.cells[i].ready = false })
+			if c.ready || c.some {
+				touch("pods fail or are deleted", func(k *children) { k.cells[i].ready, k.cells[i].some = false, false })
 			}
 		}
 		if c.hl {
@@ -130,6 +140,21 @@ func (m *model) vandalism(w world, add func(string, world)) {
 				touch("a configuration is edited", func(k *children) { k.cells[i].conf = byHand })
 			}
 		}
+	}
+	if m.restarts {
+		touch("the operator restarts", func(k *children) {
+			for i := range k.cells {
+				k.cells[i].past = nothing
+			}
+		})
+	}
+	if m.squats && !w.squatter {
+		n := w
+		n.squatter = true
+		add("somebody takes the next name", n)
+	}
+	if cur := w.eng.st.current; m.squats && cur >= 0 && w.eng.st.phase != unborn && w.kids.cells[cur].sts == int8(Absent) && !w.kids.cells[cur].taken {
+		touch("somebody takes the name of a StatefulSet that is gone", func(k *children) { k.cells[cur].taken = true })
 	}
 	if m.forgets && w.eng.st.phase != unborn {
 		n := w
@@ -143,9 +168,23 @@ func (m *model) vandalism(w world, add func(string, world)) {
 	if w.lagging { // nobody could know of it
 		return
 	}
+	if unused := min(max(newest(w.kids), w.eng.st.allocated)+1, slots-1); m.squats && unused != w.kids.route {
+		touch("the selector names a number that was never given out", func(k *children) { k.route = unused })
+	}
 	for i := range w.kids.cells {
 		if !w.kids.cells[i].gone() && int8(i) != w.kids.route {
 			touch("the selector is edited", func(k *children) { k.route = int8(i) })
 		}
 	}
+}
+
+// newest is the greatest generation of which something exists.
+func newest(c children) int8 {
+	out := int8(None)
+	for i := range c.cells {
+		if !c.cells[i].gone() {
+			out = int8(i)
+		}
+	}
+	return out
 }

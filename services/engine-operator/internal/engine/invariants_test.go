@@ -30,6 +30,10 @@ var invariants = map[string]string{
 	"HeldRolloutDoesNotStart":                      "A rollout that the engine's own spec did not ask for says so, and does not begin while it is held, nor does anything but it wait.",
 	"EveryFairPathEndsTerminal":                    "From every state, an operator that is left alone with a cluster that does its work reaches a terminal phase and stays there.",
 	"NoWritesAtFixedPoint":                         "There nothing is written, and the API server is not even asked.",
+	"TrafficGoesWhereItCan":                        "While the StatefulSet that serves is gone, a pass that changes no phase leaves no other generation of the status aside that has ready pods.",
+	"LostServingComesBack":                         "A pass that changes no phase leaves the generation that serves with a StatefulSet, when its rendering is known and no two others stand.",
+	"RestoredFromNothing":                          "A StatefulSet is only restored to what it was.",
+	"LabelsComeBack":                               "A StatefulSet that lost its labels has them back at rest.",
 	"NumbersFitTheModel":                           "Never more generations are under way than the model can tell apart.",
 }
 
@@ -47,17 +51,20 @@ func (p *pass) checkWrite(wr Write, before children) {
 	p.breaks("WroteFromOutdatedState", st != p.before.eng.st && wr.Op <= RouteService && (wr.Op != EnsureConfig || !before.cells[n].cm))
 	p.breaks("WroteBeforeIntent", p.plan.Next.Allocated > int64(max(st.allocated, p.newestSeen())))
 	switch wr.Op {
-	case EnsureConfig, EnsureHeadless, CreateStatefulSet:
+	case EnsureConfig, EnsureHeadless, CreateStatefulSet, RestoreStatefulSet:
 		p.breaks("NumberUsedTwice", c.retired)
 		p.breaks("ExistsBeforeAllocated", n > p.before.eng.st.allocated && p.before.eng.st.phase != unborn)
-		p.breaks("AtMostTwoGenerationsStand", wr.Op == CreateStatefulSet && !p.world.lagging && standing(p.world.kids) > 2)
+		p.breaks("AtMostTwoGenerationsStand", (wr.Op == CreateStatefulSet || wr.Op == RestoreStatefulSet) && !p.world.lagging && standing(p.world.kids) > 2)
 	case RouteService:
-		able := p.seen.cells[n].able() && st.phase == switching && n == st.current
+		alone := st.active >= 0 && p.seen.cells[st.active].sts != int8(Present) && p.seen.cells[n].answers()
+		able := (p.seen.cells[n].able() || alone) && st.phase == switching && n == st.current
 		p.breaks("NoClusterServiceBeforeFirstServing", before.route == int8(None) && st.active == int8(None) && st.phase != switching)
 		p.breaks("ClusterServiceSelectsExistingReadyGeneration", !able && n != st.active)
 	case DeleteStatefulSet, DeleteHeadless, DeleteConfig:
 		now := p.before.eng.st
 		outgoing := now.phase == cleaning && n == now.draining
+		lost := st.active >= 0 && n != st.active && p.seen.cells[st.active].sts != int8(Present)
+		p.breaks("ServingDeleted", lost && p.seen.cells[n].answers() && p.before.eng.st.refers(n))
 		p.breaks("ServingDeleted", (now.phase != unborn && now.refers(n) && !outgoing) || n == before.route || n == p.before.kids.route)
 	}
 }
@@ -65,7 +72,7 @@ func (p *pass) checkWrite(wr Write, before children) {
 // newestSeen is the greatest number that the pass saw anything of: one beyond the
 // recorded numbers is recorded as given out.
 func (p *pass) newestSeen() int8 {
-	out := p.seen.route
+	out := int8(None)
 	for n, c := range p.seen.cells {
 		if !c.gone() {
 			out = max(out, int8(n))
@@ -94,13 +101,15 @@ func (p *pass) checkRecord(next record) {
 	p.breaks("NewGenerationDuringTransition", fresh && (was.phase == switching || was.phase == draining || was.phase == cleaning))
 	p.breaks("AtMostTwoGenerationsReferenced", referenced(next) > 2)
 	p.breaks("TerminalWithTwoGenerations", next.terminal() && (next.current != next.active || next.draining != int8(None)))
-	p.breaks("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && !p.seen.cells[was.draining].gone() && !p.seen.cells[was.draining].held())
-	p.breaks("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip &&
+	p.breaks("OldGenerationLeft", was.phase == cleaning && outgoing && next.phase != cleaning && next.active != was.draining && !p.seen.cells[was.draining].gone() && !p.seen.cells[was.draining].held())
+	back := was.active >= 0 && next.phase == creating && next.active == was.draining && p.seen.cells[was.active].sts != int8(Present)
+	p.breaks("DrainCutShort", was.phase == draining && outgoing && next.phase != draining && !p.skip && !back &&
 		!p.world.drained && !p.world.expired && p.seen.cells[was.draining].sts != int8(Absent))
 	p.breaks("DrainCutShort", was.phase == switching && next.phase == cleaning && !p.skip)
 	if was.phase == creating && next.phase == switching && p.seen.route != was.current {
 		c := p.seen.cells[was.current]
-		p.breaks("ReadyBeforeSwitching", !c.able() || c.made != v.wants() || !c.hl || !c.cm)
+		alone := was.active >= 0 && p.seen.cells[was.active].sts != int8(Present) && c.answers()
+		p.breaks("ReadyBeforeSwitching", !alone && (!c.able() || c.made != v.wants() || !c.hl || !c.cm))
 	}
 	if was.phase == switching && next.active == was.current && was.active >= 0 {
 		p.breaks("ClusterServiceSelectsExistingReadyGeneration", p.seen.cells[was.current].sts != int8(Present) && p.seen.cells[was.active].sts == int8(Present))
@@ -116,8 +125,10 @@ func (p *pass) checkRecord(next record) {
 		p.breaks("NoMatchingGenerationDeleted", c.sts == int8(Present) && c.made == v.wants() && !rollback)
 	}
 	if was.terminal() && fresh && was.active >= 0 {
-		stands := p.seen.cells[was.active].sts == int8(Present)
+		c := p.seen.cells[was.active]
+		stands := c.sts == int8(Present) || (c.past != nothing && c.past != v.wants())
 		p.breaks("RolledBackIsStable", stands && was.rejected != nothing && was.rejected == v.wants())
+		stands = c.sts == int8(Present)
 		p.breaks("HeldRolloutDoesNotStart", stands && !v.asked && (v.held || !p.plan.Unasked))
 	}
 }
@@ -143,25 +154,65 @@ func (p *pass) checkWaiting() {
 	if st.phase == switching {
 		serves = st.current
 	}
+	p.checkLost(serves)
 	if serves < 0 || p.world.kids.cells[serves].sts == int8(Absent) {
 		return
 	}
 	p.breaks("ActiveObjectsExistWhileServing", p.world.kids.route != serves || !p.world.kids.cells[serves].hl)
 }
 
+// checkLost looks at a pass that left traffic with a StatefulSet that is gone.
+func (p *pass) checkLost(serves int8) {
+	st, kids := p.world.eng.st, p.world.kids
+	if serves < 0 || kids.cells[serves].sts == int8(Present) || p.seen.cells[serves].sts == int8(Present) {
+		return
+	}
+	for _, n := range []int8{st.current, st.draining} {
+		p.breaks("TrafficGoesWhereItCan", n >= 0 && n != serves && kids.cells[n].answers() && p.seen.cells[n].answers())
+	}
+	c := kids.cells[serves]
+	past := p.seen.cells[serves].past
+	known := serves == st.current && (p.view.up || past != nothing)
+	if st.current != serves { // what is being built may be the same
+		known = past != nothing && (!p.view.up || past != p.view.wants())
+	}
+	p.breaks("LostServingComesBack", c.sts == int8(Absent) && p.seen.cells[serves].sts == int8(Absent) && known && !c.taken && standing(kids) < 2)
+}
+
+// nothingWorks reports whether all that could serve is gone, but for what never gets ready.
+func (m *model) nothingWorks(w world) bool {
+	if m.bad == 0 || w.eng.spec != m.bad || w.eng.st.phase != creating || w.eng.st.active < 0 {
+		return false
+	}
+	c := w.kids.cells[w.eng.st.active]
+	return c.sts == int8(Absent) && (c.past == nothing || c.past == w.eng.wants())
+}
+
 // checkRest looks at a state in which nothing moves any more.
-func checkRest(o outcome) string {
+func (m *model) checkRest(o outcome) string {
 	w := o.world
 	a := w.eng.st.active
+	drains := m.endless && w.eng.st.phase == draining
+	for _, c := range w.kids.cells {
+		if c.bare && c.sts == int8(Present) {
+			return "LabelsComeBack"
+		}
+	}
+	if m.nothingWorks(w) {
+		if o.writes > 0 || o.asked {
+			return "NoWritesAtFixedPoint"
+		}
+		return ""
+	}
 	switch {
-	case !w.eng.st.terminal():
+	case !w.eng.st.terminal() && !drains:
 		return "EveryFairPathEndsTerminal"
 	case o.writes > 0 || o.asked:
 		return "NoWritesAtFixedPoint"
 	case a < 0 || w.kids.route != a:
 		return "ActiveObjectsExistWhileServing"
 	}
-	if c := w.kids.cells[a]; c.sts != int8(Present) || !c.hl || !c.cm {
+	if c := w.kids.cells[a]; c.sts != int8(Present) || !c.hl || (!c.cm && (!drains || c.made == w.eng.wants())) {
 		return "ActiveObjectsExistWhileServing"
 	}
 	return ""

@@ -42,7 +42,7 @@ func (r rendering) replicas() int32 {
 	if r.spec() == atZero {
 		return 0
 	}
-	return 1
+	return 2
 }
 
 func (r rendering) String() string {
@@ -68,7 +68,11 @@ type cell struct {
 	sts        int8 // an [Existence]
 	hl, cm     bool
 	made, conf rendering // what the StatefulSet and the configuration were made from
+	past       rendering // what the operator remembers of a StatefulSet that is gone
 	ready      bool      // all pods are ready
+	some       bool      // some pods are ready
+	bare       bool      // the StatefulSet lost its labels
+	taken      bool      // the StatefulSet's name belongs to somebody else's object
 	retired    bool      // the operator deleted something of it
 	kept       bool      // the StatefulSet has somebody else's finalizer
 }
@@ -81,6 +85,11 @@ func (c cell) held() bool { return c.sts == int8(Leaving) && c.kept && !c.hl && 
 // able says whether traffic could go there.
 func (c cell) able() bool {
 	return c.sts == int8(Present) && (c.ready || c.made.replicas() == 0)
+}
+
+// answers reports whether some pods are ready.
+func (c cell) answers() bool {
+	return c.sts == int8(Present) && c.made.replicas() > 0 && (c.ready || c.some)
 }
 
 // children are the engine's objects.
@@ -166,6 +175,7 @@ type world struct {
 	lagging bool
 
 	drained, expired, overdue bool
+	squatter                  bool // the next new name will be somebody else's
 
 	budget // how much more of it may happen
 }
@@ -239,8 +249,13 @@ func (w world) forgetful() world {
 	for n := range int8(slots) {
 		c := &w.kids.cells[n]
 		if c.sts == int8(Absent) {
-			c.made, c.ready, c.kept = nothing, false, false
+			c.made, c.ready, c.some, c.kept, c.bare = nothing, false, false, false, false
 		}
+		if c.sts == int8(Present) || n != w.eng.st.active && n != w.old.st.active {
+			c.past = nothing
+		}
+		c.some = c.some && !c.ready
+		c.taken = c.taken && (w.eng.st.refers(n) || w.old.st.refers(n))
 		if !c.cm {
 			c.conf = nothing
 		}
@@ -267,8 +282,8 @@ func (w world) String() string {
 	kids := func(title string, c children) {
 		fmt.Fprintf(&b, "\n      %s: Service selects %d", title, c.route)
 		for n, g := range c.cells {
-			if !g.gone() || g.retired {
-				fmt.Fprintf(&b, "; g%d statefulset=%d(%s) ready=%t headless=%t config=%t(%s) retired=%t", n, g.sts, g.made, g.able(), g.hl, g.cm, g.conf, g.retired)
+			if !g.gone() || g.retired || g.past != nothing || g.taken {
+				fmt.Fprintf(&b, "; g%d statefulset=%d(%s) ready=%t some=%t headless=%t config=%t(%s) retired=%t past=%s bare=%t taken=%t", n, g.sts, g.made, g.able(), g.some, g.hl, g.cm, g.conf, g.retired, g.past, g.bare, g.taken)
 			}
 		}
 	}

@@ -38,18 +38,23 @@ func snapshot(c *children, o object) Snapshot {
 	s := Snapshot{Route: int64(c.route), Generations: make(map[int64]Generation, slots)}
 	for n := range c.cells {
 		g := &c.cells[n]
-		if g.gone() {
+		if g.gone() && g.past == nothing && !g.taken {
 			continue
 		}
-		out := Generation{StatefulSet: Existence(g.sts), Replicas: g.made.replicas(), Held: g.held()}
+		out := Generation{
+			StatefulSet: Existence(g.sts), Replicas: g.made.replicas(), Held: g.held(),
+			Restorable: g.sts == int8(Absent) && g.past != nothing && !g.taken, Unlabeled: g.bare, Taken: g.taken,
+		}
+		if g.sts == int8(Absent) && out.Restorable {
+			out.Match = match(g.past, o)
+		}
 		if o.up && g.sts != int8(Absent) && (int8(n) == o.st.current || int8(n) == o.st.active) {
-			out.Match = Differs
-			if g.made == o.wants() {
-				out.Match = Same
-			}
+			out.Match = match(g.made, o)
 		}
 		if g.able() {
 			out.PodsTotal, out.PodsReady = out.Replicas, out.Replicas
+		} else if g.answers() {
+			out.PodsTotal, out.PodsReady = out.Replicas, 1
 		}
 		if g.hl {
 			out.Headless = Present
@@ -60,6 +65,16 @@ func snapshot(c *children, o object) Snapshot {
 		s.Generations[int64(n)] = out
 	}
 	return s
+}
+
+func match(made rendering, o object) Match {
+	switch {
+	case !o.up:
+		return Unknown
+	case made == o.wants():
+		return Same
+	}
+	return Differs
 }
 
 // decided is a pass that knows what to do.
@@ -160,11 +175,22 @@ func (p *pass) write(wr Write) (did, ok bool) {
 		}
 		c.hl = true
 	case CreateStatefulSet:
-		if c.sts != int8(Absent) {
+		if c.sts != int8(Absent) || c.taken {
 			return true, false
 		}
 		p.checkRender(wr, seen)
-		c.sts, c.made, c.ready, c.kept = int8(Present), wants, false, false
+		*c = cell{sts: int8(Present), made: wants, hl: c.hl, cm: c.cm, conf: c.conf, retired: c.retired}
+	case RestoreStatefulSet:
+		if c.sts != int8(Absent) || c.taken {
+			return true, false
+		}
+		p.breaks("RestoredFromNothing", seen.past == nothing)
+		*c = cell{sts: int8(Present), made: seen.past, hl: c.hl, cm: c.cm, conf: c.conf, retired: c.retired}
+	case RepairLabels:
+		if c.sts == int8(Absent) || !c.bare {
+			return true, false
+		}
+		c.bare = false
 	case RouteService:
 		switch {
 		case p.seen.route == n:
@@ -210,6 +236,9 @@ func (p *pass) record() {
 	}
 	if next.allocated > w.eng.st.allocated {
 		w.overdue = false
+		if w.squatter && next.current == next.allocated && next.current < slots {
+			w.kids.cells[next.current].taken, w.squatter = true, false
+		}
 	}
 	p.change(w, func(o *object) {
 		o.st = next

@@ -18,7 +18,11 @@ func (d *decision) terminal() {
 	g := d.generation(s.Current)
 	switch {
 	case !d.Renderable:
+		d.rebuild()
 		d.plan.Requeue = RequeueGate
+	case g.StatefulSet != Present && g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
+		d.rebuild()
+		d.stay(RequeueWait)
 	case g.StatefulSet != Present:
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone.", s.Current))
 	case g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
@@ -62,6 +66,13 @@ func (d *decision) creating() {
 	}
 	g := d.generation(s.Current)
 	d.serve(s.Active)
+	if d.replaces(g) {
+		d.enter(v1.PhaseSwitching, "ActiveMissing", fmt.Sprintf("The StatefulSet of generation %d is gone, generation %d has ready pods.", s.Active, s.Current))
+		return
+	}
+	if d.generation(s.Active).Match != Same { // else what is being built is the same
+		d.rebuild()
+	}
 	switch {
 	case s.Active == None && d.Snapshot.Route == s.Current:
 		d.enter(v1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic goes to generation %d already.", s.Current))
@@ -73,6 +84,8 @@ func (d *decision) creating() {
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d is abandoned, the spec changed.", s.Current))
 	case g.StatefulSet == Leaving: // and nobody knows for how long
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
+	case g.Taken:
+		d.allocate(ReasonNameTaken, fmt.Sprintf("A name of generation %d belongs to an object of another owner.", s.Current))
 	case g.ready() && g.whole():
 		d.enter(v1.PhaseSwitching, "PodsReady", fmt.Sprintf("The pods of generation %d are ready.", s.Current))
 	case d.rollsBack(g):
@@ -83,6 +96,10 @@ func (d *decision) creating() {
 		d.plan.Requeue = RequeueWait
 	}
 }
+
+// replaces reports whether the current generation takes traffic before all its pods are
+// ready: the generation that should serve has no StatefulSet.
+func (d *decision) replaces(g Generation) bool { return d.lost() && g.answers() }
 
 // reverted says whether the spec is what serves again, and not what is being built.
 func (d *decision) reverted(g Generation) bool {
@@ -107,16 +124,9 @@ func (d *decision) giveUp(reason, message string) {
 	d.settle(reason, message)
 }
 
-// build ensures the current generation, unless two others still have a StatefulSet. One
-// that only somebody else's finalizer keeps does not count.
+// build ensures the current generation, unless two others still have a StatefulSet.
 func (d *decision) build(g Generation) {
-	others := 0
-	for n, o := range d.Snapshot.Generations {
-		if n != d.State.Current && o.StatefulSet != Absent && !o.Held {
-			others++
-		}
-	}
-	if g.StatefulSet == Absent && others >= 2 {
+	if g.StatefulSet == Absent && !d.room(d.State.Current) {
 		return
 	}
 	d.ensure(Ensure{Generation: d.State.Current, Config: true, Headless: true, StatefulSet: g.StatefulSet == Absent})
@@ -146,7 +156,7 @@ func (d *decision) switching() {
 	case d.Snapshot.Route == s.Current && (g.StatefulSet == Present || !d.canReturn()):
 		d.serve(s.Current)
 		d.switched()
-	case g.ready():
+	case g.ready() || d.replaces(g):
 		d.serve(s.Current)
 		d.plan.Requeue = RequeueNow
 	default:
@@ -176,10 +186,13 @@ func (d *decision) switched() {
 func (d *decision) draining() {
 	s := d.State
 	d.serve(s.Active)
+	d.rebuild()
 	old := d.generation(s.Draining)
 	switch {
 	case !s.outgoing():
 		d.settle("NothingToDrain", "No generation is draining.")
+	case d.lost() && old.StatefulSet == Present:
+		d.goBack()
 	case d.Drain.Skip:
 		d.enter(v1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d goes without a drain check.", s.Draining))
 	case old.StatefulSet == Absent || d.Drain.Drained:
@@ -198,9 +211,12 @@ func (d *decision) draining() {
 func (d *decision) cleaning() {
 	s := d.State
 	d.serve(s.Active)
+	d.rebuild()
 	switch {
 	case !s.outgoing():
 		d.settle("NothingToClean", "No generation is left to clean.")
+	case d.lost() && d.generation(s.Draining).StatefulSet == Present:
+		d.goBack()
 	case d.generation(s.Draining).gone():
 		d.settle("RolledOut", fmt.Sprintf("Generation %d serves, generation %d is gone.", s.Active, s.Draining))
 	case d.Snapshot.Route == s.Draining:
@@ -211,4 +227,13 @@ func (d *decision) cleaning() {
 		}
 		d.plan.Requeue = RequeueWait
 	}
+}
+
+// goBack gives traffic back to the generation that was to go, and builds the one that
+// replaced it again: its StatefulSet is gone.
+func (d *decision) goBack() {
+	s := d.State
+	d.plan.Next.Active, d.plan.Next.Draining = s.Draining, None
+	d.enter(v1.PhaseCreating, "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone, generation %d serves again.", s.Active, s.Draining))
+	d.plan.Ensure, d.plan.Route, d.recordOnly = nil, None, true
 }

@@ -50,7 +50,7 @@ func TestDecideReturns(t *testing.T) {
 		},
 		"nothing goes back to a StatefulSet that is leaving": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
-				0: with(full(), func(g *Generation) { g.StatefulSet = Leaving }), 1: older(),
+				0: with(full(), func(g *Generation) { g.StatefulSet = Leaving }), 1: waiting(older()),
 			})},
 			want: Plan{
 				Route: None, Next: at(v1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,

@@ -21,6 +21,11 @@ type model struct {
 	holds              bool // others may take all places
 	skip, expires      bool // no drain check; the drain timeout may end
 	stuck              bool // a query never ends
+	endless            bool // a query never ends, and there is no drain timeout
+	some               bool // some of a generation's pods may be ready
+	labels             bool // StatefulSets may lose their labels
+	restarts           bool // the operator may forget what it remembers
+	squats             bool // somebody may take a name
 	finalizers         bool // StatefulSets may get somebody else's finalizer, for ever
 	forgets            bool // the status may be lost
 	serving            bool // starts with a generation that serves
@@ -116,6 +121,22 @@ func scenarios(full bool) []model {
 		{
 			name: "lost-status", quick: budget{1, 2, 0}, full: budget{4, 2, 0},
 			specs: 2, forgets: true, stale: true, far: true, serving: true,
+		},
+		{
+			name: "lost-serving", quick: budget{1, 2, 0}, full: budget{2, 2, 0},
+			specs: 3, endless: true, some: true, restarts: true, instance: true, serving: true,
+		},
+		{
+			name: "lost-serving-hopeless", quick: budget{1, 2, 0}, full: budget{2, 2, 0},
+			specs: 2, bad: 1, some: true, deadline: true, rollback: true, instance: true, serving: true,
+		},
+		{
+			name: "lost-labels", quick: budget{1, 2, 0}, full: budget{2, 3, 0},
+			specs: 2, labels: true, finalizers: true, serving: true,
+		},
+		{
+			name: "taken-names", quick: budget{1, 2, 0}, full: budget{2, 3, 0},
+			specs: 2, squats: true, stale: true, serving: true,
 		},
 		{
 			name: "any-record", quick: budget{}, full: budget{1, 0, 0}, specs: 2, anywhere: true,

@@ -120,6 +120,7 @@ func (s *search) undisturbed(w world) (outcome, world) {
 			c.sts = int8(Absent)
 		}
 		c.ready = c.sts == int8(Present) && !s.hopeless(*c)
+		c.some = c.some && c.sts == int8(Present) && !c.ready
 	}
 	return o, s.calm(n)
 }
@@ -130,7 +131,7 @@ func (s *search) calm(w world) world {
 	w.eng.up = true
 	w.old, w.newer, w.edited = w.eng, false, false
 	w.lag, w.lagging = children{}, false
-	w.drained, w.expired = !s.stuck, s.stuck
+	w.drained, w.expired = !s.stuck && !s.endless, s.stuck
 	w.overdue = s.bad > 0 && w.eng.st.phase == creating
 	return w.renumbered()
 }
@@ -152,7 +153,7 @@ func (s *search) comesToRest(w world) (broken, what string) {
 			return o.broken, fmt.Sprintf("undisturbed pass %+v from %s", o.plan, w)
 		}
 		if n == w {
-			if broken := checkRest(o); broken != "" {
+			if broken := s.checkRest(o); broken != "" {
 				return broken, "at rest in " + w.String()
 			}
 			break

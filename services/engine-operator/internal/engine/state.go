@@ -4,7 +4,12 @@ import (
 	"time"
 
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
+
+// ReasonNameTaken is the reason of a number that is given up because an object of another
+// owner has one of its names.
+const ReasonNameTaken = "NameTaken"
 
 // None stands for "no generation".
 const None int64 = -1
@@ -33,7 +38,8 @@ func (s State) outgoing() bool {
 }
 
 // StateOf reads the recorded state out of a status. A status without an allocated
-// number, left by an earlier operator, counts its current generation as the last.
+// number, left by an earlier operator, counts its current generation as the last; one with
+// numbers that no operator gives out is as good as lost.
 func StateOf(s v1.FireboltEngineStatus) State {
 	st := State{
 		Phase: s.Phase, Current: s.CurrentGeneration, Active: s.ActiveGeneration,
@@ -45,11 +51,17 @@ func StateOf(s v1.FireboltEngineStatus) State {
 	if s.DrainingGeneration != nil {
 		st.Draining = *s.DrainingGeneration
 	}
-	if s.LastAllocatedGeneration != nil {
+	if !usable(st.Current) || !usable(st.Active) || !usable(st.Draining) { // nothing that this operator wrote
+		return State{Current: 0, Active: None, Draining: None, Allocated: None}
+	}
+	if s.LastAllocatedGeneration != nil && usable(*s.LastAllocatedGeneration) {
 		st.Allocated = max(st.Allocated, *s.LastAllocatedGeneration)
 	}
 	return st
 }
+
+// usable reports whether a recorded number leaves room for the next ones.
+func usable(n int64) bool { return n >= None && n < names.MaxGeneration }
 
 // Existence of one object.
 type Existence int
@@ -74,7 +86,8 @@ const (
 // Generation is what exists of one generation.
 type Generation struct {
 	StatefulSet, Headless, Config Existence
-	// Match compares the StatefulSet; set for the current and for the active generation.
+	// Match compares the StatefulSet, or what is remembered of it; set for the current and for
+	// the active generation.
 	Match Match
 	// Replicas is what the StatefulSet asks for.
 	Replicas int32
@@ -82,12 +95,24 @@ type Generation struct {
 	PodsTotal, PodsReady int32
 	// Held is true when all that is left is leaving and only somebody else's finalizer keeps it.
 	Held bool
+	// Restorable is true when the StatefulSet is absent and its last rendering is remembered.
+	Restorable bool
+	// Unlabeled is true when the StatefulSet lacks labels that it was made with.
+	Unlabeled bool
+	// Taken is true when an object of another owner has one of the generation's names.
+	Taken bool
 }
 
 // ready says whether the generation could take traffic. Zero of zero is ready.
 func (g Generation) ready() bool {
 	return g.StatefulSet == Present && g.PodsTotal == g.Replicas && g.PodsReady == g.Replicas
 }
+
+// lost reports whether the StatefulSet is gone or going.
+func (g Generation) lost() bool { return g.StatefulSet != Present }
+
+// answers reports whether some pods could take traffic.
+func (g Generation) answers() bool { return g.StatefulSet == Present && g.PodsReady > 0 }
 
 // whole says whether the pods have their names and their configuration.
 func (g Generation) whole() bool { return g.Headless == Present && g.Config == Present }
@@ -110,9 +135,10 @@ type Snapshot struct {
 	Route int64
 }
 
-// newest is the greatest generation of which anything was seen.
+// newest is the greatest generation of which anything was seen. The Service's selector
+// does not count: anybody may write there, and a number that no object has is not in use.
 func (s Snapshot) newest() int64 {
-	n := s.Route
+	n := None
 	for g := range s.Generations {
 		n = max(n, g)
 	}
@@ -157,9 +183,11 @@ type Drain struct {
 // Ensure names parts of a generation that must exist as rendered. A StatefulSet is named
 // only when it is absent: one that exists is never changed, its pods have read their
 // configuration already.
+//
+// Restore creates the StatefulSet as it was, not as it would be rendered now.
 type Ensure struct {
-	Generation                    int64
-	Config, Headless, StatefulSet bool
+	Generation                             int64
+	Config, Headless, StatefulSet, Restore bool
 }
 
 // Plan is a decision. The write layer carries it out in the order of the fields, and
@@ -170,6 +198,8 @@ type Plan struct {
 	Ensure  []Ensure
 	// Route is the generation that the cluster Service must select; None leaves it alone.
 	Route int64
+	// Relabel lists generations whose StatefulSet gets its labels back.
+	Relabel []int64
 	// Delete lists generations of which nothing may remain.
 	Delete []int64
 	Next   State

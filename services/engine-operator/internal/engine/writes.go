@@ -8,6 +8,9 @@ const (
 	EnsureConfig Op = iota
 	EnsureHeadless
 	CreateStatefulSet
+	// RestoreStatefulSet creates a StatefulSet from what is remembered of it.
+	RestoreStatefulSet
+	RepairLabels
 	RouteService
 	// ConfirmUnrouted writes nothing: it asks the API server whether the cluster Service
 	// selects the generation that is about to be deleted, and ends the pass if it does. The
@@ -21,7 +24,7 @@ const (
 // String names the operation, for errors and test output.
 func (o Op) String() string {
 	return [...]string{
-		"ensure config", "ensure headless service", "create statefulset", "route service", "confirm unrouted",
+		"ensure config", "ensure headless service", "create statefulset", "restore statefulset", "repair labels", "route service", "confirm unrouted",
 		"delete statefulset", "delete headless service", "delete config",
 	}[o]
 }
@@ -48,6 +51,12 @@ func (p Plan) Writes() []Write {
 		if e.StatefulSet {
 			out = append(out, Write{CreateStatefulSet, e.Generation})
 		}
+		if e.Restore {
+			out = append(out, Write{RestoreStatefulSet, e.Generation})
+		}
+	}
+	for _, n := range p.Relabel {
+		out = append(out, Write{RepairLabels, n})
 	}
 	if p.Route != None {
 		out = append(out, Write{RouteService, p.Route})

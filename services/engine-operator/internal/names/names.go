@@ -6,6 +6,7 @@ package names
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // FieldManager owns what the operator applies.
@@ -86,14 +87,34 @@ func GenerationLabels(engine string, n int64) map[string]string {
 	return map[string]string{LabelEngine: engine, LabelGeneration: strconv.FormatInt(n, 10)}
 }
 
-// ParseGeneration reads the generation out of labels or of a selector. It says false
-// for an absent or unreadable label, so that a stranger's object is left alone.
+// MaxGeneration is the greatest number that a generation may have. One rollout a second
+// takes 68 years to reach it; a greater number was not given out by this operator.
+const MaxGeneration = 1<<31 - 1
+
+// ParseGeneration reads the generation out of labels or of a selector. It returns false
+// for an absent, unreadable or excessive number.
 func ParseGeneration(labels map[string]string) (int64, bool) {
-	n, err := strconv.ParseInt(labels[LabelGeneration], 10, 64)
-	if err != nil || n < 0 {
+	return number(labels[LabelGeneration])
+}
+
+// GenerationOf reads the generation out of an object's name, which unlike a label cannot
+// be changed; of is what builds names of its kind, for example [Headless].
+func GenerationOf(name, engine string, of func(string, int64) string) (int64, bool) {
+	start, end, _ := strings.Cut(of(engine, 0), engine+"-g0")
+	digits, ok := strings.CutPrefix(name, start+engine+"-g")
+	if !ok {
 		return 0, false
 	}
-	return n, true
+	if digits, ok = strings.CutSuffix(digits, end); !ok {
+		return 0, false
+	}
+	n, ok := number(digits)
+	return n, ok && of(engine, n) == name
+}
+
+func number(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && n >= 0 && n <= MaxGeneration
 }
 
 // ComponentLabels select one component of an instance.

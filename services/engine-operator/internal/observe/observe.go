@@ -3,9 +3,12 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,12 +23,7 @@ const IndexEngine = "flotilla.dev/engine"
 // Register adds the index for every kind that is read here.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Pod{}} {
-		err := indexer.IndexField(ctx, kind, IndexEngine, func(o client.Object) []string {
-			if name := o.GetLabels()[names.LabelEngine]; name != "" {
-				return []string{name}
-			}
-			return nil
-		})
+		err := indexer.IndexField(ctx, kind, IndexEngine, enginesOf)
 		if err != nil {
 			return fmt.Errorf("index %T by engine: %w", kind, err)
 		}
@@ -33,15 +31,44 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
+// enginesOf names the engine that controls the object, and the one that its label names:
+// either may be wrong or absent, and who uses the index checks the owner.
+func enginesOf(o client.Object) []string {
+	var out []string
+	if owner := metav1.GetControllerOf(o); owner != nil && Ours(o) && owner.Kind == "FireboltEngine" {
+		out = append(out, owner.Name)
+	}
+	if name := o.GetLabels()[names.LabelEngine]; name != "" && !slices.Contains(out, name) {
+		out = append(out, name)
+	}
+	return out
+}
+
+// Ours reports whether a resource of this operator controls the object.
+func Ours(o client.Object) bool {
+	owner := metav1.GetControllerOf(o)
+	if owner == nil {
+		return false
+	}
+	group, _, _ := strings.Cut(owner.APIVersion, "/")
+	return group == v1.GroupVersion.Group
+}
+
 // Children is what exists of an engine, by generation. The objects belong to the cache
 // and must not be changed.
 type Children struct {
-	Cluster      *corev1.Service
+	Cluster *corev1.Service
+	// Past is what StatefulSets were that do not exist any more, as far as it is remembered.
+	Past map[int64]*appsv1.StatefulSet
+	// Taken lists the objects of other owners that have names of the current generation.
+	Taken        []string
 	StatefulSets map[int64]*appsv1.StatefulSet
 	Headless     map[int64]*corev1.Service
 	Configs      map[int64]*corev1.ConfigMap
 	Pods         map[int64][]corev1.Pod
 
+	engine  string
+	current int64
 	// settled is true while the engine's spec is the one that was last rolled out.
 	settled bool
 }
@@ -51,7 +78,7 @@ func Read(ctx context.Context, c client.Reader, e *v1.FireboltEngine) (Children,
 	out := Children{
 		StatefulSets: map[int64]*appsv1.StatefulSet{}, Headless: map[int64]*corev1.Service{},
 		Configs: map[int64]*corev1.ConfigMap{}, Pods: map[int64][]corev1.Pod{},
-		settled: e.Status.ObservedGeneration == e.Generation,
+		engine: e.Name, current: e.Status.CurrentGeneration, settled: e.Status.ObservedGeneration == e.Generation,
 	}
 	of := []client.ListOption{client.InNamespace(e.Namespace), client.MatchingFields{IndexEngine: e.Name}, client.UnsafeDisableDeepCopy}
 	var (
@@ -79,17 +106,52 @@ func Read(ctx context.Context, c client.Reader, e *v1.FireboltEngine) (Children,
 	for i := range configs.Items {
 		keep(out.Configs, e, &configs.Items[i], names.Config)
 	}
-	for _, p := range pods.Items {
-		if n, ok := names.ParseGeneration(p.Labels); ok {
-			out.Pods[n] = append(out.Pods[n], p)
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		owner := metav1.GetControllerOf(p)
+		if owner == nil || owner.Kind != "StatefulSet" {
+			continue
+		}
+		n, ok := names.GenerationOf(owner.Name, e.Name, names.Generation)
+		if set := out.StatefulSets[n]; ok && (set == nil || set.UID == owner.UID) {
+			out.Pods[n] = append(out.Pods[n], *p)
+		}
+	}
+	var err error
+	if e.Status.Phase == v1.PhaseCreating {
+		out.Taken, err = taken(ctx, c, e)
+	}
+	return out, err
+}
+
+// keep files an object under its generation, if the engine controls it and it has a name
+// of a generation. Labels do not count: anybody may change them.
+func keep[T client.Object](into map[int64]T, e *v1.FireboltEngine, o T, name func(string, int64) string) {
+	if n, ok := names.GenerationOf(o.GetName(), e.Name, name); ok && metav1.IsControlledBy(o, e) {
+		into[n] = o
+	}
+}
+
+// taken lists the objects that have names of the current generation and are not the engine's.
+func taken(ctx context.Context, c client.Reader, e *v1.FireboltEngine) ([]string, error) {
+	n := e.Status.CurrentGeneration
+	var out []string
+	for _, o := range []struct {
+		kind, name string
+		object     client.Object
+	}{
+		{"StatefulSet", names.Generation(e.Name, n), &appsv1.StatefulSet{}},
+		{"Service", names.Headless(e.Name, n), &corev1.Service{}},
+		{"ConfigMap", names.Config(e.Name, n), &corev1.ConfigMap{}},
+	} {
+		err := c.Get(ctx, client.ObjectKey{Namespace: e.Namespace, Name: o.name}, o.object, client.UnsafeDisableDeepCopy)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("get %s %q: %w", o.kind, o.name, err)
+		case !metav1.IsControlledBy(o.object, e):
+			out = append(out, o.kind+" "+o.name)
 		}
 	}
 	return out, nil
-}
-
-// keep files an object under its generation, if it is the engine's and has the name that goes with it.
-func keep[T client.Object](into map[int64]T, e *v1.FireboltEngine, o T, name func(string, int64) string) {
-	if n, ok := names.ParseGeneration(o.GetLabels()); ok && metav1.IsControlledBy(o, e) && o.GetName() == name(e.Name, n) {
-		into[n] = o
-	}
 }

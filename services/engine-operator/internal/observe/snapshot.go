@@ -19,7 +19,11 @@ func (c Children) Snapshot(draw func(n int64) (render.Generation, error), compar
 	out := engine.Snapshot{Route: c.Route(), Generations: map[int64]engine.Generation{}}
 	for _, n := range c.generations() {
 		g := c.reduce(n)
-		if live := c.StatefulSets[n]; draw != nil && live != nil && slices.Contains(compared, n) {
+		live := c.StatefulSets[n]
+		if live == nil {
+			live = c.Past[n]
+		}
+		if draw != nil && live != nil && slices.Contains(compared, n) {
 			desired, err := draw(n)
 			if err != nil {
 				return engine.Snapshot{}, err
@@ -62,6 +66,12 @@ func (c Children) generations() []int64 {
 	for n := range c.Configs {
 		add(n)
 	}
+	for n := range c.Past {
+		add(n)
+	}
+	if len(c.Taken) > 0 {
+		add(c.current)
+	}
 	return out
 }
 
@@ -87,9 +97,21 @@ func (c Children) reduce(n int64) engine.Generation {
 	}
 	if set := c.StatefulSets[n]; set != nil {
 		g.Replicas = ptr.Deref(set.Spec.Replicas, 1)
+		g.Unlabeled = c.engine != "" && !carries(set.Labels, names.GenerationLabels(c.engine, n))
 	}
+	g.Restorable = g.StatefulSet == engine.Absent && c.Past[n] != nil
+	g.Taken = len(c.Taken) > 0 && n == c.current
 	g.PodsTotal, g.PodsReady = Count(c.Pods[n])
 	return g
+}
+
+func carries(have, want map[string]string) bool {
+	for k, v := range want {
+		if have[k] != v {
+			return false
+		}
+	}
+	return true
 }
 
 // Count counts the pods that are neither going nor finished, and the ready ones among

@@ -14,6 +14,8 @@ import (
 
 // Compare says whether a live StatefulSet is what would be rendered now.
 //
+// Labels of the StatefulSet itself do not count: they are repaired in place.
+//
 // One that carries the fingerprint of another rendering differs. One that carries this
 // fingerprint is the same as long as its spec was never changed since we wrote it,
 // whatever the API server made of what we wrote; after a change each rendered field must
@@ -44,7 +46,7 @@ func match(same bool) engine.Match {
 
 func compareOurs(desired Generation, live *appsv1.StatefulSet, made string) (engine.Match, error) {
 	want := desired.StatefulSet
-	if made != desired.Fingerprint || !within(want.Labels, live.Labels) || !within(want.Annotations, live.Annotations) {
+	if made != desired.Fingerprint || !within(want.Annotations, live.Annotations) {
 		return engine.Differs, nil
 	}
 	by, err := authorsOf(live)

@@ -37,7 +37,7 @@ var quiet = []string{v1.ReasonInitializing, v1.ReasonStopped, v1.ReasonRolling, 
 
 // warnings are the reasons of transitions that somebody should look at.
 var warnings = []string{
-	v1.ReasonDrainTimeoutExceeded, reasonMissing, reasonInconsistent, reasonUnknownPhase, reasonRolledBack,
+	v1.ReasonDrainTimeoutExceeded, reasonMissing, reasonActiveLost, reasonInconsistent, reasonUnknownPhase, reasonRolledBack,
 }
 
 // Engine lists the events of one status write. Either may be nil: an engine that was not

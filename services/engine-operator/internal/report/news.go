@@ -40,6 +40,7 @@ const (
 	reasonDrained      = "Drained"
 	reasonDrainSkipped = "DrainSkipped"
 	reasonMissing      = "StatefulSetMissing"
+	reasonActiveLost   = "ActiveMissing"
 	reasonInconsistent = "Inconsistent"
 	reasonUnknownPhase = "UnknownPhase"
 	reasonRolledBack   = "RolledBack"

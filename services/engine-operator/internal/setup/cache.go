@@ -3,11 +3,12 @@ package setup
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
 // hasLabel selects objects that carry the label, whatever its value.
@@ -21,8 +22,8 @@ func hasLabel(key string) labels.Selector {
 
 // trim empties objects that belong to no engine and no instance.
 func trim(o any) (any, error) {
-	meta, ok := o.(metav1.Object)
-	if !ok || ours(meta.GetLabels()) {
+	meta, ok := o.(client.Object)
+	if !ok || ours(meta.GetLabels()) || observe.Ours(meta) {
 		return o, nil
 	}
 	meta.SetManagedFields(nil)

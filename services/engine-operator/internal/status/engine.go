@@ -99,9 +99,14 @@ func (p Engine) timing(out *v1.FireboltEngineStatus, now time.Time) {
 	switch {
 	case next.Phase == "" || terminal(next.Phase):
 		out.RolloutStartedAt = nil
-	case next.Allocated > was.Allocated || out.RolloutStartedAt == nil:
+	case next.Allocated > was.Allocated || out.RolloutStartedAt == nil || again(was.Phase, next.Phase):
 		out.RolloutStartedAt = ptr.To(metav1.NewTime(now.Truncate(time.Second)))
 	}
+}
+
+// again reports whether a generation that served already is built once more.
+func again(was, next v1.EnginePhase) bool {
+	return (was == v1.PhaseDraining || was == v1.PhaseCleaning) && next == v1.PhaseCreating
 }
 
 // scale is what autoscalers read.

@@ -56,8 +56,9 @@ type Controller struct {
 	status  *ownedstatus.Writer
 	written *lastwritten.Memory[*v1.FireboltEngine]
 	drains  *drain.Watch
-	// turns and warnings are memories that a restart may lose.
+	// turns, warnings and sets are memories that a restart may lose.
 	turns    *turns
+	sets     *sets
 	warnings *warnings
 	trail    *steps.Trail
 	list     []steps.Step[pass]
@@ -71,7 +72,8 @@ func New(d Dependencies) *Controller {
 		status:       ownedstatus.New(d.Client, names.FieldManager, formerManager),
 		written:      lastwritten.New[*v1.FireboltEngine](),
 		drains:       drain.NewWatch(d.Prober, d.Clock),
-		turns:        newTurns(d.MaxRollouts, d.Client),
+		turns:        newTurns(d.MaxRollouts, d.Client, d.Clock),
+		sets:         newSets(),
 		warnings:     &warnings{of: map[types.UID]heard{}},
 		trail:        steps.NewTrail("FireboltEngine", d.Clock),
 	}
@@ -166,6 +168,7 @@ func (c *Controller) finish(ctx context.Context, p *pass, failure error) (after 
 	p.turn = p.turn && failure != nil // recorded: the status says it now
 	if changed {
 		c.announce(before, p.engine)
+		c.announceTaken(p)
 	}
 	if p.passing() {
 		return 0, false, failure

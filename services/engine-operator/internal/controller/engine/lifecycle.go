@@ -61,6 +61,7 @@ func (c *Controller) clean(ctx context.Context, p *pass) (steps.Result, error) {
 	c.drains.Forget(p.engine.UID)
 	c.turns.giveBack(p.engine.UID)
 	c.warnings.forget(p.engine.UID)
+	c.sets.forget(p.engine.UID)
 	metrics.EngineGone(client.ObjectKeyFromObject(p.engine))
 	c.Reporter.Gone(kubeobserve.Object(p.engine, v1.GroupVersion.WithKind("FireboltEngine")))
 	return steps.Result{Stop: true}, nil

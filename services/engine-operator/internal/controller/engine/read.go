@@ -19,6 +19,7 @@ func (c *Controller) observe(ctx context.Context, p *pass) (steps.Result, error)
 	if err != nil {
 		return steps.Result{}, err
 	}
+	children.Past = c.sets.past(p.engine, children)
 	p.children, p.observed = children, true
 	return steps.Result{}, nil
 }

@@ -121,6 +121,10 @@ func (c *Controller) writeOne(ctx context.Context, p *pass, w engine.Write) erro
 		return c.ensure(ctx, p, render.Headless(p.engine.Namespace, p.engine.Name, n), p.children.Headless[n])
 	case engine.CreateStatefulSet:
 		return c.create(ctx, p, p.desired.StatefulSet)
+	case engine.RestoreStatefulSet:
+		return c.create(ctx, p, restored(p.children.Past[n]))
+	case engine.RepairLabels:
+		return c.relabel(ctx, p, n)
 	case engine.RouteService:
 		return c.ensure(ctx, p, render.Cluster(p.engine.Namespace, p.engine.Name, n), p.children.Cluster)
 	case engine.ConfirmUnrouted:

@@ -1,0 +1,216 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// serves waits until the cluster Service selects a generation with a ready pod of the given image.
+func (s *shop) serves(generation, image string) {
+	s.t.Helper()
+	route := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-service"}}
+	expect.Object(s.t, s.api, route, func(o *corev1.Service) error {
+		var pods corev1.PodList
+		if err := s.api.List(s.t.Context(), &pods, client.InNamespace(s.namespace), client.MatchingLabels(o.Spec.Selector)); err != nil {
+			return err
+		}
+		for _, p := range pods.Items {
+			if o.Spec.Selector[names.LabelGeneration] == generation && ready(p) && p.Spec.Containers[0].Image == image {
+				return nil
+			}
+		}
+		return fmt.Errorf("the Service selects %v with %d pods", o.Spec.Selector, len(pods.Items))
+	})
+}
+
+func (s *shop) reaches(e *v1.FireboltEngine, phase v1.EnginePhase) {
+	s.t.Helper()
+	expect.Object(s.t, s.api, e, func(e *v1.FireboltEngine) error {
+		if e.Status.Phase != phase {
+			return fmt.Errorf("phase %s", e.Status.Phase)
+		}
+		return nil
+	})
+}
+
+func statefulSet(name string) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// A serving StatefulSet that is deleted while its successor cannot start is made again as it was.
+func TestALostServingGenerationIsRestoredWhileAnotherIsCreated(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 2)
+	e.Spec.Template = template("example.com/engine:1.0")
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	appears(s, &appsv1.StatefulSet{}, "a-g1")
+	s.remove(statefulSet("a-g0"))
+	s.serves("0", "example.com/engine:1.0")
+	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:1.0") })
+	s.settled(e, v1.PhaseStable, 0)
+	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
+}
+
+// A serving StatefulSet that is deleted while queries keep its predecessor gives traffic
+// back to it, without a drain timeout, and is made again.
+func TestALostServingGenerationGivesTrafficBackWhileTheOldOneDrains(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.queries.running.Store(1)
+	e := engineOf("a", 2)
+	e.Spec.DrainCheckEnabled, e.Spec.Template = nil, template("example.com/engine:1.0")
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.reaches(e, v1.PhaseDraining)
+	services := s.record(corev1.SchemeGroupVersion.WithKind("Service"))
+	s.remove(statefulSet("a-g1"))
+	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		if got := phases(e); got != "creating switching stable creating switching draining creating switching draining" {
+			return fmt.Errorf("phases %s", got)
+		}
+		return nil
+	})
+	s.serves("1", "example.com/engine:2.0")
+	var selected []string
+	for _, m := range services.moments() {
+		for _, o := range of[corev1.Service](m, "Service") {
+			if n := o.Spec.Selector[names.LabelGeneration]; o.Name == "a-service" && (len(selected) == 0 || selected[len(selected)-1] != n) {
+				selected = append(selected, n)
+			}
+		}
+	}
+	if got := fmt.Sprint(selected); got != "[1 0 1]" {
+		t.Errorf("the Service selected %s, want [1 0 1]", got)
+	}
+	s.queries.running.Store(0)
+	s.settled(e, v1.PhaseStable, 1)
+	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
+}
+
+// Children are found by their owner; labels that somebody removes come back.
+func TestLostLabelsComeBack(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	for _, o := range []client.Object{
+		statefulSet("a-g0"), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-hl"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-config"}}, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}},
+	} {
+		o.SetNamespace(s.namespace)
+		if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+		was := o.GetLabels()
+		before, ok := o.DeepCopyObject().(client.Object)
+		if !ok {
+			t.Fatalf("%T is not an object", o)
+		}
+		o.SetLabels(nil)
+		if err := s.api.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+		expect.Object(t, s.api, o, func(o client.Object) error {
+			for k, v := range was {
+				if o.GetLabels()[k] != v {
+					return fmt.Errorf("labels %v, want %v", o.GetLabels(), was)
+				}
+			}
+			return nil
+		})
+	}
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1.PhaseStable, 1)
+	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
+}
+
+// A generation that loses its labels when it is to go is deleted all the same.
+func TestALostLabelOrphansNothing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.halt()
+	set := appears(s, &appsv1.StatefulSet{}, "a-g0")
+	set.Labels = nil
+	if err := s.api.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.run()
+	s.settled(e, v1.PhaseStable, 1)
+	expect.Gone(t, s.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-g0"}})
+}
+
+// The next number follows from what the engine owns and from its status, not from what
+// anybody can write into a selector.
+func TestNumbersDoNotComeFromTheSelector(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	for i, number := range []string{"99", "9223372036854775807"} {
+		s.halt()
+		route := appears(s, &corev1.Service{}, "a-service")
+		route.Spec.Selector[names.LabelGeneration] = number
+		if err := s.api.Update(t.Context(), route); err != nil {
+			t.Fatal(err)
+		}
+		s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
+		s.run()
+		s.settled(e, v1.PhaseStable, int64(i+1))
+		s.serves(fmt.Sprint(i+1), fmt.Sprintf("example.com/engine:%d", i))
+	}
+}
+
+// A name that belongs to somebody else costs a number, and is left alone.
+func TestATakenNameCostsANumber(t *testing.T) {
+	t.Parallel()
+	for name, object := range map[string]client.Object{
+		"a StatefulSet": &appsv1.StatefulSet{
+			ObjectMeta: metav1.ObjectMeta{Name: "a-g1"},
+			Spec: appsv1.StatefulSetSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "x"}}, Spec: template("x").Spec},
+			},
+		},
+		"a Service with our labels": &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "a-g1-hl", Labels: names.GenerationLabels("a", 1)},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+		},
+		"a ConfigMap": &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a-g1-config"}, Data: map[string]string{"a": "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			e := engineOf("a", 1)
+			s.create(e)
+			s.settled(e, v1.PhaseStable, 0)
+			s.create(object)
+			s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+			s.settled(e, v1.PhaseStable, 2)
+			for _, f := range fetch(s, object).GetManagedFields() {
+				if f.Manager == names.FieldManager {
+					t.Error("the operator wrote to an object of another owner")
+				}
+			}
+		})
+	}
+}
