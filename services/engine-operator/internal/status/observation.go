@@ -42,7 +42,10 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 		})
 	}
 	if p.DrainTrouble != "" {
-		o.UpgradeBlockers = []string{p.DrainTrouble}
+		o.UpgradeBlockers = append(o.UpgradeBlockers, p.DrainTrouble)
+	}
+	if p.Plan.Waiting {
+		o.UpgradeBlockers = append(o.UpgradeBlockers, fmt.Sprintf("The rollout of the successor of generation %d waits for its turn (--max-concurrent-rollouts).", next.Active))
 	}
 	return o
 }

@@ -6,11 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
 // indexRolling finds the engines that replace a generation.
@@ -24,17 +27,38 @@ const retryTurn = 2 * time.Second
 // turns lets a limited number of engines at a time begin a rollout that their own spec
 // did not ask for: an edit of a class, or a release that renders something else, must not
 // double the fleet at once.
+//
+// Only rollouts that make progress count: one that hangs, for pods that do not start or
+// queries that do not end, would hold back everybody. Namespaces have turns fairly: an
+// engine waits while one waits in another namespace in which fewer roll out.
 type turns struct {
 	limit  int // zero means no limit
 	client client.Reader
+	clock  clock.PassiveClock
 
 	mu sync.Mutex
-	// given holds turns that the cache does not show yet, with the number of the generation.
-	given map[types.UID]int64
+	// given holds turns that the cache does not show yet.
+	given map[types.UID]turn
+	// waiting holds who was refused a turn, and when.
+	waiting map[types.UID]waiter
 }
 
-func newTurns(limit int, c client.Reader) *turns {
-	return &turns{limit: limit, client: c, given: map[types.UID]int64{}}
+// turn is the number of a generation that may be allocated.
+type turn struct {
+	namespace string
+	number    int64
+}
+
+type waiter struct {
+	namespace string
+	at        time.Time
+}
+
+// waits is how long an engine counts as waiting after it asked last; it asks again after [retryTurn].
+const waits = 5 * retryTurn
+
+func newTurns(limit int, c client.Reader, clock clock.PassiveClock) *turns {
+	return &turns{limit: limit, client: c, clock: clock, given: map[types.UID]turn{}, waiting: map[types.UID]waiter{}}
 }
 
 // take says whether the engine may allocate the given number now, and whether the turn is
@@ -45,27 +69,76 @@ func (t *turns) take(ctx context.Context, e *v1.FireboltEngine, number int64) (m
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if given, ok := t.given[e.UID]; ok && given == number {
+	if given, ok := t.given[e.UID]; ok && given.number == number {
 		return true, false, nil
 	}
+	now := t.clock.Now()
 	var list v1.FireboltEngineList
 	if err := t.client.List(ctx, &list, client.MatchingFields{indexRolling: rolling}, client.UnsafeDisableDeepCopy); err != nil {
 		return false, false, fmt.Errorf("list engines that roll out: %w", err)
 	}
-	busy := map[types.UID]bool{}
+	busy := map[types.UID]string{}
 	for i := range list.Items {
-		busy[list.Items[i].UID] = true
+		if advances(&list.Items[i], now) {
+			busy[list.Items[i].UID] = list.Items[i].Namespace
+		}
 	}
-	for uid := range t.given {
-		busy[uid] = true
+	for uid, given := range t.given {
+		busy[uid] = given.namespace
 	}
 	delete(busy, e.UID)
-	if len(busy) >= t.limit {
+	if len(busy) >= t.limit || !t.fair(e.Namespace, busy, now) {
+		t.waiting[e.UID] = waiter{e.Namespace, now}
 		return false, false, nil
 	}
-	t.given[e.UID] = number
+	delete(t.waiting, e.UID)
+	t.given[e.UID] = turn{e.Namespace, number}
 	return true, true, nil
 }
+
+// fair reports whether no engine waits in another namespace in which fewer roll out.
+func (t *turns) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
+	rolling := map[string]int{}
+	for _, in := range busy {
+		rolling[in]++
+	}
+	for uid, w := range t.waiting {
+		if now.Sub(w.at) > waits { // deleted, paused, or as wanted by now
+			delete(t.waiting, uid)
+			continue
+		}
+		if rolling[w.namespace] < rolling[namespace] {
+			return false
+		}
+	}
+	return true
+}
+
+// advances reports whether a rollout makes progress: it is within its deadline since its
+// last step. Without a deadline of its own the default one counts.
+func advances(e *v1.FireboltEngine, now time.Time) bool {
+	if meta.IsStatusConditionTrue(e.Status.Conditions, v1.ConditionRolloutOverdue) {
+		return false
+	}
+	patience := resolve.DefaultProgressDeadline
+	if e.Status.Phase == v1.PhaseDraining {
+		patience = drainTurn
+	}
+	if d := e.Spec.ProgressDeadline; d != nil && d.Duration > 0 {
+		patience = min(patience, d.Duration)
+	}
+	last := time.Time{}
+	if e.Status.RolloutStartedAt != nil {
+		last = e.Status.RolloutStartedAt.Time
+	}
+	if n := len(e.Status.Transitions); n > 0 && e.Status.Transitions[n-1].Time.After(last) {
+		last = e.Status.Transitions[n-1].Time.Time
+	}
+	return last.IsZero() || now.Sub(last) < patience
+}
+
+// drainTurn is how long a drain counts as progress: the new generation serves already.
+const drainTurn = time.Minute
 
 // giveBack ends a turn that was not used.
 func (t *turns) giveBack(uid types.UID) {
@@ -78,7 +151,7 @@ func (t *turns) giveBack(uid types.UID) {
 func (t *turns) seen(e *v1.FireboltEngine) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if number, ok := t.given[e.UID]; ok && engine.StateOf(e.Status).Allocated >= number {
+	if given, ok := t.given[e.UID]; ok && engine.StateOf(e.Status).Allocated >= given.number {
 		delete(t.given, e.UID)
 	}
 }
