@@ -1,12 +1,14 @@
 package integration
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -39,12 +41,12 @@ func TestTheBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	health := fmt.Sprintf("127.0.0.1:%d", port)
-	var logs bytes.Buffer
+	logs := &output{}
 	cmd := exec.CommandContext(t.Context(), binary, "--cluster-name=test", "--bus-bootstrap",
 		"--metrics-bind-address=0", "--health-probe-bind-address="+health, "--log-format=text",
 		"--leader-elect=true", "--leader-election-namespace=flotilla-system", "--watch-namespaces="+b.namespace)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+cluster.Get(t).Kubeconfig, "NATS_URL="+b.nats.URL(), "MYSQL_DSN="+dsn)
-	cmd.Stdout, cmd.Stderr = &logs, &logs
+	cmd.Stdout, cmd.Stderr = logs, logs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +72,13 @@ func TestTheBinary(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, answers("/healthz", http.StatusOK))
 	expect.Eventually(t, expect.Long, answers("/readyz", http.StatusInternalServerError))
+	// It is not ready before its first try to connect either.
+	expect.Eventually(t, expect.Long, func() error {
+		if logs.count("Waiting for MySQL") == 0 {
+			return errors.New("the wait for MySQL is not logged")
+		}
+		return nil
+	})
 	server.Start()
 	expect.Eventually(t, expect.Long, answers("/readyz", http.StatusOK))
 	b.stored(b.finalizer(m))
@@ -80,10 +89,30 @@ func TestTheBinary(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the ingester ended with %v", err)
 	}
-	if n := bytes.Count(logs.Bytes(), []byte("Waiting for MySQL")); n != 1 {
+	if n := logs.count("connection refused"); n != 1 {
 		t.Errorf("the wait for MySQL is logged %d times, want 1", n)
 	}
 	if t.Failed() {
 		t.Log(logs.String())
 	}
 }
+
+// output collects what a process prints while it runs.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) count(text string) int { return strings.Count(o.String(), text) }
