@@ -89,12 +89,17 @@ type Keeper interface {
 	// Finish stores the object's final state and closes its row, found by uid. A row that
 	// is closed already is left as it is, without an error. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Finish(ctx context.Context, object runtime.Object) error
-	// Evict stores an object one last time and marks its row: the object leaves the cluster
-	// on purpose, the row stays live, and no cleaner may take it for an orphan.
-	// Errors: ErrStale, ErrRejected, ErrNotReady.
+	// Evict stores an object that is not Terminating and marks its row: the object leaves the
+	// cluster on purpose, the row stays live, and no cleaner may take it for an orphan. The
+	// row of an evicted object takes newer states of it. A row that is closed for this
+	// incarnation of the cluster stays closed. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Evict(ctx context.Context, object runtime.Object) error
+	// Release stores a later state of an object that is Terminating without our finalizer. An
+	// evicted row stays evicted, any other row is closed. Errors: ErrStale, ErrRejected, ErrNotReady.
+	Release(ctx context.Context, object runtime.Object) error
 	// Abandon closes an object's row, found by uid, with what is stored: for an object whose
-	// final state is rejected. A row that is closed already, or that never was, is no error.
+	// final state is rejected. The row of an evicted object that is Terminating without our
+	// finalizer stays as it is. A row that is closed already, or that never was, is no error.
 	// Errors: ErrStale when the row changes meanwhile, ErrNotReady.
 	Abandon(ctx context.Context, object runtime.Object) error
 }

@@ -9,10 +9,9 @@
 //	annotation michelangelo/Immutable     store one last time as evicted, release, delete the object
 //	otherwise                             store; give the object our finalizer if it lacks it
 //
-// One branch is ours: an object that is Terminating, immutable and without our
-// finalizer is on its way out by our own eviction, held back by somebody else's
-// finalizer. Its row must stay live, so it is evicted again (which changes nothing)
-// and not closed.
+// One branch is ours: foreign finalizers may hold an object that is Terminating without
+// our finalizer. Whether it was evicted or deleted stands in its row only, since marks may
+// change until the object is gone: an evicted row stays evicted, any other row is closed.
 package decide
 
 // Seen is what was seen of an object.
@@ -41,8 +40,8 @@ const (
 	Delete Action = "delete"
 	// Evict: store as evicted, take our finalizer off, delete the object.
 	Evict Action = "evict"
-	// KeepEvicted: store as evicted; the object is already being deleted.
-	KeepEvicted Action = "keepEvicted"
+	// Release: store the state of an object that only foreign finalizers hold.
+	Release Action = "release"
 	// Adopt: put our finalizer on, then store.
 	Adopt Action = "adopt"
 	// Sync: store.
@@ -55,8 +54,8 @@ func For(s Seen) Action {
 	switch {
 	case !s.Found:
 		return Nothing
-	case s.Terminating && immutable && !s.Finalizer:
-		return KeepEvicted
+	case s.Terminating && !s.Finalizer:
+		return Release
 	case s.Terminating:
 		return Finish
 	case s.DeletingMark:

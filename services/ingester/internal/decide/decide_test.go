@@ -15,7 +15,7 @@ func TestFor(t *testing.T) {
 		"a normal object is stored":                                 {decide.Seen{Found: true, Finalizer: true}, decide.Sync},
 		"an object without our finalizer is adopted":                {decide.Seen{Found: true}, decide.Adopt},
 		"a terminating object is finished":                          {decide.Seen{Found: true, Terminating: true, Finalizer: true}, decide.Finish},
-		"a terminating object without our finalizer is closed too":  {decide.Seen{Found: true, Terminating: true}, decide.Finish},
+		"a terminating object without our finalizer is released":    {decide.Seen{Found: true, Terminating: true}, decide.Release},
 		"terminating wins over the deleting annotation":             {decide.Seen{Found: true, Terminating: true, Finalizer: true, DeletingMark: true}, decide.Finish},
 		"the deleting annotation deletes":                           {decide.Seen{Found: true, Finalizer: true, DeletingMark: true}, decide.Delete},
 		"the deleting annotation works without our finalizer":       {decide.Seen{Found: true, DeletingMark: true}, decide.Delete},
@@ -23,7 +23,7 @@ func TestFor(t *testing.T) {
 		"the immutable annotation evicts":                           {decide.Seen{Found: true, Finalizer: true, ImmutableMark: true}, decide.Evict},
 		"an eviction goes on after our finalizer is off":            {decide.Seen{Found: true, ImmutableMark: true}, decide.Evict},
 		"an immutable kind is evicted when that is on":              {decide.Seen{Found: true, Finalizer: true, ImmutableKind: true}, decide.Evict},
-		"an evicted object that others hold back keeps its row":     {decide.Seen{Found: true, Terminating: true, ImmutableMark: true}, decide.KeepEvicted},
+		"a mark on a released object changes nothing":               {decide.Seen{Found: true, Terminating: true, ImmutableMark: true}, decide.Release},
 		"a user who deletes an immutable object deletes it for all": {decide.Seen{Found: true, Terminating: true, Finalizer: true, ImmutableMark: true}, decide.Finish},
 	}
 	for name, tc := range tests {

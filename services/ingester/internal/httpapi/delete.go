@@ -91,7 +91,7 @@ func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.Del
 		return outcomeClosed, a.closeRow(ctx, t, object, options)
 	}
 	if object.GetDeletionTimestamp() != nil || api.IsSet(object.GetAnnotations(), api.DeletingAnnotation) {
-		return outcomePending, nil
+		return outcomePending, a.closeReleased(ctx, t, object, options)
 	}
 	mark := Mark{Namespace: t.namespace, Name: t.name, UID: object.GetUID(), DryRun: dryRun(options)}
 	if p := options.Preconditions; p != nil && p.ResourceVersion != nil {
@@ -102,6 +102,16 @@ func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.Del
 		return 0, fmt.Errorf("%w: %w", errMoved, err)
 	}
 	return outcomeMarked, clusterError(err)
+}
+
+// closeReleased closes the row of an object that only foreign finalizers hold. It may be
+// there still because the object was evicted: the caller wants it deleted.
+func (a *handlers) closeReleased(ctx context.Context, t target, object *unstructured.Unstructured, options *metav1.DeleteOptions) error {
+	if object.GetDeletionTimestamp() == nil || slices.Contains(object.GetFinalizers(), api.IngesterFinalizer) {
+		return nil
+	}
+	// The preconditions were held against the object; its row may have another version.
+	return a.closeRow(ctx, t, object, &metav1.DeleteOptions{DryRun: options.DryRun})
 }
 
 // closeRow closes the row of one object, found by uid: a row that another object of the

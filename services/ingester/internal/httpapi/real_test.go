@@ -431,6 +431,32 @@ func TestDeleteMarksInTheClusterAndClosesInStorage(t *testing.T) {
 	}
 }
 
+// TestDeletingWhatIsBeingEvictedClosesItsRow deletes an object that was evicted and that a
+// foreign finalizer still holds in the cluster.
+func TestDeletingWhatIsBeingEvictedClosesItsRow(t *testing.T) {
+	l := newLab(t)
+	l.login("ada", reader, deleter)
+	m := l.inCluster("held", nil)
+	m.SetFinalizers([]string{"example.com/other"})
+	if err := l.client.Update(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.store.Evict(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.client.Delete(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	l.status(l.send(http.MethodDelete, l.path+"/held?dryRun=All", ""), http.StatusAccepted, "dry run")
+	if names, _ := l.names(l.send(http.MethodGet, l.path, "")); strings.Join(names, " ") != "held" {
+		t.Errorf("after a dry run in storage are %v", names)
+	}
+	l.status(l.send(http.MethodDelete, l.path+"/held", ""), http.StatusAccepted, "is being deleted already")
+	if names, _ := l.names(l.send(http.MethodGet, l.path, "")); len(names) > 0 {
+		t.Errorf("in storage are %v", names)
+	}
+}
+
 // The earlier implementation ignored selectors here and deleted the whole namespace.
 func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 	l := newLab(t)

@@ -34,6 +34,10 @@ func (o *observed) Evict(ctx context.Context, object runtime.Object) error {
 	return o.seen(object, o.Keeper.Evict(ctx, object))
 }
 
+func (o *observed) Release(ctx context.Context, object runtime.Object) error {
+	return o.seen(object, o.Keeper.Release(ctx, object))
+}
+
 func (o *observed) seen(object runtime.Object, err error) error {
 	if !errors.Is(err, storage.ErrStale) {
 		return err

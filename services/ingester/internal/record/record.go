@@ -20,9 +20,10 @@ type State int
 
 // States of a row.
 const (
-	Live    State = iota // the object is in the cluster
-	Closed               // deleted: the row keeps the final state
-	Evicted              // live in MySQL only: the object leaves the cluster on purpose
+	Live     State = iota // the object is in the cluster
+	Closed                // deleted: the row keeps the final state
+	Evicted               // live in MySQL only: the object leaves the cluster on purpose
+	Released              // Terminating without our finalizer: an evicted row stays evicted, any other one is closed
 )
 
 // Record is one object as MySQL keeps it.

@@ -36,7 +36,8 @@ type finding struct {
 // judge compares an object with its row. Either may be nil. It is pure.
 //
 // An object that is Terminating without our finalizer is held by somebody else: its
-// row has been closed, or marked as evicted, and stays so.
+// row has been closed, or marked as evicted, and stays so. An evicted row follows the
+// object's version to its end.
 func judge(o *object, r *rows.Row, want expectation) []finding {
 	var out []finding
 	if o == nil {
@@ -62,6 +63,8 @@ func state(o *object, r *rows.Row, want expectation) What {
 	released := !o.terminating.IsZero() && !o.finalizer
 	ended := r == nil || !r.Live() || r.Evicted()
 	switch {
+	case released && r != nil && r.Live() && r.Evicted() && before(r, want):
+		return Stale
 	case released && ended:
 		return ""
 	case r == nil:

@@ -47,6 +47,7 @@ func TestJudge(t *testing.T) {
 		"waiting for us for long":                  {&object{version: 7, finalizer: true, terminating: now.Add(-time.Hour)}, &live, []What{Terminating}},
 		"held by somebody else, closed":            {&released, closed, nil},
 		"held by somebody else, evicted":           {&released, evicted, nil},
+		"held by somebody else, evicted before":    {&released, with(func(r *rows.Row) { r.EvictTime, r.ResVersion = at, 6 }), []What{Stale}},
 		"held by somebody else, purged":            {&released, nil, nil},
 		"held by somebody else, but still live":    {&released, &live, []What{Stale}},
 		"waiting for us with a row that is closed": {&terminating, closed, []What{Closed}},

@@ -122,6 +122,8 @@ func (m *mender) store(ctx context.Context, kind *registry.Kind, d Difference, l
 		err = m.env.Store.Upsert(ctx, live, false, nil)
 	case decide.Finish:
 		err = m.env.Store.Finish(ctx, live)
+	case decide.Release:
+		err = m.env.Store.Release(ctx, live)
 	default:
 		m.leave(d, "the object is to leave the cluster; the ingester does that when it runs")
 		return nil

@@ -24,13 +24,13 @@ const outboxColumns = 9
 // announce adds one outbox row for each change. What ends comes first: readers of a
 // name see the old object end before the new one begins.
 func (b *batch) announce(ctx context.Context, closed []rival) error {
-	n := len(closed) + len(b.changes)
+	changes := slices.DeleteFunc(slices.Clone(b.changes), func(c *change) bool { return c.outcome == Amended })
+	n := len(closed) + len(changes)
 	args := make([]any, 0, n*outboxColumns)
 	for _, o := range closed {
 		args = append(args, b.kind.Singular, o.namespace, o.name, o.uid, o.generation, o.res,
 			string(contract.ChangeDeleted), b.now, "")
 	}
-	changes := slices.Clone(b.changes)
 	slices.SortStableFunc(changes, func(x, y *change) int { return ends(y) - ends(x) })
 	for _, c := range changes {
 		args = append(args, b.kind.Singular, c.Namespace, c.Name, c.UID, c.Generation, c.res,

@@ -115,8 +115,8 @@ func (b *batch) plan(ctx context.Context, records []*record.Record, incarnation 
 		if rows, err = b.lock(ctx, records); err != nil {
 			return nil, err
 		}
-		if err = b.compareClosed(ctx, records, rows); err != nil {
-			return nil, fmt.Errorf("look at closed rows: %w", err)
+		if err = b.compareEnded(ctx, records, rows); err != nil {
+			return nil, fmt.Errorf("look at ended rows: %w", err)
 		}
 	}
 	outcomes := make([]Outcome, len(records))
@@ -128,11 +128,12 @@ func (b *batch) plan(ctx context.Context, records []*record.Record, incarnation 
 			continue
 		}
 		c := &change{Record: r, version: v, index: i, exists: row != nil, outcome: outcomes[i]}
-		switch r.State {
-		case record.Closed:
-			c.deleteAt = sql.NullTime{Time: b.now, Valid: true}
-		case record.Evicted:
-			c.evictAt = sql.NullTime{Time: b.now, Valid: true}
+		at := sql.NullTime{Time: b.now, Valid: true}
+		switch {
+		case outcomes[i] == Deleted, outcomes[i] == Amended && row.closed:
+			c.deleteAt = at
+		case outcomes[i] == Evicted, outcomes[i] == Amended:
+			c.evictAt = at
 		}
 		b.changes = append(b.changes, c)
 	}

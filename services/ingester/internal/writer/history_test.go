@@ -30,6 +30,7 @@ const (
 	lives        = 3  // objects of a name, one after the other
 	steps        = 10 // versions of an object
 	copies       = 2  // of each version, in any order
+	held         = 4  // versions of an object that has ended and that others hold, at most
 	callers      = 24
 )
 
@@ -37,7 +38,10 @@ const (
 type call struct {
 	*record.Record
 	incarnation int64
-	outcome     writer.Outcome
+	// content is the version that brought the content, and ends what the row is at last.
+	content int64
+	ends    record.State
+	outcome writer.Outcome
 }
 
 func (c *call) version() version { return version{c.incarnation, c.ResVersion} }
@@ -95,8 +99,11 @@ type history struct {
 	rand    *rand.Rand
 	builder *record.Builder
 	calls   []*call
+	// late are calls that come after all others: nobody holds an object that has not ended.
+	late []*call
 	// wild histories have states in any order, which no cluster shows. In the others an
-	// object is live, then perhaps evicted, then perhaps closed, and ends before the next
+	// object is live, then perhaps evicted, then perhaps closed, then perhaps held by foreign
+	// finalizers, where it may be changed and marked as immutable, and ends before the next
 	// one of its name begins: what must remain is known beforehand.
 	wild bool
 }
@@ -116,7 +123,9 @@ func newHistory(t *testing.T, seed uint64, wild bool) *history {
 			h.object(n, life)
 		}
 	}
-	h.rand.Shuffle(len(h.calls), func(i, j int) { h.calls[i], h.calls[j] = h.calls[j], h.calls[i] })
+	for _, calls := range [][]*call{h.calls, h.late} {
+		h.rand.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
+	}
 	return h
 }
 
@@ -139,7 +148,7 @@ func (h *history) object(name, life int) {
 		state := record.Live
 		switch {
 		case h.wild:
-			state = record.State(h.rand.IntN(3))
+			state = record.State(h.rand.IntN(4))
 		case step >= closeFrom:
 			state = record.Closed
 		case step >= evictFrom:
@@ -147,19 +156,51 @@ func (h *history) object(name, life int) {
 		}
 		incarnation := int64(step/steps) + 1
 		res := int64(2*(life*100+step%steps)) + incarnation - 1
-		r := h.record(name, life, res, state)
+		r := h.record(name, life, res, res, state)
 		for range copies {
-			h.calls = append(h.calls, &call{Record: r, incarnation: incarnation})
+			h.calls = append(h.calls, &call{Record: r, incarnation: incarnation, content: res, ends: state})
+		}
+	}
+	if ends := h.calls[len(h.calls)-1]; !h.wild && ends.State != record.Live {
+		h.holds(name, life, ends)
+	}
+}
+
+// holds adds versions of an object that has ended. Some bring no content, since others take
+// their finalizers off; a closed one may be marked as immutable.
+func (h *history) holds(name, life int, last *call) {
+	h.Helper()
+	content := last.content
+	for step := range h.rand.IntN(held + 1) {
+		res, state := last.ResVersion+2*int64(step+1), record.Released
+		if h.rand.IntN(2) == 0 {
+			content = res
+		}
+		if last.State == record.Closed && h.rand.IntN(2) == 0 {
+			state = record.Evicted
+		}
+		r := h.record(name, life, res, content, state)
+		for range copies {
+			h.late = append(h.late, &call{Record: r, incarnation: last.incarnation, content: content, ends: last.State})
 		}
 	}
 }
 
-func (h *history) record(name, life int, res int64, state record.State) *record.Record {
-	h.Helper()
-	o := dbtest.Model(fmt.Sprintf("m%d", name), fmt.Sprintf("u-%d-%d", (name*7+life*5)%11, name*lives+life), res)
+func (h *history) model(name, uid string, content int64) *unstructured.Unstructured {
+	o := dbtest.Model(name, uid, content)
 	labels := o.GetLabels()
-	labels[fmt.Sprintf("only-%d", res%4)] = "x" // comes and goes
+	labels[fmt.Sprintf("only-%d", content%4)] = "x" // comes and goes
 	o.SetLabels(labels)
+	return o
+}
+
+func (h *history) record(name, life int, res, content int64, state record.State) *record.Record {
+	h.Helper()
+	o := h.model(fmt.Sprintf("m%d", name), fmt.Sprintf("u-%d-%d", (name*7+life*5)%11, name*lives+life), content)
+	o.SetResourceVersion(strconv.FormatInt(res, 10))
+	if res != content {
+		o.SetFinalizers(nil)
+	}
 	r, err := h.builder.Build(o, state)
 	if err != nil {
 		h.Fatal(err)
@@ -176,6 +217,13 @@ func (h *history) run(db *sql.DB) {
 			c.Incarnation, c.MaxRows = incarnation, 1+h.rand.IntN(20)
 		})
 	}
+	h.parallel(writers, h.calls)
+	h.parallel(writers, h.late)
+	h.calls = append(h.calls, h.late...)
+}
+
+func (h *history) parallel(writers map[int64]*writer.Writer, calls []*call) {
+	h.Helper()
 	next := make(chan *call)
 	var wg sync.WaitGroup
 	for range callers {
@@ -188,7 +236,7 @@ func (h *history) run(db *sql.DB) {
 			}
 		})
 	}
-	for _, c := range h.calls {
+	for _, c := range calls {
 		next <- c
 	}
 	close(next)
@@ -235,29 +283,34 @@ func (h *history) check(db *sql.DB) {
 	h.replay(events, byUID)
 }
 
+// highest returns the greatest version of each object among the calls that are chosen.
+func (h *history) highest(chosen func(*call) bool) map[string]*call {
+	out := map[string]*call{}
+	for _, c := range h.calls {
+		if best := out[c.UID]; chosen(c) && (best == nil || best.version().less(c.version())) {
+			out[c.UID] = c
+		}
+	}
+	return out
+}
+
+func written(c *call) bool { return c.outcome != writer.Stale && c.outcome != writer.Unchanged }
+
+// announced leaves out what ended objects took later.
+func announced(c *call) bool { return written(c) && c.outcome != writer.Amended }
+
 // checkRows compares each row with the greatest version that was committed.
 func (h *history) checkRows(rows map[string]historyRow) {
 	h.Helper()
-	highest := map[string]*call{} // of those that were written
-	final := map[string]*call{}   // of all
-	for _, c := range h.calls {
-		if best := final[c.UID]; best == nil || best.version().less(c.version()) {
-			final[c.UID] = c
-		}
-		if c.outcome == writer.Stale || c.outcome == writer.Unchanged {
-			continue
-		}
-		if best := highest[c.UID]; best == nil || best.version().less(c.version()) {
-			highest[c.UID] = c
-		}
-	}
+	highest, final := h.highest(written), h.highest(func(*call) bool { return true })
 	live := map[string]string{}
 	for uid, c := range final {
 		row := rows[uid]
 		if row.version() != highest[uid].version() {
 			h.Errorf("%s is stored at %v, but %v was committed", uid, row.version(), highest[uid].version())
 		}
-		if want := strconv.FormatInt(row.Res, 10); row.Algorithm != "algorithm-"+want || row.JSONVersion != want || row.NameJSON != row.Name {
+		want, algorithm := strconv.FormatInt(row.Res, 10), fmt.Sprintf("algorithm-%d", highest[uid].content)
+		if row.Algorithm != algorithm || row.JSONVersion != want || row.NameJSON != row.Name {
 			h.Errorf("%s mixes versions: %+v", uid, row)
 		}
 		if !row.Closed {
@@ -269,15 +322,12 @@ func (h *history) checkRows(rows map[string]historyRow) {
 		if h.wild {
 			continue
 		}
-		if row.Closed != (c.State == record.Closed) {
-			h.Errorf("%s ended in state %d, row %+v", uid, c.State, row)
+		if row.Closed != (c.ends == record.Closed) || !row.Closed && row.Evicted != (c.ends == record.Evicted) {
+			h.Errorf("%s ended in state %d, row %+v", uid, c.ends, row)
 		}
-		// An evicted row keeps the version of that moment.
-		if c.State != record.Evicted && row.version() != c.version() {
+		// A closed row need not take what brings no content.
+		if row.version() != c.version() && (c.ends != record.Closed || highest[uid].content != c.content) {
 			h.Errorf("%s is stored at %v, the newest version is %v", uid, row.version(), c.version())
-		}
-		if !row.Closed && row.Evicted != (c.State == record.Evicted) {
-			h.Errorf("%s ended in state %d, row %+v", uid, c.State, row)
 		}
 	}
 }
@@ -285,6 +335,7 @@ func (h *history) checkRows(rows map[string]historyRow) {
 // checkPairs compares labels and annotations with those of the stored version.
 func (h *history) checkPairs(db *sql.DB, rows map[string]historyRow) {
 	h.Helper()
+	highest := h.highest(written)
 	for table, of := range map[string]func(*unstructured.Unstructured) map[string]string{
 		"model_labels": (*unstructured.Unstructured).GetLabels, "model_annotations": (*unstructured.Unstructured).GetAnnotations,
 	} {
@@ -300,11 +351,7 @@ func (h *history) checkPairs(db *sql.DB, rows map[string]historyRow) {
 			got[p.UID][p.K] = p.V
 		}
 		for uid, r := range rows {
-			o := dbtest.Model(r.Name, uid, r.Res)
-			want := of(o)
-			if table == "model_labels" {
-				want[fmt.Sprintf("only-%d", r.Res%4)] = "x"
-			}
+			want := of(h.model(r.Name, uid, highest[uid].content))
 			if !maps.Equal(got[uid], want) {
 				h.Errorf("%s of %s at %v: %v, want %v", table, uid, r.version(), got[uid], want)
 			}
@@ -377,11 +424,12 @@ func (h *history) replay(events []event, rows map[string]historyRow) {
 			live[e.Name] = e.UID
 		}
 	}
+	highest := h.highest(announced)
 	for uid, r := range rows {
 		e := state[uid]
 		closed := e.Operation == string(contract.ChangeDeleted)
 		evicted := e.Operation == string(contract.ChangeEvicted)
-		if e.version() != r.version() || closed != r.Closed || !closed && evicted != r.Evicted {
+		if e.version() != highest[uid].version() || closed != r.Closed || !closed && evicted != r.Evicted {
 			h.Errorf("the last event is %+v, the row %+v", e, r)
 		}
 	}

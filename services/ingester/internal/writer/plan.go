@@ -32,20 +32,22 @@ func sign(n int64) int {
 type stored struct {
 	version
 	closed, evicted bool
-	// same says of a closed row that its object looks like the record's, finalizers
+	// same reports whether the object of an ended row looks like the record's, finalizers
 	// and version apart.
 	same bool
 }
 
-// decide says what becomes of a record whose row is as given; nil means that there
+// ended reports whether the object has left the cluster, or is about to.
+func (s *stored) ended() bool { return s.closed || s.evicted }
+
+// decide returns the outcome of a record whose row is as given; nil means that there
 // is no row. Everything but Unchanged and Stale is written.
 //
-// A row that is already evicted stays as it was when that happened: taking our
-// finalizer off makes a new version of the object, which says nothing that would be
-// worth keeping. A closed row takes newer versions of an object that others hold back:
-// its final state is the last one, and an older live version that comes late must not
-// bring it back. A version that only lost finalizers, as one does when we let it go, says
-// nothing worth keeping either: the deletion is told once.
+// An ended row takes every newer content, since the API server acknowledges changes of an
+// object until the object is gone. Its deletion or eviction is announced once all the same.
+//
+// A closed row stays closed for its uid and incarnation, whatever marks the object gets
+// while others hold it; only an object that is neither Terminating nor marked reopens it.
 func decide(row *stored, r *record.Record, v version) Outcome {
 	if row == nil {
 		return fresh(r.State)
@@ -53,29 +55,51 @@ func decide(row *stored, r *record.Record, v version) Outcome {
 	order := v.compare(row.version)
 	switch r.State {
 	case record.Closed:
-		if row.closed && order <= 0 {
-			return Unchanged
-		}
-		if order < 0 {
-			return Stale
-		}
-		if row.closed && row.same && row.incarnation == v.incarnation {
-			return Unchanged
-		}
-		return Deleted
+		return closing(row, v, order)
 	case record.Evicted:
-		if row.evicted && !row.closed && row.incarnation == v.incarnation {
-			return Unchanged
+		if row.closed && row.incarnation == v.incarnation {
+			return closing(row, v, order)
 		}
-		if order < 0 {
-			return Stale
+		return evicting(row, v, order)
+	case record.Released:
+		if row.evicted && !row.closed {
+			return evicting(row, v, order)
 		}
-		if row.closed && order == 0 {
-			return Unchanged
-		}
-		return Evicted
+		return closing(row, v, order)
 	default:
 		return live(row, order)
+	}
+}
+
+func closing(row *stored, v version, order int) Outcome {
+	switch {
+	case row.closed && order <= 0:
+		return Unchanged
+	case order < 0:
+		return Stale
+	case row.closed && row.incarnation == v.incarnation && row.same:
+		return Unchanged
+	case row.closed:
+		return Amended
+	default:
+		return Deleted
+	}
+}
+
+// evicting decides about a row that is not closed in the record's incarnation. The version
+// of an evicted row always rises to that of the object, which proves that nothing newer was
+// deleted. It may be above it, since storage counts changes of evicted objects itself.
+func evicting(row *stored, v version, order int) Outcome {
+	again := row.evicted && !row.closed && row.incarnation == v.incarnation
+	switch {
+	case again && order <= 0:
+		return Unchanged
+	case order < 0:
+		return Stale
+	case again && row.same:
+		return Amended
+	default:
+		return Evicted
 	}
 }
 
@@ -94,7 +118,7 @@ func live(row *stored, order int) Outcome {
 
 func fresh(s record.State) Outcome {
 	switch s {
-	case record.Closed:
+	case record.Closed, record.Released:
 		return Deleted
 	case record.Evicted:
 		return Evicted

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -11,14 +12,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// compareClosed looks, for closed rows whose object was seen once more, whether the
-// object has changed. The content is read for these alone, and they are few: objects
-// that lose their last finalizers are mostly gone before anybody looks.
-func (b *batch) compareClosed(ctx context.Context, records []*record.Record, rows map[string]*stored) error {
+// compareEnded compares the content of ended rows whose object was seen once more. The
+// content is read for these alone, and they are few: most objects are gone by then.
+func (b *batch) compareEnded(ctx context.Context, records []*record.Record, rows map[string]*stored) error {
 	again := map[string]*record.Record{}
 	var args []any
 	for _, r := range records {
-		if row := rows[r.UID]; row != nil && row.closed && r.State == record.Closed && r.ResVersion > row.res {
+		if row := rows[r.UID]; row != nil && row.ended() && r.State != record.Live && r.ResVersion > row.res {
 			again[r.UID] = r
 			args = append(args, r.UID)
 		}
@@ -58,7 +58,9 @@ func sameContent(a, b []byte) (bool, error) {
 
 func content(object []byte) (map[string]any, error) {
 	var tree map[string]any
-	if err := json.Unmarshal(object, &tree); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber() // as floats two great integers may look the same
+	if err := decoder.Decode(&tree); err != nil {
 		return nil, err
 	}
 	if meta, ok := tree["metadata"].(map[string]any); ok {

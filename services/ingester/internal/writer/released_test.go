@@ -30,7 +30,7 @@ func TestADeletionIsToldOnce(t *testing.T) {
 		o.SetDeletionTimestamp(&now)
 		o.SetGeneration(2)
 	}))
-	equal(t, "edited", writer.Deleted, next("7", func() {
+	equal(t, "edited", writer.Amended, next("7", func() {
 		if err := unstructured.SetNestedField(o.Object, "lightgbm", "spec", "algorithm"); err != nil {
 			t.Fatal(err)
 		}
@@ -38,5 +38,28 @@ func TestADeletionIsToldOnce(t *testing.T) {
 	equal(t, "let go by all", writer.Unchanged, next("8", func() { o.SetFinalizers(nil) }))
 	equal(t, "the same again", writer.Unchanged, next("8", func() {}))
 	equal(t, "rows", []string{"a 1 7 closed lightgbm"}, rows(t, db))
-	equal(t, "events", []string{"a 4 deleted", "a 7 deleted"}, events(t, db))
+	equal(t, "events", []string{"a 4 deleted"}, events(t, db))
+}
+
+// TestAnEvictionIsProvenByItsVersion follows an evicted object to its end: the row has the
+// version that was deleted, though nothing but finalizers has changed.
+func TestAnEvictionIsProvenByItsVersion(t *testing.T) {
+	db, _ := dbtest.Migrated(t)
+	w := newWriter(t, db)
+	o := dbtest.Model("m", "a", 3)
+	next := func(version string, state record.State, change func()) writer.Outcome {
+		o.SetResourceVersion(version)
+		change()
+		return write(t, w, build(t, o, state))
+	}
+	equal(t, "marked", writer.Evicted, next("4", record.Evicted, func() { o.SetFinalizers([]string{"example.com/other"}) }))
+	equal(t, "let go by us", writer.Amended, next("5", record.Evicted, func() { o.SetGeneration(2) }))
+	equal(t, "edited", writer.Evicted, next("6", record.Released, func() {
+		if err := unstructured.SetNestedField(o.Object, "lightgbm", "spec", "trainingFramework"); err != nil {
+			t.Fatal(err)
+		}
+	}))
+	equal(t, "let go by all", writer.Amended, next("7", record.Released, func() { o.SetFinalizers(nil) }))
+	equal(t, "rows", []string{"a 1 7 live evicted algorithm-3"}, rows(t, db))
+	equal(t, "events", []string{"a 4 evicted", "a 6 evicted"}, events(t, db))
 }

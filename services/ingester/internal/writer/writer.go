@@ -25,6 +25,7 @@ const (
 	Restored   Outcome = "restored" // a closed row is live again
 	Deleted    Outcome = "deleted"
 	Evicted    Outcome = "evicted"
+	Amended    Outcome = "amended"    // the row of a deleted or evicted object took a newer state of it, without an event
 	Unchanged  Outcome = "unchanged"  // MySQL has all of it that is worth keeping
 	Stale      Outcome = "stale"      // MySQL has a newer version
 	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
@@ -165,7 +166,7 @@ func (w *Writer) count(req *request, now time.Time) {
 		m.Deletes.WithLabelValues(kind).Inc()
 	case Evicted:
 		m.Evictions.WithLabelValues(kind).Inc()
-	case Unchanged:
+	case Unchanged, Amended:
 		m.Unchanged.WithLabelValues(kind).Inc()
 	case Stale:
 		m.Stale.WithLabelValues(kind).Inc()

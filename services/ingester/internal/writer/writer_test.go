@@ -111,11 +111,11 @@ func TestHistories(t *testing.T) {
 		"an object that changes while others hold it back is stored to its end": {
 			steps: []step{
 				{"a", 3, record.Closed, writer.Deleted},
-				{"a", 5, record.Closed, writer.Deleted},
+				{"a", 5, record.Closed, writer.Amended},
 				{"a", 4, record.Live, writer.Stale},
 			},
 			rows:   []string{"a 1 5 closed algorithm-5"},
-			events: []string{"a 3 deleted", "a 5 deleted"},
+			events: []string{"a 3 deleted"},
 		},
 		"a stale version never wins": {
 			steps: []step{
@@ -147,14 +147,35 @@ func TestHistories(t *testing.T) {
 			rows:   []string{"a 1 6 live algorithm-6"},
 			events: []string{"a 5 deleted", "a 6 restored"},
 		},
-		"an evicted row stays live and is evicted once": {
+		"an evicted row stays live and takes newer content": {
 			steps: []step{
 				{"a", 5, record.Live, writer.Created},
 				{"a", 5, record.Evicted, writer.Evicted},
-				{"a", 6, record.Evicted, writer.Unchanged},
+				{"a", 5, record.Evicted, writer.Unchanged},
+				{"a", 6, record.Evicted, writer.Evicted},
+				{"a", 7, record.Released, writer.Evicted},
+				{"a", 6, record.Released, writer.Unchanged},
 			},
-			rows:   []string{"a 1 5 live evicted algorithm-5"},
-			events: []string{"a 5 created", "a 5 evicted"},
+			rows:   []string{"a 1 7 live evicted algorithm-7"},
+			events: []string{"a 5 created", "a 5 evicted", "a 6 evicted", "a 7 evicted"},
+		},
+		"a closed row stays closed when its object is marked": {
+			steps: []step{
+				{"a", 5, record.Closed, writer.Deleted},
+				{"a", 6, record.Evicted, writer.Amended},
+				{"a", 7, record.Released, writer.Amended},
+			},
+			rows:   []string{"a 1 7 closed algorithm-7"},
+			events: []string{"a 5 deleted"},
+		},
+		"what only others hold was not evicted": {
+			steps: []step{
+				{"a", 5, record.Live, writer.Created},
+				{"a", 6, record.Released, writer.Deleted},
+				{"b", 7, record.Released, writer.Deleted},
+			},
+			rows:   []string{"a 1 6 closed algorithm-6", "b 1 7 closed algorithm-7"},
+			events: []string{"a 5 created", "a 6 deleted", "b 7 deleted"},
 		},
 		"a new object of the same name closes the old one": {
 			steps:  []step{{"old", 5, record.Live, writer.Created}, {"new", 9, record.Live, writer.Created}},

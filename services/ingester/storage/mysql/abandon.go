@@ -3,10 +3,12 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
@@ -25,7 +27,11 @@ func (s *Storage) Abandon(ctx context.Context, object runtime.Object) error {
 	if _, err := s.await(ctx); err != nil {
 		return err // the schema may not be there yet
 	}
-	page, err := rows.Page(ctx, s.db, kind, rows.Query{State: rows.Open, UIDs: []string{string(m.GetUID())}})
+	state := rows.Open
+	if m.GetDeletionTimestamp() != nil && !slices.Contains(m.GetFinalizers(), api.IngesterFinalizer) {
+		state = rows.Here
+	}
+	page, err := rows.Page(ctx, s.db, kind, rows.Query{State: state, UIDs: []string{string(m.GetUID())}})
 	if err != nil || len(page) == 0 {
 		return err
 	}

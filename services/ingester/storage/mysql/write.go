@@ -49,6 +49,11 @@ func (s *Storage) Finish(ctx context.Context, object runtime.Object) error {
 	return s.write(ctx, object, record.Closed, nil)
 }
 
+// Release implements storage.Keeper.
+func (s *Storage) Release(ctx context.Context, object runtime.Object) error {
+	return s.write(ctx, object, record.Released, nil)
+}
+
 func (s *Storage) write(ctx context.Context, object runtime.Object, state record.State, fields []storage.IndexedField) error {
 	ctx, span := telemetry.Child(ctx, scope, "store")
 	outcome, err := s.commit(ctx, object, state, fields)

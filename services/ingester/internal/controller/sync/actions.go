@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,8 +28,8 @@ func (c *Controller) act(ctx context.Context, action decide.Action, o *object.Ob
 		return c.delete(ctx, o)
 	case decide.Evict:
 		return c.evict(ctx, o)
-	case decide.KeepEvicted:
-		return current(c.store.Evict(ctx, o))
+	case decide.Release:
+		return c.closeRow(ctx, o, c.store.Release)
 	case decide.Adopt:
 		return c.adopt(ctx, o)
 	default:
@@ -74,7 +75,7 @@ func (c *Controller) adopt(ctx context.Context, o *object.Object) error {
 func (c *Controller) finish(ctx context.Context, o *object.Object) error {
 	log := ctrl.LoggerFrom(ctx)
 	log.V(1).Info("Object is being deleted")
-	if err := c.closeRow(ctx, o); err != nil {
+	if err := c.closeRow(ctx, o, c.store.Finish); err != nil {
 		return err
 	}
 	if !slices.Contains(o.Finalizers, api.IngesterFinalizer) {
@@ -88,7 +89,7 @@ func (c *Controller) finish(ctx context.Context, o *object.Object) error {
 // delete closes the row of an object that carries the deleting annotation, then deletes the object.
 func (c *Controller) delete(ctx context.Context, o *object.Object) error {
 	ctrl.LoggerFrom(ctx).Info("Object marked for deletion via annotation")
-	if err := c.closeRow(ctx, o); err != nil {
+	if err := c.closeRow(ctx, o, c.store.Finish); err != nil {
 		return err
 	}
 	return c.remove(ctx, o)
@@ -97,8 +98,8 @@ func (c *Controller) delete(ctx context.Context, o *object.Object) error {
 // closeRow stores the object's final state and closes its row. A final state that
 // cannot be stored must not hold the object for ever, for nobody may be able to change
 // it any more: the row is closed with what is stored, and the loss is told.
-func (c *Controller) closeRow(ctx context.Context, o *object.Object) error {
-	err := current(c.store.Finish(ctx, o))
+func (c *Controller) closeRow(ctx context.Context, o *object.Object, store func(context.Context, runtime.Object) error) error {
+	err := current(store(ctx, o))
 	if errors.Is(err, storage.ErrRejected) {
 		ctrl.LoggerFrom(ctx).Info("The final state cannot be stored, closing the row as it is", "reason", err.Error())
 		c.reject(o, err)
@@ -112,14 +113,25 @@ func (c *Controller) closeRow(ctx context.Context, o *object.Object) error {
 	return nil
 }
 
-// evict stores the object one last time and deletes it from the cluster. Its row stays live.
+// evict stores the object one last time and deletes it from the cluster. Its row stays live,
+// and has the very version that is deleted: a change that the API server acknowledged
+// meanwhile makes the deletion a conflict.
 func (c *Controller) evict(ctx context.Context, o *object.Object) error {
 	ctrl.LoggerFrom(ctx).Info("Object is immutable, removing from K8s/ETCD")
 	if err := current(c.store.Evict(ctx, o)); err != nil {
 		return fmt.Errorf("store evicted object: %w", err)
 	}
 	c.committed(o)
-	return c.remove(ctx, o)
+	released, err := c.release(ctx, o)
+	if err != nil {
+		return err
+	}
+	if released.ResourceVersion != o.ResourceVersion {
+		if err := current(c.store.Evict(ctx, released)); err != nil {
+			return fmt.Errorf("store released object: %w", err)
+		}
+	}
+	return c.remove(ctx, released)
 }
 
 // remove takes our finalizer off and deletes exactly the version that was decided on.

@@ -54,6 +54,7 @@ type Controller struct {
 	store   storage.Keeper
 	events  events.EventRecorder
 	metrics *metrics.Metrics
+	last    lastStates
 	err     error // why it cannot work
 }
 
@@ -88,7 +89,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	for _, informer := range c.cluster.informers {
 		build = build.WatchesRawSource(source.Func(informer.early.start)).
 			WatchesRawSource(&source.Informer{
-				Informer: informer, Handler: &handler.EnqueueRequestForObject{}, Predicates: []predicate.Predicate{informer.early.unseen()},
+				Informer: informer, Handler: &handler.EnqueueRequestForObject{},
+				Predicates: []predicate.Predicate{informer.early.unseen(), c.last.predicate()},
 			})
 	}
 	return build.Complete(c)
@@ -107,6 +109,12 @@ const (
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
+	if last := c.last.get(req.NamespacedName); last != nil {
+		if result, err := c.handle(ctx, last); err != nil || !result.IsZero() {
+			return result, err
+		}
+		c.last.forget(last)
+	}
 	o, err := c.cluster.get(req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -116,8 +124,13 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		c.config.OnGone(req.Namespace, req.Name)
 		return ctrl.Result{}, nil
 	}
+	return c.handle(ctx, o)
+}
+
+// handle does what is to be done with an object.
+func (c *Controller) handle(ctx context.Context, o *object.Object) (ctrl.Result, error) {
 	ctx, end := steps.Begin(ctx, c.config.Kind.Name, o)
-	err = c.act(ctx, decide.For(c.seen(o)), o)
+	err := c.act(ctx, decide.For(c.seen(o)), o)
 	end(err)
 	return c.result(ctx, o, err)
 }

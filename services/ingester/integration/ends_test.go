@@ -1,0 +1,108 @@
+package integration
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+)
+
+const state = "SELECT CONCAT_WS(' ', IF(delete_time IS NULL, 'live', 'closed'), IF(evict_time IS NULL, 'here', 'evicted'), algorithm) FROM model WHERE uid = ?"
+
+// TestUpdatesDuringAnEvictionAreStored changes objects without a pause from the mark on until
+// the API server does not accept it any more.
+func TestUpdatesDuringAnEvictionAreStored(t *testing.T) {
+	const objects = 20
+	b := newBench(t)
+	b.start()
+	var wg sync.WaitGroup
+	for i := range objects {
+		m := b.finalizer(b.create(b.model(fmt.Sprintf("m%d", i))))
+		b.stored(m)
+		wg.Go(func() {
+			last, accepted := m.DeepCopy(), m.DeepCopy()
+			patch := annotation(api.ImmutableAnnotation)
+			for n := 0; ; n++ {
+				err := b.client.Patch(t.Context(), last, client.RawPatch("application/merge-patch+json", []byte(patch)))
+				if apierrors.IsNotFound(err) {
+					break
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				accepted = last.DeepCopy()
+				patch = fmt.Sprintf(`{"spec":{"algorithm":"a%d"}}`, n)
+			}
+			algorithm, _, _ := unstructured.NestedString(accepted.Object, "spec", "algorithm")
+			b.row(m, "live evicted "+algorithm, state)
+			version, err := strconv.ParseInt(accepted.GetResourceVersion(), 10, 64)
+			if err != nil {
+				t.Error(err)
+			}
+			b.row(m, "1", fmt.Sprintf("SELECT res_version >= %d FROM model WHERE uid = ?", version))
+		})
+	}
+	wg.Wait()
+}
+
+// TestADeletedObjectIsNotEvicted marks an object as immutable that was deleted while a
+// foreign finalizer holds it.
+func TestADeletedObjectIsNotEvicted(t *testing.T) {
+	b := newBench(t)
+	b.start()
+	m := b.model("churn")
+	m.SetFinalizers([]string{"example.com/other"})
+	b.finalizer(b.create(m))
+	b.stored(m)
+	b.delete(m.DeepCopy())
+	b.row(m, "closed here xgboost", state)
+	b.patch(m, annotation(api.ImmutableAnnotation))
+	b.patch(m, `{"spec":{"algorithm":"lightgbm"}}`)
+	b.row(m, "closed here lightgbm", state)
+	b.patch(m, `{"metadata":{"finalizers":null},"spec":{"algorithm":"late"}}`)
+	b.gone(m)
+	b.row(m, "closed here lightgbm", state)
+	b.published()
+	b.events(m, "created", "deleted")
+}
+
+// TestAnImmutableObjectThatIsDeletedWhileMySQLIsAwayIsClosed has a foreign finalizer hold it.
+func TestAnImmutableObjectThatIsDeletedWhileMySQLIsAwayIsClosed(t *testing.T) {
+	server := mysqltest.Private(t)
+	b := newBenchOn(t, server.DSN())
+	b.start()
+	m := b.model("churn")
+	m.SetFinalizers([]string{"example.com/other"})
+	b.finalizer(b.create(m))
+	b.stored(m)
+	server.Stop()
+	b.patch(m, annotation(api.ImmutableAnnotation))
+	b.delete(m.DeepCopy())
+	server.Start()
+	b.row(m, "closed here xgboost", state)
+	expect.Eventually(t, expect.Long, func() error {
+		if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+			return err
+		}
+		if n := len(m.GetFinalizers()); n != 1 {
+			return fmt.Errorf("%d finalizers", n)
+		}
+		return nil
+	})
+	b.patch(m, `{"spec":{"algorithm":"lightgbm"}}`)
+	b.row(m, "closed here lightgbm", state)
+	b.patch(m, `{"metadata":{"finalizers":null}}`)
+	b.gone(m)
+	b.row(m, "closed here lightgbm", state)
+}
