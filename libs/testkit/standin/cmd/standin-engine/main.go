@@ -22,8 +22,9 @@ func main() {
 	flag.DurationVar(&o.Grace, "grace", time.Minute, "how long queries may run after SIGTERM")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if err := server.Run(ctx, o); err != nil {
+	err := server.Run(ctx, o)
+	stop()
+	if err != nil {
 		log.Fatal(err)
 	}
 }
