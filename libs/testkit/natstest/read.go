@@ -12,6 +12,9 @@ import (
 const (
 	readTimeout  = 60 * time.Second
 	readInterval = 25 * time.Millisecond
+	// answerTimeout bounds one question: what is written into a connection that the server has just closed is lost, and
+	// nobody answers it.
+	answerTimeout = 5 * time.Second
 )
 
 // Messages reads a stream from its first to its last message; messages that were
@@ -38,7 +41,7 @@ func Messages(t testing.TB, js jetstream.JetStream, stream string) []*jetstream.
 }
 
 func read(ctx context.Context, js jetstream.JetStream, name string) ([]*jetstream.RawStreamMsg, error) {
-	stream, err := js.Stream(ctx, name)
+	stream, err := ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +51,7 @@ func read(ctx context.Context, js jetstream.JetStream, name string) ([]*jetstrea
 	}
 	var out []*jetstream.RawStreamMsg
 	for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
-		m, err := stream.GetMsg(ctx, seq)
+		m, err := ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return stream.GetMsg(ctx, seq) })
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -58,4 +61,10 @@ func read(ctx context.Context, js jetstream.JetStream, name string) ([]*jetstrea
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+func ask[T any](ctx context.Context, question func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return question(ctx)
 }
