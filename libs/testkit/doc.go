@@ -10,14 +10,16 @@
 //   - postgres: databases on a real PostgreSQL server of the test binary's own.
 //   - asyncapi: messages checked against an AsyncAPI document.
 //   - otlp: a receiver of OpenTelemetry spans.
+//   - authority: certificates that an authority signs, for TLS on both sides.
 //   - certdir: a folder with a certificate for loopback.
+//   - goprogram: programs of this repository as processes of a test.
 //   - standin: stand-in engines as real processes on loopback.
 //   - mutants: changes of the source that a test must notice.
 //   - expect: waiting for conditions without sleeping.
 //   - gen: builders for the objects that many tests need.
 //
-// Below them lie the parts that the local stack (tools/stack) uses as well: controlplane, mysqlserver, cachedir,
-// freeport and watchdog.
+// Below them lie the parts that the local stack (tools/stack) uses as well: controlplane, kubectl, mysqlserver, cachedir,
+// proc, await, freeport and watchdog.
 //
 // Nothing here is a fake, and nothing here skips: a server that is missing fails the test with advice on how to get
 // it. Whatever a test starts is removed when its process ends, also when that process is killed (see watchdog).

@@ -1,9 +1,8 @@
-// Package pki makes the certificates of a cluster with one real node: an authority, and what it signs for the API
-// server, the node and the programs that speak to them. They are made anew with each cluster and never leave its folder.
-package pki
+// Package authority signs certificates: for the servers and clients of tests, and for a cluster with one real node. It
+// needs nothing but Go's own library, so that modules without Kubernetes may use it.
+package authority
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -19,15 +18,11 @@ import (
 	"time"
 )
 
-// life of all certificates is longer than a stack is left running.
-const life = 2 * 365 * 24 * time.Hour
-
-// Authority signs certificates and writes them into a folder.
+// Authority signs certificates that are valid as long as its own.
 type Authority struct {
-	dir  string
+	Pair
+	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
-	key  crypto.Signer
-	now  time.Time
 }
 
 // Subject is who a certificate is for. Without Hosts it is a client's, with them a server's.
@@ -37,56 +32,34 @@ type Subject struct {
 	Hosts  []string // names and addresses
 }
 
-// New makes an authority and writes its certificate and its key as ca.crt and ca.key.
-func New(dir string, now time.Time) (*Authority, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// Pair is a certificate and its key in PEM.
+type Pair struct{ Cert, Key []byte }
+
+// New makes an authority that is valid from one time until another.
+func New(name string, from, until time.Time) (*Authority, error) {
+	a := &Authority{cert: &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, NotBefore: from, NotAfter: until,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageCRLSign,
+	}}
+	var err error
+	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return nil, fmt.Errorf("make an authority: %w", err)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make an authority: %w", err)
-	}
-	a := &Authority{dir: dir, key: key, now: now}
-	template, err := a.template(Subject{User: "flotilla-node"})
-	if err != nil {
-		return nil, err
-	}
-	template.IsCA, template.BasicConstraintsValid, template.ExtKeyUsage = true, true, nil
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageCRLSign
-	a.cert = template
-	if err := a.sign("ca", template, key); err != nil {
+	if a.Pair, err = a.sign(a.cert, a.key); err != nil {
 		return nil, err
 	}
 	// What it signs carries its identity as it was written.
-	a.cert, err = parse(filepath.Join(dir, "ca.crt"))
+	block, _ := pem.Decode(a.Cert)
+	a.cert, err = x509.ParseCertificate(block.Bytes)
 	return a, err
 }
 
-// Issue writes a certificate and its key as <name>.crt and <name>.key.
-func (a *Authority) Issue(name string, s Subject) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return fmt.Errorf("make the key of %s: %w", name, err)
-	}
-	template, err := a.template(s)
-	if err != nil {
-		return err
-	}
-	return a.sign(name, template, key)
-}
-
-func (a *Authority) template(s Subject) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, fmt.Errorf("make a serial number: %w", err)
-	}
+// Issue makes a certificate.
+func (a *Authority) Issue(s Subject) (Pair, error) {
 	t := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: s.User, Organization: s.Groups},
-		NotBefore:    a.now.Add(-time.Hour),
-		NotAfter:     a.now.Add(life),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Subject:   pkix.Name{CommonName: s.User, Organization: s.Groups},
+		NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	for _, host := range s.Hosts {
 		t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -96,36 +69,44 @@ func (a *Authority) template(s Subject) (*x509.Certificate, error) {
 			t.DNSNames = append(t.DNSNames, host)
 		}
 	}
-	return t, nil
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make the key of %s: %w", s.User, err)
+	}
+	return a.sign(t, key)
 }
 
-func (a *Authority) sign(name string, template *x509.Certificate, key *ecdsa.PrivateKey) error {
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	if err != nil {
-		return fmt.Errorf("sign the certificate of %s: %w", name, err)
+func (a *Authority) sign(template *x509.Certificate, key *ecdsa.PrivateKey) (Pair, error) {
+	name := template.Subject.CommonName
+	var err error
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
+		return Pair{}, fmt.Errorf("make a serial number: %w", err)
 	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
+	cert, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
-		return fmt.Errorf("write the key of %s: %w", name, err)
+		return Pair{}, fmt.Errorf("sign the certificate of %s: %w", name, err)
 	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("write the key of %s: %w", name, err)
+	}
+	return Pair{
+		Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		Key:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
+	}, nil
+}
+
+// Pool holds the authority alone.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// Write writes <name>.crt and <name>.key into a folder.
+func (p Pair) Write(dir, name string) error {
 	return errors.Join(
-		write(filepath.Join(a.dir, name+".crt"), "CERTIFICATE", der),
-		write(filepath.Join(a.dir, name+".key"), "EC PRIVATE KEY", keyDER),
+		os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o600),
+		os.WriteFile(filepath.Join(dir, name+".key"), p.Key, 0o600),
 	)
-}
-
-func write(file, kind string, der []byte) error {
-	return os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
-}
-
-func parse(file string) (*x509.Certificate, error) {
-	data, err := os.ReadFile(file) //nolint:gosec // written a moment ago
-	if err != nil {
-		return nil, fmt.Errorf("read a certificate: %w", err)
-	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil, fmt.Errorf("read a certificate: %s is not PEM", file)
-	}
-	return x509.ParseCertificate(block.Bytes)
 }

@@ -1,38 +1,36 @@
-package pki_test
+package authority_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/pki"
+	"github.com/flotilla-dev/flotilla/libs/testkit/authority"
 )
 
 // A server and a client of the authority take each other; the same client without its certificate is refused.
 func TestCertificatesServeBothSides(t *testing.T) {
 	dir := t.TempDir()
-	authority, err := pki.New(dir, time.Now())
+	signer, err := authority.New("tests", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, subject := range map[string]pki.Subject{
+	for name, subject := range map[string]authority.Subject{
 		"server": {User: "kube-apiserver", Hosts: []string{"127.0.0.1", "kubernetes.default.svc"}},
 		"client": {User: "somebody", Groups: []string{"system:masters"}},
 	} {
-		if err := authority.Issue(name, subject); err != nil {
+		pair, err := signer.Issue(subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pair.Write(dir, name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pool := x509.NewCertPool()
-	pem, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
-	if err != nil || !pool.AppendCertsFromPEM(pem) {
-		t.Fatalf("no authority: %v", err)
-	}
+	pool := signer.Pool()
 	load := func(name string) tls.Certificate {
 		cert, err := tls.LoadX509KeyPair(filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key"))
 		if err != nil {

@@ -2,47 +2,30 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
 // install applies the CRDs and waits until they are served, then the other manifests. kubectl does it, as a person
 // would, so a file that only works here would be noticed.
 func (c *Cluster) install(ctx context.Context, o Options) error {
-	for _, path := range o.CRDs {
-		if err := c.kubectl(ctx, "apply", "--server-side", "-f", path); err != nil {
+	run := c.plane.Kubectl()
+	if len(o.CRDs) > 0 {
+		if err := run.ApplyCRDs(ctx, o.CRDs...); err != nil {
 			return fmt.Errorf("apply CRDs: %w", err)
-		}
-		if err := c.established(ctx, path); err != nil {
-			return fmt.Errorf("wait for CRDs: %w", err)
 		}
 	}
 	if err := c.discovered(ctx); err != nil {
 		return fmt.Errorf("wait for discovery: %w", err)
 	}
 	for _, path := range o.Manifests {
-		if err := c.kubectl(ctx, "apply", "--server-side", "-f", path); err != nil {
+		if _, err := run.Run(ctx, "", "apply", "--server-side", "-f", path); err != nil {
 			return fmt.Errorf("apply manifests: %w", err)
 		}
-	}
-	return nil
-}
-
-// established waits until the CRDs of a path are served. kubectl wait fails at once on one that is so new that it
-// has no conditions yet, so it is asked again.
-func (c *Cluster) established(ctx context.Context, path string) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = c.kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "-f", path)
-		return last == nil, nil
-	})
-	if err != nil {
-		return errors.Join(err, last)
 	}
 	return nil
 }
@@ -55,15 +38,7 @@ func (c *Cluster) discovered(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create a discovery client: %w", err)
 	}
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		last = everyVersion(client)
-		return last == nil, nil
-	})
-	if err != nil {
-		return errors.Join(err, last)
-	}
-	return nil
+	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(context.Context) error { return everyVersion(client) })
 }
 
 func everyVersion(client discovery.DiscoveryInterface) error {
@@ -75,15 +50,6 @@ func everyVersion(client discovery.DiscoveryInterface) error {
 		if _, err := client.ServerResourcesForGroupVersion(list.GroupVersion); err != nil {
 			return fmt.Errorf("resources of %s: %w", list.GroupVersion, err)
 		}
-	}
-	return nil
-}
-
-func (c *Cluster) kubectl(ctx context.Context, args ...string) error {
-	args = append([]string{"--kubeconfig", c.Kubeconfig}, args...)
-	out, err := exec.CommandContext(ctx, c.Tools.Path("kubectl"), args...).CombinedOutput() //nolint:gosec // our own program
-	if err != nil {
-		return fmt.Errorf("kubectl %v: %w\n%s", args[2:], err, out)
 	}
 	return nil
 }

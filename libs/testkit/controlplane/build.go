@@ -10,10 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
 // Progress is told what happens, one line at a time.
@@ -87,13 +87,8 @@ func (t Tools) buildOne(ctx context.Context, module string, p Program, flags str
 }
 
 func goCommand(ctx context.Context, module string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are this package's own
-	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	// A cancelled build must not leave compilers behind, so the whole group is signalled.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
+	cmd := proc.Go(ctx, module, args...)
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	return cmd
 }
 

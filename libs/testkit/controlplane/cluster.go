@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/kubectl"
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
@@ -223,13 +224,14 @@ func (c *Cluster) waitNodes(ctx context.Context) error {
 	return nil
 }
 
+// Kubectl runs kubectl on the cluster.
+func (c *Cluster) Kubectl() kubectl.Client {
+	return kubectl.Client{Program: c.tools.Path("kubectl"), Kubeconfig: c.Kubeconfig}
+}
+
 func (c *Cluster) kubectl(ctx context.Context, args ...string) error {
-	args = append([]string{"--kubeconfig", c.Kubeconfig}, args...)
-	cmd := exec.CommandContext(ctx, c.tools.Path("kubectl"), args...) //nolint:gosec // our own program
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args[2:], " "), err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	_, err := c.Kubectl().Run(ctx, "", args...)
+	return err
 }
 
 func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
@@ -269,20 +271,15 @@ func complaints(out []byte) string {
 
 // logTail quotes the last lines of each component's log, for an error that needs them.
 func (c *Cluster) logTail() string {
-	const lines = 5
 	files, err := filepath.Glob(filepath.Join(c.clusterDir(), "logs", "*.log"))
 	if err != nil {
 		return ""
 	}
 	var b strings.Builder
 	for _, file := range files {
-		data, err := os.ReadFile(file) //nolint:gosec // inside the cluster's own folder
-		if err != nil || len(data) == 0 {
-			continue
+		if tail := proc.Tail(file, 5); tail != "" {
+			fmt.Fprintf(&b, "\n%s:\n  %s", filepath.Base(file), strings.ReplaceAll(tail, "\n", "\n  "))
 		}
-		all := strings.Split(strings.TrimSpace(string(data)), "\n")
-		all = all[max(0, len(all)-lines):]
-		fmt.Fprintf(&b, "\n%s:\n  %s", filepath.Base(file), strings.Join(all, "\n  "))
 	}
 	return b.String()
 }

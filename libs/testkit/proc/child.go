@@ -82,10 +82,15 @@ func Tail(log string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Go is the go command in the folder of a module, outside the workspace. When ctx ends, its compilers end with it.
+// Go is the go command in the folder of a module, outside the workspace.
 func Go(ctx context.Context, module string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the caller's own arguments
-	cmd.Dir = module
+	return Group(ctx, module, "go", args...)
+}
+
+// Group is a command whose own children end with it when ctx does, as compilers do with the go command.
+func Group(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the caller's own program
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

@@ -7,15 +7,7 @@
 package natstls
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -24,18 +16,15 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/authority"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-const (
-	validity = time.Hour
-	readable = 0o600
-)
+const validity = time.Hour
 
 // Authority signs the certificates of servers and clients.
 type Authority struct {
-	key     *ecdsa.PrivateKey
-	cert    *x509.Certificate
+	signer  *authority.Authority
 	current atomic.Pointer[tls.Config] // of the servers that it was asked for
 }
 
@@ -54,24 +43,22 @@ func New(t testing.TB) *Authority {
 // and take no client of the former.
 func (a *Authority) Renew(t testing.TB) {
 	t.Helper()
-	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	now := time.Now() //nolint:forbidigo // the servers and clients that read it go by the machine's clock
+	var err error
+	if a.signer, err = authority.New("test authority", now.Add(-validity), now.Add(validity)); err != nil {
+		t.Fatal(err)
 	}
-	a.key = newKey(t)
-	a.cert = parse(t, sign(t, template, template, a.key, a.key))
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	key := newKey(t)
+	issued, err := a.signer.Issue(authority.Subject{User: "nats", Hosts: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(issued.Cert, issued.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
 	a.current.Store(&tls.Config{
-		MinVersion: tls.VersionTLS12,
-		Certificates: []tls.Certificate{{
-			PrivateKey: key,
-			Certificate: [][]byte{sign(t, &x509.Certificate{
-				Subject: pkix.Name{CommonName: "nats"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-				ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-			}, a.cert, key, a.key)},
-		}},
-		ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair},
+		ClientCAs: a.signer.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
 	})
 }
 
@@ -90,57 +77,16 @@ func (a *Authority) Require() natstest.Option {
 // Client writes the files of a client into a folder, over those that are there.
 func (a *Authority) Client(t testing.TB, dir, name string) Files {
 	t.Helper()
-	key := newKey(t)
-	cert := sign(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, a.cert, key, a.key)
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	files := Files{CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}
-	write(t, files.CA, "CERTIFICATE", a.cert.Raw)
-	write(t, files.Cert, "CERTIFICATE", cert)
-	write(t, files.Key, "PRIVATE KEY", raw)
+	pair, err := a.signer.Issue(authority.Subject{User: name})
+	if err == nil {
+		err = pair.Write(dir, "tls")
+	}
+	if err == nil {
+		err = os.WriteFile(files.CA, a.signer.Cert, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return files
-}
-
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func sign(t testing.TB, template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.SerialNumber = serial
-	template.NotBefore, template.NotAfter = time.Now().Add(-validity), time.Now().Add(validity) //nolint:forbidigo // the servers and clients that read it go by the machine's clock
-	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
-func parse(t testing.TB, raw []byte) *x509.Certificate {
-	t.Helper()
-	cert, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert
-}
-
-func write(t testing.TB, path, kind string, raw []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), readable); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -5,10 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
-	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
 )
@@ -74,13 +73,6 @@ func Images(ctx context.Context, c checkout.Checkout, folder string, names []str
 }
 
 func command(ctx context.Context, dir, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // our own programs
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	// Compilers are signalled with the go command that runs them.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
-	out, err := cmd.CombinedOutput()
+	out, err := proc.Group(ctx, dir, name, args...).CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }

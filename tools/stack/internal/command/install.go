@@ -7,9 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/pki"
+	"github.com/flotilla-dev/flotilla/libs/testkit/authority"
+
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
@@ -50,16 +51,17 @@ func (a *app) issue(ctx context.Context, dir, kubeconfig string) error {
 	if exists(filepath.Join(dir, "nats.crt")) {
 		return nil
 	}
-	out, err := a.kubectl(ctx, "", "--kubeconfig", kubeconfig, "get", "nodes",
+	client := a.client()
+	client.Kubeconfig = kubeconfig
+	out, err := client.Run(ctx, "", "get", "nodes",
 		"--output", `jsonpath={.items[*].status.addresses[?(@.type=="InternalIP")].address}`)
 	if err != nil {
 		return err
 	}
-	authority, err := pki.New(dir, time.Now())
-	if err != nil {
-		return err
-	}
-	return authority.Issue("nats", pki.Subject{User: "nats", Hosts: append(platform.NATSHosts(), strings.Fields(string(out))...)})
+	_, err = node.Issue(dir, map[string]authority.Subject{
+		"nats": {User: "nats", Hosts: append(platform.NATSHosts(), strings.Fields(string(out))...)},
+	})
+	return err
 }
 
 // platform says from what the platform is installed.

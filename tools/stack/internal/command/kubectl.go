@@ -1,14 +1,12 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"time"
+	"slices"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/kubectl"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
@@ -16,18 +14,13 @@ import (
 
 // kubectl runs the control plane's own kubectl and returns what it prints.
 func (a *app) kubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, a.env.Tools.Path("kubectl"), args...) //nolint:gosec // our own program
-	cmd.Env = append(os.Environ(),
-		"KUBECONFIG="+a.env.Kubeconfig(),
-		// What it remembers about an address may come from an older cluster.
-		"KUBECACHEDIR="+a.env.Checkout.Local("cache"))
-	cmd.Stdin = strings.NewReader(stdin)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("kubectl %s: %w\n%s", args[0], err, strings.TrimSpace(errOut.String()))
+	return a.client().Run(ctx, stdin, args...)
+}
+
+func (a *app) client() kubectl.Client {
+	return kubectl.Client{
+		Program: a.env.Tools.Path("kubectl"), Kubeconfig: a.env.Kubeconfig(), Cache: a.env.Checkout.Local("cache"),
 	}
-	return out.Bytes(), nil
 }
 
 const systemNamespace = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + parts.SystemNamespace + `"}}`
@@ -44,31 +37,7 @@ func (a *app) prepareCluster(ctx context.Context) error {
 	if len(files) == 0 {
 		return nil
 	}
-	args := fileArgs(files)
-	if _, err := a.kubectl(ctx, "", append([]string{"apply", "--server-side", "--force-conflicts"}, args...)...); err != nil {
-		return err
-	}
-	return a.established(ctx, args)
-}
-
-// established waits until the CRDs are served. kubectl wait fails at once on one that is so new that it has no
-// conditions yet, so it is asked again.
-func (a *app) established(ctx context.Context, files []string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		_, err := a.kubectl(ctx, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, files...)...)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-tick.C:
-		}
-	}
+	return a.client().ApplyCRDs(ctx, files...)
 }
 
 // samples are those of the services that run.
@@ -110,12 +79,7 @@ func (a *app) checkSamples(ctx context.Context, set samples.Set, dsn string) ([]
 }
 
 func (a *app) runs(service string) bool {
-	for _, name := range a.env.State.Services {
-		if name == service {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.env.State.Services, service)
 }
 
 func fileArgs(files []string) []string {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/kubectl"
 )
 
 // APIReady returns nil when the API server calls itself ready.
@@ -61,7 +63,7 @@ func (n *Node) resolves(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = output(ctx, nil, "nsenter", "--net=/proc/"+strconv.Itoa(spec.PID())+"/ns/net",
+	_, err = output(ctx, "nsenter", "--net=/proc/"+strconv.Itoa(spec.PID())+"/ns/net",
 		filepath.Join(n.tools.Packages, "usr/bin/busybox"), "nslookup", "kubernetes.default.svc.cluster.local", dnsIP)
 	return err
 }
@@ -175,17 +177,16 @@ func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
 	}
 	socket := "/proc/" + strconv.Itoa(pid) + "/root/run/containerd/containerd.sock"
 	args = append([]string{"--address", socket, "--namespace", "k8s.io"}, args...)
-	return output(ctx, nil, filepath.Join(n.tools.Packages, "usr/bin/ctr"), args...)
+	return output(ctx, filepath.Join(n.tools.Packages, "usr/bin/ctr"), args...)
 }
 
 func (n *Node) kubectl(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
-	args = append([]string{"--kubeconfig=" + n.kubeconfig, "--cache-dir=" + n.c.Local("cache")}, args...)
-	return output(ctx, stdin, n.tools.ControlPlane.Path("kubectl"), args...)
+	client := kubectl.Client{Program: n.tools.ControlPlane.Path("kubectl"), Kubeconfig: n.kubeconfig, Cache: n.c.Local("cache")}
+	return client.Run(ctx, string(stdin), args...)
 }
 
-func output(ctx context.Context, stdin []byte, program string, args ...string) ([]byte, error) {
+func output(ctx context.Context, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // our own programs
-	cmd.Stdin = bytes.NewReader(stdin)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {

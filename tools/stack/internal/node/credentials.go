@@ -9,7 +9,10 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/pki"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/authority"
 )
 
 //go:embed files
@@ -32,25 +35,61 @@ func fill(name string, v values) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// life of all certificates is longer than a stack is left running.
+const life = 2 * 365 * 24 * time.Hour
+
 // writeCredentials makes an authority and all certificates, unless an earlier start has. The administrator's come last:
 // where they are, the others are, too.
 func (n *Node) writeCredentials() error {
 	if _, err := os.Stat(n.kubeconfig); err == nil {
 		return nil
 	}
-	authority, err := pki.New(n.dir("pki"), time.Now())
+	pairs, err := Issue(n.dir("pki"), n.identities())
 	if err != nil {
 		return err
 	}
-	for name, i := range n.identities() {
-		if err := authority.Issue(name, pki.Subject{User: i.user, Groups: i.groups, Hosts: i.hosts}); err != nil {
-			return err
-		}
-	}
 	for _, name := range clients {
-		if err := authority.Kubeconfig(n.conf(name+".kubeconfig"), n.server(), name); err != nil {
+		if err := n.writeKubeconfig(n.conf(name+".kubeconfig"), name, pairs); err != nil {
 			return err
 		}
 	}
-	return authority.Kubeconfig(n.kubeconfig, n.server(), "admin")
+	return n.writeKubeconfig(n.kubeconfig, "admin", pairs)
+}
+
+// Issue makes an authority and a certificate for each subject, and writes them into a folder by their names, the authority
+// as ca. They never leave that folder.
+func Issue(dir string, subjects map[string]authority.Subject) (map[string]authority.Pair, error) {
+	now := time.Now()
+	signer, err := authority.New("flotilla-node", now.Add(-time.Hour), now.Add(life))
+	if err != nil {
+		return nil, err
+	}
+	pairs := map[string]authority.Pair{"ca": signer.Pair}
+	for name, subject := range subjects {
+		if pairs[name], err = signer.Issue(subject); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("write the certificates: %w", err)
+	}
+	for name, pair := range pairs {
+		if err := pair.Write(dir, name); err != nil {
+			return nil, fmt.Errorf("write the certificate of %s: %w", name, err)
+		}
+	}
+	return pairs, nil
+}
+
+func (n *Node) writeKubeconfig(file, user string, pairs map[string]authority.Pair) error {
+	const name = "flotilla"
+	config := api.NewConfig()
+	config.CurrentContext = name
+	config.Clusters[name] = &api.Cluster{Server: n.server(), CertificateAuthorityData: pairs["ca"].Cert}
+	config.AuthInfos[user] = &api.AuthInfo{ClientCertificateData: pairs[user].Cert, ClientKeyData: pairs[user].Key}
+	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: user}
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", user, err)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
@@ -121,28 +122,21 @@ func (n *Node) write(auditPolicy string) error {
 
 // await asks until the answer is nil or the patience is at its end.
 func (n *Node) await(ctx context.Context, what string, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
 	spec, err := n.spec()
 	if err != nil {
 		return err
 	}
-	for {
+	err = await.Nil(ctx, readyTimeout, 200*time.Millisecond, func(ctx context.Context) error {
 		err := ask(ctx)
-		if err == nil {
-			return nil
+		if err != nil && spec.PID() == 0 {
+			return await.Stop(fmt.Errorf("the node has ended (make logs S=%s): %w", boxName, err))
 		}
-		if spec.PID() == 0 {
-			return fmt.Errorf("the node has ended (make logs S=%s): %w", boxName, err)
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready within %s: %w", what, readyTimeout, err)
-		case <-tick.C:
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s is not ready: %w", what, err)
 	}
+	return nil
 }
 
 // Stop ends the box, and with it all that runs in it, as if a machine were switched off. The data stays.

@@ -3,6 +3,8 @@ package node
 import (
 	"path/filepath"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/authority"
+
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/box"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
@@ -87,28 +89,22 @@ func (n *Node) scratch() []box.Scratch { return []box.Scratch{{At: kubeletFolder
 const kubeletFolder = "/var/lib/kubelet"
 
 // identities by the name of their files. The node's and the programs' are clients of the API server.
-func (n *Node) identities() map[string]identity {
-	return map[string]identity{
-		"admin":                   {user: "flotilla-admin", groups: []string{"system:masters"}},
-		"kubelet":                 {user: "system:node:" + Name, groups: []string{"system:nodes"}},
-		"kube-proxy":              {user: "system:kube-proxy"},
-		"kube-scheduler":          {user: "system:kube-scheduler"},
-		"kube-controller-manager": {user: "system:kube-controller-manager"},
-		"kubelet-client":          {user: "kube-apiserver-kubelet-client", groups: []string{"system:masters"}},
-		"accounts":                {user: "service-accounts"},
-		"kubelet-server":          {user: "system:node:" + Name, hosts: []string{Name, n.node()}},
-		"nats":                    {user: "nats", hosts: append(platform.NATSHosts(), n.node())},
-		"kube-apiserver": {user: "kube-apiserver", hosts: []string{
+func (n *Node) identities() map[string]authority.Subject {
+	return map[string]authority.Subject{
+		"admin":                   {User: "flotilla-admin", Groups: []string{"system:masters"}},
+		"kubelet":                 {User: "system:node:" + Name, Groups: []string{"system:nodes"}},
+		"kube-proxy":              {User: "system:kube-proxy"},
+		"kube-scheduler":          {User: "system:kube-scheduler"},
+		"kube-controller-manager": {User: "system:kube-controller-manager"},
+		"kubelet-client":          {User: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}},
+		"accounts":                {User: "service-accounts"},
+		"kubelet-server":          {User: "system:node:" + Name, Hosts: []string{Name, n.node()}},
+		"nats":                    {User: "nats", Hosts: append(platform.NATSHosts(), n.node())},
+		"kube-apiserver": {User: "kube-apiserver", Hosts: []string{
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 			"localhost", "127.0.0.1", apiIP, n.node(),
 		}},
 	}
-}
-
-type identity struct {
-	user   string
-	groups []string
-	hosts  []string
 }
 
 // clients are the identities that get a kubeconfig beside their certificate.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"strings"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/process"
@@ -148,34 +148,13 @@ func (p *program) Status(ctx context.Context) []Status {
 
 // wait returns when the process answers, or as soon as it has ended.
 func (p *program) wait(ctx context.Context, spec process.Spec, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	return await.Nil(ctx, timeout, 100*time.Millisecond, func(ctx context.Context) error {
 		err := p.healthy(ctx)
-		if err == nil {
-			return nil
+		if err != nil && spec.PID() == 0 {
+			return await.Stop(fmt.Errorf("it ended:\n%s", proc.Tail(spec.Log, 5)))
 		}
-		if spec.PID() == 0 {
-			return fmt.Errorf("it ended:\n%s", lastLines(spec.Log))
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("no answer within %s", timeout), err)
-		case <-tick.C:
-		}
-	}
-}
-
-func lastLines(path string) string {
-	const lines = 5
-	data, err := os.ReadFile(path) //nolint:gosec // the stack's own log
-	if err != nil {
-		return err.Error()
-	}
-	all := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+		return err
+	})
 }
 
 // answers returns nil when the URL answers with 200.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (s Spec) Start() error {
 	}
 	cmd := exec.Command(s.Args[0], s.Args[1:]...) //nolint:gosec,noctx // our own programs, which outlive this one
 	cmd.Dir = s.Dir
-	cmd.Env = append(cleanEnv(os.Environ()), append(s.Env, s.Marker, s.part())...)
+	cmd.Env = slices.Concat(proc.CleanEnv(os.Environ()), s.Env, []string{s.Marker, s.part()})
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = s.attributes()
 	err = cmd.Start()
@@ -169,18 +170,4 @@ func openLog(path string) (*os.File, error) {
 		}
 	}
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the stack's own file
-}
-
-// cleanEnv drops what would steer the program past its arguments: every flag of a service can be set by a FLOTILLA_
-// variable, and a sourced .local/env may belong to another checkout.
-func cleanEnv(env []string) []string {
-	var kept []string
-	for _, entry := range env {
-		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "FLOTILLA_") || name == "KUBECONFIG" || name == "NATS_URL" || name == "MYSQL_DSN" {
-			continue
-		}
-		kept = append(kept, entry)
-	}
-	return kept
 }

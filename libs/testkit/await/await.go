@@ -1,0 +1,40 @@
+// Package await waits for conditions in programs; tests have package expect.
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// stopped ends the waiting.
+type stopped struct{ error }
+
+func (s stopped) Unwrap() error { return s.error }
+
+// Stop marks an error after which waiting is of no use.
+func Stop(err error) error { return stopped{err} }
+
+// Nil calls check at once and at every interval until it returns nil. When the timeout passes or ctx ends, the error
+// holds the last answer.
+func Nil(ctx context.Context, timeout, interval time.Duration, check func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		if stop := (stopped{}); errors.As(last, &stop) {
+			return false, stop.error
+		}
+		return last == nil, nil
+	})
+	switch {
+	case err == nil || !wait.Interrupted(err):
+		return err
+	case ctx.Err() != nil:
+		return errors.Join(context.Cause(ctx), last)
+	default:
+		return fmt.Errorf("not within %s: %w", timeout, last)
+	}
+}

@@ -1,0 +1,56 @@
+// Package kubectl runs kubectl on a cluster, as a person would: a file that works here only would be noticed.
+package kubectl
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+)
+
+// Client is kubectl and the cluster that it speaks to.
+type Client struct {
+	Program    string
+	Kubeconfig string
+	// Cache is a folder of the cluster's own for what kubectl remembers about an address; the shared one may know an older
+	// cluster there. Empty means the shared one.
+	Cache string
+}
+
+// Run runs a command and returns what it prints.
+func (c Client) Run(ctx context.Context, stdin string, args ...string) ([]byte, error) {
+	flags := []string{"--kubeconfig=" + c.Kubeconfig}
+	if c.Cache != "" {
+		flags = append(flags, "--cache-dir="+c.Cache)
+	}
+	cmd := exec.CommandContext(ctx, c.Program, append(flags, args...)...) //nolint:gosec // our own program
+	cmd.Env = os.Environ()
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
+	}
+	return out.Bytes(), nil
+}
+
+// ApplyCRDs applies files or folders of CustomResourceDefinitions and returns when they are served.
+func (c Client) ApplyCRDs(ctx context.Context, paths ...string) error {
+	var files []string
+	for _, path := range paths {
+		files = append(files, "-f", path)
+	}
+	if _, err := c.Run(ctx, "", append([]string{"apply", "--server-side", "--force-conflicts"}, files...)...); err != nil {
+		return err
+	}
+	// kubectl wait fails at once on one that is so new that it has no conditions yet.
+	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
+		_, err := c.Run(ctx, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, files...)...)
+		return err
+	})
+}

@@ -1,0 +1,56 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ticks is the unit of the times in /proc, a second's hundredth on every Linux (USER_HZ).
+const ticks = 100
+
+// CPUSeconds returns the processor time that a process has used.
+func CPUSeconds(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read processor time: %w", err)
+	}
+	// After the command's name in parentheses come the state and, as the 12th and 13th field, utime and stime.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const user, system = 11, 12
+	if len(fields) <= system {
+		return 0, fmt.Errorf("read processor time: %q", text)
+	}
+	u, userErr := strconv.ParseFloat(fields[user], 64)
+	s, systemErr := strconv.ParseFloat(fields[system], 64)
+	return (u + s) / ticks, errors.Join(userErr, systemErr)
+}
+
+// RSS returns the resident memory of a process in bytes.
+func RSS(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read resident memory: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	value, _, _ := strings.Cut(rest, "kB")
+	kib, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	if err != nil {
+		return 0, fmt.Errorf("read resident memory: no VmRSS: %w", err)
+	}
+	return kib * 1024, nil
+}
+
+// CleanEnv drops what would steer a service past its arguments: every flag can be set by a FLOTILLA_ variable, and a
+// sourced .local/env may belong to another checkout. The cache folder stays.
+func CleanEnv(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "KUBECONFIG" || name == "NATS_URL" || name == "MYSQL_DSN" ||
+			strings.HasPrefix(name, "FLOTILLA_") && name != "FLOTILLA_CACHE"
+	})
+}
