@@ -19,7 +19,7 @@
 //   - gen: builders for the objects that many tests need.
 //
 // Below them lie the parts that the local stack (tools/stack) uses as well: controlplane, kubectl, mysqlserver, cachedir,
-// proc, await, freeport and watchdog.
+// proc, await, debian, freeport and watchdog.
 //
 // Nothing here is a fake, and nothing here skips: a server that is missing fails the test with advice on how to get
 // it. Whatever a test starts is removed when its process ends, also when that process is killed (see watchdog).

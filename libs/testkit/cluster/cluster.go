@@ -122,24 +122,19 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "flotilla-cluster-")
-	if err != nil {
-		return nil, fmt.Errorf("create the folder of the cluster: %w", err)
-	}
-	marker := watchdog.Marker(markerKey, dir)
-	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir})
+	folder, err := watchdog.NewFolder(watchdog.Need{Prefix: "flotilla-cluster-", Key: markerKey})
 	if err != nil {
 		return nil, err
 	}
 	c, err := launch(ctx, tools, controlplane.Config{
-		Name: "test", Dir: dir, Nodes: o.Nodes, Faults: true, Marker: marker,
+		Name: "test", Dir: folder.Path, Nodes: o.Nodes, Faults: true, Marker: folder.Marker,
 	})
 	if err != nil {
-		return nil, errors.Join(err, guard.Release())
+		return nil, errors.Join(err, folder.Release())
 	}
-	c.guard = guard
+	c.guard = folder.Guard
 	if err := c.install(ctx, o); err != nil {
-		return nil, errors.Join(err, guard.Release())
+		return nil, errors.Join(err, folder.Release())
 	}
 	return c, nil
 }

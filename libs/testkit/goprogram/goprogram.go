@@ -39,19 +39,15 @@ func Build(ctx context.Context, pkg string) (Program, error) {
 	if p, ok := built.programs[pkg]; ok {
 		return p, nil
 	}
-	dir, err := os.MkdirTemp("", "flotilla-program-")
+	folder, err := watchdog.NewFolder(watchdog.Need{Prefix: "flotilla-program-", Key: "FLOTILLA_PROGRAM"})
 	if err != nil {
-		return Program{}, fmt.Errorf("create the folder of a program: %w", err)
+		return Program{}, err
 	}
-	p := Program{Path: filepath.Join(dir, filepath.Base(pkg)), marker: watchdog.Marker("FLOTILLA_PROGRAM", dir)}
-	guard, err := watchdog.Start(watchdog.Cleanup{Marker: p.marker, Dir: dir})
-	if err != nil {
-		return Program{}, errors.Join(err, os.RemoveAll(dir))
-	}
+	p := Program{Path: filepath.Join(folder.Path, filepath.Base(pkg)), marker: folder.Marker}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", p.Path, pkg) //nolint:gosec // a package of this repository
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return Program{}, errors.Join(fmt.Errorf("build %s: %w\n%s", pkg, err, strings.TrimSpace(string(out))), guard.Release())
+		return Program{}, errors.Join(fmt.Errorf("build %s: %w\n%s", pkg, err, strings.TrimSpace(string(out))), folder.Release())
 	}
 	built.programs[pkg] = p
 	return p, nil

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
@@ -110,10 +109,6 @@ func (p *program) launch(s *Server) (int, error) {
 	if err := os.MkdirAll(filepath.Dir(s.Log), 0o700); err != nil {
 		return 0, fmt.Errorf("create the folder of the log: %w", err)
 	}
-	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, fmt.Errorf("open the log: %w", err)
-	}
 	// A server that starts removes all temporary tables of the folder, also those of others.
 	tmp := filepath.Join(p.cfg.Dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
@@ -134,22 +129,12 @@ func (p *program) launch(s *Server) (int, error) {
 	), asUser()...)
 	cmd := exec.Command(p.command(), args...) //nolint:gosec,noctx // outlives every context
 	cmd.Dir = p.cfg.Dir
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append(os.Environ(), p.cfg.Marker)
-	err = cmd.Start()
-	if err = errors.Join(err, log.Close()); err != nil {
-		return 0, fmt.Errorf("run %s: %w", p.path, err)
+	child, err := proc.Start(cmd, s.Log)
+	if err != nil {
+		return 0, err
 	}
-	go reap(cmd)
-	return cmd.Process.Pid, nil
-}
-
-// reap takes the exit status, so that a server that ended is not a zombie. How it ended stands in its log.
-func reap(cmd *exec.Cmd) {
-	if err := cmd.Wait(); err != nil {
-		return
-	}
+	return child.PID, nil
 }
 
 func gone(pid int, log string) func() error {
@@ -157,7 +142,7 @@ func gone(pid int, log string) func() error {
 		if proc.Alive(pid) {
 			return nil
 		}
-		return fmt.Errorf("it ended: %s", tail(log))
+		return fmt.Errorf("it ended: %s", proc.Tail(log, 10))
 	}
 }
 
@@ -221,14 +206,4 @@ func asUser() []string {
 		return []string{"--user=root"}
 	}
 	return nil
-}
-
-func tail(path string) string {
-	const lines = 10
-	data, err := os.ReadFile(path) //nolint:gosec // the server's own log
-	if err != nil {
-		return err.Error()
-	}
-	all := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
 // ErrNone says that no server was found and none could be started. The text says what to do.
@@ -212,24 +214,19 @@ func (s *Server) connected(do func(*sql.DB) error) (err error) {
 
 // waitAnswer waits until the server answers, or until gone says why it never will.
 func (s *Server) waitAnswer(ctx context.Context, gone func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	err := await.Nil(ctx, answerTimeout, 200*time.Millisecond, func(ctx context.Context) error {
 		err := s.Ping(ctx)
-		if err == nil {
-			return nil
+		if err != nil {
+			if goneErr := gone(); goneErr != nil {
+				return await.Stop(goneErr)
+			}
 		}
-		if goneErr := gone(); goneErr != nil {
-			return goneErr
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("no answer at %s: %w", s.login.Addr, errors.Join(ctx.Err(), err))
-		case <-tick.C:
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("no answer at %s: %w", s.login.Addr, err)
 	}
+	return nil
 }
 
 func quote(name string) string {

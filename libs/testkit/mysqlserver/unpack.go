@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
+	"github.com/flotilla-dev/flotilla/libs/testkit/debian"
 )
 
 const (
@@ -102,12 +102,7 @@ func debootstrapProgram(ctx context.Context, cfg Config) (string, error) {
 	if path := find("debootstrap"); path != "" {
 		return path, nil
 	}
-	apt, err := exec.LookPath("apt-get")
-	if err != nil {
-		return "", unavailable{"neither debootstrap nor apt-get is on PATH"}
-	}
-	cfg.Say("installing the Debian package debootstrap with apt-get")
-	if err := aptInstall(ctx, apt, "debootstrap"); err != nil {
+	if err := debian.Install(ctx, cfg.Say, nil, "debootstrap"); err != nil {
 		return "", unavailable{err.Error()}
 	}
 	return find("debootstrap"), nil

@@ -24,7 +24,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -174,34 +173,19 @@ func startOnce(ctx context.Context, f Flavour) (*mysqlserver.Server, *watchdog.G
 	if err != nil {
 		return nil, nil, err
 	}
-	dir, err := os.MkdirTemp(parent(), "flotilla-mysql-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("create the folder of the MySQL server: %w", err)
-	}
-	name := filepath.Base(dir)
-	marker := watchdog.Marker(markerKey, dir)
-	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir, Containers: []string{name}})
+	// A schema of 40 tables waits for hundreds of writes to a disk. In memory a crash of the server alone loses nothing
+	// either.
+	folder, err := watchdog.NewFolder(watchdog.Need{Prefix: "flotilla-mysql-", Key: markerKey, Memory: 4 << 30, Container: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	server, err := mysqlserver.Start(ctx, mysqlserver.Config{
-		Name: name, Dir: dir, Port: port, Flavour: f, Marker: marker, Say: say,
+		Name: filepath.Base(folder.Path), Dir: folder.Path, Port: port, Flavour: f, Marker: folder.Marker, Say: say,
 	})
 	if err != nil {
-		return nil, nil, errors.Join(err, guard.Release())
+		return nil, nil, errors.Join(err, folder.Release())
 	}
-	return server, guard, nil
-}
-
-// parent is a folder in memory where there is room: a schema of 40 tables waits for hundreds of writes to a disk. A
-// crash of the server alone loses nothing there either.
-func parent() string {
-	const memory, enough = "/dev/shm", 4 << 30
-	var fs syscall.Statfs_t
-	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > enough { //nolint:gosec // a size is positive
-		return memory
-	}
-	return ""
+	return server, folder.Guard, nil
 }
 
 // say goes past go test's buffering: an installation must not go unnoticed.

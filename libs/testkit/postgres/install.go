@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/debian"
 )
 
 const (
@@ -72,28 +73,12 @@ func executable(path string) bool {
 
 // install installs Debian's package.
 func install(ctx context.Context) error {
-	if _, err := os.Stat("/etc/debian_version"); err != nil {
-		return errors.New("this is not Debian, so no package is installed")
+	if _, err := os.Stat("/etc/debian_version"); err == nil && os.Geteuid() == 0 {
+		if err := withoutServer(); err != nil {
+			return err
+		}
 	}
-	if os.Geteuid() != 0 {
-		return errors.New("not root, so no package is installed (run as root: apt-get install " + debianPackage + ")")
-	}
-	apt, err := exec.LookPath("apt-get")
-	if err != nil {
-		return errors.New("apt-get is not on PATH")
-	}
-	say("no PostgreSQL found: installing the Debian package %s with apt-get", debianPackage)
-	if err := withoutServer(); err != nil {
-		return err
-	}
-	if aptInstall(ctx, apt) == nil {
-		return nil
-	}
-	// The package lists of a fresh machine are empty or old.
-	if err := run(ctx, apt, "update", "-q"); err != nil {
-		return err
-	}
-	return aptInstall(ctx, apt)
+	return debian.Install(ctx, say, []string{"UCF_FORCE_CONFFOLD=1"}, debianPackage)
 }
 
 // withoutServer keeps the package from starting a server on the usual port; what is there already stays.
@@ -106,23 +91,6 @@ func withoutServer() error {
 	}
 	if err := os.WriteFile(clusterConfig, []byte("create_main_cluster = false\n"), 0o644); err != nil { //nolint:gosec // as above
 		return fmt.Errorf("configure %s: %w", debianPackage, err)
-	}
-	return nil
-}
-
-func aptInstall(ctx context.Context, apt string) error {
-	return run(ctx, "env", "DEBIAN_FRONTEND=noninteractive", "UCF_FORCE_CONFFOLD=1",
-		apt, "install", "--yes", "--no-install-recommends",
-		// Another test binary may be installing the same.
-		"-o", "DPkg::Lock::Timeout=300", debianPackage)
-}
-
-func run(ctx context.Context, name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, installTimeout)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // fixed programs with our own arguments
-	if err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
 	}
 	return nil
 }

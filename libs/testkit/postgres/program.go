@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
@@ -51,32 +52,17 @@ func startOnce(ctx context.Context, bin string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(parent(), "flotilla-postgres-")
+	// Each database is some 300 files.
+	folder, err := watchdog.NewFolder(watchdog.Need{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
 	if err != nil {
-		return nil, fmt.Errorf("create the folder of the PostgreSQL server: %w", err)
+		return nil, err
 	}
-	marker := watchdog.Marker(markerKey, dir)
-	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	p := program{bin: bin, dir: dir, port: port, marker: marker}
+	p := program{bin: bin, dir: folder.Path, port: port, marker: folder.Marker}
 	s := &Server{Bin: bin, Host: "127.0.0.1", Port: port, User: admin, Password: password}
 	if err := p.launch(ctx, s); err != nil {
-		return nil, errors.Join(err, guard.Release())
+		return nil, errors.Join(err, folder.Release())
 	}
 	return s, nil
-}
-
-// parent is a folder in memory where there is room, since each database is some
-// 300 files; else the temporary folder.
-func parent() string {
-	const memory, enough = "/dev/shm", 1 << 30
-	var fs syscall.Statfs_t
-	if os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > enough { //nolint:gosec // a size is positive
-		return memory
-	}
-	return ""
 }
 
 type program struct {
@@ -99,29 +85,28 @@ func (p program) launch(ctx context.Context, s *Server) error {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initialise the data folder: %w\n%s", err, out)
 	}
-	log, err := os.Create(filepath.Join(p.dir, "postgres.log"))
-	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
-	}
 	// It outlives the context of its start.
 	postgres := p.command(context.WithoutCancel(ctx), identity, "postgres", "-D", data, "-p", strconv.Itoa(p.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
-	postgres.Stdout, postgres.Stderr = log, log
-	err = postgres.Start()
-	if err = errors.Join(err, log.Close()); err != nil {
-		return fmt.Errorf("run %s: %w", postgres.Path, err)
+	child, err := proc.Start(postgres, filepath.Join(p.dir, "postgres.log"))
+	if err != nil {
+		return err
 	}
-	go reap(postgres)
-	return p.waitAnswer(ctx, s, postgres.Process.Pid)
+	return await.Nil(ctx, answerTimeout, 100*time.Millisecond, func(ctx context.Context) error {
+		_, err := s.psql(ctx, "postgres", "SELECT 1")
+		if ended := child.Running(); err != nil && ended != nil {
+			return await.Stop(ended)
+		}
+		return err
+	})
 }
 
 func (p program) command(ctx context.Context, as *syscall.Credential, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, name), args...) //nolint:gosec // fixed programs with our own arguments
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), p.marker, "LC_ALL=C")
-	// Ctrl-C ends the test; the watchdog ends the server.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as, Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	return cmd
 }
 
@@ -148,33 +133,4 @@ func (p program) identity() (*syscall.Credential, error) {
 		return nil, fmt.Errorf("give the folder to user %s: %w", account.Username, err)
 	}
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-}
-
-// reap takes the exit status, so that a server that ended is not a zombie. How it ended stands in its log.
-func reap(cmd *exec.Cmd) {
-	if err := cmd.Wait(); err != nil {
-		return
-	}
-}
-
-func (p program) waitAnswer(ctx context.Context, s *Server, pid int) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		_, err := s.psql(ctx, "postgres", "SELECT 1")
-		if err == nil {
-			return nil
-		}
-		if !proc.Alive(pid) {
-			log, logErr := os.ReadFile(filepath.Join(p.dir, "postgres.log"))
-			return errors.Join(fmt.Errorf("the PostgreSQL server ended: %s", log), logErr)
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the PostgreSQL server does not answer: %w", errors.Join(ctx.Err(), err))
-		case <-tick.C:
-		}
-	}
 }

@@ -1,0 +1,55 @@
+// Package debian installs what tests need and a machine lacks, where that can be done: as root on Debian.
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+const timeout = 10 * time.Minute
+
+// Install installs packages with apt-get, without those that they recommend, and tells say before it does. The error
+// gives the reason where that is impossible. The environment is added to apt-get's own.
+func Install(ctx context.Context, say func(format string, args ...any), environment []string, packages ...string) error {
+	if _, err := os.Stat("/etc/debian_version"); err != nil {
+		return errors.New("this is not Debian, so no package is installed")
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("not root, so no package is installed; run as root: apt-get install %s", strings.Join(packages, " "))
+	}
+	apt, err := exec.LookPath("apt-get")
+	if err != nil {
+		return errors.New("apt-get is not on PATH")
+	}
+	say("installing the Debian packages %s with apt-get", strings.Join(packages, " and "))
+	install := append([]string{
+		"install", "--yes", "--no-install-recommends",
+		// Another test binary may be installing the same.
+		"-o", "DPkg::Lock::Timeout=300",
+	}, packages...)
+	if run(ctx, environment, apt, install...) == nil {
+		return nil
+	}
+	// The package lists of a fresh machine are empty or old.
+	if err := run(ctx, environment, apt, "update", "-q"); err != nil {
+		return err
+	}
+	return run(ctx, environment, apt, install...)
+}
+
+func run(ctx context.Context, environment []string, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // apt-get with our own arguments
+	cmd.Env = slices.Concat(os.Environ(), []string{"DEBIAN_FRONTEND=noninteractive"}, environment)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package debian_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/debian"
+)
+
+// aptGet puts a program in the place of apt-get, which notes how it was called and fails to install before an update.
+func aptGet(t *testing.T) (calls func() string) {
+	t.Helper()
+	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 {
+		err := debian.Install(t.Context(), t.Logf, nil, "sl")
+		if err == nil || !strings.Contains(err.Error(), "no package is installed") {
+			t.Errorf("without root or Debian: %v", err)
+		}
+		return nil
+	}
+	dir := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\necho \"$1 $EXTRA\" >> %[1]s/calls\n[ $1 = update ] && exec touch %[1]s/updated\n[ -e %[1]s/updated ]\n", dir)
+	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	return func() string {
+		text, err := os.ReadFile(filepath.Join(dir, "calls"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(string(text)), " ")
+	}
+}
+
+func TestInstallUpdatesTheListsWhenAPackageIsMissing(t *testing.T) {
+	calls := aptGet(t)
+	if calls == nil {
+		return
+	}
+	var said string
+	err := debian.Install(t.Context(), func(format string, args ...any) { said = fmt.Sprintf(format, args...) }, []string{"EXTRA=1"}, "one", "two")
+	if err != nil || calls() != "install 1 update 1 install 1" {
+		t.Errorf("apt-get was called for %q: %v", calls(), err)
+	}
+	if !strings.Contains(said, "one and two") {
+		t.Errorf("said %q", said)
+	}
+}
