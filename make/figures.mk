@@ -10,21 +10,13 @@ verify-engine: ## every state of the engine's state machine, and every mutant of
 	@hack/stage verify-engine hack/verify-engine.sh
 
 .PHONY: bench
-bench: ## the figures that the budgets name, one BENCH line each
-	@hack/bench.sh
+bench: ## the figures that the budgets name, one BENCH line each (SCENARIOS="models" for some)
+	@hack/bench.sh stack $(SCENARIOS)
 
-.PHONY: bench-superset
+.PHONY: bench-superset bench-engine bench-ingester bench-status
 bench-superset: ## what the Superset operator costs (SCENARIOS="small large" for some)
-	@hack/bench-superset.sh $(SCENARIOS)
-
-.PHONY: bench-engine
 bench-engine: ## what the engine operator costs (SCENARIOS="compute small" for some)
-	@hack/bench-engine.sh $(SCENARIOS)
-
-.PHONY: bench-ingester
-bench-ingester: ## what the ingester costs (SCENARIOS="sync adopt" for some)
-	@hack/bench-ingester.sh $(SCENARIOS)
-
-.PHONY: bench-status
+bench-ingester: ## what the ingester costs (SCENARIOS="sync objects=1000" for some)
 bench-status: ## what conditions cost from operator to resource (SCENARIOS="offer load" for some)
-	@hack/bench-status.sh $(SCENARIOS)
+bench-superset bench-engine bench-ingester bench-status: bench-%:
+	@hack/bench.sh $* $(SCENARIOS)

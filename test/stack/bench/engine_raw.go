@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
 const (
@@ -21,32 +22,32 @@ const (
 	generationLabel = "firebolt.io/generation"
 )
 
-// raw reports what Kubernetes alone takes for the StatefulSets, Services and ConfigMaps of n engines, created by a plain
+// rawEngines reports what Kubernetes alone takes for the StatefulSets, Services and ConfigMaps of n engines, created by a plain
 // client that knows what it wants, and then for replacing them: the other generation, its traffic, and the end of the first.
-func raw(ctx context.Context, l *benchlab.Lab, n int, f *benchlab.Figures) error {
-	first, err := copies(ctx, l, n, "a")
+func rawEngines(ctx context.Context, e *benchenv.Env, engines fleet, n int, f *benchenv.Figures) error {
+	first, err := copies(ctx, e, engines, n, "a")
 	if err != nil {
 		return err
 	}
-	second, err := copies(ctx, l, n, "b")
+	second, err := copies(ctx, e, engines, n, "b")
 	if err != nil {
 		return err
 	}
-	cost, err := l.Raw(ctx, n, func(ctx context.Context) error {
-		return l.Bring(ctx, first.sets(), first.create(l, true), isReady)
+	cost, err := e.Raw(ctx, n, func(ctx context.Context) error {
+		return e.Bring(ctx, first.sets(), first.create(e, true), allAre("readyReplicas"))
 	})
 	if err != nil {
 		return err
 	}
 	f.Raw(fmt.Sprintf("create%d.raw_statefulsets", n), cost)
-	cost, err = l.Raw(ctx, n, func(ctx context.Context) error {
-		if err := l.Bring(ctx, second.sets(), second.create(l, false), isReady); err != nil {
+	cost, err = e.Raw(ctx, n, func(ctx context.Context) error {
+		if err := e.Bring(ctx, second.sets(), second.create(e, false), allAre("readyReplicas")); err != nil {
 			return err
 		}
-		if err := l.Each(ctx, first.sets(), first.replaceBy(l, second)); err != nil {
+		if err := benchenv.Each(ctx, first.sets(), first.replaceBy(e, second)); err != nil {
 			return err
 		}
-		return benchlab.Eventually(ctx, func() error { return gone(ctx, l, "a") })
+		return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error { return gone(ctx, e, "a") })
 	})
 	if err != nil {
 		return err
@@ -63,28 +64,28 @@ type generation struct {
 	cluster  *corev1.Service
 }
 
-// fleet is a generation of each engine, by the name of its StatefulSet.
-type fleet struct {
+// engineCopies are a generation of each engine, by the name of its StatefulSet.
+type engineCopies struct {
 	order []string
 	of    map[string]generation
 }
 
 // copies takes what the operator made of the first n engines.
-func copies(ctx context.Context, l *benchlab.Lab, n int, suffix string) (fleet, error) {
-	out := fleet{of: map[string]generation{}}
+func copies(ctx context.Context, e *benchenv.Env, engines fleet, n int, suffix string) (engineCopies, error) {
+	out := engineCopies{of: map[string]generation{}}
 	for i := range n {
-		name := fmt.Sprintf("engine-%03d", i)
+		name := engines.nameOf(i)
 		var sets appsv1.StatefulSetList
 		var services corev1.ServiceList
 		var configs corev1.ConfigMapList
 		for _, list := range []client.ObjectList{&sets, &services, &configs} {
-			err := l.Client.List(ctx, list, client.InNamespace(benchlab.Namespace), client.MatchingLabels{engineLabel: name})
+			err := e.Client.List(ctx, list, client.InNamespace(benchenv.Namespace), client.MatchingLabels{engineLabel: name})
 			if err != nil {
-				return fleet{}, fmt.Errorf("list what engine %q consists of: %w", name, err)
+				return engineCopies{}, fmt.Errorf("list what engine %q consists of: %w", name, err)
 			}
 		}
 		if len(sets.Items) != 1 || len(services.Items) != 2 || len(configs.Items) != 1 {
-			return fleet{}, fmt.Errorf("engine %q has %d statefulsets, %d services, %d configmaps",
+			return engineCopies{}, fmt.Errorf("engine %q has %d statefulsets, %d services, %d configmaps",
 				name, len(sets.Items), len(services.Items), len(configs.Items))
 		}
 		g := generation{set: &sets.Items[0], config: &configs.Items[0]}
@@ -105,13 +106,10 @@ func copies(ctx context.Context, l *benchlab.Lab, n int, suffix string) (fleet, 
 func (g generation) detach(suffix string) {
 	engine := g.set.Labels[engineLabel]
 	labels := map[string]string{engineLabel: engine, generationLabel: suffix}
-	fresh := func(o *metav1.ObjectMeta, name string) {
-		*o = metav1.ObjectMeta{Namespace: benchlab.RawNamespace, Name: name, Labels: labels}
-	}
-	fresh(&g.set.ObjectMeta, engine+"-"+suffix)
-	fresh(&g.config.ObjectMeta, engine+"-"+suffix+"-config")
-	fresh(&g.headless.ObjectMeta, engine+"-"+suffix+"-hl")
-	fresh(&g.cluster.ObjectMeta, engine+"-service")
+	g.set.ObjectMeta = rawMeta(engine+"-"+suffix, labels)
+	g.config.ObjectMeta = rawMeta(engine+"-"+suffix+"-config", labels)
+	g.headless.ObjectMeta = rawMeta(engine+"-"+suffix+"-hl", labels)
+	g.cluster.ObjectMeta = rawMeta(engine+"-service", labels)
 	g.set.Status = appsv1.StatefulSetStatus{}
 	g.set.Spec.ServiceName = g.headless.Name
 	g.set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
@@ -121,7 +119,7 @@ func (g generation) detach(suffix string) {
 	}
 }
 
-func (f fleet) sets() []client.Object {
+func (f engineCopies) sets() []client.Object {
 	var out []client.Object
 	for _, name := range f.order {
 		out = append(out, f.of[name].set)
@@ -130,54 +128,47 @@ func (f fleet) sets() []client.Object {
 }
 
 // create is a write of a whole generation, with or without the Service that users know.
-func (f fleet) create(l *benchlab.Lab, cluster bool) benchlab.Write {
+func (f engineCopies) create(e *benchenv.Env, cluster bool) benchenv.Write {
 	return func(ctx context.Context, set client.Object) error {
 		g := f.of[set.GetName()]
 		for _, o := range []client.Object{g.config, g.headless} {
-			if err := l.Client.Create(ctx, o); err != nil {
+			if err := e.Client.Create(ctx, o); err != nil {
 				return err
 			}
 		}
 		if cluster {
-			if err := l.Client.Create(ctx, g.cluster); err != nil {
+			if err := e.Client.Create(ctx, g.cluster); err != nil {
 				return err
 			}
 		}
-		return l.Client.Create(ctx, set)
+		return e.Client.Create(ctx, set)
 	}
 }
 
 // replaceBy is a write that moves the traffic from one generation to the other and deletes the first.
-func (f fleet) replaceBy(l *benchlab.Lab, other fleet) benchlab.Write {
+func (f engineCopies) replaceBy(e *benchenv.Env, other engineCopies) benchenv.Write {
 	return func(ctx context.Context, set client.Object) error {
 		g := f.of[set.GetName()]
 		next := other.of[strings.TrimSuffix(set.GetName(), "a")+"b"]
 		routed := g.cluster.DeepCopy()
 		routed.Spec.Selector = next.cluster.Spec.Selector
-		if err := l.Client.Patch(ctx, routed, client.MergeFrom(g.cluster)); err != nil {
+		if err := e.Client.Patch(ctx, routed, client.MergeFrom(g.cluster)); err != nil {
 			return err
 		}
 		return errors.Join(
-			l.Client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationForeground)),
-			l.Client.Delete(ctx, g.headless), l.Client.Delete(ctx, g.config),
+			e.Client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationForeground)),
+			e.Client.Delete(ctx, g.headless), e.Client.Delete(ctx, g.config),
 		)
 	}
 }
 
 // gone is an error while a StatefulSet of the generation is left.
-func gone(ctx context.Context, l *benchlab.Lab, suffix string) error {
+func gone(ctx context.Context, e *benchenv.Env, suffix string) error {
 	left := &metav1.PartialObjectMetadataList{}
 	left.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSetList"})
-	err := l.Client.List(ctx, left, client.InNamespace(benchlab.RawNamespace), client.MatchingLabels{generationLabel: suffix})
+	err := e.Client.List(ctx, left, client.InNamespace(benchenv.RawNamespace), client.MatchingLabels{generationLabel: suffix})
 	if err == nil && len(left.Items) > 0 {
 		return fmt.Errorf("%d statefulsets are left", len(left.Items))
 	}
 	return err
-}
-
-func isReady(obj client.Object) bool {
-	object := obj.(*unstructured.Unstructured).Object
-	want, _, wantErr := unstructured.NestedInt64(object, "spec", "replicas")
-	have, _, haveErr := unstructured.NestedInt64(object, "status", "readyReplicas")
-	return wantErr == nil && haveErr == nil && have == want
 }

@@ -3,107 +3,127 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
-// run is a synchronisation of n objects that are in the cluster before the ingester starts.
-type run struct {
-	name  string
-	n     int
-	adopt bool
-	flags []string
+const finalizer = "michelangelo/Ingester"
+
+var modelGroup = schema.GroupVersion{Group: "michelangelo.api", Version: "v2"}
+
+// model is the object of the budget: 3 labels, 2 annotations.
+func model(i int) *unstructured.Unstructured {
+	obj := object(modelGroup, "Model", benchenv.Namespace, fmt.Sprintf("model-%06d", i), map[string]any{
+		"algorithm": "xgboost", "trainingFramework": "spark", "kind": "MODEL_KIND_BINARY_CLASSIFICATION",
+		"description": fmt.Sprintf("Churn of customers, model %d", i),
+		"owner":       map[string]any{"name": "ada"},
+		"modelFamily": map[string]any{"name": "churn"},
+		"inputSchema": map[string]any{"schemaItems": []any{map[string]any{"name": "age", "dataType": "DATA_TYPE_INT"}}},
+	})
+	obj.SetLabels(map[string]string{"team": fmt.Sprintf("team-%d", i%100), "tier": "gold", "stage": "test"})
+	obj.SetAnnotations(map[string]string{"note": "made for a benchmark", "ticket": fmt.Sprintf("ML-%d", i)})
+	return obj
 }
 
-func syncObjects(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures) error {
-	r := run{name: "sync", n: sizes["objects"]}
-	return r.measure(ctx, l, f, func(s *store, perSecond float64) error {
-		if err := resync(ctx, s, f, r); err != nil {
-			return err
+// createModels stores n Models in the cluster.
+func createModels(ctx context.Context, e *benchenv.Env, n int, withFinalizer bool) error {
+	objects := make([]client.Object, 0, n)
+	for i := range n {
+		obj := model(i)
+		if withFinalizer {
+			obj.SetFinalizers([]string{finalizer})
 		}
-		limit, err := raw(ctx, s, f)
+		objects = append(objects, obj)
+	}
+	benchenv.Note("creating %d objects", n)
+	return benchenv.Each(ctx, objects, e.Create)
+}
+
+// syncRun is a synchronization of objects that are in the cluster before the ingester starts.
+type syncRun struct {
+	name  string
+	size  string // which of sizes is the number of objects
+	adopt bool   // the objects have no finalizer
+	bus   bool   // change events are published
+	flags []string
+	// then does something else with the rows that are there.
+	then func(ctx context.Context, s *store, f *benchenv.Figures, n int, perSecond float64) error
+}
+
+func (r syncRun) run(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+	n, flags := sizes[r.size], r.flags
+	if r.bus {
+		url, err := e.Bus()
 		if err != nil {
 			return err
 		}
-		f.Report("sync.share_of_limit", perSecond/limit, "ratio")
-		return nil
+		flags = append(flags, benchenv.BusFlags(url)...)
+	}
+	return withStore(ctx, e, func(s *store) error {
+		if err := createModels(ctx, e, n, !r.adopt); err != nil {
+			return err
+		}
+		perSecond, err := r.measure(ctx, s, f, n, flags)
+		if err != nil || r.then == nil {
+			return err
+		}
+		return r.then(ctx, s, f, n, perSecond)
 	})
 }
 
-func adoptObjects(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures) error {
-	return run{name: "sync_adopt", n: sizes["objects"], adopt: true}.measure(ctx, l, f, nil)
-}
-
-func oneWorker(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures) error {
-	return run{name: "sync_one_worker", n: sizes["one"], flags: []string{"--concurrent-reconciles=1"}}.measure(ctx, l, f, nil)
-}
-
-func withBus(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures) error {
-	url, err := l.Bus()
-	if err != nil {
-		return err
-	}
-	flags := []string{"--nats-url=" + url, "--cluster-name=bench", "--bus-bootstrap"}
-	return run{name: "sync_bus", n: sizes["objects"], flags: flags}.measure(ctx, l, f, nil)
-}
-
-// measure prints the figures of a run; then, if given, says what else is to be done with its rows.
-func (r run) measure(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures, then func(*store, float64) error) (err error) {
-	s, err := open(ctx, l)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	if err := create(ctx, l, r.n, !r.adopt); err != nil {
-		return err
-	}
+// measure prints the figures of a run from the ingester's start to the last commit, and stops the ingester.
+func (r syncRun) measure(ctx context.Context, s *store, f *benchenv.Figures, n int, flags []string) (perSecond float64, err error) {
 	if err := rest(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	rows, err := s.inserted(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	before, err := s.cpu()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	begin, err := l.StartOperator(append([]string{"--mysql-dsn=" + s.dsn}, r.flags...)...)
+	begin, err := s.env.Operator.Start(append([]string{"--mysql-dsn=" + s.dsn}, flags...)...)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	end, err := s.await(ctx, r.n, rows)
+	end, err := s.await(ctx, n, rows)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	after, err := s.cpu()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	perSecond := float64(r.n) / end.Sub(begin).Seconds()
+	perSecond = float64(n) / end.Sub(begin).Seconds()
 	f.Report(r.name+".objects_per_s", perSecond, "objects/s")
-	report(f, r.name, r.n, before, after)
-	failed, err := l.Metric(ctx, "flotilla_ingester_errors_total")
+	reportCPU(f, r.name, n, before, after)
+	failed, err := s.env.Operator.Metric(ctx, "flotilla_ingester_errors_total")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	f.Report(r.name+".errors", failed, "errors")
-	batches, err := l.Metric(ctx, "flotilla_ingester_batches_total")
+	batches, err := s.env.Operator.Metric(ctx, "flotilla_ingester_batches_total")
 	if err != nil {
-		return err
+		return 0, err
 	}
-	f.Report(r.name+".objects_per_transaction", float64(r.n)/batches, "objects")
-	if err := l.StopOperator(ctx); err != nil || then == nil {
-		return err
-	}
-	return then(s, perSecond)
+	f.Report(r.name+".objects_per_transaction", float64(n)/batches, "objects")
+	return perSecond, s.env.Operator.Stop(ctx)
 }
 
-// report prints the processor time of one object, by process.
-func report(f *benchlab.Figures, name string, n int, before, after map[string]float64) {
+// reportCPU prints the processor time of one object, by process.
+func reportCPU(f *benchenv.Figures, name string, n int, before, after map[string]float64) {
 	total, others := 0.0, 0.0
 	for _, process := range slices.Sorted(maps.Keys(after)) {
 		each := (after[process] - before[process]) / float64(n) * 1e6
@@ -119,23 +139,38 @@ func report(f *benchlab.Figures, name string, n int, before, after map[string]fl
 	f.Report(name+".cpu_us_per_object.all", total, "us")
 }
 
-// resync starts the ingester once more on unchanged objects and prints how many rows it writes.
-func resync(ctx context.Context, s *store, f *benchlab.Figures, r run) error {
-	if _, err := s.lab.StartOperator("--mysql-dsn=" + s.dsn); err != nil {
+// resyncAndRaw starts the ingester once more on unchanged objects and prints how many rows it writes, then what raw
+// inserts of the same rows take.
+func resyncAndRaw(ctx context.Context, s *store, f *benchenv.Figures, n int, perSecond float64) error {
+	if err := resync(ctx, s, f, n); err != nil {
 		return err
 	}
-	if err := benchlab.Eventually(ctx, func() error {
-		unchanged, err := s.lab.Metric(ctx, "flotilla_ingester_unchanged_total")
-		if err == nil && unchanged < float64(r.n) {
+	limit, err := rawInserts(ctx, s, f)
+	if err != nil {
+		return err
+	}
+	f.Report("sync.share_of_limit", perSecond/limit, "ratio")
+	return nil
+}
+
+func resync(ctx context.Context, s *store, f *benchenv.Figures, n int) error {
+	operator := s.env.Operator
+	if _, err := operator.Start("--mysql-dsn=" + s.dsn); err != nil {
+		return err
+	}
+	err := await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
+		unchanged, err := operator.Metric(ctx, "flotilla_ingester_unchanged_total")
+		if err == nil && unchanged < float64(n) {
 			err = errors.New("not all objects have been looked at")
 		}
 		return err
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	writes := 0.0
 	for _, name := range []string{"upserts", "deletes", "evictions"} {
-		n, err := s.lab.Metric(ctx, "flotilla_ingester_"+name+"_total")
+		n, err := operator.Metric(ctx, "flotilla_ingester_"+name+"_total")
 		if err != nil {
 			return err
 		}
@@ -146,8 +181,8 @@ func resync(ctx context.Context, s *store, f *benchlab.Figures, r run) error {
 	if err != nil {
 		return err
 	}
-	f.Report("resync.cpu_us_per_object.ingester", cpu["ingester"]/float64(r.n)*1e6, "us")
-	return s.lab.StopOperator(ctx)
+	f.Report("resync.cpu_us_per_object.ingester", cpu["ingester"]/float64(n)*1e6, "us")
+	return operator.Stop(ctx)
 }
 
 // rest lets the servers finish what they do after many writes, so that it does not count.
@@ -158,4 +193,70 @@ func rest(ctx context.Context) error {
 	case <-time.After(3 * time.Second):
 		return nil
 	}
+}
+
+// update prints how long it takes from a patch to the commit of the new version, one object after another.
+func update(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+	const objects = 100
+	return withStored(ctx, e, objects, func(s *store) error {
+		spent := make([]time.Duration, 0, sizes["updates"])
+		for i := range sizes["updates"] {
+			d, err := updateOne(ctx, s, i%objects, i)
+			if err != nil {
+				return err
+			}
+			spent = append(spent, d)
+		}
+		f.Report("update.p50_ms", percentile(spent, 0.5), "ms")
+		f.Report("update.p99_ms", percentile(spent, 0.99), "ms")
+		return nil
+	})
+}
+
+// updateOne patches an object and waits for its row: from before the patch is sent to after the row has been read.
+func updateOne(ctx context.Context, s *store, object, round int) (time.Duration, error) {
+	obj := model(object)
+	patch := fmt.Appendf(nil, `{"spec":{"algorithm":"round-%d"}}`, round)
+	begin := time.Now()
+	if err := s.env.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return 0, fmt.Errorf("patch %s: %w", obj.GetName(), err)
+	}
+	err := await.Nil(ctx, time.Minute, 200*time.Microsecond, func(ctx context.Context) error {
+		have, err := s.count(ctx, "SELECT COUNT(*) FROM model WHERE uid = ? AND res_version >= ?", string(obj.GetUID()), obj.GetResourceVersion())
+		if err != nil {
+			return await.Stop(err)
+		}
+		if have != 1 {
+			return errors.New("it is not there")
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("wait for the row of %s: %w", obj.GetName(), err)
+	}
+	return time.Since(begin), nil
+}
+
+// memory prints the ingester's resident memory when it holds many objects and has stored them.
+func memory(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+	n := sizes["cached"]
+	return withStored(ctx, e, n, func(*store) error {
+		if err := rest(ctx); err != nil {
+			return err
+		}
+		rss, err := e.Operator.RSS()
+		if err != nil {
+			return err
+		}
+		f.Report("rss_mb_at_"+thousands(n), rss/1e6, "MB")
+		return nil
+	})
+}
+
+// thousands writes 10000 as 10k.
+func thousands(n int) string {
+	if n%1000 == 0 {
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprint(n)
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
 const (
@@ -24,10 +24,10 @@ type table struct {
 	rows    [][]any
 }
 
-// raw prints how many objects a second the server takes when nobody does anything but insert the same rows: one
+// rawInserts prints how many objects a second the server takes when nobody does anything but insert the same rows: one
 // transaction for 100 objects, a prepared statement for their rows, one for their labels and one for their annotations,
 // on four connections, into empty tables of the same shape.
-func raw(ctx context.Context, s *store, f *benchlab.Figures) (float64, error) {
+func rawInserts(ctx context.Context, s *store, f *benchenv.Figures) (float64, error) {
 	objects, err := read(ctx, s.db, "model", "uid")
 	if err != nil {
 		return 0, err

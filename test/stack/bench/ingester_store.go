@@ -9,13 +9,14 @@ import (
 
 	_ "github.com/go-sql-driver/mysql" // the driver
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqlserver"
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
 // store is the database of a scenario.
 type store struct {
-	lab    *benchlab.Lab
+	env    *benchenv.Env
 	server *mysqlserver.Server
 	dsn    string
 	db     *sql.DB
@@ -23,31 +24,45 @@ type store struct {
 
 const database = "michelangelo"
 
-// open starts a server and brings a database to the ingester's schema.
-func open(ctx context.Context, l *benchlab.Lab) (_ *store, err error) {
-	s := &store{lab: l}
-	if s.server, err = l.Database(ctx); err != nil {
-		return nil, err
+// withStore starts a server, brings a database to the ingester's schema, and removes both after the work.
+func withStore(ctx context.Context, e *benchenv.Env, work func(*store) error) (err error) {
+	s := &store{env: e}
+	if s.server, err = e.Database(ctx); err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, s.server.Remove(context.WithoutCancel(ctx))) }()
 	if err := s.server.CreateDatabase(ctx, database); err != nil {
-		return nil, errors.Join(err, s.close(ctx))
+		return err
 	}
 	s.dsn = s.server.DSN(database)
 	if s.db, err = sql.Open("mysql", s.dsn); err != nil {
-		return nil, errors.Join(err, s.close(ctx))
+		return err
 	}
-	if err := l.RunOperator(ctx, "migrate", "up", "--mysql-dsn="+s.dsn); err != nil {
-		return nil, errors.Join(err, s.close(ctx))
+	defer func() { err = errors.Join(err, s.db.Close()) }()
+	if err := e.Operator.Command(ctx, "migrate", "up", "--mysql-dsn="+s.dsn); err != nil {
+		return err
 	}
-	return s, nil
+	return work(s)
 }
 
-func (s *store) close(ctx context.Context) error {
-	var err error
-	if s.db != nil {
-		err = s.db.Close()
-	}
-	return errors.Join(err, s.server.Remove(context.WithoutCancel(ctx)))
+// withStored is withStore with n objects in the database, and the ingester at work.
+func withStored(ctx context.Context, e *benchenv.Env, n int, work func(*store) error) error {
+	return withStore(ctx, e, func(s *store) error {
+		if err := createModels(ctx, e, n, true); err != nil {
+			return err
+		}
+		before, err := s.inserted(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := e.Operator.Start("--mysql-dsn=" + s.dsn); err != nil {
+			return err
+		}
+		if _, err := s.await(ctx, n, before); err != nil {
+			return err
+		}
+		return work(s)
+	})
 }
 
 func (s *store) count(ctx context.Context, query string, args ...any) (n int, err error) {
@@ -70,25 +85,24 @@ func (s *store) inserted(ctx context.Context) (n int, err error) {
 
 // await returns the moment when n objects are committed, of which no row was there when the server had inserted before.
 func (s *store) await(ctx context.Context, n, before int) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
+	err := await.Nil(ctx, patience, 20*time.Millisecond, func(ctx context.Context) error {
 		have, err := s.inserted(ctx)
-		if err == nil && have >= before+n*rowsOf {
-			have, err = s.count(ctx, "SELECT COUNT(*) FROM model")
-			if err == nil && have >= n {
-				return time.Now(), nil
-			}
-		}
 		if err != nil {
-			return time.Time{}, err
+			return await.Stop(err)
 		}
-		select {
-		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("%d rows have come: %w", have-before, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
+		if have < before+n*rowsOf {
+			return fmt.Errorf("%d rows have come", have-before)
 		}
-	}
+		stored, err := s.count(ctx, "SELECT COUNT(*) FROM model")
+		if err != nil {
+			return await.Stop(err)
+		}
+		if stored < n {
+			return fmt.Errorf("%d objects have come", stored)
+		}
+		return nil
+	})
+	return time.Now(), err
 }
 
 // cpu is the processor time used so far, by process.
@@ -97,18 +111,5 @@ func (s *store) cpu() (map[string]float64, error) {
 	if pid := s.server.RunningPID(); pid != 0 {
 		others["mysqld"] = pid
 	}
-	return s.lab.CPU(others)
-}
-
-// start starts the ingester and returns when it has stored n objects.
-func (s *store) start(ctx context.Context, n int) error {
-	before, err := s.inserted(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := s.lab.StartOperator("--mysql-dsn=" + s.dsn); err != nil {
-		return err
-	}
-	_, err = s.await(ctx, n, before)
-	return err
+	return s.env.CPU(others)
 }

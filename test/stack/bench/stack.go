@@ -1,9 +1,3 @@
-// Command bench prints the figures that the budgets name, one line each:
-//
-//	BENCH <name> <value> <unit>
-//
-// It starts a stack of its own with make up, measures, and takes it down again.
-// Usage: bench [name...] with names from controlplane, supersets, engines, models.
 package main
 
 import (
@@ -11,42 +5,48 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 	"github.com/flotilla-dev/flotilla/test/stack/platform"
 )
 
-// bench is one measurement on a running platform.
-type bench struct {
+const (
+	workloads       = 10
+	arrivalTimeout  = 5 * time.Minute
+	arrivalInterval = 20 * time.Millisecond
+)
+
+// figures of the stack have no subject before their names.
+var figures = &benchenv.Figures{}
+
+// stackScenario is measured on a running platform.
+type stackScenario struct {
 	name string
 	run  func(context.Context, *platform.Platform) error
 }
 
-var benches = []bench{
-	{"supersets", supersets},
-	{"engines", engines},
-	{"models", models},
+var stackScenarios = []stackScenario{
+	{"supersets", stackSupersets},
+	{"engines", stackEngines},
+	{"models", stackModels},
 }
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func run(names []string) (err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+// runStack starts a stack with make up, measures, and takes it down again.
+func runStack(ctx context.Context, names []string) (err error) {
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
-	if wanted("controlplane") {
-		if err := controlPlane(ctx); err != nil {
-			return err
+	for _, name := range names {
+		known := func(s stackScenario) bool { return s.name == name }
+		if name != "controlplane" && !slices.ContainsFunc(stackScenarios, known) {
+			return fmt.Errorf("no scenario %q of the stack", name)
 		}
 	}
 	dir, err := os.MkdirTemp("", "flotilla-bench-")
@@ -54,11 +54,16 @@ func run(names []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	root, err := filepath.Abs("../..")
+	if wanted("controlplane") {
+		if err := startControlPlane(ctx, filepath.Join(dir, "controlplane")); err != nil {
+			return err
+		}
+	}
+	module, err := controlplane.Module()
 	if err != nil {
 		return err
 	}
-	p := &platform.Platform{Root: root, Local: filepath.Join(dir, "local"), Out: os.Stderr}
+	p := &platform.Platform{Root: filepath.Dir(filepath.Dir(module)), Local: filepath.Join(dir, "local"), Out: os.Stderr}
 	defer func() {
 		// Down also after an interrupt, when ctx has ended.
 		down, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
@@ -68,37 +73,93 @@ func run(names []string) (err error) {
 	if err := p.Up(ctx); err != nil {
 		return err
 	}
-	for _, b := range benches {
-		if !wanted(b.name) {
+	for _, s := range stackScenarios {
+		if !wanted(s.name) {
 			continue
 		}
-		if err := b.run(ctx, p); err != nil {
-			return fmt.Errorf("bench %s: %w", b.name, err)
+		if err := s.run(ctx, p); err != nil {
+			return fmt.Errorf("scenario %s: %w", s.name, err)
 		}
 	}
 	return nil
 }
 
-// report prints one figure.
-func report(name string, value float64, unit string) {
-	fmt.Printf("BENCH %s %s %s\n", name, strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", value), "0"), "."), unit)
+// startControlPlane measures from nothing to a cluster that answers, with its nodes ready.
+func startControlPlane(ctx context.Context, dir string) error {
+	tools, err := controlplane.Find()
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	cluster, err := tools.Create(ctx, controlplane.Config{Name: "bench", Dir: dir})
+	if err != nil {
+		return err
+	}
+	figures.Report("controlplane_start", time.Since(start).Seconds(), "s")
+	return cluster.Delete(context.WithoutCancel(ctx))
 }
 
-// until polls check until it holds; ctx bounds it.
-func until(ctx context.Context, check func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		done, err := check()
-		if err != nil || done {
+func stackSupersets(ctx context.Context, p *platform.Platform) error {
+	return arrive(ctx, p, "superset-operator", "supersets_10_running", "Running", supersetGroup.WithKind("Superset"), map[string]any{
+		"environment": "Development",
+		"image":       map[string]any{"tag": "4.1.1"},
+		"secretKey":   "only-for-this-bench",
+		"metastore":   map[string]any{"uri": "sqlite:////tmp/superset.db"},
+		"webServer":   map[string]any{"replicas": int64(2)},
+	})
+}
+
+// stackEngines belong to the sample instance.
+func stackEngines(ctx context.Context, p *platform.Platform) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(engineGroup.WithKind("FireboltInstanceList"))
+	if err := p.Client.List(ctx, list, client.InNamespace("default")); err != nil {
+		return err
+	}
+	if len(list.Items) == 0 {
+		return errors.New("make up applied no FireboltInstance")
+	}
+	return arrive(ctx, p, "engine-operator", "engines_10_stable", "stable", engineGroup.WithKind("FireboltEngine"), map[string]any{
+		"instanceRef": list.Items[0].GetName(), "replicas": int64(2), "drainCheckEnabled": false,
+	})
+}
+
+// arrive creates objects of a kind, waits until each one of it is in the phase, and reports time and requests.
+func arrive(ctx context.Context, p *platform.Platform, service, figure, phase string, kind schema.GroupVersionKind, spec map[string]any) error {
+	const requests = "rest_client_requests_total"
+	before, err := p.Metric(ctx, service, requests)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	for i := range workloads {
+		if err := p.Client.Create(ctx, object(kind.GroupVersion(), kind.Kind, "default", fmt.Sprintf("bench-%d", i), spec).DeepCopy()); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not done in time: %w", ctx.Err())
-		case <-tick.C:
-		}
 	}
+	err = await.Nil(ctx, arrivalTimeout, arrivalInterval, func(ctx context.Context) error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := p.Client.List(ctx, list, client.InNamespace("default")); err != nil {
+			return await.Stop(err)
+		}
+		for i := range list.Items {
+			if !inPhase(phase)(&list.Items[i]) {
+				return fmt.Errorf("%s %s is not %s", kind.Kind, list.Items[i].GetName(), phase)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	elapsed := time.Since(start)
+	after, err := p.Metric(ctx, service, requests)
+	if err != nil {
+		return err
+	}
+	figures.Report(figure, elapsed.Seconds(), "s")
+	// The service's own count: leases and watches are in it, so it is an upper bound.
+	figures.Report(figure+"_requests_each", (after-before)/workloads, "requests")
+	return nil
 }

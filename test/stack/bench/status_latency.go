@@ -2,18 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
 const (
@@ -23,94 +28,82 @@ const (
 	every = 50 * time.Millisecond
 )
 
-func latency(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures) error {
-	f = f.Plain()
+// latency runs the real Superset operator, the real aggregator and NATS on a control plane whose pods are simulated, with
+// one Deployment and one pod for each Superset. It makes pods unready and ready again, twenty a second, and reads one
+// watch of Deployments and one of Supersets: the time runs from the moment at which the Deployment's status is seen to
+// have lost (or got back) its available replica to the moment at which Available is seen to have changed on the Superset.
+// In it lie the operator's watch and reconcile, the bus, the fold, the aggregator's gathering of changes (at most 250 ms)
+// and the write of the condition. Before that all rest for a minute (status.idle.writes_per_minute: writes of both services).
+func latency(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n, err := size()
 	if err != nil {
 		return err
 	}
-	if err := startBoth(ctx, l); err != nil {
+	flags, err := e.StartAggregator(ctx)
+	if err != nil {
 		return err
 	}
-	benchlab.Note("bringing %d Supersets to where they should be", n)
-	if err := l.Bring(ctx, supersets(n), l.Create, isAvailable); err != nil {
+	if _, err := e.Operator.Start(flags...); err != nil {
 		return err
 	}
-	if err := l.Settled(ctx); err != nil {
+	benchenv.Note("bringing %d Supersets to where they should be", n)
+	if err := e.Bring(ctx, smallSupersets(n), e.Create, isAvailable); err != nil {
 		return err
 	}
-	idle, err := l.Idle(ctx)
+	if err := e.Settled(ctx); err != nil {
+		return err
+	}
+	idle, err := e.Idle(ctx)
 	if err != nil {
 		return err
 	}
 	f.Report("idle.writes_per_minute", float64(idle.Requests.Writes+idle.Aggregator.Writes), "requests")
-	samples, err := flips(ctx, l, min(n, flipped))
+	samples, err := flips(ctx, e, min(n, flipped))
 	if err != nil {
 		return err
 	}
-	slices.Sort(samples)
-	benchlab.Note("%d samples of the latency, from %s to %s", len(samples), samples[0], samples[len(samples)-1])
-	f.Report("latency.p50_ms", milliseconds(quantile(samples, 0.50)), "ms")
-	f.Report("latency.p99_ms", milliseconds(quantile(samples, 0.99)), "ms")
+	benchenv.Note("%d samples of the latency, from %s to %s", len(samples), slices.Min(samples), slices.Max(samples))
+	f.Report("latency.p50_ms", percentile(samples, 0.50), "ms")
+	f.Report("latency.p99_ms", percentile(samples, 0.99), "ms")
 	return nil
-}
-
-// startBoth starts the bus, the aggregator and the operator.
-func startBoth(ctx context.Context, l *benchlab.Lab) error {
-	url, err := l.Bus()
-	if err != nil {
-		return err
-	}
-	companion, err := l.Companion(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := companion.Start(url); err != nil {
-		return err
-	}
-	if err := companion.Writes(ctx); err != nil {
-		return err
-	}
-	_, err = l.StartOperator(benchlab.BusFlags(url)...)
-	return err
 }
 
 // flips takes the readiness of one pod after the other away, then gives it back, and returns how long each change took
 // from its Deployment to its Superset.
-func flips(ctx context.Context, l *benchlab.Lab, n int) ([]time.Duration, error) {
-	pods, err := podsOf(ctx, l, n)
+func flips(ctx context.Context, e *benchenv.Env, n int) ([]time.Duration, error) {
+	pods, err := podsOf(ctx, e, n)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := newStopwatch()
-	if err := w.start(ctx, l.Client, cancel); err != nil {
+	if err := w.start(ctx, e.Client, cancel); err != nil {
 		return nil, err
 	}
 	for turn, value := range []string{fmt.Sprintf("%q", controlplane.FailNeverReady), "null"} {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, controlplane.FailAnnotation, value)
 		tick := time.NewTicker(every)
 		for _, pod := range pods {
-			if err := l.Client.Patch(ctx, &pod, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			if err := e.Client.Patch(ctx, &pod, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 				tick.Stop()
 				return nil, fmt.Errorf("change pod %s: %w", pod.Name, err)
 			}
 			<-tick.C
 		}
 		tick.Stop()
-		changed := func() error { return w.seen(len(pods), turn+1) }
-		if err := benchlab.Eventually(ctx, changed); err != nil {
-			return nil, errors.Join(err, context.Cause(ctx))
+		changed := func(context.Context) error { return w.seen(len(pods), turn+1) }
+		if err := await.Nil(ctx, time.Minute, 100*time.Millisecond, changed); err != nil {
+			return nil, err
 		}
 	}
 	return w.samples(), nil
 }
 
 // podsOf returns the pod of each of n Supersets.
-func podsOf(ctx context.Context, l *benchlab.Lab, n int) ([]corev1.Pod, error) {
+func podsOf(ctx context.Context, e *benchenv.Env, n int) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	if err := l.Client.List(ctx, list, client.InNamespace(benchlab.Namespace)); err != nil {
+	if err := e.Client.List(ctx, list, client.InNamespace(benchenv.Namespace)); err != nil {
 		return nil, fmt.Errorf("list the pods: %w", err)
 	}
 	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
@@ -122,8 +115,47 @@ func podsOf(ctx context.Context, l *benchlab.Lab, n int) ([]corev1.Pod, error) {
 	return pods[:n], nil
 }
 
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+// size is how many resources there are where pods are simulated for them.
+func size() (int, error) {
+	const variable = "BENCH_STATUS_OBJECTS"
+	text := os.Getenv(variable)
+	if text == "" {
+		return 1000, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%s: %q is not a number of objects", variable, text)
+	}
+	return n, nil
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// smallSupersets are as small as one can be: a web server of one pod, and no task.
+func smallSupersets(n int) []client.Object {
+	var out []client.Object
+	for i := range n {
+		out = append(out, object(supersetGroup, "Superset", benchenv.Namespace, fmt.Sprintf("s-%05d", i), map[string]any{
+			"environment": "Development",
+			"image":       map[string]any{"tag": "6.0.0"},
+			"secretKey":   "only-for-this-bench",
+			"metastore":   map[string]any{"uri": "sqlite:////tmp/superset.db"},
+			"lifecycle":   map[string]any{"disabled": true},
+			"webServer":   map[string]any{"replicas": int64(1)},
+		}))
+	}
+	return out
+}
+
+// available returns the condition Available of an object; without one, a zero value.
+func available(obj client.Object) metav1.Condition {
+	conditions, err := expect.Conditions(obj)
+	if found := meta.FindStatusCondition(conditions, "Available"); err == nil && found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// isAvailable reports whether an object's newest generation is available.
+func isAvailable(obj client.Object) bool {
+	c := available(obj)
+	return c.Status == metav1.ConditionTrue && c.ObservedGeneration == obj.GetGeneration()
+}

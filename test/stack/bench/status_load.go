@@ -11,7 +11,8 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
 const (
@@ -26,36 +27,40 @@ const (
 	heapTargetMetric   = "go_memstats_next_gc_bytes"
 )
 
-func load(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures) error {
-	f = f.Plain()
+// load has no operator: the program observes, with the operators' own client of the bus, resources that nobody
+// reconciles. It measures how many changed observations a second the aggregator takes while it also folds and writes
+// (status.observations_per_s), its live heap for each resource (status.heap_kib_per_object, from the target of the
+// garbage collector before there was any resource and after). Then it stops the aggregator in good order and starts it
+// again with everything in place: status.rebuild10k.seconds runs from the start of the process until it has read the last
+// word on every resource and holds the Lease, status.rebuild10k.confirmed_seconds until it has gone through every
+// resource again, for which it waits for the next heartbeat (up to 10 s) and listens for 5 s. In the end it wipes the bus:
+// status.rebuild10k.after_wipe_seconds runs from the first deletion until every resource has its entry again; an observer
+// notices within 15 s.
+func load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	n, err := size()
 	if err != nil {
 		return err
 	}
-	url, err := l.Bus()
+	url, err := e.Bus()
 	if err != nil {
 		return err
 	}
-	companion, err := l.Companion(ctx)
+	if _, err := e.Aggregator.Start(benchenv.BusFlags(url)...); err != nil {
+		return err
+	}
+	if err := e.Aggregator.Leads(ctx); err != nil {
+		return err
+	}
+	empty, err := e.Aggregator.Metric(ctx, heapTargetMetric)
 	if err != nil {
 		return err
 	}
-	if _, err := companion.Start(url); err != nil {
+	benchenv.Note("creating %d resources that nobody reconciles", n*factor)
+	objects := smallSupersets(n * factor)
+	if err := benchenv.Each(ctx, objects, e.Create); err != nil {
 		return err
 	}
-	if err := companion.Writes(ctx); err != nil {
-		return err
-	}
-	empty, err := companion.Metric(ctx, heapTargetMetric)
-	if err != nil {
-		return err
-	}
-	benchlab.Note("creating %d resources that nobody reconciles", n*factor)
-	objects := supersets(n * factor)
-	if err := l.Each(ctx, objects, l.Create); err != nil {
-		return err
-	}
-	o, err := observe(ctx, l, url)
+	o, err := observe(ctx, e, url)
 	if err != nil {
 		return err
 	}
@@ -63,27 +68,27 @@ func load(ctx context.Context, l *benchlab.Lab, f *benchlab.Figures) error {
 	if err := o.sayAll(); err != nil {
 		return err
 	}
-	if err := l.Await(ctx, objects, isAvailable); err != nil {
+	if err := e.Await(ctx, objects, isAvailable); err != nil {
 		return err
 	}
-	full, err := companion.Metric(ctx, heapTargetMetric)
+	full, err := e.Aggregator.Metric(ctx, heapTargetMetric)
 	if err != nil {
 		return err
 	}
 	// The collector's target is twice the live heap.
 	f.Report("heap_kib_per_object", (full-empty)/2/1024/float64(len(objects)), "KiB")
-	if err := throughput(ctx, companion, o, n, f); err != nil {
+	if err := throughput(ctx, e, o, n, f); err != nil {
 		return err
 	}
-	if err := rebuild(ctx, l, companion, objects, url, f); err != nil {
+	if err := rebuild(ctx, e, objects, url, f); err != nil {
 		return err
 	}
 	return wipe(ctx, o, len(objects), f)
 }
 
 // throughput changes n resources again and again and counts what the aggregator takes up meanwhile.
-func throughput(ctx context.Context, companion *benchlab.Companion, o *observer, n int, f *benchlab.Figures) error {
-	before, err := companion.Metric(ctx, observationsMetric)
+func throughput(ctx context.Context, e *benchenv.Env, o *observer, n int, f *benchenv.Figures) error {
+	before, err := e.Aggregator.Metric(ctx, observationsMetric)
 	if err != nil {
 		return err
 	}
@@ -93,7 +98,7 @@ func throughput(ctx context.Context, companion *benchlab.Companion, o *observer,
 			return err
 		}
 	}
-	after, err := companion.Metric(ctx, observationsMetric)
+	after, err := e.Aggregator.Metric(ctx, observationsMetric)
 	if err != nil {
 		return err
 	}
@@ -102,17 +107,17 @@ func throughput(ctx context.Context, companion *benchlab.Companion, o *observer,
 }
 
 // rebuild stops the aggregator and starts it again, with all resources, observations and entries in place.
-func rebuild(ctx context.Context, l *benchlab.Lab, companion *benchlab.Companion, objects []client.Object, url string, f *benchlab.Figures) error {
-	if err := l.Await(ctx, objects, isAvailable); err != nil {
+func rebuild(ctx context.Context, e *benchenv.Env, objects []client.Object, url string, f *benchenv.Figures) error {
+	if err := e.Await(ctx, objects, isAvailable); err != nil {
 		return err
 	}
-	if err := l.Settled(ctx); err != nil {
+	if err := e.Settled(ctx); err != nil {
 		return err
 	}
-	if err := companion.Stop(ctx); err != nil {
+	if err := e.Aggregator.Stop(ctx); err != nil {
 		return err
 	}
-	begin, err := companion.Start(url)
+	begin, err := e.Aggregator.Start(benchenv.BusFlags(url)...)
 	if err != nil {
 		return err
 	}
@@ -127,11 +132,11 @@ func rebuild(ctx context.Context, l *benchlab.Lab, companion *benchlab.Companion
 		{leaseMetric, 1, name + ".seconds"},
 		{writesMetric, float64(len(objects)), name + ".confirmed_seconds"},
 	} {
-		if err := reaches(ctx, companion, step.metric, step.least); err != nil {
+		if err := reaches(ctx, e, step.metric, step.least); err != nil {
 			return errors.Join(errors.New("rebuild"), err)
 		}
 		took := time.Since(begin).Seconds()
-		benchlab.Note("%s was at %.0f after %.1f s", step.metric, step.least, took)
+		benchenv.Note("%s was at %.0f after %.1f s", step.metric, step.least, took)
 		if step.figure != "" {
 			f.Report(step.figure, took, "s")
 		}
@@ -140,9 +145,9 @@ func rebuild(ctx context.Context, l *benchlab.Lab, companion *benchlab.Companion
 }
 
 // reaches waits until a metric of the aggregator is at least as great.
-func reaches(ctx context.Context, companion *benchlab.Companion, metric string, least float64) error {
-	return benchlab.Eventually(ctx, func() error {
-		value, err := companion.Metric(ctx, metric)
+func reaches(ctx context.Context, e *benchenv.Env, metric string, least float64) error {
+	return await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
+		value, err := e.Aggregator.Metric(ctx, metric)
 		if err == nil && value < least {
 			err = fmt.Errorf("%s is %.0f, not %.0f", metric, value, least)
 		}
@@ -152,7 +157,7 @@ func reaches(ctx context.Context, companion *benchlab.Companion, metric string, 
 
 // wipe removes all that the bus holds and creates it anew, empty, and measures until the entry of every resource is
 // there again: the observer has to notice, everything is observed, folded and recorded.
-func wipe(ctx context.Context, o *observer, n int, f *benchlab.Figures) error {
+func wipe(ctx context.Context, o *observer, n int, f *benchenv.Figures) error {
 	js := o.conn.JetStream()
 	begin := time.Now()
 	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats, contract.StreamLifecycle} {
@@ -167,14 +172,9 @@ func wipe(ctx context.Context, o *observer, n int, f *benchlab.Figures) error {
 		return err
 	}
 	// More than a minute is more than the bar allows, but still a figure.
-	for {
-		err := benchlab.Eventually(ctx, func() error { return recorded(ctx, js, n) })
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil || time.Since(begin) > 10*time.Minute {
-			return err
-		}
+	err := await.Nil(ctx, 10*time.Minute, 100*time.Millisecond, func(ctx context.Context) error { return recorded(ctx, js, n) })
+	if err != nil {
+		return err
 	}
 	f.Report("rebuild"+thousands(n)+".after_wipe_seconds", time.Since(begin).Seconds(), "s")
 	return nil
@@ -190,12 +190,4 @@ func recorded(ctx context.Context, js jetstream.JetStream, n int) error {
 		return fmt.Errorf("%d entries for %d resources", have, n)
 	}
 	return nil
-}
-
-// thousands writes 10000 as 10k.
-func thousands(n int) string {
-	if n%1000 == 0 {
-		return fmt.Sprintf("%dk", n/1000)
-	}
-	return fmt.Sprint(n)
 }

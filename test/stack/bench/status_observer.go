@@ -12,7 +12,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
 // observer speaks for the Superset operator, with its client of the bus.
@@ -26,19 +26,19 @@ type observer struct {
 }
 
 // observe begins to speak for all Supersets that exist.
-func observe(ctx context.Context, l *benchlab.Lab, url string) (*observer, error) {
-	objects, err := identities(ctx, l)
+func observe(ctx context.Context, e *benchenv.Env, url string) (*observer, error) {
+	objects, err := identities(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	o := &observer{registry: prometheus.NewRegistry(), objects: objects}
-	if o.conn, err = bus.Connect(bus.Config{URL: url, Name: l.Operator(), Registerer: o.registry}); err != nil {
+	if o.conn, err = bus.Connect(bus.Config{URL: url, Name: e.Operator.Name, Registerer: o.registry}); err != nil {
 		return nil, err
 	}
 	publisher := bus.NewPublisher(o.conn)
-	me := contract.Observer{Name: l.Operator(), Instance: "bench"}
-	o.observations = bus.NewObservations(publisher, benchlab.ClusterName, me, time.Now().UnixMilli)
-	heart := bus.NewHeartbeats(o.conn, benchlab.ClusterName, me, o.observations.Epoch)
+	me := contract.Observer{Name: e.Operator.Name, Instance: "bench"}
+	o.observations = bus.NewObservations(publisher, benchenv.ClusterName, me, time.Now().UnixMilli)
+	heart := bus.NewHeartbeats(o.conn, benchenv.ClusterName, me, o.observations.Epoch)
 	ctx, cancel := context.WithCancelCause(ctx)
 	for _, run := range []func(context.Context) error{publisher.Run, heart.Run} {
 		go func() {
@@ -51,16 +51,16 @@ func observe(ctx context.Context, l *benchlab.Lab, url string) (*observer, error
 	return o, nil
 }
 
-func identities(ctx context.Context, l *benchlab.Lab) ([]contract.Object, error) {
+func identities(ctx context.Context, e *benchenv.Env) ([]contract.Object, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(supersetKind.GroupVersion().WithKind("SupersetList"))
-	if err := l.Client.List(ctx, list, client.InNamespace(benchlab.Namespace)); err != nil {
+	list.SetGroupVersionKind(supersetGroup.WithKind("SupersetList"))
+	if err := e.Client.List(ctx, list, client.InNamespace(benchenv.Namespace)); err != nil {
 		return nil, fmt.Errorf("list the resources: %w", err)
 	}
 	var out []contract.Object
 	for _, item := range list.Items {
 		out = append(out, contract.Object{
-			GroupVersionKind: contract.GroupVersionKind{Group: supersetKind.Group, Version: supersetKind.Version, Kind: supersetKind.Kind},
+			GroupVersionKind: contract.GroupVersionKind{Group: supersetGroup.Group, Version: supersetGroup.Version, Kind: "Superset"},
 			Namespace:        item.GetNamespace(), Name: item.GetName(), UID: string(item.GetUID()), Generation: item.GetGeneration(),
 		})
 	}

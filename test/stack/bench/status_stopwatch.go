@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
 // webServer ends the name of a Superset's Deployment.
@@ -40,12 +40,12 @@ func newStopwatch() *stopwatch {
 // start begins to watch both; a watch that ends before ctx does fails the measurement.
 func (w *stopwatch) start(ctx context.Context, c client.WithWatch, fail context.CancelCauseFunc) error {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(supersetKind.GroupVersion().WithKind("SupersetList"))
+	list.SetGroupVersionKind(supersetGroup.WithKind("SupersetList"))
 	for _, one := range []struct {
 		list client.ObjectList
 		note func(client.Object)
 	}{{&appsv1.DeploymentList{}, w.deployment}, {list, w.superset}} {
-		events, err := c.Watch(ctx, one.list, client.InNamespace(benchlab.Namespace))
+		events, err := c.Watch(ctx, one.list, client.InNamespace(benchenv.Namespace))
 		if err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
@@ -70,7 +70,7 @@ func (w *stopwatch) deployment(obj client.Object) {
 }
 
 func (w *stopwatch) superset(obj client.Object) {
-	w.note(w.conditions, obj.GetName(), condition(obj, "Available").Status == metav1.ConditionTrue)
+	w.note(w.conditions, obj.GetName(), available(obj).Status == metav1.ConditionTrue)
 }
 
 func (w *stopwatch) note(of map[string]*changes, name string, is bool) {

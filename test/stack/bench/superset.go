@@ -4,21 +4,23 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-dev/flotilla/test/stack/benchlab"
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
-var supersetKind = schema.GroupVersionKind{Group: "superset.apache.org", Version: "v1alpha1", Kind: "Superset"}
+var supersetGroup = schema.GroupVersion{Group: "superset.apache.org", Version: "v1alpha1"}
 
-// superset is the workload of the budget: web server and worker with two replicas, and beat.
-func superset(name string) *unstructured.Unstructured {
+var supersets = fleet{name: "superset", new: newSuperset, arrived: inPhase("Running"), raw: rawDeployments}
+
+// newSuperset is the workload of the budget: web server and worker with two replicas, and beat.
+func newSuperset(name string) *unstructured.Unstructured {
 	secret := func(key string) map[string]any { return map[string]any{"name": "bench", "key": key} }
-	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+	return object(supersetGroup, "Superset", benchenv.Namespace, name, map[string]any{
 		"environment":   "Staging",
 		"image":         map[string]any{"repository": "apache/superset", "tag": "6.0.0"},
 		"secretKeyFrom": secret("secret-key"),
@@ -30,34 +32,54 @@ func superset(name string) *unstructured.Unstructured {
 		"webServer":    map[string]any{"replicas": int64(2)},
 		"celeryWorker": map[string]any{"replicas": int64(2)},
 		"celeryBeat":   map[string]any{},
-	}}}
-	obj.SetGroupVersionKind(supersetKind)
-	obj.SetNamespace(benchlab.Namespace)
-	obj.SetName(name)
-	return obj
+	})
 }
 
-func warmUp(ctx context.Context, l *benchlab.Lab) error {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: benchlab.Namespace, Name: "bench"},
-		StringData: map[string]string{"secret-key": "only-for-this-bench", "db-password": "only-for-this-bench"},
-	}
-	if err := l.Client.Create(ctx, secret); err != nil {
+// createSecret makes the Secret that all objects refer to.
+func createSecret(ctx context.Context, e *benchenv.Env, values map[string]string) error {
+	secret := &corev1.Secret{StringData: values}
+	secret.Namespace, secret.Name = benchenv.Namespace, "bench"
+	if err := e.Client.Create(ctx, secret); err != nil {
 		return fmt.Errorf("create the secret: %w", err)
 	}
-	return l.Rehearse(ctx, superset("warm-up"), isRunning)
+	return nil
 }
 
-// create measures the Supersets of the numbers from one to another.
-func create(ctx context.Context, l *benchlab.Lab, from, to int) (*benchlab.Cost, error) {
-	var objects []client.Object
-	for i := from; i < to; i++ {
-		objects = append(objects, superset(fmt.Sprintf("superset-%03d", i)))
+func warmUpSupersets(ctx context.Context, e *benchenv.Env) error {
+	err := createSecret(ctx, e, map[string]string{"secret-key": "only-for-this-bench", "db-password": "only-for-this-bench"})
+	if err != nil {
+		return err
 	}
-	return l.Work(ctx, objects, l.Create, isRunning)
+	return e.WarmUp(ctx, newSuperset("warm-up"), supersets.arrived)
 }
 
-func isRunning(obj client.Object) bool {
-	phase, _, err := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "status", "phase")
-	return err == nil && phase == "Running"
+// rawDeployments reports what Kubernetes alone takes from the creation of the Deployments of n Supersets, all at once, to
+// their being available.
+func rawDeployments(ctx context.Context, e *benchenv.Env, supersets fleet, n int, f *benchenv.Figures) error {
+	var objects []client.Object
+	for i := range n {
+		var list appsv1.DeploymentList
+		err := e.Client.List(ctx, &list, client.InNamespace(benchenv.Namespace),
+			client.MatchingLabels{"superset.apache.org/parent": supersets.nameOf(i)})
+		if err != nil {
+			return fmt.Errorf("list deployments: %w", err)
+		}
+		if len(list.Items) != 3 {
+			return fmt.Errorf("superset %d has %d deployments", i, len(list.Items))
+		}
+		for _, d := range list.Items {
+			d.ObjectMeta, d.Status = rawMeta(d.Name, d.Labels), appsv1.DeploymentStatus{}
+			d.Spec.Template.Spec.ServiceAccountName = ""
+			d.Spec.Template.Spec.DeprecatedServiceAccount = ""
+			objects = append(objects, &d)
+		}
+	}
+	cost, err := e.Raw(ctx, n, func(ctx context.Context) error {
+		return e.Bring(ctx, objects, e.Create, allAre("availableReplicas"))
+	})
+	if err != nil {
+		return err
+	}
+	f.Raw(fmt.Sprintf("create%d.raw_deployments", n), cost)
+	return nil
 }

@@ -1,73 +1,72 @@
-package benchlab
+// Package benchenv measures what a service costs, on a control plane of its own.
+//
+// Each [Scenario] of a [Benchmark] prints one figure a line,
+//
+//	BENCH <name> <value> <unit>
+//
+// in an environment of its own: a control plane with 30 simulated nodes, in which the operator runs as a process with the
+// identity and the permissions of its service account. Its requests are counted by the API server's audit log (package
+// audit), its processor time and memory come from /proc, its reconciles from its metrics. A breakdown of the requests goes
+// to stderr. Nothing is left behind, however the program ends, and it shares nothing with a stack that runs beside it.
+//
+// A benchmark defines what is created, when it has arrived, and how a figure is called; everything else is here.
+package benchenv
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-
-	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
 // WithAggregator ends the names of scenarios and figures in which the status aggregator takes part.
 const WithAggregator = ".with_aggregator"
 
-// Bench is a program that measures an operator.
-type Bench struct {
-	// Subject is what the operator looks after, such as "superset". All figures begin with it.
+// Benchmark measures one service.
+type Benchmark struct {
+	// Subject begins all figures, such as "superset".
 	Subject string
-	// Each is what figures call one of them, as in "requests_per_cr".
+	// Each is what figures call one of the objects, as in "requests_per_cr".
 	Each string
-	// Operator is the service that is measured.
-	Operator Service
+	// Operator is the service that is measured, Flags are given to it besides those that every service gets.
+	Operator string
+	Flags    []string
 	// WarmUp lets the services fill their caches and learn the API before anything is measured.
-	WarmUp    func(context.Context, *Lab) error
+	WarmUp    func(context.Context, *Env) error
 	Scenarios []Scenario
 }
 
-// Service is one of the services of this repository.
-type Service struct {
-	Name string
-	// Flags are given to it besides those that every service of a lab gets.
-	Flags []string
-}
-
-// aggregator is the service that writes the conditions where it takes part.
-var aggregator = Service{Name: "status-aggregator"}
-
-// Scenario is one life of a control plane and what is measured in it.
+// Scenario is one life of a control plane and what is measured in it, or Go benchmarks, which need none.
 type Scenario struct {
 	Name       string
 	Aggregator bool
-	// Late scenarios start the operator themselves.
+	// Late scenarios start the services themselves.
 	Late bool
-	// Bare scenarios need no control plane; their Lab runs nothing but Go.
-	Bare bool
-	Run  func(context.Context, *Lab, *Figures) error
+	Run  func(context.Context, *Env, *Figures) error
+	Go   []GoBenchmark
 }
 
-// Main runs the scenarios that the arguments name, all of them if none does, and returns the program's exit code.
-func (b Bench) Main(names []string) int {
-	if err := b.run(names); err != nil {
-		fmt.Fprintln(os.Stderr, "bench"+b.Subject+":", err)
-		return 1
-	}
-	return 0
+// aggregator is the service that writes the conditions where it takes part.
+const aggregator = "status-aggregator"
+
+// runner runs the scenarios of a benchmark out of a checkout.
+type runner struct {
+	benchmark Benchmark
+	root      string // of the checkout
+	dir       string // for everything that is written
+	marker    string // stands in the environment of every process
+	tools     controlplane.Tools
 }
 
-func (b Bench) run(names []string) (err error) {
-	log.SetLogger(logr.Discard()) // what matters comes back as an error
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+// Run runs the scenarios of these names, all of them if there is none.
+func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
 	chosen, err := b.choose(names)
 	if err != nil {
 		return err
@@ -80,34 +79,36 @@ func (b Bench) run(names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "flotilla-bench-"+b.Subject+"-")
-	if err != nil {
-		return err
-	}
 	// What carries the marker is killed and the folder removed as soon as this process is gone.
-	marker := watchdog.Marker("FLOTILLA_BENCH_"+strings.ToUpper(b.Subject), dir)
-	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir})
+	folder, err := watchdog.NewFolder(watchdog.Need{
+		Prefix: "flotilla-bench-" + b.Subject + "-", Key: "FLOTILLA_BENCH_" + strings.ToUpper(b.Subject), Container: true,
+	})
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	defer func() { err = errors.Join(err, guard.Release()) }()
-	made := &builder{bench: b, root: filepath.Dir(filepath.Dir(module)), dir: dir, marker: marker, tools: tools}
-	if err := made.build(ctx, chosen); err != nil {
 		return err
 	}
-	all := map[bool]*Figures{}
-	for with, suffix := range map[bool]string{false: "", true: WithAggregator} {
-		all[with] = &Figures{subject: b.Subject, each: b.Each, suffix: suffix}
+	defer func() { err = errors.Join(err, folder.Release()) }()
+	r := runner{benchmark: b, root: filepath.Dir(filepath.Dir(module)), dir: folder.Path, marker: folder.Marker, tools: tools}
+	if err := r.build(ctx, chosen); err != nil {
+		return err
+	}
+	figures := map[string]*Figures{}
+	for _, suffix := range []string{"", WithAggregator} {
+		figures[suffix] = &Figures{subject: b.Subject, each: b.Each, suffix: suffix}
 	}
 	for _, s := range chosen {
-		if err := made.within(ctx, s, all[s.Aggregator]); err != nil {
+		Note("--- %s", s.Name)
+		suffix := ""
+		if strings.HasSuffix(s.Name, WithAggregator) {
+			suffix = WithAggregator
+		}
+		if err := r.run(ctx, s, figures[suffix]); err != nil {
 			return fmt.Errorf("scenario %s: %w", s.Name, err)
 		}
 	}
 	return nil
 }
 
-func (b Bench) choose(names []string) ([]Scenario, error) {
+func (b Benchmark) choose(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return b.Scenarios, nil
 	}
@@ -115,11 +116,65 @@ func (b Bench) choose(names []string) ([]Scenario, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(b.Scenarios, func(s Scenario) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no scenario %q", name)
+			return nil, fmt.Errorf("no scenario %q of %s", name, b.Subject)
 		}
 		chosen = append(chosen, b.Scenarios[i])
 	}
 	return chosen, nil
+}
+
+// build compiles the services that the scenarios run.
+func (r runner) build(ctx context.Context, chosen []Scenario) error {
+	services := map[string]bool{}
+	for _, s := range chosen {
+		services[r.benchmark.Operator] = services[r.benchmark.Operator] || s.Run != nil
+		services[aggregator] = services[aggregator] || s.Aggregator
+	}
+	for name, needed := range services {
+		if !needed {
+			continue
+		}
+		cmd := proc.Go(ctx, r.module(name), "build", "-o", r.binary(name), "./cmd/"+name)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	return nil
+}
+
+func (r runner) module(service string) string { return filepath.Join(r.root, "services", service) }
+func (r runner) binary(service string) string { return filepath.Join(r.dir, service) }
+
+// run runs a scenario in an environment of its own.
+func (r runner) run(ctx context.Context, s Scenario, f *Figures) (err error) {
+	for _, b := range s.Go {
+		if err := b.run(ctx, r.root, f); err != nil {
+			return err
+		}
+	}
+	if s.Run == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	e := &Env{runner: r, dir: filepath.Join(r.dir, s.Name), end: cancel}
+	defer func() {
+		// A program that ended by itself is the reason for all that failed after it.
+		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
+			err = cause
+		}
+		for _, p := range e.processes {
+			if err != nil {
+				Note("--- end of the log of %s\n%s", p.Log, proc.Tail(p.Log, 40))
+			}
+			p.dismissed.Store(true)
+		}
+		err = errors.Join(err, e.stop(context.WithoutCancel(ctx)))
+		cancel(nil)
+	}()
+	if err := e.start(ctx, s); err != nil {
+		return err
+	}
+	return s.Run(ctx, e, f)
 }
 
 // Note tells a person what is going on.

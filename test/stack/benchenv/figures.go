@@ -1,4 +1,4 @@
-package benchlab
+package benchenv
 
 import (
 	"fmt"
@@ -37,9 +37,16 @@ type Figures struct {
 	before                *Cost // of the first scenario that created objects
 }
 
-// Report prints one figure. Its name is completed with the subject before it.
+// Report prints one figure. Its name is completed with the subject before it, if there is one.
 func (f *Figures) Report(name string, value float64, unit string) {
-	fmt.Printf("BENCH %s.%s%s %s %s\n", f.subject, name, f.suffix, number(value), unit)
+	fmt.Printf("BENCH %s%s %s %s\n", f.of(name), f.suffix, number(value), unit)
+}
+
+func (f *Figures) of(name string) string {
+	if f.subject == "" {
+		return name
+	}
+	return f.subject + "." + name
 }
 
 // number has four significant digits and no exponent.

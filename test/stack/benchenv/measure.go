@@ -1,4 +1,4 @@
-package benchlab
+package benchenv
 
 import (
 	"context"
@@ -11,6 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 	"github.com/flotilla-dev/flotilla/test/stack/audit"
 )
 
@@ -28,21 +32,21 @@ type Write func(context.Context, client.Object) error
 
 // Bring writes the objects, some at a time, and returns when each has arrived where it should. Nothing else may be
 // measured meanwhile.
-func (l *Lab) Bring(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) error {
+func (e *Env) Bring(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		if err := l.Each(ctx, objects, write); err != nil {
+		if err := Each(ctx, objects, write); err != nil {
 			cancel(err)
 		}
 	})
-	return l.Await(ctx, objects, arrived)
+	return e.Await(ctx, objects, arrived)
 }
 
 // Each writes the objects, some at a time.
-func (l *Lab) Each(ctx context.Context, objects []client.Object, write Write) error {
+func Each(ctx context.Context, objects []client.Object, write Write) error {
 	errs := make([]error, writers)
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -59,18 +63,18 @@ func (l *Lab) Each(ctx context.Context, objects []client.Object, write Write) er
 }
 
 // Create is a [Write].
-func (l *Lab) Create(ctx context.Context, obj client.Object) error { return l.Client.Create(ctx, obj) }
+func (e *Env) Create(ctx context.Context, obj client.Object) error { return e.Client.Create(ctx, obj) }
 
 // Work measures the services from the first write of the objects until they rest again.
-func (l *Lab) Work(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) (*Cost, error) {
+func (e *Env) Work(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) (*Cost, error) {
 	var elapsed time.Duration
-	c, err := l.measure(ctx, func(ctx context.Context) error {
+	c, err := e.measure(ctx, func(ctx context.Context) error {
 		start := time.Now()
-		if err := l.Bring(ctx, objects, write, arrived); err != nil {
+		if err := e.Bring(ctx, objects, write, arrived); err != nil {
 			return err
 		}
 		elapsed = time.Since(start)
-		return l.Settled(ctx)
+		return e.Settled(ctx)
 	})
 	if err != nil {
 		return nil, err
@@ -80,8 +84,8 @@ func (l *Lab) Work(ctx context.Context, objects []client.Object, write Write, ar
 }
 
 // Idle measures the services for a minute in which nothing is asked of them.
-func (l *Lab) Idle(ctx context.Context) (*Cost, error) {
-	return l.measure(ctx, func(ctx context.Context) error {
+func (e *Env) Idle(ctx context.Context) (*Cost, error) {
+	return e.measure(ctx, func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -92,14 +96,13 @@ func (l *Lab) Idle(ctx context.Context) (*Cost, error) {
 }
 
 // Raw ends the operator, if it still runs, and measures what the work costs the control plane alone, for n objects.
-func (l *Lab) Raw(ctx context.Context, n int, work func(context.Context) error) (*Cost, error) {
+func (e *Env) Raw(ctx context.Context, n int, work func(context.Context) error) (*Cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	l.leaving.Store(true)
-	if err := l.operator.stop(ctx); err != nil {
+	if err := e.Operator.Stop(ctx); err != nil {
 		return nil, err
 	}
-	before, err := l.controlPlaneCPU()
+	before, err := e.controlPlaneCPU()
 	if err != nil {
 		return nil, err
 	}
@@ -108,79 +111,81 @@ func (l *Lab) Raw(ctx context.Context, n int, work func(context.Context) error) 
 		return nil, err
 	}
 	elapsed := time.Since(start)
-	after, err := l.controlPlaneCPU()
-	return &Cost{Objects: n, Seconds: elapsed.Seconds(), Counters: Counters{ControlPlane: after - before}}, err
+	after, err := e.controlPlaneCPU()
+	return &Cost{Objects: n, Seconds: elapsed.Seconds(), Counters: Counters{ControlPlane: sum(after) - sum(before)}}, err
 }
 
-// Rehearse brings one object to where it should be, deletes it, and waits until the services rest.
-func (l *Lab) Rehearse(ctx context.Context, first *unstructured.Unstructured, arrived func(client.Object) bool) error {
-	if err := l.Bring(ctx, []client.Object{first}, l.Create, arrived); err != nil {
+// WarmUp brings one object to where it should be, deletes it, and waits until the services rest.
+func (e *Env) WarmUp(ctx context.Context, first *unstructured.Unstructured, arrived func(client.Object) bool) error {
+	if err := e.Bring(ctx, []client.Object{first}, e.Create, arrived); err != nil {
 		return err
 	}
-	if err := l.Client.Delete(ctx, first, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+	if err := e.Client.Delete(ctx, first, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		return fmt.Errorf("delete the first %s: %w", first.GetKind(), err)
 	}
-	gone := func() error {
+	err := await.Nil(ctx, time.Minute, pollInterval, func(ctx context.Context) error {
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(first.GroupVersionKind())
-		if err := l.Client.Get(ctx, client.ObjectKeyFromObject(first), live); client.IgnoreNotFound(err) != nil || err == nil {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(first), live); client.IgnoreNotFound(err) != nil || err == nil {
 			return errors.Join(fmt.Errorf("the first %s is still there", first.GetKind()), err)
 		}
 		return nil
-	}
-	if err := Eventually(ctx, gone); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	return l.Settled(ctx)
+	return e.Settled(ctx)
 }
 
 // measure adds up what the services do during the work.
-func (l *Lab) measure(ctx context.Context, work func(context.Context) error) (*Cost, error) {
+func (e *Env) measure(ctx context.Context, work func(context.Context) error) (*Cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, mark, err := l.audit.Since(0)
+	_, mark, err := e.audit.Since(0)
 	if err != nil {
 		return nil, err
 	}
-	before, err := l.counters(ctx)
+	before, err := e.counters(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := work(ctx); err != nil {
 		return nil, err
 	}
-	after, err := l.counters(ctx)
+	after, err := e.counters(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := &Cost{Counters: after.minus(before)}
-	log, _, err := l.audit.Since(mark)
+	log, _, err := e.audit.Since(mark)
 	if err != nil {
 		return nil, err
 	}
-	var errAggregator error
-	c.Requests, err = audit.Count(log, user(l.bench.Operator.Name))
-	c.Aggregator, errAggregator = audit.Count(log, user(aggregator.Name))
-	return c, errors.Join(err, errAggregator)
+	c.Requests, err = audit.Count(log, e.Operator.user())
+	if err == nil && e.Aggregator != nil {
+		c.Aggregator, err = audit.Count(log, e.Aggregator.user())
+	}
+	return c, err
 }
 
 // counters reads what has been used since the processes started.
-func (l *Lab) counters(ctx context.Context) (Counters, error) {
+func (e *Env) counters(ctx context.Context) (Counters, error) {
 	var c Counters
 	var errs [3]error
-	c.CPUSeconds, errs[0] = cpuSeconds(l.operator.pid)
-	c.Reconciles, errs[1] = l.metrics.Metric(ctx, l.bench.Operator.Name, "controller_runtime_reconcile_total")
-	c.ControlPlane, errs[2] = l.controlPlaneCPU()
+	c.CPUSeconds, errs[0] = proc.CPUSeconds(e.Operator.running.PID)
+	c.Reconciles, errs[1] = e.Operator.Metric(ctx, "controller_runtime_reconcile_total")
+	parts, err := e.controlPlaneCPU()
+	c.ControlPlane, errs[2] = sum(parts), err
 	return c, errors.Join(errs[:]...)
 }
 
 // Settled waits until no service has asked anything for a while.
-func (l *Lab) Settled(ctx context.Context) error {
-	_, mark, err := l.audit.Since(0)
+func (e *Env) Settled(ctx context.Context) error {
+	_, mark, err := e.audit.Since(0)
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for last := time.Now(); time.Since(last) < quiet; {
 		select {
@@ -188,13 +193,16 @@ func (l *Lab) Settled(ctx context.Context) error {
 			return fmt.Errorf("the services do not come to rest: %w", context.Cause(ctx))
 		case <-tick.C:
 		}
-		log, now, err := l.audit.Since(mark)
+		log, now, err := e.audit.Since(mark)
 		if err != nil {
 			return err
 		}
 		mark = now
-		for _, service := range []string{l.bench.Operator.Name, aggregator.Name} {
-			counts, err := audit.Count(log, user(service))
+		for _, service := range []*Service{e.Operator, e.Aggregator} {
+			if service == nil {
+				continue
+			}
+			counts, err := audit.Count(log, service.user())
 			if err != nil {
 				return err
 			}
@@ -206,17 +214,54 @@ func (l *Lab) Settled(ctx context.Context) error {
 	return nil
 }
 
-// RSS returns the resident memory of the operator in bytes.
-func (l *Lab) RSS() (float64, error) { return l.operator.rss() }
-
-// WithAggregator says whether the aggregator takes part.
-func (l *Lab) WithAggregator() bool { return l.aggregator != nil }
-
-// Go runs the go command in the operator's module and returns what it prints.
-func (l *Lab) Go(ctx context.Context, args ...string) (string, error) {
-	out, err := l.command(ctx, l.bench.Operator.Name, args...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go %v: %w\n%s", args, err, out)
+func sum(parts map[string]float64) float64 {
+	total := 0.0
+	for _, seconds := range parts {
+		total += seconds
 	}
-	return string(out), nil
+	return total
+}
+
+// Await returns when each object has been seen where it should be. The objects are of one kind and one namespace.
+func (e *Env) Await(ctx context.Context, objects []client.Object, arrived func(client.Object) bool) error {
+	pending := map[string]bool{}
+	for _, obj := range objects {
+		pending[obj.GetName()] = true
+	}
+	kind, err := apiutil.GVKForObject(objects[0], e.Client.Scheme())
+	if err != nil {
+		return err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	// The API server ends a watch after some minutes; the next one begins with all objects as they are.
+	for len(pending) > 0 {
+		if err := e.strike(ctx, list, objects[0].GetNamespace(), pending, arrived); err != nil {
+			return fmt.Errorf("%d of %d %ss to come: %w", len(pending), len(objects), kind.Kind, err)
+		}
+	}
+	return nil
+}
+
+// strike takes those off the pending names that one watch shows to have arrived.
+func (e *Env) strike(ctx context.Context, list client.ObjectList, namespace string, pending map[string]bool, arrived func(client.Object) bool) error {
+	watch, err := e.Client.Watch(ctx, list, client.InNamespace(namespace))
+	if err != nil {
+		return err
+	}
+	defer watch.Stop()
+	for len(pending) > 0 {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case event, open := <-watch.ResultChan():
+			if !open {
+				return nil
+			}
+			if obj, ok := event.Object.(client.Object); ok && arrived(obj) {
+				delete(pending, obj.GetName())
+			}
+		}
+	}
+	return nil
 }

@@ -1,94 +1,159 @@
-package benchlab
+package benchenv
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
-	"github.com/flotilla-dev/flotilla/libs/testkit/mysqlserver"
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+	"github.com/flotilla-dev/flotilla/test/stack/audit"
+	"github.com/flotilla-dev/flotilla/test/stack/platform"
 )
 
-// prepareOperator gives the operator its account and permissions, so that nothing is left to do but to start it.
-func (l *Lab) prepareOperator(ctx context.Context) (err error) {
-	l.operatorKubeconfig, err = l.identity(ctx, l.bench.Operator)
-	return err
+// process is a program that ends the scenario when it ends before it is dismissed.
+type process struct {
+	*proc.Child
+	dismissed atomic.Bool
 }
 
-// StartOperator starts the operator in a late scenario, again after StopOperator, and returns the moment of its start.
-// The flags are given to it besides those of the bench.
-func (l *Lab) StartOperator(flags ...string) (time.Time, error) {
+func (e *Env) launch(name string, args ...string) (*process, error) {
+	cmd := exec.Command(args[0], args[1:]...) // outlives no context: the watchdog ends it
+	cmd.Env = append(proc.CleanEnv(os.Environ()), e.marker)
+	child, err := proc.Start(cmd, filepath.Join(e.dir, name+".log"))
+	if err != nil {
+		return nil, err
+	}
+	p := &process{Child: child}
+	e.processes = append(e.processes, p)
+	go func() {
+		<-p.Ended()
+		if !p.dismissed.Load() {
+			e.end(p.Running())
+		}
+	}()
+	return p, nil
+}
+
+// Service is a service of this repository with the account and the permissions of its chart.
+type Service struct {
+	Name string
+
+	env        *Env
+	flags      []string
+	kubeconfig string
+	metrics    string   // URL
+	running    *process // the last one that was started
+}
+
+// service prepares a service, so that nothing is left to do but to start it.
+func (e *Env) service(ctx context.Context, name string, flags ...string) (*Service, error) {
+	account, err := e.renderAccount(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.kubectl.Run(ctx, "", "apply", "--server-side", "-f", account); err != nil {
+		return nil, err
+	}
+	token, err := e.kubectl.Run(ctx, "", "create", "token", name, "--namespace", systemNamespace, "--duration=24h")
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.LoadFromFile(e.cluster.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = &api.AuthInfo{Token: strings.TrimSpace(string(token))}
+	}
+	file := filepath.Join(e.dir, name+".kubeconfig")
+	return &Service{Name: name, env: e, flags: flags, kubeconfig: file}, clientcmd.WriteToFile(*config, file)
+}
+
+// renderAccount writes what a service's chart renders of its account, roles and bindings into a file.
+func (e *Env) renderAccount(ctx context.Context, service string) (string, error) {
+	version, err := controlplane.KubernetesVersion(filepath.Join(e.root, "tools", "controlplane"))
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, e.tools.Path("helm"), "template", service, filepath.Join(e.root, "deploy", "charts", service),
+		"--namespace="+systemNamespace, "--kube-version="+version, "--set=cluster.name="+ClusterName+",bus.url=nats://127.0.0.1:4222",
+		"--show-only=templates/serviceaccount.yaml", "--show-only=templates/rbac.yaml")
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	text, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("render the chart of %s: %w: %s", service, err, strings.TrimSpace(complaints.String()))
+	}
+	file := filepath.Join(e.dir, service+"-account.yaml")
+	return file, os.WriteFile(file, text, 0o600)
+}
+
+// Start starts the service, again after Stop, and returns the moment of its start.
+func (s *Service) Start(flags ...string) (time.Time, error) {
 	port, err := freeport.One()
 	if err != nil {
 		return time.Time{}, err
 	}
+	s.metrics = "http://" + freeport.Address(port) + "/metrics"
 	begin := time.Now()
-	l.operator, err = l.launchService(l.bench.Operator, l.operatorKubeconfig, port, flags)
+	s.running, err = s.env.launch(s.Name, slices.Concat([]string{
+		s.env.binary(s.Name), "--kubeconfig=" + s.kubeconfig,
+		"--metrics-bind-address=" + freeport.Address(port), "--metrics-secure=false", "--health-probe-bind-address=0",
+		"--leader-election-namespace=" + systemNamespace, "--conditions-lease-namespace=" + systemNamespace,
+	}, s.flags, flags)...)
 	return begin, err
 }
 
-// StopOperator ends the operator in good order.
-func (l *Lab) StopOperator(ctx context.Context) error {
-	operator := l.operator
-	operator.dismissed.Store(true)
-	l.operator = nil
-	return operator.stop(ctx)
+// Stop ends the service in good order, if it runs.
+func (s *Service) Stop(ctx context.Context) error {
+	s.running.dismissed.Store(true)
+	if s.running.Running() != nil {
+		return nil
+	}
+	return proc.Terminate(ctx, s.running.PID, 20*time.Second)
 }
 
-// RunOperator runs a command of the operator, such as "migrate up", to its end.
-func (l *Lab) RunOperator(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, l.binary(l.bench.Operator.Name), args...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", l.bench.Operator.Name, args[0], err, out)
+// Command runs a command of the service, such as "migrate up", to its end.
+func (s *Service) Command(ctx context.Context, args ...string) error {
+	if out, err := exec.CommandContext(ctx, s.env.binary(s.Name), args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", s.Name, args[0], err, out)
 	}
 	return nil
 }
 
-// Metric sums a metric of the operator over all its labels.
-func (l *Lab) Metric(ctx context.Context, name string) (float64, error) {
-	return l.metrics.Metric(ctx, l.bench.Operator.Name, name)
+// Metric sums a metric over all its labels. Only this one is asked for: with thousands of resources the whole page has
+// many megabytes.
+func (s *Service) Metric(ctx context.Context, name string) (float64, error) {
+	return platform.Sum(ctx, s.metrics+"?name[]="+url.QueryEscape(name), name)
 }
 
-// Database starts a MySQL server of the lab's own. The caller removes it.
-func (l *Lab) Database(ctx context.Context) (*mysqlserver.Server, error) {
-	port, err := freeport.One()
-	if err != nil {
-		return nil, err
-	}
-	return mysqlserver.Start(ctx, mysqlserver.Config{
-		Name: filepath.Base(l.builder.dir), Dir: filepath.Join(l.dir, "mysql"), Port: port, Marker: l.marker, Say: Note,
+// RSS returns the resident memory in bytes.
+func (s *Service) RSS() (float64, error) { return proc.RSS(s.running.PID) }
+
+// user is the service's name at the API server.
+func (s *Service) user() string { return audit.ServiceAccount(systemNamespace, s.Name) }
+
+// Leads waits until the aggregator holds its Lease, and with it may write conditions.
+func (s *Service) Leads(ctx context.Context) error {
+	const lease = "flotilla-conditions"
+	return await.Nil(ctx, time.Minute, pollInterval, func(ctx context.Context) error {
+		holder, err := s.env.kubectl.Run(ctx, "", "get", "lease", lease, "--namespace", systemNamespace, "-o", "jsonpath={.spec.holderIdentity}")
+		if err == nil && len(holder) == 0 {
+			return fmt.Errorf("nobody holds the lease %s", lease)
+		}
+		return err
 	})
 }
-
-// CPU is the processor time that processes have used since their start, in seconds, by name: the operator's, that of each
-// part of the control plane, and of other processes that are given by their process id.
-func (l *Lab) CPU(others map[string]int) (map[string]float64, error) {
-	components, err := l.cluster.Components()
-	if err != nil {
-		return nil, err
-	}
-	pids := map[string]int{}
-	for _, one := range components {
-		pids[one.Name] = one.PID
-	}
-	if l.operator != nil {
-		pids[l.bench.Operator.Name] = l.operator.pid
-	}
-	for name, pid := range others {
-		pids[name] = pid
-	}
-	out := map[string]float64{}
-	var errs []error
-	for name, pid := range pids {
-		seconds, err := cpuSeconds(pid)
-		out[name] = seconds
-		errs = append(errs, err)
-	}
-	return out, errors.Join(errs...)
-}
-
-// Bus starts a NATS server of the lab's own and returns its URL.
-func (l *Lab) Bus() (string, error) { return l.startNATS() }

@@ -15,7 +15,11 @@ import (
 // Metric returns the sum of a metric's counters and gauges in one service.
 // A metric that is not there (yet) counts as zero.
 func (p *Platform) Metric(ctx context.Context, service, name string) (float64, error) {
-	url := p.Env[strings.ToUpper(strings.ReplaceAll(service, "-", "_"))+"_METRICS"]
+	return Sum(ctx, p.Env[strings.ToUpper(strings.ReplaceAll(service, "-", "_"))+"_METRICS"], name)
+}
+
+// Sum is Metric for a page of metrics at a URL.
+func Sum(ctx context.Context, url, name string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

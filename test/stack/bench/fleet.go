@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
+)
+
+// fleet is a kind of resource that an operator brings to where it should be, many at a time.
+type fleet struct {
+	name string // of an object, before its number
+	new  func(name string) *unstructured.Unstructured
+	// arrived reports whether an object is where it should be after its creation.
+	arrived func(client.Object) bool
+	// roll changes an object so that its pods are replaced; rolled reports whether they are. Both may be nil.
+	roll   func(*benchenv.Env) benchenv.Write
+	rolled func(client.Object) bool
+	// raw reports what Kubernetes alone takes for the same.
+	raw func(ctx context.Context, e *benchenv.Env, w fleet, n int, f *benchenv.Figures) error
+}
+
+func (w fleet) scenarios() []benchenv.Scenario {
+	return []benchenv.Scenario{
+		{Name: "small", Run: w.small},
+		{Name: "large", Run: w.large},
+		{Name: "small" + benchenv.WithAggregator, Aggregator: true, Run: w.small},
+		{Name: "large" + benchenv.WithAggregator, Aggregator: true, Run: w.large},
+	}
+}
+
+// objects are those of the numbers from one to another.
+func (w fleet) objects(from, to int) []client.Object {
+	var objects []client.Object
+	for i := from; i < to; i++ {
+		objects = append(objects, w.new(w.nameOf(i)))
+	}
+	return objects
+}
+
+func (w fleet) nameOf(i int) string { return fmt.Sprintf("%s-%03d", w.name, i) }
+
+// small creates 50 objects, rolls them where that is measured, then creates 50 more and watches the hundred do nothing for
+// a minute.
+func (w fleet) small(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+	cost, err := e.Work(ctx, w.objects(0, 50), e.Create, w.arrived)
+	if err != nil {
+		return err
+	}
+	f.Created(50, cost)
+	if w.roll != nil {
+		if cost, err = e.Work(ctx, w.objects(0, 50), w.roll(e), w.rolled); err != nil {
+			return err
+		}
+		f.Work("rollout50", cost)
+	}
+	if _, err := e.Work(ctx, w.objects(50, 100), e.Create, w.arrived); err != nil {
+		return err
+	}
+	idle, err := e.Idle(ctx)
+	if err != nil {
+		return err
+	}
+	f.Idle(100, idle)
+	if e.Aggregator != nil {
+		return nil
+	}
+	return w.raw(ctx, e, w, 50, f)
+}
+
+// large creates 500 objects at once.
+func (w fleet) large(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+	cost, err := e.Work(ctx, w.objects(0, 500), e.Create, w.arrived)
+	if err != nil {
+		return err
+	}
+	f.Created(500, cost)
+	rss, err := e.Operator.RSS()
+	if err != nil {
+		return err
+	}
+	f.Report("rss_mb_at_500", rss/1e6, "MB")
+	return nil
+}
+
+// object is a resource of a group with a spec.
+func object(group schema.GroupVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	obj.SetGroupVersionKind(group.WithKind(kind))
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	return obj
+}
+
+// rawMeta makes a copy of an operator's object one that nobody but Kubernetes looks after.
+func rawMeta(name string, labels map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: benchenv.RawNamespace, Name: name, Labels: labels}
+}
+
+// inPhase reports whether an object says that it is in a phase.
+func inPhase(phase string) func(client.Object) bool {
+	return func(obj client.Object) bool { return text(obj, "status", "phase") == phase }
+}
+
+func text(obj client.Object, path ...string) string {
+	value, _, err := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, path...)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+// allAre reports whether a workload has as many replicas of a kind, such as readyReplicas, as it should have.
+func allAre(kind string) func(client.Object) bool {
+	return func(obj client.Object) bool {
+		object := obj.(*unstructured.Unstructured).Object
+		want, _, wantErr := unstructured.NestedInt64(object, "spec", "replicas")
+		have, _, haveErr := unstructured.NestedInt64(object, "status", kind)
+		return wantErr == nil && haveErr == nil && have == want
+	}
+}
+
+// percentile sorts the durations and returns the one that a share of them does not exceed, in milliseconds.
+func percentile(spent []time.Duration, share float64) float64 {
+	slices.Sort(spent)
+	return spent[min(len(spent)-1, int(share*float64(len(spent))))].Seconds() * 1000
+}
