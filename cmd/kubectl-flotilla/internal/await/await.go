@@ -7,6 +7,7 @@ package await
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
@@ -61,6 +62,20 @@ func (g Goal) String() string {
 		return "condition " + g.name + "=" + g.want
 	}
 	return strings.ReplaceAll(string(g.of), "-", " ") + " " + g.want
+}
+
+// Unknown returns a note for a resource whose status names conditions, but none of the type that is waited for: a typing
+// error would else be waited for in silence. It is empty otherwise, since a condition may also come later.
+func (g Goal) Unknown(r view.Resource) string {
+	if _, ok := r.Condition(g.name); g.of != condition || ok || len(r.Conditions) == 0 {
+		return ""
+	}
+	names := make([]string, len(r.Conditions))
+	for i, c := range r.Conditions {
+		names[i] = c.Type
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%s has no condition %s; it has %s", r.Ref(), g.name, strings.Join(names, ", "))
 }
 
 // Missing returns what the resource lacks to reach the goal, empty when it is there.

@@ -73,7 +73,6 @@ func told(namespace string) statusapi.ResourceDetail {
 			Dependencies:    []contract.Dependency{{Kind: "FireboltEngine", Name: "shop", Ready: false, Message: "draining"}},
 			UpgradeBlockers: []string{"A task runs."},
 		},
-		Incomplete: "The stream gave no answer.",
 	}
 }
 
@@ -91,12 +90,16 @@ func happened(namespace string) []statustest.Event {
 }
 
 // asReader is a shell of somebody with a token, beside an aggregator that knows the fleet.
-func asReader(t *testing.T) (*shell, *statustest.Server) {
+func asReader(t *testing.T, changes ...func(*statusapi.ResourceDetail)) (*shell, *statustest.Server) {
 	t.Helper()
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	api := aggregator(t)
-	api.Add(1, told(ns), statusapi.ResourceDetail{Resource: statusapi.Resource{
+	main := told(ns)
+	for _, change := range changes {
+		change(&main)
+	}
+	api.Add(1, main, statusapi.ResourceDetail{Resource: statusapi.Resource{
 		Kind: contract.FireboltEngine, Object: contractObject(contract.FireboltEngine, ns, "shop"), Conditions: []contract.Condition{},
 	}})
 	api.Publish(happened(ns)...)
@@ -106,7 +109,7 @@ func asReader(t *testing.T) (*shell, *statustest.Server) {
 }
 
 func TestWhyOnTheWordOfTheStatusAPI(t *testing.T) {
-	s, _ := asReader(t)
+	s, _ := asReader(t, func(d *statusapi.ResourceDetail) { d.Incomplete = "The stream gave no answer." })
 	s.golden("why-api.txt", s.run("why", "superset/main"))
 	var report struct {
 		Source     string
@@ -203,6 +206,18 @@ func TestHistory(t *testing.T) {
 	if !strings.Contains(s.err.String(), "the status API gave no answer (read superset/main: the status API answers Unavailable: The bus is away.)") {
 		t.Errorf("it is not said: %q", s.err)
 	}
+}
+
+// TestWithoutTheBusNothingIsTakenForNoChanges: an aggregator without NATS answers resources without their history.
+func TestWithoutTheBusNothingIsTakenForNoChanges(t *testing.T) {
+	s, api := asReader(t)
+	api.LoseBus()
+	s.golden("history-cluster.txt", s.run("history", "superset/main"))
+	if !strings.Contains(s.err.String(), statustest.BusAway+"; these are the changes of the phase that the resource itself remembers") {
+		t.Errorf("history does not say where its changes come from: %q", s.err)
+	}
+	s.fail("events may be missing: "+statustest.BusAway, "events")
+	s.fail("events may be missing: "+statustest.BusAway, "events", "superset/main")
 }
 
 func TestEventsOfAllResourcesInTheOrderOfTheStream(t *testing.T) {

@@ -42,7 +42,8 @@ func (a *App) eventsCommand() *cobra.Command {
 		Long: `Shows lifecycle events: changes of conditions and phases, resources that appear and go. Each line begins with the time
 and the sequence of the event; a later call resumes behind any of them with --since.
 
-Without -f: the newest events of the resources that exist, or everything after --since. With -f: from now on, or after
+Without -f: the newest events of the resources that exist, or everything after --since; exits with 1 where the bus gives
+no answer, since events may be missing then. With -f: from now on, or after
 --since, until interrupted; a broken connection is resumed without loss or repetition.`,
 		Example: `  kubectl flotilla events -A
   kubectl flotilla events -f
@@ -91,7 +92,7 @@ func (a *App) runEvents(ctx context.Context, o eventsOptions, args []string) err
 	case after != nil:
 		return a.catchUp(ctx, client, o, statusclient.Follower{Filter: filter, Since: after, Clock: a.Clock})
 	}
-	events, err := recent(ctx, client, filter, o.limit)
+	events, missing, err := recent(ctx, client, filter, o.limit)
 	if err != nil {
 		return err
 	}
@@ -99,6 +100,9 @@ func (a *App) runEvents(ctx context.Context, o eventsOptions, args []string) err
 		if err := a.printEvent(o, e); err != nil {
 			return err
 		}
+	}
+	if missing != "" {
+		return fmt.Errorf("events may be missing: %s", missing)
 	}
 	return nil
 }
@@ -187,16 +191,17 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 	return nil
 }
 
-// recent collects the newest events of all resources that match, in the order of the stream.
-func recent(ctx context.Context, client *statusclient.Client, f statusclient.Filter, limit int) ([]statusapi.HistoryEvent, error) {
+// recent collects the newest events of all resources that match, in the order of the stream, and what the server says
+// of those that it could not read.
+func recent(ctx context.Context, client *statusclient.Client, f statusclient.Filter, limit int) ([]statusapi.HistoryEvent, string, error) {
 	wanted := []statusapi.Resource{{Kind: f.Kind, Object: contract.Object{Namespace: f.Namespace, Name: f.Name}}}
 	if f.Name == "" {
 		var err error
 		if wanted, err = client.Resources(ctx, f); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	found := make([][]statusapi.HistoryEvent, len(wanted))
+	found := make([]statusapi.ResourceDetail, len(wanted))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askAtOnce)
 	for i, r := range wanted {
@@ -205,16 +210,21 @@ func recent(ctx context.Context, client *statusclient.Client, f statusclient.Fil
 			if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusNotFound && f.Name == "" {
 				return nil // gone since the list was made
 			}
-			found[i] = detail.History
+			found[i] = detail
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("collect events: %w", err)
+		return nil, "", fmt.Errorf("collect events: %w", err)
 	}
-	all := slices.Concat(found...)
+	var all []statusapi.HistoryEvent
+	missing := ""
+	for _, detail := range found {
+		all = append(all, detail.History...)
+		missing = cmp.Or(missing, detail.Incomplete)
+	}
 	slices.SortFunc(all, func(x, y statusapi.HistoryEvent) int { return cmp.Compare(x.Sequence, y.Sequence) })
-	return all[max(0, len(all)-limit):], nil
+	return all[max(0, len(all)-limit):], missing, nil
 }
 
 func historyEvent(e statusclient.Event) statusapi.HistoryEvent {

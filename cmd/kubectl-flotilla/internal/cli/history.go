@@ -30,7 +30,7 @@ func (a *App) historyCommand() *cobra.Command {
 		Use:   "history KIND/NAME",
 		Short: "Show how a resource came to be as it is: its changes, oldest first",
 		Long: `Shows the changes of conditions and phase of one resource, oldest first. The status aggregator keeps them for as long as
-its stream does, 30 days by default. When it gives no answer, the changes of the phase that the resource itself
+its stream does, 30 days by default. When it or the bus gives no answer, the changes of the phase that the resource itself
 remembers are shown, at most 20, and the command says so.`,
 		Example: `  kubectl flotilla history superset/main
   kubectl flotilla history fireng/shop --since=2h
@@ -63,15 +63,19 @@ func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) e
 		return err
 	}
 	detail, err := a.detail(ctx, cluster, t, o.limit)
+	missing := detail.Incomplete
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a.say("note: the status API gave no answer (%v); these are the changes of the phase that the resource itself remembers", err)
-		return a.printTransitions(o, view.Of(t.Kind, u).Transitions, from)
+		missing = fmt.Sprintf("the status API gave no answer (%v)", err)
 	}
-	if detail.Incomplete != "" {
-		a.say("note: %s", detail.Incomplete)
+	switch {
+	case missing != "" && len(detail.History) == 0:
+		a.say("note: %s; these are the changes of the phase that the resource itself remembers", missing)
+		return a.printTransitions(o, view.Of(t.Kind, u).Transitions, from)
+	case missing != "":
+		a.say("note: %s", missing)
 	}
 	events := slices.DeleteFunc(detail.History, func(e statusapi.HistoryEvent) bool { return e.Time.Before(from) })
 	if detail.HistoryTruncated && len(events) == len(detail.History) {

@@ -27,7 +27,7 @@ func (a *App) waitCommand() *cobra.Command {
 
 It is never early. A condition counts only when its observedGeneration has reached the resource's generation, a phase or
 a deployed version only when the whole status has: right after a change of the spec, an answer about the old one does
-not end the wait.`,
+not end the wait. A type of condition that the resource does not have is noted at once.`,
 		Example: `  kubectl flotilla wait superset/main --for=condition=Available
   kubectl flotilla wait superset/main --for=condition=Degraded=False --timeout=2m
   kubectl flotilla wait fireng/shop --for=phase=stable
@@ -87,6 +87,9 @@ func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Targe
 	}
 	if timeout == 0 {
 		return fmt.Errorf("%s: no %s: %s", t, goal, missing)
+	}
+	if note := goal.Unknown(view.Of(t.Kind, u)); note != "" {
+		a.say("note: %s", note)
 	}
 	_, err = watchtools.UntilWithSync(ctx, cluster.ListWatch(t.Mapping, cluster.Namespace, t.Name), &unstructured.Unstructured{}, nil,
 		func(e watch.Event) (bool, error) {

@@ -74,6 +74,10 @@ func TestWaitSaysWhatIsMissingWhenTheTimeIsOver(t *testing.T) {
 	} {
 		s.fail(want, append([]string{"wait", "--timeout=50ms"}, strings.Fields(args)...)...)
 	}
+	s.fail("no condition Avialable=True within 50ms: there is no condition Avialable", "wait", "superset/main", "--for=condition=Avialable", "--timeout=50ms")
+	if note := "note: superset/main has no condition Avialable; it has Available"; !strings.Contains(s.err.String(), note) {
+		t.Errorf("want %q in %q", note, s.err)
+	}
 	s.fail("superset/main: no condition Available=True: condition Available is False", "wait", "superset/main", "--timeout=0")
 	if out := s.run("wait", "superset/main", "--for=condition=degraded=true"); out != "superset/main: condition degraded=true\n" {
 		t.Errorf("got %q", out)

@@ -19,7 +19,6 @@ type target struct {
 	pod         string
 	port        int32
 	servicePort string
-	scheme      string
 }
 
 // locate finds a ready pod of the Service. Every replica answers, so the first by name will do.
@@ -36,6 +35,10 @@ func (t *tunnel) locate(ctx context.Context) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
+	if port.AppProtocol != nil && *port.AppProtocol == "http" {
+		return target{}, fmt.Errorf("%w: port %q of Service %s/%s speaks plain http, which does not prove who receives your token; "+
+			"serve the API over https, or name an address with --status-url", ErrAddress, Port, t.namespace, Service)
+	}
 	selector := labels.SelectorFromValidatedSet(service.Spec.Selector)
 	pods, err := t.kube.CoreV1().Pods(t.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
@@ -46,7 +49,7 @@ func (t *tunnel) locate(ctx context.Context) (target, error) {
 		pod := &pods.Items[i]
 		number := containerPort(pod, port)
 		if ready(pod) && number != 0 {
-			return target{pod: pod.Name, port: number, servicePort: strconv.Itoa(int(port.Port)), scheme: scheme(port)}, nil
+			return target{pod: pod.Name, port: number, servicePort: strconv.Itoa(int(port.Port))}, nil
 		}
 	}
 	return target{}, fmt.Errorf("%w: none of the %d pods of Service %s/%s is ready", ErrNotFound, len(pods.Items), t.namespace, Service)
@@ -59,14 +62,6 @@ func servicePort(service *corev1.Service) (corev1.ServicePort, error) {
 		}
 	}
 	return corev1.ServicePort{}, fmt.Errorf("%w: Service %s/%s has no port named %q", ErrNotFound, service.Namespace, service.Name, Port)
-}
-
-// scheme is https, which the aggregator demands wherever it listens beyond its own pod, unless the Service says http.
-func scheme(p corev1.ServicePort) string {
-	if p.AppProtocol != nil && *p.AppProtocol == "http" {
-		return "http"
-	}
-	return "https"
 }
 
 // containerPort resolves a port that may be given by name; 0 means that the pod has none of that name.

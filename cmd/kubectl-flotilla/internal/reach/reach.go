@@ -93,7 +93,7 @@ func route(ctx context.Context, config *rest.Config, kube kubernetes.Interface, 
 		return nil, nil, err
 	}
 	transport.DialContext, transport.Proxy = tunnel.DialContext, nil
-	base := &url.URL{Scheme: target.scheme, Host: net.JoinHostPort(Service+"."+o.Namespace+".svc", target.servicePort)}
+	base := &url.URL{Scheme: "https", Host: net.JoinHostPort(Service+"."+o.Namespace+".svc", target.servicePort)}
 	return &API{Base: base}, transport, nil
 }
 

@@ -36,7 +36,7 @@ import (
 type kubelet struct {
 	t      *testing.T
 	to     string // address of the server in the pod
-	scheme string
+	scheme string // that the Service names
 
 	mu     sync.Mutex
 	shared []httpstream.Connection
@@ -130,16 +130,16 @@ func (k *kubelet) lose() int {
 }
 
 func TestTheTunnelLeadsToThePodAndIsMadeAgain(t *testing.T) {
-	inside := statustest.Start(t)
-	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "http"}
+	inside, file := certified(t)
+	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "https"}
 	server := httptest.NewServer(k)
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, BearerToken: statustest.Token}
-	api, err := Open(t.Context(), config, Options{Namespace: "flotilla-system"})
+	api, err := Open(t.Context(), config, Options{Namespace: "flotilla-system", CAFile: file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if api.Base.String() != "http://status-aggregator.flotilla-system.svc:8446" {
+	if api.Base.String() != "https://status-aggregator.flotilla-system.svc:8446" {
 		t.Errorf("the API is at %s", api.Base)
 	}
 	for range 3 {
@@ -164,7 +164,7 @@ func TestTheTunnelLeadsToThePodAndIsMadeAgain(t *testing.T) {
 }
 
 func TestAComplaintOfTheOtherSideIsTheError(t *testing.T) {
-	k := &kubelet{t: t, to: "127.0.0.1:1", scheme: "http"}
+	k := &kubelet{t: t, to: "127.0.0.1:1", scheme: "https"}
 	server := httptest.NewServer(k)
 	defer server.Close()
 	defer k.lose()
@@ -175,6 +175,20 @@ func TestAComplaintOfTheOtherSideIsTheError(t *testing.T) {
 	_, err = get(t, api, "/api/v1/resources")
 	if err == nil || !strings.Contains(err.Error(), "nothing listens in the pod") || errors.Is(err, ErrNoToken) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestNoTokenIsSentOverPlainHTTP(t *testing.T) {
+	inside := statustest.Start(t)
+	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "http"}
+	server := httptest.NewServer(k)
+	defer server.Close()
+	_, err := Open(t.Context(), &rest.Config{Host: server.URL, BearerToken: statustest.Token}, Options{Namespace: "flotilla-system"})
+	if !errors.Is(err, ErrAddress) || !strings.Contains(err.Error(), "--status-url") {
+		t.Errorf("got %v", err)
+	}
+	if asked := inside.Asked(); len(asked) != 0 {
+		t.Errorf("%d requests were sent", len(asked))
 	}
 }
 

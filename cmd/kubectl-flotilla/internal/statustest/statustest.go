@@ -39,7 +39,11 @@ type Server struct {
 	asked    []http.Request
 	refuse   *statusapi.Error
 	status   int
+	busAway  bool
 }
+
+// BusAway is what the aggregator says of a resource whose history it cannot read.
+const BusAway = "observation and history may be missing: the bus gives no answer"
 
 // Event is one entry of the stream.
 type Event struct {
@@ -116,6 +120,13 @@ func (s *Server) Refuse(status int, code, message string) {
 	s.status, s.refuse = status, &statusapi.Error{Code: code, Message: message}
 }
 
+// LoseBus answers as an aggregator does that cannot reach NATS: resources without their history.
+func (s *Server) LoseBus() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busAway = true
+}
+
 // Asked returns the requests so far.
 func (s *Server) Asked() []http.Request {
 	s.mu.Lock()
@@ -180,6 +191,11 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		d.History = []statusapi.HistoryEvent{}
+		if s.busAway {
+			d.Incomplete = BusAway
+			answer(w, http.StatusOK, d)
+			return
+		}
 		for _, e := range s.events {
 			if e.Object.Namespace == o.Namespace && e.Object.Kind == o.Kind && e.Object.Name == o.Name {
 				d.History = append(d.History, statusapi.HistoryEvent{Sequence: e.Sequence, ID: e.id(), Time: e.Time, Lifecycle: e.Lifecycle})
