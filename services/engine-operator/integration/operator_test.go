@@ -33,7 +33,7 @@ import (
 
 var images = render.Images{
 	Engine: "example.com/engine:1.0", Web: "example.com/web:1.0",
-	Metadata: "example.com/metadata:1.0", Postgres: "postgres:16-alpine", Gateway: "envoyproxy/envoy:v1.37.2",
+	Metadata: "example.com/metadata:1.0", Postgres: "postgres:16-alpine", Gateway: "envoyproxy/envoy:v1.40.0",
 }
 
 // operator is an engine operator in this process, for one namespace, that can be stopped

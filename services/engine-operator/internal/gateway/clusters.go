@@ -4,6 +4,8 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	commondnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/common/dns/v3"
+	dnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dns/v3"
 	dynamicv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dynamic_forward_proxy/v3"
 	caresv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/network/dns_resolver/cares/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
@@ -16,6 +18,10 @@ import (
 // httpOptions is the key under which a cluster keeps how it speaks HTTP.
 const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
+// maxRequests bounds connections, pending and running queries and their retries, for each engine and gateway pod. With a
+// connection for each query all of them have to be equal: the smallest alone would count.
+const maxRequests = 1024
+
 // enginesCluster is what each engine's cluster is made from when the first query for it
 // arrives: the dynamic forward proxy copies all of this, but for the address.
 func enginesCluster(p *packer) *clusterv3.Cluster {
@@ -26,9 +32,10 @@ func enginesCluster(p *packer) *clusterv3.Cluster {
 			TypedConfig: p.pack(&dynamicv3.ClusterConfig{
 				ClusterImplementationSpecifier: &dynamicv3.ClusterConfig_SubClustersConfig{
 					SubClustersConfig: &dynamicv3.SubClustersConfig{
-						LbPolicy:       clusterv3.Cluster_ROUND_ROBIN,
-						MaxSubClusters: wrapperspb.UInt32(1024),
-						SubClusterTtl:  seconds(300),
+						LbPolicy:         clusterv3.Cluster_ROUND_ROBIN,
+						MaxSubClusters:   wrapperspb.UInt32(1024),
+						SubClusterTtl:    seconds(300),
+						DnsClusterConfig: addresses(p),
 					},
 				},
 			}),
@@ -37,20 +44,20 @@ func enginesCluster(p *packer) *clusterv3.Cluster {
 		ConnectTimeout:                millis(250),
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(bufferBytes),
 		CircuitBreakers: &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
-			MaxConnections: wrapperspb.UInt32(1024), MaxPendingRequests: wrapperspb.UInt32(1024),
-			MaxRequests: wrapperspb.UInt32(1024), MaxRetries: wrapperspb.UInt32(256),
+			MaxConnections: wrapperspb.UInt32(maxRequests), MaxPendingRequests: wrapperspb.UInt32(maxRequests),
+			// A retried query holds its retry until it ends: fewer would fail queries after each switch.
+			MaxRequests: wrapperspb.UInt32(maxRequests), MaxRetries: wrapperspb.UInt32(maxRequests),
 		}}},
 		HealthChecks: []*corev3.HealthCheck{engineHealth()},
 		// Without it an address that left the DNS is kept while it is healthy, and pods of
 		// a draining generation would get new queries for as long as they live.
 		IgnoreHealthOnHostRemoval: true,
-		// A switch of generations is seen within a second, well before the retries end.
-		DnsRefreshRate:  seconds(1), //nolint:staticcheck // the field that replaces it is unknown to Envoy 1.37
-		DnsLookupFamily: clusterv3.Cluster_V4_PREFERRED,
-		TypedDnsResolverConfig: p.extension("envoy.network.dns_resolver.cares", &caresv3.CaresDnsResolverConfig{
-			// The names are complete: a search would ask for each four times.
-			DnsResolverOptions: &corev3.DnsResolverOptions{NoDefaultSearchDomain: true},
-		}),
+		// A node that is gone sends nothing, not even a reset. What it was sent and what it should answer
+		// end with its connection, within seconds.
+		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
+			KeepaliveTime: wrapperspb.UInt32(5), KeepaliveInterval: wrapperspb.UInt32(2), KeepaliveProbes: wrapperspb.UInt32(3),
+		}},
+		UpstreamBindConfig: &corev3.BindConfig{SocketOptions: []*corev3.SocketOption{userTimeout()}},
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptions: p.pack(&upstreamv3.HttpProtocolOptions{
 			CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 				// The next query looks for a pod anew, so none sticks to an old generation.
@@ -66,6 +73,28 @@ func enginesCluster(p *packer) *clusterv3.Cluster {
 				},
 			},
 		})},
+	}
+}
+
+// addresses keep the pods of an engine up to date: a switch of generations is seen within a second, well before the
+// retries end.
+func addresses(p *packer) *dnsv3.DnsCluster {
+	return &dnsv3.DnsCluster{
+		DnsRefreshRate:  seconds(1),
+		DnsLookupFamily: commondnsv3.DnsLookupFamily_V4_PREFERRED,
+		TypedDnsResolverConfig: p.extension("envoy.network.dns_resolver.cares", &caresv3.CaresDnsResolverConfig{
+			// The names are complete: a search would ask for each four times.
+			DnsResolverOptions: &corev3.DnsResolverOptions{NoDefaultSearchDomain: true},
+		}),
+	}
+}
+
+// userTimeout ends a connection whose data was not acknowledged for 10 s; the kernel would send it again for minutes.
+func userTimeout() *corev3.SocketOption {
+	const ipprotoTCP, tcpUserTimeout, milliseconds = 6, 18, 10_000 // of Linux
+	return &corev3.SocketOption{
+		Description: "TCP_USER_TIMEOUT", Level: ipprotoTCP, Name: tcpUserTimeout,
+		Value: &corev3.SocketOption_IntValue{IntValue: milliseconds},
 	}
 }
 

@@ -17,11 +17,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 )
 
-const image = "envoyproxy/envoy:v1.37.2"
+// image is the one that the operator names by default: the version that these tests run.
+var image = "envoyproxy/envoy:v" + envoy.Version
 
 func instance(name, namespace string) *v1.FireboltInstance {
 	return &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
@@ -113,9 +115,9 @@ func TestEveryMessageKeepsEnvoysOwnRules(t *testing.T) {
 	if len(problems) > 0 {
 		t.Errorf("Envoy would refuse: %s", strings.Join(problems, "; "))
 	}
-	// Two connection managers, six filters, the retry predicate, and three extensions of the engines' cluster.
-	if packed != 12 {
-		t.Errorf("%d packed messages were looked at, want 12", packed)
+	// Two connection managers, six filters, two of each try, the retry predicate, and three extensions of the engines' cluster.
+	if packed != 14 {
+		t.Errorf("%d packed messages were looked at, want 14", packed)
 	}
 	config.GetStaticResources().GetClusters()[0].GetHealthChecks()[0].Interval = nil
 	if problems, _ := broken(t, config); len(problems) == 0 {
@@ -152,8 +154,8 @@ func TestTheWayOfAQuery(t *testing.T) {
 		t.Errorf("route timeout = %v, want an explicit 0", route.GetTimeout())
 	}
 	retry := route.GetRetryPolicy()
-	if diff := cmp.Diff("connect-failure,refused-stream,reset,retriable-headers", retry.GetRetryOn()); diff != "" {
-		t.Errorf("an answer of an engine must never be asked for again (-want +got):\n%s", diff)
+	if diff := cmp.Diff("connect-failure,refused-stream,reset-before-request,retriable-headers", retry.GetRetryOn()); diff != "" {
+		t.Errorf("what may have run must never run again (-want +got):\n%s", diff)
 	}
 	if stats := hosts["stats"].GetRoutes(); len(stats) != 1 || stats[0].GetMatch().GetPath() != "/stats/prometheus" {
 		t.Errorf("the port for metrics leads to more of Envoy's own interface: %v", stats)

@@ -1,18 +1,29 @@
 package gateway_test
 
 import (
-	"maps"
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
-	lua "github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/parse"
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
+	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// headers are a request's, as Envoy keeps them: names in lower case, in the order in which they came.
+// headers are a request's or an answer's: names in lower case, values in the order in which they came.
 type headers map[string][]string
 
 func (h headers) clone() headers {
@@ -30,7 +41,7 @@ func (h headers) first(name string) string {
 	return ""
 }
 
-// outcome is what became of a request: its headers as they go on, or an answer of the gateway's own.
+// outcome is what became of a request: its headers as the engine gets them, or an answer of the gateway's own.
 type outcome struct {
 	Headers headers
 	Status  string
@@ -38,96 +49,181 @@ type outcome struct {
 	Body    string
 }
 
-// envoy runs the Lua filter's script as Envoy does, with the part of its API that the script uses:
-// headers():get, replace, add and remove, and respond. As there, the values of a header are read
-// joined by commas, an argument that is no string is an error, and respond never returns.
-type envoy struct {
-	state *lua.LState
-	run   *lua.LFunction
+// filtering is an Envoy with the query listener and the filters of an instance, whose engines are one server that answers
+// with the request that it got, byte by byte.
+type filtering struct {
+	address string
+	conn    net.Conn
+	answers *bufio.Reader
 }
 
-func newEnvoy(t testing.TB, i *v1.FireboltInstance) *envoy {
+func newFiltering(t testing.TB, i *v1.FireboltInstance) *filtering {
 	t.Helper()
-	state := lua.NewState(lua.Options{SkipOpenLibs: true})
-	t.Cleanup(state.Close)
-	for name, open := range map[string]lua.LGFunction{
-		lua.BaseLibName: lua.OpenBase, lua.StringLibName: lua.OpenString, lua.TabLibName: lua.OpenTable,
-	} {
-		state.Push(state.NewFunction(open))
-		state.Push(lua.LString(name))
-		state.Call(1, 0)
-	}
-	chunk, err := parse.Parse(strings.NewReader(script(t, i)), "select.lua")
+	config := configOf(t, i)
+	query := loopback(t, config)
+	m := manager(t, config.GetStaticResources().GetListeners()[0])
+	m.HttpFilters = slices.DeleteFunc(m.GetHttpFilters(), func(f *managerv3.HttpFilter) bool {
+		return f.GetName() == "envoy.filters.http.dynamic_forward_proxy"
+	})
+	m.GetRouteConfig().GetVirtualHosts()[0].Domains = []string{"*"} // what the filter lets through by mistake shows
+	repack(t, config, m)
+	config.StaticResources.Clusters[0] = static(echo(t))
+	start(t, config)
+	return &filtering{address: query}
+}
+
+// loopback moves an Envoy's listeners to free ports of 127.0.0.1 and returns the address for queries.
+func loopback(t testing.TB, config *bootstrapv3.Bootstrap) string {
+	t.Helper()
+	ports, err := freeport.Pick(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proto, err := lua.Compile(chunk, "select.lua")
+	listeners := config.GetStaticResources().GetListeners()
+	for n, a := range []*corev3.Address{config.GetAdmin().GetAddress(), listeners[0].GetAddress(), listeners[1].GetAddress()} {
+		a.GetSocketAddress().Address = "127.0.0.1"
+		a.GetSocketAddress().PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(ports[n])} //nolint:gosec // a port
+	}
+	return fmt.Sprintf("127.0.0.1:%d", ports[1])
+}
+
+// repack puts the changed manager of the query listener back.
+func repack(t testing.TB, config *bootstrapv3.Bootstrap, m *managerv3.HttpConnectionManager) {
+	t.Helper()
+	packed, err := anypb.New(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state.Push(state.NewFunctionFromProto(proto))
-	if err := state.PCall(0, 0, nil); err != nil {
+	config.GetStaticResources().GetListeners()[0].GetFilterChains()[0].GetFilters()[0].GetTypedConfig().Value = packed.GetValue()
+}
+
+func start(t testing.TB, config *bootstrapv3.Bootstrap) {
+	t.Helper()
+	text, err := protojson.Marshal(config)
+	if err != nil {
 		t.Fatal(err)
 	}
-	run, ok := state.GetGlobal("envoy_on_request").(*lua.LFunction)
+	admin := config.GetAdmin().GetAddress().GetSocketAddress()
+	envoy.Start(t, string(text), fmt.Sprintf("%s:%d", admin.GetAddress(), admin.GetPortValue()))
+}
+
+func static(host string, port uint32) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name: "engines", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		LoadAssignment: &endpointv3.ClusterLoadAssignment{ClusterName: "engines", Endpoints: []*endpointv3.LocalityLbEndpoints{{
+			LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+				Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+					Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
+				}}},
+			}}}},
+		}}},
+	}
+}
+
+// echo answers each request with its head.
+func echo(t testing.TB) (host string, port uint32) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nothing to cancel
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() }) //nolint:errcheck // the test ends
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close() //nolint:errcheck // Envoy notices
+				for in := bufio.NewReader(c); ; {
+					head, err := readHead(in)
+					if err != nil {
+						return
+					}
+					fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(head), head)
+				}
+			}()
+		}
+	}()
+	a := l.Addr().(*net.TCPAddr)         //nolint:forcetypeassert // it is TCP
+	return a.IP.String(), uint32(a.Port) //nolint:gosec // a port
+}
+
+func readHead(in *bufio.Reader) (string, error) {
+	var head strings.Builder
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return "", err
+		}
+		head.WriteString(line)
+		if line == "\r\n" {
+			return head.String(), nil
+		}
+	}
+}
+
+// request sends one request, whose values may be anything at all.
+func (e *filtering) request(t testing.TB, in headers) outcome {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s HTTP/1.1\r\nhost: %s\r\n", in.first(":method"), in.first(":path"), in.first(":authority"))
+	for name, values := range in {
+		for _, v := range values {
+			if !strings.HasPrefix(name, ":") {
+				fmt.Fprintf(&text, "%s: %s\r\n", name, v)
+			}
+		}
+	}
+	text.WriteString("content-length: 0\r\n\r\n")
+	if e.conn == nil {
+		var err error
+		if e.conn, err = net.Dial("tcp", e.address); err != nil { //nolint:noctx // loopback
+			t.Fatal(err)
+		}
+		e.answers = bufio.NewReader(e.conn)
+	}
+	if _, err := io.WriteString(e.conn, text.String()); err != nil {
+		t.Fatalf("request %q: %v", in, err)
+	}
+	answer, err := http.ReadResponse(e.answers, nil)
+	if err != nil {
+		t.Fatalf("request %q: %v", in, err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatalf("request %q: %v", in, err)
+	}
+	if answer.Close {
+		e.conn.Close() //nolint:errcheck,gosec // Envoy has done so
+		e.conn = nil
+	}
+	if answer.StatusCode != http.StatusOK {
+		return outcome{Headers: in.clone(), Status: fmt.Sprint(answer.StatusCode), Type: answer.Header.Get("Content-Type"), Body: string(body)}
+	}
+	return outcome{Headers: parse(t, string(body))}
+}
+
+// parse reads a request's head, without what Envoy adds by itself.
+func parse(t testing.TB, head string) headers {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(head, "\r\n\r\n"), "\r\n")
+	method, rest, _ := strings.Cut(lines[0], " ")
+	path, ok := strings.CutSuffix(rest, " HTTP/1.1")
 	if !ok {
-		t.Fatal("the script has no envoy_on_request")
+		t.Fatalf("the engine got %q", head)
 	}
-	return &envoy{state: state, run: run}
-}
-
-// request runs one request. An error of the script fails the test: Envoy would go on without it.
-func (e *envoy) request(t testing.TB, in headers) outcome {
-	t.Helper()
-	out := &outcome{Headers: in.clone()}
-	thread, _ := e.state.NewThread()
-	state, err, _ := e.state.Resume(thread, e.run, e.handle(out))
-	if state == lua.ResumeError {
-		t.Fatalf("request %q: script error: %v", in, err)
-	}
-	return *out
-}
-
-func (e *envoy) handle(out *outcome) *lua.LTable {
-	return e.object(map[string]lua.LGFunction{
-		"headers": func(l *lua.LState) int {
-			l.Push(e.headers(out.Headers))
-			return 1
-		},
-		"respond": func(l *lua.LState) int {
-			given := l.CheckTable(2)
-			out.Status = lua.LVAsString(given.RawGetString(":status"))
-			out.Type = lua.LVAsString(given.RawGetString("content-type"))
-			out.Body = l.CheckString(3)
-			if out.Status == "" {
-				l.RaiseError(":status must be between 200-599")
-			}
-			return l.Yield()
-		},
-	})
-}
-
-func (e *envoy) headers(h headers) *lua.LTable {
-	name := func(l *lua.LState) string { return strings.ToLower(l.CheckString(2)) }
-	return e.object(map[string]lua.LGFunction{
-		"get": func(l *lua.LState) int {
-			if values, ok := h[name(l)]; ok {
-				l.Push(lua.LString(strings.Join(values, ",")))
-				return 1
-			}
-			l.Push(lua.LNil)
-			return 1
-		},
-		"replace": func(l *lua.LState) int { h[name(l)] = []string{l.CheckString(3)}; return 0 },
-		"add":     func(l *lua.LState) int { h[name(l)] = append(h[name(l)], l.CheckString(3)); return 0 },
-		"remove":  func(l *lua.LState) int { delete(h, name(l)); return 0 },
-	})
-}
-
-func (e *envoy) object(methods map[string]lua.LGFunction) *lua.LTable {
-	out := e.state.NewTable()
-	for _, name := range slices.Sorted(maps.Keys(methods)) {
-		out.RawSetString(name, e.state.NewFunction(methods[name]))
+	out := headers{":method": {method}, ":path": {path}}
+	for _, line := range lines[1:] {
+		name, value, _ := strings.Cut(line, ": ")
+		switch name {
+		case "host":
+			name = ":authority"
+		case "content-length", "x-forwarded-proto", "x-forwarded-for", "x-envoy-external-address", "x-request-id":
+			continue
+		}
+		out[name] = append(out[name], value)
 	}
 	return out
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 )
@@ -71,6 +72,9 @@ func TestGolden(t *testing.T) {
 				kind := object.GetObjectKind().GroupVersionKind().Kind
 				if cm, isConfig := object.(*corev1.ConfigMap); isConfig {
 					golden(t, filepath.Join(dir, gateway.ConfigFile), []byte(cm.Data[gateway.ConfigFile]))
+					if err := envoy.Validate(t.Context(), envoy.Get(t), filepath.Join(dir, gateway.ConfigFile)); err != nil {
+						t.Error(err)
+					}
 					cm.Data = map[string]string{gateway.ConfigFile: "see " + gateway.ConfigFile}
 				}
 				text, err := yaml.Marshal(object)

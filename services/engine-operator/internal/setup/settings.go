@@ -28,7 +28,7 @@ func (s *Settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Images.Web, "ui-image", "ghcr.io/firebolt-db/firebolt-core-ui:latest", "image of the web interface beside engines")
 	f.StringVar(&s.Images.Metadata, "metadata-image", "ghcr.io/firebolt-db/metadata:latest", "image of metadata services that name none")
 	f.StringVar(&s.Images.Postgres, "postgres-image", "postgres:16-alpine", "image of the operator's own databases")
-	f.StringVar(&s.Images.Gateway, "gateway-image", "envoyproxy/envoy:v1.37.2", "image of gateways that name none")
+	f.StringVar(&s.Images.Gateway, "gateway-image", "envoyproxy/envoy:v1.40.0", "image of gateways that name none")
 	s.Admission.AddFlags(f)
 	f.IntVar(&s.MaxRollouts, "max-concurrent-rollouts", DefaultMaxRollouts,
 		"engines that are replaced at the same time because of an edited class or a new release; 0 for all. A change of an engine's own spec never waits")

@@ -32,7 +32,8 @@ const usage = `usage: stack COMMAND
   logs [--follow] NAME    show a log
   rights [--json]         show what each service may do, how often it did so since the last start from
                           nothing, and each request that was refused
-  tools [--node real]     build the control plane tools and the NATS server, and what a real node runs
+  tools [--node real]     build the control plane tools and the NATS server, fetch Envoy; with --node real
+                          what a real node runs
   import FILE...          import images into the real node: tars, or folders of them
   install --kubeconfig F  install NATS, MySQL and the services (--services a,b) by their charts into another cluster,
                           for example of kind, whose nodes have the images

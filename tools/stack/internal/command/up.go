@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/build"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/envfile"
@@ -123,8 +124,9 @@ func (a *app) tools(ctx context.Context, onNode bool) error {
 	if _, err := controlplane.Build(ctx, a.env.Checkout.Path("tools", "controlplane"), a.info); err != nil {
 		return err
 	}
-	return a.step("control plane tools and NATS server", func() (string, error) {
-		return "ready", build.NATS(ctx, a.env.Checkout)
+	return a.step("control plane tools, NATS server and Envoy", func() (string, error) {
+		_, err := envoy.Install(ctx, a.info)
+		return "ready", errors.Join(err, build.NATS(ctx, a.env.Checkout))
 	})
 }
 

@@ -1,0 +1,24 @@
+// Command envoy prints the path of the pinned Envoy, which it downloads into the cache directory when that lacks it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	program, err := envoy.Install(ctx, func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "envoy:", err)
+		stop()
+		os.Exit(1)
+	}
+	fmt.Println(program)
+}

@@ -1,0 +1,99 @@
+package envoy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+)
+
+const (
+	startTimeout    = time.Minute
+	validateTimeout = time.Minute
+)
+
+// Get returns the path of the binary. The test fails with advice when it cannot be fetched.
+func Get(t testing.TB) string {
+	t.Helper()
+	program, err := Install(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// Validate returns an error when Envoy rejects a configuration, or warns about it: it ignores an unknown retry token,
+// for example, with no more than a warning.
+func Validate(ctx context.Context, program, config string) error {
+	ctx, cancel := context.WithTimeout(ctx, validateTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, "--mode", "validate", "--log-level", "warning", "--config-path", config).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("envoy --mode validate: %w: %s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "][warning]") || strings.Contains(line, "][error]") || strings.Contains(line, "][critical]") {
+			return fmt.Errorf("envoy --mode validate warns: %s", strings.TrimSpace(line))
+		}
+	}
+	return nil
+}
+
+// Start runs an Envoy with a configuration whose admin interface listens on the given address, until the test ends. It
+// returns when the Envoy is live.
+func Start(t testing.TB, config, admin string, args ...string) *proc.Child {
+	t.Helper()
+	program, dir := Get(t), t.TempDir()
+	path := filepath.Join(dir, "envoy.yaml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{"--config-path", path, "--disable-hot-restart", "--concurrency", "2", "--log-level", "warning"}, args...)
+	child, err := proc.Start(exec.CommandContext(context.WithoutCancel(t.Context()), program, args...), filepath.Join(dir, "envoy.log")) //nolint:gosec // the pinned binary
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		child.Kill()
+		if t.Failed() {
+			t.Logf("log of Envoy:\n%s", proc.Tail(child.Log, 30))
+		}
+	})
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(startTimeout)
+	for {
+		if body, err := get(t.Context(), "http://"+admin+"/ready"); err == nil && strings.HasPrefix(body, "LIVE") {
+			return child
+		}
+		select {
+		case <-child.Ended():
+			t.Fatal(child.Running())
+		case <-deadline:
+			t.Fatalf("Envoy is not live after %s:\n%s", startTimeout, proc.Tail(child.Log, 30))
+		case <-tick.C:
+		}
+	}
+}
+
+func get(ctx context.Context, url string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	body, err := io.ReadAll(answer.Body)
+	return string(body), err
+}

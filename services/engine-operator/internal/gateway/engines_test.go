@@ -1,0 +1,212 @@
+package gateway_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// ledger counts, by the ids of queries, tries that reached an engine and runs.
+type ledger struct {
+	mu    sync.Mutex
+	tries map[string]int
+	runs  map[string]int
+	hosts map[string]int // tries by address
+}
+
+func newLedger() *ledger {
+	return &ledger{tries: map[string]int{}, runs: map[string]int{}, hosts: map[string]int{}}
+}
+
+// try counts a try and returns its number, from 1.
+func (l *ledger) try(id, host string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tries[id]++
+	l.hosts[host]++
+	return l.tries[id]
+}
+
+func (l *ledger) ran(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs[id]++
+}
+
+// query is one try of a query at an engine.
+type query struct {
+	*ledger
+	host *host
+	conn *net.TCPConn
+	in   *bufio.Reader
+	req  *http.Request
+	id   string
+	try  int
+}
+
+// body reads what is left of the request.
+func (q *query) body() { _, _ = io.Copy(io.Discard, q.req.Body) } //nolint:errcheck // the fault follows
+
+// run runs the query.
+func (q *query) run() {
+	q.body()
+	q.ran(q.id)
+}
+
+func (q *query) answer(status string, more ...string) {
+	q.body()
+	fmt.Fprintf(q.conn, "HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n%s\r\n", status, strings.Join(more, ""))
+}
+
+// drained is the answer of an engine that does not take the query.
+func (q *query) drained() { q.answer("503 Service Unavailable", "X-Firebolt-Drained: true\r\n") }
+
+// reset closes with RST, finish with FIN.
+func (q *query) reset()  { _ = q.conn.SetLinger(0); _ = q.conn.Close() } //nolint:errcheck // the fault itself
+func (q *query) finish() { _ = q.conn.Close() }                          //nolint:errcheck // the fault itself
+
+// serve is what a sound engine does.
+func serve(q *query) {
+	q.run()
+	q.answer("200 OK")
+}
+
+// host is one engine pod: an address of its own, and a behavior that a test sets.
+type host struct {
+	address string
+	ledger  *ledger
+
+	mu       sync.Mutex
+	listener net.Listener
+	behave   func(*query)
+	accepted func(*net.TCPConn) bool // before anything is read; false: nothing more is done
+	unready  bool
+	conns    map[net.Conn]struct{}
+}
+
+func (h *host) set(behave func(*query)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.behave = behave
+}
+
+func (h *host) setAccepted(accepted func(*net.TCPConn) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.accepted = accepted
+}
+
+func (h *host) setReady(ready bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unready = !ready
+}
+
+// open listens on the address.
+func (h *host) open(t testing.TB) {
+	t.Helper()
+	l, err := net.Listen("tcp", h.address) //nolint:noctx // nothing to cancel
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listener = l
+	go h.accept(l)
+}
+
+// refuse closes the listener. Connections stay.
+func (h *host) refuse() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = h.listener.Close() //nolint:errcheck // of one that is closed
+}
+
+// kill ends the host as SIGKILL ends a process.
+func (h *host) kill() {
+	h.refuse()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.conns {
+		_ = c.(*net.TCPConn).SetLinger(0) //nolint:errcheck,forcetypeassert // it is TCP
+		_ = c.Close()                     //nolint:errcheck // that it is gone is the point
+	}
+}
+
+func (h *host) accept(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go h.connection(c.(*net.TCPConn)) //nolint:forcetypeassert // it is TCP
+	}
+}
+
+func (h *host) connection(c *net.TCPConn) {
+	h.mu.Lock()
+	h.conns[c] = struct{}{}
+	accepted := h.accepted
+	h.mu.Unlock()
+	if accepted != nil && !accepted(c) {
+		return
+	}
+	defer func() {
+		_ = c.Close() //nolint:errcheck // the behavior may have done so
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.conns, c)
+	}()
+	in := bufio.NewReader(c)
+	for {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		h.mu.Lock()
+		behave, unready := h.behave, h.unready
+		h.mu.Unlock()
+		if r.URL.Path == "/health/ready" {
+			status := "200 OK"
+			if unready {
+				status = "503 Service Unavailable"
+			}
+			fmt.Fprintf(c, "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", status)
+			continue
+		}
+		q := &query{ledger: h.ledger, host: h, conn: c, in: in, req: r, id: r.Header.Get("X-Id")}
+		q.try = h.ledger.try(q.id, h.address)
+		behave(q)
+		return
+	}
+}
+
+// vanish drops every packet that arrives at a connection from now on: no acknowledgment, no reset, as when the node is gone.
+func vanish(t *testing.T, c *net.TCPConn) {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	if err == nil {
+		err = dropAll(raw)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func dropAll(raw syscall.RawConn) error {
+	drop := &unix.SockFprog{Len: 1, Filter: &unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K}}
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, drop)
+	})
+	return errors.Join(err, failed)
+}

@@ -1,0 +1,249 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// first is a fault of the first try of each query, at whichever host; later tries are served.
+func first(fault func(*query)) func(*query) {
+	return func(q *query) {
+		if q.try > 1 {
+			serve(q)
+			return
+		}
+		fault(q)
+	}
+}
+
+// TestFailuresRunNoQueryTwice injects every failure of an engine into the real Envoy, which must run no query again that
+// may have run. Only an engine that marks what it ran makes it do so: the mark says the opposite.
+func TestFailuresRunNoQueryTwice(t *testing.T) {
+	all := func(behave func(*query)) func(*testing.T, *system) {
+		return func(_ *testing.T, s *system) {
+			for _, h := range s.hosts {
+				h.set(behave)
+			}
+		}
+	}
+	one := func(break1 func(*testing.T, *host)) func(*testing.T, *system) {
+		return func(t *testing.T, s *system) { break1(t, s.hosts[0]) }
+	}
+	const n = 60
+	served, refused, lost := figures{OK: n}, figures{Failed: n}, figures{Failed: n, Lost: n}
+	cases := map[string]struct {
+		with func(*testing.T, *system)
+		body int
+		want *figures // nil: how many fail is a race; none runs twice, and none runs that fails
+	}{
+		"none":                             {func(*testing.T, *system) {}, 0, &served},
+		"refused by one":                   {one(func(_ *testing.T, h *host) { h.refuse() }), 0, &served},
+		"SYN dropped by one":               {one(func(t *testing.T, h *host) { h.swallow(t) }), 0, &served},
+		"accepted and reset unread by one": {one(func(_ *testing.T, h *host) { h.setAccepted(resetUnread) }), 0, nil},
+		"reset after the headers":          {all(first(func(q *query) { q.reset() })), 0, &refused},
+		"reset after the request":          {all(first(func(q *query) { q.body(); q.reset() })), 0, &refused},
+		"closed before an answer":          {all(first(func(q *query) { q.body(); q.finish() })), 0, &refused},
+		"ran, then reset":                  {all(first(func(q *query) { q.run(); q.reset() })), 0, &lost},
+		"ran, then closed":                 {all(first(func(q *query) { q.run(); q.finish() })), 0, &lost},
+		"ran, half a status line, reset":   {all(first(func(q *query) { q.run(); fmt.Fprint(q.conn, "HTTP/1.1 2"); q.reset() })), 0, &lost},
+		"ran, then reset, each try":        {all(func(q *query) { q.run(); q.reset() }), 0, &lost},
+		"ran, reset within the answer":     {all(first(tear)), 0, &lost},
+		"ran, 503 without the mark":        {all(first(func(q *query) { q.run(); q.answer("503 Service Unavailable") })), 0, &lost},
+		"marked":                           {all(first((*query).drained)), 0, &served},
+		"marked before the body is read":   {all(first(markUnread)), 1 << 20, &served},
+		"marked, 3 MB":                     {all(first((*query).drained)), 3 << 20, &served},
+		"refused by one, 3 MB":             {one(func(_ *testing.T, h *host) { h.refuse() }), 3 << 20, &served},
+		"marked, but ran":                  {all(first(func(q *query) { q.run(); q.drained() })), 0, &figures{OK: n, Twice: n}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(t, 3)
+			tc.with(t, s)
+			got := s.figures(s.load(t.Context(), n, 4, tc.body))
+			t.Logf("%+v", got)
+			want := figures{OK: got.OK, Failed: got.Failed}
+			if tc.want != nil {
+				want = *tc.want
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("figures (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// swallow puts a listener in the host's place that drops every SYN.
+func (h *host) swallow(t *testing.T) {
+	t.Helper()
+	h.kill()
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error { return dropAll(raw) }}
+	l, err := config.Listen(t.Context(), "tcp", h.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() }) //nolint:errcheck // the test ends
+}
+
+func resetUnread(c *net.TCPConn) bool {
+	_ = c.SetLinger(0) //nolint:errcheck // the fault itself
+	_ = c.Close()      //nolint:errcheck // the fault itself
+	return false
+}
+
+func tear(q *query) {
+	q.run()
+	fmt.Fprint(q.conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+	q.reset()
+}
+
+// markUnread is how an engine answers early without losing the answer: it closes its half and reads on.
+func markUnread(q *query) {
+	fmt.Fprint(q.conn, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nX-Firebolt-Drained: true\r\n\r\n")
+	_ = q.conn.CloseWrite() //nolint:errcheck // the fault itself
+	q.body()
+}
+
+func TestMarkedAnswerOfEveryHostReachesTheClient(t *testing.T) {
+	s := newSystem(t, 3)
+	for _, h := range s.hosts {
+		h.set((*query).drained)
+	}
+	r := s.ask(t.Context(), "q", nil)
+	if r.status != http.StatusServiceUnavailable || !r.drained || s.tries["q"] != 51 {
+		t.Errorf("got %+v after %d tries, want the mark after 51", r, s.tries["q"])
+	}
+}
+
+// TestMarkTakesItsHostOut asks faster than health checks do: without the mark's effect each third query would try the host.
+func TestMarkTakesItsHostOut(t *testing.T) {
+	s := newSystem(t, 3)
+	s.hosts[0].set((*query).drained)
+	s.hosts[0].setReady(false)
+	const n = 90
+	if got := s.figures(s.load(t.Context(), n, 1, 0)); got != (figures{OK: n}) {
+		t.Errorf("got %+v", got)
+	}
+	if tries := s.ledger.hosts[s.hosts[0].address]; tries > 3 {
+		t.Errorf("the host that marks was tried %d times for %d queries, want at most once for each worker", tries, n)
+	}
+}
+
+// TestManyQueriesOutlastAnEngineThatIsAway has as many queries at once as would exhaust fewer retries than requests.
+func TestManyQueriesOutlastAnEngineThatIsAway(t *testing.T) {
+	const n = 300
+	t.Run("all refuse", func(t *testing.T) {
+		s := newSystem(t, 3)
+		for _, h := range s.hosts {
+			h.refuse()
+		}
+		time.AfterFunc(time.Second, func() {
+			for _, h := range s.hosts {
+				h.open(t)
+			}
+		})
+		if got := s.figures(s.load(t.Context(), n, n, 0)); got != (figures{OK: n}) {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("all mark", func(t *testing.T) {
+		s := newSystem(t, 3)
+		back := time.Now().Add(time.Second)
+		for _, h := range s.hosts {
+			h.set(func(q *query) {
+				if time.Now().Before(back) {
+					q.drained()
+					return
+				}
+				serve(q)
+			})
+		}
+		if got := s.figures(s.load(t.Context(), n, n, 0)); got != (figures{OK: n}) {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("retried ones that run on", func(t *testing.T) {
+		s := newSystem(t, 3)
+		release := make(chan struct{})
+		for _, h := range s.hosts {
+			h.set(func(q *query) {
+				if q.try == 1 {
+					q.drained()
+					return
+				}
+				q.run()
+				if !strings.HasPrefix(q.id, "late") {
+					<-release
+				}
+				q.answer("200 OK")
+			})
+		}
+		done := make(chan []result)
+		go func() { done <- s.load(t.Context(), n, n, 0) }()
+		s.await(t, func() bool { return len(s.runs) == n+1 }) // and the first
+		for i := range 20 {
+			if r := s.ask(t.Context(), fmt.Sprint("late", i), nil); r.status != http.StatusOK {
+				t.Errorf("a late query: %+v", r)
+			}
+		}
+		close(release)
+		if got := s.figures(<-done); got != (figures{OK: n}) {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func (s *system) await(t *testing.T, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(time.Minute); ; {
+		s.mu.Lock()
+		ok := done()
+		s.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatal("it did not happen within a minute")
+		case <-tick.C:
+		}
+	}
+}
+
+func TestLargeBodyThatIsNotKeptGetsAClearAnswer(t *testing.T) {
+	s := newSystem(t, 1)
+	s.hosts[0].refuse()
+	r := s.ask(t.Context(), "large", strings.NewReader(strings.Repeat("x", 20<<20)))
+	t.Logf("%+v", r)
+	if s.runs["large"] != 0 || r.status != http.StatusInsufficientStorage || !strings.Contains(r.text, "exceeded request buffer limit") {
+		t.Errorf("got %+v, %d runs", r, s.runs["large"])
+	}
+}
+
+func TestVanishedNodeFailsWithinSeconds(t *testing.T) {
+	for name, fault := range map[string]func(*query){
+		"while it runs":           func(q *query) { q.run(); vanish(t, q.conn); <-q.req.Context().Done() },
+		"while the query is sent": func(q *query) { vanish(t, q.conn); <-q.req.Context().Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(t, 3)
+			ctx := t.Context()
+			for _, h := range s.hosts {
+				h.set(first(func(q *query) { q.req = q.req.WithContext(ctx); fault(q) }))
+			}
+			r := s.ask(ctx, "q", strings.NewReader(strings.Repeat("x", 1<<20)))
+			t.Logf("%+v", r)
+			if r.status != http.StatusServiceUnavailable || r.took > 20*time.Second || s.tries["q"] != 1 {
+				t.Errorf("got %+v after %d tries, want 503 within 20 s after one", r, s.tries["q"])
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"strings"
+
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	codecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
+	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+const (
+	// drainedHeader marks the answer of an engine that did not run the query.
+	drainedHeader = "X-Firebolt-Drained"
+	// takeOut makes Envoy take the host out of its turn until its next successful health check.
+	takeOut = "x-envoy-immediate-health-check-fail"
+	// retryBodyBytes is the size up to which a query is kept until an engine answers, so that it can be sent again.
+	retryBodyBytes = 16 << 20
+)
+
+// retryOn lists the failures after which no engine has run the query: no connection, a reset before anything was sent,
+// and the mark. `reset` would repeat what ran and lost its connection. Envoy ignores a token that it does not know.
+var retryOn = strings.Join([]string{"connect-failure", "refused-stream", "reset-before-request", "retriable-headers"}, ",")
+
+// retries are for queries that no engine has run. An answer, also an error, is the client's. The tries last longer than it
+// takes to learn the addresses of a new generation.
+func retries(p *packer) *routev3.RetryPolicy {
+	return &routev3.RetryPolicy{
+		RetryOn:    retryOn,
+		NumRetries: wrapperspb.UInt32(50),
+		RetriableHeaders: []*routev3.HeaderMatcher{{
+			Name: drainedHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true},
+		}},
+		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{BaseInterval: millis(25), MaxInterval: millis(250)},
+		RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
+			Name: "envoy.retry_host_predicates.previous_hosts",
+			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
+				TypedConfig: p.pack(&previousv3.PreviousHostsPredicate{}),
+			},
+		}},
+		HostSelectionRetryMaxAttempts: 5,
+	}
+}
+
+// drainedFilters act on the answer of each try: a host that marks one is taken out at once, whether or not its engine
+// asks for that itself.
+func drainedFilters(p *packer) []*managerv3.HttpFilter {
+	return []*managerv3.HttpFilter{
+		filter(p, "envoy.filters.http.header_mutation", &mutationv3.HeaderMutation{Mutations: &mutationv3.Mutations{
+			ResponseMutations: []*commonv3.HeaderMutation{{Action: &commonv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
+				// Without the mark the value is empty, and Envoy adds no empty header.
+				Header:       &corev3.HeaderValue{Key: takeOut, Value: "%RESP(" + drainedHeader + ")%"},
+				AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+			}}}},
+		}}),
+		filter(p, "envoy.filters.http.upstream_codec", &codecv3.UpstreamCodec{}),
+	}
+}

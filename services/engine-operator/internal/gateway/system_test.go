@@ -1,0 +1,236 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	dynamicv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dynamic_forward_proxy/v3"
+	caresv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/network/dns_resolver/cares/v3"
+	"golang.org/x/net/dns/dnsmessage"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+const enginePort = 3473
+
+// system is the real Envoy with the rendered configuration, of which only its own addresses and the name server are
+// changed, in front of engine pods that share a name.
+type system struct {
+	*ledger
+	url    string
+	hosts  []*host
+	names  *nameServer
+	client *http.Client
+	next   atomic.Int64
+}
+
+// newSystem starts n engine pods, a name server that knows them, and the gateway.
+func newSystem(t *testing.T, n int) *system {
+	t.Helper()
+	s := &system{ledger: newLedger(), names: newNameServer(t)}
+	for _, a := range addresses(n) {
+		h := &host{address: fmt.Sprintf("%s:%d", a, enginePort), ledger: s.ledger, behave: serve, conns: map[net.Conn]struct{}{}}
+		h.open(t)
+		t.Cleanup(h.kill)
+		s.hosts = append(s.hosts, h)
+	}
+	s.names.set(s.hosts...)
+	s.url = "http://" + gatewayOf(t, s.names.address) + "/"
+	s.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 512}}
+	t.Cleanup(s.client.CloseIdleConnections)
+	if r := s.ask(t.Context(), "first", nil); r.status != http.StatusOK {
+		t.Fatalf("the first query: %+v", r)
+	}
+	return s
+}
+
+// addresses are n of loopback, which other tests do not use at the same time.
+func addresses(n int) []netip.Addr {
+	a, b := byte(rand.IntN(250)+1), byte(rand.IntN(250)) //nolint:gosec // not a secret
+	var out []netip.Addr
+	for i := range n {
+		out = append(out, netip.AddrFrom4([4]byte{127, a, b, byte(i + 1)})) //nolint:gosec // a few
+	}
+	return out
+}
+
+func gatewayOf(t *testing.T, names netip.AddrPort) string {
+	t.Helper()
+	config := configOf(t, instance("main", "data"))
+	query := loopback(t, config)
+	engines := config.GetStaticResources().GetClusters()[0]
+	cluster := unpack(t, engines.GetClusterType().GetTypedConfig(), &dynamicv3.ClusterConfig{})
+	dns := cluster.GetSubClustersConfig().GetDnsClusterConfig()
+	cares := unpack(t, dns.GetTypedDnsResolverConfig().GetTypedConfig(), &caresv3.CaresDnsResolverConfig{})
+	cares.Resolvers = []*corev3.Address{{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Protocol: corev3.SocketAddress_UDP, Address: names.Addr().String(),
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(names.Port())},
+	}}}}
+	var err error
+	if dns.TypedDnsResolverConfig.TypedConfig, err = anypb.New(cares); err != nil {
+		t.Fatal(err)
+	}
+	if engines.GetClusterType().TypedConfig, err = anypb.New(cluster); err != nil {
+		t.Fatal(err)
+	}
+	start(t, config)
+	return query
+}
+
+// result is what a client saw of its query.
+type result struct {
+	id      string
+	status  int // 0: no answer
+	drained bool
+	text    string
+	torn    bool // the answer began and did not end
+	took    time.Duration
+}
+
+func (s *system) ask(ctx context.Context, id string, body io.Reader) (out result) {
+	begin := time.Now()
+	out.id = id
+	defer func() { out.took = time.Since(begin) }()
+	if body == nil {
+		body = strings.NewReader("select 1")
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, body)
+	if err != nil {
+		out.text = err.Error()
+		return out
+	}
+	r.Header.Set("X-Firebolt-Engine", "etl")
+	r.Header.Set("X-Id", id)
+	answer, err := s.client.Do(r)
+	if err != nil {
+		out.text = err.Error()
+		return out
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(answer.Body)
+	out.status, out.text, out.torn = answer.StatusCode, string(text), err != nil
+	out.drained = answer.Header.Get("X-Firebolt-Drained") != ""
+	return out
+}
+
+// load is n queries by a number of clients. Its figures are those of the reference's table.
+func (s *system) load(ctx context.Context, n, clients int, size int) []result {
+	var out []result
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	left := atomic.Int64{}
+	left.Store(int64(n))
+	for range clients {
+		running.Go(func() {
+			for left.Add(-1) >= 0 && ctx.Err() == nil {
+				var body io.Reader
+				if size > 0 {
+					body = bytes.NewReader(bytes.Repeat([]byte("x"), size))
+				}
+				r := s.ask(ctx, fmt.Sprint("q", s.next.Add(1)), body)
+				mu.Lock()
+				out = append(out, r)
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return out
+}
+
+// figures of a load: ok and failed by what clients saw, twice and lost (it ran and failed) by what engines did.
+type figures struct{ OK, Failed, Twice, Lost int }
+
+func (s *system) figures(results []result) figures {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var f figures
+	for _, r := range results {
+		if ok := r.status == http.StatusOK && !r.torn; ok {
+			f.OK++
+		} else {
+			f.Failed++
+			if s.runs[r.id] > 0 {
+				f.Lost++
+			}
+		}
+		if s.runs[r.id] > 1 {
+			f.Twice++
+		}
+	}
+	return f
+}
+
+// nameServer answers each question for an address with those of the hosts that were set.
+type nameServer struct {
+	address netip.AddrPort
+	mu      sync.Mutex
+	hosts   []netip.Addr
+}
+
+func newNameServer(t *testing.T) *nameServer {
+	t.Helper()
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })                                    //nolint:errcheck // the test ends
+	s := &nameServer{address: conn.LocalAddr().(*net.UDPAddr).AddrPort()} //nolint:forcetypeassert // it is UDP
+	go func() {
+		in := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFromUDPAddrPort(in)
+			if err != nil {
+				return
+			}
+			if out := s.answer(in[:n]); out != nil {
+				_, _ = conn.WriteToUDPAddrPort(out, from) //nolint:errcheck // it asks again
+			}
+		}
+	}()
+	return s
+}
+
+func (s *nameServer) set(hosts ...*host) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hosts = nil
+	for _, h := range hosts {
+		s.hosts = append(s.hosts, netip.MustParseAddrPort(h.address).Addr())
+	}
+}
+
+func (s *nameServer) answer(in []byte) []byte {
+	var question dnsmessage.Message
+	if question.Unpack(in) != nil || len(question.Questions) != 1 {
+		return nil
+	}
+	q := question.Questions[0]
+	out := dnsmessage.Message{Header: dnsmessage.Header{ID: question.ID, Response: true, Authoritative: true}, Questions: question.Questions}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.Type == dnsmessage.TypeA {
+		for _, a := range s.hosts {
+			out.Answers = append(out.Answers, dnsmessage.Resource{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 5},
+				Body:   &dnsmessage.AResource{A: a.As4()},
+			})
+		}
+	}
+	packed, err := out.Pack()
+	if err != nil {
+		return nil
+	}
+	return packed
+}
