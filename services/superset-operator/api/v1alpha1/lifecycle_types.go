@@ -45,6 +45,10 @@ type LifecycleSpec struct {
 	// leads nowhere for that time.
 	// +optional
 	MaintenancePage *MaintenancePageSpec `json:"maintenancePage,omitempty"`
+	// Checks, before anything is drained and while the components serve, that the secret keys decrypt what is stored. It
+	// runs when they change, also when unset.
+	// +optional
+	Preflight *PreflightSpec `json:"preflight,omitempty"`
 	// Copies another database into the metadata database, whose content is lost. Only allowed in the environments
 	// Development and Staging.
 	// +optional
@@ -52,8 +56,8 @@ type LifecycleSpec struct {
 	// Brings the schema of the metadata database to the image's version (superset db upgrade). Runs also when unset.
 	// +optional
 	Migrate *MigrateTaskSpec `json:"migrate,omitempty"`
-	// Encrypts stored secrets anew after secretKey changed (superset re-encrypt-secrets). Requires previousSecretKey or
-	// previousSecretKeyFrom.
+	// Encrypts stored secrets anew after secretKey changed: passwords of databases, credentials of SSH tunnels, OAuth tokens.
+	// Requires previousSecretKey or previousSecretKeyFrom.
 	// +optional
 	Rotate *RotateTaskSpec `json:"rotate,omitempty"`
 	// Creates roles and permissions (superset init). Runs also when unset.
@@ -166,7 +170,18 @@ type MigrateTaskSpec struct {
 	BaseTaskSpec `json:",inline"`
 }
 
-// RotateTaskSpec is the task that runs superset re-encrypt-secrets.
+// PreflightSpec configures the check that runs before anything is drained for another secret key.
+type PreflightSpec struct {
+	// How long an attempt may take, for example 30m, the time until its pod starts included; 5m when unset, 1s at least.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="timeout must be a duration such as 90s, 5m or 1h30m, and not negative"
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// Leaves the check out; false when unset. A key that does not decrypt what is stored then takes Superset down.
+	// +optional
+	Disabled *bool `json:"disabled,omitempty"`
+}
+
+// RotateTaskSpec is the task that encrypts stored secrets with the new secret key, in one transaction, and reads them back.
 type RotateTaskSpec struct {
 	BaseTaskSpec `json:",inline"`
 }

@@ -7,6 +7,8 @@ type LifecyclePhase string
 
 // Lifecycle phases. Restoring lasts from the last task until the components are ready.
 const (
+	// The task preflight runs.
+	LifecycleChecking LifecyclePhase = "Checking"
 	// The task clone runs.
 	LifecycleCloning LifecyclePhase = "Cloning"
 	// Components are removed before a task.
@@ -30,8 +32,8 @@ const (
 // LifecycleStatus is the durable state of the tasks: a completed task stays
 // visible here after its Job is gone.
 type LifecycleStatus struct {
-	// Cloning, Migrating, Rotating and Initializing name the task that runs; Draining removes the components before it, and
-	// Restoring brings them back; Complete, Blocked and AwaitingApproval wait for the user.
+	// Checking, Cloning, Migrating, Rotating and Initializing name the task that runs; Draining removes the components before
+	// it, and Restoring brings them back; Complete, Blocked and AwaitingApproval wait for the user.
 	// +optional
 	Phase LifecyclePhase `json:"phase,omitempty"`
 	// True while the web server's Service leads to the maintenance page.
@@ -41,7 +43,7 @@ type LifecycleStatus struct {
 	// image instead.
 	// +optional
 	ChecksumScheme string `json:"checksumScheme,omitempty"`
-	// Checksums with which the components last ran, by task type: Clone, Migrate, Rotate, Init. They outlive the tasks'
+	// Checksums with which the components last ran, by task type: Preflight, Clone, Migrate, Rotate, Init. They outlive the tasks'
 	// slots, so that going back to what ran before runs no task. A clone that begins clears them, since it drops the
 	// database that they speak of.
 	// +optional
@@ -50,6 +52,9 @@ type LifecycleStatus struct {
 	// contributes to the checksums of those after it, so that disabling one runs none of them again.
 	// +optional
 	CompletedInputs map[string]string `json:"completedInputs,omitempty"`
+	// State of the task preflight.
+	// +optional
+	Preflight *TaskRefStatus `json:"preflight,omitempty"`
 	// State of the task clone.
 	// +optional
 	Clone *TaskRefStatus `json:"clone,omitempty"`
@@ -129,6 +134,9 @@ type TaskRefStatus struct {
 	// may change the database.
 	// +optional
 	CompletedChecksum string `json:"completedChecksum,omitempty"`
+	// Stored secrets that the last completed run of preflight or rotate read.
+	// +optional
+	StoredSecrets *StoredSecretsStatus `json:"storedSecrets,omitempty"`
 	// Time of cronSchedule that the last run belongs to.
 	// +optional
 	LastScheduledAt *metav1.Time `json:"lastScheduledAt,omitempty"`
@@ -140,6 +148,21 @@ type TaskRefStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// StoredSecretsStatus counts the encrypted values in the metastore: passwords of databases, credentials of SSH tunnels,
+// OAuth tokens.
+type StoredSecretsStatus struct {
+	// Encrypted columns that were read.
+	Columns int32 `json:"columns"`
+	// Values in them.
+	Values int32 `json:"values"`
+	// Values that only the previous key decrypts. Reported by preflight.
+	// +optional
+	PreviousKey int32 `json:"previousKey,omitempty"`
+	// Values that were encrypted with the new key and read back. Reported by rotate.
+	// +optional
+	Reencrypted int32 `json:"reencrypted,omitempty"`
 }
 
 // UpgradeDirection compares two versions.

@@ -38,6 +38,15 @@ func (c *chain) next(kind resolve.TaskKind, own string) string {
 	return b.Sum()
 }
 
+// preflight returns the checksum of the check of the keys. It is no link of the chain: that it ran makes no task run
+// again. Neither does another image or command make it run: it covers the keys alone.
+func preflight(uid string, t *resolve.Task) string {
+	b := checksum.New("task/"+t.Kind.Type).String("uid", uid).String("trigger", t.Trigger).Bool("rotates", t.Rotates)
+	value(b, "secretKey", t.Inputs.SecretKey)
+	value(b, "previousSecretKey", t.Inputs.PreviousSecretKey)
+	return b.Sum()
+}
+
 // inputs covers what makes a task run again, but not how its pod runs. Default
 // scripts and rendered text are left out, so that another release of the operator
 // does not run tasks again, and least of all one that drops a database.

@@ -70,7 +70,7 @@ type Input struct {
 type Task struct {
 	resolve.Task
 	// Checksum changes when the task has to run again: for its own inputs, or because
-	// a task before it does. Inputs covers its own only.
+	// a task before it does. Inputs covers its own only; empty for preflight, which is no link of that chain.
 	Checksum, Inputs string
 	// PodHash changes when the pod of the task changes, which alone is no reason to run again.
 	PodHash string
@@ -95,10 +95,14 @@ func For(in Input) (*State, error) {
 		if err != nil {
 			return nil, err
 		}
-		own := inputs(&t, in.Tick)
-		state.Tasks = append(state.Tasks, Task{
-			Task: t, Inputs: own, Checksum: chain.next(t.Kind, own), PodHash: hash, ConfigMap: render.TaskConfigMap(&t),
-		})
+		task := Task{Task: t, PodHash: hash, ConfigMap: render.TaskConfigMap(&t)}
+		if t.Kind.Type == resolve.Preflight.Type {
+			task.Checksum = preflight(string(sup.UID), &t)
+		} else {
+			task.Inputs = inputs(&t, in.Tick)
+			task.Checksum = chain.next(t.Kind, task.Inputs)
+		}
+		state.Tasks = append(state.Tasks, task)
 	}
 	return state, nil
 }

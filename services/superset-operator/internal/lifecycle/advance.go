@@ -2,8 +2,15 @@ package lifecycle
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+const (
+	unreadPatience = 3 * time.Second
+	unreadPause    = 200 * time.Millisecond
 )
 
 // advance brings one task forward and reports whether it is complete. When it is
@@ -100,6 +107,8 @@ func (p *pass) follow(step *Step, slot *v1alpha1.TaskRefStatus, job Job) bool {
 	case otherImage:
 		p.again(step, slot, job)
 		p.normal(EventTaskImageChanged, "The Job of task %s is replaced: it has image %s instead of %s", step.Kind.Word, job.Image, step.Image)
+	case job.State == JobSucceeded && p.unread(job):
+		p.inProgress(step, slot)
 	case job.State == JobSucceeded:
 		p.succeed(step, slot, job)
 		return true
@@ -128,8 +137,35 @@ func (p *pass) again(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	p.replace(step, job)
 }
 
+// unread waits, not for long, until the pod of a Job that succeeded is seen to have ended: it says what was counted.
+func (p *pass) unread(job Job) bool {
+	if !job.Unread || job.FinishedAt == nil {
+		return false
+	}
+	patience := job.FinishedAt.Add(unreadPatience)
+	if !p.in.Now.Before(patience) {
+		return false
+	}
+	p.next(p.in.Now.Add(unreadPause))
+	return true
+}
+
 func (p *pass) succeed(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
-	slot.CompletedAt = job.FinishedAt
+	slot.CompletedAt, slot.StoredSecrets = job.FinishedAt, job.StoredSecrets
 	p.complete(step, slot)
-	p.normal(EventTaskSucceeded, "Task %s succeeded in attempt %d of %d", step.Kind.Word, slot.Attempts, step.MaxRetries)
+	p.normal(EventTaskSucceeded, "Task %s succeeded in attempt %d of %d%s",
+		step.Kind.Word, slot.Attempts, step.MaxRetries, counted(step.Kind, job.StoredSecrets))
+}
+
+// counted says what a task read and changed; empty when it counts nothing.
+func counted(kind resolve.TaskKind, s *v1alpha1.StoredSecretsStatus) string {
+	switch {
+	case s == nil:
+		return ""
+	case kind.Type == resolve.Rotate.Type:
+		return fmt.Sprintf(": encrypted %d of %d stored secrets in %d columns with the new key", s.Reencrypted, s.Values, s.Columns)
+	default:
+		return fmt.Sprintf(": the keys decrypt all %d stored secrets in %d columns, the previous one %d of them",
+			s.Values, s.Columns, s.PreviousKey)
+	}
 }

@@ -57,6 +57,9 @@ func (p *pass) run() {
 			p.queue(current)
 			return
 		}
+		if p.unchecked() {
+			current = -1
+		}
 	}
 	p.settle()
 }
@@ -141,7 +144,7 @@ func (p *pass) announce() {
 // running is true for the phases in which tasks have begun, or the drain before them.
 func running(phase v1alpha1.LifecyclePhase) bool {
 	switch phase {
-	case v1alpha1.LifecycleCloning, v1alpha1.LifecycleDraining, v1alpha1.LifecycleMigrating,
+	case v1alpha1.LifecycleChecking, v1alpha1.LifecycleCloning, v1alpha1.LifecycleDraining, v1alpha1.LifecycleMigrating,
 		v1alpha1.LifecycleRotating, v1alpha1.LifecycleInitializing:
 		return true
 	default:
@@ -158,8 +161,12 @@ func (p *pass) phase(phase v1alpha1.LifecyclePhase) {
 	}
 }
 
-// hold keeps what runs as it is, unless nothing may run now.
+// hold keeps what runs on its image, unless nothing may run now. Everything else about
+// it would follow the spec, so keys that are not proven keep it from being touched at all.
 func (p *pass) hold() {
+	if !p.proven() {
+		return
+	}
 	for _, job := range p.in.Jobs {
 		if job.State == JobActive {
 			return

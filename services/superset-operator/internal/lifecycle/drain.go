@@ -11,7 +11,7 @@ import (
 func (p *pass) drained(step *Step) bool {
 	w := p.in.Workloads
 	began := p.was.Phase == v1alpha1.LifecycleDraining
-	if !step.RequiresDrain && !began {
+	if !step.RequiresDrain && (!began || isPreflight(step.Kind)) {
 		return true
 	}
 	if !w.Exist && w.Pods == 0 {

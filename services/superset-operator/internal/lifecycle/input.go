@@ -134,6 +134,10 @@ type Job struct {
 	// ExitCode and LogTail are those of the failed pod, if it is still known.
 	ExitCode *int32
 	LogTail  string
+	// StoredSecrets is what a Job that succeeded counted, nil when it counts nothing. Unread is true while its pod, which
+	// has it, is still seen at work.
+	StoredSecrets *v1alpha1.StoredSecretsStatus
+	Unread        bool
 	// Stuck says why the Job's pod cannot start; empty when nothing is known.
 	Stuck string
 }

@@ -24,7 +24,7 @@ func TestAnyOrderOfEventsIsSafeAndEnds(t *testing.T) {
 	})
 }
 
-var words = []string{"clone", "migrate", "rotate", "init"}
+var words = []string{"preflight", "clone", "migrate", "rotate", "init"}
 
 // moves are all that can happen.
 func (w *world) moves() map[string]func(*rapid.T) {

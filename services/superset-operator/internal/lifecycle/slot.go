@@ -34,8 +34,12 @@ func (p *pass) prune() {
 		at := kind.Slot(p.status)
 		if slot := *at; slot != nil {
 			p.record(kind, slot)
-			if slot.CompletedChecksum != "" {
+			switch {
+			case slot.CompletedChecksum != "":
 				p.keep(kind, slot.CompletedChecksum)
+			case isPreflight(kind):
+				// A check that was not finished leaves nothing to go by.
+				delete(p.status.LastCompletedChecksums, kind.Type)
 			}
 		}
 		*at = nil
@@ -62,11 +66,15 @@ func (p *pass) keep(kind resolve.TaskKind, checksum string) {
 // prepare brings all slots to the checksums that are wanted now and returns the
 // index of the first task that is not complete. A task is complete for the checksum
 // that it ran for last, and for the one with which the components last ran, if so
-// are all tasks before it: taking a change back runs nothing.
+// are all tasks before it: taking a change back runs nothing, but for a preflight,
+// since a rotation may have changed what it reads.
 func (p *pass) prepare() int {
 	first, settled := len(p.in.Steps), true
 	for i := range p.in.Steps {
 		step := &p.in.Steps[i]
+		if isPreflight(step.Kind) {
+			continue
+		}
 		slot := p.ensure(step)
 		settled = settled && p.status.LastCompletedChecksums[step.Kind.Type] == step.Checksum
 		if settled || slot.CompletedChecksum == step.Checksum {
@@ -76,7 +84,10 @@ func (p *pass) prepare() int {
 		first = min(first, i)
 		p.want(step, slot)
 	}
-	return first
+	if p.preparePreflight(first) || p.atWork(first) {
+		return first
+	}
+	return 0
 }
 
 // ensure returns the slot of a task, with what it does not have to run for.
@@ -127,8 +138,13 @@ func (p *pass) complete(step *Step, slot *v1alpha1.TaskRefStatus) {
 // task and of all after it, since from the Job's first moment on the database may
 // not be what it was. What the components last ran with is still worth going back
 // to, but for a clone, which drops the database. Inputs are not forgotten: they say
-// how the checksums of others are computed, not what the database holds.
+// how the checksums of others are computed, not what the database holds. A preflight
+// only reads, so the others stay complete.
 func (p *pass) forget(step *Step) {
+	if isPreflight(step.Kind) {
+		p.slot(step).CompletedChecksum = ""
+		return
+	}
 	if step.Kind.Type == resolve.Clone.Type {
 		p.status.LastCompletedChecksums = nil
 	}

@@ -52,6 +52,9 @@ type world struct {
 	// cloned is what the clone last completed for; a clone that is counted clears it,
 	// since from then on nobody knows whether the database was dropped.
 	cloned string
+	// proven is what the check of the keys last completed for, or what the components ran with before there was one; a check
+	// that begins clears it.
+	proven string
 	// abandoned are Jobs whose end no longer counts, since their removal was decided.
 	abandoned map[types.UID]bool
 	// allowed holds the tokens of changes that may go on.
@@ -122,7 +125,17 @@ func (w *world) steps(tick string) []lifecycle.Step {
 	}
 	var out []lifecycle.Step
 	var chain []string
+	if !w.spec.disabled["preflight"] {
+		// It covers the keys alone, and is no link of the chain.
+		out = append(out, lifecycle.Step{
+			Kind: resolve.Preflight, JobName: "x-preflight", Checksum: fmt.Sprint("keys ", w.spec.trigger["preflight"]),
+			PodHash: fmt.Sprint("pod", w.spec.pod), Image: w.spec.image, MaxRetries: 2,
+		})
+	}
 	for _, kind := range resolve.TaskKinds() {
+		if kind.Type == resolve.Preflight.Type {
+			continue
+		}
 		if w.spec.disabled[kind.Word] {
 			if kept[kind.Type] != "" {
 				chain = append(chain, kept[kind.Type])
@@ -227,8 +240,11 @@ func (w *world) act(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision, a lif
 		UID: types.UID(fmt.Sprint(w.serial)), Checksum: step.Checksum, PodHash: step.PodHash,
 		Attempt: a.Attempt, Image: step.Image,
 	}
-	if a.Task == "clone" {
+	switch a.Task {
+	case "clone":
 		w.succeeded = map[string]map[string]bool{}
+	case "preflight":
+		w.proven = ""
 	}
 }
 
@@ -251,6 +267,12 @@ func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 		before := &in.Steps[i]
 		if before.Kind.Type == step.Kind.Type {
 			break
+		}
+		if before.Kind.Type == resolve.Preflight.Type {
+			if w.proven != before.Checksum {
+				rt.Fatalf("invariant keys-are-proven: %s begins with %q after a check of %q", step.Kind.Word, before.Checksum, w.proven)
+			}
+			continue
 		}
 		if !w.succeeded[before.Kind.Word][before.Checksum] {
 			rt.Fatalf("invariant in-order: %s begins before %s completed for %q", step.Kind.Word, before.Kind.Word, before.Checksum)
@@ -299,6 +321,7 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 		rt.Fatalf("invariant clone-only-when-due: it completed for %q and nothing was dropped since", w.cloned)
 	}
 	w.checkGate(rt, in, d)
+	w.checkKeys(rt, in, d)
 	same := cmp.Equal(in.Status, d.Status) && in.LastImage == d.LastImage
 	if same && len(d.Events) > 0 {
 		rt.Fatalf("invariant events-once: %v without a change of the state", d.Events)
@@ -319,9 +342,37 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	}
 	for i := range in.Steps {
 		s := &in.Steps[i]
+		if s.Kind.Type == resolve.Preflight.Type {
+			continue // see checkKeys
+		}
 		if !w.succeeded[s.Kind.Word][s.Checksum] && in.Jobs[s.Kind.Word].State != lifecycle.JobSucceeded {
 			rt.Fatalf("invariant complete-means-complete: %s never completed for %q", s.Kind.Word, s.Checksum)
 		}
+	}
+}
+
+// checkKeys holds that components get keys, and are drained for them, only after a check of these very keys. It trusts
+// those of a first installation, and those that components ran with when the check was enabled.
+func (w *world) checkKeys(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+	if len(in.Steps) == 0 || in.Steps[0].Kind.Type != resolve.Preflight.Type {
+		return
+	}
+	wanted := in.Steps[0].Checksum
+	never := in.Status == nil || in.Status.Preflight == nil && in.Status.LastCompletedChecksums["Preflight"] == ""
+	if in.LastImage == "" || never && d.Mode == lifecycle.Apply {
+		w.proven = wanted
+	}
+	if w.proven == wanted || never {
+		return
+	}
+	if job := in.Jobs["preflight"]; job.State == lifecycle.JobSucceeded && job.Checksum == wanted {
+		return
+	}
+	if d.Mode != lifecycle.Wait {
+		rt.Fatalf("invariant keys-are-proven: mode %s with %q after a check of %q", d.Mode, wanted, w.proven)
+	}
+	if d.Drain && in.Status.Phase != v1alpha1.LifecycleDraining {
+		rt.Fatalf("invariant keys-are-proven: a drain for %q after a check of %q", wanted, w.proven)
 	}
 }
 
@@ -358,6 +409,9 @@ func (w *world) finish(task string, state lifecycle.JobState) {
 		w.succeeded[task][j.Checksum] = true
 		if task == "clone" && !w.abandoned[j.UID] {
 			w.cloned = j.Checksum
+		}
+		if task == "preflight" {
+			w.proven = j.Checksum
 		}
 	}
 	w.jobs[task] = j

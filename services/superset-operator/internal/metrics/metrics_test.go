@@ -149,7 +149,7 @@ superset_drains_total 1
 # HELP superset_task_runs_total Attempts of lifecycle tasks that ended, by result: succeeded, retried, or failed for good.
 # TYPE superset_task_runs_total counter
 `
-	for _, name := range []string{"clone", "init", "rotate"} {
+	for _, name := range []string{"preflight", "clone", "init", "rotate"} {
 		for _, result := range []string{failed, retried, succeeded} {
 			want += `superset_task_runs_total{result="` + result + `",task="` + name + "\"} 0\n"
 		}

@@ -50,6 +50,7 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 		switch c.Type {
 		case batchv1.JobComplete:
 			out.State, out.FinishedAt = lifecycle.JobSucceeded, c.LastTransitionTime.DeepCopy()
+			out.StoredSecrets, out.Unread = storedSecrets(j.Labels[v1alpha1.LabelTask], pods)
 		case batchv1.JobFailed:
 			out.State, out.FinishedAt = lifecycle.JobFailed, c.LastTransitionTime.DeepCopy()
 			end := howItEnded(pods)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,6 +134,37 @@ func TestWhatKeepsAPodFromStarting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := look(taskJob(), tc.pod).Stuck; got != tc.want {
 				t.Errorf("want %q, got %q", tc.want, got)
+			}
+		})
+	}
+}
+
+// TestWhatATaskCounted: what the program that changes the key of stored secrets counts is its termination message.
+func TestWhatATaskCounted(t *testing.T) {
+	done := func(j *batchv1.Job) {
+		j.Labels = map[string]string{v1alpha1.LabelTask: "migrate"}
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
+	}
+	rotate := func(j *batchv1.Job) { done(j); j.Labels[v1alpha1.LabelTask] = "rotate" }
+	const text = `{"columns": 9, "values": 13, "reencrypted": 12}`
+	cases := map[string]struct {
+		job    *batchv1.Job
+		pods   []corev1.Pod
+		want   *v1alpha1.StoredSecretsStatus
+		unread bool
+	}{
+		"counted":                 {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, text))}, &v1alpha1.StoredSecretsStatus{Columns: 9, Values: 13, Reencrypted: 12}, false},
+		"a command of the user's": {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, "done"))}, nil, false},
+		"more than was asked for": {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, `{"columns": 9, "password": "x"}`))}, nil, false},
+		"a pod seen at work":      {taskJob(rotate), []corev1.Pod{taskPod("job")}, nil, true},
+		"no pod is left":          {taskJob(rotate), nil, nil, false},
+		"another task":            {taskJob(done), []corev1.Pod{taskPod("job", ended(0, text))}, nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := look(tc.job, tc.pods...)
+			if diff := cmp.Diff(tc.want, got.StoredSecrets); diff != "" || got.Unread != tc.unread {
+				t.Errorf("unread %v, counts differ (-want +got):\n%s", got.Unread, diff)
 			}
 		})
 	}

@@ -121,7 +121,7 @@ func TestProductionSettings(t *testing.T) {
 	mcp["pool_timeout"] = 10.0
 	want := map[string]map[string]any{
 		"web-server": pool(8), "celery-worker": pool(8), "celery-beat": null, "celery-flower": pool(1),
-		"mcp-server": mcp, "migrate": null, "init": null,
+		"mcp-server": mcp, "preflight": null, "migrate": null, "init": null,
 	}
 	var programs []program
 	for _, word := range words {

@@ -97,7 +97,8 @@ func TestCommandsOfTasks(t *testing.T) {
 		want []string
 	}{
 		"migrate":                {"migrate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset db upgrade"}},
-		"rotate":                 {"rotate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset re-encrypt-secrets"}},
+		"rotate":                 {"rotate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py rotate /dev/termination-log"}},
+		"preflight":              {"preflight", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py check /dev/termination-log"}},
 		"init":                   {"init", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset init"}},
 		"examples":               {"init", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init.LoadExamples = ptr(true) }, []string{"/bin/sh", "-c", "superset init && superset load-examples"}},
 		"a clone of the user's":  {"clone", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Command = own }, own},

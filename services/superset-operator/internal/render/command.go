@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
@@ -85,8 +87,10 @@ func taskScript(t *resolve.Task) string {
 	switch t.Kind.Type {
 	case resolve.Migrate.Type:
 		return "superset db upgrade"
+	case resolve.Preflight.Type:
+		return secretKeys("check")
 	case resolve.Rotate.Type:
-		return "superset re-encrypt-secrets"
+		return secretKeys("rotate")
 	}
 	script, next := "superset init", " && "
 	if t.AdminUser != nil {
@@ -96,6 +100,12 @@ func taskScript(t *resolve.Task) string {
 		script += next + "superset load-examples"
 	}
 	return script
+}
+
+// secretKeys runs the program that checks or changes the key of stored secrets. What it counts becomes the container's
+// termination message.
+func secretKeys(mode string) string {
+	return "exec python3 " + configFolder + "/" + secretKeysKey + " " + mode + " " + corev1.TerminationMessagePathDefault
 }
 
 // bootstrapped sources the bootstrap script, if there is one, before the command.

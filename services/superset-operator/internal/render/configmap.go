@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
 
 // ComponentConfigMap renders the ConfigMap of a component; nil for a websocket
@@ -24,7 +25,11 @@ func TaskConfigMap(t *resolve.Task) *corev1.ConfigMap {
 	if t.Clone != nil {
 		return nil
 	}
-	return ConfigMap(&t.Workload)
+	c := ConfigMap(&t.Workload)
+	if (t.Kind.Type == resolve.Preflight.Type || t.Kind.Type == resolve.Rotate.Type) && len(t.Command) == 0 {
+		c.Data[secretKeysKey] = scripts.SecretKeys()
+	}
+	return c
 }
 
 // ConfigMap renders the ConfigMap with superset_config.py and, if there is one, the bootstrap script.

@@ -33,6 +33,7 @@ const (
 	envAdminFirstName    = envPrefix + "ADMIN_FIRST_NAME"
 	envAdminLastName     = envPrefix + "ADMIN_LAST_NAME"
 	envAdminEmail        = envPrefix + "ADMIN_EMAIL"
+	envRotate            = envPrefix + "ROTATE"
 )
 
 // componentEnvironment returns the operator's variables of a component.
@@ -85,6 +86,14 @@ func gunicornEnvironment(g *resolve.Gunicorn) []corev1.EnvVar {
 		number("SERVER_LIMIT_REQUEST_FIELD_SIZE", g.LimitRequestFieldSize),
 		plain("GUNICORN_LOGLEVEL", g.LogLevel),
 	}
+}
+
+// taskEnvironment returns what a task's default command reads.
+func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
+	if t.Rotates {
+		return []corev1.EnvVar{plain(envRotate, "true")}
+	}
+	return adminEnvironment(t)
 }
 
 func adminEnvironment(t *resolve.Task) []corev1.EnvVar {

@@ -74,7 +74,7 @@ func taskContainer(t *resolve.Task) container {
 	}
 	return container{
 		command: taskCommand(t),
-		env:     environment(&t.Workload, adminEnvironment(t)...),
+		env:     environment(&t.Workload, taskEnvironment(t)...),
 		ports:   t.Pod.Container.Ports,
 		files:   pythonFiles(&t.Workload),
 	}

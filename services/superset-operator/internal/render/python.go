@@ -14,6 +14,8 @@ const (
 	// ConfigKey is that of a Python workload's configuration.
 	ConfigKey    = "superset_config.py"
 	bootstrapKey = "superset_bootstrap.sh"
+	// secretKeysKey is that of the program which checks and changes the key of stored secrets.
+	secretKeysKey = "superset_secret_keys.py"
 )
 
 // Config returns the text of superset_config.py.

@@ -110,20 +110,21 @@ func TestWhichTasksRunAndWhatTheyRequire(t *testing.T) {
 	}{
 		"migrate and init unless turned off": {
 			func(l *v1alpha1.LifecycleSpec) { l.Clone = nil },
-			map[string]bool{"migrate": true, "init": false},
+			map[string]bool{"preflight": false, "migrate": true, "init": false},
 		},
 		"clone and rotate where asked for": {
 			func(l *v1alpha1.LifecycleSpec) { l.Rotate = on },
-			map[string]bool{"clone": true, "migrate": true, "rotate": true, "init": false},
+			map[string]bool{"preflight": false, "clone": true, "migrate": true, "rotate": true, "init": false},
 		},
 		"none of the disabled ones": {func(l *v1alpha1.LifecycleSpec) {
+			l.Preflight = &v1alpha1.PreflightSpec{Disabled: ptr(true)}
 			l.Clone.BaseTaskSpec, l.Rotate = off, &v1alpha1.RotateTaskSpec{BaseTaskSpec: off}
 			l.Migrate, l.Init = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: off}, &v1alpha1.InitTaskSpec{BaseTaskSpec: off}
 		}, map[string]bool{}},
 		"with other wishes": {func(l *v1alpha1.LifecycleSpec) {
 			l.Clone, l.Migrate = nil, &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: ptr(false)}}
 			l.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: ptr(true)}}
-		}, map[string]bool{"migrate": false, "init": true}},
+		}, map[string]bool{"preflight": false, "migrate": false, "init": true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

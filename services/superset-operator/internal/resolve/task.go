@@ -21,6 +21,10 @@ type TaskKind struct {
 
 // Kinds of tasks.
 var (
+	Preflight = TaskKind{
+		Word: "preflight", Type: "Preflight", Phase: v1alpha1.LifecycleChecking,
+		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Preflight },
+	}
 	Clone = TaskKind{
 		Word: "clone", Type: "Clone", Phase: v1alpha1.LifecycleCloning,
 		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Clone },
@@ -40,7 +44,7 @@ var (
 )
 
 // TaskKinds returns all kinds of tasks in the order in which they run.
-func TaskKinds() []TaskKind { return []TaskKind{Clone, Migrate, Rotate, Init} }
+func TaskKinds() []TaskKind { return []TaskKind{Preflight, Clone, Migrate, Rotate, Init} }
 
 const (
 	defaultTimeout    = 5 * time.Minute
@@ -48,10 +52,13 @@ const (
 )
 
 // tasks returns the enabled tasks in order. Clone and rotate run only where they
-// are asked for, migrate and init unless they are turned off.
+// are asked for, preflight, migrate and init unless they are turned off.
 func tasks(sup *v1alpha1.Superset) []Task {
 	lc := orZero(sup.Spec.Lifecycle)
 	var out []Task
+	if preflight := orZero(lc.Preflight); !enabled(preflight.Disabled) {
+		out = append(out, preflightTask(sup, &preflight))
+	}
 	if lc.Clone != nil && !enabled(lc.Clone.Disabled) {
 		out = append(out, cloneTask(sup))
 	}
@@ -69,6 +76,19 @@ func tasks(sup *v1alpha1.Superset) []Task {
 		out = append(out, t)
 	}
 	return out
+}
+
+// preflightTask resolves the check of the keys. It runs beside the components, and again with the rotation that it is for.
+func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
+	base := v1alpha1.BaseTaskSpec{Timeout: spec.Timeout, RequiresDrain: new(bool)}
+	rotate := orZero(sup.Spec.Lifecycle).Rotate
+	rotates := rotate != nil && !enabled(rotate.Disabled)
+	if rotates {
+		base.Trigger = rotate.Trigger
+	}
+	t := supersetTask(sup, Preflight, &base)
+	t.Rotates = rotates
+	return t
 }
 
 // supersetTask resolves a task that runs Superset's own command.

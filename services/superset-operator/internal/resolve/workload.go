@@ -73,6 +73,8 @@ type Task struct {
 	// AdminUser and LoadExamples are init's.
 	AdminUser    *v1alpha1.AdminUserSpec
 	LoadExamples bool
+	// Rotates is preflight's: the task rotate runs after it.
+	Rotates bool
 	// Clone is clone's, nil for the others.
 	Clone *CloneTask
 	// CreateDatabase is migrate's; nil when the database is there.

@@ -1,5 +1,6 @@
-// Package scripts holds the programs that copy and create databases, and the one
-// that creates an administrator, as text of POSIX shell. They run under whatever
+// Package scripts holds the programs that copy and create databases, the one that
+// creates an administrator, and the one that checks and changes the key of stored
+// secrets. The last is Python, run by the image's own; the others are POSIX shell. They run under whatever
 // shell an image has: dash, busybox ash or bash.
 //
 // A script takes everything from environment variables, and nothing from a user is
@@ -34,6 +35,8 @@ var (
 	createPostgreSQL string
 	//go:embed create-database-mysql.sh
 	createMySQL string
+	//go:embed secret-keys.py
+	secretKeys string
 	//go:embed create-admin.sh
 	initWithAdmin string
 )
@@ -53,6 +56,10 @@ func CreateDatabase(kind v1alpha1.DatabaseType) string {
 	}
 	return createPostgreSQL
 }
+
+// SecretKeys returns the program that checks and changes the key of stored secrets. Its arguments are check or rotate, and
+// the file to report to.
+func SecretKeys() string { return secretKeys }
 
 // InitWithAdmin returns the script that initialises Superset and creates the administrator.
 func InitWithAdmin() string { return initWithAdmin }

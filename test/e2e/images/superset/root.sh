@@ -33,9 +33,9 @@ mkdir -p "$(dirname "$root")"
 cp --archive --link "$base" "$root" 2> /dev/null || { rm -rf "$root" && cp --archive "$base" "$root"; }
 source=test/e2e/standin/superset
 install -d "$root/app/pythonpath" "$root/home/superset-websocket"
-(cd "$source/app" && find superset standin_superset.dist-info -name __pycache__ -prune -o -type f -print0 |
+(cd "$source/app" && find superset flask_appbuilder standin_superset.dist-info -name __pycache__ -prune -o -type f -print0 |
   tar --create --null --files-from=-) | tar --extract --no-same-permissions --directory "$root/app"
 chmod -R u=rwX,go=rX "$root/app"
 echo "$version" > "$root/app/superset/VERSION"
 install "$source"/bin/* "$root/usr/bin"
-bytecode "$root" /app/superset
+bytecode "$root" /app/superset /app/flask_appbuilder

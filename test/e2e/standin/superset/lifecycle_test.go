@@ -70,19 +70,29 @@ func (i instance) rotates() {
 	t := i.t
 	t.Helper()
 	before := i.secrets()
-	i.pod("6.0.0", "rotate", newKey, "not the key before").failed("probably an invalid previous secret key was provided")
+	i.pod("6.0.0", "preflight", newKey, "not the key before").failed("neither key decrypts 6 of 6 stored secrets")
+	i.pod("6.0.0", "rotate", newKey, "not the key before").failed("neither key decrypts 6 of 6 stored secrets")
 	if after := i.secrets(); after != before {
 		t.Fatalf("a re-encryption that failed changed rows: %s instead of %s", after, before)
 	}
 	web := newWeb(i.pod("6.0.0", "web-server", oldKey, "")).serving()
+	if said := i.pod("6.0.0", "preflight", newKey, oldKey).succeeded(); !strings.Contains(said, `"previousKey": 6`) {
+		t.Fatalf("the check of the keys did not see what is stored: %s", said)
+	}
+	command := i.pod("6.0.0", "rotate", newKey, oldKey)
+	command.command = []string{"/bin/sh", "-c", "superset re-encrypt-secrets"}
+	command.succeeded() // and changes nothing, as the product's
+	if after := i.secrets(); after != before {
+		t.Fatalf("superset re-encrypt-secrets changed rows, which the product's does not: %s", after)
+	}
 	said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded()
-	if !strings.Contains(said, "6 re-encrypted, 0 had the current key already") || i.secrets() == before {
+	if !strings.Contains(said, `"reencrypted": 6`) || i.secrets() == before {
 		t.Fatalf("rows were not re-encrypted: %s", said)
 	}
 	web.answers("/", 500, "superset error: ValueError version=6.0.0")
 	web.answers("/health", 200, "OK")
 	web.terminated()
-	if said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded(); !strings.Contains(said, "0 re-encrypted, 6 had") {
+	if said := i.pod("6.0.0", "rotate", newKey, oldKey).succeeded(); !strings.Contains(said, `"reencrypted": 0`) {
 		t.Fatalf("a second re-encryption is not idle: %s", said)
 	}
 	web = newWeb(i.pod("6.0.0", "web-server", newKey, oldKey)).serving()

@@ -205,7 +205,8 @@ func slotOf(s *v1alpha1.Superset, kind string) *v1alpha1.TaskRefStatus {
 	}
 	return map[string]*v1alpha1.TaskRefStatus{
 		"clone": s.Status.Lifecycle.Clone, "migrate": s.Status.Lifecycle.Migrate,
-		"rotate": s.Status.Lifecycle.Rotate, "init": s.Status.Lifecycle.Init,
+		"preflight": s.Status.Lifecycle.Preflight,
+		"rotate":    s.Status.Lifecycle.Rotate, "init": s.Status.Lifecycle.Init,
 	}[kind]
 }
 

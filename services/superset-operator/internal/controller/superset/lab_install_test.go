@@ -88,6 +88,8 @@ func fullStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 		},
 		Lifecycle: &v1alpha1.LifecycleStatus{
 			Phase: "Complete", ChecksumScheme: "flotilla.dev/v1", Migrate: done("migrate"), Init: done("init"),
+			// There was nothing to check.
+			Preflight: &v1alpha1.TaskRefStatus{State: "Complete", Ref: "Job/lab-preflight", MaxRetries: 3, Image: image},
 		},
 	}
 }

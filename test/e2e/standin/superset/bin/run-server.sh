@@ -6,4 +6,4 @@ exec gunicorn --bind "${SUPERSET_BIND_ADDRESS:-0.0.0.0}:${SUPERSET_PORT:-8088}" 
   --timeout "${GUNICORN_TIMEOUT:-60}" --keep-alive "${GUNICORN_KEEPALIVE:-2}" \
   --max-requests "${WORKER_MAX_REQUESTS:-0}" --max-requests-jitter "${WORKER_MAX_REQUESTS_JITTER:-0}" \
   --limit-request-line "${SERVER_LIMIT_REQUEST_LINE:-0}" \
-  --limit-request-field_size "${SERVER_LIMIT_REQUEST_FIELD_SIZE:-0}" 'superset.web:create_app()'
+  --limit-request-field_size "${SERVER_LIMIT_REQUEST_FIELD_SIZE:-0}" 'superset.app:create_app()'

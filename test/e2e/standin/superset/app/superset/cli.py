@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from superset import config, mcp, release
 from superset.metastore import Behind, Metastore, secret_of
-from superset.secrets_migrator import re_encrypt
 
 ROLES = ("Admin", "Alpha", "Gamma", "Public", "sql_lab")
 DATABASES = ("warehouse", "billing", "clicks")
@@ -85,16 +84,9 @@ def add_databases(metastore, connection, names):
 @superset.command("re-encrypt-secrets")
 @click.option("--previous_secret_key", "-a")
 def re_encrypt_secrets(previous_secret_key):
-    """Re-encrypts every secret of the metastore with the current key."""
-    metastore = store()
-    previous = previous_secret_key or metastore.settings["PREVIOUS_SECRET_KEY"]
-    if not previous:
+    """Changes nothing and succeeds, as in 6.0 and 6.1: it looks for columns where there are none."""
+    if not (previous_secret_key or store().settings["PREVIOUS_SECRET_KEY"]):
         sys.exit("A previous secret key must be provided")
-    try:
-        changed, kept = re_encrypt(metastore, previous)
-    except ValueError as problem:
-        sys.exit(f"An error occurred, probably an invalid previous secret key was provided. Error:[{problem}]")
-    click.echo(f"re-encrypt-secrets: {changed} re-encrypted, {kept} had the current key already")
 
 
 @superset.group("mcp")

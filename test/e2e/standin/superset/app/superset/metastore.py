@@ -30,6 +30,16 @@ class Metastore:
         )
         if release.VERSION != "6.0.0":
             self.databases.append_column(sa.Column("configuration_method", sa.String(255)))
+        # Declared and empty: what re-encrypts secrets has to find these tables too.
+        self.tunnels = sa.Table(
+            "ssh_tunnels", self.tables, sa.Column("id", sa.Integer, primary_key=True), sa.Column("password", encrypted(1024))
+        )
+        self.tokens = sa.Table(
+            "database_user_oauth2_tokens",
+            self.tables,
+            sa.Column("id", sa.Integer, primary_key=True),
+            sa.Column("access_token", encrypted(4096)),
+        )
         self.users = sa.Table(
             "ab_user",
             self.tables,

@@ -3,20 +3,16 @@
 import time
 from urllib.parse import parse_qs
 
-from superset import config, release
-from superset.metastore import Metastore
+from superset import release
 
 LONGEST_SLEEP_MS = 60_000
 
 
-def create_app():
-    """Refuses to start without its configuration, its metastore, or with a schema that is behind."""
-    settings = config.load()
-    store = Metastore(settings)
-    store.require_schema()
+def application(store):
+    """Answers requests."""
     pages = {"/": home, "/health": health, "/async": through_worker}
 
-    def application(environ, start_response):
+    def respond(environ, start_response):
         page = pages.get(environ["PATH_INFO"])
         if page is None:
             return answer(start_response, "404 NOT FOUND", "superset: no such page")
@@ -27,7 +23,7 @@ def create_app():
             text = f"superset error: {type(problem).__name__} {release.signature()}"
             return answer(start_response, "500 INTERNAL SERVER ERROR", text)
 
-    return application
+    return respond
 
 
 def answer(start_response, status, text):

@@ -16,6 +16,16 @@ def upgrade():
         sa.Column("encrypted_extra", sa.LargeBinary),
     )
     op.create_table(
+        "ssh_tunnels",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("password", sa.LargeBinary),
+    )
+    op.create_table(
+        "database_user_oauth2_tokens",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("access_token", sa.LargeBinary),
+    )
+    op.create_table(
         "ab_user",
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("first_name", sa.String(64), nullable=False),

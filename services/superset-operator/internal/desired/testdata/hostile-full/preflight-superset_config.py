@@ -1,0 +1,116 @@
+import os
+from urllib.parse import quote, urlencode
+from cachelib.redis import RedisCache
+from sqlalchemy.pool import NullPool
+
+# Operator-generated configs
+SECRET_KEY = os.environ["SUPERSET_OPERATOR__SECRET_KEY"]
+PREVIOUS_SECRET_KEY = os.environ.get("SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY")
+SQLALCHEMY_DATABASE_URI = (
+    "mysql+pymysql://"
+    + quote(os.environ["SUPERSET_OPERATOR__DB_USER"], safe="")
+    + (":" + quote(os.environ["SUPERSET_OPERATOR__DB_PASS"], safe="") if "SUPERSET_OPERATOR__DB_PASS" in os.environ else "")
+    + "@" + os.environ["SUPERSET_OPERATOR__DB_HOST"]
+    + ":" + os.environ["SUPERSET_OPERATOR__DB_PORT"]
+    + "/" + quote(os.environ["SUPERSET_OPERATOR__DB_NAME"], safe="")
+)
+SQLALCHEMY_EXAMPLES_URI = SQLALCHEMY_DATABASE_URI
+SQLALCHEMY_ENGINE_OPTIONS = {
+    "poolclass": NullPool,
+}
+FEATURE_FLAGS = {
+    "QUOTE'\"\n__import__('os').system('true')#": True,
+    "back\\slash": True,
+    "{SECRET_KEY}": True,
+    "💥": False,
+}
+_valkey_tls = {
+    "ssl_cert_reqs": "none",
+    "ssl_ca_certs": "/etc/certs/{SECRET_KEY}\"'\n$(HOME)`id`?\u0026=+%41\u2028",
+}
+_valkey_query = "?" + urlencode(_valkey_tls, quote_via=quote)
+_valkey_url = (
+    "rediss://"
+    + quote(os.environ.get("SUPERSET_OPERATOR__VALKEY_USER", ""), safe="")
+    + (":" + quote(os.environ.get("SUPERSET_OPERATOR__VALKEY_PASS", ""), safe="") if "SUPERSET_OPERATOR__VALKEY_PASS" in os.environ else "")
+    + ("@" if "SUPERSET_OPERATOR__VALKEY_USER" in os.environ or "SUPERSET_OPERATOR__VALKEY_PASS" in os.environ else "")
+    + os.environ["SUPERSET_OPERATOR__VALKEY_HOST"]
+    + ":" + os.environ["SUPERSET_OPERATOR__VALKEY_PORT"]
+)
+_valkey_prefix = os.environ["SUPERSET_OPERATOR__INSTANCE_NAME"] + "_"
+CACHE_CONFIG = {
+    "CACHE_TYPE": "RedisCache",
+    "CACHE_DEFAULT_TIMEOUT": 300,
+    "CACHE_KEY_PREFIX": _valkey_prefix + "{SECRET_KEY}\"'\n\\{{x}}%s$(HOME)`id`ü💥",
+    "CACHE_REDIS_URL": _valkey_url + "/1" + _valkey_query,
+    "CACHE_OPTIONS": _valkey_tls,
+}
+DATA_CACHE_CONFIG = {
+    "CACHE_TYPE": "RedisCache",
+    "CACHE_DEFAULT_TIMEOUT": 86400,
+    "CACHE_KEY_PREFIX": _valkey_prefix + "\"); import os; os.system('true') #",
+    "CACHE_REDIS_URL": _valkey_url + "/2" + _valkey_query,
+    "CACHE_OPTIONS": _valkey_tls,
+}
+FILTER_STATE_CACHE_CONFIG = {
+    "CACHE_TYPE": "RedisCache",
+    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_KEY_PREFIX": _valkey_prefix + "'''\"\"\"",
+    "CACHE_REDIS_URL": _valkey_url + "/3" + _valkey_query,
+    "CACHE_OPTIONS": _valkey_tls,
+}
+EXPLORE_FORM_DATA_CACHE_CONFIG = {
+    "CACHE_TYPE": "RedisCache",
+    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_KEY_PREFIX": _valkey_prefix + "",
+    "CACHE_REDIS_URL": _valkey_url + "/4" + _valkey_query,
+    "CACHE_OPTIONS": _valkey_tls,
+}
+THUMBNAIL_CACHE_CONFIG = {
+    "CACHE_TYPE": "RedisCache",
+    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_KEY_PREFIX": _valkey_prefix + "\\",
+    "CACHE_REDIS_URL": _valkey_url + "/5" + _valkey_query,
+    "CACHE_OPTIONS": _valkey_tls,
+}
+DISTRIBUTED_COORDINATION_CONFIG = {
+    "CACHE_TYPE": "RedisCache",
+    "CACHE_DEFAULT_TIMEOUT": 300,
+    "CACHE_KEY_PREFIX": _valkey_prefix + "{os.environ}",
+    "CACHE_REDIS_URL": _valkey_url + "/7" + _valkey_query,
+    "CACHE_OPTIONS": _valkey_tls,
+    "CACHE_REDIS_HOST": os.environ["SUPERSET_OPERATOR__VALKEY_HOST"],
+    "CACHE_REDIS_PORT": int(os.environ["SUPERSET_OPERATOR__VALKEY_PORT"]),
+    "CACHE_REDIS_DB": 7,
+    "CACHE_REDIS_USER": os.environ.get("SUPERSET_OPERATOR__VALKEY_USER"),
+    "CACHE_REDIS_PASSWORD": os.environ.get("SUPERSET_OPERATOR__VALKEY_PASS"),
+    "CACHE_REDIS_SSL": True,
+    "CACHE_REDIS_SSL_CERT_REQS": _valkey_tls.get("ssl_cert_reqs"),
+    "CACHE_REDIS_SSL_KEYFILE": _valkey_tls.get("ssl_keyfile"),
+    "CACHE_REDIS_SSL_CERTFILE": _valkey_tls.get("ssl_certfile"),
+    "CACHE_REDIS_SSL_CA_CERTS": _valkey_tls.get("ssl_ca_certs"),
+}
+
+
+class CeleryConfig:
+    broker_url = _valkey_url + "/0"
+    broker_use_ssl = _valkey_tls
+    result_backend = _valkey_url + "/0"
+    redis_backend_use_ssl = _valkey_tls
+
+
+CELERY_CONFIG = CeleryConfig
+RESULTS_BACKEND = RedisCache(
+    host=os.environ["SUPERSET_OPERATOR__VALKEY_HOST"],
+    port=int(os.environ["SUPERSET_OPERATOR__VALKEY_PORT"]),
+    username=os.environ.get("SUPERSET_OPERATOR__VALKEY_USER"),
+    password=os.environ.get("SUPERSET_OPERATOR__VALKEY_PASS"),
+    db=6,
+    key_prefix=_valkey_prefix + "{SECRET_KEY}\"'\n\\",
+    ssl=True,
+    **_valkey_tls,
+)
+
+# spec.config
+RAW = "it's {x} $HOME `id` 💥\u2028"
+

@@ -1,0 +1,41 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// storedSecrets reads what a task that succeeded counted, from the termination message of its pod. unread is true while a
+// pod of its is not seen to have ended. A message that is nothing of the kind, as of a command of the user's, counts as none.
+func storedSecrets(task string, pods []corev1.Pod) (counts *v1alpha1.StoredSecretsStatus, unread bool) {
+	if task != resolve.Preflight.Word && task != resolve.Rotate.Word {
+		return nil, false
+	}
+	for i := range pods {
+		for _, c := range pods[i].Status.ContainerStatuses {
+			if c.Name != naming.MainContainer || c.State.Terminated == nil {
+				continue
+			}
+			if c.State.Terminated.ExitCode == 0 {
+				return parseSecrets(c.State.Terminated.Message), false
+			}
+		}
+	}
+	return nil, len(pods) > 0
+}
+
+func parseSecrets(message string) *v1alpha1.StoredSecretsStatus {
+	decoder := json.NewDecoder(bytes.NewBufferString(message))
+	decoder.DisallowUnknownFields()
+	counts := &v1alpha1.StoredSecretsStatus{}
+	if err := decoder.Decode(counts); err != nil {
+		return nil
+	}
+	return counts
+}

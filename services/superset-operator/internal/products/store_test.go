@@ -1,0 +1,134 @@
+//go:build products
+
+package products
+
+import (
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqlserver"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/libs/testkit/postgres"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// store is an empty database for a metastore.
+type store struct {
+	kind                     v1alpha1.DatabaseType
+	host                     string
+	port                     int32
+	database, user, password string
+	query                    func(t *testing.T, statements string) string
+}
+
+func stores() map[string]func(*testing.T) store {
+	return map[string]func(*testing.T) store{"PostgreSQL": onPostgreSQL, "MySQL": onMySQL}
+}
+
+func (s store) spec() *v1alpha1.MetastoreSpec {
+	return &v1alpha1.MetastoreSpec{
+		Type: &s.kind, Host: &s.host, Port: &s.port, Database: &s.database, Username: &s.user, PasswordFrom: key("db"),
+	}
+}
+
+func onPostgreSQL(t *testing.T) store {
+	t.Helper()
+	server := postgres.Shared(t)
+	s := store{
+		kind: v1alpha1.PostgreSQL, host: server.Host, port: int32(server.Port), database: server.Database(t),
+		user: server.User, password: server.Password,
+	}
+	s.query = func(t *testing.T, statements string) string { return server.Query(t, s.database, statements) }
+	return s
+}
+
+func onMySQL(t *testing.T) store {
+	t.Helper()
+	// MariaDB cannot be a metastore: SQLAlchemy writes CREATE SEQUENCE in a way that it does not know.
+	login, err := mysql.ParseDSN(mysqltest.DSNOf(t, mysqlserver.MySQL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(login.Addr, ":")
+	number, err := strconv.ParseInt(port, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	login.MultiStatements = true
+	connector, err := mysql.NewConnector(login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	s := store{
+		kind: v1alpha1.MySQL, host: host, port: int32(number), database: login.DBName, user: login.User, password: login.Passwd,
+	}
+	s.query = func(t *testing.T, statements string) string {
+		t.Helper()
+		out, err := rows(t, db, statements)
+		if err != nil {
+			t.Fatalf("%s: %v", statements, err)
+		}
+		return out
+	}
+	return s
+}
+
+// rows returns the rows of the last statement, one a line, columns separated by |.
+func rows(t *testing.T, db *sql.DB, statements string) (string, error) {
+	t.Helper()
+	result, err := db.QueryContext(t.Context(), statements)
+	if err != nil {
+		return "", err
+	}
+	defer result.Close()
+	var out []string
+	for more := true; more; more = result.NextResultSet() {
+		columns, err := result.Columns()
+		if err != nil {
+			return "", err
+		}
+		for result.Next() {
+			values := make([]sql.NullString, len(columns))
+			targets := make([]any, len(columns))
+			for i := range values {
+				targets[i] = &values[i]
+			}
+			if err := result.Scan(targets...); err != nil {
+				return "", err
+			}
+			row := make([]string, len(columns))
+			for i, v := range values {
+				row[i] = v.String
+			}
+			out = append(out, strings.Join(row, "|"))
+		}
+	}
+	return strings.Join(out, "\n"), result.Err()
+}
+
+// encrypted returns all stored secrets as they stand in the database.
+func (s store) encrypted(t *testing.T) string {
+	t.Helper()
+	hex := func(column string) string { return fmt.Sprintf("COALESCE(HEX(%s), '')", column) }
+	if s.kind == v1alpha1.PostgreSQL {
+		hex = func(column string) string { return fmt.Sprintf("COALESCE(ENCODE(%s, 'hex'), '')", column) }
+	}
+	var out []string
+	for table, columns := range map[string][]string{
+		"dbs":                         {"password", "encrypted_extra", "server_cert"},
+		"ssh_tunnels":                 {"username", "password", "private_key", "private_key_password"},
+		"database_user_oauth2_tokens": {"access_token", "refresh_token"},
+	} {
+		for _, column := range columns {
+			out = append(out, table+"."+column+": "+s.query(t, "SELECT "+hex(column)+" FROM "+table+" ORDER BY id"))
+		}
+	}
+	return sorted(out)
+}
