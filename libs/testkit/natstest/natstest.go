@@ -36,7 +36,7 @@ type Server struct {
 }
 
 // Option changes the server's options before its first start, for example to ask for credentials.
-type Option func(*server.Options)
+type Option func(*Options)
 
 // Start runs a server for the test. Its data lies in a temporary folder of the test.
 func Start(t testing.TB, options ...Option) *Server {

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
 // smallDisk mounts a file system of a few megabytes; ok is false where this process may not.
@@ -67,7 +66,7 @@ func TestDiskFailsUnderTheServer(t *testing.T) {
 	if !ok {
 		return
 	}
-	f := newFixture(t, func(o *server.Options) {
+	f := newFixture(t, func(o *natstest.Options) {
 		o.StoreDir = filepath.Join(disk, "nats")
 		o.JetStreamMaxStore = 8 << 30 // what it believes to have
 	})

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -22,7 +20,7 @@ import (
 // stay those of the leader, who reads the new one.
 func TestTwoHeadsOfOneStream(t *testing.T) {
 	var store string
-	f := newFixture(t, func(o *server.Options) { store = o.StoreDir })
+	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)
 	f.leading(time.Time{})
@@ -38,7 +36,7 @@ func TestTwoHeadsOfOneStream(t *testing.T) {
 	}
 	f.nats.Start()
 	f.reached()
-	other := natstest.Start(t, func(o *server.Options) { o.StoreDir = fork })
+	other := natstest.Start(t, func(o *natstest.Options) { o.StoreDir = fork })
 	f.urls[Name] = other.URL()
 	second := f.start()
 	expect.Eventually(t, expect.Long, func() error {

@@ -23,11 +23,11 @@ import (
 // although it is connected and has read all that its server holds. The majority works on.
 // When the servers find each other again nothing is lost and nothing flips without cause.
 func TestServersArePartitioned(t *testing.T) {
-	servers := startTrio(t)
+	cluster := startTrio(t)
 	params := bus.DefaultParams()
 	params.Replicas = 3
-	f := newFixtureAt(t, servers.urlOf(1), params)
-	f.urls[Name] = servers.urlOf(0)
+	f := newFixtureAt(t, cluster.servers[1].URL(), params)
+	f.urls[Name] = cluster.servers[0].URL()
 	f.interval = bus.HeartbeatInterval
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -37,12 +37,12 @@ func TestServersArePartitioned(t *testing.T) {
 	o.observe(u, 2)
 	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
 	s := &stubborn{}
-	f.urls["changes"] = servers.urlOf(2)
+	f.urls["changes"] = cluster.servers[2].URL()
 	conn := f.connect("changes")
 	stop := f.run(func(ctx context.Context) error { return s.run(ctx, conn) })
 	s.more(t)
 
-	servers.isolate(0)
+	cluster.isolate(0)
 	cut := time.Now()
 	seen := o.observe(u, 1)
 	s.more(t) // the majority goes on, whoever led
@@ -63,7 +63,7 @@ func TestServersArePartitioned(t *testing.T) {
 	o.standIn(u, seen)
 	flips.want(t, conditions.TypeAvailable, "True", "False")
 
-	servers.rejoin(0)
+	cluster.rejoin(0)
 	f.leading(renewed.Time)
 	s.more(t)
 	o.observe(u, 2)
@@ -76,17 +76,17 @@ func TestServersArePartitioned(t *testing.T) {
 		}
 	}
 
-	leader := servers.leader(f, contract.StreamChanges)
+	leader := cluster.leader(f, contract.StreamChanges)
 	if leader != 2 { // not the one that the publisher is connected to, who stays there
-		servers.isolate(leader)
+		cluster.isolate(leader)
 		s.more(t)
-		servers.rejoin(leader)
+		cluster.rejoin(leader)
 		s.more(t)
 	}
 	stop()
 	lost := 0
 	expect.Eventually(t, expect.Long, func() error {
-		if lost = servers.missing(f, s.acked); lost > 0 {
+		if lost = cluster.missing(f, s.acked); lost > 0 {
 			return fmt.Errorf("%d of %d acknowledged messages are missing", lost, len(s.acked))
 		}
 		return nil

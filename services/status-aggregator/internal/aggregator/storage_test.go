@@ -8,18 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
 // NATS that is restored from an old backup loses history, which is told, and no truth.
 func TestBusIsRestoredFromABackup(t *testing.T) {
 	t.Parallel()
 	var store string
-	f := newFixture(t, func(o *server.Options) { store = o.StoreDir })
+	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })
 	backup := filepath.Join(t.TempDir(), "backup")
 	f.start()
 	o := f.operator("superset-operator", contract.Superset)
@@ -63,13 +62,13 @@ func TestBusIsRestoredFromABackup(t *testing.T) {
 // operators take over.
 func TestBucketIsForbidden(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, func(o *server.Options) {
-		all := &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{">"}}}
+	f := newFixture(t, func(o *natstest.Options) {
+		all := &natstest.Permissions{Publish: &natstest.SubjectPermission{Allow: []string{">"}}}
 		o.NoAuthUser = "anybody"
-		o.Users = []*server.User{
+		o.Users = []*natstest.User{
 			{Username: "anybody", Permissions: all},
-			{Username: Name, Password: "x", Permissions: &server.Permissions{
-				Publish: &server.SubjectPermission{Deny: []string{"$KV.>"}},
+			{Username: Name, Password: "x", Permissions: &natstest.Permissions{
+				Publish: &natstest.SubjectPermission{Deny: []string{"$KV.>"}},
 			}},
 		}
 	})

@@ -6,13 +6,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
@@ -27,46 +24,31 @@ import (
 // trio is a cluster of three NATS servers in this process.
 type trio struct {
 	t       *testing.T
-	options [3]*server.Options
-	servers [3]*server.Server // nil while stopped
-	wires   [3][3]*link       // from one server to another; nil to itself
+	servers [3]*natstest.Server
+	wires   [3][3]*link // from one server to another; nil to itself
 }
 
 func startTrio(t *testing.T) *trio {
 	t.Helper()
 	c := &trio{t: t}
-	port := func() int {
-		p, err := freeport.One()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+	ports, err := freeport.Pick(2 * len(c.servers)) // for the others, then for clients
+	if err != nil {
+		t.Fatal(err)
 	}
-	var ports [3]int
-	for i := range ports {
-		ports[i] = port()
-	}
-	dir := t.TempDir()
-	for i := range c.options {
-		c.options[i] = &server.Options{
-			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: port(), NoSigs: true, NoLog: true,
-			JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint(i)),
+	others := ports[:len(c.servers)]
+	for i := range c.servers {
+		c.servers[i] = natstest.Start(t, func(o *natstest.Options) {
+			o.ServerName, o.Port = fmt.Sprintf("n%d", i), ports[len(others)+i]
 			// What is advertised leads nowhere: servers reach each other by the wires only.
-			Cluster: server.ClusterOpts{Name: "trio", Host: "127.0.0.1", Port: ports[i], Advertise: "127.0.0.1:1"},
-			Routes:  server.RoutesFromStr(strings.Join(c.routes(i, ports), ",")),
-		}
-		c.start(i)
+			o.Cluster = natstest.ClusterOptions{Name: "trio", Host: "127.0.0.1", Port: others[i], Advertise: "127.0.0.1:1"}
+			o.Routes = natstest.Routes(c.routes(i, others)...)
+		})
 	}
-	t.Cleanup(func() {
-		for i := range c.servers {
-			c.stop(i)
-		}
-	})
 	return c
 }
 
 // routes lays the wires from one server to the others.
-func (c *trio) routes(from int, ports [3]int) []string {
+func (c *trio) routes(from int, ports []int) []string {
 	var out []string
 	for to, port := range ports {
 		if to != from {
@@ -91,34 +73,8 @@ func (c *trio) each(i int, do func(*link)) {
 	}
 }
 
-func (c *trio) start(i int) {
-	c.t.Helper()
-	s, err := server.NewServer(c.options[i].Clone())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(expect.Long) {
-		c.t.Fatalf("server %d is not ready", i)
-	}
-	c.servers[i] = s
-}
-
-func (c *trio) stop(i int) {
-	if c.servers[i] == nil {
-		return
-	}
-	c.servers[i].Shutdown()
-	c.servers[i].WaitForShutdown()
-	c.servers[i] = nil
-}
-
 func (c *trio) url() string {
-	return strings.Join([]string{c.urlOf(0), c.urlOf(1), c.urlOf(2)}, ",")
-}
-
-func (c *trio) urlOf(i int) string {
-	return fmt.Sprintf("nats://%s:%d", c.options[i].Host, c.options[i].Port)
+	return strings.Join([]string{c.servers[0].URL(), c.servers[1].URL(), c.servers[2].URL()}, ",")
 }
 
 // leader is the server that leads a stream.
@@ -183,10 +139,10 @@ func (s *stubborn) more(t *testing.T) {
 // Three servers lose their leader, then their majority: nothing that was acknowledged
 // is lost, nothing is said that is not so, and work goes on.
 func TestThreeServers(t *testing.T) {
-	servers := startTrio(t)
+	cluster := startTrio(t)
 	params := bus.DefaultParams()
 	params.Replicas = 3
-	f := newFixtureAt(t, servers.url(), params)
+	f := newFixtureAt(t, cluster.url(), params)
 	r := f.start()
 	o := f.operator("superset-operator", contract.Superset)
 	f.leading(time.Time{})
@@ -200,33 +156,33 @@ func TestThreeServers(t *testing.T) {
 	stop := f.run(func(ctx context.Context) error { return s.run(ctx, conn) })
 	s.more(t)
 	for i, stream := range []string{contract.StreamObservations, contract.StreamChanges} {
-		dead := servers.leader(f, stream)
-		servers.stop(dead)
+		dead := cluster.leader(f, stream)
+		cluster.servers[dead].Stop()
 		o.observe(u, int32(1+i))
 		flips.want(t, conditions.TypeAvailable, []string{"True", "False", "True"}[:i+2]...)
 		s.more(t)
-		servers.start(dead)
+		cluster.servers[dead].Start()
 		s.more(t)
 	}
 	longest := time.Duration(s.longest.Load())
 
-	servers.stop(0)
-	servers.stop(1)
+	cluster.servers[0].Stop()
+	cluster.servers[1].Stop()
 	expect.Eventually(t, expect.Long, func() error {
 		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
 			return fmt.Errorf("lease held without a majority: %v", held)
 		}
 		return nil
 	})
-	servers.start(0)
-	servers.start(1)
+	cluster.servers[0].Start()
+	cluster.servers[1].Start()
 	s.more(t)
 	o.observe(u, 1)
 	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
 	flips.want(t, conditions.TypeAvailable, "True", "False", "True", "False")
 	stop()
 
-	lost := servers.missing(f, s.acked)
+	lost := cluster.missing(f, s.acked)
 	if lost > 0 {
 		t.Errorf("%d of %d acknowledged messages are lost", lost, len(s.acked))
 	}

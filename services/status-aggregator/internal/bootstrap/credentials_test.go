@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/pflag"
 
@@ -36,8 +35,8 @@ func TestCertificateAndKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	authority := natstls.New(t)
-	srv := natstest.Start(t, authority.Require(), func(o *server.Options) {
-		o.Nkeys = []*server.NkeyUser{{Nkey: public}}
+	srv := natstest.Start(t, authority.Require(), func(o *natstest.Options) {
+		o.Nkeys = []*natstest.NkeyUser{{Nkey: public}}
 	})
 	files := authority.Client(t, t.TempDir(), "bootstrap")
 	complete := service.Options{NATSURL: srv.URL(), NATSNKey: seed, NATSCA: files.CA, NATSCert: files.Cert, NATSKey: files.Key}

@@ -2,17 +2,16 @@ package bootstrap
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
@@ -20,42 +19,31 @@ import (
 // the permissions of deploy/nats, and returns where the first one listens.
 func three(t *testing.T) string {
 	t.Helper()
-	users := []*server.User{
+	users := []*natstest.User{
 		{Username: "bootstrap", Password: busauth.Password, Permissions: busauth.Permissions(t, names, "bootstrap")},
 		{Username: busauth.Admin, Password: busauth.Password},
 	}
 	const size = 4
-	var routes []string
-	var ports [2 * size]int
-	for i := range ports {
-		port, err := freeport.One()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ports[i] = port
+	ports, err := freeport.Pick(2 * size) // for the others, then for clients
+	if err != nil {
+		t.Fatal(err)
 	}
+	var routes []string
 	for _, port := range ports[:size] {
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
 	}
-	dir := t.TempDir()
-	for i := range size {
-		tags := []string{"bus"}
-		if i == size-1 {
-			tags = nil
-		}
-		srv, err := server.NewServer(&server.Options{
-			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: ports[size+i], NoSigs: true, NoLog: true, Users: users, Tags: tags,
-			JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint(i)),
-			Cluster: server.ClusterOpts{Name: "bus", Host: "127.0.0.1", Port: ports[i]},
-			Routes:  server.RoutesFromStr(strings.Join(routes, ",")),
+	var servers [size]*natstest.Server
+	for i := range servers {
+		servers[i] = natstest.Start(t, func(o *natstest.Options) {
+			o.ServerName, o.Port, o.Users = fmt.Sprintf("n%d", i), ports[size+i], users
+			if i != size-1 {
+				o.Tags = []string{"bus"}
+			}
+			o.Cluster = natstest.ClusterOptions{Name: "bus", Host: "127.0.0.1", Port: ports[i]}
+			o.Routes = natstest.Routes(routes...)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv.Start()
-		t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	}
-	return fmt.Sprintf("127.0.0.1:%d", ports[size])
+	return strings.TrimPrefix(servers[0].URL(), "nats://")
 }
 
 // Three copies on the servers that have the tag: made, left alone the second time, and changed.

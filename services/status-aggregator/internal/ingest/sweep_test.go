@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -116,9 +115,9 @@ func TestSweep(t *testing.T) {
 		b.want("dropped", "new")
 	})
 	t.Run("knows a missing right from an outage", func(t *testing.T) {
-		b := newBroom(t, func(o *server.Options) {
-			o.Users = []*server.User{{Username: "aggregator", Password: "x", Permissions: &server.Permissions{
-				Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.PURGE.>"}},
+		b := newBroom(t, func(o *natstest.Options) {
+			o.Users = []*natstest.User{{Username: "aggregator", Password: "x", Permissions: &natstest.Permissions{
+				Publish: &natstest.SubjectPermission{Deny: []string{"$JS.API.STREAM.PURGE.>"}},
 			}}}
 		})
 		b.sweeper.sweep(subject, b.store("old"))
