@@ -3,8 +3,6 @@ module github.com/flotilla-dev/flotilla/services/status-aggregator
 go 1.26.0
 
 require (
-	github.com/chromedp/cdproto v0.159.0
-	github.com/chromedp/chromedp v0.23.0
 	github.com/flotilla-dev/flotilla/libs/bus v0.0.0
 	github.com/flotilla-dev/flotilla/libs/conditions v0.0.0
 	github.com/flotilla-dev/flotilla/libs/contract v0.0.0
@@ -49,7 +47,6 @@ require (
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect

@@ -1,4 +1,4 @@
-package page_test
+package page
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func TestAccessible(t *testing.T) {
 	b := newTab(t, three()...)
 	b.open("")
 	b.shows("#connection-text", "Live")
-	b.Flip(object("team-a", "fine"), contract.EventDegraded, sound, degraded)
+	b.flip(object("team-a", "fine"), contract.EventDegraded, sound, degraded)
 	for view, ready := range map[string]string{
 		"#/": "#fleet-table table", "#/resource/team-a/superset/broken": ".timeline", "#/events": "#feed li",
 	} {
@@ -38,7 +38,7 @@ func TestAccessible(t *testing.T) {
 			}
 		}
 	}
-	b.token = "good"
+	b.accept("good")
 	b.run(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("#token-input")))
 	if problems := value[[]string](b, audit); len(problems) > 0 {
 		t.Errorf("the question for a token:\n%s", strings.Join(problems, "\n"))

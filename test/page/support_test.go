@@ -1,10 +1,9 @@
-package page_test
+package page
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -18,21 +17,10 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/utils/clock"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
-	"github.com/flotilla-dev/flotilla/libs/kube/access"
-	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/httpapi"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live/livetest"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
 // browser is one Chromium for all tests of the package.
@@ -47,6 +35,7 @@ func TestMain(m *testing.M) {
 	if browser.stop != nil {
 		browser.stop()
 	}
+	os.RemoveAll(programDir)
 	os.Exit(code)
 }
 
@@ -75,86 +64,21 @@ func chromium(t *testing.T) context.Context {
 	return ctx
 }
 
-// fleet is what the API answers from; it stands in for the cluster, whose objects package live reads.
-type fleet struct {
-	mu      sync.Mutex
-	details []statusapi.ResourceDetail
-	token   string // the one that is accepted; empty: every request is
-}
-
-var errRefused = apierrors.NewUnauthorized("a valid bearer token is required")
-
-func (f *fleet) Authenticate(r *http.Request) (user.Info, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.token != "" && r.Header.Get("Authorization") != "Bearer "+f.token {
-		return nil, errRefused
-	}
-	return &user.DefaultInfo{Name: "ada"}, nil
-}
-
-func (f *fleet) Authorize(context.Context, user.Info, access.Attributes) error { return nil }
-
-func (f *fleet) List(live.Filter) ([]statusapi.Resource, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []statusapi.Resource
-	for _, d := range f.details {
-		out = append(out, d.Resource)
-	}
-	slices.SortFunc(out, live.Compare)
-	return out, nil
-}
-
-func (f *fleet) Detail(_ context.Context, namespace string, kind contract.Kind, name string, _ int) (statusapi.ResourceDetail, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, d := range f.details {
-		if o := d.Resource.Object; o.Namespace == namespace && d.Resource.Kind == kind && o.Name == name {
-			return d, nil
-		}
-	}
-	return statusapi.ResourceDetail{}, live.ErrNotFound
-}
-
-func (f *fleet) set(details ...statusapi.ResourceDetail) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.details = details
-}
-
-// tab is a page in the browser, and the server behind it.
+// tab is a page in the browser, and the site behind it.
 type tab struct {
-	*livetest.Bus
-	*fleet
-	ctx  context.Context
-	base string
+	*testing.T
+	*site
+	ctx context.Context
 
 	mu   sync.Mutex
-	said []string // errors that the browser told
+	said []string // errors of the browser
 }
 
 // newTab serves the fleet. Nothing is shared with other tabs but the browser's process.
 func newTab(t *testing.T, details ...statusapi.ResourceDetail) *tab {
 	t.Helper()
-	b := &tab{Bus: livetest.NewBus(t), fleet: &fleet{details: details}}
-	kinds, err := registry.Managed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := httpapi.New(httpapi.Config{
-		Options: httpapi.Options{MaxStreams: 20, Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 20, RequestTimeout: time.Minute}},
-		Gate:    b.fleet, View: b.fleet, Hub: b.NewHub(0), Kinds: kinds, Log: logr.Discard(), Clock: clock.RealClock{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Run(server.Start)
-	address, err := server.Address(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.base = "http://" + address
+	b := &tab{T: t, site: newSite(t)}
+	b.set(details...)
 	ctx, closeTab := chromedp.NewContext(chromium(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.listen))
 	t.Cleanup(closeTab)
 	b.ctx = ctx
@@ -282,29 +206,29 @@ func object(namespace, name string) contract.Object {
 // some makes a resource with conditions.
 func some(o contract.Object, conditions ...contract.Condition) statusapi.ResourceDetail {
 	return statusapi.ResourceDetail{
-		Resource: statusapi.Resource{Cluster: livetest.Cluster, Kind: contract.Superset, Object: o, Phase: "Running", Conditions: conditions},
+		Resource: statusapi.Resource{Cluster: clusterName, Kind: contract.Superset, Object: o, Phase: "Running", Conditions: conditions},
 		History:  []statusapi.HistoryEvent{},
 	}
 }
 
 var (
-	available   = livetest.Condition("Available", "True", "AllComponentsReady", 0)
-	unavailable = livetest.Condition("Available", "False", "InsufficientReplicas", 5)
-	sound       = livetest.Condition("Degraded", "False", "Healthy", 0)
-	degraded    = livetest.Condition("Degraded", "True", "CrashLoop", 6)
-	settled     = livetest.Condition("Progressing", "False", "Settled", 0)
-	paused      = livetest.Condition("Paused", "True", "ByAnnotation", 0)
+	available   = condition("Available", "True", "AllComponentsReady", 0)
+	unavailable = condition("Available", "False", "InsufficientReplicas", 5)
+	sound       = condition("Degraded", "False", "Healthy", 0)
+	degraded    = condition("Degraded", "True", "CrashLoop", 6)
+	settled     = condition("Progressing", "False", "Settled", 0)
+	paused      = condition("Paused", "True", "ByAnnotation", 0)
 )
 
 // full is a resource of which everything is known.
 func full() statusapi.ResourceDetail {
 	o := object("team-a", "broken")
 	d := some(o, unavailable, settled, degraded)
-	seen := livetest.Seen(o)
-	updated := livetest.Start.Add(6 * time.Minute)
+	seen := observation(o)
+	updated := start.Add(6 * time.Minute)
 	d.Resource.DeployedVersion, d.Resource.UpdatedAt, d.Observation = "6.0.0", &updated, &seen
 	d.Provenance = &contract.Provenance{
-		Observer: seen.Observer, Epoch: seen.Epoch, Seq: seen.Seq, ReceivedAt: livetest.Start, Evidence: []string{"webServer: 1 of 2 available"},
+		Observer: seen.Observer, Epoch: seen.Epoch, Seq: seen.Seq, ReceivedAt: start, Evidence: []string{"webServer: 1 of 2 available"},
 	}
 	change := func(sequence uint64, event contract.LifecycleEvent, before, after contract.Condition) statusapi.HistoryEvent {
 		return statusapi.HistoryEvent{
@@ -313,7 +237,7 @@ func full() statusapi.ResourceDetail {
 		}
 	}
 	d.History = []statusapi.HistoryEvent{
-		{Sequence: 1, ID: "1", Time: livetest.Start, Lifecycle: contract.Lifecycle{
+		{Sequence: 1, ID: "1", Time: start, Lifecycle: contract.Lifecycle{
 			Object: o, Event: contract.EventSnapshot, Conditions: []contract.Condition{available, settled, sound},
 		}},
 		change(2, contract.EventUnavailable, available, unavailable),
