@@ -26,6 +26,7 @@ var pages = []string{
 	"services/superset-operator/docs/metrics.md",
 	"services/engine-operator/docs/metrics.md",
 	"services/ingester/docs/metrics.md",
+	"services/status-aggregator/docs/http-api.md",
 }
 
 const aggregatorTable = "services/status-aggregator/internal/metrics/doc.go"

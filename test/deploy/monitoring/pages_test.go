@@ -1,0 +1,47 @@
+package monitoring
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ours is a code span that begins with a metric of ours, with or without labels, or with the prefix of several.
+var ours = regexp.MustCompile("`((?:flotilla|superset|firebolt)_[a-z0-9_]+)(?:[{\\[][^`]*)?`")
+
+// ofTheEngine are served by Firebolt's engine itself.
+var ofTheEngine = []string{"firebolt_running_queries", "firebolt_suspended_queries"}
+
+// TestMetricsThatPagesNameExist: a runbook or a table that names a metric which nobody exports leads nowhere.
+func TestMetricsThatPagesNameExist(t *testing.T) {
+	known := everyMetric(t)
+	named := 0
+	for _, dir := range []string{"docs", "deploy", "services", "libs"} {
+		err := filepath.WalkDir(root+dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".md" || d.Name() == "CHANGELOG.md" {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			for _, m := range ours.FindAllStringSubmatch(string(raw), -1) {
+				if strings.HasSuffix(m[1], "_") || slices.Contains(ofTheEngine, m[1]) {
+					continue
+				}
+				named++
+				if _, exists := known.find(m[1]); !exists {
+					t.Errorf("%s: there is no metric %s", strings.TrimPrefix(path, root), m[1])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if named < 50 {
+		t.Errorf("only %d metrics were found: the pages are not read right", named)
+	}
+}
