@@ -226,7 +226,7 @@ func TestARefusedClassNamesEveryPathUntilAnEditRepairsIt(t *testing.T) {
 	s := yard(t)
 	c := classOf("c")
 	c.Spec.Template.Spec.HostNetwork = true
-	c.Spec.Template.Spec.NodeName = "n"
+	c.Spec.Template.Spec.HostPID = true
 	c.Spec.Template.Spec.Containers[0].Command = []string{"sleep"}
 	c.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "shop-auth-signing"}}}}
 	s.create(c)
@@ -235,7 +235,7 @@ func TestARefusedClassNamesEveryPathUntilAnEditRepairsIt(t *testing.T) {
 	if want := admit.Message(admit.Class(c)); ready.Message != want {
 		t.Errorf("message = %q, want %q", ready.Message, want)
 	}
-	for _, path := range []string{"spec.hostNetwork", "spec.nodeName", "spec.containers[engine].command", "spec.volumes[v].secret.secretName"} {
+	for _, path := range []string{"spec.hostNetwork", "spec.hostPID", "spec.containers[engine].command", "spec.volumes[v].secret.secretName"} {
 		if !strings.Contains(ready.Message, "spec.template."+path) {
 			t.Errorf("message %q does not name %s", ready.Message, path)
 		}

@@ -75,7 +75,7 @@ func TestDefect9BadManifestsAreRefusedWithTheFieldsName(t *testing.T) {
 		"autoStop":                 {engineYAML("a", "{instanceRef: i, replicas: 1, autoStop: {enabled: true, activeReplicas: 1}}"), "autoStop.enabled"},
 		"a name with a dot":        {engineYAML("a.b", "{instanceRef: i, replicas: 1}"), "metadata.name"},
 		"a name with a digit":      {engineYAML("1a", "{instanceRef: i, replicas: 1}"), "metadata.name"},
-		"a name that is too long":  {engineYAML(strings.Repeat("a", 44), "{instanceRef: i, replicas: 1}"), "metadata.name"},
+		"a name that is too long":  {engineYAML(strings.Repeat("a", 49), "{instanceRef: i, replicas: 1}"), "metadata.name"},
 		"an instance without spec": {"apiVersion: compute.firebolt.io/v1alpha1\nkind: FireboltInstance\nmetadata: {name: i}", "spec"},
 		"no gateway":               {instanceYAML("i", "{metadata: {}}"), "spec.gateway"},
 		"two metadata replicas":    {instanceYAML("i", "{metadata: {replicas: 2}, gateway: {}}"), "spec.metadata.replicas"},

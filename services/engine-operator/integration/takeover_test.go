@@ -2,11 +2,16 @@ package integration
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -22,6 +27,13 @@ import (
 // operator wrote with Update, and its status knows of no number that was ever allocated.
 func left(t *testing.T) (*shop, *v1.FireboltEngine) {
 	t.Helper()
+	return leftAs(t, "old", nil, nil)
+}
+
+// leftAs is [left] for an engine of the given name, with changes of its spec and of the
+// StatefulSet that the earlier operator made for it.
+func leftAs(t *testing.T, name string, spec func(*v1.FireboltEngine), made func(*appsv1.StatefulSet)) (*shop, *v1.FireboltEngine) {
+	t.Helper()
 	s := newShop(t)
 	s.halt()
 	s.create(&v1.FireboltEngineClass{
@@ -31,7 +43,7 @@ func left(t *testing.T) (*shop, *v1.FireboltEngine) {
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Env: []corev1.EnvVar{{Name: "SHARED", Value: "class"}}}}},
 		}},
 	})
-	e := engineOf("old", 2)
+	e := engineOf(name, 2)
 	e.Finalizers = []string{v1.EngineFinalizer}
 	e.Spec.EngineClassRef = ptr.To("class")
 	e.Spec.Template = &corev1.PodTemplateSpec{}
@@ -46,8 +58,30 @@ spec:
 	if err := convert(map[string]any{"storage": map[string]any{"managed_table_storage": "s3"}}, &e.Spec.CustomEngineConfig); err != nil {
 		t.Fatal(err)
 	}
+	if spec != nil {
+		spec(e)
+	}
 	s.create(e)
-	for _, u := range manifests(t, "testdata/earlier-engine.yaml") {
+	raw, err := os.ReadFile("testdata/earlier-engine.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := filepath.Join(t.TempDir(), "earlier-engine.yaml")
+	text := strings.NewReplacer("old-", name+"-", "engine: old", "engine: "+name).Replace(string(raw))
+	if err := os.WriteFile(renamed, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range manifests(t, renamed) {
+		if made != nil && u.GetKind() == "StatefulSet" {
+			set := &appsv1.StatefulSet{}
+			if err := convert(u.Object, set); err != nil {
+				t.Fatal(err)
+			}
+			made(set)
+			if err := convert(set, &u.Object); err != nil {
+				t.Fatal(err)
+			}
+		}
 		u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(e, v1.GroupVersion.WithKind("FireboltEngine"))})
 		u.SetNamespace(s.namespace)
 		if err := s.api.Create(t.Context(), u, client.FieldOwner("manager")); err != nil {
@@ -61,7 +95,7 @@ spec:
 	if err := s.api.Status().Update(t.Context(), e, client.FieldOwner("manager")); err != nil {
 		t.Fatal(err)
 	}
-	expect.Object(t, s.api, s.set("old-g4"), func(set *appsv1.StatefulSet) error {
+	expect.Object(t, s.api, s.set(name+"-g4"), func(set *appsv1.StatefulSet) error {
 		if set.Status.ReadyReplicas != 2 {
 			return fmt.Errorf("%d pods are ready", set.Status.ReadyReplicas)
 		}
@@ -154,4 +188,90 @@ func TestAnEditOfAnAdoptedStatefulSetIsDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.settled(e, v1.PhaseStable, 5)
+}
+
+// What an earlier operator accepted and ran is taken over untouched, stays editable, and
+// what nothing comes of is a warning.
+func TestWhatAnEarlierOperatorAcceptedStaysEditable(t *testing.T) {
+	t.Parallel()
+	sidecar := corev1.Container{
+		Name: "log", Image: "example.com/log:1", ImagePullPolicy: corev1.PullIfNotPresent,
+		TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+	}
+	cases := map[string]struct {
+		name string
+		spec func(*v1.FireboltEngine)
+		made func(*appsv1.StatefulSet)
+		warn string
+	}{
+		"the web interface behind another sidecar": {
+			name: "old",
+			spec: func(e *v1.FireboltEngine) {
+				e.Spec.UISidecar = ptr.To(true)
+				e.Spec.Template.Spec.Containers = append(e.Spec.Template.Spec.Containers, sidecar)
+			},
+			made: func(set *appsv1.StatefulSet) {
+				p := &set.Spec.Template.Spec
+				p.Containers = append(p.Containers, sidecar, corev1.Container{Name: "engine-web", Image: "example.com/web:of-the-earlier-operator"})
+			},
+		},
+		"fields that nothing comes of": {
+			name: "old",
+			spec: func(e *v1.FireboltEngine) {
+				p := &e.Spec.Template.Spec
+				p.AutomountServiceAccountToken, p.EnableServiceLinks, p.Priority = ptr.To(false), ptr.To(true), ptr.To[int32](3)
+				p.SetHostnameAsFQDN, p.DeprecatedServiceAccount, p.NodeName = ptr.To(true), "some", "node-0"
+				p.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
+				p.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+			},
+			warn: "spec.template.spec.automountServiceAccountToken",
+		},
+		"a name of 48 characters": {name: strings.Repeat("o", 48)},
+	}
+	for title, tc := range cases {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			s, e := leftAs(t, tc.name, tc.spec, tc.made)
+			before := fetch(s, s.set(tc.name+"-g4"))
+			s.run()
+			expect.Object(t, s.api, s.set(tc.name+"-g4"), func(set *appsv1.StatefulSet) error {
+				if set.Annotations[names.AnnotationAdopted] == "" {
+					return fmt.Errorf("annotations are %v", set.Annotations)
+				}
+				return nil
+			})
+			if diff := cmp.Diff(before.Spec, fetch(s, s.set(tc.name+"-g4")).Spec); diff != "" {
+				t.Errorf("spec (-before +after):\n%s", diff)
+			}
+			expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+				c := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
+				if c == nil || c.Reason != v1.ReasonEngineReady || !strings.Contains(c.Message, tc.warn) {
+					return fmt.Errorf("Ready is %+v, want %q in it", c, tc.warn)
+				}
+				return nil
+			})
+			if tc.warn != "" {
+				expect.Eventually(t, expect.Long, func() error { return s.warnedOf(e, "FieldsIgnored", tc.warn) })
+			}
+			if got := fetch(s, e).Status.CurrentGeneration; got != 4 {
+				t.Errorf("the current generation is %d, want 4", got)
+			}
+			s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
+			s.settled(e, v1.PhaseStable, 5)
+		})
+	}
+}
+
+// warnedOf looks for a Warning event about an engine.
+func (s *shop) warnedOf(e *v1.FireboltEngine, reason, text string) error {
+	var list eventsv1.EventList
+	if err := s.api.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list.Items, func(o eventsv1.Event) bool {
+		return o.Regarding.Name == e.Name && o.Type == corev1.EventTypeWarning && o.Reason == reason && strings.Contains(o.Note, text)
+	}) {
+		return nil
+	}
+	return fmt.Errorf("no event %s with %q among %d", reason, text, len(list.Items))
 }

@@ -87,3 +87,29 @@ func autoStop(a *v1.AutoStopSpec, from string) field.ErrorList {
 func inherited(class *v1.FireboltEngineClass) string {
 	return " (inherited from FireboltEngineClass \"" + class.Name + "\")"
 }
+
+// EngineIgnored names what the engine's template or that of its class sets and nothing
+// comes of. class may be nil.
+func EngineIgnored(e *v1.FireboltEngine, class *v1.FireboltEngineClass) field.ErrorList {
+	out := engineRules.ignored(templatePath, e.Spec.Template)
+	if class == nil {
+		return out
+	}
+	for _, one := range ClassIgnored(class) {
+		one.Detail += inherited(class)
+		out = append(out, one)
+	}
+	return out
+}
+
+// ClassIgnored names what the class's template sets and nothing comes of.
+func ClassIgnored(c *v1.FireboltEngineClass) field.ErrorList {
+	return engineRules.ignored(templatePath, &c.Spec.Template)
+}
+
+// InstanceIgnored names what the instance's templates set and nothing comes of.
+func InstanceIgnored(i *v1.FireboltInstance) field.ErrorList {
+	spec := field.NewPath("spec")
+	return append(metadataRules.ignored(spec.Child("metadata", "template"), i.Spec.Metadata.Template),
+		gatewayRules.ignored(spec.Child("gateway", "template"), i.Spec.Gateway.Template)...)
+}

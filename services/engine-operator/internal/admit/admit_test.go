@@ -69,16 +69,6 @@ func TestEngineTemplate(t *testing.T) {
 			`spec: {hostNetwork: true, terminationGracePeriodSeconds: 1, subdomain: x, shareProcessNamespace: false}`,
 			[]string{"spec.template.spec.hostNetwork", "spec.template.spec.shareProcessNamespace", "spec.template.spec.subdomain", "spec.template.spec.terminationGracePeriodSeconds"},
 		},
-		"defect 11, what was silently ignored": {
-			`spec: {nodeName: n, setHostnameAsFQDN: true, enableServiceLinks: true, automountServiceAccountToken: false, priority: 3,
-			serviceAccount: s, schedulingGates: [{name: g}], resources: {limits: {cpu: 1}}, ephemeralContainers: [{name: e}]}`,
-			[]string{
-				"spec.template.spec.automountServiceAccountToken", "spec.template.spec.enableServiceLinks",
-				"spec.template.spec.ephemeralContainers", "spec.template.spec.nodeName", "spec.template.spec.priority",
-				"spec.template.spec.resources", "spec.template.spec.schedulingGates", "spec.template.spec.serviceAccount",
-				"spec.template.spec.setHostnameAsFQDN",
-			},
-		},
 		"the main container's own": {
 			`spec: {containers: [{name: engine, command: [x], args: [y], ports: [{containerPort: 1}], tty: true, livenessProbe: {}}]}`,
 			[]string{
@@ -112,10 +102,6 @@ func TestEngineTemplate(t *testing.T) {
 		"a sidecar may mount the data, not the Secrets": {
 			`spec: {containers: [{name: log, volumeMounts: [{name: data, mountPath: /d}, {name: tls-engine, mountPath: /e}]}], initContainers: [{name: i, volumeMounts: [{name: auth-admin, mountPath: /f}]}]}`,
 			[]string{"spec.template.spec.containers[log].volumeMounts[tls-engine]", "spec.template.spec.initContainers[i].volumeMounts[auth-admin]"},
-		},
-		"volumes of reserved names": {
-			`spec: {volumes: [{name: data, emptyDir: {}}, {name: engine-config, emptyDir: {}}, {name: mine, emptyDir: {}}]}`,
-			[]string{"spec.template.spec.volumes[data]", "spec.template.spec.volumes[engine-config]"},
 		},
 		"volumes that alias protected Secrets": {
 			`spec: {volumes: [{name: a, secret: {secretName: db}}, {name: b, projected: {sources: [{secret: {name: mine}}, {secret: {name: root}}]}}, {name: c, csi: {driver: d, nodePublishSecretRef: {name: cert}}}, {name: d, secret: {secretName: mine}}]}`,
@@ -195,5 +181,54 @@ func TestAutoStopIsUnsupported(t *testing.T) {
 				t.Errorf("class unsupported = %v", got)
 			}
 		})
+	}
+}
+
+// What the earlier operator accepted and ran without is a warning, and no mistake.
+func TestWhatIsIgnoredIsAWarning(t *testing.T) {
+	cases := map[string]struct {
+		template string
+		want     []string
+	}{
+		"defect 11, what was silently ignored": {
+			`spec: {nodeName: n, setHostnameAsFQDN: true, enableServiceLinks: true, automountServiceAccountToken: false, priority: 3,
+			serviceAccount: s, schedulingGates: [{name: g}], resources: {limits: {cpu: 1}}, ephemeralContainers: [{name: e}]}`,
+			[]string{
+				"spec.template.spec.automountServiceAccountToken", "spec.template.spec.enableServiceLinks",
+				"spec.template.spec.ephemeralContainers", "spec.template.spec.nodeName", "spec.template.spec.priority",
+				"spec.template.spec.resources", "spec.template.spec.schedulingGates", "spec.template.spec.serviceAccount",
+				"spec.template.spec.setHostnameAsFQDN",
+			},
+		},
+		"volumes of reserved names": {
+			`spec: {volumes: [{name: data, emptyDir: {}}, {name: engine-config, emptyDir: {}}, {name: mine, emptyDir: {}}]}`,
+			[]string{"spec.template.spec.volumes[data]", "spec.template.spec.volumes[engine-config]"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			text := strings.ReplaceAll(tc.template, "\t", "")
+			e := &v1.FireboltEngine{Spec: v1.FireboltEngineSpec{Template: read[corev1.PodTemplateSpec](t, text)}}
+			if diff := cmp.Diff(tc.want, paths(EngineIgnored(e, nil))); diff != "" {
+				t.Errorf("paths (-want +got):\n%s", diff)
+			}
+			if got := EngineAll(e, nil, nil, Bounds{}); got != nil {
+				t.Errorf("refused: %v", got)
+			}
+			class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: v1.FireboltEngineClassSpec{Template: *e.Spec.Template}}
+			if got := Message(EngineIgnored(&v1.FireboltEngine{}, class)); !strings.Contains(got, `inherited from FireboltEngineClass "c"`) {
+				t.Errorf("message %q does not name the class", got)
+			}
+		})
+	}
+}
+
+// A name that leaves room for few generations is a warning that says for how many.
+func TestLongNamesAreAWarning(t *testing.T) {
+	for length, from := range map[int]string{1: "", 43: "", 44: "1000000", 46: "10000", 47: "1000", 48: "100"} {
+		got := LongName(strings.Repeat("a", length))
+		if (from == "") != (got == "") || !strings.Contains(got, "from generation "+from+" on") && from != "" {
+			t.Errorf("%d characters: %q, want from generation %q on", length, got, from)
+		}
 	}
 }

@@ -54,13 +54,17 @@ func instanceWith(metadata, gateway *corev1.PodTemplateSpec) *v1.FireboltInstanc
 var places = map[string]place{
 	"engine": {
 		"engine",
-		func(t *corev1.PodTemplateSpec) string { return admit.Message(admit.EngineTemplate(engineWith(t), nil)) },
+		func(t *corev1.PodTemplateSpec) string {
+			e := engineWith(t)
+			return admit.Message(append(admit.EngineTemplate(e, nil), admit.EngineIgnored(e, nil)...))
+		},
 		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) { return engineOf(engineWith(t), nil) },
 	},
 	"class": {
 		"engine",
 		func(t *corev1.PodTemplateSpec) string {
-			return admit.Message(admit.Class(&v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{Template: *t}}))
+			c := &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{Template: *t}}
+			return admit.Message(append(admit.Class(c), admit.ClassIgnored(c)...))
 		},
 		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
 			return engineOf(engineWith(nil), &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{Template: *t}})
@@ -69,7 +73,8 @@ var places = map[string]place{
 	"metadata": {
 		"metadata",
 		func(t *corev1.PodTemplateSpec) string {
-			return admit.Message(admit.InstanceMetadata(instanceWith(t, nil)))
+			i := instanceWith(t, nil)
+			return admit.Message(append(admit.InstanceMetadata(i), admit.InstanceIgnored(i)...))
 		},
 		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
 			m, err := render.MetadataOf(instanceWith(t, nil), images, 1)
@@ -82,7 +87,8 @@ var places = map[string]place{
 	"gateway": {
 		"envoy",
 		func(t *corev1.PodTemplateSpec) string {
-			return admit.Message(admit.InstanceGateway(instanceWith(nil, t)))
+			i := instanceWith(nil, t)
+			return admit.Message(append(admit.InstanceGateway(i), admit.InstanceIgnored(i)...))
 		},
 		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
 			g, err := gateway.Render(instanceWith(nil, t), "envoy:1", 2)
@@ -94,7 +100,7 @@ var places = map[string]place{
 	},
 }
 
-// Whatever the rule table lets through is rendered, with everything in it: each field of
+// Whatever the rule table lets through without a warning is rendered, with everything in it: each field of
 // a pod, of its metadata and of its main container is filled to the last leaf, and when it
 // is admissible it must stand in the pods that come of it.
 func TestDefect11EveryAllowedFieldArrivesInThePods(t *testing.T) {
@@ -218,8 +224,8 @@ func missing(want, got reflect.Value) string {
 }
 
 // The other direction: what the operator would leave out, because the name or the path
-// is its own, is refused.
-func TestDefect11WhatTheOperatorLeavesOutIsRefused(t *testing.T) {
+// is its own, is refused or warned of.
+func TestDefect11WhatTheOperatorLeavesOutIsSaid(t *testing.T) {
 	for name, p := range places {
 		t.Run(name, func(t *testing.T) {
 			own, err := p.render(&corev1.PodTemplateSpec{})
@@ -251,7 +257,7 @@ func TestDefect11WhatTheOperatorLeavesOutIsRefused(t *testing.T) {
 			}
 			for what, template := range taken {
 				if p.check(template) == "" {
-					t.Errorf("%s is the operator's, and a user's is admitted", what)
+					t.Errorf("%s is the operator's, and a user's is admitted without a word", what)
 				}
 			}
 		})

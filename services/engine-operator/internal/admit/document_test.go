@@ -47,7 +47,7 @@ func TestTheDocumentShowsARealMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	class := classWith(t, `spec: {hostNetwork: true, nodeName: n, containers: [{name: engine, command: [sleep]}]}`)
+	class := classWith(t, `spec: {hostNetwork: true, containers: [{name: engine, command: [sleep]}]}`)
 	if want := "\n" + Message(Class(class)) + "\n"; !strings.Contains(string(raw), want) {
 		t.Errorf("%s does not show:%s", document, want)
 	}

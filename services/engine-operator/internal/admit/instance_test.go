@@ -32,7 +32,7 @@ func TestInstance(t *testing.T) {
 			gateway: {template: {spec: {nodeName: n, containers: [{name: envoy, resources: {}, securityContext: {}}, {name: wake-agent}]}}}}`,
 			[]string{
 				"spec.gateway.template.spec.containers[envoy].securityContext", "spec.gateway.template.spec.containers[wake-agent]",
-				"spec.gateway.template.spec.nodeName", "spec.metadata.template.spec.containers[metadata].env",
+				"spec.metadata.template.spec.containers[metadata].env",
 				"spec.metadata.template.spec.hostPID",
 			},
 		},

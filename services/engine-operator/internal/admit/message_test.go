@@ -21,7 +21,7 @@ func TestMessage(t *testing.T) {
 		"one":                     {field.ErrorList{field.Forbidden(at("a"), isOwned)}, "spec.a: belongs to the operator."},
 		"mistakes of a kind share a sentence, in order": {
 			field.ErrorList{field.Forbidden(at("c"), isOwned), field.Forbidden(at("b"), isUnused), field.Forbidden(at("a"), isOwned)},
-			"spec.a, spec.c: belongs to the operator. spec.b: is not used by the operator; remove it.",
+			"spec.a, spec.c: belongs to the operator. spec.b: is not used by the operator.",
 		},
 		"a path is said once":        {field.ErrorList{field.Forbidden(at("a"), isOwned), field.Forbidden(at("a"), isOwned)}, "spec.a: belongs to the operator."},
 		"a mistake without a detail": {field.ErrorList{field.Required(at("a"), "")}, "spec.a: Required value."},

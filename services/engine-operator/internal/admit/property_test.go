@@ -55,12 +55,15 @@ func kinds() map[string]kind {
 		[]string{"POD_INDEX", "FB_AWS_EC2_METADATA_CLIENT_ENABLED"},
 		[]string{"/var/lib/firebolt", "/var/lib/firebolt/config.yaml", "/run/firebolt"},
 		known,
-		func(t *corev1.PodTemplateSpec) field.ErrorList { return admit.EngineTemplate(engineWith(t), i) },
+		func(t *corev1.PodTemplateSpec) field.ErrorList { // mistakes and warnings
+			return append(admit.EngineTemplate(engineWith(t), i), admit.EngineIgnored(engineWith(t), nil)...)
+		},
 	}
 	class := engine
 	class.protected = []string{"x-auth-signing", "y-g12-engine-tls"}
 	class.check = func(t *corev1.PodTemplateSpec) field.ErrorList {
-		return admit.Class(&v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{Template: *t}})
+		c := &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{Template: *t}}
+		return append(admit.Class(c), admit.ClassIgnored(c)...)
 	}
 	return map[string]kind{
 		"engine": engine, "class": class,
@@ -73,7 +76,7 @@ func kinds() map[string]kind {
 			func(t *corev1.PodTemplateSpec) field.ErrorList {
 				own := i.DeepCopy()
 				own.Spec.Gateway.Template = t
-				return admit.InstanceGateway(own)
+				return append(admit.InstanceGateway(own), admit.InstanceIgnored(own)...)
 			},
 		},
 		"metadata": {
@@ -84,7 +87,7 @@ func kinds() map[string]kind {
 			func(t *corev1.PodTemplateSpec) field.ErrorList {
 				own := i.DeepCopy()
 				own.Spec.Metadata.Template = t
-				return admit.InstanceMetadata(own)
+				return append(admit.InstanceMetadata(own), admit.InstanceIgnored(own)...)
 			},
 		},
 	}

@@ -5,13 +5,13 @@ import "github.com/flotilla-dev/flotilla/services/engine-operator/internal/names
 // The rule table: what users may write into the pod templates of each component
 // (reference 2.7; seed 001, "Pod template merge"). It is data. The code beside it walks
 // every field of a template and asks the table, so a field that the table does not know,
-// from a newer Kubernetes, is refused instead of ignored. docs/templates.md shows it.
+// from a newer Kubernetes, gets a warning. docs/templates.md shows it.
 
 // fields sorts the fields of a struct, by their JSON names.
 type fields struct {
 	allowed []string // taken over into the pods
 	owned   []string // the operator sets it
-	unused  []string // nothing would come of it
+	unused  []string // nothing comes of it; setting it is a warning
 }
 
 // component is a kind of pod whose template users may write.
@@ -27,6 +27,9 @@ type component struct {
 	// volumes are patterns of the names of the operator's volumes; of these, secret are
 	// made from Secrets, and sidecars may mount the others only.
 	volumes, secret []string
+	// drops is true when a user's volume of the name of one of the operator's is left out,
+	// as the earlier operator did, and not refused.
+	drops bool
 }
 
 // metadataFields are those of a template's metadata.
@@ -97,6 +100,7 @@ var (
 			"data", "engine-config", "runtime", "nginx-writable-dir", "auth-admin", "auth-signing-*", "tls-engine",
 		},
 		secret: []string{"auth-admin", "auth-signing-*", "tls-engine"},
+		drops:  true,
 	}
 	gatewayRules = component{
 		primary: names.ContainerEnvoy, reserved: []string{names.ContainerWakeAgent},
@@ -125,7 +129,7 @@ var protectedShapes = []string{
 // Details of mistakes. They follow the path, in the words that users read.
 const (
 	isOwned      = "belongs to the operator"
-	isUnused     = "is not used by the operator; remove it"
+	isUnused     = "is not used by the operator"
 	isReserved   = "keys that begin with " + reservedPrefix + " belong to the operator"
 	isNameTaken  = "a container of this name is made by the operator"
 	isPrimary    = "the name of the main container must not be an init container's"

@@ -41,7 +41,7 @@ func (c component) template(at *field.Path, t *corev1.PodTemplateSpec, p protect
 	for i := range t.Spec.Volumes {
 		v := &t.Spec.Volumes[i]
 		here := entry(spec.Child("volumes"), v.Name, i)
-		if matches(c.volumes, v.Name) {
+		if !c.drops && matches(c.volumes, v.Name) {
 			out = append(out, field.Forbidden(here, isVolume))
 		}
 		out = append(out, p.volume(here, &v.VolumeSource)...)
@@ -64,6 +64,41 @@ func metadata(at *field.Path, m *metav1.ObjectMeta) field.ErrorList {
 	return out
 }
 
+// ignored lists what a template sets and nothing comes of. The earlier operator accepted it
+// and ran without it, so it is a warning, not a mistake.
+func (c component) ignored(at *field.Path, t *corev1.PodTemplateSpec) field.ErrorList {
+	if t == nil {
+		return nil
+	}
+	spec := at.Child("spec")
+	out := podFields.ignored(spec, &t.Spec)
+	for i := range t.Spec.Containers {
+		if own := &t.Spec.Containers[i]; own.Name == c.primary {
+			out = append(out, c.container.ignored(entry(spec.Child("containers"), own.Name, i), own)...)
+		}
+	}
+	for i := range t.Spec.Volumes {
+		if v := &t.Spec.Volumes[i]; c.drops && matches(c.volumes, v.Name) {
+			out = append(out, field.Forbidden(entry(spec.Child("volumes"), v.Name, i), isUnused))
+		}
+	}
+	return distinct(out)
+}
+
+// ignored asks the table which fields of a struct are set and not used; what it does not
+// know, from a newer Kubernetes, is not used either.
+func (f fields) ignored(at *field.Path, v any) field.ErrorList {
+	var out field.ErrorList
+	of := reflect.ValueOf(v).Elem()
+	for i := range of.NumField() {
+		name := jsonName(of.Type().Field(i))
+		if !unset(of.Field(i)) && !slices.Contains(f.allowed, name) && !slices.Contains(f.owned, name) {
+			out = append(out, field.Forbidden(at.Child(name), isUnused))
+		}
+	}
+	return out
+}
+
 // check asks the table about every field of a struct that is set.
 func (f fields) check(at *field.Path, v any) field.ErrorList {
 	var out field.ErrorList
@@ -72,13 +107,8 @@ func (f fields) check(at *field.Path, v any) field.ErrorList {
 		if unset(of.Field(i)) {
 			continue
 		}
-		name := jsonName(of.Type().Field(i))
-		switch {
-		case slices.Contains(f.allowed, name):
-		case slices.Contains(f.owned, name):
+		if name := jsonName(of.Type().Field(i)); slices.Contains(f.owned, name) {
 			out = append(out, field.Forbidden(at.Child(name), isOwned))
-		default: // also what the table does not know
-			out = append(out, field.Forbidden(at.Child(name), isUnused))
 		}
 	}
 	return out

@@ -132,6 +132,8 @@ func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	s.DeprecatedServiceAccount, s.RestartPolicy = "", ""
 	s.DNSPolicy = cmp.Or(s.DNSPolicy, corev1.DNSClusterFirst)
 	s.SchedulerName = cmp.Or(s.SchedulerName, corev1.DefaultSchedulerName)
+	// Their order is the operator's: the web interface stands before or behind the user's own.
+	slices.SortStableFunc(s.Containers, func(a, b corev1.Container) int { return strings.Compare(a.Name, b.Name) })
 	for i := range s.Containers {
 		switch c := &s.Containers[i]; c.Name {
 		case names.ContainerEngine:

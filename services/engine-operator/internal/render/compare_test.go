@@ -137,7 +137,11 @@ func TestWhatAnEarlierOperatorLeftIsComparedByWhatUsersControl(t *testing.T) {
 		unsettled bool
 		want      engine.Match
 	}{
-		"nothing":                           {func(*appsv1.StatefulSet) {}, false, engine.Same},
+		"nothing": {func(*appsv1.StatefulSet) {}, false, engine.Same},
+		"the web interface last": {func(s *appsv1.StatefulSet) {
+			c := s.Spec.Template.Spec.Containers
+			c[1], c[2] = c[2], c[1]
+		}, false, engine.Same},
 		"hashes count while a change is on": {func(*appsv1.StatefulSet) {}, true, engine.Differs},
 		"volumes beside the data do not":    {func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Volumes = nil }, false, engine.Same},
 		"no configuration":                  {func(s *appsv1.StatefulSet) { delete(s.Annotations, names.AnnotationConfigHash) }, false, engine.Differs},

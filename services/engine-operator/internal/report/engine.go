@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,8 @@ const (
 	EventDrainCheckRecovered = "DrainCheckRecovered"
 	// EventExternalFinalizer (Warning): somebody else's finalizer holds what belongs to a deleted engine.
 	EventExternalFinalizer = "ExternalFinalizerOnOwnedResource"
+	// EventFieldsIgnored (Warning): the templates set fields that nothing comes of.
+	EventFieldsIgnored = "FieldsIgnored"
 )
 
 // troubles are the reasons of Ready=False that are news when they begin. What is not
@@ -65,10 +68,22 @@ func Engine(before, after *v1.FireboltEngine) []Event {
 	if c, ok := began(was.Conditions, is.Conditions, v1.ConditionReady, metav1.ConditionFalse); ok && !slices.Contains(quiet, c.Reason) {
 		out.warning(orElse(troubles[c.Reason], c.Reason), c.Message)
 	}
+	if text := unused(is); text != "" && text != unused(was) {
+		out.warning(EventFieldsIgnored, text)
+	}
 	if recovered(n, was, is) {
 		out.normal(EventDrainCheckRecovered, "Generation %d answers the drain check again.", draining(was))
 	}
 	return out
+}
+
+// unused is what Ready says of fields that nothing comes of.
+func unused(s v1.FireboltEngineStatus) string {
+	c := find(s.Conditions, v1.ConditionReady)
+	if _, text, ok := strings.Cut(c.Message, ". spec."); ok && c.Status == metav1.ConditionTrue {
+		return "spec." + text
+	}
+	return ""
 }
 
 // reason of a transition; one without any is still told.

@@ -42,6 +42,8 @@ type Engine struct {
 	// Rejected and Bounds say what is wrong with the pod template and with the resources of
 	// the engine container; empty when nothing is.
 	Rejected, Bounds string
+	// Ignored says what the templates set and nothing comes of.
+	Ignored string
 	// DrainTrouble is empty unless the draining generation could not be asked.
 	DrainTrouble string
 	// Overdue is true when the current generation missed its progress deadline, Expired
@@ -165,6 +167,9 @@ func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
 		ready.Message = fmt.Sprintf("Generation %d serves with %d pods.", out.ActiveGeneration, p.PodsReady)
 		if p.Plan.Waiting {
 			ready.Message += " Its successor waits for other rollouts to end."
+		}
+		if p.Ignored != "" {
+			ready.Message = Clamp(ready.Message + " " + p.Ignored)
 		}
 	}
 	if p.Warning.Reason != "" && (ready.Reason == v1.ReasonRolling || ready.Reason == v1.ReasonPodsNotReady) {

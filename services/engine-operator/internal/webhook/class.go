@@ -19,7 +19,7 @@ type classes struct{ rules }
 
 // ValidateCreate implements admission.Validator.
 func (v classes) ValidateCreate(_ context.Context, c *v1.FireboltEngineClass) (admission.Warnings, error) {
-	return nil, v.judge(c)
+	return v.judge(c)
 }
 
 // ValidateUpdate implements admission.Validator.
@@ -27,14 +27,14 @@ func (v classes) ValidateUpdate(_ context.Context, was, is *v1.FireboltEngineCla
 	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
 		return nil, nil
 	}
-	return nil, v.judge(is)
+	return v.judge(is)
 }
 
-func (v classes) judge(c *v1.FireboltEngineClass) error {
+func (v classes) judge(c *v1.FireboltEngineClass) (admission.Warnings, error) {
 	if foreign(v.watched, c.Namespace) {
-		return nil
+		return nil, nil
 	}
-	return verdict("FireboltEngineClass", c, append(admit.Class(c), admit.ClassUnsupported(c)...))
+	return ignored(admit.ClassIgnored(c)), verdict("FireboltEngineClass", c, append(admit.Class(c), admit.ClassUnsupported(c)...))
 }
 
 // ValidateDelete implements admission.Validator: a class that engines use stays. When they

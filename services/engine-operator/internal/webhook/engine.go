@@ -55,6 +55,10 @@ func (v engines) judge(ctx context.Context, e *v1.FireboltEngine) (admission.War
 	if failure != nil {
 		all = append(all, failure)
 	}
+	warnings = append(warnings, ignored(admit.EngineIgnored(e, class))...)
+	if text := admit.LongName(e.Name); text != "" {
+		warnings = append(warnings, text)
+	}
 	all = append(all, admit.EngineAll(e, class, instance, v.bounds)...)
 	return warnings, verdict("FireboltEngine", e, all)
 }

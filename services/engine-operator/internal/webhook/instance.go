@@ -15,7 +15,7 @@ type instances struct{ rules }
 
 // ValidateCreate implements admission.Validator.
 func (v instances) ValidateCreate(_ context.Context, i *v1.FireboltInstance) (admission.Warnings, error) {
-	return nil, v.judge(i, nil)
+	return v.judge(i, nil)
 }
 
 // ValidateUpdate implements admission.Validator.
@@ -23,7 +23,7 @@ func (v instances) ValidateUpdate(_ context.Context, was, is *v1.FireboltInstanc
 	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
 		return nil, nil
 	}
-	return nil, v.judge(is, was)
+	return v.judge(is, was)
 }
 
 // ValidateDelete implements admission.Validator. The controller's finalizer keeps an
@@ -33,13 +33,13 @@ func (instances) ValidateDelete(context.Context, *v1.FireboltInstance) (admissio
 }
 
 // judge checks an instance, and against what it was when it is not new.
-func (v instances) judge(i, was *v1.FireboltInstance) error {
+func (v instances) judge(i, was *v1.FireboltInstance) (admission.Warnings, error) {
 	if foreign(v.watched, i.Namespace) {
-		return nil
+		return nil, nil
 	}
 	all := admit.InstanceAll(i)
 	if was != nil {
 		all = append(all, admit.InstanceUpdate(was, i)...)
 	}
-	return verdict("FireboltInstance", i, all)
+	return ignored(admit.InstanceIgnored(i)), verdict("FireboltInstance", i, all)
 }

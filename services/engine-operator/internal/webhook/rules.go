@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
@@ -70,4 +71,12 @@ func some(all []string) string {
 		return strings.Join(all[:most], ", ") + ", …"
 	}
 	return strings.Join(all, ", ")
+}
+
+// ignored warns of fields that nothing comes of.
+func ignored(fields field.ErrorList) admission.Warnings {
+	if len(fields) == 0 {
+		return nil
+	}
+	return admission.Warnings{admit.Message(fields)}
 }

@@ -21,8 +21,8 @@ type pass struct {
 	instance *v1.FireboltInstance
 	// noClass and gate say what is wrong with the class and the instance, empty when nothing is.
 	noClass, gate string
-	// unsupported, rejected and bounds say what admission would refuse.
-	unsupported, rejected, bounds string
+	// unsupported, rejected and bounds say what admission would refuse, ignored what it warns of.
+	unsupported, rejected, bounds, ignored string
 
 	// input of the rendering; desired is nil when it cannot be rendered.
 	input   render.Input
@@ -87,7 +87,7 @@ func (p *pass) applied() bool {
 func (p *pass) outcome() status.Engine {
 	out := status.Engine{
 		Object: p.engine, Plan: p.plan, Decided: p.decided, Gate: p.gate, GateAsked: p.gateAsked() && !status.Intent(p.engine).Paused,
-		Class: p.noClass, Unsupported: p.unsupported, Rejected: p.rejected, Bounds: p.bounds,
+		Class: p.noClass, Unsupported: p.unsupported, Rejected: p.rejected, Bounds: p.bounds, Ignored: p.ignored,
 		Held: p.held, DrainTrouble: p.drainTrouble, Overdue: p.overdue, Expired: p.drain.Expired, Warning: p.warning,
 	}
 	out.PodsReady, out.PodsTotal, out.Replicas, out.Image = status.Serving(p.children, p.plan.Next.Active)

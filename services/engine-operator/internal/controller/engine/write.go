@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -48,6 +50,20 @@ func (c *Controller) decide(ctx context.Context, p *pass) (steps.Result, error) 
 			plan = engine.Decide(in)
 		}
 	}
+	if p.begins(plan) {
+		closed, err := c.confirmCredentials(ctx, p)
+		if err != nil {
+			return steps.Result{}, err
+		}
+		if closed {
+			if p.turn {
+				c.turns.giveBack(p.engine.UID)
+				p.turn = false
+			}
+			in.Renderable = false
+			plan = engine.Decide(in)
+		}
+	}
 	p.plan, p.decided = plan, true
 	metrics.EngineHeld(client.ObjectKeyFromObject(p.engine), plan.Waiting)
 	if plan.Waiting {
@@ -70,6 +86,30 @@ func (c *Controller) input(p *pass) (in engine.Input, left time.Duration) {
 		in.Desired = p.desired.StatefulSet.Annotations[names.AnnotationRenderingHash]
 	}
 	return in, left
+}
+
+// begins reports whether the plan begins something that needs the instance: another
+// number, a StatefulSet as it would be rendered now, or the switch to it.
+func (p *pass) begins(plan engine.Plan) bool {
+	if !p.gateAsked() || p.instance == nil || p.desired == nil {
+		return false
+	}
+	return plan.Next.Allocated > engine.StateOf(p.engine.Status).Allocated || plan.Next.Phase == v1.PhaseSwitching ||
+		slices.ContainsFunc(plan.Ensure, func(e engine.Ensure) bool { return e.StatefulSet })
+}
+
+// confirmCredentials closes the gate when the credentials of the instance's database are
+// gone: the instance notices it only after a while.
+func (c *Controller) confirmCredentials(ctx context.Context, p *pass) (closed bool, err error) {
+	secret, err := credentials.Get(ctx, c.Live, p.instance)
+	if err != nil {
+		return false, err
+	}
+	if missing := credentials.Missing(p.instance, secret); missing != "" {
+		p.gate = fmt.Sprintf("FireboltInstance %q: %s", p.instance.Name, missing)
+		return true, nil
+	}
+	return false, nil
 }
 
 // confirm compares what the decision was made from with the API server. It goes on with

@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
@@ -30,43 +30,21 @@ func (c *Controller) checkCredentials(ctx context.Context, p *pass) (steps.Resul
 		return p.refused(&p.metadata, v1.ReasonEnsureFailed, err), nil
 	case secret == nil && own:
 		return c.makeCredentials(ctx, p)
-	case secret == nil:
-		return p.troubled(&p.metadata, status.Trouble{
-			Reason:  v1.ReasonPostgresSecretPreflightFailed,
-			Message: fmt.Sprintf("Secret %q (spec.metadata.postgres.credentialsSecretRef) does not exist.", render.DatabaseOf(p.instance).Secret),
-		}, retryTrouble), nil
 	}
-	keys := []string{render.SecretUsername, render.SecretPassword}
-	if own {
-		keys = append(keys, render.SecretDatabase)
-	}
-	for _, key := range keys {
-		if len(secret.Data[key]) == 0 {
-			return p.troubled(&p.metadata, status.Trouble{
-				Reason:  v1.ReasonPostgresSecretPreflightFailed,
-				Message: fmt.Sprintf("Secret %q has no key %q.", secret.Name, key),
-			}, retryTrouble), nil
-		}
+	if missing := credentials.Missing(p.instance, secret); missing != "" {
+		return p.troubled(&p.metadata, status.Trouble{Reason: v1.ReasonPostgresSecretPreflightFailed, Message: missing}, credentials.Interval), nil
 	}
 	if own {
 		if err := c.keep(ctx, p, secret); err != nil {
 			return p.refused(&p.metadata, v1.ReasonPostgresEnsureFailed, err), nil
 		}
 	}
-	return steps.Result{}, nil
+	return steps.Result{Requeue: credentials.Interval}, nil
 }
 
 // secret reads the credentials from the API server; nil when they do not exist.
 func (c *Controller) secret(ctx context.Context, p *pass) (*corev1.Secret, error) {
-	name, secret := render.DatabaseOf(p.instance).Secret, &corev1.Secret{}
-	err := c.Live.Get(ctx, client.ObjectKey{Namespace: p.instance.Namespace, Name: name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get secret %q: %w", name, err)
-	}
-	return secret, nil
+	return credentials.Get(ctx, c.Live, p.instance)
 }
 
 // makeCredentials makes the Secret of the operator's own database, unless data exists

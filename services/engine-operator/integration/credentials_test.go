@@ -1,0 +1,59 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Nobody tells of a Secret that is deleted: the instance says so within ten seconds, and
+// no engine begins anything meanwhile, also one that looks at once.
+func TestDeletedCredentialsCloseTheGate(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	e := engineOf("a", 1)
+	s.create(e)
+	s.settled(e, v1.PhaseStable, 0)
+	s.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
+	deleted := time.Now()
+	sets := s.record(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	late := engineOf("late", 1)
+	s.create(late)
+	for _, e := range []*v1.FireboltEngine{e, late} {
+		c := expect.Condition(t, s.api, e, v1.ConditionInstanceReady, metav1.ConditionFalse)
+		if !strings.Contains(c.Message, "db") && !strings.Contains(c.Message, "endpoint") {
+			t.Errorf("engine %s: %s", e.Name, c.Message)
+		}
+	}
+	i := instance("shop")
+	i.Namespace = s.namespace
+	c := expect.Condition(t, s.api, i, v1.ConditionMetadataReady, metav1.ConditionFalse)
+	if c.Reason != v1.ReasonPostgresSecretPreflightFailed {
+		t.Errorf("MetadataReady: %s: %s", c.Reason, c.Message)
+	}
+	if took := c.LastTransitionTime.Sub(deleted); took > 10*time.Second {
+		t.Errorf("the instance says so after %s, at most 10 s are allowed", took)
+	}
+	if got := sets.problems(func(m moment) string {
+		for _, set := range of[appsv1.StatefulSet](m, "StatefulSet") {
+			if set.Name == "a-g1" || set.Name == "late-g0" {
+				return fmt.Sprintf("StatefulSet %s was made", set.Name)
+			}
+		}
+		return ""
+	}); len(got) > 0 {
+		t.Error(got)
+	}
+	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"}})
+	s.settled(e, v1.PhaseStable, 1)
+	s.settled(late, v1.PhaseStable, 0)
+}

@@ -1,0 +1,58 @@
+// Package credentials checks the Secret by which an instance reaches its database.
+//
+// Secrets are read one by one from the API server and never cached, so nobody is told when
+// one is deleted: the instance controller looks every [Interval], and an engine looks again
+// before it begins something that needs the instance.
+package credentials
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+)
+
+// Interval is how often an instance's Secret is read.
+const Interval = 8 * time.Second
+
+// Get reads the Secret of an instance; nil when it does not exist.
+func Get(ctx context.Context, r client.Reader, i *v1.FireboltInstance) (*corev1.Secret, error) {
+	name, secret := render.DatabaseOf(i).Secret, &corev1.Secret{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get secret %q: %w", name, err)
+	}
+	return secret, nil
+}
+
+// Missing describes what the Secret lacks; it is empty when nothing is missing. A Secret
+// that does not exist is nil.
+func Missing(i *v1.FireboltInstance, secret *corev1.Secret) string {
+	own := i.Spec.Metadata.Postgres == nil
+	if secret == nil {
+		text := fmt.Sprintf("Secret %q", render.DatabaseOf(i).Secret)
+		if !own {
+			text += " (spec.metadata.postgres.credentialsSecretRef)"
+		}
+		return text + " does not exist."
+	}
+	keys := []string{render.SecretUsername, render.SecretPassword}
+	if own {
+		keys = append(keys, render.SecretDatabase)
+	}
+	for _, key := range keys {
+		if len(secret.Data[key]) == 0 {
+			return fmt.Sprintf("Secret %q has no key %q.", secret.Name, key)
+		}
+	}
+	return ""
+}
