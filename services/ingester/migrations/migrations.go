@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/takeover"
 )
 
 //go:embed *.sql 0*_*.go
@@ -42,10 +43,16 @@ type Report struct {
 // The server goes on with it all the same, and keeps the lock for as long, so Up
 // waits for the lock and goes on from there, while the server answers at all.
 func Up(ctx context.Context, db *sql.DB) (Report, error) {
+	return UpWith(ctx, db, nil)
+}
+
+// UpWith is Up that tells progress how far a long take-over has come.
+func UpWith(ctx context.Context, db *sql.DB, progress func(line string)) (Report, error) {
 	set, err := all()
 	if err != nil {
 		return Report{}, err
 	}
+	set.takeOver.Progress = progress
 	for {
 		report, err := set.up(ctx, db)
 		if err == nil || ctx.Err() != nil || database.Classify(err) != database.Lost || database.Ping(ctx, db) != nil {
@@ -58,6 +65,8 @@ func Up(ctx context.Context, db *sql.DB) (Report, error) {
 type set struct {
 	files fs.FS
 	kinds []*registry.Kind // to be taken over
+	// takeOver says how.
+	takeOver takeover.Options
 }
 
 func all() (set, error) {
@@ -173,7 +182,7 @@ func (s set) provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) 
 	}
 	p, err := goose.NewProvider(goose.DialectCustom, db, s.files,
 		goose.WithStore(store),
-		goose.WithGoMigrations(takeOver(s.kinds)),
+		goose.WithGoMigrations(takeOver(s.kinds, s.takeOver)),
 		goose.WithAllowOutofOrder(true), // each can run at any time, and a fix for an older release comes late
 		goose.WithSessionLocker(&sessionLock{}),
 		goose.WithDisableGlobalRegistry(true),

@@ -76,7 +76,9 @@ func migrateCommand(ctx context.Context, db *sql.DB, command string, out io.Writ
 }
 
 func migrateUp(ctx context.Context, db *sql.DB, out io.Writer) error {
-	report, err := migrations.Up(ctx, db)
+	report, err := migrations.UpWith(ctx, db, func(line string) {
+		fmt.Fprintln(out, line) //nolint:errcheck // what counts is printed at the end
+	})
 	if err != nil {
 		return err
 	}

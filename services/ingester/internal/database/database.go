@@ -106,7 +106,6 @@ var content = map[uint16]bool{
 	3140: true, // invalid JSON (MySQL)
 	3144: true, // wrong character set for JSON
 	4025: true, // constraint failed: invalid JSON (MariaDB)
-	1105: true, // packet too large
 	1153: true, // packet larger than max_allowed_packet
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -15,6 +16,8 @@ const (
 	countedRange = 100_000
 	compactPage  = 10_000
 	removeAtOnce = 1_000
+	// mostAtOnce bounds the superseded events that one walk drops; the next one goes on.
+	mostAtOnce = 500_000
 )
 
 // measure sets the gauges and keeps the table within its bound.
@@ -56,29 +59,58 @@ func (r *Relay) count(ctx context.Context) (n int64, err error) {
 // errGaveUp is logged when events are dropped.
 var errGaveUp = errors.New("the outbox is over its bound; is the bus away?")
 
-// bound drops superseded events until a tenth of the bound is free.
+// bound drops events until a tenth of the bound is free: those that a later event of the
+// same object supersedes, and when that is not enough the oldest ones.
 func (r *Relay) bound(ctx context.Context) error {
 	depth, err := r.count(ctx)
 	if err != nil || depth <= r.cfg.MaxRows {
 		return err
 	}
-	dropped, err := r.compact(ctx, depth-r.cfg.MaxRows+r.cfg.MaxRows/10)
-	r.cfg.Metrics.Compacted.Add(float64(dropped))
-	if dropped > 0 {
-		r.cfg.Log.Error(errGaveUp, "Gave up change events of objects that have later ones", "events", dropped, "rows", depth, "bound", r.cfg.MaxRows)
+	excess := depth - r.cfg.MaxRows + r.cfg.MaxRows/10
+	superseded, err := r.compact(ctx, excess)
+	r.cfg.Metrics.Compacted.Add(float64(superseded))
+	if superseded > 0 {
+		r.cfg.Log.Error(errGaveUp, "Gave up change events of objects that have later ones", "events", superseded, "rows", depth, "bound", r.cfg.MaxRows)
+	}
+	if err != nil || superseded >= excess {
+		return err
+	}
+	oldest, err := r.dropOldest(ctx, excess-superseded)
+	r.cfg.Metrics.Compacted.Add(float64(oldest))
+	if oldest > 0 {
+		r.cfg.Log.Error(errGaveUp, "Gave up the oldest change events, which were the last ones of their objects: subscribers must list the objects again",
+			"events", oldest, "rows", depth, "bound", r.cfg.MaxRows)
 	}
 	return err
 }
 
+// dropOldest drops n rows.
+func (r *Relay) dropOldest(ctx context.Context, n int64) (dropped int64, err error) {
+	for dropped < n {
+		result, err := r.cfg.DB.ExecContext(ctx, "DELETE FROM outbox ORDER BY id LIMIT ?", min(n-dropped, removeAtOnce))
+		if err != nil {
+			return dropped, fmt.Errorf("remove the oldest events: %w", err)
+		}
+		some, err := result.RowsAffected()
+		if err != nil || some == 0 {
+			return dropped, err
+		}
+		dropped += some
+	}
+	return dropped, nil
+}
+
 // compact drops up to excess events that a later event of the same object supersedes,
-// oldest first, and says how many. The last event of an object is never dropped. It
+// oldest first, and says how many. The last event of an object is not dropped. It
 // walks from the newest row to the oldest in pages: one statement over millions of rows
-// would take longer than a connection waits.
+// would take longer than a connection waits. It remembers the objects that it has seen last
+// only, so that it needs no more memory when objects are many.
 func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
+	excess = min(excess, mostAtOnce)
 	if excess <= 0 {
 		return 0, nil
 	}
-	seen := map[string]bool{}
+	seen := newRecent(r.cfg.Remembered)
 	var superseded []int64 // the oldest so far, newest first
 	for before := int64(math.MaxInt64); ; {
 		page, err := r.page(ctx, before)
@@ -86,12 +118,11 @@ func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
 			return 0, err
 		}
 		for _, o := range page {
-			if seen[o.uid] {
+			if seen.add(o.uid) {
 				superseded = append(superseded, o.id)
 			}
-			seen[o.uid] = true
 		}
-		superseded = superseded[max(0, int64(len(superseded))-excess):]
+		superseded = slices.Clone(superseded[max(0, int64(len(superseded))-excess):])
 		if len(page) < compactPage {
 			break
 		}
@@ -106,6 +137,27 @@ func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
 		dropped += int64(len(part))
 	}
 	return dropped, nil
+}
+
+// recent remembers the uids that were added last.
+type recent struct {
+	size          int
+	young, former map[string]struct{}
+}
+
+func newRecent(size int) *recent {
+	return &recent{size: size, young: map[string]struct{}{}}
+}
+
+// add reports whether the uid was remembered.
+func (s *recent) add(uid string) bool {
+	_, young := s.young[uid]
+	_, former := s.former[uid]
+	if len(s.young) >= s.size {
+		s.young, s.former = map[string]struct{}{}, s.young
+	}
+	s.young[uid] = struct{}{}
+	return young || former
 }
 
 // page reads ids and uids below an id, newest first.

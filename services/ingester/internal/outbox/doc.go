@@ -16,15 +16,17 @@
 // that had a failure, first asks the stream for the last event of each object of its
 // first rows: ids of one object only rise, so what is not above that is there already.
 // Two relays at once, for a moment of two leaders, send the same ids in the same order.
-// Only a relay that stands still for more than ten minutes in the middle of a round can
-// leave a second copy, as can a stream that does not answer the question; the id tells.
+// A relay that stands still for a minute in the middle of a round asks again. A stream that
+// does not answer the question is waited for.
+//
+// The attribute sequence follows from the row alone, so the same id has the same one for ever.
 //
 // A row that no message can be made of (a kind that the contract does not know) is
 // dropped, with an error in the log that says all of it, and counted: it would block all
 // others for ever.
 //
 // The table is bounded, by ten million rows: a day of an absent bus at a hundred changes
-// a second. Beyond that events that a later event of the same object supersedes are
-// given up, oldest first, each time with an error in the log and a count in
-// changes_compacted_total; the last event of each object always stays.
+// a second. Beyond that events are given up, each time with an error in the log and a count
+// in changes_compacted_total: oldest first those that a later event of the same object
+// supersedes, as far as 200,000 objects of memory show, then simply the oldest.
 package outbox

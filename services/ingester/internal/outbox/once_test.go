@@ -134,6 +134,44 @@ func TestARelayThatDiedBeforeItRemoved(t *testing.T) {
 	f.exactly(650)
 }
 
+// TestAStreamThatDoesNotAnswerIsWaitedFor has events that the stream holds and whose ids it
+// has forgotten, while it does not say what it holds, as after an outage of the bus.
+func TestAStreamThatDoesNotAnswerIsWaitedFor(t *testing.T) {
+	f := newFixture(t)
+	f.insert(1, 40, 7, 42)
+	stop := f.run()
+	f.empty()
+	stop()
+	f.forget()
+	f.answers(false)
+	f.insert(1, 45, 7, 42) // 40 that are there, 5 that are not
+	f.relay()
+	const questions = 5
+	expect.Eventually(t, expect.Long, func() error {
+		if n := testutil.ToFloat64(f.metrics.Errors.WithLabelValues("publish", "no_stream")); n < questions {
+			return fmt.Errorf("%v questions were not answered", n)
+		}
+		return nil
+	})
+	f.answers(true)
+	f.empty()
+	f.exactly(45)
+}
+
+// answers says whether the stream answers questions about its messages.
+func (f *fixture) answers(does bool) {
+	f.Helper()
+	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
+	if err != nil {
+		f.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	cfg.AllowDirect = does
+	if _, err := f.js.UpdateStream(f.Context(), cfg); err != nil {
+		f.Fatal(err)
+	}
+}
+
 // TestAnotherDatabase counts its events from the beginning again.
 func TestAnotherDatabase(t *testing.T) {
 	f := newFixture(t)
@@ -147,6 +185,17 @@ func TestAnotherDatabase(t *testing.T) {
 	messages := f.messages()
 	if len(messages) != 40 {
 		t.Errorf("%d messages, want 40", len(messages))
+	}
+	last := map[string]string{}
+	for _, m := range messages {
+		e, _, err := contract.Decode[contract.Change](m.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Sequence <= last[e.Subject] {
+			t.Errorf("the sequence of %s is %q after %q", e.Subject, e.Sequence, last[e.Subject])
+		}
+		last[e.Subject] = e.Sequence
 	}
 }
 

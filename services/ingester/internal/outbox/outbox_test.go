@@ -242,6 +242,26 @@ func TestTheTableIsBounded(t *testing.T) {
 	}
 }
 
+// TestTheTableIsBoundedWhenObjectsAreMany has one event of each object, and of some a later one.
+func TestTheTableIsBoundedWhenObjectsAreMany(t *testing.T) {
+	f := newFixture(t)
+	f.nats.Stop()
+	for i := range 40 {
+		f.add(fmt.Sprintf("o%d", i), 1, contract.ChangeUpdated)
+	}
+	f.add("o39", 1, contract.ChangeUpdated)
+	f.relay(func(c *outbox.Config) { c.MaxRows, c.Remembered = 20, 4 })
+	expect.Eventually(t, expect.Long, func() error {
+		if n := dbtest.Strings(t, f.db, "SELECT CONCAT(COUNT(*), ' ', MAX(id)) FROM outbox")[0]; n != "18 41" {
+			return fmt.Errorf("rows that wait and the last id: %s", n)
+		}
+		return nil
+	})
+	if n := testutil.ToFloat64(f.metrics.Compacted); n != 23 {
+		t.Errorf("%v events were given up, want 23", n)
+	}
+}
+
 // TestAnEventThatCannotBeSentDoesNotBlockOthers has a row of a kind that the contract does not know.
 func TestAnEventThatCannotBeSentDoesNotBlockOthers(t *testing.T) {
 	f := newFixture(t)

@@ -22,9 +22,14 @@ const observer = "ingester"
 
 // publish sends rows in rounds: a round holds at most one event of each object, and
 // the next one begins when all of it is acknowledged. Acknowledged rows are removed
-// after every round; an event that fails ends the work, so nothing overtakes it.
-func (r *Relay) publish(ctx context.Context, rows []*row) error {
+// after every round; an event that fails ends the work, so nothing overtakes it. began is
+// when it was settled what the stream has.
+func (r *Relay) publish(ctx context.Context, rows []*row, began time.Time) error {
 	for len(rows) > 0 {
+		if r.cfg.Clock.Since(began) > settledFor {
+			r.doubt = doubtful
+			return nil
+		}
 		round, rest := split(rows)
 		done, err := r.send(ctx, round)
 		// What the stream has acknowledged is removed even when the rest failed, or when the process is told to end.
@@ -136,6 +141,13 @@ func (r *Relay) subject(o *row) (string, error) {
 	return contract.ChangeSubject(ref, contract.ChangeOperation(o.operation))
 }
 
+// sequence orders the events of an object by what is stored with each: when it was committed
+// and its id. So an event has the same one whenever it is sent, and those of a database that
+// counts from the beginning again come after those of the one before.
+func sequence(o *row) string {
+	return contract.Sequence(o.committedAt.UnixMilli(), uint64(o.id)) //nolint:gosec // ids are positive
+}
+
 // message is the CloudEvents form of a row.
 func (r *Relay) message(o *row) (*nats.Msg, error) {
 	gvk, ok := contract.Lookup(contract.Kind(o.kind))
@@ -149,6 +161,7 @@ func (r *Relay) message(o *row) (*nats.Msg, error) {
 	id := o.uid + "." + strconv.FormatInt(o.id, 10)
 	body, err := contract.Encode(contract.Event{
 		ID: id, Source: contract.Source(r.cfg.Cluster, observer), Subject: o.namespace + "/" + o.name, Time: o.committedAt,
+		Sequence: sequence(o),
 	}, contract.Change{
 		Object: contract.Object{
 			GroupVersionKind: gvk, Namespace: o.namespace, Name: o.name, UID: o.uid,

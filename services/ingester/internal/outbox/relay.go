@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"time"
@@ -27,16 +28,20 @@ type Config struct {
 	Ready <-chan struct{}
 	// MaxRows bounds the table; zero means ten million, which take some 3 GB.
 	MaxRows int64
+	// Remembered is how many objects are remembered while the table is compacted; zero means 200,000.
+	Remembered int
 }
 
 const (
 	defaultMaxRows = 10_000_000
-	window         = 500              // rows read at once
-	pollEvery      = 5 * time.Second  // without a wake-up
-	measureEvery   = 15 * time.Second // depth and lag
-	ackTimeout     = 5 * time.Second  // for one round of messages
-	firstPause     = 200 * time.Millisecond
-	longestPause   = 10 * time.Second
+	// two maps of so many uids take some 40 MB
+	defaultRemembered = 200_000
+	window            = 500              // rows read at once
+	pollEvery         = 5 * time.Second  // without a wake-up
+	measureEvery      = 15 * time.Second // depth and lag
+	ackTimeout        = 5 * time.Second  // for one round of messages
+	firstPause        = 200 * time.Millisecond
+	longestPause      = 10 * time.Second
 )
 
 // Relay moves rows from the table to the stream. One process at a time runs it: the leader.
@@ -46,9 +51,8 @@ type Relay struct {
 	back chan struct{} // the bus is back
 	// stuck holds the last reason why nothing moves, so that it is logged once.
 	stuck string
-	// doubt is how many of the next rows may be in the stream already, and unanswered
-	// how often in a row the stream did not say.
-	doubt, unanswered int
+	// doubt is how many of the next rows may be in the stream already.
+	doubt int
 }
 
 // New returns a relay. [Relay.Start] runs it.
@@ -56,6 +60,7 @@ func New(cfg Config) *Relay {
 	if cfg.MaxRows == 0 {
 		cfg.MaxRows = defaultMaxRows
 	}
+	cfg.Remembered = cmp.Or(cfg.Remembered, defaultRemembered)
 	return &Relay{cfg: cfg, wake: make(chan struct{}, 1), back: make(chan struct{}, 1), doubt: doubtful}
 }
 
@@ -134,6 +139,7 @@ func (r *Relay) drain(ctx context.Context) error {
 		if !r.cfg.Connected() {
 			return errNotConnected
 		}
+		began := r.cfg.Clock.Now()
 		rows, err := r.read(ctx)
 		if err != nil || len(rows) == 0 {
 			return err
@@ -141,7 +147,7 @@ func (r *Relay) drain(ctx context.Context) error {
 		if rows, err = r.settle(ctx, rows); err != nil {
 			return err
 		}
-		if err := r.publish(ctx, rows); err != nil {
+		if err := r.publish(ctx, rows, began); err != nil {
 			return err
 		}
 	}

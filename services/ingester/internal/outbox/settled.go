@@ -16,8 +16,9 @@ const (
 	// its window, between rows that were committed since.
 	doubtful   = 2 * window
 	askTimeout = 2 * time.Second
-	// patience is how often the stream may fail to answer before the events are sent all the same.
-	patience = 3
+	// settledFor is how long it is sure what the stream has. It is far less than the stream's
+	// window of duplicates: a relay that stands still for longer asks again.
+	settledFor = time.Minute
 )
 
 // settle removes rows whose events the stream has, and returns the others. The stream
@@ -28,6 +29,9 @@ const (
 // Events of one object are stored in the order of their ids. So those up to the id of
 // its last event in the stream are there, unless the database is another one than
 // before and counts from the beginning: then they were committed later.
+//
+// While the stream does not answer nothing is sent: an event that came again would be a new
+// one to those who go by the place in the stream.
 func (r *Relay) settle(ctx context.Context, rows []*row) ([]*row, error) {
 	if r.doubt <= 0 {
 		return rows, nil
@@ -40,7 +44,8 @@ func (r *Relay) settle(ctx context.Context, rows []*row) ([]*row, error) {
 		if !asked {
 			var err error
 			if change, err = r.last(ctx, o); err != nil {
-				return r.unsettled(rows, err)
+				r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
+				return nil, fmt.Errorf("ask the stream for the last events: %w", err)
 			}
 			last[o.key()] = change
 		}
@@ -51,7 +56,6 @@ func (r *Relay) settle(ctx context.Context, rows []*row) ([]*row, error) {
 		rest = append(rest, o)
 	}
 	r.doubt -= len(rows)
-	r.unanswered = 0
 	if err := r.remove(ctx, done); err != nil {
 		return nil, err
 	}
@@ -59,20 +63,6 @@ func (r *Relay) settle(ctx context.Context, rows []*row) ([]*row, error) {
 		r.cfg.Log.Info("Removed change events that the stream had already", "events", len(done))
 	}
 	return rest, nil
-}
-
-// unsettled gives the stream some time to answer. Then the events are sent all the same: one
-// that is there twice can be told by its id, one that is missing cannot.
-func (r *Relay) unsettled(rows []*row, err error) ([]*row, error) {
-	r.unanswered++
-	err = fmt.Errorf("ask the stream for the last events: %w", err)
-	if r.unanswered < patience {
-		r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
-		return nil, err
-	}
-	r.cfg.Log.Error(err, "Sending change events that may be in the stream already")
-	r.unanswered, r.doubt = 0, 0
-	return rows, nil
 }
 
 // last returns the last event of the row's object in the stream, or nil when there is none.

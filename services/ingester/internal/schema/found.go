@@ -40,6 +40,20 @@ func (f *Found) Has(column string) bool {
 	return ok
 }
 
+// IndexOn returns the name of an index that begins with these columns in whole, or nothing.
+func (f *Found) IndexOn(columns ...string) string {
+	var out []string
+	for name, k := range f.keys {
+		if len(k.columns) >= len(columns) && slices.Equal(k.columns[:len(columns)], columns) {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return slices.Min(out)
+}
+
 // Nullable says whether the column is there and may hold NULL.
 func (f *Found) Nullable(column string) bool { return f.columns[column].nullable }
 

@@ -10,10 +10,11 @@
 // on a database of our own, it writes nothing. Else, one kind after the other:
 //
 //  1. columns that are missing are added, NULL at first, but for incarnation;
-//  2. in one transaction the rows are repaired until they fit, and what was
-//     decided about a row is listed in the table taken_over;
-//  3. labels and annotations, then the main table, get their shape by one ALTER each.
-//     This is what adds incarnation, which says that the kind has been taken over.
+//  2. of labels, annotations and then the main table, the rows are repaired until they
+//     fit, some thousand objects in a transaction; what was decided about a row is listed
+//     in the table taken_over by the same transaction;
+//  3. then the table gets its shape by one ALTER. The main table's adds incarnation,
+//     which says that the kind has been taken over.
 //
 // Each step finds out by itself whether it still has to be done, so a run that was
 // killed between any two statements is simply started again. A row of an earlier

@@ -1,51 +1,97 @@
 package takeover
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// repairs returns the statements that make the rows fit our schema. Each does
-// nothing when it has been done. Text is compared as bytes: the tables' own
-// collation takes "app" and "App" for the same.
-func (f *found) repairs() []string {
-	var out []string
-	out = append(out, pairs(f.kind.LabelsTable(), f.labels)...)
-	out = append(out, pairs(f.kind.AnnotationsTable(), f.annotations)...)
-	out = append(out, f.fill()...)
-	out = append(out, f.numbers()...)
-	if f.earlier() {
-		out = append(out, f.closeRivals()...)
-		out = append(out, f.markEvicted()...)
+// objects makes the rows of the main table fit our schema, batch by batch. Each statement
+// does nothing when it has been done. Text is compared as bytes: the tables' own collation
+// takes "app" and "App" for the same.
+func (r *run) objects(ctx context.Context, f *found) error {
+	table := f.kind.Table
+	twice := &names{seen: map[uint64]bool{}}
+	seed := maphash.MakeSeed()
+	r.progress.begin("repairing "+table, r.rows(ctx, table))
+	err := r.walk(ctx, table, "uid", "PRIMARY", func(s span) error {
+		if statements := append(f.fill(s), f.numbers(s)...); len(statements) > 0 {
+			if err := commit(ctx, r.tx, statements...); err != nil {
+				return err
+			}
+		}
+		if !f.earlier() {
+			return nil
+		}
+		return r.live(ctx, table, s, func(n name) { twice.add(maphash.Comparable(seed, n), n) })
+	})
+	if err != nil || !f.earlier() {
+		return err
 	}
-	return out
+	if err := r.closeRivals(ctx, f, twice); err != nil {
+		return err
+	}
+	r.progress.begin("marking evicted rows of "+table, r.rows(ctx, table))
+	return r.walk(ctx, table, "uid", "PRIMARY", func(s span) error { return r.markEvicted(ctx, f, s) })
 }
 
-// pairs repairs labels or annotations.
-func pairs(table string, have *schema.Found) []string {
+// ofTakeOver is an index that a take-over needs and removes again.
+const ofTakeOver = "flotilla_take_over"
+
+// pairs repairs labels or annotations, of some objects at a time.
+func (r *run) pairs(ctx context.Context, table string, have *schema.Found) error {
+	index := have.IndexOn("obj_uid")
+	if index == "" {
+		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" ADD INDEX "+ofTakeOver+" (obj_uid)"); err != nil {
+			return fmt.Errorf("add an index to %s: %w", table, err)
+		}
+		index = ofTakeOver
+	}
+	r.progress.begin("repairing "+table, r.rows(ctx, table))
+	err := r.walk(ctx, table, "obj_uid", index, func(s span) error {
+		if statements := pairsOf(table, have, s); len(statements) > 0 {
+			return commit(ctx, r.tx, statements...)
+		}
+		return nil
+	})
+	if err != nil || index != ofTakeOver {
+		return err
+	}
+	if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" DROP INDEX "+ofTakeOver); err != nil {
+		return fmt.Errorf("remove an index of %s: %w", table, err)
+	}
+	return nil
+}
+
+func pairsOf(table string, have *schema.Found, s span) []statement {
 	t := schema.Quote(table)
-	var out []string
+	where, args := s.where("")
+	var out []statement
 	if have.Has("id") {
-		ranked := "(SELECT id, ROW_NUMBER() OVER w AS place, FIRST_VALUE(id) OVER w AS newest FROM " + t +
+		ranked := "(SELECT id, ROW_NUMBER() OVER w AS place, FIRST_VALUE(id) OVER w AS newest FROM " + t + " WHERE " + where +
 			" WINDOW w AS (PARTITION BY CAST(obj_uid AS BINARY), CAST(`key` AS BINARY) ORDER BY id DESC)) ranked"
 		out = append(out,
-			note(table, entry{"o.obj_uid", "''", "''", "CONCAT('duplicate row of key \"', o.`key`, '\" removed, a newer one had another value')", "o.value"},
+			statement{note(table, entry{"o.obj_uid", "''", "''", "CONCAT('duplicate row of key \"', o.`key`, '\" removed, a newer one had another value')", "o.value"},
 				ranked+" JOIN "+t+" o ON o.id = ranked.id JOIN "+t+" n ON n.id = ranked.newest"+
-					" WHERE ranked.place > 1 AND NOT CAST(o.value AS BINARY) <=> CAST(n.value AS BINARY) ORDER BY o.id"),
-			"DELETE FROM "+t+" WHERE id IN (SELECT id FROM "+ranked+" WHERE place > 1)")
+					" WHERE ranked.place > 1 AND NOT CAST(o.value AS BINARY) <=> CAST(n.value AS BINARY) ORDER BY o.id"), args},
+			// A join: MariaDB runs a subquery of a DELETE once for each row.
+			statement{"DELETE o FROM " + t + " o JOIN " + ranked + " ON ranked.id = o.id WHERE ranked.place > 1", args})
 	}
 	if have.Nullable("value") {
-		out = append(out, "UPDATE "+t+" SET value = '' WHERE value IS NULL")
+		out = append(out, statement{"UPDATE " + t + " SET value = '' WHERE " + where + " AND value IS NULL", args})
 	}
 	return out
 }
 
 // fill puts what the rest of the row says where a column holds NULL and must not.
 // The assignments run from left to right and see each other's results.
-func (f *found) fill() []string {
+func (f *found) fill(s span) []statement {
 	values := []struct{ column, value string }{
 		{"group_ver", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.apiVersion')), '" + api.GroupVersion + "')"},
 		{"namespace", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.namespace')), '')"},
@@ -70,13 +116,14 @@ func (f *found) fill() []string {
 	if len(set) == 0 {
 		return nil
 	}
-	t, where := schema.Quote(f.kind.Table), " WHERE "+strings.Join(null, " OR ")
-	return []string{
-		note(f.kind.Table, entry{
+	within, args := s.where("")
+	t, where := schema.Quote(f.kind.Table), " WHERE "+within+" AND ("+strings.Join(null, " OR ")+")"
+	return []statement{
+		{note(f.kind.Table, entry{
 			"uid", "COALESCE(namespace, '')", "COALESCE(name, '')",
 			"CONCAT('filled what was NULL: ', CONCAT_WS(', ', " + strings.Join(names, ", ") + "))", "NULL",
-		}, t+where+" ORDER BY uid"),
-		"UPDATE " + t + " SET " + strings.Join(set, ", ") + where,
+		}, t+where+" ORDER BY uid"), args},
+		{"UPDATE " + t + " SET " + strings.Join(set, ", ") + where, args},
 	}
 }
 
@@ -91,52 +138,85 @@ var ranges = map[string]struct {
 }
 
 // numbers sets NULL where text does not fit a column that becomes a number.
-func (f *found) numbers() []string {
+func (f *found) numbers(s span) []statement {
 	t := schema.Quote(f.kind.Table)
-	var out []string
+	within, args := s.where("")
+	var out []statement
 	for _, column := range f.kind.Columns {
 		r, ok := ranges[column.SQLType]
 		if !ok || !f.main.Text(column.Name) {
 			continue
 		}
 		c := schema.Quote(column.Name)
-		where := fmt.Sprintf(" WHERE %s IS NOT NULL AND NOT IF(%s REGEXP '^-?[0-9]{1,%d}$', CAST(%s AS SIGNED) BETWEEN %s AND %s, FALSE)",
-			c, c, r.digits, c, r.least, r.most)
+		where := fmt.Sprintf(" WHERE %s AND %s IS NOT NULL AND NOT IF(%s REGEXP '^-?[0-9]{1,%d}$', CAST(%s AS SIGNED) BETWEEN %s AND %s, FALSE)",
+			within, c, c, r.digits, c, r.least, r.most)
 		out = append(out,
-			note(f.kind.Table, ofRow("'"+column.Name+" was no number and is NULL now'", c), t+where+" ORDER BY uid"),
-			"UPDATE "+t+" SET "+c+" = NULL"+where)
+			statement{note(f.kind.Table, ofRow("'"+column.Name+" was no number and is NULL now'", c), t+where+" ORDER BY uid"), args},
+			statement{"UPDATE " + t + " SET " + c + " = NULL" + where, args})
 	}
 	return out
 }
 
 // closeRivals closes all live rows of a namespace and name but the newest.
-func (f *found) closeRivals() []string {
-	t := schema.Quote(f.kind.Table)
-	rivals := "(SELECT uid, namespace, name, ROW_NUMBER() OVER w AS place, FIRST_VALUE(uid) OVER w AS newest FROM " + t +
-		" WHERE delete_time IS NULL WINDOW w AS (PARTITION BY CAST(namespace AS BINARY), CAST(name AS BINARY)" +
-		" ORDER BY create_time DESC, res_version DESC, CAST(uid AS BINARY) DESC)) rivals"
-	return []string{
-		note(f.kind.Table, ofRow("CONCAT('closed: the row of uid ', newest, ' is newer and was live as well')", "NULL"),
-			rivals+" WHERE place > 1 ORDER BY uid"),
-		"UPDATE " + t + " SET delete_time = UTC_TIMESTAMP(6), update_time = UTC_TIMESTAMP(6)" +
-			" WHERE uid IN (SELECT uid FROM " + rivals + " WHERE place > 1)",
+func (r *run) closeRivals(ctx context.Context, f *found, twice *names) error {
+	if len(twice.twice) == 0 {
+		return nil
 	}
+	t := schema.Quote(f.kind.Table)
+	index := f.main.IndexOn("namespace", "name")
+	if index == "" {
+		index = "idx_namespace_name" // of our schema, which wants it anyway
+		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+t+" ADD INDEX "+index+" (namespace, name)"); err != nil {
+			return fmt.Errorf("add an index to %s: %w", f.kind.Table, err)
+		}
+	}
+	return twice.chunks(func(where string, args []any) error {
+		rivals := "(SELECT uid, namespace, name, ROW_NUMBER() OVER w AS place, FIRST_VALUE(uid) OVER w AS newest FROM " + t +
+			" FORCE INDEX (" + schema.Quote(index) + ") WHERE " + where +
+			" AND delete_time IS NULL WINDOW w AS (PARTITION BY CAST(namespace AS BINARY), CAST(name AS BINARY)" +
+			" ORDER BY create_time DESC, res_version DESC, CAST(uid AS BINARY) DESC)) rivals"
+		return commit(ctx, r.tx,
+			statement{note(f.kind.Table, ofRow("CONCAT('closed: the row of uid ', newest, ' is newer and was live as well')", "NULL"),
+				rivals+" WHERE place > 1 ORDER BY uid"), args},
+			statement{"UPDATE " + t + " o JOIN " + rivals + " ON rivals.uid = o.uid SET o.delete_time = UTC_TIMESTAMP(6), o.update_time = UTC_TIMESTAMP(6)" +
+				" WHERE rivals.place > 1", args})
+	})
 }
 
-// markEvicted marks the live rows whose objects may have left the cluster on purpose.
-func (f *found) markEvicted() []string {
-	t := schema.Quote(f.kind.Table)
-	where := " WHERE delete_time IS NULL AND evict_time IS NULL"
-	why := "the kind is immutable"
+// markEvicted marks the live rows whose objects may have left the cluster on purpose, and
+// adds their number to the note about them.
+func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
+	t, annotations := schema.Quote(f.kind.Table), schema.Quote(f.kind.AnnotationsTable())
+	within, args := s.where("o.")
+	from, why := t+" o", "the kind is immutable"
+	where := " WHERE " + within + " AND o.delete_time IS NULL AND o.evict_time IS NULL"
 	if !f.kind.Immutable {
 		why = "they have the annotation " + api.ImmutableAnnotation
-		where += " AND uid IN (SELECT obj_uid FROM " + schema.Quote(f.kind.AnnotationsTable()) +
-			" WHERE CAST(`key` AS BINARY) = '" + api.ImmutableAnnotation + "' AND CAST(value AS BINARY) = '" + api.AnnotationTrue + "')"
+		// The table of annotations has its shape already.
+		from += " JOIN " + annotations + " a ON a.obj_uid = CONVERT(o.uid USING utf8mb4) COLLATE utf8mb4_bin" +
+			" AND a.`key` = '" + api.ImmutableAnnotation + "' AND a.value = '" + api.AnnotationTrue + "'"
 	}
-	return []string{
-		note(f.kind.Table, entry{"''", "''", "''", "CONCAT(COUNT(*), ' live rows marked as evicted, since " + why + "')", "NULL"}, t+where+" HAVING COUNT(*) > 0"),
-		"UPDATE " + t + " SET evict_time = update_time" + where,
+	var n int
+	if err := r.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+from+where, args...).Scan(&n); err != nil {
+		return fmt.Errorf("count evicted rows of %s: %w", f.kind.Table, err)
 	}
+	if n == 0 {
+		return nil
+	}
+	text := " live rows marked as evicted, since " + why
+	taken := schema.Quote(schema.TakenOverTable)
+	var before int
+	var told sql.NullInt64
+	err := r.tx.QueryRowContext(ctx, "SELECT id, CAST(SUBSTRING_INDEX(note, ' ', 1) AS SIGNED) FROM "+taken+
+		" WHERE table_name = ? AND uid = '' AND note LIKE ? ORDER BY id DESC LIMIT 1", f.kind.Table, "%"+text).Scan(&told, &before)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("read the note about %s: %w", f.kind.Table, err)
+	}
+	add := statement{note(f.kind.Table, entry{"''", "''", "''", "CONCAT(?, ?)", "NULL"}, "DUAL"), []any{n, text}}
+	if told.Valid {
+		add = statement{"UPDATE " + taken + " SET note = CONCAT(?, ?) WHERE id = ?", []any{before + n, text, told.Int64}}
+	}
+	return commit(ctx, r.tx, add, statement{"UPDATE " + from + " SET o.evict_time = o.update_time" + where, args})
 }
 
 // entry is what taken_over says of a row, in SQL expressions.

@@ -168,7 +168,9 @@ func (s *Storage) prepareOnce(ctx context.Context) error {
 	if err := database.Ping(ctx, s.db); err != nil {
 		return err
 	}
-	report, err := migrations.Up(logr.NewContext(ctx, s.options.Log.V(1)), s.db)
+	report, err := migrations.UpWith(logr.NewContext(ctx, s.options.Log.V(1)), s.db, func(line string) {
+		s.options.Log.Info("Taking over an earlier database", "progress", line)
+	})
 	if err != nil {
 		return err
 	}

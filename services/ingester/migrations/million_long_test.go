@@ -1,0 +1,97 @@
+//go:build long
+
+package migrations_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
+)
+
+const (
+	runsOfAnInsert = 10_000
+	// limitPerRow makes ten minutes for a million rows.
+	limitPerRow = 600 * time.Microsecond
+)
+
+// TestAMillionRowsAreTakenOver fills an earlier database and takes it over, killed three
+// times on the way. FLOTILLA_ROWS is the number of rows; 50,000 are the default.
+func TestAMillionRowsAreTakenOver(t *testing.T) {
+	rows := 50_000
+	if text := os.Getenv("FLOTILLA_ROWS"); text != "" {
+		var err error
+		if rows, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range mysqltest.Flavours() {
+		t.Run(string(f), func(t *testing.T) {
+			dsn := mysqltest.DSNOf(t, f)
+			db := open(t, dsn)
+			load(t, db, "earlier_schema.sql")
+			exec(t, db, "CREATE TABLE numbers (n INT PRIMARY KEY)")
+			exec(t, db, "INSERT INTO numbers SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n FROM "+digits("a")+", "+digits("b")+", "+digits("c")+", "+digits("d"))
+			for from := 0; from < rows; from += runsOfAnInsert {
+				fillRuns(t, func(statement string) { exec(t, db, fmt.Sprintf(statement, from)) })
+			}
+			for _, statements := range []int64{150, 20, 20} {
+				victim, _ := openDying(t, dsn, statements)
+				if _, err := migrations.Up(t.Context(), victim); err == nil {
+					t.Errorf("it was not killed after %d statements", statements)
+				}
+				if err := victim.Close(); err != nil {
+					t.Logf("close what was killed: %v", err)
+				}
+			}
+			begin, lines := time.Now(), 0
+			if _, err := migrations.UpWith(t.Context(), db, func(line string) {
+				lines++
+				t.Logf("%s %s", time.Since(begin).Round(time.Second), line)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(begin)
+			fmt.Printf("BENCH ingester_take_over_%s %.0f rows/s\n", f, float64(rows)/took.Seconds())
+			if limit := time.Duration(rows)*limitPerRow + time.Minute; took > limit {
+				t.Errorf("%d rows took %s, more than %s", rows, took, limit)
+			}
+			if lines == 0 {
+				t.Error("there was no progress")
+			}
+			live := dbtest.Strings(t, db, "SELECT COUNT(*) FROM pipelinerun WHERE delete_time IS NULL")[0]
+			marked := dbtest.Strings(t, db, "SELECT COUNT(*) FROM pipelinerun WHERE delete_time IS NULL AND evict_time IS NOT NULL")[0]
+			labels := dbtest.Strings(t, db, "SELECT COUNT(*) FROM pipelinerun_labels")[0]
+			if live != fmt.Sprint(rows-rows/100) || labels != fmt.Sprint(2*rows) || marked != fmt.Sprint(rows/10) {
+				t.Errorf("of %d rows %s are live and %s marked as evicted; %s labels", rows, live, marked, labels)
+			}
+			if problems := verify(t, db); len(problems) != 0 {
+				t.Errorf("verify says: %v", problems)
+			}
+		})
+	}
+}
+
+func digits(alias string) string {
+	return "(SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5" +
+		" UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) " + alias
+}
+
+// fillRuns adds runs: one in a hundred has the name of another one, one in ten was marked
+// as immutable, one in a hundred has a label twice.
+func fillRuns(t *testing.T, exec func(statement string)) {
+	t.Helper()
+	const n, uid = "(n + %[1]d)", "CONCAT('run-', LPAD(n + %[1]d, 8, '0'))"
+	exec("INSERT INTO pipelinerun (uid, group_ver, namespace, name, res_version, create_time, update_time, proto, json)" +
+		" SELECT " + uid + ", 'michelangelo.api/v2', CONCAT('team-', n %% 50), CONCAT('run-', IF(n %% 100 = 99, " + n + " - 50, " + n + ")), " + n +
+		", '2024-03-01 10:00:00', '2024-03-02 10:00:00', REPEAT('p', 400), JSON_OBJECT('kind', 'PipelineRun', 'spec', REPEAT('s', 800)) FROM numbers")
+	exec("INSERT INTO pipelinerun_labels (obj_uid, `key`, value) SELECT " + uid + ", 'team', 'growth' FROM numbers")
+	exec("INSERT INTO pipelinerun_labels (obj_uid, `key`, value) SELECT " + uid + ", 'tier', 'gold' FROM numbers")
+	exec("INSERT INTO pipelinerun_labels (obj_uid, `key`, value) SELECT " + uid + ", 'tier', 'silver' FROM numbers WHERE n %% 100 = 0")
+	exec("INSERT INTO pipelinerun_annotations (obj_uid, `key`, value) SELECT " + uid + ", IF(n %% 10 = 3, 'michelangelo/Immutable', 'note'), 'true' FROM numbers")
+}
