@@ -20,12 +20,15 @@ const tailLines = 200
 // logs shows the end of a log, and on a terminal or when asked to goes on until it is interrupted.
 func (a *app) logs(ctx context.Context, args []string, follow bool) (err error) {
 	known := a.logFiles()
+	if !anyExists(slices.Collect(maps.Values(known))) {
+		return errors.New("the stack is down and has no logs; start it with `make up`")
+	}
 	if len(args) != 1 || known[args[0]] == "" {
 		return fmt.Errorf("name one log, for example `make logs S=nats`: %s", list(slices.Sorted(maps.Keys(known))))
 	}
 	file, err := os.Open(known[args[0]])
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s has no log yet; start the stack with `make up`", args[0])
+		return fmt.Errorf("%s has no log yet", args[0])
 	}
 	if err != nil {
 		return fmt.Errorf("open the log of %s: %w", args[0], err)
@@ -51,6 +54,13 @@ func (a *app) logFiles() map[string]string {
 		maps.Copy(known, part.Logs())
 	}
 	return known
+}
+
+func anyExists(files []string) bool {
+	return slices.ContainsFunc(files, func(file string) bool {
+		_, err := os.Stat(file)
+		return err == nil
+	})
 }
 
 func (a *app) follow(ctx context.Context, file io.Reader) error {

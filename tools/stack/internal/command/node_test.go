@@ -102,3 +102,13 @@ func copyOfThisTest(t *testing.T) string {
 	}
 	return program
 }
+
+func TestLogsOfAStackThatIsDown(t *testing.T) {
+	t.Setenv("FLOTILLA_LOCAL", t.TempDir())
+	for _, args := range [][]string{{"logs"}, {"logs", "nats"}, {"logs", "superset-operator"}} {
+		var errOut bytes.Buffer
+		if code := command.Main(t.Context(), args, io.Discard, &errOut); code != 1 || !strings.Contains(errOut.String(), "the stack is down") {
+			t.Errorf("%v: exit code %d, %s", args, code, errOut.String())
+		}
+	}
+}

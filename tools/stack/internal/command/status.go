@@ -53,18 +53,3 @@ func (a *app) showSamples(reports []samples.Report) {
 		a.info("%s", table.Render(samples.Rows(reports)))
 	}
 }
-
-// showNext names a few commands for somebody who sees the stack for the first time.
-func (a *app) showNext() {
-	env := ".local/env"
-	if a.env.Checkout.Folder != "" { // FLOTILLA_LOCAL moved it
-		env = a.env.Checkout.Local("env")
-	}
-	a.info(`Try next, in this shell (source %[1]s sets KUBECONFIG, NATS_URL, MYSQL_DSN and the PATH to kubectl and its plugin):
-
-  source %[1]s && kubectl flotilla status -A
-  kubectl flotilla why superset/development
-  kubectl flotilla page &               # the status page, in the browser
-  go run ./docs/examples/subscribe &    # prints lifecycle events as they happen
-  kubectl patch superset development --type merge -p '{"spec":{"webServer":{"replicas":3}}}'`, env)
-}

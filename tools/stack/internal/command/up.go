@@ -215,8 +215,7 @@ func (a *app) bringUpSamples(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	a.showNext()
-	return nil
+	return a.showNext()
 }
 
 // waitSamples waits until every sample is healthy and says what is missing whenever that changes.

@@ -1,0 +1,43 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNextStepsNameWhatRuns(t *testing.T) {
+	all := []string{"engine-operator", "ingester", "status-aggregator", "superset-operator"}
+	for name, tc := range map[string]struct {
+		running, says, silent []string
+	}{
+		"all": {
+			all,
+			[]string{"the PATH to kubectl and its plugin", "kubectl flotilla status -A", "why superset/development", "patch superset"},
+			[]string{"Left out"},
+		},
+		"ingester": {
+			[]string{"ingester"},
+			[]string{"the PATH to kubectl):", "kubectl get pods -A", "Left out: engine-operator, status-aggregator, superset-operator.", "`kubectl flotilla` need status-aggregator"},
+			[]string{"flotilla page", "subscribe", "superset development"},
+		},
+		"aggregator without Superset": {
+			[]string{"engine-operator", "status-aggregator"},
+			[]string{"kubectl flotilla status -A", "Left out: ingester, superset-operator. `make up` without"},
+			[]string{"superset/development", "need status-aggregator"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := nextSteps("ENV", tc.running, all)
+			for _, want := range tc.says {
+				if !strings.Contains(text, want) {
+					t.Errorf("it does not say %q:\n%s", want, text)
+				}
+			}
+			for _, unwanted := range tc.silent {
+				if strings.Contains(text, unwanted) {
+					t.Errorf("it says %q:\n%s", unwanted, text)
+				}
+			}
+		})
+	}
+}
