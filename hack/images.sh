@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds images and prints one line each: IMAGE <name> <bytes> <seconds>.
-# Usage: hack/images.sh registry [SERVICE...]   the services by their Dockerfiles; a registry and BuildKit are needed
+# Usage: hack/images.sh registry [SERVICE...]   the services by their Dockerfile; a registry and BuildKit are needed
 #        hack/images.sh offline [NAME...]       services, nats and mysql, with no registry, under the names that
 #                                               docker-compose.yaml gives them
 #        hack/images.sh e2e [NAME...]           what a real node runs beside them: each folder of test/e2e/images as
@@ -24,14 +24,15 @@ registry() {
   local service name
   for service in "$@"; do
     name=$prefix/$service:$version start=$SECONDS
-    DOCKER_BUILDKIT=1 docker build --quiet --file "deploy/images/$service/Dockerfile" --tag "$name" \
+    DOCKER_BUILDKIT=1 docker build --quiet --file deploy/images/Dockerfile --tag "$name" \
+      --build-arg "SERVICE=$service" --build-arg "DESCRIPTION=$(sed -n 's/^description: //p' "deploy/charts/$service/Chart.yaml")" \
       --build-arg "VERSION=$version" --build-arg "REVISION=$revision" . > /dev/null ||
       fail "$name cannot be built; where no registry answers, make offline-images builds it without one"
     report "$name"
   done
 }
 
-service() { # the same program as its Dockerfile builds
+service() { # the same program as the Dockerfile builds
   local telemetry=github.com/flotilla-dev/flotilla/libs/telemetry out=$cache/images/$1 root=$work/$1
   (cd "services/$1" && CGO_ENABLED=0 GOWORK=off go build -trimpath -buildvcs=false \
     -ldflags "-s -w -X $telemetry.version=$version -X $telemetry.revision=$revision" -o "$out" "./cmd/$1")

@@ -9,8 +9,8 @@ generate: ## write generated code: deepcopy, resource definitions, descriptors
 	@hack/generate.sh
 
 .PHONY: fix
-fix: ## format all Go files, and mend what the linter can mend
-	@hack/fix.sh
+fix: fmt ## format all Go files, and apply the fixes of the linter
+	@GOWORK=$(CURDIR)/go.work hack/tool golangci-lint run --fix $(patsubst %,./%/...,$(shell hack/modules))
 
 .PHONY: fmt
 fmt: ## format all Go files

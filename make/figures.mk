@@ -9,9 +9,13 @@ test-long: ## state machines, mutants, faults on real servers; seconds of each (
 verify-engine: ## every state of the engine's state machine, and every mutant of it
 	@hack/stage verify-engine hack/verify-engine.sh
 
+# The program takes the shell's place, so that Ctrl-C and SIGTERM reach it.
+BENCH = mkdir -p $(LOCAL)/bin && cd test && GOWORK=off go build -o $(abspath $(LOCAL))/bin/bench ./stack/bench && \
+	exec $(abspath $(LOCAL))/bin/bench
+
 .PHONY: bench
 bench: ## the figures that the budgets name, one BENCH line each (SCENARIOS="models" for some)
-	@hack/bench.sh stack $(SCENARIOS)
+	@$(BENCH) stack $(SCENARIOS)
 
 .PHONY: bench-superset bench-engine bench-ingester bench-status
 bench-superset: ## what the Superset operator costs (SCENARIOS="small large" for some)
@@ -19,4 +23,4 @@ bench-engine: ## what the engine operator costs (SCENARIOS="compute small" for s
 bench-ingester: ## what the ingester costs (SCENARIOS="sync objects=1000" for some)
 bench-status: ## what conditions cost from operator to resource (SCENARIOS="offer load" for some)
 bench-superset bench-engine bench-ingester bench-status: bench-%:
-	@hack/bench.sh $* $(SCENARIOS)
+	@$(BENCH) $* $(SCENARIOS)

@@ -1,7 +1,7 @@
 ##@ Images
 
 .PHONY: images
-images: ## build the services' images by their Dockerfiles; needs Docker and a registry (SERVICES="ingester" for some)
+images: ## build the services' images by their Dockerfile; needs Docker and a registry (SERVICES="ingester" for some)
 	@hack/images.sh registry $(SERVICES)
 
 .PHONY: offline-images

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// TestDockerfileCopiesWhatItBuildsFrom lays out what a Dockerfile copies, without what .dockerignore leaves out, and has
+// TestDockerfileCopiesWhatItBuildsFrom lays out what the Dockerfile copies, without what .dockerignore leaves out, and has
 // Go find everything that the programs are built from there. No image is built: that takes a registry.
 func TestDockerfileCopiesWhatItBuildsFrom(t *testing.T) {
 	for _, service := range services {
@@ -30,33 +31,42 @@ func TestDockerfileCopiesWhatItBuildsFrom(t *testing.T) {
 	}
 }
 
-func TestEveryServiceHasADockerfile(t *testing.T) {
+func TestDockerfileBuildsEveryService(t *testing.T) {
+	for _, want := range []string{"\nUSER 65532:65532\n", "gcr.io/distroless/static-debian12:nonroot\n", "\nENTRYPOINT [\"/service\"]\n"} {
+		if !strings.Contains(dockerfile(t), want) {
+			t.Errorf("the Dockerfile lacks %q", want)
+		}
+	}
 	raw, err := os.ReadFile(filepath.Join(root(), "modules.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]bool{}
+	var found []string
 	for _, m := range regexp.MustCompile(`(?m)^services/(\S+)\s+service\s`).FindAllStringSubmatch(string(raw), -1) {
-		found[m[1]] = true
-		for _, want := range []string{"\nUSER 65532:65532\n", "gcr.io/distroless/static-debian12:nonroot\n", "\nENTRYPOINT [\"/service\"]\n"} {
-			if !strings.Contains(dockerfile(t, m[1]), want) {
-				t.Errorf("the Dockerfile of %s lacks %q", m[1], want)
-			}
-		}
+		found = append(found, m[1])
 	}
-	for _, service := range services {
-		if !found[service] {
-			t.Errorf("modules.txt has no service %s", service)
-		}
-	}
-	if len(found) != len(services) {
-		t.Errorf("these tests look at %v, modules.txt has %v", services, found)
+	want := slices.Clone(services)
+	slices.Sort(want)
+	slices.Sort(found)
+	if !slices.Equal(found, want) {
+		t.Errorf("these tests build %v, modules.txt has %v", want, found)
 	}
 }
 
-func dockerfile(t *testing.T, service string) string {
+func TestDockerfileAndScriptsWriteTheSameBillOfMaterials(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(root(), "hack", "tool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := regexp.MustCompile(`github\.com/CycloneDX/\S+@v[0-9.]+`)
+	if a, b := pinned.FindString(dockerfile(t)), pinned.FindString(string(raw)); a == "" || a != b {
+		t.Errorf("the Dockerfile runs %q, hack/tool %q", a, b)
+	}
+}
+
+func dockerfile(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root(), "deploy", "images", service, "Dockerfile"))
+	raw, err := os.ReadFile(filepath.Join(root(), "deploy", "images", "Dockerfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,10 +74,10 @@ func dockerfile(t *testing.T, service string) string {
 }
 
 // dockerfileLabels are the names of the labels.
-func dockerfileLabels(t *testing.T, service string) map[string]bool {
+func dockerfileLabels(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^(?:LABEL|     ) ([a-z.]+)=`).FindAllStringSubmatch(dockerfile(t, service), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(?:LABEL|     ) ([a-z.]+)=`).FindAllStringSubmatch(dockerfile(t), -1) {
 		names[m[1]] = true
 	}
 	if len(names) < 7 {
@@ -76,11 +86,11 @@ func dockerfileLabels(t *testing.T, service string) map[string]bool {
 	return names
 }
 
-// copied are the paths that a Dockerfile takes from the checkout. Each goes to the place that it has there.
+// copied are the paths that the Dockerfile takes from the checkout for a service. Each goes to the place that it has there.
 func copied(t *testing.T, service string) []string {
 	t.Helper()
 	var paths []string
-	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-]\S*) (\S+)$`).FindAllStringSubmatch(dockerfile(t, service), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-]\S*) (\S+)$`).FindAllStringSubmatch(strings.ReplaceAll(dockerfile(t), "${SERVICE}", service), -1) {
 		if m[1] != m[2] {
 			t.Errorf("%s is copied to %s", m[1], m[2])
 		}
