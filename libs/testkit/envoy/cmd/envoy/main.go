@@ -13,11 +13,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	program, err := envoy.Install(ctx, func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) })
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "envoy:", err)
-		stop()
 		os.Exit(1)
 	}
 	fmt.Println(program)
