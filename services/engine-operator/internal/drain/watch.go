@@ -49,6 +49,8 @@ type Verdict struct {
 	Queries int
 	// Trouble says why the last look failed, empty when it did not.
 	Trouble string
+	// Looked is true once there was a look; before, nothing is known.
+	Looked bool
 	// Fresh is true for the first verdict that tells of a look, Changed when its Trouble
 	// is another one than the verdict before it had.
 	Fresh, Changed bool
@@ -109,7 +111,7 @@ func (w *Watch) Look(q Query) Verdict {
 	defer w.mu.Unlock()
 	e := w.remembered(q, now)
 	if e == nil {
-		return Verdict{Trouble: fmt.Sprintf("%d other engines are being drained", maxEngines), Switched: cmp.Or(q.Switched, now)}
+		return Verdict{Trouble: fmt.Sprintf("%d other engines are being drained", maxEngines), Looked: true, Switched: cmp.Or(q.Switched, now)}
 	}
 	q.Switched = cmp.Or(q.Switched, e.since)
 	pods := q.Pods
@@ -253,7 +255,7 @@ func (e *watched) record(s Sample) {
 func (e *watched) verdict(now time.Time) Verdict {
 	v := Verdict{
 		Drained: e.drained && e.current(now), Queries: e.sample.Queries,
-		Fresh: !e.told && !e.sample.At.IsZero(), Switched: e.query.Switched,
+		Looked: !e.sample.At.IsZero(), Fresh: !e.told && !e.sample.At.IsZero(), Switched: e.query.Switched,
 	}
 	if e.sample.Err != nil {
 		v.Trouble = trouble(e.sample.Err)

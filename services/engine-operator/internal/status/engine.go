@@ -192,14 +192,8 @@ func (p Engine) notReady(out *v1.FireboltEngineStatus) (reason, message string) 
 		return v1.ReasonInstanceNotReady, "The instance has not been looked at yet."
 	case instance.Status != metav1.ConditionTrue:
 		return v1.ReasonInstanceNotReady, instance.Message
-	case p.Class != "":
-		return v1.ReasonEngineClassUnready, p.Class
-	case p.Unsupported != "":
-		return v1.ReasonNotSupported, p.Unsupported
-	case p.Rejected != "":
-		return v1.ReasonTemplateRejected, p.Rejected
-	case p.Bounds != "":
-		return v1.ReasonBoundsExceeded, p.Bounds
+	case p.Class != "" || p.Unsupported != "" || p.Rejected != "" || p.Bounds != "":
+		return p.refused()
 	case out.Phase == v1.PhaseStopped && p.Object.Spec.Replicas == 0:
 		return v1.ReasonStopped, "Engine is stopped (spec.replicas is 0)"
 	case out.Phase == v1.PhaseStopped:

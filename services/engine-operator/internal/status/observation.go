@@ -24,9 +24,9 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 		Deleting:           e.DeletionTimestamp != nil,
 		Phase:              string(next.Phase),
 		DeployedVersion:    e.Status.DeployedVersion,
-		Reconcile:          outcome(failure),
+		Reconcile:          p.reconcile(failure),
 		Intent:             Intent(e),
-		Units:              units(children, next, Replicas(e), now),
+		Units:              p.units(children, now),
 	}
 	if applied {
 		o.ObservedGeneration = e.Generation
@@ -87,6 +87,58 @@ func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas
 	}
 	base := contract.Unit{Name: name(n), Kind: "StatefulSet", Role: role, Routed: routed, Desired: replicas}
 	return kubeobserve.StatefulSet(base, set, kubeobserve.Seen{Pods: c.Pods[n], Now: now})
+}
+
+// units adds to the units what the pass knows and no workload tells: that the generation
+// that is built missed its deadline, and why pods cannot be created.
+func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
+	next := p.Plan.Next
+	out := units(c, next, Replicas(p.Object), now)
+	i := slices.IndexFunc(out, func(u contract.Unit) bool { return u.Name == name(next.Current) })
+	if i < 0 {
+		return out
+	}
+	out[i].Stalled = out[i].Stalled || (p.Overdue && next.Phase == v1.PhaseCreating)
+	if missing := out[i].Desired - out[i].Current; p.Warning.Reason == reasonFailedCreate && missing > 0 {
+		out[i].Failures = append(out[i].Failures, contract.Failure{
+			Class: contract.FailureCreateFailed, Count: missing, Message: p.Warning.Message,
+		})
+	}
+	return out
+}
+
+// reasonFailedCreate is the reason of the event with which Kubernetes tells why it makes no pod.
+const reasonFailedCreate = "FailedCreate"
+
+// reconcile is how the pass ended. What is refused, and what was rolled back, stays so
+// until the spec changes, or what it refers to.
+func (p Engine) reconcile(failure error) contract.Reconcile {
+	reason, message := p.refused()
+	switch {
+	case Intent(p.Object).Paused:
+	case reason != "":
+		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: Clamp(message)}
+	case failure != nil && p.Warning.Terminal:
+		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: p.Warning.Reason, Message: p.Warning.Message}
+	}
+	return outcome(failure)
+}
+
+// refused names what of the engine's spec cannot be made, in the order of precedence of Ready.
+func (p Engine) refused() (reason, message string) {
+	switch {
+	case p.Class != "":
+		return v1.ReasonEngineClassUnready, p.Class
+	case p.Unsupported != "":
+		return v1.ReasonNotSupported, p.Unsupported
+	case p.Rejected != "":
+		return v1.ReasonTemplateRejected, p.Rejected
+	case p.Bounds != "":
+		return v1.ReasonBoundsExceeded, p.Bounds
+	case p.Plan.Next.Rejected != "":
+		return v1.ConditionRolledBack, fmt.Sprintf("The rollout missed its progress deadline; generation %d serves. Change the engine or its class to try again.", p.Plan.Next.Active)
+	}
+	return "", ""
 }
 
 func outcome(failure error) contract.Reconcile {

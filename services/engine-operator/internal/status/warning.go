@@ -13,7 +13,11 @@ import (
 
 // Warning says why an engine is stuck, worded for its Ready: a Warning event of its
 // StatefulSet, or the API server's refusal of what the spec asks for.
-type Warning struct{ Reason, Message string }
+type Warning struct {
+	Reason, Message string
+	// Terminal is true when no retry succeeds before the spec changes.
+	Terminal bool
+}
 
 // reasonWarning stands in for an event's reason that no condition may have.
 const reasonWarning = "StatefulSetWarning"

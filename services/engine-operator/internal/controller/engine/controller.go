@@ -188,7 +188,9 @@ func (c *Controller) finish(ctx context.Context, p *pass, failure error) (after 
 // refusal words an answer of the API server that no retry changes; other failures pass.
 func refusal(err error) status.Warning {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || errors.Is(err, apply.ErrNotOwned) {
-		return status.Warning{Reason: v1.ReasonApplyRefused, Message: status.Clamp(err.Error())}
+		// A quota or a policy may change, and the name may become free: only a bad object stays bad.
+		terminal := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+		return status.Warning{Reason: v1.ReasonApplyRefused, Message: status.Clamp(err.Error()), Terminal: terminal}
 	}
 	return status.Warning{}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,6 +39,11 @@ func (c *Controller) checkDrain(ctx context.Context, p *pass) (steps.Result, err
 	if verdict.Trouble != "" {
 		p.drainTrouble = fmt.Sprintf("Generation %d cannot be asked for its queries (%s); it is kept until it can, until its drain timeout ends, or until rollout is recreate.",
 			old, verdict.Trouble)
+	}
+	if !verdict.Looked { // after a restart, what was found before stands until somebody has looked
+		if was := meta.FindStatusCondition(p.engine.Status.Conditions, v1.ConditionReady); was != nil && was.Reason == v1.ReasonDrainCheckFailing {
+			p.drainTrouble = was.Message
+		}
 	}
 	if verdict.Drained {
 		return steps.Result{}, nil

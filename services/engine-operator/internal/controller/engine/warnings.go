@@ -23,8 +23,7 @@ const (
 	// the ordinary moments of a creation cost no request.
 	patience = 3 * time.Second
 	// refresh is how long an answer is good for.
-	refresh    = 10 * time.Second
-	maxWarning = 32 // events of one StatefulSet that are read
+	refresh = 10 * time.Second
 )
 
 // warnings remembers the last answer for each StatefulSet.
@@ -85,11 +84,11 @@ func (c *Controller) warn(ctx context.Context, p *pass) (steps.Result, error) {
 	return steps.Result{Requeue: refresh}, nil
 }
 
-// warningOf asks the API server and no cache: events are many, and needed rarely.
+// warningOf asks the API server and no cache: events are many, and needed rarely. It reads
+// all of the StatefulSet's: a list is in the order of names, and the newest may be the last.
 func (c *Controller) warningOf(ctx context.Context, set *appsv1.StatefulSet) (status.Warning, error) {
 	list, err := c.Events.Events(set.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.uid": string(set.UID), "type": corev1.EventTypeWarning}.String(),
-		Limit:         maxWarning,
 	})
 	if err != nil {
 		return status.Warning{}, err
