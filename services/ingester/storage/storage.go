@@ -24,6 +24,9 @@ var (
 	// operator or template, a selector that does not parse, a continue token of another question.
 	// The error names the culprit.
 	ErrInvalid = errors.New("invalid request to storage")
+	// ErrNotWritten says that the database failed to write, for no reason that lies in the
+	// object. It is logged once for all objects that were to be written together.
+	ErrNotWritten = errors.New("not written")
 	// ErrNotReady says that the database has not been reached yet.
 	ErrNotReady = errors.New("storage is not ready")
 )

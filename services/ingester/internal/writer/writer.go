@@ -142,6 +142,9 @@ func (w *Writer) write(ctx context.Context, batch []*request) {
 		w.write(ctx, batch[half:])
 		return
 	}
+	if err != nil && !isContent(err) {
+		w.cfg.Log.Error(err, "Failed to write a batch", "kind", records[0].Kind.Name, "objects", len(batch))
+	}
 	now := w.cfg.Clock.Now()
 	for i, req := range batch {
 		if err != nil {

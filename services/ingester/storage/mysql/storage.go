@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
@@ -58,6 +59,8 @@ type Options struct {
 type Storage struct {
 	options Options
 	db      *sql.DB
+	// probe makes a connection for each probe and keeps none.
+	probe   *sql.DB
 	kinds   *registry.Registry
 	records *record.Builder
 	metrics *metrics.Metrics
@@ -104,11 +107,16 @@ func Open(ctx context.Context, options Options) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Pool(db); err != nil {
+	probe, err := pool(options)
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	probe.SetMaxIdleConns(-1)
+	if err := m.Pool(db); err != nil {
+		return nil, errors.Join(err, db.Close(), probe.Close())
+	}
 	s := &Storage{
-		options: options, db: db, kinds: kinds, records: records, metrics: m,
+		options: options, db: db, probe: probe, kinds: kinds, records: records, metrics: m,
 		life:     func() context.Context { return ctx },
 		prepared: make(chan struct{}), settled: make(chan struct{}),
 	}
@@ -217,7 +225,10 @@ func (s *Storage) Settle(n int64) {
 // Prepared is closed once the schema is current.
 func (s *Storage) Prepared() <-chan struct{} { return s.prepared }
 
-// Ready says whether the server answers and the schema is current, for readiness probes.
+// harmless is refused by a server that is read-only, and changes no row elsewhere.
+const harmless = "UPDATE " + schema.IncarnationTable + " SET raised_at = raised_at WHERE cluster_uid = ''"
+
+// Ready says whether the server lets us in, has all tables and takes writes, for readiness probes.
 func (s *Storage) Ready(ctx context.Context) error {
 	select {
 	case <-s.prepared:
@@ -225,7 +236,11 @@ func (s *Storage) Ready(ctx context.Context) error {
 		s.metrics.Reachable.Set(0)
 		return storage.ErrNotReady
 	}
-	err := database.Ping(ctx, s.db)
+	var tables []string
+	for _, t := range schema.Tables(s.kinds) {
+		tables = append(tables, t.Name)
+	}
+	err := database.Probe(ctx, s.probe, harmless, tables)
 	s.metrics.Reachable.Set(map[bool]float64{true: 1, false: 0}[err == nil])
 	return err
 }
@@ -240,7 +255,7 @@ func (s *Storage) Close() error {
 		w.Close()
 	}
 	s.direct.Close()
-	if err := s.db.Close(); err != nil {
+	if err := errors.Join(s.db.Close(), s.probe.Close()); err != nil {
 		return fmt.Errorf("close MySQL: %w", err)
 	}
 	return nil

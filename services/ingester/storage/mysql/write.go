@@ -83,7 +83,7 @@ func (s *Storage) commit(ctx context.Context, object runtime.Object, state recor
 	}
 	outcome, err := w.Write(ctx, r)
 	if err != nil {
-		return "", refused(err)
+		return "", notWritten(refused(err))
 	}
 	return outcome, nil
 }
@@ -112,6 +112,14 @@ func (s *Storage) unfit(err error) error {
 	}
 	s.metrics.Errors.WithLabelValues("build", "rejected").Inc()
 	return fmt.Errorf("%w: %w", storage.ErrRejected, err)
+}
+
+// notWritten names an error of the database.
+func notWritten(err error) error {
+	if errors.Is(err, storage.ErrRejected) || errors.Is(err, context.Canceled) || errors.Is(err, writer.ErrClosed) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", storage.ErrNotWritten, err)
 }
 
 // refused names an error that lies in the content of a row.

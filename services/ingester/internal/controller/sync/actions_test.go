@@ -85,7 +85,7 @@ func newSetting(t *testing.T, err error) *setting {
 		t.Fatal(clusterErr)
 	}
 	s.Controller = &Controller{
-		config: Config{Kind: model, Clock: s.clock, RequeuePeriod: time.Minute}, cluster: c, store: s.keeper, events: s.events, metrics: m,
+		config: Config{Kind: model, Clock: s.clock, RequeuePeriod: time.Minute}, cluster: c, store: s.keeper, events: s.events, metrics: m, pauses: newPauses(time.Minute),
 	}
 	return s
 }
@@ -224,5 +224,15 @@ func TestTheLabelFieldHasFewValues(t *testing.T) {
 	}
 	if got := field(model, errors.New("Data too long")); got != "unknown" {
 		t.Errorf("an error without a field is %s", got)
+	}
+}
+
+// TestAnObjectThatIsNotWrittenIsTriedAgainQuietly: the writer logs a failed batch once.
+func TestAnObjectThatIsNotWrittenIsTriedAgainQuietly(t *testing.T) {
+	s := newSetting(t, fmt.Errorf("%w: deadlock", storage.ErrNotWritten))
+	for _, want := range []time.Duration{firstRequeue, 2 * firstRequeue} {
+		if result, err := s.handle(t, held); err != nil || result.RequeueAfter != want {
+			t.Errorf("got %v and %v, want another try after %s", result, err, want)
+		}
 	}
 }

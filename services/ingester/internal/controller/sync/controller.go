@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -55,7 +56,9 @@ type Controller struct {
 	events  events.EventRecorder
 	metrics *metrics.Metrics
 	last    lastStates
-	err     error // why it cannot work
+	// pauses are those before objects that were not written are tried again.
+	pauses workqueue.TypedRateLimiter[types.NamespacedName]
+	err    error // why it cannot work
 }
 
 // New returns the controller of one kind on a manager.
@@ -68,7 +71,11 @@ func New(mgr ctrl.Manager, store storage.Keeper, m *metrics.Metrics, config Conf
 	}
 	to := connection{config: mgr.GetConfig(), http: mgr.GetHTTPClient(), clock: config.Clock, log: mgr.GetLogger()}
 	c, err := newCluster(config.Kind, to, config.Namespaces)
-	return &Controller{config: config, cluster: c, store: store, events: mgr.GetEventRecorder("ingester"), metrics: m, err: err}
+	return &Controller{config: config, cluster: c, store: store, events: mgr.GetEventRecorder("ingester"), metrics: m, err: err, pauses: newPauses(config.RequeuePeriod)}
+}
+
+func newPauses(longest time.Duration) workqueue.TypedRateLimiter[types.NamespacedName] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRequeue, longest)
 }
 
 // Register adds the controller to the manager.
@@ -152,6 +159,7 @@ func (c *Controller) result(ctx context.Context, o *object.Object, err error) (c
 	log := ctrl.LoggerFrom(ctx)
 	switch {
 	case err == nil:
+		c.pauses.Forget(nameOf(o))
 		return ctrl.Result{}, nil
 	case errors.Is(err, errOutdated) || apierrors.IsConflict(err):
 		c.metrics.Errors.WithLabelValues("kubernetes", "conflict").Inc()
@@ -160,6 +168,9 @@ func (c *Controller) result(ctx context.Context, o *object.Object, err error) (c
 	case errors.Is(err, storage.ErrNotReady):
 		// The store says once that it waits for MySQL; each object need not say it again.
 		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
+	case errors.Is(err, storage.ErrNotWritten):
+		// The writer says once that the batch failed; each object need not say it again.
+		return ctrl.Result{RequeueAfter: c.pauses.When(nameOf(o))}, nil
 	case errors.Is(err, storage.ErrRejected):
 		c.reject(o, err)
 		return ctrl.Result{}, reconcile.TerminalError(err)

@@ -151,7 +151,7 @@ func newEnd(t *testing.T, db *sql.DB, store storage.Keeper, seed uint64, i int) 
 	}
 	h.controller = &Controller{
 		config:  Config{Kind: model, Clock: clock.RealClock{}, RequeuePeriod: time.Second, OnGone: func(string, string) {}},
-		cluster: c, store: h.store, events: events.NewFakeRecorder(100), metrics: m,
+		cluster: c, store: h.store, events: events.NewFakeRecorder(100), metrics: m, pauses: newPauses(time.Minute),
 	}
 	return h
 }
