@@ -107,6 +107,15 @@ func TestExportCopiesWhatAModuleMayRead(t *testing.T) {
 	}
 }
 
+func TestADeletedModuleThatIsListedIsSaid(t *testing.T) {
+	c := newCheckout(t)
+	c.git("rm", "-r", "--quiet", "libs/bus")
+	const want = "modules.txt lists libs/bus, but libs/bus has no go.mod: remove the row of a deleted module"
+	if out, err := c.release("affected", "-base", "HEAD"); err == nil || !strings.Contains(err.Error()+out, want) {
+		t.Errorf("error %v, want %q\n%s", err, want, out)
+	}
+}
+
 func TestExportNoticesAChangeSincePending(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	c, keys := newCheckout(t), map[string]string{}

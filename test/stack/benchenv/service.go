@@ -121,7 +121,7 @@ func (s *Service) Start(flags ...string) (time.Time, error) {
 func (s *Service) Stop(ctx context.Context) error {
 	s.running.dismissed.Store(true)
 	if s.running.Running() != nil {
-		return nil
+		return nil //nolint:nilerr // the error says that it has ended
 	}
 	return proc.Terminate(ctx, s.running.PID, 20*time.Second)
 }

@@ -41,7 +41,7 @@ flock 9
 if [ "${1:-}" = uv ]; then echo "$uv/bin/uv" && exit; fi
 
 lock=$here/${1:-}.txt
-[ -n "${1:-}" ] && [ -e "$lock" ] || fail "usage: ${0##*/} VERSION, one of $(cd "$here" && echo [0-9]*.txt)"
+[[ -n "${1:-}" && -e $lock ]] || fail "usage: ${0##*/} VERSION, one of $(cd "$here" && echo [0-9]*.txt)"
 venv=$cache/superset-$1-$(sha256sum < "$lock" | cut -c 1-12)
 [ -x "$venv/bin/superset" ] || make_superset "$venv" "$lock"
 echo "$venv"

@@ -3,7 +3,9 @@
 package module
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -89,6 +91,9 @@ func Load(root string) ([]Module, error) {
 	for i := range modules {
 		m := &modules[i]
 		gomod, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.Root), "go.mod"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("modules.txt lists %s, but %s has no go.mod: remove the row of a deleted module, then run make tidy", m.Path, m.Root)
+		}
 		if err != nil {
 			return nil, err
 		}
