@@ -167,6 +167,10 @@ var histories = map[string]history{
 		series: []string{`flotilla_ingester_rejected_total{kind="Model",field="spec.x"} 0x5 1x90`},
 		silent: []time.Duration{4 * m, 80 * m}, fires: 7 * m, labels: `field="spec.x", kind="Model"`,
 	},
+	"FlotillaIngesterErrors": {
+		series: []string{`flotilla_ingester_errors_total{stage="write",class="other"} 0x5 1+1x60`, `flotilla_ingester_errors_total{stage="write",class="contention"} 0+1x60`},
+		silent: []time.Duration{4 * m, 10 * m}, fires: 18 * m, labels: `class="other", stage="write"`,
+	},
 	"FlotillaIngesterOutboxLag": {
 		series: []string{`flotilla_ingester_outbox_lag_seconds 0 0 400x20`},
 		silent: []time.Duration{3 * m}, fires: 5 * m,
