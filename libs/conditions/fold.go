@@ -27,6 +27,11 @@ const (
 	TypeReady       = "Ready"       // summary: Available is True and Degraded is not True
 )
 
+// Types lists all condition types that Fold writes; Ready only on request.
+func Types() []string {
+	return []string{TypeAvailable, TypeProgressing, TypeDegraded, TypeUpgradable, TypePaused, TypeStopped, TypeReady}
+}
+
 // Hold-downs of Degraded; all other types are published at once.
 const (
 	// MissingReplicasHold is how long replicas may be missing outside a rollout

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
@@ -20,7 +22,37 @@ func version(uid types.UID, resourceVersion string) *corev1.ConfigMap {
 	}
 }
 
-func TestTheNewestOfCacheAndOwnWrite(t *testing.T) {
+// cache has one object, or none.
+type cache struct {
+	client.Reader
+	object *corev1.ConfigMap
+}
+
+func (c *cache) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	c.object.DeepCopyInto(obj.(*corev1.ConfigMap))
+	return nil
+}
+
+var key = client.ObjectKey{Namespace: "n", Name: "a"}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func newMemory() (*lastwritten.Memory[*corev1.ConfigMap], *testingclock.FakePassiveClock) {
+	clk := testingclock.NewFakePassiveClock(epoch)
+	return lastwritten.New[*corev1.ConfigMap](clk), clk
+}
+
+func read(t *testing.T, m *lastwritten.Memory[*corev1.ConfigMap], cached *corev1.ConfigMap) (*corev1.ConfigMap, time.Duration) {
+	t.Helper()
+	got := &corev1.ConfigMap{}
+	again, err := m.Read(t.Context(), &cache{object: cached}, key, got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, again
+}
+
+func TestReadReturnsNewestOfCacheAndOwnWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
 		written, cached, want *corev1.ConfigMap
 	}{
@@ -32,49 +64,86 @@ func TestTheNewestOfCacheAndOwnWrite(t *testing.T) {
 		"versions that cannot be compared": {version("1", "x"), version("1", "9"), version("1", "9")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := lastwritten.New[*corev1.ConfigMap]()
+			m, _ := newMemory()
 			if tc.written != nil {
 				m.Remember(tc.written)
 			}
-			got := m.Newest(tc.cached)
+			got, again := read(t, m, tc.cached)
 			if got.UID != tc.want.UID || got.Data["version"] != tc.want.Data["version"] {
 				t.Errorf("got %s of %s, want %s of %s", got.ResourceVersion, got.UID, tc.want.ResourceVersion, tc.want.UID)
+			}
+			if fromMemory := got.ResourceVersion != tc.cached.ResourceVersion; fromMemory != (again > 0) {
+				t.Errorf("read again after %s", again)
+			}
+		})
+	}
+}
+
+// A cluster that is restored from a backup shows older versions of the same objects.
+func TestReadReturnsRestoredObject(t *testing.T) {
+	for name, learn := range map[string]func(*lastwritten.Memory[*corev1.ConfigMap], *testingclock.FakePassiveClock){
+		"after a conflict": func(m *lastwritten.Memory[*corev1.ConfigMap], _ *testingclock.FakePassiveClock) {
+			m.Forget(key)
+		},
+		"after the cache has shown the write": func(m *lastwritten.Memory[*corev1.ConfigMap], _ *testingclock.FakePassiveClock) {
+			m.Shown(version("1", "10"))
+		},
+		"when the cache never shows the write": func(_ *lastwritten.Memory[*corev1.ConfigMap], clk *testingclock.FakePassiveClock) {
+			clk.SetTime(epoch.Add(lastwritten.Validity))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, clk := newMemory()
+			if again := m.Remember(version("1", "10")); again != lastwritten.Validity {
+				t.Errorf("read again after %s, want %s", again, lastwritten.Validity)
+			}
+			learn(m, clk)
+			if got, again := read(t, m, version("1", "9")); got.ResourceVersion != "9" || again != 0 {
+				t.Errorf("got %s, again after %s", got.ResourceVersion, again)
 			}
 		})
 	}
 }
 
 // Once the cache was ahead, nothing older comes back from the memory.
-func TestWhatWasOvertakenIsForgotten(t *testing.T) {
-	m := lastwritten.New[*corev1.ConfigMap]()
+func TestReadForgetsOvertakenWrite(t *testing.T) {
+	m, _ := newMemory()
 	m.Remember(version("1", "10"))
-	m.Newest(version("1", "11"))
-	if got := m.Newest(version("1", "9")); got.ResourceVersion != "9" {
+	read(t, m, version("1", "11"))
+	if got, _ := read(t, m, version("1", "9")); got.ResourceVersion != "9" {
 		t.Errorf("got %s", got.ResourceVersion)
 	}
 }
 
-func TestWrote(t *testing.T) {
-	m := lastwritten.New[*corev1.ConfigMap]()
+func TestShown(t *testing.T) {
+	m, _ := newMemory()
 	m.Remember(version("1", "10"))
-	if !m.Wrote(version("1", "10")) || m.Wrote(version("1", "11")) {
+	if m.Shown(version("1", "9")) || m.Shown(version("1", "11")) || m.Shown(version("2", "10")) {
+		t.Error("it takes another version for its own write")
+	}
+	if !m.Shown(version("1", "10")) {
 		t.Error("it does not know its own write")
 	}
-	m.Forget(client.ObjectKeyFromObject(version("1", "10")))
-	if m.Wrote(version("1", "10")) || m.Newest(version("1", "9")).ResourceVersion != "9" {
+	read(t, m, version("1", "10"))
+	if !m.Shown(version("1", "10")) {
+		t.Error("a read before the event makes it forget its own write")
+	}
+	m.Forget(key)
+	if m.Shown(version("1", "10")) {
 		t.Error("it was not forgotten")
 	}
 }
 
 // Neither who wrote it nor who reads it can change what is remembered.
-func TestWhatIsRememberedIsACopy(t *testing.T) {
-	m := lastwritten.New[*corev1.ConfigMap]()
+func TestReadReturnsCopy(t *testing.T) {
+	m, _ := newMemory()
 	written := version("1", "10")
 	m.Remember(written)
 	written.Data["version"] = "changed"
-	m.Newest(version("1", "9")).Data["version"] = "changed"
-	if got := m.Newest(version("1", "9")).Data["version"]; got != "10" {
-		t.Errorf("got %s", got)
+	got, _ := read(t, m, version("1", "9"))
+	got.Data["version"] = "changed"
+	if got, _ := read(t, m, version("1", "9")); got.Data["version"] != "10" {
+		t.Errorf("got %s", got.Data["version"])
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/attribute"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -18,15 +20,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
-// Errors that callers branch on with errors.Is.
-var (
-	// ErrStale says that the object changed since it was read. Requeue: the cache will
-	// show the change, and the decision has to be made again.
-	ErrStale = errors.New("object changed since it was read")
-	// ErrOwnership says that another field manager owns one of the fields with another
-	// value. Retrying does not help.
-	ErrOwnership = errors.New("status field is owned by another manager")
-)
+// ErrStale says that the object changed since it was read. Requeue: the cache will
+// show the change, and the decision has to be made again.
+var ErrStale = errors.New("object changed since it was read")
 
 const subresource = "status"
 
@@ -37,17 +33,35 @@ const attrManager = attribute.Key("flotilla.field_manager")
 
 // Writer applies owned status fields under one field manager. It is safe for concurrent use.
 type Writer struct {
-	client  client.Client
-	manager string
-	former  []string
+	client   client.Client
+	manager  string
+	types    sets.Set[string] // condition types that it owns also while it does not apply them
+	reserved sets.Set[string] // condition types of another Writer
 }
 
-// New returns a Writer. former names managers of earlier releases, which no longer
-// write, and whose status fields it takes over; its own name is always among them,
-// for the case that an earlier release wrote with Update. Taking over needs the
-// permission to patch the object itself, once for each object.
-func New(c client.Client, fieldManager string, former ...string) *Writer {
-	return &Writer{client: c, manager: fieldManager, former: former}
+// Option changes what a [Writer] owns.
+type Option func(*Writer)
+
+// WithConditions names the condition types that the Writer applies at one time or another.
+func WithConditions(types ...string) Option {
+	return func(w *Writer) { w.types.Insert(types...) }
+}
+
+// WithoutConditions names the condition types that another Writer owns. The Writer
+// leaves them alone, whoever wrote them.
+func WithoutConditions(types ...string) Option {
+	return func(w *Writer) { w.reserved.Insert(types...) }
+}
+
+// New returns a Writer. It needs the permission to patch the status, and to patch the
+// object itself if it owns more than conditions: metadata.managedFields is no part of
+// the status subresource.
+func New(c client.Client, fieldManager string, opts ...Option) *Writer {
+	w := &Writer{client: c, manager: fieldManager, types: sets.New[string](), reserved: sets.New[string]()}
+	for _, opt := range opts {
+		opt(w)
+	}
+	return w
 }
 
 // Apply makes the status have exactly the owned fields and values for this manager.
@@ -55,7 +69,8 @@ func New(c client.Client, fieldManager string, former ...string) *Writer {
 // current is the object as read from the cache, never changed in between; owned is
 // a struct or map that marshals to the whole set of status fields that this manager
 // owns. A field that it owned before and that is absent now is removed; null and
-// empty lists and maps count as absent. The API server refuses to let the last
+// empty lists and maps count as absent. Fields that another manager wrote although
+// they are the Writer's are taken back first. The API server refuses to let the last
 // owned field of a whole status go (it would become null), so own at least one. On success current carries the new status,
 // resourceVersion and managed fields, so that a second write in the same reconcile
 // does not conflict with the first; its spec is left alone.
@@ -74,7 +89,7 @@ func (w *Writer) Apply(ctx context.Context, current client.Object, owned any) (c
 	if err != nil {
 		return fail(err)
 	}
-	taken, err := w.takeOver(ctx, current, gvk)
+	taken, err := w.takeBack(ctx, current, gvk, wanted)
 	if err != nil {
 		return fail(err)
 	}
@@ -116,8 +131,14 @@ func (w *Writer) upToDate(current client.Object, wanted map[string]any) (bool, e
 	return managedfields.UpToDate(set, wanted, live) && len(managedfields.Surplus(set, wanted)) == 0, nil
 }
 
-func (w *Writer) takeOver(ctx context.Context, current client.Object, gvk schema.GroupVersionKind) (bool, error) {
-	patch, err := managedfields.TakeOver(current, w.manager, subresource, w.former)
+// takeBack gives the fields that others own although they are the Writer's to its manager.
+// Without this the others stay co-owners, and a field that is no longer applied never goes.
+// A Writer of conditions applies the same types each time: force is enough for it.
+func (w *Writer) takeBack(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, wanted map[string]any) (bool, error) {
+	if conditionsAlone(wanted) {
+		return false, nil
+	}
+	patch, losers, err := managedfields.TakeBack(current, w.manager, subresource, w.scopeOf(wanted))
 	if err != nil || patch == nil {
 		return false, err
 	}
@@ -129,12 +150,15 @@ func (w *Writer) takeOver(ctx context.Context, current client.Object, gvk schema
 	if err != nil {
 		return false, classify(err)
 	}
+	logr.FromContextOrDiscard(ctx).Info("Took back status fields",
+		"kind", gvk.Kind, "name", current.GetName(), "manager", w.manager, "from", losers)
 	current.SetResourceVersion(target.GetResourceVersion())
 	current.SetManagedFields(target.GetManagedFields())
 	return true, nil
 }
 
-// send applies under the resourceVersion of current. The apply configuration is
+// send applies under the resourceVersion of current, with force: the fields are the
+// Writer's, and the resourceVersion keeps a stale decision out. The apply configuration is
 // made afresh: the response overwrites it with what other managers own.
 func (w *Writer) send(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, wanted map[string]any) (err error) {
 	ctx, span := telemetry.Child(ctx, scope, "apply status")
@@ -147,20 +171,17 @@ func (w *Writer) send(ctx context.Context, current client.Object, gvk schema.Gro
 	u.SetNamespace(current.GetNamespace())
 	u.SetName(current.GetName())
 	u.SetResourceVersion(current.GetResourceVersion())
-	err = w.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(w.manager))
+	err = w.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(w.manager), client.ForceOwnership)
 	if err != nil {
 		return classify(err)
 	}
 	return adopt(current, u)
 }
 
-// classify tells the two kinds of conflict apart, which share a status code.
 func classify(err error) error {
-	switch {
-	case !apierrors.IsConflict(err):
-		return err
-	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
-		return fmt.Errorf("%w: %w", ErrOwnership, err)
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
-	return fmt.Errorf("%w: %w", ErrStale, err)
+	return err
 }

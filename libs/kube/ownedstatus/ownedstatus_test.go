@@ -27,31 +27,42 @@ func condition(conditionType string, status metav1.ConditionStatus) metav1.Condi
 	return metav1.Condition{Type: conditionType, Status: status, Reason: "Because", Message: "text", LastTransitionTime: since, ObservedGeneration: 1}
 }
 
-func ship(ns string) *apitest.Ship {
-	return &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}, Spec: apitest.ShipSpec{Size: 3}}
-}
-
 // fixture is a fresh Ship and a client that counts.
 type fixture struct {
 	*testing.T
-	c  *apitest.Client
-	ns string
+	c    *apitest.Client
+	ns   string
+	name string
 }
 
 func setUp(t *testing.T) fixture {
 	t.Helper()
-	f := fixture{T: t, c: apitest.New(t, apitest.AddToScheme), ns: apitest.Namespace(t)}
-	apitest.Create(t, f.c, ship(f.ns))
+	f := fixture{T: t, c: apitest.New(t, apitest.AddToScheme), ns: apitest.Namespace(t), name: "s"}
+	apitest.Create(t, f.c, f.ship())
 	return f
+}
+
+func (f fixture) ship() *apitest.Ship {
+	return &apitest.Ship{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: f.name}, Spec: apitest.ShipSpec{Size: 3}}
 }
 
 func (f fixture) read() *apitest.Ship {
 	f.Helper()
-	return apitest.Read(f.T, f.c.Client, ship(f.ns))
+	return apitest.Read(f.T, f.c.Client, f.ship())
 }
 
-func (f fixture) writer(manager string, former ...string) *ownedstatus.Writer {
-	return ownedstatus.New(f.c, manager, former...)
+// reserved are the condition types that the operator leaves to the aggregator.
+var reserved = []string{"Available", "Degraded"}
+
+func (f fixture) operator() *ownedstatus.Writer {
+	return ownedstatus.New(f.c, operator,
+		ownedstatus.WithConditions("ScheduleValid", "Suspended"), ownedstatus.WithoutConditions(reserved...))
+}
+
+func (f fixture) conditions() *ownedstatus.Writer { return ownedstatus.New(f.c, aggregator) }
+
+func (f fixture) writer(manager string) *ownedstatus.Writer {
+	return ownedstatus.New(f.c, manager)
 }
 
 // apply writes from a fresh read and checks whether something changed.
@@ -158,10 +169,10 @@ func TestDecisionFromAStaleCacheNeverLands(t *testing.T) {
 		"the object was re-created under the same name": {
 			reason: "the API server ignores a uid in an apply of status",
 			then: func(f fixture) {
-				if err := f.c.Delete(f.Context(), ship(f.ns)); err != nil {
+				if err := f.c.Delete(f.Context(), f.ship()); err != nil {
 					f.Fatal(err)
 				}
-				apitest.Create(f.T, f.c, ship(f.ns))
+				apitest.Create(f.T, f.c, f.ship())
 			},
 		},
 	}
@@ -171,33 +182,12 @@ func TestDecisionFromAStaleCacheNeverLands(t *testing.T) {
 			cached := f.read()
 			tc.then(f)
 			changed, err := f.writer(operator).Apply(t.Context(), cached, apitest.ShipStatus{Phase: "Running"})
-			if changed || !errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, ownedstatus.ErrOwnership) {
+			if changed || !errors.Is(err, ownedstatus.ErrStale) {
 				t.Errorf("changed %v, error %v, want %v", changed, err, ownedstatus.ErrStale)
 			}
 			if phase := f.read().Status.Phase; phase != "" {
 				t.Errorf("phase %q was written: %s", phase, tc.reason)
 			}
-		})
-	}
-}
-
-func TestFieldOfAnotherManager(t *testing.T) {
-	tests := map[string]struct {
-		mine metav1.Condition
-		err  error
-	}{
-		"with another value is refused":             {condition("Available", "False"), ownedstatus.ErrOwnership},
-		"with the same value is shared without ado": {condition("Available", "True"), nil},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			f := setUp(t)
-			f.apply(f.writer(aggregator), true, map[string]any{"conditions": conditions{condition("Available", "True")}})
-			_, err := f.writer(operator).Apply(t.Context(), f.read(), map[string]any{"conditions": conditions{tc.mine}})
-			if !errors.Is(err, tc.err) || errors.Is(err, ownedstatus.ErrStale) {
-				t.Errorf("got %v, want %v", err, tc.err)
-			}
-			f.wantConditions(condition("Available", "True"))
 		})
 	}
 }
@@ -299,7 +289,7 @@ func TestStatusOfAnEarlierReleaseIsTakenOver(t *testing.T) {
 			if err := tc.write(f, s); err != nil {
 				t.Fatal(err)
 			}
-			w := f.writer(operator, "manager")
+			w := f.writer(operator)
 			f.apply(w, true, apitest.ShipStatus{Phase: "New", Conditions: conditions{condition("Ready", "True")}})
 			f.wantConditions(condition("Ready", "True"))
 			for _, entry := range f.read().ManagedFields {
@@ -358,13 +348,13 @@ func TestConditionsThatAnUpdateWipedComeBack(t *testing.T) {
 func TestObjectThatIsGone(t *testing.T) {
 	f := setUp(t)
 	cached := f.read()
-	if err := f.c.Delete(t.Context(), ship(f.ns)); err != nil {
+	if err := f.c.Delete(t.Context(), f.ship()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.writer(operator).Apply(t.Context(), cached, apitest.ShipStatus{Phase: "Running"}); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want NotFound", err)
 	}
-	if _, err := f.writer(operator).Apply(t.Context(), ship(f.ns), apitest.ShipStatus{}); err == nil {
+	if _, err := f.writer(operator).Apply(t.Context(), f.ship(), apitest.ShipStatus{}); err == nil {
 		t.Error("an object that was never read is accepted")
 	}
 }

@@ -3,6 +3,7 @@
 package managedfields
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -71,6 +72,73 @@ func isFormer(e metav1.ManagedFieldsEntry, manager, subresource string, former [
 		return e.Operation == metav1.ManagedFieldsOperationUpdate
 	}
 	return slices.Contains(former, e.Manager)
+}
+
+// Scope divides what another manager owns: the first part belongs to the caller, the
+// second stays with the other. What is in neither is left without an owner.
+type Scope func(*fieldpath.Set) (taken, left *fieldpath.Set)
+
+// TakeBack returns a JSON patch that gives to manager what other managers own
+// although it is in scope, and the names of those managers; nil when there is
+// nothing to take back. What manager itself wrote with Update is always in scope.
+// The patch carries the resourceVersion of obj.
+func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patch []byte, losers []string, err error) {
+	var entries []metav1.ManagedFieldsEntry
+	mine := &metav1.ManagedFieldsEntry{
+		Manager: manager, Subresource: subresource, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
+	}
+	taken := &fieldpath.Set{}
+	for _, entry := range obj.GetManagedFields() {
+		isMine := entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
+		if entry.Subresource != subresource || entry.FieldsV1 == nil {
+			entries = append(entries, entry)
+			continue
+		}
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			return nil, nil, fmt.Errorf("read managed fields of %q: %w", entry.Manager, err)
+		}
+		part, left := set, &fieldpath.Set{}
+		switch {
+		case isMine:
+			mine = entry.DeepCopy()
+		case entry.Manager != manager:
+			part, left = scope(set)
+		}
+		if !isMine && !part.Empty() {
+			losers = append(losers, entry.Manager)
+			mine.APIVersion, mine.Time = entry.APIVersion, entry.Time
+		}
+		taken = taken.Union(part)
+		if !left.Empty() {
+			if entry, err = withFields(entry, left); err != nil {
+				return nil, nil, err
+			}
+			entries = append(entries, entry)
+		}
+	}
+	if len(losers) == 0 {
+		return nil, nil, nil
+	}
+	entry, err := withFields(*mine, taken)
+	if err != nil {
+		return nil, nil, err
+	}
+	patch, err = json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": append(entries, entry)},
+		// A replaced resourceVersion makes a stale patch a conflict; a failed test would be an invalid request.
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": obj.GetResourceVersion()},
+	})
+	return patch, losers, err
+}
+
+func withFields(entry metav1.ManagedFieldsEntry, set *fieldpath.Set) (metav1.ManagedFieldsEntry, error) {
+	raw, err := set.ToJSON()
+	if err != nil {
+		return entry, fmt.Errorf("write managed fields of %q: %w", entry.Manager, err)
+	}
+	entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
+	return entry, nil
 }
 
 // Updaters lists the managers, other than the given one, that own anything under

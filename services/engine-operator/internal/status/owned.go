@@ -1,11 +1,29 @@
 package status
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-dev/flotilla/libs/conditions"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
+
+// EngineConditions lists the condition types that the operator owns on an engine.
+func EngineConditions() []string { return slices.Clone(engineConditions) }
+
+// InstanceConditions lists the condition types that the operator owns on an instance.
+func InstanceConditions() []string { return slices.Clone(instanceConditions) }
+
+// ClassConditions lists the condition types that the operator owns on a class.
+func ClassConditions() []string { return slices.Clone(classConditions) }
+
+// ForeignConditions lists the condition types of engines and instances that the manager
+// flotilla-conditions owns; the summary Ready is the operator's own there.
+func ForeignConditions() []string {
+	return slices.DeleteFunc(conditions.Types(), func(t string) bool { return t == conditions.TypeReady })
+}
 
 // OwnEngine is an engine's status without the conditions that others own.
 func OwnEngine(s v1.FireboltEngineStatus) v1.FireboltEngineStatus {

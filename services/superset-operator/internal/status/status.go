@@ -112,6 +112,9 @@ func finishRestoring(in Input, out *v1alpha1.SupersetStatus, sum totals) {
 // owned are the condition types that the operator writes; the others are of the manager flotilla-conditions.
 var owned = []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSuspended, v1alpha1.ConditionScheduleValid}
 
+// Conditions lists the condition types that the operator writes.
+func Conditions() []string { return slices.Clone(owned) }
+
 // Owned says whether the operator writes conditions of this type.
 func Owned(kind string) bool { return slices.Contains(owned, kind) }
 

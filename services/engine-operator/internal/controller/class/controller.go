@@ -45,8 +45,8 @@ type Controller struct {
 func New(d Dependencies) *Controller {
 	c := &Controller{
 		Dependencies: d,
-		status:       ownedstatus.New(d.Client, names.FieldManager),
-		written:      lastwritten.New[*v1.FireboltEngineClass](),
+		status:       ownedstatus.New(d.Client, names.FieldManager, ownedstatus.WithConditions(status.ClassConditions()...)),
+		written:      lastwritten.New[*v1.FireboltEngineClass](d.Clock),
 		trail:        steps.NewTrail("FireboltEngineClass", d.Clock),
 	}
 	c.list = []steps.Step[pass]{
@@ -67,12 +67,14 @@ type pass struct {
 	engines               []string
 	rejected, unsupported string
 	gone                  bool // nothing of the class is ours any more
+	stale                 bool // the API server has a newer version of the class
 }
 
 // Reconcile runs one pass.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	p := &pass{class: &v1.FireboltEngineClass{}}
-	if err := c.Client.Get(ctx, req.NamespacedName, p.class); err != nil {
+	again, err := c.written.Read(ctx, c.Client, req.NamespacedName, p.class)
+	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			c.trail.Forget(req.NamespacedName)
 			c.written.Forget(req.NamespacedName)
@@ -80,14 +82,17 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("get class %q: %w", req.Name, err)
 	}
-	p.class = c.written.Newest(p.class)
 	read := p.class.ResourceVersion
 	ctx, end := c.trail.Begin(ctx, p.class)
 	result, err := c.run(ctx, p)
 	end(err)
-	if p.class.ResourceVersion != read {
-		c.written.Remember(p.class)
+	switch {
+	case p.stale: // the API server has another version than the one that was written
+		c.written.Forget(req.NamespacedName)
+	case p.class.ResourceVersion != read:
+		again = c.written.Remember(p.class)
 	}
+	result.RequeueAfter = steps.Sooner(result.RequeueAfter, again)
 	return result, err
 }
 
@@ -102,6 +107,7 @@ func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	default:
 	}
 	if errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, errOutdated) {
+		p.stale = true
 		return ctrl.Result{RequeueAfter: retryStale}, nil
 	}
 	return ctrl.Result{}, err

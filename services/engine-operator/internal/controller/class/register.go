@@ -37,10 +37,11 @@ func (c *Controller) matters(u event.UpdateEvent) bool {
 	if !okWas || !okIs {
 		return true
 	}
+	own := c.written.Shown(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || len(was.Finalizers) != len(is.Finalizers) ||
-		!c.written.Wrote(is) && !equality.Semantic.DeepEqual(was.Status, is.Status)
+		!own && !equality.Semantic.DeepEqual(was.Status, is.Status)
 }
 
 // rebound passes the updates that move an engine from one class to another. The handler

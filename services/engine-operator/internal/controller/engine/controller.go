@@ -69,13 +69,14 @@ func New(d Dependencies) *Controller {
 	c := &Controller{
 		Dependencies: d,
 		applier:      apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
-		status:       ownedstatus.New(d.Client, names.FieldManager, formerManager),
-		written:      lastwritten.New[*v1.FireboltEngine](),
-		drains:       drain.NewWatch(d.Prober, d.Clock),
-		turns:        newTurns(d.MaxRollouts, d.Client, d.Clock),
-		sets:         newSets(),
-		warnings:     &warnings{of: map[types.UID]heard{}},
-		trail:        steps.NewTrail("FireboltEngine", d.Clock),
+		status: ownedstatus.New(d.Client, names.FieldManager,
+			ownedstatus.WithConditions(status.EngineConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
+		written:  lastwritten.New[*v1.FireboltEngine](d.Clock),
+		drains:   drain.NewWatch(d.Prober, d.Clock),
+		turns:    newTurns(d.MaxRollouts, d.Client, d.Clock),
+		sets:     newSets(),
+		warnings: &warnings{of: map[types.UID]heard{}},
+		trail:    steps.NewTrail("FireboltEngine", d.Clock),
 	}
 	c.list = []steps.Step[pass]{
 		{Name: "deletion", Run: c.clean},
@@ -103,7 +104,8 @@ const retryStale = 250 * time.Millisecond
 // Reconcile runs one pass.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	p := &pass{engine: &v1.FireboltEngine{}}
-	if err := c.Client.Get(ctx, req.NamespacedName, p.engine); err != nil {
+	again, err := c.written.Read(ctx, c.Client, req.NamespacedName, p.engine)
+	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			c.trail.Forget(req.NamespacedName)
 			c.written.Forget(req.NamespacedName)
@@ -112,14 +114,17 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("get engine %q: %w", req.Name, err)
 	}
-	p.engine = c.written.Newest(p.engine)
 	read := p.engine.ResourceVersion
 	ctx, end := c.trail.Begin(ctx, p.engine)
 	result, err := c.run(ctx, p)
 	end(err)
-	if p.engine.ResourceVersion != read {
-		c.written.Remember(p.engine)
+	switch {
+	case p.stale: // the API server has another version than the one that was written
+		c.written.Forget(req.NamespacedName)
+	case p.engine.ResourceVersion != read:
+		again = c.written.Remember(p.engine)
 	}
+	result.RequeueAfter = steps.Sooner(result.RequeueAfter, again)
 	return result, err
 }
 
@@ -144,6 +149,7 @@ func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 		c.turns.giveBack(p.engine.UID)
 	}
 	if stale {
+		p.stale = true
 		return ctrl.Result{RequeueAfter: retryStale}, nil
 	}
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 type pass struct {
 	engine *v1.FireboltEngine
 	gone   bool   // the last finalizer was removed
+	stale  bool   // the API server has a newer version of the engine
 	held   string // what somebody else's finalizers keep of a deleted engine
 
 	children observe.Children

@@ -99,13 +99,14 @@ func (c *Controller) matters(u event.UpdateEvent) bool {
 	if !okWas || !okIs {
 		return true
 	}
+	own := c.written.Shown(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
 		!maps.Equal(was.Annotations, is.Annotations) ||
 		len(was.Finalizers) != len(is.Finalizers) ||
 		engine.StateOf(was.Status) != engine.StateOf(is.Status) ||
-		!c.written.Wrote(is) && !equality.Semantic.DeepEqual(status.OwnEngine(was.Status), status.OwnEngine(is.Status))
+		!own && !equality.Semantic.DeepEqual(status.OwnEngine(was.Status), status.OwnEngine(is.Status))
 }
 
 func podMatters(u event.UpdateEvent) bool {

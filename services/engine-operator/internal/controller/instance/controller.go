@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/report"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // Dependencies are what a [Controller] works with.
@@ -59,9 +60,10 @@ func New(d Dependencies) *Controller {
 	c := &Controller{
 		Dependencies: d,
 		applier:      apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
-		status:       ownedstatus.New(d.Client, names.FieldManager, formerManager),
-		written:      lastwritten.New[*v1.FireboltInstance](),
-		trail:        steps.NewTrail("FireboltInstance", d.Clock),
+		status: ownedstatus.New(d.Client, names.FieldManager,
+			ownedstatus.WithConditions(status.InstanceConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
+		written: lastwritten.New[*v1.FireboltInstance](d.Clock),
+		trail:   steps.NewTrail("FireboltInstance", d.Clock),
 	}
 	c.list = []steps.Step[pass]{
 		{Name: "engines", Run: c.findEngines},
@@ -89,7 +91,8 @@ const (
 // Reconcile runs one pass.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	p := &pass{instance: &v1.FireboltInstance{}}
-	if err := c.Client.Get(ctx, req.NamespacedName, p.instance); err != nil {
+	again, err := c.written.Read(ctx, c.Client, req.NamespacedName, p.instance)
+	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			c.trail.Forget(req.NamespacedName)
 			c.written.Forget(req.NamespacedName)
@@ -97,14 +100,17 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("get instance %q: %w", req.Name, err)
 	}
-	p.instance = c.written.Newest(p.instance)
 	read := p.instance.ResourceVersion
 	ctx, end := c.trail.Begin(ctx, p.instance)
 	result, err := c.run(ctx, p)
 	end(err)
-	if p.instance.ResourceVersion != read {
-		c.written.Remember(p.instance)
+	switch {
+	case p.stale: // the API server has another version than the one that was written
+		c.written.Forget(req.NamespacedName)
+	case p.instance.ResourceVersion != read:
+		again = c.written.Remember(p.instance)
 	}
+	result.RequeueAfter = steps.Sooner(result.RequeueAfter, again)
 	return result, err
 }
 
@@ -122,6 +128,7 @@ func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 		after, err = c.finish(ctx, p, err)
 	}
 	if isStale(err) {
+		p.stale = true
 		return ctrl.Result{RequeueAfter: retryStale}, nil
 	}
 	if err == nil && !p.gone {
@@ -162,8 +169,5 @@ func (c *Controller) announce(before, after *v1.FireboltInstance) {
 
 // isStale recognises decisions that have to be made again from a newer object.
 func isStale(err error) bool {
-	if errors.Is(err, ownedstatus.ErrOwnership) { // a conflict too, but one that stays
-		return false
-	}
 	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || apierrors.IsConflict(err)
 }

@@ -16,6 +16,7 @@ import (
 // pass is the state that the steps of one reconcile share.
 type pass struct {
 	instance *v1.FireboltInstance
+	stale    bool // the API server has a newer version of it
 	engines  v1.FireboltEngineList
 	// gone: there is nothing to record any more. observed: what exists has been looked at.
 	// judged: the whole of the spec has been dealt with, if only by refusing it.

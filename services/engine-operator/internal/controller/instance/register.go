@@ -54,11 +54,12 @@ func (c *Controller) matters(u event.UpdateEvent) bool {
 	if !okWas || !okIs {
 		return true
 	}
+	own := c.written.Shown(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
 		!maps.Equal(was.Annotations, is.Annotations) || len(was.Finalizers) != len(is.Finalizers) ||
-		!c.written.Wrote(is) && !equality.Semantic.DeepEqual(status.OwnInstance(was.Status), status.OwnInstance(is.Status))
+		!own && !equality.Semantic.DeepEqual(status.OwnInstance(was.Status), status.OwnInstance(is.Status))
 }
 
 // stopped passes the update with which an engine stops or starts: a stopped instance waits for it.

@@ -218,7 +218,7 @@ func (c *Controller) write(ctx context.Context, s *object) (steps.Result, error)
 		return steps.Result{Requeue: staleRetry}, nil
 	case apierrors.IsNotFound(err):
 		return steps.Result{}, nil // its event will come
-	case apierrors.IsInvalid(err), errors.Is(err, ownedstatus.ErrOwnership):
+	case apierrors.IsInvalid(err):
 		// A schema may require status fields that the operator has not written yet.
 		c.cfg.Metrics.Writes.WithLabelValues("refused").Inc()
 		logr.FromContextOrDiscard(ctx).Info("Conditions were refused", "object", s.ref.String(), "reason", err.Error())

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
@@ -21,6 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
 // FieldManager owns everything that this operator writes but the conditions of flotilla-conditions.
@@ -77,8 +79,9 @@ func New(d Dependencies) *Reconciler {
 	return &Reconciler{
 		client: d.Client, live: d.Live, reporter: d.Reporter, recorder: d.Recorder, clock: d.Clock,
 		applier: apply.New(d.Client, FieldManager, apply.WithFormerManagers(formerManager)),
-		status:  ownedstatus.New(d.Client, FieldManager, formerManager),
-		written: lastwritten.New[*v1alpha1.Superset](), trouble: newTrouble(), known: newKnown(),
+		status: ownedstatus.New(d.Client, FieldManager,
+			ownedstatus.WithConditions(status.Conditions()...), ownedstatus.WithoutConditions(conditions.Types()...)),
+		written: lastwritten.New[*v1alpha1.Superset](d.Clock), trouble: newTrouble(), known: newKnown(),
 		namespaces: d.Namespaces, optional: optionals{missing: newMissing()},
 		trail: steps.NewTrail(v1alpha1.Kind, d.Clock),
 	}
@@ -103,7 +106,7 @@ func (r *Reconciler) steps() []steps.Step[pass] {
 // Reconcile brings one Superset a step further.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	sup := &v1alpha1.Superset{}
-	err := r.client.Get(ctx, req.NamespacedName, sup)
+	again, err := r.written.Read(ctx, r.client, req.NamespacedName, sup)
 	if apierrors.IsNotFound(err) {
 		r.gone(req.NamespacedName)
 		return ctrl.Result{}, nil
@@ -111,7 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read superset %q: %w", req.NamespacedName, err)
 	}
-	p := &pass{sup: r.written.Newest(sup), generations: map[string]int64{}}
+	p := &pass{sup: sup, again: again, generations: map[string]int64{}}
 	ctx, end := r.trail.Begin(ctx, p.sup)
 	result, err := r.run(ctx, p)
 	end(err)
@@ -122,16 +125,19 @@ func (r *Reconciler) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	read := p.sup.ResourceVersion
 	result, err := steps.Run(ctx, p, r.steps())
 	if isStale(err) {
+		r.written.Forget(client.ObjectKeyFromObject(p.sup))
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
 	r.complain(p.sup, err)
 	after, reportErr := r.report(ctx, p, err)
 	if p.sup.ResourceVersion != read {
-		r.written.Remember(p.sup)
+		p.again = r.written.Remember(p.sup)
 	}
 	if isStale(reportErr) {
+		r.written.Forget(client.ObjectKeyFromObject(p.sup))
 		after, reportErr = staleRetry, nil
 	}
+	after = steps.Sooner(after, p.again)
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -32,7 +32,9 @@ var errStale = errors.New("the Superset changed since it was read")
 // pass is one reconcile of one Superset.
 type pass struct {
 	// sup is the newest version known; status writes bring it up to date.
-	sup      *v1alpha1.Superset
+	sup *v1alpha1.Superset
+	// again is when to read sup again, should the cache not show the last write by then.
+	again    time.Duration
 	intent   contract.Intent
 	refused  []string
 	desired  *desired.State

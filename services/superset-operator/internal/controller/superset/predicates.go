@@ -26,10 +26,11 @@ func (r *Reconciler) relevant() predicate.Predicate {
 		if !okOld || !okNow {
 			return true
 		}
+		own := r.written.Shown(now)
 		if metadataDiffers(old, now) || old.Generation != now.Generation {
 			return true
 		}
-		return !r.written.Wrote(now) && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
+		return !own && !equality.Semantic.DeepEqual(ownStatus(old), ownStatus(now))
 	}}
 }
 

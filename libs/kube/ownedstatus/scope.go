@@ -1,0 +1,85 @@
+package ownedstatus
+
+import (
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/internal/managedfields"
+)
+
+const conditionsField = "conditions"
+
+// scopeOf returns which fields of another manager are the Writer's.
+//
+// These are all of the status but conditions, and the condition types that the
+// Writer applies or may apply. Conditions of other types go only together with
+// other fields of the same manager: then it wrote the status of an earlier release
+// or from a backup, and keeps nothing. The reserved types among them get no owner,
+// until their Writer applies them. A manager that owns nothing but conditions of
+// its own keeps them.
+func (w *Writer) scopeOf(wanted map[string]any) managedfields.Scope {
+	types := w.types.Union(typesOf(wanted))
+	return func(set *fieldpath.Set) (taken, left *fieldpath.Set) {
+		fields, own, unknown := &fieldpath.Set{}, &fieldpath.Set{}, &fieldpath.Set{}
+		set.Iterate(func(path fieldpath.Path) {
+			switch conditionType, part := partOf(path); {
+			case part == field:
+				fields.Insert(path.Copy())
+			case part == item && types.Has(conditionType):
+				own.Insert(path.Copy())
+			case part == item && !w.reserved.Has(conditionType):
+				unknown.Insert(path.Copy())
+			}
+		})
+		if !fields.Empty() {
+			return fields.Union(own).Union(unknown), &fieldpath.Set{}
+		}
+		return own, set.Difference(own)
+	}
+}
+
+// conditionsAlone reports whether nothing but conditions is applied.
+func conditionsAlone(wanted map[string]any) bool {
+	return len(wanted) == 0 || len(wanted) == 1 && wanted[conditionsField] != nil
+}
+
+// part says where in a status a path leads.
+type part int
+
+const (
+	frame part = iota // the status itself, or its list of conditions
+	field             // any other field, or something in it
+	item              // a condition
+)
+
+func partOf(path fieldpath.Path) (conditionType string, _ part) {
+	if len(path) < 2 {
+		return "", frame
+	}
+	if name := path[1].FieldName; name == nil || *name != conditionsField {
+		return "", field
+	}
+	if len(path) < 3 || path[2].Key == nil {
+		return "", frame
+	}
+	for _, key := range *path[2].Key {
+		if key.Name == "type" && key.Value.IsString() {
+			return key.Value.AsString(), item
+		}
+	}
+	return "", frame
+}
+
+// typesOf returns the condition types in a status as toJSON returns it.
+func typesOf(status map[string]any) sets.Set[string] {
+	out := sets.New[string]()
+	list, _ := status[conditionsField].([]any)
+	for _, c := range list {
+		if c, ok := c.(map[string]any); ok {
+			if conditionType, ok := c["type"].(string); ok {
+				out.Insert(conditionType)
+			}
+		}
+	}
+	return out
+}
