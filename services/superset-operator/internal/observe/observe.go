@@ -32,8 +32,9 @@ func ParentOf(obj client.Object) []string {
 	return nil
 }
 
-// Snapshot reads everything that belongs to the Superset. Objects of the same
-// name that another owner controls are left out; applying over them is refused later.
+// Snapshot reads everything that belongs to the Superset: what has it as controller.
+// Other objects are left out, whatever their names and labels are: they are neither
+// counted nor scaled nor deleted, and applying over them is refused later.
 func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{
 		Deployments: map[string]*appsv1.Deployment{},
@@ -102,7 +103,7 @@ func get[T client.Object](ctx context.Context, r reader, name, key string, into 
 	case err != nil:
 		return fmt.Errorf("read %T %q: %w", obj, name, err)
 	}
-	if owner := metav1.GetControllerOf(obj); owner == nil || owner.UID == r.sup.UID {
+	if metav1.IsControlledBy(obj, r.sup) {
 		into[key] = obj
 	}
 	return nil

@@ -93,8 +93,14 @@ func (r *Reconciler) mustBeDrained(ctx context.Context, p *pass, t *desired.Task
 		return fmt.Errorf("look for components beside task %s: %w", t.Word, err)
 	}
 	for i := range deployments.Items {
-		if disturbs(&deployments.Items[i]) {
+		d := &deployments.Items[i]
+		switch {
+		case !disturbs(d):
+		case metav1.IsControlledBy(d, p.sup):
 			return errStale
+		default:
+			return fmt.Errorf("start task %s: Deployment %q bears the labels of this Superset: %w; delete it or change its label %s",
+				t.Word, d.Name, apply.ErrNotOwned, v1alpha1.LabelInstance)
 		}
 	}
 	for i := range pods.Items {
