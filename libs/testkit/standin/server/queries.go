@@ -197,6 +197,9 @@ func statement(r *http.Request) (string, error) {
 		return r.URL.Query().Get("query"), nil
 	case http.MethodPost:
 		text, err := io.ReadAll(io.LimitReader(r.Body, maxQuery))
+		if err == nil { // what is not read resets the connection, and the answer with it
+			_, err = io.Copy(io.Discard, r.Body)
+		}
 		if err != nil {
 			return "", fmt.Errorf("read the query: %w", err)
 		}

@@ -23,6 +23,10 @@ type Options struct {
 	Query, Health, Metrics string
 	// Grace is how long queries may take after the engine was told to end.
 	Grace time.Duration
+	// Settle is how long it goes on refusing by the mark, unready, before it may close its ports: closed at once, what waits
+	// in the accept queue is reset, and nobody can tell that it was not run. A gateway needs a health check's interval and
+	// timeout to see it.
+	Settle time.Duration
 	// DataDir is where queries spill.
 	DataDir  string
 	Identity Identity
@@ -65,10 +69,13 @@ func Run(ctx context.Context, o Options) error {
 	}
 	o.Logf("ending: queries may take %s", o.Grace)
 	q.drain()
+	settled := time.NewTimer(o.Settle)
+	defer settled.Stop()
 	timer := time.NewTimer(o.Grace)
 	defer timer.Stop()
 	select {
 	case <-q.idle:
+		<-settled.C
 		return nil
 	case <-timer.C:
 		close(q.over)

@@ -155,6 +155,7 @@ func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 func usersContainer(c corev1.Container, d defaulted) corev1.Container {
 	c.Command, c.Args, c.Ports = nil, nil, nil
 	c.ReadinessProbe, c.LivenessProbe, c.StartupProbe = nil, nil, nil
+	c.Lifecycle = usersLifecycle(c.Lifecycle)
 	if d.image {
 		c.Image = ""
 	}
@@ -166,6 +167,17 @@ func usersContainer(c corev1.Container, d defaulted) corev1.Container {
 	c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return reservedVolume(m.Name) })
 	slices.SortStableFunc(c.VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.MountPath, b.MountPath) })
 	return c
+}
+
+// usersLifecycle keeps the hooks of users. Earlier operators had none of their own.
+func usersLifecycle(l *corev1.Lifecycle) *corev1.Lifecycle {
+	if l == nil || !reflect.DeepEqual(l.PreStop, lifecycle(nil).PreStop) {
+		return l
+	}
+	if l.PostStart == nil {
+		return nil
+	}
+	return &corev1.Lifecycle{PostStart: l.PostStart}
 }
 
 // writeDefaults writes out what the API server fills in for a container.

@@ -45,7 +45,7 @@ func FuzzConfigOfTheOperatorSurvives(f *testing.F) {
 		want := map[string]any{
 			"schema_version": "1.0", "endpoints": nil,
 			"id": "id", "type": "multi_engine", "multi_engine": map[string]any{"metadata_endpoint": "m:7000"}, "auth": nil,
-			"engine": "e", "grace": "55s", "nodes": []any{
+			"engine": "e", "grace": "50s", "nodes": []any{
 				map[string]any{"host": "e-g3-0.e-g3-hl.n.svc.cluster.local"}, map[string]any{"host": "e-g3-1.e-g3-hl.n.svc.cluster.local"},
 			},
 		}

@@ -53,7 +53,7 @@ func engineContainer(in Input, user corev1.Container) corev1.Container {
 		Image:   user.Image,
 		Command: []string{"/bin/bash", "-c"}, Args: []string{startup},
 		ImagePullPolicy: user.ImagePullPolicy,
-		Resources:       user.Resources, SecurityContext: user.SecurityContext, Lifecycle: user.Lifecycle,
+		Resources:       user.Resources, SecurityContext: user.SecurityContext, Lifecycle: lifecycle(user.Lifecycle),
 		WorkingDir: user.WorkingDir, TerminationMessagePath: user.TerminationMessagePath,
 		TerminationMessagePolicy: user.TerminationMessagePolicy,
 		EnvFrom:                  user.EnvFrom, VolumeDevices: user.VolumeDevices, ResizePolicy: user.ResizePolicy,
@@ -65,6 +65,7 @@ func engineContainer(in Input, user corev1.Container) corev1.Container {
 		LivenessProbe:  probe("/health/live", 2, 5, 6),
 		StartupProbe:   probe("/health/live", 0, 5, 30),
 	}
+	c.LivenessProbe.TerminationGracePeriodSeconds = ptr.To[int64](frozenGraceSeconds)
 	if c.Image == "" {
 		c.Image = in.Images.Engine
 	}
@@ -82,6 +83,18 @@ func engineContainer(in Input, user corev1.Container) corev1.Container {
 	}, slices.DeleteFunc(user.Env, func(e corev1.EnvVar) bool { return slices.Contains(reservedEnv, e.Name) }), resolve.EnvName)
 	c.VolumeMounts = mounts(user.VolumeMounts)
 	return c
+}
+
+// lifecycle lets a pod that ends serve on until no query arrives any more, unless the user has a hook for that.
+func lifecycle(user *corev1.Lifecycle) *corev1.Lifecycle {
+	out := user.DeepCopy()
+	if out == nil {
+		out = &corev1.Lifecycle{}
+	}
+	if out.PreStop == nil {
+		out.PreStop = &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: endpointSeconds}}
+	}
+	return out
 }
 
 // mounts puts the operator's first; a user's mount of a reserved volume or path is left out.

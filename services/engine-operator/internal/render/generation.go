@@ -12,8 +12,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// GracePeriodSeconds is how long a pod of an engine may take to end.
-const GracePeriodSeconds = 60
+// The end of an engine pod. First it serves on for endpointSeconds, until the gateway, which asks the DNS each second, has
+// taken its address out. Then the engine gets SIGTERM and has engineGraceSeconds for its queries.
+const (
+	// GracePeriodSeconds is how long a pod of an engine may take to end.
+	GracePeriodSeconds = 60
+	endpointSeconds    = 5
+	engineGraceSeconds = GracePeriodSeconds - endpointSeconds - 5
+	// frozenGraceSeconds is how long an engine that fails its liveness probe may take: it does nothing any more, and its
+	// queries hang until its process is gone.
+	frozenGraceSeconds = 5
+)
 
 // Instance is what an engine needs to know of its instance.
 type Instance struct {
@@ -93,7 +102,7 @@ func config(in Input) map[string]any {
 		},
 		"engine": map[string]any{
 			"id": in.Engine.Name, "nodes": nodes,
-			"termination_grace_period": fmt.Sprintf("%ds", max(1, GracePeriodSeconds-5)),
+			"termination_grace_period": fmt.Sprintf("%ds", engineGraceSeconds),
 		},
 	}
 	defaults := map[string]any{"logging": map[string]any{"format": "json"}}

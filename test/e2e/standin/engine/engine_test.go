@@ -156,7 +156,7 @@ func TestAConfigurationIsRefused(t *testing.T) {
 		"another version":    {`"1.0"`, `"2.0"`, "schema_version"},
 		"no metadata":        {"metadata_endpoint: other:7000", "metadata_endpoint: ''", "metadata_endpoint"},
 		"another type":       {"type: multi_engine", "type: single", "instance.type"},
-		"no duration":        {"55s", "soon", "termination_grace_period"},
+		"no duration":        {"50s", "soon", "termination_grace_period"},
 		"a stranger's pod":   {"host: shop-engine-g3-0.", "host: other-g3-0.", "host of node 0"},
 		"as told":            {"schema_version:", "standin: {refuse: not today}\nschema_version:", "not today"},
 	} {

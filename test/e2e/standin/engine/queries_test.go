@@ -69,7 +69,7 @@ func TestAnEngineCutsWhatOutlastsItsGracePeriod(t *testing.T) {
 	address, state := metadata(t)
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	text := strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1)
-	n := start(t, strings.Replace(text, "termination_grace_period: 55s", "termination_grace_period: 100ms", 1))
+	n := start(t, strings.Replace(text, "termination_grace_period: 50s", "termination_grace_period: 100ms", 1))
 	becomes(t, n, "http://"+n.health+"/health/ready", http.StatusOK)
 	answer := make(chan error, 1)
 	go func() {

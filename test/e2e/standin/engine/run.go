@@ -14,6 +14,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
 )
 
+// settle is the interval of the gateway's health checks and their timeout.
+const settle = 1500 * time.Millisecond
+
 // metadataPoll lies between two questions to the metadata service.
 const metadataPoll = time.Second
 
@@ -30,7 +33,7 @@ func Run(ctx context.Context, node int, version string, o server.Options) error 
 	if err := os.WriteFile(filepath.Join(o.DataDir, "node"), []byte(o.Identity.Pod+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write local data: %w", err)
 	}
-	o.Grace = duration(config.Engine.TerminationGracePeriod)
+	o.Grace, o.Settle = duration(config.Engine.TerminationGracePeriod), settle
 	o.Start = func(ctx context.Context) error { return start(ctx, config, o.Logf) }
 	return server.Run(ctx, o)
 }

@@ -1,0 +1,126 @@
+package gateway_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
+)
+
+// pod is the stand-in engine as a pod would run it.
+type pod struct {
+	*host
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// newPods puts stand-in engines in the place of the system's hosts.
+func newPods(t *testing.T, s *system) []*pod {
+	t.Helper()
+	var out []*pod
+	for _, h := range s.hosts {
+		h.refuse()
+		ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+		p := &pod{host: h, stop: stop, ended: make(chan error, 1)}
+		ip, _, _ := strings.Cut(h.address, ":")
+		o := server.Options{
+			Query: h.address, Health: ip + ":8122", Metrics: ip + ":9090",
+			Grace: time.Minute, Settle: 1500 * time.Millisecond, Logf: func(string, ...any) {},
+		}
+		go func() { p.ended <- server.Run(ctx, o) }()
+		t.Cleanup(stop)
+		s.await(t, func() bool {
+			c, err := net.Dial("tcp", h.address) //nolint:noctx // loopback
+			if err == nil {
+				c.Close() //nolint:errcheck,gosec // only tried
+			}
+			return err == nil
+		})
+		out = append(out, p)
+	}
+	return out
+}
+
+// TestPlannedRemovalFailsNoQuery ends engines under load as Kubernetes does. The stand-in engine counts what it runs.
+func TestPlannedRemovalFailsNoQuery(t *testing.T) {
+	cases := map[string]struct{ from, left int }{
+		"one of three": {0, 2}, "all but one": {1, 1}, "all, the others take over": {0, 3},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(t, 6)
+			pods := newPods(t, s)
+			old, kept := pods[:3-tc.left%3], pods[3-tc.left%3:3]
+			if tc.left == 3 { // a generation is replaced
+				old, kept = pods[:3], pods[3:]
+			}
+			var serving, after []*host
+			for _, p := range pods[:3] {
+				serving = append(serving, p.host)
+			}
+			for _, p := range kept {
+				after = append(after, p.host)
+			}
+			s.names.set(serving...)
+			ctx, done := context.WithCancel(t.Context())
+			results := make(chan []result)
+			go func() { results <- s.load(ctx, 1<<30, 20, 0) }()
+			begin := s.next.Load()
+			s.await(t, func() bool { return s.next.Load() > begin+200 })
+			s.names.set(after...)
+			for _, p := range old {
+				p.stop()
+			}
+			for _, p := range old {
+				if err := <-p.ended; err != nil {
+					t.Error(err)
+				}
+			}
+			ended := s.next.Load()
+			s.await(t, func() bool { return s.next.Load() > ended+200 })
+			done()
+			var failed, n int
+			for _, r := range <-results {
+				if r.status == 0 && strings.Contains(r.text, "context canceled") {
+					continue // the end of the load
+				}
+				n++
+				if r.status != 200 || r.torn {
+					failed++
+					t.Logf("%+v", r)
+				}
+			}
+			t.Logf("%d queries, %d failed", n, failed)
+			if failed > 0 {
+				t.Errorf("%d of %d queries failed", failed, n)
+			}
+		})
+	}
+}
+
+// TestKilledEngineRunsNothingTwice: what it ran is lost to its client, and nothing else runs it.
+func TestKilledEngineRunsNothingTwice(t *testing.T) {
+	s := newSystem(t, 3)
+	started := make(chan struct{})
+	s.hosts[0].set(func(q *query) {
+		q.run()
+		select {
+		case started <- struct{}{}:
+		default:
+		}
+		<-t.Context().Done()
+	})
+	done := make(chan []result)
+	go func() { done <- s.load(t.Context(), 60, 20, 0) }()
+	<-started
+	s.await(t, func() bool { return len(s.runs) >= 40 })
+	s.hosts[0].kill()
+	got := s.figures(<-done)
+	t.Logf("%+v", got)
+	if got.Twice != 0 || got.Failed != got.Lost || got.Failed == 0 {
+		t.Errorf("got %+v, want none twice, and failed what the killed engine ran", got)
+	}
+}
