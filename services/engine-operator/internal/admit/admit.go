@@ -91,7 +91,7 @@ func inherited(class *v1.FireboltEngineClass) string {
 // EngineIgnored names what the engine's template or that of its class sets and nothing
 // comes of. class may be nil.
 func EngineIgnored(e *v1.FireboltEngine, class *v1.FireboltEngineClass) field.ErrorList {
-	out := engineRules.ignored(templatePath, e.Spec.Template)
+	out := append(engineRules.ignored(templatePath, e.Spec.Template), rounded(e.Spec.CustomEngineConfig)...)
 	if class == nil {
 		return out
 	}
@@ -104,7 +104,7 @@ func EngineIgnored(e *v1.FireboltEngine, class *v1.FireboltEngineClass) field.Er
 
 // ClassIgnored names what the class's template sets and nothing comes of.
 func ClassIgnored(c *v1.FireboltEngineClass) field.ErrorList {
-	return engineRules.ignored(templatePath, &c.Spec.Template)
+	return append(engineRules.ignored(templatePath, &c.Spec.Template), rounded(c.Spec.CustomEngineConfig)...)
 }
 
 // InstanceIgnored names what the instance's templates set and nothing comes of.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -229,6 +230,19 @@ func TestLongNamesAreAWarning(t *testing.T) {
 		got := LongName(strings.Repeat("a", length))
 		if (from == "") != (got == "") || !strings.Contains(got, "from generation "+from+" on") && from != "" {
 			t.Errorf("%d characters: %q, want from generation %q on", length, got, from)
+		}
+	}
+}
+
+// Integers of 64 bits keep their digits; of others the API server has kept no more than 17.
+func TestNumbersThatLostDigitsAreAWarning(t *testing.T) {
+	for number, lost := range map[string]bool{
+		"9007199254740993": false, "-9223372036854775808": false, "9223372036854775807": false, "2.5": false,
+		"18446744073709551615": true, "-18446744073709552000": true, "1e30": true,
+	} {
+		e := &v1.FireboltEngine{Spec: v1.FireboltEngineSpec{CustomEngineConfig: &apiextensionsv1.JSON{Raw: []byte(`{"a": [{"b": ` + number + `}]}`)}}}
+		if got := paths(EngineIgnored(e, nil)); (len(got) > 0) != lost || lost && got[0] != "spec.customEngineConfig.a[0].b" {
+			t.Errorf("%s: warnings %v, want one: %t", number, got, lost)
 		}
 	}
 }
