@@ -132,22 +132,12 @@ func Terminate(ctx context.Context, pid int, grace time.Duration) error {
 	if err := signal(pid, syscall.SIGTERM); err != nil {
 		return err
 	}
-	patience := time.NewTimer(grace)
-	defer patience.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for Alive(pid) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("process %d does not end: %w", pid, ctx.Err())
-		case <-patience.C:
-			if err := signal(pid, syscall.SIGKILL); err != nil {
-				return err
-			}
-		case <-tick.C:
-		}
+	patience, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if waitGone(patience, pid) == nil || ctx.Err() != nil {
+		return ctx.Err()
 	}
-	return nil
+	return Kill(ctx, pid)
 }
 
 // Kill ends a process at once and waits until it is gone.
@@ -155,6 +145,10 @@ func Kill(ctx context.Context, pid int) error {
 	if err := signal(pid, syscall.SIGKILL); err != nil {
 		return err
 	}
+	return waitGone(ctx, pid)
+}
+
+func waitGone(ctx context.Context, pid int) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for Alive(pid) {

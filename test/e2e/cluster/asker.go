@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 )
@@ -109,23 +110,30 @@ func (a *Asker) Figures(ctx context.Context) ([]load.Figures, error) {
 	return a.ask(ctx, http.MethodGet, "/counts")
 }
 
+// Sees waits for an answer of a class in the present phase.
+func (a *Asker) Sees(ctx context.Context, step *run.Step, class string) error {
+	return step.Until(ctx, "the asker "+a.name+" gets "+class, func(ctx context.Context) error {
+		phases, err := a.Figures(ctx)
+		if err != nil {
+			return err
+		}
+		if now := phases[len(phases)-1]; now.Classes[class] == 0 {
+			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
+		}
+		return nil
+	})
+}
+
 // ask asks again for a while: the API server may be busy, and each request may be repeated.
-func (a *Asker) ask(ctx context.Context, method, path string) ([]load.Figures, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		figures, err := a.once(ctx, method, path)
-		if err == nil {
-			return figures, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("ask %s: %w", a.name, err)
-		case <-tick.C:
-		}
+func (a *Asker) ask(ctx context.Context, method, path string) (figures []load.Figures, err error) {
+	err = await.Nil(ctx, patience, time.Second, func(ctx context.Context) (err error) {
+		figures, err = a.once(ctx, method, path)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", a.name, err)
 	}
+	return figures, nil
 }
 
 func (a *Asker) once(ctx context.Context, method, path string) ([]load.Figures, error) {

@@ -19,7 +19,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
+
+// namespaceTimeout bounds the removal of a namespace where its caller does not.
+const namespaceTimeout = 10 * time.Minute
 
 // Namespace is a kind that scenarios make themselves.
 var Namespace = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
@@ -131,25 +136,22 @@ func (c *Cluster) MakeNamespace(ctx context.Context, name string) error {
 
 // RemoveNamespace deletes a namespace and waits until it is gone.
 func (c *Cluster) RemoveNamespace(ctx context.Context, name string) error {
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		one := &unstructured.Unstructured{}
-		one.SetGroupVersionKind(Namespace)
-		one.SetName(name)
-		err := c.Client.Delete(ctx, one)
-		if apierrors.IsNotFound(err) {
+	one := &unstructured.Unstructured{}
+	one.SetGroupVersionKind(Namespace)
+	one.SetName(name)
+	err := await.Nil(ctx, namespaceTimeout, 500*time.Millisecond, func(ctx context.Context) error {
+		switch err := c.Client.Delete(ctx, one); {
+		case apierrors.IsNotFound(err):
 			return nil
+		case err != nil && !apierrors.IsConflict(err):
+			return await.Stop(err)
 		}
-		if err != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete namespace %s: %w", name, err)
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("namespace %s is still there: %w", name, errors.Join(ctx.Err(), c.whatKeeps(name)))
-		case <-tick.C:
-		}
+		return errors.New("it is still there")
+	})
+	if err != nil {
+		return fmt.Errorf("delete namespace %s: %w", name, errors.Join(err, c.whatKeeps(name)))
 	}
+	return nil
 }
 
 // whatKeeps returns what the cluster says about a namespace that does not go.

@@ -47,7 +47,7 @@ func (e *engine) stop(ctx context.Context, s *run.Step) error {
 	if err != nil || e.asker == nil {
 		return err
 	}
-	if err := e.until(ctx, s, refused); err != nil {
+	if err := e.asker.Sees(ctx, s, refused); err != nil {
 		return err
 	}
 	return e.clear(ctx)
@@ -76,7 +76,7 @@ func (e *engine) start(ctx context.Context, s *run.Step) error {
 	if err != nil {
 		return err
 	}
-	if err := e.until(ctx, s, answered); err != nil {
+	if err := e.asker.Sees(ctx, s, answered); err != nil {
 		return err
 	}
 	late, err := e.asked(ctx)
@@ -113,7 +113,7 @@ func (e *engine) remove(ctx context.Context, s *run.Step) error {
 	}); err != nil || e.asker == nil {
 		return err
 	}
-	if err := e.until(ctx, s, refused); err != nil {
+	if err := e.asker.Sees(ctx, s, refused); err != nil {
 		return err
 	}
 	return e.clear(ctx)
@@ -126,17 +126,6 @@ func (e *engine) asked(ctx context.Context) (load.Figures, error) {
 		return load.Figures{}, err
 	}
 	return phases[len(phases)-1], nil
-}
-
-// until waits for an answer of a class in the present phase.
-func (e *engine) until(ctx context.Context, s *run.Step, class string) error {
-	return s.Until(ctx, "a query is answered by "+class, func(ctx context.Context) error {
-		now, err := e.asked(ctx)
-		if err == nil && now.Classes[class] == 0 {
-			err = fmt.Errorf("answers are %v", now.Classes)
-		}
-		return err
-	})
 }
 
 // clear wants every query of the present phase to be answered by the engine or clearly refused: none was cut, and none

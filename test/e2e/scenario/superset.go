@@ -234,16 +234,7 @@ func (w *shop) seen(ctx context.Context, s *run.Step, class string) error {
 	if w.asker == nil {
 		return nil
 	}
-	return s.Until(ctx, "somebody gets "+class, func(ctx context.Context) error {
-		phases, err := w.asker.Figures(ctx)
-		if err != nil {
-			return err
-		}
-		if now := phases[len(phases)-1]; now.Classes[class] == 0 {
-			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
-		}
-		return nil
-	})
+	return w.asker.Sees(ctx, s, class)
 }
 
 // remove deletes the shop and waits until nothing of it is left but its database.

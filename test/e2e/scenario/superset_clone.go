@@ -216,17 +216,7 @@ func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
 
 // seen waits until somebody has seen the page in the present phase.
 func (c *metastoreCopy) seen(ctx context.Context, s *run.Step) error {
-	class := "200 " + c.kind + " page"
-	return s.Until(ctx, "somebody gets "+class, func(ctx context.Context) error {
-		phases, err := c.asker.Figures(ctx)
-		if err != nil {
-			return err
-		}
-		if now := phases[len(phases)-1]; now.Classes[class] == 0 {
-			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
-		}
-		return nil
-	})
+	return c.asker.Sees(ctx, s, "200 "+c.kind+" page")
 }
 
 // changed changes rows in production and waits for the schedule to bring them.

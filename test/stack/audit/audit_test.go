@@ -108,7 +108,7 @@ func TestPolicyNamesTheUsersAndNobodyElse(t *testing.T) {
 			Users []string
 		}
 	}
-	text := audit.Policy(audit.ServiceAccount("flotilla-system", "superset-operator"), "b")
+	text := audit.Policy(user, "b")
 	if err := yaml.UnmarshalStrict([]byte(text), &policy); err != nil {
 		t.Fatal(err)
 	}

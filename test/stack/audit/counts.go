@@ -2,12 +2,13 @@ package audit
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/audit"
 )
 
 // Counts are the requests of one user over some time. Leases and watches are not in them.
@@ -18,26 +19,12 @@ type Counts struct {
 	Kinds     map[string]int // Requests by what they asked for, such as "patch supersets/status"
 }
 
-// event is the part of audit.k8s.io/v1 Event that is counted.
-type event struct {
-	Verb       string
-	RequestURI string
-	User       struct{ Username string }
-	ObjectRef  *struct{ APIGroup, Resource, Subresource string }
-	// ResponseStatus is absent when the connection broke before an answer.
-	ResponseStatus struct{ Code int }
-}
-
 // Count counts the requests of a user in a piece of an audit log, which holds whole lines.
 func Count(log []byte, user string) (Counts, error) {
 	counts := Counts{Kinds: map[string]int{}}
-	for line := range bytes.Lines(log) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		var e event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return Counts{}, fmt.Errorf("parse an audit event: %w", err)
+	for e, err := range audit.Events(bytes.NewReader(log)) {
+		if err != nil {
+			return Counts{}, err
 		}
 		if e.User.Username == user {
 			counts.add(e)
@@ -46,12 +33,12 @@ func Count(log []byte, user string) (Counts, error) {
 	return counts, nil
 }
 
-func (c *Counts) add(e event) {
+func (c *Counts) add(e audit.Event) {
 	if e.Verb == "watch" || (e.ObjectRef != nil && e.ObjectRef.Resource == "leases") {
 		return
 	}
 	c.Requests++
-	c.Kinds[e.kind()]++
+	c.Kinds[kindOf(e)]++
 	if e.Verb == "get" || e.Verb == "list" {
 		return
 	}
@@ -61,9 +48,9 @@ func (c *Counts) add(e event) {
 	}
 }
 
-// kind names what the request asked for: the verb and the resource, or the path when it was for no resource, and the
+// kindOf names what the request asked for: the verb and the resource, or the path when it was for no resource, and the
 // field manager when the user does not write under its own name.
-func (e event) kind() string {
+func kindOf(e audit.Event) string {
 	path, query, _ := strings.Cut(e.RequestURI, "?")
 	if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
 		return e.Verb + " " + path

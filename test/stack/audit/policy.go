@@ -22,8 +22,3 @@ rules:
 - level: None
 `
 }
-
-// ServiceAccount returns the user name of a service account.
-func ServiceAccount(namespace, name string) string {
-	return "system:serviceaccount:" + namespace + ":" + name
-}

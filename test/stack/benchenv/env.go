@@ -125,7 +125,7 @@ func (e *Env) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	policy := filepath.Join(e.dir, "audit-policy.yaml")
-	text := audit.Policy(audit.ServiceAccount(systemNamespace, e.benchmark.Operator), audit.ServiceAccount(systemNamespace, aggregator))
+	text := audit.Policy(user(e.benchmark.Operator), user(aggregator))
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		return err
 	}

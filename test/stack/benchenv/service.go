@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/flotilla-dev/flotilla/libs/testkit/audit"
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
-	"github.com/flotilla-dev/flotilla/test/stack/audit"
 	"github.com/flotilla-dev/flotilla/test/stack/platform"
 )
 
@@ -144,7 +144,9 @@ func (s *Service) Metric(ctx context.Context, name string) (float64, error) {
 func (s *Service) RSS() (float64, error) { return proc.RSS(s.running.PID) }
 
 // user is the service's name at the API server.
-func (s *Service) user() string { return audit.ServiceAccount(systemNamespace, s.Name) }
+func (s *Service) user() string { return user(s.Name) }
+
+func user(service string) string { return audit.ServiceAccount(systemNamespace, service) }
 
 // Leads waits until the aggregator holds its Lease, and with it may write conditions.
 func (s *Service) Leads(ctx context.Context) error {

@@ -15,7 +15,7 @@ clusters:
   cluster: {server: "https://127.0.0.1:1", certificate-authority: /ca.crt}
 users:
 - name: kwok-a
-  user: {client-key-data: secret}
+  user: {client-key-data: c2VjcmV0}
 contexts: []
 `
 

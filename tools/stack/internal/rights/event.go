@@ -1,14 +1,12 @@
 package rights
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"strings"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/audit"
 )
 
 // Request is what was asked of the API server.
@@ -44,36 +42,20 @@ type Event struct {
 	Message string
 }
 
-// logged is the part of audit.k8s.io/v1 Event that matters here.
-type logged struct {
-	AuditID    string
-	Stage      string
-	Verb       string
-	RequestURI string
-	User       struct{ Username string }
-	ObjectRef  *struct{ APIGroup, Resource, Subresource, Namespace, Name string }
-	// ResponseStatus is absent when the connection broke before an answer.
-	ResponseStatus struct {
-		Code    int
-		Message string
-	}
-	Annotations map[string]string
-}
-
-// Events reads an audit log, one JSON event a line. A last line without an end is still being written and is left out.
+// Events reads an audit log.
 func Events(log io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		reader := bufio.NewReader(log)
-		for {
-			line, err := reader.ReadBytes('\n')
-			if errors.Is(err, io.EOF) {
-				return
+		for l, err := range audit.Events(log) {
+			code := l.ResponseStatus.Code
+			event := Event{
+				ID:      l.AuditID,
+				User:    l.User.Username,
+				Request: request(l),
+				Started: l.Stage == "ResponseStarted",
+				Denied:  code == http.StatusForbidden || l.Annotations["authorization.k8s.io/decision"] == "forbid",
+				Created: code == http.StatusCreated,
+				Message: l.ResponseStatus.Message,
 			}
-			if err != nil {
-				yield(Event{}, fmt.Errorf("read the audit log: %w", err))
-				return
-			}
-			event, err := parse(line)
 			if !yield(event, err) || err != nil {
 				return
 			}
@@ -81,24 +63,7 @@ func Events(log io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-func parse(line []byte) (Event, error) {
-	var l logged
-	if err := json.Unmarshal(line, &l); err != nil {
-		return Event{}, fmt.Errorf("parse an audit event: %w", err)
-	}
-	code := l.ResponseStatus.Code
-	return Event{
-		ID:      l.AuditID,
-		User:    l.User.Username,
-		Request: l.request(),
-		Started: l.Stage == "ResponseStarted",
-		Denied:  code == http.StatusForbidden || l.Annotations["authorization.k8s.io/decision"] == "forbid",
-		Created: code == http.StatusCreated,
-		Message: l.ResponseStatus.Message,
-	}, nil
-}
-
-func (l logged) request() Request {
+func request(l audit.Event) Request {
 	if l.ObjectRef == nil || l.ObjectRef.Resource == "" {
 		path, _, _ := strings.Cut(l.RequestURI, "?")
 		return Request{Verb: l.Verb, Resource: path}

@@ -6,13 +6,15 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/audit"
 )
 
 // Account is a service account.
 type Account struct{ Namespace, Name string }
 
 // User is the name that the API server knows the account by.
-func (a Account) User() string { return "system:serviceaccount:" + a.Namespace + ":" + a.Name }
+func (a Account) User() string { return audit.ServiceAccount(a.Namespace, a.Name) }
 
 // Policy is all roles and bindings of a cluster.
 type Policy struct {

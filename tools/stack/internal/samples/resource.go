@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -61,27 +62,22 @@ func (r Resource) Problem() string {
 	if r.Status.Phase != want.phase {
 		return fmt.Sprintf("phase %q, not %s", r.Status.Phase, want.phase)
 	}
-	for _, c := range r.Status.Conditions {
-		if c.Type != want.condition {
-			continue
-		}
-		if c.Status != metav1.ConditionTrue {
-			return fmt.Sprintf("%s is %s/%s: %s", c.Type, c.Status, c.Reason, c.Message)
-		}
-		if c.ObservedGeneration != 0 && c.ObservedGeneration != r.Generation {
-			return fmt.Sprintf("%s speaks of generation %d, not %d", c.Type, c.ObservedGeneration, r.Generation)
-		}
-		return ""
+	c := meta.FindStatusCondition(r.Status.Conditions, want.condition)
+	switch {
+	case c == nil:
+		return "no condition " + want.condition
+	case c.Status != metav1.ConditionTrue:
+		return fmt.Sprintf("%s is %s/%s: %s", c.Type, c.Status, c.Reason, c.Message)
+	case c.ObservedGeneration != 0 && c.ObservedGeneration != r.Generation:
+		return fmt.Sprintf("%s speaks of generation %d, not %d", c.Type, c.ObservedGeneration, r.Generation)
 	}
-	return "no condition " + want.condition
+	return ""
 }
 
 // conditionStatus is True, False or Unknown, or nothing when the resource has no such condition.
 func (r Resource) conditionStatus(name string) string {
-	for _, c := range r.Status.Conditions {
-		if c.Type == name {
-			return string(c.Status)
-		}
+	if c := meta.FindStatusCondition(r.Status.Conditions, name); c != nil {
+		return string(c.Status)
 	}
 	return ""
 }

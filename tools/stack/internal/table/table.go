@@ -2,55 +2,36 @@
 package table
 
 import (
+	"fmt"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
 )
 
 // Render lines up the columns of the rows, the first of which is the heading. A cell may hold several lines. An empty
 // table is empty.
 func Render(rows [][]string) string {
-	widths := columnWidths(rows)
-	var b strings.Builder
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		writeRow(&b, row, widths)
-	}
-	return b.String()
-}
-
-func columnWidths(rows [][]string) []int {
-	var widths []int
-	for _, row := range rows {
+		cells, height := make([][]string, len(row)), 1
 		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
+			cells[i] = strings.Split(cell, "\n")
+			height = max(height, len(cells[i]))
+		}
+		for y := range height {
+			for _, lines := range cells {
+				if y < len(lines) {
+					fmt.Fprint(w, lines[y]) //nolint:errcheck // a builder takes everything
+				}
+				fmt.Fprint(w, "\t") //nolint:errcheck // as above
 			}
-			for line := range strings.SplitSeq(cell, "\n") {
-				widths[i] = max(widths[i], utf8.RuneCountInString(line))
-			}
+			fmt.Fprintln(w) //nolint:errcheck // as above
 		}
 	}
-	return widths
-}
-
-// writeRow writes as many lines as the row's tallest cell has.
-func writeRow(b *strings.Builder, row []string, widths []int) {
-	cells := make([][]string, len(row))
-	height := 1
-	for i, cell := range row {
-		cells[i] = strings.Split(cell, "\n")
-		height = max(height, len(cells[i]))
+	w.Flush() //nolint:errcheck,gosec // as above
+	lines := strings.Split(text.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
 	}
-	for y := range height {
-		var line strings.Builder
-		for i, lines := range cells {
-			text := ""
-			if y < len(lines) {
-				text = lines[y]
-			}
-			line.WriteString(text)
-			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+2))
-		}
-		b.WriteString(strings.TrimRight(line.String(), " "))
-		b.WriteByte('\n')
-	}
+	return strings.Join(lines, "\n")
 }

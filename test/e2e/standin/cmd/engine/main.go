@@ -5,27 +5,18 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
 	"github.com/flotilla-dev/flotilla/test/e2e/standin/engine"
+	"github.com/flotilla-dev/flotilla/test/e2e/standin/internal/command"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "engine:", err)
-		os.Exit(1) //nolint:gocritic // the process ends, and its signals with it
-	}
-}
+func main() { command.Main("engine", run) }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	o := server.Options{Logf: log.New(out, "", 0).Printf}

@@ -4,26 +4,17 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
+	"github.com/flotilla-dev/flotilla/test/e2e/standin/internal/command"
 	"github.com/flotilla-dev/flotilla/test/e2e/standin/metadata"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "metadata:", err)
-		os.Exit(1) //nolint:gocritic // the process ends, and its signals with it
-	}
-}
+func main() { command.Main("metadata", run) }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	f := pflag.NewFlagSet("dedicated-pensieve", pflag.ContinueOnError)
