@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
 )
 
 // connect connects to a server that stands where the API server would.
@@ -53,6 +55,10 @@ func TestAnAskerIsReachedOverTheAPIServer(t *testing.T) {
 	if got, err := a.Phase(ctx, "stop & start"); err != nil || len(got) != 2 || got[1].Phase != "stop & start" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	tally.Add(load.Outcome{Class: "200 engine", Good: true})
+	if err := a.Sees(ctx, &run.Step{}, "200 engine"); err != nil {
+		t.Error(err)
+	}
 	if got, err := a.Figures(ctx); err != nil || len(got) != 2 || got[0].Phase != "scale 1 to 3" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -68,5 +74,48 @@ func TestAProgramThatFailsSaysWhy(t *testing.T) {
 func TestNoClusterIsSaidAtOnce(t *testing.T) {
 	if _, err := Connect(t.Context(), filepath.Join(t.TempDir(), "none"), Tools{}); err == nil {
 		t.Error("no error")
+	}
+}
+
+// namespaces serves a namespace that is deleted again and again, with one status after the other, the last one always.
+func namespaces(statuses ...int) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	answer := func(w http.ResponseWriter, path, text string) {
+		w.Header().Set("Content-Type", "application/json")
+		if path == "/api/v1" {
+			text = `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","kind":"Namespace","verbs":["delete","get"]}]}`
+		}
+		_, _ = w.Write([]byte(text))
+	}
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r.URL.Path, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n"},"status":{"conditions":[{"type":"Stuck"}]}}`)
+	})
+	var calls atomic.Int32
+	mux.HandleFunc("DELETE /api/v1/namespaces/n", func(w http.ResponseWriter, _ *http.Request) {
+		status := statuses[min(int(calls.Add(1)), len(statuses))-1]
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		reason := map[int]string{http.StatusNotFound: "NotFound", http.StatusConflict: "Conflict", http.StatusForbidden: "Forbidden"}[status]
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","code":%d,"reason":%q}`, status, reason)
+	})
+	return mux
+}
+
+func TestRemoveNamespaceWaitsUntilItIsGone(t *testing.T) {
+	c := connect(t, namespaces(http.StatusOK, http.StatusConflict, http.StatusNotFound))
+	if err := c.RemoveNamespace(t.Context(), "n"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRemoveNamespaceTellsWhatKeepsIt(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := connect(t, namespaces(http.StatusConflict)).RemoveNamespace(ctx, "n"); err == nil || !strings.Contains(err.Error(), "Stuck") {
+		t.Errorf("a namespace that stays: %v", err)
+	}
+	if err := connect(t, namespaces(http.StatusForbidden)).RemoveNamespace(t.Context(), "n"); err == nil {
+		t.Error("a refusal was waited out")
 	}
 }
