@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
@@ -100,13 +99,13 @@ func startControlPlane(ctx context.Context, dir string) error {
 }
 
 func stackSupersets(ctx context.Context, p *platform.Platform) error {
-	return arrive(ctx, p, "superset-operator", "supersets_10_running", "Running", supersetGroup.WithKind("Superset"), map[string]any{
+	return arrive(ctx, p, "superset-operator", "supersets_10_running", "Running", object(supersetGroup, "Superset", "default", "", map[string]any{
 		"environment": "Development",
 		"image":       map[string]any{"tag": "4.1.1"},
 		"secretKey":   "only-for-this-bench",
 		"metastore":   map[string]any{"uri": "sqlite:////tmp/superset.db"},
 		"webServer":   map[string]any{"replicas": int64(2)},
-	})
+	}))
 }
 
 // stackEngines belong to the sample instance.
@@ -119,21 +118,23 @@ func stackEngines(ctx context.Context, p *platform.Platform) error {
 	if len(list.Items) == 0 {
 		return errors.New("make up applied no FireboltInstance")
 	}
-	return arrive(ctx, p, "engine-operator", "engines_10_stable", "stable", engineGroup.WithKind("FireboltEngine"), map[string]any{
+	return arrive(ctx, p, "engine-operator", "engines_10_stable", "stable", object(engineGroup, "FireboltEngine", "default", "", map[string]any{
 		"instanceRef": list.Items[0].GetName(), "replicas": int64(2), "drainCheckEnabled": false,
-	})
+	}))
 }
 
-// arrive creates objects of a kind, waits until each one of it is in the phase, and reports time and requests.
-func arrive(ctx context.Context, p *platform.Platform, service, figure, phase string, kind schema.GroupVersionKind, spec map[string]any) error {
+// arrive creates copies of an object, waits until each one of its kind is in the phase, and reports time and requests.
+func arrive(ctx context.Context, p *platform.Platform, service, figure, phase string, o *unstructured.Unstructured) error {
 	const requests = "rest_client_requests_total"
 	before, err := p.Metric(ctx, service, requests)
 	if err != nil {
 		return err
 	}
-	start := time.Now()
+	kind, start := o.GroupVersionKind(), time.Now()
 	for i := range workloads {
-		if err := p.Client.Create(ctx, object(kind.GroupVersion(), kind.Kind, "default", fmt.Sprintf("bench-%d", i), spec).DeepCopy()); err != nil {
+		workload := o.DeepCopy()
+		workload.SetName(fmt.Sprintf("bench-%d", i))
+		if err := p.Client.Create(ctx, workload); err != nil {
 			return err
 		}
 	}
