@@ -7,7 +7,6 @@ import (
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	managerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -58,18 +57,6 @@ func unpack[M proto.Message](t testing.TB, a *anypb.Any, into M) M {
 func manager(t testing.TB, l *listenerv3.Listener) *managerv3.HttpConnectionManager {
 	t.Helper()
 	return unpack(t, l.GetFilterChains()[0].GetFilters()[0].GetTypedConfig(), &managerv3.HttpConnectionManager{})
-}
-
-// script is the one that the Lua filter runs.
-func script(t testing.TB, i *v1.FireboltInstance) string {
-	t.Helper()
-	for _, f := range manager(t, configOf(t, i).GetStaticResources().GetListeners()[0]).GetHttpFilters() {
-		if f.GetName() == "envoy.filters.http.lua" {
-			return unpack(t, f.GetTypedConfig(), &luav3.Lua{}).GetDefaultSourceCode().GetInlineString()
-		}
-	}
-	t.Fatal("no Lua filter")
-	return ""
 }
 
 // broken lists what Envoy's own rules say against a message and all that is in it or packed into it.

@@ -54,7 +54,7 @@ type query struct {
 }
 
 // body reads what is left of the request.
-func (q *query) body() { _, _ = io.Copy(io.Discard, q.req.Body) } //nolint:errcheck // the fault follows
+func (q *query) body() { _, _ = io.Copy(io.Discard, q.req.Body) } // the fault follows
 
 // run runs the query.
 func (q *query) run() {
@@ -71,8 +71,8 @@ func (q *query) answer(status string, more ...string) {
 func (q *query) drained() { q.answer("503 Service Unavailable", "X-Firebolt-Drained: true\r\n") }
 
 // reset closes with RST, finish with FIN.
-func (q *query) reset()  { _ = q.conn.SetLinger(0); _ = q.conn.Close() } //nolint:errcheck // the fault itself
-func (q *query) finish() { _ = q.conn.Close() }                          //nolint:errcheck // the fault itself
+func (q *query) reset()  { _ = q.conn.SetLinger(0); _ = q.conn.Close() } // the fault itself
+func (q *query) finish() { _ = q.conn.Close() }                          // the fault itself
 
 // serve is what a sound engine does.
 func serve(q *query) {
@@ -128,7 +128,7 @@ func (h *host) open(t testing.TB) {
 func (h *host) refuse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_ = h.listener.Close() //nolint:errcheck // of one that is closed
+	_ = h.listener.Close() // of one that is closed
 }
 
 // kill ends the host as SIGKILL ends a process.
@@ -137,8 +137,8 @@ func (h *host) kill() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.conns {
-		_ = c.(*net.TCPConn).SetLinger(0) //nolint:errcheck,forcetypeassert // it is TCP
-		_ = c.Close()                     //nolint:errcheck // that it is gone is the point
+		_ = c.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert // it is TCP
+		_ = c.Close()                     // that it is gone is the point
 	}
 }
 
@@ -161,7 +161,7 @@ func (h *host) connection(c *net.TCPConn) {
 		return
 	}
 	defer func() {
-		_ = c.Close() //nolint:errcheck // the behavior may have done so
+		_ = c.Close() // the behavior may have done so
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.conns, c)

@@ -127,7 +127,7 @@ func echo(t testing.TB) (host string, port uint32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() }) //nolint:errcheck // the test ends
+	t.Cleanup(func() { l.Close() }) // the test ends
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -135,7 +135,7 @@ func echo(t testing.TB) (host string, port uint32) {
 				return
 			}
 			go func() {
-				defer c.Close() //nolint:errcheck // Envoy notices
+				defer c.Close() // Envoy notices
 				for in := bufio.NewReader(c); ; {
 					head, err := readHead(in)
 					if err != nil {
@@ -191,12 +191,13 @@ func (e *filtering) request(t testing.TB, in headers) outcome {
 	if err != nil {
 		t.Fatalf("request %q: %v", in, err)
 	}
+	defer answer.Body.Close() // the connection stays
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatalf("request %q: %v", in, err)
 	}
 	if answer.Close {
-		e.conn.Close() //nolint:errcheck,gosec // Envoy has done so
+		e.conn.Close() //nolint:gosec // Envoy has done so
 		e.conn = nil
 	}
 	if answer.StatusCode != http.StatusOK {

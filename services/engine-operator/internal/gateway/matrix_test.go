@@ -88,12 +88,12 @@ func (h *host) swallow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() }) //nolint:errcheck // the test ends
+	t.Cleanup(func() { l.Close() }) // the test ends
 }
 
 func resetUnread(c *net.TCPConn) bool {
-	_ = c.SetLinger(0) //nolint:errcheck // the fault itself
-	_ = c.Close()      //nolint:errcheck // the fault itself
+	_ = c.SetLinger(0) // the fault itself
+	_ = c.Close()      // the fault itself
 	return false
 }
 
@@ -106,7 +106,7 @@ func tear(q *query) {
 // markUnread is how an engine answers early without losing the answer: it closes its half and reads on.
 func markUnread(q *query) {
 	fmt.Fprint(q.conn, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nX-Firebolt-Drained: true\r\n\r\n")
-	_ = q.conn.CloseWrite() //nolint:errcheck // the fault itself
+	_ = q.conn.CloseWrite() // the fault itself
 	q.body()
 }
 

@@ -117,7 +117,7 @@ func (s *system) ask(ctx context.Context, id string, body io.Reader) (out result
 		out.text = err.Error()
 		return out
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close() // only read
 	text, err := io.ReadAll(answer.Body)
 	out.status, out.text, out.torn = answer.StatusCode, string(text), err != nil
 	out.drained = answer.Header.Get("X-Firebolt-Drained") != ""
@@ -185,7 +185,7 @@ func newNameServer(t *testing.T) *nameServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })                                    //nolint:errcheck // the test ends
+	t.Cleanup(func() { conn.Close() })                                    // the test ends
 	s := &nameServer{address: conn.LocalAddr().(*net.UDPAddr).AddrPort()} //nolint:forcetypeassert // it is UDP
 	go func() {
 		in := make([]byte, 1500)
@@ -195,7 +195,7 @@ func newNameServer(t *testing.T) *nameServer {
 				return
 			}
 			if out := s.answer(in[:n]); out != nil {
-				_, _ = conn.WriteToUDPAddrPort(out, from) //nolint:errcheck // it asks again
+				_, _ = conn.WriteToUDPAddrPort(out, from) // it asks again
 			}
 		}
 	}()
