@@ -100,7 +100,7 @@ type CeleryWorkerProcessSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxMemoryPerChild *int32 `json:"maxMemoryPerChild,omitempty"`
-	// Tasks that are fetched ahead for each process; 4 when unset, and 0 leaves it to Celery.
+	// Tasks that are fetched ahead for each process; 1 when unset, and 0 leaves it to Celery.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	PrefetchMultiplier *int32 `json:"prefetchMultiplier,omitempty"`

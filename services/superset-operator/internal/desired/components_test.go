@@ -63,7 +63,7 @@ func TestW10AComponentsSettingsConcernItAlone(t *testing.T) {
 		want string
 	}{
 		"nothing":            {func(*v1alpha1.SupersetSpec) {}, ""},
-		"gunicorn's timeout": {func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Timeout = ptr(int32(99)) }, ""},
+		"gunicorn's timeout": {func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Timeout = ptr(int32(99)) }, "web-server"},
 		"gunicorn's workers change the pool": {
 			func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Workers = ptr(int32(99)) }, "web-server",
 		},

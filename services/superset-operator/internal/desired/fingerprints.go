@@ -107,7 +107,7 @@ func valkey(b *checksum.Builder, v *resolve.Valkey) {
 	for i := range v.Caches {
 		c := &v.Caches[i]
 		name := "valkey." + c.Setting
-		b.Int(name+".database", &c.Database).String(name+".prefix", c.Prefix).Int(name+".timeout", &c.Timeout)
+		b.Int(name+".database", &c.Database).String(name+".prefix", c.Prefix).Int(name+".timeout", &c.Fingerprint)
 	}
 	b.Int("valkey.broker", v.Broker).Int("valkey.resultBackend", v.ResultBackend)
 	if r := v.Results; r != nil {

@@ -69,18 +69,26 @@ func TestHostileValuesArriveAsTheyAre(t *testing.T) {
 	tls := map[string]any{"ssl_cert_reqs": "none", "ssl_ca_certs": ca}
 	want := map[string]any{
 		"SECRET_KEY": *sup.Spec.SecretKey, "PREVIOUS_SECRET_KEY": *sup.Spec.PreviousSecretKey,
-		"SQLALCHEMY_DATABASE_URI": uri, "SQLALCHEMY_EXAMPLES_URI": uri, "SUPERSET_WEBSERVER_PORT": 8088.0,
-		"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false},
-		"FEATURE_FLAGS":             flags(sup.Spec.FeatureFlags),
-		"RAW":                       "it's {x} $HOME `id` \U0001F4A5\u2028", "WEB": "\"{x}\"",
+		"SECRET_KEY_FALLBACKS":    []any{*sup.Spec.PreviousSecretKey},
+		"SQLALCHEMY_DATABASE_URI": uri, "SUPERSET_WEBSERVER_TIMEOUT": 60.0,
+		"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{
+			"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false,
+			"connect_args": map[string]any{"connect_timeout": 10.0}, "isolation_level": "READ COMMITTED",
+		},
+		"WEBDRIVER_BASEURL": "http://hostile-web-server:8088/", "WEBDRIVER_BASEURL_USER_FRIENDLY": "http://hostile-web-server:8088/",
+		"RATELIMIT_APPLICATION": nil,
+		"FEATURE_FLAGS":         flags(sup.Spec.FeatureFlags),
+		"RAW":                   "it's {x} $HOME `id` \U0001F4A5\u2028", "WEB": "\"{x}\"",
 		"CELERY_CONFIG": map[string]any{
 			"broker_url": "rediss://" + login + host + ":6379/0", "broker_use_ssl": tls,
 			"result_backend": "rediss://" + login + host + ":6379/0", "redis_backend_use_ssl": tls,
+			"redis_socket_connect_timeout": 5.0, "redis_socket_timeout": 30.0, "beat_schedule": "Superset's",
+			"broker_transport_options": map[string]any{"socket_connect_timeout": 5.0, "socket_timeout": 30.0, "socket_keepalive": true},
 		},
 		"RESULTS_BACKEND": map[string]any{
 			"host": host, "port": 6379.0, "username": *sup.Spec.Valkey.Username, "password": *sup.Spec.Valkey.Password,
 			"db": 6.0, "key_prefix": "hostile_" + *sup.Spec.Valkey.ResultsBackend.KeyPrefix,
-			"ssl": true, "ssl_cert_reqs": "none", "ssl_ca_certs": ca,
+			"ssl": true, "ssl_cert_reqs": "none", "ssl_ca_certs": ca, "socket_connect_timeout": 5.0, "socket_timeout": 15.0,
 		},
 	}
 	for setting, prefix := range map[string]*string{
@@ -113,9 +121,10 @@ func flags(set map[string]bool) map[string]any {
 func TestProductionSettings(t *testing.T) {
 	all := pythons(t, "production-full")
 	words := slices.Sorted(maps.Keys(all))
-	null := map[string]any{"poolclass": "NullPool"}
+	patience := map[string]any{"connect_timeout": 10.0}
+	null := map[string]any{"poolclass": "NullPool", "connect_args": patience}
 	pool := func(size float64) map[string]any {
-		return map[string]any{"pool_size": size, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false}
+		return map[string]any{"pool_size": size, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false, "connect_args": patience}
 	}
 	mcp := pool(5)
 	mcp["pool_timeout"] = 10.0
@@ -132,8 +141,8 @@ func TestProductionSettings(t *testing.T) {
 		if diff := cmp.Diff(any(want[word]), got["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
 			t.Errorf("pool of %s differs (-want +got):\n%s", word, diff)
 		}
-		if _, found := got["SUPERSET_WEBSERVER_PORT"]; found != (word == "web-server") {
-			t.Errorf("%s: web server's port: %v", word, found)
+		if timeout := got["SUPERSET_WEBSERVER_TIMEOUT"]; (timeout == 60.0) != (word == "web-server") {
+			t.Errorf("%s: web server's timeout: %v", word, timeout)
 		}
 		if _, found := got["MCP_ONLY"]; found != (word == "mcp-server") {
 			t.Errorf("%s: Python of the MCP server: %v", word, found)

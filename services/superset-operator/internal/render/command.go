@@ -39,15 +39,29 @@ func defaultCommand(c *resolve.Component) []string {
 		// The prefix is the user's text, so the shell takes it from the environment.
 		return []string{
 			"/bin/sh", "-c",
-			"exec celery --app=" + celeryApp + ` flower --url_prefix="$` + envFlowerPrefix + `" "$@"`, shellName,
+			"exec celery --app=" + celeryApp + fmt.Sprintf(` flower --port=%d --url_prefix="$`, c.Port()) + envFlowerPrefix + `" "$@"`, shellName,
 		}
 	case component.MCPServerName:
 		return []string{"superset", "mcp", "run", "--host", "0.0.0.0", "--port", fmt.Sprint(c.Port())}
 	case component.WebsocketServerName:
 		return []string{"node", "websocket_server.js"}
 	}
-	return []string{"/usr/bin/run-server.sh"}
+	return []string{"/bin/sh", "-c", webServer, shellName}
 }
+
+// webServer runs gunicorn as run-server.sh of Superset's image does, with the same variables and in place of the shell, so
+// that a signal reaches it: that script's own shell stays in front and passes none on. A request that began may take
+// as long as it may at any other time.
+const webServer = `exec gunicorn --bind "${SUPERSET_BIND_ADDRESS:-0.0.0.0}:${SUPERSET_PORT:-8088}" \
+  --access-logfile "${ACCESS_LOG_FILE:--}" --error-logfile "${ERROR_LOG_FILE:--}" \
+  --workers "${SERVER_WORKER_AMOUNT:-1}" --worker-class "${SERVER_WORKER_CLASS:-gthread}" \
+  --threads "${SERVER_THREADS_AMOUNT:-20}" --log-level "${GUNICORN_LOGLEVEL:-info}" \
+  --timeout "${GUNICORN_TIMEOUT:-60}" --graceful-timeout "${GUNICORN_TIMEOUT:-60}" \
+  --keep-alive "${GUNICORN_KEEPALIVE:-2}" \
+  --max-requests "${WORKER_MAX_REQUESTS:-0}" --max-requests-jitter "${WORKER_MAX_REQUESTS_JITTER:-0}" \
+  --limit-request-line "${SERVER_LIMIT_REQUEST_LINE:-0}" \
+  --limit-request-field_size "${SERVER_LIMIT_REQUEST_FIELD_SIZE:-0}" \
+  "$@" "${FLASK_APP:-superset.app:create_app()}"`
 
 func workerCommand(c *resolve.Celery) []string {
 	if c == nil {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
@@ -21,19 +19,22 @@ func TestBootstrapRunsBeforeTheCommandWithItsArgs(t *testing.T) {
 	container := render.Deployment(web, "sum").Spec.Template.Spec.Containers[0]
 	dir := t.TempDir()
 	write(t, dir, "bootstrap.sh", web.Bootstrap)
-	server := write(t, dir, "server", "#!/bin/sh\necho \"$FROM_BOOTSTRAP\"\nfor a in \"$@\"; do echo \"[$a]\"; done\n")
+	write(t, dir, "gunicorn", "#!/bin/sh\necho \"$FROM_BOOTSTRAP\"\nfor a in \"$@\"; do echo \"[$a]\"; done\n")
 
 	command := append([]string{}, container.Command...)
 	command[2] = strings.ReplaceAll(command[2], "/app/pythonpath/superset_bootstrap.sh", filepath.Join(dir, "bootstrap.sh"))
-	command[2] = strings.ReplaceAll(command[2], "/usr/bin/run-server.sh", server)
 	command = append(command, container.Args...)
-	out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
+	shell := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	shell.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SERVER_WORKER_AMOUNT=3")
+	out, err := shell.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want := "it's here\n[it's]\n[$HOME]\n[a b]\n"
-	if diff := cmp.Diff(want, string(out)); diff != "" {
-		t.Errorf("output differs (-want +got):\n%s", diff)
+	// What the user adds comes after the server's own options, and before the application.
+	said := string(out)
+	if !strings.HasPrefix(said, "it's here\n") || !strings.HasSuffix(said, "[it's]\n[$HOME]\n[a b]\n[superset.app:create_app()]\n") ||
+		!strings.Contains(said, "[--workers]\n[3]\n") {
+		t.Errorf("gunicorn was called with\n%s", said)
 	}
 }
 

@@ -40,6 +40,8 @@ func Deployment(c *resolve.Component, checksum string) *appsv1.Deployment {
 					ports:   ports(c),
 					probes:  componentProbes(c),
 					files:   componentFiles(c),
+
+					lifecycle: ending(c), grace: grace(c),
 				}),
 			},
 		},

@@ -34,11 +34,18 @@ const (
 	envAdminLastName     = envPrefix + "ADMIN_LAST_NAME"
 	envAdminEmail        = envPrefix + "ADMIN_EMAIL"
 	envRotate            = envPrefix + "ROTATE"
+
+	// Superset's own: the file with the configuration, and the module that reads it.
+	envConfigPath   = "SUPERSET_CONFIG_PATH"
+	envConfigModule = "SUPERSET_CONFIG"
 )
 
 // componentEnvironment returns the operator's variables of a component.
 func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
 	extra := gunicornEnvironment(c.Gunicorn)
+	if c.Descriptor.Name == component.WebServerName {
+		extra = append(extra, number("SUPERSET_PORT", c.Port()))
+	}
 	if c.Descriptor.Name == component.CeleryFlowerName {
 		extra = append(extra, plain(envFlowerPrefix, c.Path))
 	}
@@ -50,6 +57,10 @@ func componentEnvironment(c *resolve.Component) []corev1.EnvVar {
 func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 	in := &w.Inputs
 	env := []corev1.EnvVar{plain(envInstanceName, w.Superset)}
+	if w.Python.Rendered {
+		// An image, or a source of variables that the operator does not see, may name another configuration.
+		env = append(env, plain(envConfigPath, configFolder+"/"+ConfigKey), plain(envConfigModule, "superset.config"))
+	}
 	env = appendValue(env, envSecretKey, in.SecretKey)
 	env = appendValue(env, envPreviousSecretKey, in.PreviousSecretKey)
 	env = appendValue(env, envDatabaseURI, in.DatabaseURI)

@@ -16,7 +16,10 @@ type container struct {
 	env     []corev1.EnvVar
 	ports   []corev1.ContainerPort
 	probes  probes
-	files   *files
+	// lifecycle and grace are for where the user has none.
+	lifecycle *corev1.Lifecycle
+	grace     *int64
+	files     *files
 }
 
 // podSpec renders the pod of a workload.
@@ -32,7 +35,7 @@ func podSpec(w *resolve.Workload, c container) corev1.PodSpec {
 		TopologySpreadConstraints:     pod.TopologySpreadConstraints,
 		HostAliases:                   pod.HostAliases,
 		SecurityContext:               pod.PodSecurityContext,
-		TerminationGracePeriodSeconds: pod.TerminationGracePeriodSeconds,
+		TerminationGracePeriodSeconds: either(pod.TerminationGracePeriodSeconds, c.grace),
 		DNSConfig:                     pod.DNSConfig,
 		RuntimeClassName:              pod.RuntimeClassName,
 		ShareProcessNamespace:         pod.ShareProcessNamespace,
@@ -67,7 +70,7 @@ func mainContainer(w *resolve.Workload, c container) corev1.Container {
 		LivenessProbe:   c.probes.liveness,
 		ReadinessProbe:  c.probes.readiness,
 		StartupProbe:    c.probes.startup,
-		Lifecycle:       t.Lifecycle,
+		Lifecycle:       either(t.Lifecycle, c.lifecycle),
 	}
 	if t.Resources != nil {
 		main.Resources = *t.Resources

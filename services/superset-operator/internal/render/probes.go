@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,14 +23,13 @@ func componentProbes(c *resolve.Component) probes {
 	}
 }
 
-// defaultProbes has none for the worker and the scheduler, which answer no requests.
+// defaultProbes let liveness and readiness begin once the startup probe has succeeded.
 func defaultProbes(c *resolve.Component) probes {
 	port := intstr.FromInt32(c.Port())
 	var handler corev1.ProbeHandler
 	switch c.Descriptor.Name {
 	case component.WebServerName:
-		handler = httpGet("/health", port)
-		return probes{probe(handler, 15), probe(handler, 5), probe(handler, 15)}
+		handler = httpGet(strings.TrimRight(c.AppRoot, "/")+"/health", port)
 	case component.WebsocketServerName:
 		handler = httpGet("/health", port)
 	case component.CeleryFlowerName:
@@ -37,24 +37,67 @@ func defaultProbes(c *resolve.Component) probes {
 	case component.MCPServerName:
 		handler = corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: port}}
 	default:
+		return celeryProbes(c)
+	}
+	return probes{liveness: probe(handler), readiness: probe(handler), startup: startup(handler)}
+}
+
+// celeryProbes go by the file that the worker or the scheduler touches. An image with a command of the user's may run
+// something else.
+func celeryProbes(c *resolve.Component) probes {
+	if c.Python.Heartbeat == "" || c.Python.Valkey == nil || c.Python.Valkey.Broker == nil || len(c.Pod.Container.Command) > 0 {
 		return probes{}
 	}
-	return probes{liveness: probe(handler, 15), readiness: probe(handler, 5)}
+	alive := probe(execute("python3", "-c", fresh, heartbeatFile, fmt.Sprint(staleAfter)))
+	alive.PeriodSeconds, alive.TimeoutSeconds = 60, 15
+	return probes{liveness: alive, startup: startup(execute("/bin/sh", "-c", "test -e "+heartbeatFile))}
+}
+
+// staleAfter is how old, in seconds, the file may be. A scheduler without a schedule wakes every five minutes.
+const staleAfter = 600
+
+// fresh succeeds while the file is new enough, and while the broker does not answer: without it nothing is at work, and a
+// restart would only end what is. It imports nothing of Superset, which would take ten seconds of a core each time.
+const fresh = `import os, socket, sys, time
+try:
+    age = time.time() - os.stat(sys.argv[1]).st_mtime
+except FileNotFoundError:
+    age = float("inf")
+if age > float(sys.argv[2]):
+    try:
+        socket.create_connection((os.environ["` + envValkeyHost + `"], int(os.environ["` + envValkeyPort + `"])), 5).close()
+    except OSError:
+        sys.exit(0)
+    sys.exit(f"the last sign of life is {age:.0f} s old")
+`
+
+func execute(words ...string) corev1.ProbeHandler {
+	for i := range words {
+		words[i] = escapeDollars(words[i])
+	}
+	return corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: words}}
 }
 
 func httpGet(path string, port intstr.IntOrString) corev1.ProbeHandler {
 	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: port, Scheme: corev1.URISchemeHTTP}}
 }
 
-// probe asks every ten seconds, the first time after delay seconds.
-func probe(handler corev1.ProbeHandler, delay int32) *corev1.Probe {
+// probe asks every ten seconds.
+func probe(handler corev1.ProbeHandler) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler:        *handler.DeepCopy(),
-		InitialDelaySeconds: delay, PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
+		ProbeHandler: *handler.DeepCopy(), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
 	}
 }
 
-func either(user, own *corev1.Probe) *corev1.Probe {
+// startup gives a process ten minutes: importing Superset takes 10 s of a whole core for each of them, and they begin
+// together.
+func startup(handler corev1.ProbeHandler) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: *handler.DeepCopy(), PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 120,
+	}
+}
+
+func either[T any](user, own *T) *T {
 	if user != nil {
 		return user
 	}

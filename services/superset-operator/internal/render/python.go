@@ -27,14 +27,22 @@ func Config(p *resolve.Python) string {
 	fmt.Fprintf(&b, "SECRET_KEY = os.environ[%s]\n", pyString(envSecretKey))
 	if p.PreviousSecretKey {
 		fmt.Fprintf(&b, "PREVIOUS_SECRET_KEY = os.environ.get(%s)\n", pyString(envPreviousSecretKey))
+		// Sessions that the previous key signed stay valid; Flask reads it from Superset 6.1 on.
+		b.WriteString("SECRET_KEY_FALLBACKS = [PREVIOUS_SECRET_KEY] if PREVIOUS_SECRET_KEY else []\n")
 	}
 	writeDatabase(&b, &p.Database)
-	if p.WebServerPort != 0 {
-		fmt.Fprintf(&b, "SUPERSET_WEBSERVER_PORT = %d\n", p.WebServerPort)
+	if p.Examples && p.Database.Mode != resolve.DatabaseNone {
+		b.WriteString("SQLALCHEMY_EXAMPLES_URI = SQLALCHEMY_DATABASE_URI\n")
 	}
-	writePool(&b, p.Pool)
+	if p.WebServerTimeout != 0 {
+		fmt.Fprintf(&b, "SUPERSET_WEBSERVER_TIMEOUT = %d\n", p.WebServerTimeout)
+	}
+	writePool(&b, p.Pool, &p.Database)
+	writeWeb(&b, &p.Web)
 	writeFlags(&b, p.FeatureFlags)
 	writeValkey(&b, p.Valkey)
+	writeLimits(&b, p)
+	writeHeartbeat(&b, p.Heartbeat)
 	b.WriteString("\n")
 	writeRaw(&b, "spec.config", p.Config)
 	writeRaw(&b, "component config", p.ComponentConfig)
@@ -44,9 +52,9 @@ func Config(p *resolve.Python) string {
 func writeImports(b *strings.Builder, p *resolve.Python) {
 	b.WriteString("import os\n")
 	switch {
-	case p.Valkey != nil && p.Valkey.TLS != nil:
+	case p.Valkey != nil:
 		b.WriteString("from urllib.parse import quote, urlencode\n")
-	case p.Valkey != nil || p.Database.Mode == resolve.DatabaseParts:
+	case p.Database.Mode == resolve.DatabaseParts:
 		b.WriteString("from urllib.parse import quote\n")
 	}
 	if p.Valkey != nil && p.Valkey.Results != nil {
@@ -55,9 +63,17 @@ func writeImports(b *strings.Builder, p *resolve.Python) {
 	if p.Pool != nil && p.Pool.Null {
 		b.WriteString("from sqlalchemy.pool import NullPool\n")
 	}
+	if v := p.Valkey; v != nil && (v.Broker != nil || v.ResultBackend != nil) {
+		// This file runs at the end of superset.config, so that its names are there.
+		b.WriteString("from superset.config import CeleryConfig as SupersetCeleryConfig\n")
+	}
 }
 
 func writeDatabase(b *strings.Builder, db *resolve.Database) {
+	if db.Mode != resolve.DatabaseNone {
+		// From 6.1 on Superset would take another metastore from it, after this file.
+		b.WriteString("os.environ.pop(\"SUPERSET__SQLALCHEMY_DATABASE_URI\", None)\n")
+	}
 	switch db.Mode {
 	case resolve.DatabaseNone:
 		return
@@ -66,7 +82,6 @@ func writeDatabase(b *strings.Builder, db *resolve.Database) {
 	case resolve.DatabaseParts:
 		writeDatabaseParts(b, db.Scheme)
 	}
-	b.WriteString("SQLALCHEMY_EXAMPLES_URI = SQLALCHEMY_DATABASE_URI\n")
 }
 
 // writeDatabaseParts builds the URI at run time from the environment, each part percent-quoted.
@@ -78,27 +93,6 @@ func writeDatabaseParts(b *strings.Builder, scheme string) {
 	fmt.Fprintf(b, "    + \"@\" + os.environ[%s]\n", pyString(envDatabaseHost))
 	fmt.Fprintf(b, "    + \":\" + os.environ[%s]\n", pyString(envDatabasePort))
 	fmt.Fprintf(b, "    + \"/\" + %s\n)\n", quoted(envDatabaseName))
-}
-
-func writePool(b *strings.Builder, pool *resolve.Pool) {
-	if pool == nil {
-		return
-	}
-	b.WriteString("SQLALCHEMY_ENGINE_OPTIONS = {\n")
-	if pool.Null {
-		b.WriteString("    \"poolclass\": NullPool,\n}\n")
-		return
-	}
-	fmt.Fprintf(b, "    \"pool_size\": %d,\n", pool.Size)
-	fmt.Fprintf(b, "    \"max_overflow\": %d,\n", pool.MaxOverflow)
-	if pool.Recycle > 0 {
-		fmt.Fprintf(b, "    \"pool_recycle\": %d,\n", pool.Recycle)
-	}
-	fmt.Fprintf(b, "    \"pool_pre_ping\": %s,\n", pyBool(pool.PrePing))
-	if pool.Timeout > 0 {
-		fmt.Fprintf(b, "    \"pool_timeout\": %d,\n", pool.Timeout)
-	}
-	b.WriteString("}\n")
 }
 
 func writeFlags(b *strings.Builder, flags map[string]bool) {

@@ -27,10 +27,16 @@ class RedisCache:
 def stand_in(name, **content):
     module = types.ModuleType(name); vars(module).update(content); sys.modules[name] = module
 stand_in("sqlalchemy"); stand_in("sqlalchemy.pool", NullPool="NullPool")
+class Celery:
+    beat_schedule = "Superset's"
+stand_in("superset"); stand_in("superset.config", CeleryConfig=Celery)
+signal = types.SimpleNamespace(connect=lambda *a, **k: None)
+signals = types.SimpleNamespace(worker_ready=signal, heartbeat_sent=signal, beat_init=signal)
+stand_in("celery", signals=signals)
 stand_in("cachelib"); stand_in("cachelib.redis", RedisCache=RedisCache)
 def plain(value):
     if isinstance(value, RedisCache): return value.options
-    if isinstance(value, type): return {k: v for k, v in vars(value).items() if not k.startswith("__")}
+    if isinstance(value, type): return {k: getattr(value, k) for k in dir(value) if not k.startswith("__")}
     raise TypeError(value)
 results = []
 for case in json.load(sys.stdin):
@@ -50,12 +56,14 @@ func TestRenderedPythonMeansWhatTheSpecSays(t *testing.T) {
 		"plain values": {
 			superset: "development", workload: "web-server",
 			want: map[string]any{
-				"SECRET_KEY":                "not-a-secret-in-development",
-				"SQLALCHEMY_DATABASE_URI":   "postgresql+psycopg2://superset:superset@postgres:5432/superset",
-				"SQLALCHEMY_EXAMPLES_URI":   "postgresql+psycopg2://superset:superset@postgres:5432/superset",
-				"SUPERSET_WEBSERVER_PORT":   8088.0,
-				"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false},
-				"FEATURE_FLAGS":             map[string]any{"ENABLE_TEMPLATE_PROCESSING": true},
+				"SECRET_KEY":                 "not-a-secret-in-development",
+				"SQLALCHEMY_DATABASE_URI":    "postgresql+psycopg2://superset:superset@postgres:5432/superset",
+				"SUPERSET_WEBSERVER_TIMEOUT": 60.0,
+				"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{
+					"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false,
+					"connect_args": map[string]any{"connect_timeout": 10.0},
+				},
+				"FEATURE_FLAGS": map[string]any{"ENABLE_TEMPLATE_PROCESSING": true},
 			},
 		},
 		"values that try to break out": {
@@ -65,8 +73,7 @@ func TestRenderedPythonMeansWhatTheSpecSays(t *testing.T) {
 				"PREVIOUS_SECRET_KEY": "old $(SECRET)",
 				"SQLALCHEMY_DATABASE_URI": "postgresql+asyncpg://us%3Aer%40evil:" +
 					"p%40ss%2Fw%3Ard%2520%24%28HOME%29%C3%BC%E2%80%A8%27%22@db:5432/super%2Fset%3Fx%3D1%26y%3D%232",
-				"SQLALCHEMY_EXAMPLES_URI": "postgresql+asyncpg://us%3Aer%40evil:" +
-					"p%40ss%2Fw%3Ard%2520%24%28HOME%29%C3%BC%E2%80%A8%27%22@db:5432/super%2Fset%3Fx%3D1%26y%3D%232",
+				"SECRET_KEY_FALLBACKS":      []any{"old $(SECRET)"},
 				"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false},
 				"FEATURE_FLAGS": map[string]any{
 					"QUOTE'\"\n__import__('os').system('true')#": true, "\U0001F4A5": false, "back\\slash": true,
@@ -78,8 +85,7 @@ func TestRenderedPythonMeansWhatTheSpecSays(t *testing.T) {
 			want: map[string]any{
 				"SECRET_KEY":                "not-a-secret-in-development",
 				"SQLALCHEMY_DATABASE_URI":   "postgresql+psycopg2://superset:superset@postgres:5432/superset",
-				"SQLALCHEMY_EXAMPLES_URI":   "postgresql+psycopg2://superset:superset@postgres:5432/superset",
-				"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{"poolclass": "NullPool"},
+				"SQLALCHEMY_ENGINE_OPTIONS": map[string]any{"poolclass": "NullPool", "connect_args": map[string]any{"connect_timeout": 10.0}},
 				"FEATURE_FLAGS":             map[string]any{"ENABLE_TEMPLATE_PROCESSING": true},
 			},
 		},
@@ -88,6 +94,16 @@ func TestRenderedPythonMeansWhatTheSpecSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config, env := rendered(t, tc.superset, tc.workload)
 			got := run(t, config, env)
+			for setting, want := range map[string]any{
+				"WEBDRIVER_BASEURL":               "http://" + load(t, tc.superset).Name + "-web-server:8088/",
+				"WEBDRIVER_BASEURL_USER_FRIENDLY": "http://" + load(t, tc.superset).Name + "-web-server:8088/",
+				"RATELIMIT_APPLICATION":           nil,
+			} {
+				if got[setting] != want {
+					t.Errorf("%s is %v, want %v", setting, got[setting], want)
+				}
+				delete(got, setting)
+			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("settings differ (-want +got):\n%s", diff)
 			}

@@ -14,6 +14,14 @@ const (
 	valkeyPrefix = "_valkey_prefix"
 	valkeyTLS    = "_valkey_tls"
 	valkeyQuery  = "_valkey_query"
+	// valkeyTimeouts limit a connection.
+	valkeyTimeouts = "_valkey_timeouts"
+)
+
+// Seconds that a server has to take a connection, and to answer.
+const (
+	connectSeconds = 5
+	answerSeconds  = 15
 )
 
 // writeValkey writes the caches, Celery and the results backend. Host, port and
@@ -24,8 +32,9 @@ func writeValkey(b *strings.Builder, v *resolve.Valkey) {
 	}
 	writeValkeyTLS(b, v.TLS)
 	writeValkeyURL(b, v.TLS != nil)
+	writeValkeyQuery(b, v.TLS != nil)
 	for i := range v.Caches {
-		writeCache(b, &v.Caches[i], v.TLS)
+		writeCache(b, v, &v.Caches[i])
 	}
 	writeCelery(b, v)
 	writeResults(b, v)
@@ -48,7 +57,7 @@ func writeValkeyTLS(b *strings.Builder, tls *resolve.TLS) {
 			fmt.Fprintf(b, "    %s: %s,\n", pyString(option.name), pyString(option.value))
 		}
 	}
-	b.WriteString("}\n" + valkeyQuery + " = \"?\" + urlencode(" + valkeyTLS + ", quote_via=quote)\n")
+	b.WriteString("}\n")
 }
 
 func writeValkeyURL(b *strings.Builder, tls bool) {
@@ -66,20 +75,35 @@ func writeValkeyURL(b *strings.Builder, tls bool) {
 	fmt.Fprintf(b, "%s = os.environ[%s] + \"_\"\n", valkeyPrefix, pyString(envInstanceName))
 }
 
+// serverURL is the URL of a database with the limits of each connection, as Python.
+func serverURL(v *resolve.Valkey, database int32) string {
+	return fmt.Sprintf("%s + \"/%d\" + %s", valkeyURL, database, valkeyQuery)
+}
+
+// writeValkeyQuery limits how long a server may take: an address that swallows packets would hold each request for minutes.
+func writeValkeyQuery(b *strings.Builder, tls bool) {
+	fmt.Fprintf(b, "%s = {\n    \"socket_connect_timeout\": %d,\n    \"socket_timeout\": %d,\n}\n", valkeyTimeouts, connectSeconds, answerSeconds)
+	options := valkeyTimeouts
+	if tls {
+		options = "{**" + valkeyTimeouts + ", **" + valkeyTLS + "}"
+	}
+	fmt.Fprintf(b, "%s = \"?\" + urlencode(%s, quote_via=quote)\n", valkeyQuery, options)
+}
+
 // writeCache states the TLS options twice: flask-caching makes its client from the
 // URL alone and then ignores CACHE_OPTIONS.
-func writeCache(b *strings.Builder, c *resolve.Cache, tls *resolve.TLS) {
-	url := fmt.Sprintf("%s + \"/%d\"", valkeyURL, c.Database)
-	if tls != nil {
-		url += " + " + valkeyQuery
-	}
+func writeCache(b *strings.Builder, v *resolve.Valkey, c *resolve.Cache) {
+	tls := v.TLS
 	fmt.Fprintf(b, "%s = {\n", c.Setting)
 	b.WriteString("    \"CACHE_TYPE\": \"RedisCache\",\n")
 	fmt.Fprintf(b, "    \"CACHE_DEFAULT_TIMEOUT\": %d,\n", c.Timeout)
 	fmt.Fprintf(b, "    \"CACHE_KEY_PREFIX\": %s + %s,\n", valkeyPrefix, pyString(c.Prefix))
-	fmt.Fprintf(b, "    \"CACHE_REDIS_URL\": %s,\n", url)
+	fmt.Fprintf(b, "    \"CACHE_REDIS_URL\": %s,\n", serverURL(v, c.Database))
 	if tls != nil {
 		fmt.Fprintf(b, "    \"CACHE_OPTIONS\": %s,\n", valkeyTLS)
+	}
+	if c.Refresh {
+		b.WriteString("    \"REFRESH_TIMEOUT_ON_RETRIEVAL\": True,\n")
 	}
 	if c.Coordination {
 		writeCoordination(b, c, tls)
@@ -112,12 +136,16 @@ func writeCelery(b *strings.Builder, v *resolve.Valkey) {
 	if v.Broker == nil && v.ResultBackend == nil {
 		return
 	}
-	b.WriteString("\n\nclass CeleryConfig:\n")
+	b.WriteString("\n\nclass CeleryConfig(SupersetCeleryConfig):\n")
 	if v.Broker != nil {
 		writeCeleryURL(b, "broker_url", "broker_use_ssl", *v.Broker, v.TLS)
+		// A worker waits for messages by polling, so that an answer takes no longer.
+		fmt.Fprintf(b, "    broker_transport_options = {\"socket_connect_timeout\": %d, \"socket_timeout\": %d, \"socket_keepalive\": True}\n",
+			connectSeconds, 2*answerSeconds)
 	}
 	if v.ResultBackend != nil {
 		writeCeleryURL(b, "result_backend", "redis_backend_use_ssl", *v.ResultBackend, v.TLS)
+		fmt.Fprintf(b, "    redis_socket_connect_timeout = %d\n    redis_socket_timeout = %d\n", connectSeconds, 2*answerSeconds)
 	}
 	b.WriteString("\n\nCELERY_CONFIG = CeleryConfig\n")
 }
@@ -140,6 +168,7 @@ func writeResults(b *strings.Builder, v *resolve.Valkey) {
 	fmt.Fprintf(b, "    password=os.environ.get(%s),\n", pyString(envValkeyPassword))
 	fmt.Fprintf(b, "    db=%d,\n", v.Results.Database)
 	fmt.Fprintf(b, "    key_prefix=%s + %s,\n", valkeyPrefix, pyString(v.Results.Prefix))
+	fmt.Fprintf(b, "    **%s,\n", valkeyTimeouts)
 	if v.TLS != nil {
 		fmt.Fprintf(b, "    ssl=True,\n    **%s,\n", valkeyTLS)
 	}

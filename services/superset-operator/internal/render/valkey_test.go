@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -32,24 +33,32 @@ func TestValkeyDefaults(t *testing.T) {
 	cache := func(database, prefix string, timeout float64) map[string]any {
 		return map[string]any{
 			"CACHE_TYPE": "RedisCache", "CACHE_DEFAULT_TIMEOUT": timeout,
-			"CACHE_KEY_PREFIX": "sales_" + prefix, "CACHE_REDIS_URL": "redis://valkey:6379/" + database,
+			"CACHE_KEY_PREFIX": "sales_" + prefix, "CACHE_REDIS_URL": "redis://valkey:6379/" + database + "?socket_connect_timeout=5&socket_timeout=15",
 		}
+	}
+	refreshed := func(cache map[string]any) map[string]any {
+		cache["REFRESH_TIMEOUT_ON_RETRIEVAL"] = true
+		return cache
 	}
 	coordination := cache("7", "coordination_", 300)
 	coordination["CACHE_REDIS_HOST"], coordination["CACHE_REDIS_PORT"], coordination["CACHE_REDIS_DB"] = "valkey", 6379.0, 7.0
 	coordination["CACHE_REDIS_USER"], coordination["CACHE_REDIS_PASSWORD"] = nil, nil
 	want := map[string]any{
 		"SECRET_KEY":                      "key",
-		"SQLALCHEMY_ENGINE_OPTIONS":       map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false},
 		"CACHE_CONFIG":                    cache("1", "superset_", 300),
 		"DATA_CACHE_CONFIG":               cache("2", "superset_data_", 86400),
-		"FILTER_STATE_CACHE_CONFIG":       cache("3", "superset_filter_", 3600),
-		"EXPLORE_FORM_DATA_CACHE_CONFIG":  cache("4", "superset_explore_", 3600),
-		"THUMBNAIL_CACHE_CONFIG":          cache("5", "superset_thumbnail_", 3600),
+		"FILTER_STATE_CACHE_CONFIG":       refreshed(cache("3", "superset_filter_", 7776000)),
+		"EXPLORE_FORM_DATA_CACHE_CONFIG":  refreshed(cache("4", "superset_explore_", 604800)),
+		"THUMBNAIL_CACHE_CONFIG":          cache("5", "superset_thumbnail_", 604800),
 		"DISTRIBUTED_COORDINATION_CONFIG": coordination,
-		"CELERY_CONFIG":                   map[string]any{"broker_url": "redis://valkey:6379/0", "result_backend": "redis://valkey:6379/0"},
+		"CELERY_CONFIG": map[string]any{
+			"broker_url": "redis://valkey:6379/0", "result_backend": "redis://valkey:6379/0", "beat_schedule": "Superset's",
+			"broker_transport_options":     map[string]any{"socket_connect_timeout": 5.0, "socket_timeout": 30.0, "socket_keepalive": true},
+			"redis_socket_connect_timeout": 5.0, "redis_socket_timeout": 30.0,
+		},
 		"RESULTS_BACKEND": map[string]any{
 			"host": "valkey", "port": 6379.0, "username": nil, "password": nil, "db": 6.0, "key_prefix": "sales_superset_results_",
+			"socket_connect_timeout": 5.0, "socket_timeout": 15.0,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -92,7 +101,10 @@ func TestDisabledSectionsOfValkeyAreLeftOut(t *testing.T) {
 		})
 	}
 	got := settings(t, &v1alpha1.ValkeySpec{Host: "valkey", CeleryBroker: celery})
-	want := map[string]any{"result_backend": "redis://valkey:6379/0"}
+	want := map[string]any{
+		"result_backend": "redis://valkey:6379/0", "redis_socket_connect_timeout": 5.0, "redis_socket_timeout": 30.0,
+		"beat_schedule": "Superset's",
+	}
 	if diff := cmp.Diff(want, got["CELERY_CONFIG"]); diff != "" {
 		t.Errorf("Celery without a broker differs (-want +got):\n%s", diff)
 	}
@@ -157,7 +169,9 @@ func TestW12ValkeySSLNamesItsCertRequirement(t *testing.T) {
 				if diff := cmp.Diff(tc.want, options["CACHE_OPTIONS"]); diff != "" {
 					t.Errorf("options of %s differ (-want +got):\n%s", setting, diff)
 				}
-				if diff := cmp.Diff(tc.want, query(t, options["CACHE_REDIS_URL"].(string))); diff != "" {
+				want := map[string]any{"socket_connect_timeout": "5", "socket_timeout": "15"}
+				maps.Copy(want, tc.want)
+				if diff := cmp.Diff(want, query(t, options["CACHE_REDIS_URL"].(string))); diff != "" {
 					t.Errorf("URL of %s differs (-want +got):\n%s", setting, diff)
 				}
 			}

@@ -1,17 +1,21 @@
 package render_test
 
 import (
+	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -40,6 +44,8 @@ func workloads(edit func(*v1alpha1.SupersetSpec)) map[string]*appsv1.Deployment 
 func main(d *appsv1.Deployment) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
 
 func TestCommands(t *testing.T) {
+	// What it does is tested in a shell, and with the product.
+	webCommand := main(workloads(func(*v1alpha1.SupersetSpec) {})["web-server"]).Command[2]
 	const app = "--app=superset.tasks.celery_app:app"
 	disabled := v1alpha1.PresetDisabled
 	cases := map[string]struct {
@@ -47,11 +53,11 @@ func TestCommands(t *testing.T) {
 		want map[string][]string
 	}{
 		"defaults": {edit: func(*v1alpha1.SupersetSpec) {}, want: map[string][]string{
-			"web-server":    {"/usr/bin/run-server.sh"},
-			"celery-worker": {"celery", app, "worker", "--pool=prefork", "-O", "fair", "-c", "4", "--prefetch-multiplier=4"},
+			"web-server":    {"/bin/sh", "-c", webCommand, "superset"},
+			"celery-worker": {"celery", app, "worker", "--pool=prefork", "-O", "fair", "-c", "4", "--prefetch-multiplier=1"},
 			"celery-beat":   {"celery", app, "beat", "--pidfile", "/tmp/celerybeat.pid", "--schedule", "/tmp/celerybeat-schedule"},
 			"celery-flower": {
-				"/bin/sh", "-c", "exec celery " + app + ` flower --url_prefix="$SUPERSET_OPERATOR__FLOWER_URL_PREFIX" "$@"`, "superset",
+				"/bin/sh", "-c", "exec celery " + app + ` flower --port=5555 --url_prefix="$SUPERSET_OPERATOR__FLOWER_URL_PREFIX" "$@"`, "superset",
 			},
 			"mcp-server":       {"superset", "mcp", "run", "--host", "0.0.0.0", "--port", "8088"},
 			"websocket-server": {"node", "websocket_server.js"},
@@ -95,7 +101,7 @@ func TestCommands(t *testing.T) {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.PodTemplate = template(&v1alpha1.ContainerTemplate{Command: []string{"mine"}, Args: []string{"mine"}})
 			},
-			want: map[string][]string{"web-server": {"/usr/bin/run-server.sh"}},
+			want: map[string][]string{"web-server": {"/bin/sh", "-c", webCommand, "superset"}},
 		},
 	}
 	for name, tc := range cases {
@@ -140,7 +146,7 @@ func TestFlowerTakesItsPrefixFromTheEnvironment(t *testing.T) {
 		if bootstrap != "" {
 			sourced = "it's sourced"
 		}
-		want := sourced + "\n[--app=superset.tasks.celery_app:app]\n[flower]\n[--url_prefix=/a/$(id) `id` 'b']\n[it's]\n[$HOME]\n"
+		want := sourced + "\n[--app=superset.tasks.celery_app:app]\n[flower]\n[--port=5555]\n[--url_prefix=/a/$(id) `id` 'b']\n[it's]\n[$HOME]\n"
 		if diff := cmp.Diff(want, string(out)); diff != "" {
 			t.Errorf("output differs (-want +got):\n%s", diff)
 		}
@@ -153,10 +159,12 @@ func TestProbes(t *testing.T) {
 		s.CeleryFlower.Service = &v1alpha1.ComponentServiceSpec{GatewayPath: ptr("/tools/flower/")}
 		s.MCPServer.PodTemplate = template(&v1alpha1.ContainerTemplate{ReadinessProbe: own, Ports: []corev1.ContainerPort{{ContainerPort: 9000}}})
 		s.CeleryWorker.PodTemplate = template(&v1alpha1.ContainerTemplate{LivenessProbe: own})
+		s.WebServer.PodTemplate = template(&v1alpha1.ContainerTemplate{Env: []corev1.EnvVar{{Name: "SUPERSET_APP_ROOT", Value: "/root/"}}})
 	})
 	type probe struct {
-		path             string
-		port, tcp, delay int32
+		path      string
+		port, tcp int32
+		patience  int32 // seconds until it gives up
 	}
 	read := func(p *corev1.Probe) probe {
 		switch {
@@ -164,21 +172,25 @@ func TestProbes(t *testing.T) {
 			return probe{}
 		case p == own || p.PeriodSeconds == 99:
 			return probe{path: "own"}
-		case p.PeriodSeconds != 10 || p.TimeoutSeconds != 5 || p.FailureThreshold != 3:
-			t.Errorf("timing %+v", p)
+		case p.InitialDelaySeconds != 0:
+			t.Errorf("a delay where a startup probe comes first: %+v", p)
 		}
+		patience := p.PeriodSeconds * p.FailureThreshold
 		if p.TCPSocket != nil {
-			return probe{tcp: p.TCPSocket.Port.IntVal, delay: p.InitialDelaySeconds}
+			return probe{tcp: p.TCPSocket.Port.IntVal, patience: patience}
 		}
-		return probe{path: p.HTTPGet.Path, port: p.HTTPGet.Port.IntVal, delay: p.InitialDelaySeconds}
+		return probe{path: p.HTTPGet.Path, port: p.HTTPGet.Port.IntVal, patience: patience}
+	}
+	http := func(path string, port int32) [3]probe {
+		return [3]probe{{path, port, 0, 30}, {path, port, 0, 30}, {path, port, 0, 600}}
 	}
 	want := map[string][3]probe{
-		"web-server":       {{"/health", 8088, 0, 15}, {"/health", 8088, 0, 5}, {"/health", 8088, 0, 15}},
-		"celery-worker":    {{path: "own"}, {}, {}},
+		"web-server":       http("/root/health", 8088),
+		"celery-worker":    {{path: "own"}, {}, {}}, // without a broker there is no sign of life
 		"celery-beat":      {},
-		"celery-flower":    {{"/tools/flower/healthcheck", 5555, 0, 15}, {"/tools/flower/healthcheck", 5555, 0, 5}, {}},
-		"mcp-server":       {{"", 0, 9000, 15}, {path: "own"}, {}},
-		"websocket-server": {{"/health", 8080, 0, 15}, {"/health", 8080, 0, 5}, {}},
+		"celery-flower":    http("/tools/flower/healthcheck", 5555),
+		"mcp-server":       {{"", 0, 9000, 30}, {path: "own"}, {"", 0, 9000, 600}},
+		"websocket-server": http("/health", 8080),
 	}
 	for word, d := range all {
 		c := main(d)
@@ -269,7 +281,7 @@ func TestEnvironmentIsInOrder(t *testing.T) {
 		return out
 	}
 	shared := []string{
-		"INSTANCE_NAME", "SECRET_KEY", "PREVIOUS_SECRET_KEY", "DB_HOST", "DB_PORT", "DB_NAME", "DB_USER", "DB_PASS",
+		"INSTANCE_NAME", "SUPERSET_CONFIG_PATH", "SUPERSET_CONFIG", "SECRET_KEY", "PREVIOUS_SECRET_KEY", "DB_HOST", "DB_PORT", "DB_NAME", "DB_USER", "DB_PASS",
 		"VALKEY_HOST", "VALKEY_PORT", "VALKEY_USER", "VALKEY_PASS",
 	}
 	gunicorn := []string{
@@ -278,7 +290,7 @@ func TestEnvironmentIsInOrder(t *testing.T) {
 	}
 	last := []string{"FORCE_RELOAD"}
 	want := map[string][]string{
-		"web-server": slices.Concat(shared, gunicorn, last), "celery-worker": slices.Concat(shared, last),
+		"web-server": slices.Concat(shared, gunicorn, []string{"SUPERSET_PORT"}, last), "celery-worker": slices.Concat(shared, last),
 		"celery-beat": slices.Concat(shared, last), "celery-flower": slices.Concat(shared, []string{"FLOWER_URL_PREFIX"}, last),
 		"mcp-server": slices.Concat(shared, last), "websocket-server": {"INSTANCE_NAME", "FORCE_RELOAD"},
 	}
@@ -286,5 +298,148 @@ func TestEnvironmentIsInOrder(t *testing.T) {
 		if diff := cmp.Diff(want[word], names(word)); diff != "" {
 			t.Errorf("variables of %s differ (-want +got):\n%s", word, diff)
 		}
+	}
+}
+
+// TestSignsOfLife runs the real probe against files of several ages, with a broker that answers and with none.
+func TestSignsOfLife(t *testing.T) {
+	all := workloads(func(s *v1alpha1.SupersetSpec) { s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"} })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	port := fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
+	for _, word := range []string{"celery-worker", "celery-beat"} {
+		command := main(all[word]).LivenessProbe.Exec.Command
+		file := filepath.Join(t.TempDir(), "life")
+		alive := func(port string) bool {
+			words := slices.Clone(command)
+			words[2], words[3] = expand([]corev1.EnvVar{{Name: "w", Value: words[2]}})["w"], file
+			cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+			cmd.Env = append(os.Environ(), "SUPERSET_OPERATOR__VALKEY_HOST=127.0.0.1", "SUPERSET_OPERATOR__VALKEY_PORT="+port)
+			return cmd.Run() == nil
+		}
+		if alive(port) || !alive("1") {
+			t.Errorf("%s: without a file, alive is %v, and %v without a broker", word, alive(port), alive("1"))
+		}
+		write(t, filepath.Dir(file), "life", "")
+		if !alive(port) {
+			t.Errorf("%s is not alive with a new file", word)
+		}
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(file, old, old); err != nil {
+			t.Fatal(err)
+		}
+		if alive(port) || !alive("1") {
+			t.Errorf("%s: with an old file, alive is %v, and %v without a broker", word, alive(port), alive("1"))
+		}
+		if s := main(all[word]).StartupProbe; s.PeriodSeconds*s.FailureThreshold < 300 || !slices.Contains(s.Exec.Command, "test -e "+command[3]) {
+			t.Errorf("%s: startup probe %+v", word, s)
+		}
+	}
+}
+
+// TestHowComponentsEnd: endpoints settle before a web server is told, and each has the time that its work takes.
+func TestHowComponentsEnd(t *testing.T) {
+	end := func(edit func(*v1alpha1.SupersetSpec), word string) (pause, grace int64) {
+		d := workloads(edit)[word]
+		if l := main(d).Lifecycle; l != nil {
+			pause = l.PreStop.Sleep.Seconds
+		}
+		if g := d.Spec.Template.Spec.TerminationGracePeriodSeconds; g != nil {
+			grace = *g
+		}
+		return pause, grace
+	}
+	cases := []struct {
+		word         string
+		edit         func(*v1alpha1.SupersetSpec)
+		pause, grace int64
+	}{
+		{"web-server", func(*v1alpha1.SupersetSpec) {}, 2, 70},
+		{"web-server", func(s *v1alpha1.SupersetSpec) {
+			s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: ptr(int32(300))}
+		}, 2, 310},
+		{"web-server", func(s *v1alpha1.SupersetSpec) {
+			s.PodTemplate = &v1alpha1.PodTemplate{TerminationGracePeriodSeconds: ptr(int64(1))}
+		}, 0, 1},
+		{"celery-worker", func(*v1alpha1.SupersetSpec) {}, 0, 300},
+		{"celery-beat", func(*v1alpha1.SupersetSpec) {}, 0, 0},
+	}
+	for _, tc := range cases {
+		if pause, grace := end(tc.edit, tc.word); pause != tc.pause || grace != tc.grace {
+			t.Errorf("%s: pause %d and grace %d, want %d and %d", tc.word, pause, grace, tc.pause, tc.grace)
+		}
+	}
+}
+
+// TestPoolsFitTheDatabase runs what is rendered for a URI that is known only at run time.
+func TestPoolsFitTheDatabase(t *testing.T) {
+	patience := map[string]any{"connect_timeout": 10.0}
+	sizes := map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false}
+	with := func(more map[string]any) map[string]any {
+		out := maps.Clone(sizes)
+		maps.Copy(out, more)
+		return out
+	}
+	for uri, want := range map[string]any{
+		"sqlite:////data/superset.db":        map[string]any{},
+		"postgresql://u:p@h/d":               with(map[string]any{"connect_args": patience}),
+		"postgresql://h/d?connect_timeout=3": with(nil),
+		"mysql+pymysql://h/d":                with(map[string]any{"connect_args": patience, "isolation_level": "READ COMMITTED"}),
+		"mysql+mysqlconnector://h/d":         with(map[string]any{"isolation_level": "READ COMMITTED"}),
+	} {
+		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{
+			SecretKey: ptr("k"), Metastore: &v1alpha1.MetastoreSpec{URI: &uri}, WebServer: &v1alpha1.WebServerSpec{},
+		}}
+		c := resolve.For(sup, resolve.Options{}).Components[0]
+		env := expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env)
+		if diff := cmp.Diff(want, run(t, render.Config(&c.Python), env)["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
+			t.Errorf("%s: options differ (-want +got):\n%s", uri, diff)
+		}
+	}
+	sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{SecretKey: ptr("k"), WebServer: &v1alpha1.WebServerSpec{}}}
+	c := resolve.For(sup, resolve.Options{}).Components[0]
+	if text := render.Config(&c.Python); strings.Contains(text, "pool_size") {
+		t.Errorf("a metastore that is SQLite by default gets a pool:\n%s", text)
+	}
+}
+
+// TestUsersBehindAProxy: their addresses are theirs only where the proxy is known.
+func TestUsersBehindAProxy(t *testing.T) {
+	read := func(n *v1alpha1.NetworkingSpec) map[string]any {
+		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{
+			SecretKey: ptr("k"), WebServer: &v1alpha1.WebServerSpec{}, Networking: n, Valkey: &v1alpha1.ValkeySpec{Host: "v"},
+		}}
+		sup.Name = "x"
+		c := resolve.For(sup, resolve.Options{}).Components[0]
+		got := run(t, render.Config(&c.Python), expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env))
+		for _, name := range slices.Collect(maps.Keys(got)) {
+			if !strings.HasPrefix(name, "RATELIMIT") && !strings.HasPrefix(name, "WEBDRIVER") && !strings.Contains(name, "PROXY") &&
+				!strings.HasPrefix(name, "SESSION") {
+				delete(got, name)
+			}
+		}
+		return got
+	}
+	want := map[string]any{
+		"WEBDRIVER_BASEURL": "http://x-web-server:8088/", "WEBDRIVER_BASEURL_USER_FRIENDLY": "http://x-web-server:8088/",
+		"RATELIMIT_APPLICATION": nil,
+	}
+	if diff := cmp.Diff(want, read(nil)); diff != "" {
+		t.Errorf("without networking (-want +got):\n%s", diff)
+	}
+	want = map[string]any{
+		"WEBDRIVER_BASEURL": "http://x-web-server:8088/", "WEBDRIVER_BASEURL_USER_FRIENDLY": "https://bi.example.com/",
+		"ENABLE_PROXY_FIX": true, "SESSION_COOKIE_SECURE": true,
+		"PROXY_FIX_CONFIG":      map[string]any{"x_for": 1.0, "x_proto": 1.0, "x_host": 1.0, "x_port": 0.0, "x_prefix": 1.0},
+		"RATELIMIT_ENABLED":     true,
+		"RATELIMIT_STORAGE_URI": "redis://v:6379/1?socket_connect_timeout=5&socket_timeout=15",
+		"RATELIMIT_KEY_PREFIX":  "x_ratelimit", "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED": true,
+	}
+	tls := &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Host: "bi.example.com", TLS: []networkingv1.IngressTLS{{}}}}
+	if diff := cmp.Diff(want, read(tls)); diff != "" {
+		t.Errorf("behind an Ingress with TLS (-want +got):\n%s", diff)
 	}
 }

@@ -56,9 +56,25 @@ func pythonComponent(sup *v1alpha1.Superset, c *Component, settings *component.S
 	}
 	c.Python = python(sup, settings.Config)
 	c.Python.Pool = componentPool(c, first(settings.SQLAEngineOptions, spec.SQLAEngineOptions))
-	if c.Descriptor.Name == component.WebServerName {
-		c.Python.WebServerPort = c.Port()
+	switch c.Descriptor.Name {
+	case component.WebServerName:
+		c.AppRoot = variable(c.Pod.Container.Env, "SUPERSET_APP_ROOT")
+		c.Python.WebServerTimeout = orZero(c.Gunicorn).Timeout
+	case component.CeleryWorkerName:
+		c.Python.Heartbeat = HeartbeatWorker
+	case component.CeleryBeatName:
+		c.Python.Heartbeat = HeartbeatBeat
 	}
+}
+
+// variable returns the literal value of a variable of the user's; empty for none.
+func variable(env []corev1.EnvVar, name string) string {
+	for i := range env {
+		if env[i].Name == name {
+			return env[i].Value
+		}
+	}
+	return ""
 }
 
 // Port is where the main container listens: the first port that the user gave, or the component's own.

@@ -23,6 +23,8 @@ func Invalid(sup *v1alpha1.Superset) []string {
 	var p problems
 	p.names(sup)
 	p.components(&sup.Spec)
+	tasks := podTemplate(sup.Spec.PodTemplate, orZero(sup.Spec.Lifecycle).PodTemplate)
+	p.environment("spec.lifecycle.podTemplate.container.env", true, sup.Spec.Metastore != nil, &tasks)
 	p.metastore(sup.Spec.Metastore)
 	p.clone(&sup.Spec)
 	p.valkey(sup.Spec.Valkey)
@@ -84,11 +86,32 @@ func (p *problems) components(spec *v1alpha1.SupersetSpec) {
 		}
 		p.strategy(path, deploymentTemplate(spec.DeploymentTemplate, s.Deployment).Strategy, d.Singleton)
 		pod := podTemplate(spec.PodTemplate, s.Pod)
+		p.environment(path+".podTemplate.container.env", d.Python, spec.Metastore != nil, &pod)
 		for _, c := range pod.Sidecars {
 			// Containers that bear the main container's name are left out anyway.
 			if c.Name != naming.MainContainer && slices.ContainsFunc(pod.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name }) {
 				p.add(path+".podTemplate", "sidecar and init container are both named %q: rename one of them", c.Name)
 			}
+		}
+	}
+}
+
+// doors are variables by which Superset takes another configuration than the one that the operator writes, or another
+// metastore, with what to use instead.
+var doors = map[string]string{
+	"SUPERSET_CONFIG":                   "config",
+	"SUPERSET_CONFIG_PATH":              "config",
+	"SUPERSET__SQLALCHEMY_DATABASE_URI": "metastore",
+}
+
+// environment refuses variables that would replace what the spec says, silently.
+func (p *problems) environment(path string, python, metastore bool, pod *v1alpha1.PodTemplate) {
+	if !python {
+		return
+	}
+	for _, e := range orZero(pod.Container).Env {
+		if instead := doors[e.Name]; instead != "" && (instead != "metastore" || metastore) {
+			p.add(path, "must not hold %s, which replaces what the operator configures: use spec.%s", e.Name, instead)
 		}
 	}
 }

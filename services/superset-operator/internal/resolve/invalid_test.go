@@ -270,3 +270,44 @@ func TestComplaintsHoldNoSecrets(t *testing.T) {
 		t.Errorf("a secret: %v", got)
 	}
 }
+
+// TestVariablesThatReplaceTheConfigurationAreRefused: Superset would take another file, module or metastore, silently.
+func TestVariablesThatReplaceTheConfigurationAreRefused(t *testing.T) {
+	env := func(name string) *v1alpha1.PodTemplate {
+		return &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{Env: []corev1.EnvVar{{Name: name, Value: "x"}}}}
+	}
+	const uri = "SUPERSET__SQLALCHEMY_DATABASE_URI"
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want string
+	}{
+		"another file": {
+			func(s *v1alpha1.SupersetSpec) { s.WebServer.PodTemplate = env("SUPERSET_CONFIG_PATH") },
+			"spec.webServer.podTemplate.container.env: must not hold SUPERSET_CONFIG_PATH",
+		},
+		"another module of a task": {
+			func(s *v1alpha1.SupersetSpec) {
+				s.Lifecycle = &v1alpha1.LifecycleSpec{PodTemplate: env("SUPERSET_CONFIG")}
+			},
+			"spec.lifecycle.podTemplate.container.env: must not hold SUPERSET_CONFIG,",
+		},
+		"another metastore": {
+			func(s *v1alpha1.SupersetSpec) {
+				s.PodTemplate, s.Metastore = env(uri), &v1alpha1.MetastoreSpec{URI: ptr("x")}
+			},
+			"use spec.metastore",
+		},
+		"the only metastore": {func(s *v1alpha1.SupersetSpec) { s.PodTemplate = env(uri) }, ""},
+		"something harmless": {func(s *v1alpha1.SupersetSpec) { s.PodTemplate = env("SUPERSET_ENV") }, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{WebServer: &v1alpha1.WebServerSpec{}}}
+			tc.edit(&sup.Spec)
+			got := strings.Join(resolve.Invalid(sup), "; ")
+			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -9,10 +9,18 @@ import (
 // Python is what superset_config.py is rendered from. It holds no secret: those
 // reach the containers as environment variables ([Inputs]).
 type Python struct {
+	// Rendered is true for every workload that has a superset_config.py.
+	Rendered          bool
 	PreviousSecretKey bool
 	Database          Database
-	// WebServerPort is set for the web server only.
-	WebServerPort int32
+	// WebServerTimeout is how many seconds the web server gives a request, set for the web server only.
+	WebServerTimeout int32
+	// Web says how users reach Superset.
+	Web Web
+	// Examples is true for a task that loads the examples.
+	Examples bool
+	// Heartbeat is set for what Celery runs: the signal by which its process says that it is at work.
+	Heartbeat Heartbeat
 	// Pool is nil when nothing is to be rendered.
 	Pool         *Pool
 	FeatureFlags map[string]bool
@@ -21,6 +29,15 @@ type Python struct {
 	// Config and ComponentConfig are the user's raw Python; nil when absent.
 	Config, ComponentConfig *string
 }
+
+// Heartbeat is how a process of Celery's says that it is at work.
+type Heartbeat string
+
+// Heartbeats.
+const (
+	HeartbeatWorker Heartbeat = "worker"
+	HeartbeatBeat   Heartbeat = "beat"
+)
 
 // Database says how the connection URI comes about.
 type Database struct {
@@ -69,10 +86,12 @@ func (v Value) Set() bool { return v.Inline != nil || v.From != nil }
 func python(sup *v1alpha1.Superset, componentConfig *string) Python {
 	spec := &sup.Spec
 	return Python{
+		Rendered:          true,
 		PreviousSecretKey: spec.PreviousSecretKey != nil || spec.PreviousSecretKeyFrom != nil,
 		Database:          database(spec.Metastore),
 		FeatureFlags:      spec.FeatureFlags,
 		Valkey:            ValkeyOf(spec.Valkey),
+		Web:               web(sup),
 		Config:            spec.Config,
 		ComponentConfig:   componentConfig,
 	}

@@ -73,6 +73,7 @@ func tasks(sup *v1alpha1.Superset) []Task {
 	if init := orZero(lc.Init); !enabled(init.Disabled) {
 		t := supersetTask(sup, Init, &init.BaseTaskSpec)
 		t.AdminUser, t.LoadExamples = init.AdminUser, enabled(init.LoadExamples)
+		t.Python.Examples = t.LoadExamples
 		out = append(out, t)
 	}
 	return out

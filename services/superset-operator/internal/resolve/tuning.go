@@ -77,7 +77,7 @@ func celery(spec *v1alpha1.CeleryWorkerProcessSpec) *Celery {
 		Concurrency: or(s.Concurrency, sizings[preset].concurrency),
 		Pool:        or(s.Pool, "prefork"), Optimization: or(s.Optimization, "fair"),
 		MaxTasksPerChild: or(s.MaxTasksPerChild, 0), MaxMemoryPerChild: or(s.MaxMemoryPerChild, 0),
-		PrefetchMultiplier: or(s.PrefetchMultiplier, 4),
+		PrefetchMultiplier: or(s.PrefetchMultiplier, 1),
 		SoftTimeLimit:      or(s.SoftTimeLimit, 0), TaskTimeLimit: or(s.TimeLimit, 0),
 	}
 }
@@ -97,7 +97,7 @@ func componentPool(c *Component, spec *v1alpha1.SQLAlchemyEngineOptionsSpec) *Po
 	case component.MCPServerName:
 		balanced, performance, aggressive = 5, 10, 20
 	}
-	return pool(spec, map[v1alpha1.Preset]int32{
+	return pool(spec, c.Python.Database.Mode, map[v1alpha1.Preset]int32{
 		v1alpha1.PresetBalanced:    balanced,
 		v1alpha1.PresetPerformance: performance,
 		v1alpha1.PresetAggressive:  aggressive,
@@ -112,11 +112,14 @@ func taskPool(spec *v1alpha1.SQLAlchemyEngineOptionsSpec) *Pool {
 	return &Pool{Null: true}
 }
 
-func pool(spec *v1alpha1.SQLAlchemyEngineOptionsSpec, sizes map[v1alpha1.Preset]int32) *Pool {
+func pool(spec *v1alpha1.SQLAlchemyEngineOptionsSpec, mode DatabaseMode, sizes map[v1alpha1.Preset]int32) *Pool {
 	s := orZero(spec)
 	preset := or(s.Preset, v1alpha1.PresetBalanced)
 	switch {
 	case preset == v1alpha1.PresetDisabled:
+		return nil
+	case spec == nil && mode == DatabaseNone:
+		// SQLite, which is Superset's own default, knows no such pool: no process would start with one.
 		return nil
 	case preset == v1alpha1.PresetConservative && s.PoolSize == nil:
 		return &Pool{Null: true}

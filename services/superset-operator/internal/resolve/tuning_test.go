@@ -88,7 +88,7 @@ func TestW13OnlyGthreadWorkersHaveThreads(t *testing.T) {
 
 func TestCeleryPresets(t *testing.T) {
 	size := func(n int32) *resolve.Celery {
-		return &resolve.Celery{Concurrency: n, Pool: "prefork", Optimization: "fair", PrefetchMultiplier: 4}
+		return &resolve.Celery{Concurrency: n, Pool: "prefork", Optimization: "fair", PrefetchMultiplier: 1}
 	}
 	cases := map[string]struct {
 		spec *v1alpha1.CeleryWorkerProcessSpec

@@ -30,8 +30,11 @@ type Cache struct {
 	Database int32
 	// Prefix follows the Superset's name in every key.
 	Prefix string
-	// Timeout is in seconds.
+	// Timeout is in seconds. Refresh begins it anew with each read.
 	Timeout int32
+	Refresh bool
+	// Fingerprint stands for the timeout in fingerprints: another default runs no task.
+	Fingerprint int32
 	// Coordination caches are not used through Flask's cache but by a client of Superset's own.
 	Coordination bool
 }
@@ -41,6 +44,8 @@ type Results struct {
 	Database int32
 	Prefix   string
 }
+
+const day = 24 * 60 * 60 // seconds
 
 // cacheDefaults are Superset's caches with what an empty section means.
 var cacheDefaults = []struct {
@@ -56,15 +61,15 @@ var cacheDefaults = []struct {
 		func(v *v1alpha1.ValkeySpec) *v1alpha1.ValkeyCacheSpec { return v.DataCache },
 	},
 	{
-		Cache{Setting: "FILTER_STATE_CACHE_CONFIG", Database: 3, Prefix: "superset_filter_", Timeout: 3600},
+		Cache{Setting: "FILTER_STATE_CACHE_CONFIG", Database: 3, Prefix: "superset_filter_", Timeout: 90 * day, Refresh: true, Fingerprint: 3600},
 		func(v *v1alpha1.ValkeySpec) *v1alpha1.ValkeyCacheSpec { return v.FilterStateCache },
 	},
 	{
-		Cache{Setting: "EXPLORE_FORM_DATA_CACHE_CONFIG", Database: 4, Prefix: "superset_explore_", Timeout: 3600},
+		Cache{Setting: "EXPLORE_FORM_DATA_CACHE_CONFIG", Database: 4, Prefix: "superset_explore_", Timeout: 7 * day, Refresh: true, Fingerprint: 3600},
 		func(v *v1alpha1.ValkeySpec) *v1alpha1.ValkeyCacheSpec { return v.ExploreFormDataCache },
 	},
 	{
-		Cache{Setting: "THUMBNAIL_CACHE_CONFIG", Database: 5, Prefix: "superset_thumbnail_", Timeout: 3600},
+		Cache{Setting: "THUMBNAIL_CACHE_CONFIG", Database: 5, Prefix: "superset_thumbnail_", Timeout: 7 * day, Fingerprint: 3600},
 		func(v *v1alpha1.ValkeySpec) *v1alpha1.ValkeyCacheSpec { return v.ThumbnailCache },
 	},
 	{
@@ -86,7 +91,10 @@ func ValkeyOf(spec *v1alpha1.ValkeySpec) *Valkey {
 		}
 		cache := d.Cache
 		cache.Database, cache.Prefix = or(section.Database, cache.Database), or(section.KeyPrefix, cache.Prefix)
-		cache.Timeout = or(section.DefaultTimeout, cache.Timeout)
+		if section.DefaultTimeout != nil || cache.Fingerprint == 0 {
+			cache.Timeout = or(section.DefaultTimeout, cache.Timeout)
+			cache.Fingerprint = cache.Timeout
+		}
 		v.Caches = append(v.Caches, cache)
 	}
 	v.Broker, v.ResultBackend = celeryDatabase(spec.CeleryBroker), celeryDatabase(spec.CeleryResultBackend)

@@ -50,7 +50,9 @@ type Component struct {
 	PodDisruptionBudget *v1alpha1.PDBSpec
 	Service             *v1alpha1.ComponentServiceSpec
 	// Path is the path prefix under which routes reach the component; empty when it is not routable.
-	Path     string
+	Path string
+	// AppRoot is the prefix of all paths of the web server, as its environment says.
+	AppRoot  string
 	Gunicorn *Gunicorn
 	Celery   *Celery
 	// JSON is the websocket server's config.json as the user wrote it, nil when there

@@ -1,18 +1,30 @@
 import os
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
+from superset.config import CeleryConfig as SupersetCeleryConfig
 
 # Operator-generated configs
 SECRET_KEY = os.environ["SUPERSET_OPERATOR__SECRET_KEY"]
+os.environ.pop("SUPERSET__SQLALCHEMY_DATABASE_URI", None)
 SQLALCHEMY_DATABASE_URI = os.environ["SUPERSET_OPERATOR__DB_URI"]
-SQLALCHEMY_EXAMPLES_URI = SQLALCHEMY_DATABASE_URI
-SUPERSET_WEBSERVER_PORT = 8088
+SUPERSET_WEBSERVER_TIMEOUT = 60
 SQLALCHEMY_ENGINE_OPTIONS = {
-    "pool_size": 1,
-    "max_overflow": -1,
-    "pool_recycle": 3600,
-    "pool_pre_ping": False,
 }
+if not SQLALCHEMY_DATABASE_URI.startswith("sqlite"):
+    SQLALCHEMY_ENGINE_OPTIONS.update({
+        "pool_size": 1,
+        "max_overflow": -1,
+        "pool_recycle": 3600,
+        "pool_pre_ping": False,
+    })
+_database_driver = SQLALCHEMY_DATABASE_URI.partition(":")[0]
+if _database_driver in ("postgresql", "postgresql+psycopg2", "postgresql+psycopg", "mysql", "mysql+mysqldb", "mysql+pymysql") and "connect_timeout=" not in SQLALCHEMY_DATABASE_URI:
+    SQLALCHEMY_ENGINE_OPTIONS["connect_args"] = {"connect_timeout": 10}
+if _database_driver.startswith("mysql"):
+    SQLALCHEMY_ENGINE_OPTIONS["isolation_level"] = "READ COMMITTED"
+WEBDRIVER_BASEURL = "http://try-web-server:8088/"
+WEBDRIVER_BASEURL_USER_FRIENDLY = "http://try-web-server:8088/"
+RATELIMIT_APPLICATION = None
 _valkey_url = (
     "redis://"
     + quote(os.environ.get("SUPERSET_OPERATOR__VALKEY_USER", ""), safe="")
@@ -22,41 +34,48 @@ _valkey_url = (
     + ":" + os.environ["SUPERSET_OPERATOR__VALKEY_PORT"]
 )
 _valkey_prefix = os.environ["SUPERSET_OPERATOR__INSTANCE_NAME"] + "_"
+_valkey_timeouts = {
+    "socket_connect_timeout": 5,
+    "socket_timeout": 15,
+}
+_valkey_query = "?" + urlencode(_valkey_timeouts, quote_via=quote)
 CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
     "CACHE_DEFAULT_TIMEOUT": 300,
     "CACHE_KEY_PREFIX": _valkey_prefix + "superset_",
-    "CACHE_REDIS_URL": _valkey_url + "/1",
+    "CACHE_REDIS_URL": _valkey_url + "/1" + _valkey_query,
 }
 DATA_CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
     "CACHE_DEFAULT_TIMEOUT": 86400,
     "CACHE_KEY_PREFIX": _valkey_prefix + "superset_data_",
-    "CACHE_REDIS_URL": _valkey_url + "/2",
+    "CACHE_REDIS_URL": _valkey_url + "/2" + _valkey_query,
 }
 FILTER_STATE_CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
-    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_DEFAULT_TIMEOUT": 7776000,
     "CACHE_KEY_PREFIX": _valkey_prefix + "superset_filter_",
-    "CACHE_REDIS_URL": _valkey_url + "/3",
+    "CACHE_REDIS_URL": _valkey_url + "/3" + _valkey_query,
+    "REFRESH_TIMEOUT_ON_RETRIEVAL": True,
 }
 EXPLORE_FORM_DATA_CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
-    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_DEFAULT_TIMEOUT": 604800,
     "CACHE_KEY_PREFIX": _valkey_prefix + "superset_explore_",
-    "CACHE_REDIS_URL": _valkey_url + "/4",
+    "CACHE_REDIS_URL": _valkey_url + "/4" + _valkey_query,
+    "REFRESH_TIMEOUT_ON_RETRIEVAL": True,
 }
 THUMBNAIL_CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
-    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_DEFAULT_TIMEOUT": 604800,
     "CACHE_KEY_PREFIX": _valkey_prefix + "superset_thumbnail_",
-    "CACHE_REDIS_URL": _valkey_url + "/5",
+    "CACHE_REDIS_URL": _valkey_url + "/5" + _valkey_query,
 }
 DISTRIBUTED_COORDINATION_CONFIG = {
     "CACHE_TYPE": "RedisCache",
     "CACHE_DEFAULT_TIMEOUT": 300,
     "CACHE_KEY_PREFIX": _valkey_prefix + "coordination_",
-    "CACHE_REDIS_URL": _valkey_url + "/7",
+    "CACHE_REDIS_URL": _valkey_url + "/7" + _valkey_query,
     "CACHE_REDIS_HOST": os.environ["SUPERSET_OPERATOR__VALKEY_HOST"],
     "CACHE_REDIS_PORT": int(os.environ["SUPERSET_OPERATOR__VALKEY_PORT"]),
     "CACHE_REDIS_DB": 7,
@@ -65,9 +84,12 @@ DISTRIBUTED_COORDINATION_CONFIG = {
 }
 
 
-class CeleryConfig:
+class CeleryConfig(SupersetCeleryConfig):
     broker_url = _valkey_url + "/0"
+    broker_transport_options = {"socket_connect_timeout": 5, "socket_timeout": 30, "socket_keepalive": True}
     result_backend = _valkey_url + "/0"
+    redis_socket_connect_timeout = 5
+    redis_socket_timeout = 30
 
 
 CELERY_CONFIG = CeleryConfig
@@ -78,5 +100,6 @@ RESULTS_BACKEND = RedisCache(
     password=os.environ.get("SUPERSET_OPERATOR__VALKEY_PASS"),
     db=6,
     key_prefix=_valkey_prefix + "superset_results_",
+    **_valkey_timeouts,
 )
 

@@ -1,10 +1,13 @@
 import os
 from urllib.parse import quote, urlencode
 from cachelib.redis import RedisCache
+from superset.config import CeleryConfig as SupersetCeleryConfig
 
 # Operator-generated configs
 SECRET_KEY = os.environ["SUPERSET_OPERATOR__SECRET_KEY"]
 PREVIOUS_SECRET_KEY = os.environ.get("SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY")
+SECRET_KEY_FALLBACKS = [PREVIOUS_SECRET_KEY] if PREVIOUS_SECRET_KEY else []
+os.environ.pop("SUPERSET__SQLALCHEMY_DATABASE_URI", None)
 SQLALCHEMY_DATABASE_URI = (
     "mysql+pymysql://"
     + quote(os.environ["SUPERSET_OPERATOR__DB_USER"], safe="")
@@ -13,13 +16,20 @@ SQLALCHEMY_DATABASE_URI = (
     + ":" + os.environ["SUPERSET_OPERATOR__DB_PORT"]
     + "/" + quote(os.environ["SUPERSET_OPERATOR__DB_NAME"], safe="")
 )
-SQLALCHEMY_EXAMPLES_URI = SQLALCHEMY_DATABASE_URI
 SQLALCHEMY_ENGINE_OPTIONS = {
     "pool_size": 1,
     "max_overflow": -1,
     "pool_recycle": 3600,
     "pool_pre_ping": False,
 }
+_database_driver = SQLALCHEMY_DATABASE_URI.partition(":")[0]
+if _database_driver in ("postgresql", "postgresql+psycopg2", "postgresql+psycopg", "mysql", "mysql+mysqldb", "mysql+pymysql") and "connect_timeout=" not in SQLALCHEMY_DATABASE_URI:
+    SQLALCHEMY_ENGINE_OPTIONS["connect_args"] = {"connect_timeout": 10}
+if _database_driver.startswith("mysql"):
+    SQLALCHEMY_ENGINE_OPTIONS["isolation_level"] = "READ COMMITTED"
+WEBDRIVER_BASEURL = "http://hostile-web-server:8088/"
+WEBDRIVER_BASEURL_USER_FRIENDLY = "http://hostile-web-server:8088/"
+RATELIMIT_APPLICATION = None
 FEATURE_FLAGS = {
     "QUOTE'\"\n__import__('os').system('true')#": True,
     "back\\slash": True,
@@ -30,7 +40,6 @@ _valkey_tls = {
     "ssl_cert_reqs": "none",
     "ssl_ca_certs": "/etc/certs/{SECRET_KEY}\"'\n$(HOME)`id`?\u0026=+%41\u2028",
 }
-_valkey_query = "?" + urlencode(_valkey_tls, quote_via=quote)
 _valkey_url = (
     "rediss://"
     + quote(os.environ.get("SUPERSET_OPERATOR__VALKEY_USER", ""), safe="")
@@ -40,6 +49,11 @@ _valkey_url = (
     + ":" + os.environ["SUPERSET_OPERATOR__VALKEY_PORT"]
 )
 _valkey_prefix = os.environ["SUPERSET_OPERATOR__INSTANCE_NAME"] + "_"
+_valkey_timeouts = {
+    "socket_connect_timeout": 5,
+    "socket_timeout": 15,
+}
+_valkey_query = "?" + urlencode({**_valkey_timeouts, **_valkey_tls}, quote_via=quote)
 CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
     "CACHE_DEFAULT_TIMEOUT": 300,
@@ -56,21 +70,23 @@ DATA_CACHE_CONFIG = {
 }
 FILTER_STATE_CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
-    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_DEFAULT_TIMEOUT": 7776000,
     "CACHE_KEY_PREFIX": _valkey_prefix + "'''\"\"\"",
     "CACHE_REDIS_URL": _valkey_url + "/3" + _valkey_query,
     "CACHE_OPTIONS": _valkey_tls,
+    "REFRESH_TIMEOUT_ON_RETRIEVAL": True,
 }
 EXPLORE_FORM_DATA_CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
-    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_DEFAULT_TIMEOUT": 604800,
     "CACHE_KEY_PREFIX": _valkey_prefix + "",
     "CACHE_REDIS_URL": _valkey_url + "/4" + _valkey_query,
     "CACHE_OPTIONS": _valkey_tls,
+    "REFRESH_TIMEOUT_ON_RETRIEVAL": True,
 }
 THUMBNAIL_CACHE_CONFIG = {
     "CACHE_TYPE": "RedisCache",
-    "CACHE_DEFAULT_TIMEOUT": 3600,
+    "CACHE_DEFAULT_TIMEOUT": 604800,
     "CACHE_KEY_PREFIX": _valkey_prefix + "\\",
     "CACHE_REDIS_URL": _valkey_url + "/5" + _valkey_query,
     "CACHE_OPTIONS": _valkey_tls,
@@ -94,11 +110,14 @@ DISTRIBUTED_COORDINATION_CONFIG = {
 }
 
 
-class CeleryConfig:
+class CeleryConfig(SupersetCeleryConfig):
     broker_url = _valkey_url + "/0"
     broker_use_ssl = _valkey_tls
+    broker_transport_options = {"socket_connect_timeout": 5, "socket_timeout": 30, "socket_keepalive": True}
     result_backend = _valkey_url + "/0"
     redis_backend_use_ssl = _valkey_tls
+    redis_socket_connect_timeout = 5
+    redis_socket_timeout = 30
 
 
 CELERY_CONFIG = CeleryConfig
@@ -109,6 +128,7 @@ RESULTS_BACKEND = RedisCache(
     password=os.environ.get("SUPERSET_OPERATOR__VALKEY_PASS"),
     db=6,
     key_prefix=_valkey_prefix + "{SECRET_KEY}\"'\n\\",
+    **_valkey_timeouts,
     ssl=True,
     **_valkey_tls,
 )

@@ -4,6 +4,8 @@ from urllib.parse import quote
 # Operator-generated configs
 SECRET_KEY = os.environ["SUPERSET_OPERATOR__SECRET_KEY"]
 PREVIOUS_SECRET_KEY = os.environ.get("SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY")
+SECRET_KEY_FALLBACKS = [PREVIOUS_SECRET_KEY] if PREVIOUS_SECRET_KEY else []
+os.environ.pop("SUPERSET__SQLALCHEMY_DATABASE_URI", None)
 SQLALCHEMY_DATABASE_URI = (
     "postgresql+asyncpg://"
     + quote(os.environ["SUPERSET_OPERATOR__DB_USER"], safe="")
@@ -12,16 +14,37 @@ SQLALCHEMY_DATABASE_URI = (
     + ":" + os.environ["SUPERSET_OPERATOR__DB_PORT"]
     + "/" + quote(os.environ["SUPERSET_OPERATOR__DB_NAME"], safe="")
 )
-SQLALCHEMY_EXAMPLES_URI = SQLALCHEMY_DATABASE_URI
 SQLALCHEMY_ENGINE_OPTIONS = {
     "pool_size": 1,
     "max_overflow": -1,
     "pool_recycle": 3600,
     "pool_pre_ping": False,
 }
+_database_driver = SQLALCHEMY_DATABASE_URI.partition(":")[0]
+if _database_driver in ("postgresql", "postgresql+psycopg2", "postgresql+psycopg", "mysql", "mysql+mysqldb", "mysql+pymysql") and "connect_timeout=" not in SQLALCHEMY_DATABASE_URI:
+    SQLALCHEMY_ENGINE_OPTIONS["connect_args"] = {"connect_timeout": 10}
+if _database_driver.startswith("mysql"):
+    SQLALCHEMY_ENGINE_OPTIONS["isolation_level"] = "READ COMMITTED"
+WEBDRIVER_BASEURL = "http://hostile-web-server:8088/"
+WEBDRIVER_BASEURL_USER_FRIENDLY = "http://hostile-web-server:8088/"
+RATELIMIT_APPLICATION = None
 FEATURE_FLAGS = {
     "QUOTE'\"\n__import__('os').system('true')#": True,
     "back\\slash": True,
     "💥": False,
 }
+
+
+def _heartbeat(**_):
+    try:
+        with open("/dev/shm/superset-heartbeat", "w"):
+            pass
+    except OSError:
+        pass
+
+
+from celery import signals
+
+signals.worker_ready.connect(_heartbeat, weak=False)
+signals.heartbeat_sent.connect(_heartbeat, weak=False)
 

@@ -4,6 +4,7 @@ from sqlalchemy.pool import NullPool
 
 # Operator-generated configs
 SECRET_KEY = os.environ["SUPERSET_OPERATOR__SECRET_KEY"]
+os.environ.pop("SUPERSET__SQLALCHEMY_DATABASE_URI", None)
 SQLALCHEMY_DATABASE_URI = (
     "mysql+mysqldb://"
     + quote(os.environ["SUPERSET_OPERATOR__DB_USER"], safe="")
@@ -12,10 +13,31 @@ SQLALCHEMY_DATABASE_URI = (
     + ":" + os.environ["SUPERSET_OPERATOR__DB_PORT"]
     + "/" + quote(os.environ["SUPERSET_OPERATOR__DB_NAME"], safe="")
 )
-SQLALCHEMY_EXAMPLES_URI = SQLALCHEMY_DATABASE_URI
 SQLALCHEMY_ENGINE_OPTIONS = {
     "poolclass": NullPool,
 }
+_database_driver = SQLALCHEMY_DATABASE_URI.partition(":")[0]
+if _database_driver in ("postgresql", "postgresql+psycopg2", "postgresql+psycopg", "mysql", "mysql+mysqldb", "mysql+pymysql") and "connect_timeout=" not in SQLALCHEMY_DATABASE_URI:
+    SQLALCHEMY_ENGINE_OPTIONS["connect_args"] = {"connect_timeout": 10}
+if _database_driver.startswith("mysql"):
+    SQLALCHEMY_ENGINE_OPTIONS["isolation_level"] = "READ COMMITTED"
+WEBDRIVER_BASEURL = "http://sales-web-server:80/"
+WEBDRIVER_BASEURL_USER_FRIENDLY = "http://sales-web-server:80/"
+RATELIMIT_APPLICATION = None
+
+
+def _heartbeat(**_):
+    try:
+        with open("/dev/shm/superset-heartbeat", "w"):
+            pass
+    except OSError:
+        pass
+
+
+from celery import signals
+
+signals.worker_ready.connect(_heartbeat, weak=False)
+signals.heartbeat_sent.connect(_heartbeat, weak=False)
 
 # spec.config
 ROW_LIMIT = 5000

@@ -5,6 +5,8 @@ from sqlalchemy.pool import NullPool
 # Operator-generated configs
 SECRET_KEY = os.environ["SUPERSET_OPERATOR__SECRET_KEY"]
 PREVIOUS_SECRET_KEY = os.environ.get("SUPERSET_OPERATOR__PREVIOUS_SECRET_KEY")
+SECRET_KEY_FALLBACKS = [PREVIOUS_SECRET_KEY] if PREVIOUS_SECRET_KEY else []
+os.environ.pop("SUPERSET__SQLALCHEMY_DATABASE_URI", None)
 SQLALCHEMY_DATABASE_URI = (
     "postgresql+psycopg2://"
     + quote(os.environ["SUPERSET_OPERATOR__DB_USER"], safe="")
@@ -13,8 +15,15 @@ SQLALCHEMY_DATABASE_URI = (
     + ":" + os.environ["SUPERSET_OPERATOR__DB_PORT"]
     + "/" + quote(os.environ["SUPERSET_OPERATOR__DB_NAME"], safe="")
 )
-SQLALCHEMY_EXAMPLES_URI = SQLALCHEMY_DATABASE_URI
 SQLALCHEMY_ENGINE_OPTIONS = {
     "poolclass": NullPool,
 }
+_database_driver = SQLALCHEMY_DATABASE_URI.partition(":")[0]
+if _database_driver in ("postgresql", "postgresql+psycopg2", "postgresql+psycopg", "mysql", "mysql+mysqldb", "mysql+pymysql") and "connect_timeout=" not in SQLALCHEMY_DATABASE_URI:
+    SQLALCHEMY_ENGINE_OPTIONS["connect_args"] = {"connect_timeout": 10}
+if _database_driver.startswith("mysql"):
+    SQLALCHEMY_ENGINE_OPTIONS["isolation_level"] = "READ COMMITTED"
+WEBDRIVER_BASEURL = "http://staging-web-server:8088/"
+WEBDRIVER_BASEURL_USER_FRIENDLY = "http://staging-web-server:8088/"
+RATELIMIT_APPLICATION = None
 

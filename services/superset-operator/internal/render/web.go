@@ -1,0 +1,81 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// writeWeb says how users reach Superset. Without it each of them has the proxy's address, which all together may ask 50
+// times a second.
+func writeWeb(b *strings.Builder, w *resolve.Web) {
+	if w.InternalURL == "" {
+		return
+	}
+	external := w.ExternalURL
+	if external == "" {
+		external = w.InternalURL
+	}
+	fmt.Fprintf(b, "WEBDRIVER_BASEURL = %s\n", pyString(w.InternalURL))
+	// Superset's default is a copy of the other one's default, so both are needed.
+	fmt.Fprintf(b, "WEBDRIVER_BASEURL_USER_FRIENDLY = %s\n", pyString(external))
+	if !w.Proxied {
+		// Who is in front is unknown: limits by address would count everybody as one.
+		b.WriteString("RATELIMIT_APPLICATION = None\n")
+		return
+	}
+	// The port that a proxy names is its own, which may differ from the one that users see; the Host header has that.
+	b.WriteString("ENABLE_PROXY_FIX = True\n")
+	b.WriteString("PROXY_FIX_CONFIG = {\"x_for\": 1, \"x_proto\": 1, \"x_host\": 1, \"x_port\": 0, \"x_prefix\": 1}\n")
+	if w.Secure {
+		b.WriteString("SESSION_COOKIE_SECURE = True\n")
+	}
+}
+
+// writeLimits counts logins of all pods together, where the addresses of users are known. Without Valkey, each process
+// counts for itself meanwhile: an outage of Valkey is none of Superset.
+func writeLimits(b *strings.Builder, p *resolve.Python) {
+	v := p.Valkey
+	if v == nil || !p.Web.Proxied {
+		return
+	}
+	database := int32(0)
+	if len(v.Caches) > 0 {
+		database = v.Caches[0].Database
+	}
+	fmt.Fprintf(b, "RATELIMIT_ENABLED = True\nRATELIMIT_STORAGE_URI = %s\n", serverURL(v, database))
+	fmt.Fprintf(b, "RATELIMIT_KEY_PREFIX = %s + \"ratelimit\"\nRATELIMIT_IN_MEMORY_FALLBACK_ENABLED = True\n", valkeyPrefix)
+}
+
+// heartbeatFile is touched by a process of Celery's while it is at work. /dev/shm can be written with a read-only root.
+const heartbeatFile = "/dev/shm/superset-heartbeat"
+
+// writeHeartbeat lets a probe see that a worker or the scheduler is at work, without importing Superset each time.
+func writeHeartbeat(b *strings.Builder, h resolve.Heartbeat) {
+	if h == "" {
+		return
+	}
+	fmt.Fprintf(b, "\n\ndef _heartbeat(**_):\n    try:\n        with open(%s, \"w\"):\n            pass\n    except OSError:\n        pass\n\n\n",
+		pyString(heartbeatFile))
+	if h == resolve.HeartbeatWorker {
+		b.WriteString("from celery import signals\n\nsignals.worker_ready.connect(_heartbeat, weak=False)\n")
+		b.WriteString("signals.heartbeat_sent.connect(_heartbeat, weak=False)\n")
+		return
+	}
+	b.WriteString(`def _watch_scheduler(sender=None, **_):
+    scheduler = sender.scheduler
+    tick = scheduler.tick
+
+    def beating(*args, **kwargs):
+        _heartbeat()
+        return tick(*args, **kwargs)
+
+    scheduler.tick = beating
+
+
+from celery import signals
+
+signals.beat_init.connect(_watch_scheduler, weak=False)
+`)
+}
