@@ -31,7 +31,7 @@ var invariants = map[string]string{
 	"EveryFairPathEndsTerminal":                    "From every state, an operator that is left alone with a cluster that does its work reaches a terminal phase and stays there.",
 	"NoWritesAtFixedPoint":                         "There nothing is written, and the API server is not even asked.",
 	"TrafficGoesWhereItCan":                        "While the StatefulSet that serves is gone, a pass that changes no phase leaves no other generation of the status aside that has ready pods.",
-	"LostServingComesBack":                         "A pass that changes no phase leaves the generation that serves with a StatefulSet, when its rendering is known and no two others stand.",
+	"LostServingComesBack":                         "A pass that changes no phase leaves the generation that serves with a StatefulSet, when its rendering is known and no two others stood when the pass began.",
 	"RestoredFromNothing":                          "A StatefulSet is only restored to what it was.",
 	"LabelsComeBack":                               "A StatefulSet that lost its labels has them back at rest.",
 	"NumbersFitTheModel":                           "Never more generations are under way than the model can tell apart.",
@@ -176,7 +176,7 @@ func (p *pass) checkLost(serves int8) {
 	if st.current != serves { // what is being built may be the same
 		known = past != nothing && (!p.view.up || past != p.view.wants())
 	}
-	p.breaks("LostServingComesBack", c.sts == int8(Absent) && p.seen.cells[serves].sts == int8(Absent) && known && !c.taken && standing(kids) < 2)
+	p.breaks("LostServingComesBack", c.sts == int8(Absent) && p.seen.cells[serves].sts == int8(Absent) && known && !c.taken && standing(p.before.kids) < 2)
 }
 
 // nothingWorks reports whether all that could serve is gone, but for what never gets ready.
