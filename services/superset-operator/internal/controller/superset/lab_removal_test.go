@@ -82,7 +82,7 @@ func TestRemovedComponentsAndSwitchesLeaveNothingBehind(t *testing.T) {
 	pods := l.pods()
 	l.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.MCPServer, s.Spec.NetworkPolicy, s.Spec.PodDisruptionBudget = nil, nil, nil
-		s.Spec.CeleryWorker.Autoscaling, s.Spec.Networking = nil, nil
+		s.Spec.CeleryWorker.Autoscaling = nil
 	})
 	for _, obj := range []named{
 		{&appsv1.Deployment{}, "lab-mcp-server"},
@@ -93,7 +93,6 @@ func TestRemovedComponentsAndSwitchesLeaveNothingBehind(t *testing.T) {
 		{budget(), "lab-web-server"},
 		{budget(), "lab-mcp-server"},
 		{autoscaler(), "lab-celery-worker"},
-		{ingress(), "lab"},
 	} {
 		obj.SetNamespace(l.namespace)
 		obj.SetName(obj.name)
@@ -121,4 +120,11 @@ func TestRemovedComponentsAndSwitchesLeaveNothingBehind(t *testing.T) {
 			t.Errorf("pod %s is new", p)
 		}
 	}
+	// That there is no proxy any more concerns the configuration, so this alone rolls pods.
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
+	route := ingress()
+	route.SetNamespace(l.namespace)
+	route.SetName("lab")
+	expect.Gone(t, l.client, route)
+	l.becomes(sup, settled)
 }

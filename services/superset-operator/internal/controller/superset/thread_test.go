@@ -83,6 +83,8 @@ func wantStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 		}},
 		Lifecycle: &v1alpha1.LifecycleStatus{
 			Phase: "Complete", ChecksumScheme: "flotilla.dev/v1", Migrate: task("migrate"), Init: task("init"),
+			// There was nothing to check.
+			Preflight: &v1alpha1.TaskRefStatus{State: "Complete", Ref: "Job/development-preflight", MaxRetries: 3, Image: image},
 		},
 	}
 }
@@ -111,7 +113,7 @@ func checkObjects(t *testing.T, b *bed, sup *v1alpha1.Superset) {
 	// The observation may have come a moment before the cache showed the Service.
 	expect.Eventually(t, long, func() error {
 		o := b.reports.of(sup.Name)
-		if len(o.Units) != 1 || len(o.Jobs) != 2 || o.Phase != "Running" || o.DeployedVersion != "6.0.0" {
+		if len(o.Units) != 1 || len(o.Jobs) != 3 || o.Phase != "Running" || o.DeployedVersion != "6.0.0" {
 			return fmt.Errorf("observation %+v", o)
 		}
 		if u := o.Units[0]; u.Role != contract.Serving || !u.Routed || !u.Present || u.Available != 2 {
