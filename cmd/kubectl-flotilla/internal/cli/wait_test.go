@@ -74,8 +74,8 @@ func TestWaitSaysWhatIsMissingWhenTheTimeIsOver(t *testing.T) {
 	} {
 		s.fail(want, append([]string{"wait", "--timeout=50ms"}, strings.Fields(args)...)...)
 	}
-	s.fail("no condition Avialable=True within 50ms: there is no condition Avialable", "wait", "superset/main", "--for=condition=Avialable", "--timeout=50ms")
-	if note := "note: superset/main has no condition Avialable; it has Available"; !strings.Contains(s.err.String(), note) {
+	s.fail("no condition Reday=True within 50ms: there is no condition Reday", "wait", "superset/main", "--for=condition=Reday", "--timeout=50ms")
+	if note := "note: superset/main has no condition Reday; it has Available"; !strings.Contains(s.err.String(), note) {
 		t.Errorf("want %q in %q", note, s.err)
 	}
 	s.fail("superset/main: no condition Available=True: condition Available is False", "wait", "superset/main", "--timeout=0")

@@ -77,7 +77,7 @@ func migrateCommand(ctx context.Context, db *sql.DB, command string, out io.Writ
 
 func migrateUp(ctx context.Context, db *sql.DB, out io.Writer) error {
 	report, err := migrations.UpWith(ctx, db, func(line string) {
-		fmt.Fprintln(out, line) //nolint:errcheck // what counts is printed at the end
+		fmt.Fprintln(out, line)
 	})
 	if err != nil {
 		return err

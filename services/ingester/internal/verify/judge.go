@@ -60,23 +60,28 @@ func judge(o *object, r *rows.Row, want expectation) []finding {
 
 // state compares the row with an object that is there.
 func state(o *object, r *rows.Row, want expectation) What {
-	released := !o.terminating.IsZero() && !o.finalizer
-	ended := r == nil || !r.Live() || r.Evicted()
+	if !o.terminating.IsZero() && !o.finalizer {
+		return released(r, want)
+	}
 	switch {
-	case released && r != nil && r.Live() && r.Evicted() && before(r, want):
-		return Stale
-	case released && ended:
-		return ""
 	case r == nil:
 		return Missing
 	case !r.Live():
 		return Closed
 	case r.Evicted():
 		return Evicted
-	case released, before(r, want):
+	case before(r, want):
 		return Stale
 	case r.Incarnation > want.incarnation || (r.Incarnation == want.incarnation && r.ResVersion > o.version):
 		return Ahead
+	}
+	return ""
+}
+
+// released judges the row of an object that only the finalizers of others hold: it has ended here.
+func released(r *rows.Row, want expectation) What {
+	if r != nil && r.Live() && (!r.Evicted() || before(r, want)) {
+		return Stale
 	}
 	return ""
 }

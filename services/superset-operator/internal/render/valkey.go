@@ -76,7 +76,7 @@ func writeValkeyURL(b *strings.Builder, tls bool) {
 }
 
 // serverURL is the URL of a database with the limits of each connection, as Python.
-func serverURL(v *resolve.Valkey, database int32) string {
+func serverURL(database int32) string {
 	return fmt.Sprintf("%s + \"/%d\" + %s", valkeyURL, database, valkeyQuery)
 }
 
@@ -98,7 +98,7 @@ func writeCache(b *strings.Builder, v *resolve.Valkey, c *resolve.Cache) {
 	b.WriteString("    \"CACHE_TYPE\": \"RedisCache\",\n")
 	fmt.Fprintf(b, "    \"CACHE_DEFAULT_TIMEOUT\": %d,\n", c.Timeout)
 	fmt.Fprintf(b, "    \"CACHE_KEY_PREFIX\": %s + %s,\n", valkeyPrefix, pyString(c.Prefix))
-	fmt.Fprintf(b, "    \"CACHE_REDIS_URL\": %s,\n", serverURL(v, c.Database))
+	fmt.Fprintf(b, "    \"CACHE_REDIS_URL\": %s,\n", serverURL(c.Database))
 	if tls != nil {
 		fmt.Fprintf(b, "    \"CACHE_OPTIONS\": %s,\n", valkeyTLS)
 	}

@@ -44,7 +44,7 @@ func writeLimits(b *strings.Builder, p *resolve.Python) {
 	if len(v.Caches) > 0 {
 		database = v.Caches[0].Database
 	}
-	fmt.Fprintf(b, "RATELIMIT_ENABLED = True\nRATELIMIT_STORAGE_URI = %s\n", serverURL(v, database))
+	fmt.Fprintf(b, "RATELIMIT_ENABLED = True\nRATELIMIT_STORAGE_URI = %s\n", serverURL(database))
 	fmt.Fprintf(b, "RATELIMIT_KEY_PREFIX = %s + \"ratelimit\"\nRATELIMIT_IN_MEMORY_FALLBACK_ENABLED = True\n", valkeyPrefix)
 }
 

@@ -21,11 +21,11 @@ func Render(rows [][]string) string {
 		for y := range height {
 			for _, lines := range cells {
 				if y < len(lines) {
-					fmt.Fprint(w, lines[y]) //nolint:errcheck // a builder takes everything
+					fmt.Fprint(w, lines[y])
 				}
-				fmt.Fprint(w, "\t") //nolint:errcheck // as above
+				fmt.Fprint(w, "\t")
 			}
-			fmt.Fprintln(w) //nolint:errcheck // as above
+			fmt.Fprintln(w)
 		}
 	}
 	w.Flush() //nolint:errcheck,gosec // as above
