@@ -162,7 +162,7 @@ func landscape(l *lab, sup *v1alpha1.Superset) map[string]any {
 	status.Conditions, status.Transitions = nil, nil
 	lc := status.Lifecycle
 	lc.LastCompletedChecksums = nil
-	for _, slot := range []*v1alpha1.TaskRefStatus{lc.Migrate, lc.Init} {
+	for _, slot := range []*v1alpha1.TaskRefStatus{lc.Preflight, lc.Migrate, lc.Init} {
 		slot.StartedAt, slot.CompletedAt, slot.DesiredChecksum, slot.CompletedChecksum = nil, nil, "", ""
 		slot.Conditions = nil
 	}
