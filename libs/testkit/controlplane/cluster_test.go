@@ -63,6 +63,11 @@ func TestClusterSurvivesStopStartAndTheLossOfAComponent(t *testing.T) {
 	if err := c.kubectl(ctx, "create", "namespace", "kept"); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
+		if err := c.kubectl(ctx, "get", "lease", "--namespace=kube-system", name); err == nil || !strings.Contains(err.Error(), "not found") {
+			t.Errorf("%s holds a lease, and would end when it cannot renew it: %v", name, err)
+		}
+	}
 
 	// An address outside the API server's default range of 254.
 	if err := c.kubectl(ctx, "create", "service", "clusterip", "many", "--clusterip=10.0.200.1", "--tcp=80"); err != nil {

@@ -71,10 +71,12 @@ func (c Config) render(t Tools) (string, error) {
 		"apiVersion": "config.kwok.x-k8s.io/v1alpha1",
 		"kind":       "KwokctlConfiguration",
 		"options":    options,
-		"componentsPatches": []any{map[string]any{
-			"name":      "kube-apiserver",
-			"extraArgs": []any{map[string]any{"key": "service-cluster-ip-range", "value": serviceRange}},
-		}},
+		"componentsPatches": []any{
+			flag("kube-apiserver", "service-cluster-ip-range", serviceRange),
+			// Alone they need no lease, and who loses one ends for good, as on a machine with too little CPU.
+			flag("kube-controller-manager", "leader-elect", "false"),
+			flag("kube-scheduler", "leader-elect", "false"),
+		},
 	})
 	if err != nil {
 		return "", fmt.Errorf("render the configuration of kwokctl: %w", err)
@@ -88,6 +90,11 @@ func (c Config) render(t Tools) (string, error) {
 		docs = append(docs, stages)
 	}
 	return strings.Join(docs, "\n---\n"), nil
+}
+
+// flag is a patch of kwokctl's that gives a component one more flag.
+func flag(component, key, value string) map[string]any {
+	return map[string]any{"name": component, "extraArgs": []any{map[string]any{"key": key, "value": value}}}
 }
 
 func (c Config) kubeconfig() string {
