@@ -5,15 +5,53 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
+
+// quiet is a cache that tells nobody of changes of one object: a cache that stands still has no events of it either.
+type quiet struct {
+	cache.Cache
+	about client.Object
+}
+
+func (q quiet) GetInformer(ctx context.Context, of client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+	informer, err := q.Cache.GetInformer(ctx, of, options...)
+	return quietInformer{informer, q.about}, err
+}
+
+type quietInformer struct {
+	cache.Informer
+	about client.Object
+}
+
+func (q quietInformer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (
+	toolscache.ResourceEventHandlerRegistration, error,
+) {
+	return q.Informer.AddEventHandlerWithOptions(quietHandler{handler, q.about}, options)
+}
+
+type quietHandler struct {
+	toolscache.ResourceEventHandler
+	about client.Object
+}
+
+func (q quietHandler) OnUpdate(before, after any) {
+	if o, ok := after.(client.Object); ok && reflect.TypeOf(o) == reflect.TypeOf(q.about) && client.ObjectKeyFromObject(o) == client.ObjectKeyFromObject(q.about) {
+		return
+	}
+	q.ResourceEventHandler.OnUpdate(before, after)
+}
 
 // lagging is a client whose cache stands still for one object; its writes do not.
 type lagging struct {
@@ -40,6 +78,11 @@ func (s *shop) hold(o client.Object) {
 		c, err := client.New(cfg, options)
 		return lagging{c, old}, err
 	}
+	s.newCache = func(cfg *rest.Config, options cache.Options) (cache.Cache, error) {
+		c, err := cache.New(cfg, options)
+		return quiet{c, old}, err
+	}
+	s.clock = clocktesting.NewFakeClock(time.Now()) // a write is remembered for a while only
 	s.run()
 }
 

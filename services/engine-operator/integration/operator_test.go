@@ -52,16 +52,19 @@ type operator struct {
 	mortal *mortal
 	// newClient, when set, makes the client that the operator reads and writes by.
 	newClient client.NewClientFunc
-	requests  *counter
-	stop      context.CancelFunc
-	done      chan error
+	// newCache, when set, makes the cache that tells the operator what changes.
+	newCache cache.NewCacheFunc
+	clock    clock.WithTicker
+	requests *counter
+	stop     context.CancelFunc
+	done     chan error
 }
 
 // start runs an operator until the test ends.
 func start(t *testing.T, namespace string) *operator {
 	t.Helper()
 	o := &operator{
-		t: t, namespace: namespace, queries: &queries{}, requests: &counter{},
+		t: t, namespace: namespace, queries: &queries{}, requests: &counter{}, clock: clock.RealClock{},
 		settings: setup.Settings{Images: images}, logged: &lines{}, workers: 4,
 	}
 	o.transport = o.queries
@@ -115,14 +118,14 @@ func (o *operator) run() {
 	skip := true
 	options.Controller.SkipNameValidation = &skip
 	options.Controller.MaxConcurrentReconciles = o.workers
-	options.NewClient = o.newClient
+	options.NewClient, options.NewCache = o.newClient, o.newCache
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	rt := &service.Runtime{
-		Manager: mgr, Clock: clock.RealClock{}, Instance: "test",
+		Manager: mgr, Clock: o.clock, Instance: "test",
 		Options: service.Options{ConditionsLeaseNamespace: o.namespace},
 	}
 	transports := map[v1.ScrapeMode]drain.Transport{v1.ScrapePodIP: o.transport}

@@ -36,6 +36,27 @@ func (l *ledger) try(id, host string) int {
 	return l.tries[id]
 }
 
+// tried returns how often a query was tried.
+func (l *ledger) tried(id string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tries[id]
+}
+
+// triedAt returns how often a host was tried.
+func (l *ledger) triedAt(address string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hosts[address]
+}
+
+// ranOf returns how often a query was run.
+func (l *ledger) ranOf(id string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.runs[id]
+}
+
 func (l *ledger) ran(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

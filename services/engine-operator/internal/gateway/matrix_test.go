@@ -116,8 +116,8 @@ func TestMarkedAnswerOfEveryHostReachesTheClient(t *testing.T) {
 		h.set((*query).drained)
 	}
 	r := s.ask(t.Context(), "q", nil)
-	if r.status != http.StatusServiceUnavailable || !r.drained || s.tries["q"] != 51 {
-		t.Errorf("got %+v after %d tries, want the mark after 51", r, s.tries["q"])
+	if r.status != http.StatusServiceUnavailable || !r.drained || s.tried("q") != 51 {
+		t.Errorf("got %+v after %d tries, want the mark after 51", r, s.tried("q"))
 	}
 }
 
@@ -130,7 +130,7 @@ func TestMarkTakesItsHostOut(t *testing.T) {
 	if got := s.figures(s.load(t.Context(), n, 1, 0)); got != (figures{OK: n}) {
 		t.Errorf("got %+v", got)
 	}
-	if tries := s.ledger.hosts[s.hosts[0].address]; tries > 3 {
+	if tries := s.triedAt(s.hosts[0].address); tries > 3 {
 		t.Errorf("the host that marks was tried %d times for %d queries, want at most once for each worker", tries, n)
 	}
 }
@@ -223,8 +223,8 @@ func TestLargeBodyThatIsNotKeptGetsAClearAnswer(t *testing.T) {
 	s.hosts[0].refuse()
 	r := s.ask(t.Context(), "large", strings.NewReader(strings.Repeat("x", 20<<20)))
 	t.Logf("%+v", r)
-	if s.runs["large"] != 0 || r.status != http.StatusInsufficientStorage || !strings.Contains(r.text, "exceeded request buffer limit") {
-		t.Errorf("got %+v, %d runs", r, s.runs["large"])
+	if s.ranOf("large") != 0 || r.status != http.StatusInsufficientStorage || !strings.Contains(r.text, "exceeded request buffer limit") {
+		t.Errorf("got %+v, %d runs", r, s.ranOf("large"))
 	}
 }
 
@@ -241,8 +241,8 @@ func TestVanishedNodeFailsWithinSeconds(t *testing.T) {
 			}
 			r := s.ask(ctx, "q", strings.NewReader(strings.Repeat("x", 1<<20)))
 			t.Logf("%+v", r)
-			if r.status != http.StatusServiceUnavailable || r.took > 20*time.Second || s.tries["q"] != 1 {
-				t.Errorf("got %+v after %d tries, want 503 within 20 s after one", r, s.tries["q"])
+			if r.status != http.StatusServiceUnavailable || r.took > 20*time.Second || s.tried("q") != 1 {
+				t.Errorf("got %+v after %d tries, want 503 within 20 s after one", r, s.tried("q"))
 			}
 		})
 	}

@@ -95,6 +95,7 @@ type result struct {
 	drained bool
 	text    string
 	torn    bool // the answer began and did not end
+	left    bool // the client left before its answer had ended
 	took    time.Duration
 }
 
@@ -114,12 +115,12 @@ func (s *system) ask(ctx context.Context, id string, body io.Reader) (out result
 	r.Header.Set("X-Id", id)
 	answer, err := s.client.Do(r)
 	if err != nil {
-		out.text = err.Error()
+		out.text, out.left = err.Error(), ctx.Err() != nil
 		return out
 	}
 	defer answer.Body.Close() // only read
 	text, err := io.ReadAll(answer.Body)
-	out.status, out.text, out.torn = answer.StatusCode, string(text), err != nil
+	out.status, out.text, out.torn, out.left = answer.StatusCode, string(text), err != nil, err != nil && ctx.Err() != nil
 	out.drained = answer.Header.Get("X-Firebolt-Drained") != ""
 	return out
 }
