@@ -121,7 +121,7 @@ func TestTakingOverRunsNoTaskAndRestartsNoPod(t *testing.T) {
 		t.Errorf("%v ran", ran)
 	}
 	l.becomes(sup, settled)
-	checkConditions(t, sup)
+	l.checkConditions(sup)
 	lc := sup.Status.Lifecycle
 	for _, kind := range []string{"clone", "migrate", "init"} {
 		if slot := slotOf(sup, kind); slot.State != v1alpha1.TaskComplete || slot.CompletedChecksum != slot.DesiredChecksum || slot.Ref != "Job/lab-"+kind {
