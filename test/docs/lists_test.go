@@ -38,3 +38,19 @@ func TestEveryDecisionIsListed(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryPackageOfALibraryIsListed(t *testing.T) {
+	for _, library := range []string{"libs/kube", "libs/testkit"} {
+		list := read(t, library+"/README.md")
+		sources, err := filepath.Glob(filepath.Join(root, library, "*", "*.go"))
+		if err != nil || len(sources) == 0 {
+			t.Fatalf("no packages in %s: %v", library, err)
+		}
+		for _, source := range sources {
+			name := filepath.Base(filepath.Dir(source))
+			if !strings.Contains(list, "["+name+"]("+name+")") {
+				t.Errorf("%s/README.md does not list %s", library, name)
+			}
+		}
+	}
+}
