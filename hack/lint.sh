@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# golangci-lint over all modules in one run, then the import rules and size caps, then the workflows.
+# golangci-lint over all modules in one run, then the import rules and size caps, the workflows, and the wording of pages
+# and of the subjects of commits since BASE (the last one unless set).
 # What passed on this machine with the same content is left out; FRESH=1 checks all.
 # Usage: hack/lint.sh [MODULE...]   these modules only, whatever passed before
 set -euo pipefail
@@ -30,3 +31,9 @@ if [ -n "${rules:-}" ]; then
   hack/pending --passed "$rules"
 fi
 hack/tool actionlint
+
+# Pages that follow docs/glossary.md. `make wording` counts what is left elsewhere.
+pages=(docs ARCHITECTURE.md CONTRIBUTING.md SECURITY.md ':!docs/licences.md' ':!docs/real-node.md')
+base=${BASE:-HEAD~1}
+git rev-parse -q --verify "$base^{commit}" > /dev/null || base=HEAD # a clone without history
+(cd tools && GOWORK=off go run ./wording -root .. -commits "$base..HEAD" -- "${pages[@]}")

@@ -8,8 +8,12 @@ verify: ## generated files, formatting, go.mod, licences
 	@hack/stage verify hack/verify.sh
 
 .PHONY: lint
-lint: ## golangci-lint, import rules, size caps
+lint: ## golangci-lint, import rules, size caps, wording
 	@hack/stage lint hack/lint.sh
+
+.PHONY: wording
+wording: ## count the expressions that the glossary replaces, in all prose
+	@cd tools && GOWORK=off go run ./wording -root .. -counts
 
 # What the tests start, and what is in Debian: nothing is downloaded otherwise.
 .PHONY: setup

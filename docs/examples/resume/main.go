@@ -58,7 +58,7 @@ func run(args []string) error {
 	return resume(ctx, nc, o, os.Stdout)
 }
 
-// connect never gives up: the bus may come and go.
+// connect retries forever: the bus may be down.
 func connect(url, creds, inbox string) (*nats.Conn, error) {
 	opts := []nats.Option{
 		nats.Name("resume"),

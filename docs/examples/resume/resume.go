@@ -36,7 +36,7 @@ type reader struct {
 	unsaid int // events that are in the table but not in the file
 }
 
-// errCaughtUp ends a run that was told to end when there is nothing new.
+// errCaughtUp ends a run that stops at the end of the stream.
 var errCaughtUp = errors.New("caught up")
 
 // resume brings the table up to date until ctx ends.
@@ -114,7 +114,7 @@ func (r *reader) read(ctx context.Context) (err error) {
 	}
 }
 
-// continues says whether the stream still holds all that comes after the table.
+// continues reports whether the stream still has all messages after the table's sequence.
 func (t *table) continues(info *jetstream.StreamInfo) bool {
 	return t != nil && t.Stream.Equal(info.Created) &&
 		t.Sequence <= info.State.LastSeq && t.Sequence+1 >= info.State.FirstSeq
@@ -153,7 +153,7 @@ func (r *reader) snapshot(ctx context.Context, info *jetstream.StreamInfo) (err 
 	}
 }
 
-// handle puts one message into the table and says how many wait behind it.
+// handle applies one message to the table and returns how many are pending.
 func (r *reader) handle(ctx context.Context, m jetstream.Msg) (pending uint64, err error) {
 	meta, err := m.Metadata()
 	if err != nil {

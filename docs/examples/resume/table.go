@@ -39,7 +39,7 @@ func (t *table) enter(e contract.StatusEntry) {
 	t.Objects[key(e.Object)] = o
 }
 
-// apply puts one event into the table. It says whether the object has to be read anew,
+// apply applies one event to the table. It reports whether the object has to be read again,
 // because events before this one are missing.
 func (t *table) apply(e contract.Lifecycle, sequence uint64) (gap bool) {
 	t.Sequence = sequence

@@ -23,7 +23,7 @@ type options struct {
 }
 
 // subscribe prints events until ctx ends. Nothing is lost while the connection is
-// away: the stream keeps the events, and reading goes on where it stopped.
+// away: the stream keeps the events, and reading continues where it stopped.
 func subscribe(ctx context.Context, nc *nats.Conn, o options, out io.Writer) error {
 	name, err := streamOf(o.subject)
 	if err != nil {
@@ -53,14 +53,14 @@ func subscribe(ctx context.Context, nc *nats.Conn, o options, out io.Writer) err
 	return nil
 }
 
-// reader knows where to go on in a stream.
+// reader tracks its position in a stream.
 type reader struct {
 	js      jetstream.JetStream
 	stream  string
 	subject string
 	out     io.Writer
 	from    time.Time // where to begin; zero means with the next event
-	next    uint64    // sequence to go on with, once known
+	next    uint64    // next sequence, once known
 }
 
 // read prints events until something is wrong.
@@ -72,7 +72,7 @@ func (r *reader) read(ctx context.Context) error {
 	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: []string{r.subject}}
 	last := stream.CachedInfo().State.LastSeq
 	if r.next > last+1 {
-		r.next = 1 // the stream was made anew: its sequences started over
+		r.next = 1 // the stream was re-created: its sequences start again
 	}
 	switch {
 	case r.next == 0 && !r.from.IsZero():

@@ -1,0 +1,154 @@
+// Command wording finds expressions that the field does not use, in the prose of the repository: Go comments and
+// messages, Markdown, comments of YAML and shell, notes of charts, and subjects of commits. words.txt lists the
+// expressions; docs/glossary.md has the terms to use instead.
+//
+// Usage: wording [-root DIR] [-counts] [-commits RANGE] [PATH...]
+package main
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+//go:embed words.txt
+var words string
+
+// subject is the topic of expressions that apply to the subjects of commits.
+const subject = "subject"
+
+// expression is one line of words.txt.
+type expression struct {
+	topic string
+	*regexp.Regexp
+}
+
+// hit is one match of an expression in a line of prose.
+type hit struct {
+	where string // path:line, or a commit
+	by    int    // index of the expression
+	text  string
+}
+
+func main() {
+	root := flag.String("root", ".", "checkout to read")
+	counts := flag.Bool("counts", false, "print the number of matches per expression instead of each match, and exit with 0")
+	commits := flag.String("commits", "", "also check the subjects of these commits, such as origin/main..HEAD")
+	flag.Parse()
+	expressions, err := parse(words)
+	if err != nil {
+		fail(err)
+	}
+	hits, err := check(*root, flag.Args(), *commits, expressions)
+	if err != nil {
+		fail(err)
+	}
+	if *counts {
+		printCounts(expressions, hits)
+		return
+	}
+	for _, h := range hits {
+		fmt.Printf("%s: %s: %q in %q\n", h.where, expressions[h.by].topic, expressions[h.by].FindString(h.text), strings.TrimSpace(h.text))
+	}
+	if len(hits) > 0 {
+		fail(fmt.Errorf("%d expressions to reword; docs/glossary.md has the terms", len(hits)))
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "wording:", err)
+	os.Exit(1)
+}
+
+func parse(list string) ([]expression, error) {
+	var out []expression
+	for line := range strings.Lines(list) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		topic, text, ok := strings.Cut(line, ": ")
+		if !ok {
+			return nil, fmt.Errorf("words.txt: no topic in %q", line)
+		}
+		re, err := regexp.Compile("(?i)" + text)
+		if err != nil {
+			return nil, fmt.Errorf("words.txt: %w", err)
+		}
+		out = append(out, expression{topic, re})
+	}
+	return out, nil
+}
+
+// check returns the matches in the tracked files under paths, and in the subjects of commits.
+func check(root string, paths []string, commits string, expressions []expression) ([]hit, error) {
+	listed, err := git(root, append([]string{"ls-files", "-z", "--"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	var hits []hit
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
+		read := reader(path)
+		if read == nil {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if os.IsNotExist(err) {
+			continue // deleted, not committed yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range read(text) {
+			hits = append(hits, match(fmt.Sprintf("%s:%d", path, l.number), l.text, expressions, false)...)
+		}
+	}
+	if commits == "" {
+		return hits, nil
+	}
+	log, err := git(root, "log", "--format=%h %s", commits)
+	if err != nil {
+		return nil, err
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(log)); lines.Scan(); {
+		commit, text, _ := strings.Cut(lines.Text(), " ")
+		hits = append(hits, match(commit, text, expressions, true)...)
+	}
+	return hits, nil
+}
+
+func match(where, text string, expressions []expression, commit bool) []hit {
+	var out []hit
+	for i, e := range expressions {
+		if (e.topic == subject) == commit && e.MatchString(text) {
+			out = append(out, hit{where, i, text})
+		}
+	}
+	return out
+}
+
+func git(root string, args ...string) ([]byte, error) {
+	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output() //nolint:gosec,noctx // our own arguments
+	if err != nil {
+		return nil, fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return out, nil
+}
+
+func printCounts(expressions []expression, hits []hit) {
+	count := make([]int, len(expressions))
+	for _, h := range hits {
+		count[h.by]++
+	}
+	for i, e := range expressions {
+		fmt.Printf("%6d  %s: %s\n", count[i], e.topic, strings.TrimPrefix(e.String(), "(?i)"))
+	}
+	fmt.Printf("%6d  all\n", len(hits))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"go/scanner"
+	"go/token"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// line is prose of one line of a file.
+type line struct {
+	number int
+	text   string
+}
+
+// reader returns how to find the prose of a file, or nil for a file that has none of ours: test data, generated code,
+// and the tests, whose texts are often input.
+func reader(name string) func([]byte) []line {
+	switch base := path.Base(name); {
+	case strings.Contains(name, "testdata/"), strings.Contains(base, "zz_generated"), base == "CHANGELOG.md",
+		strings.HasSuffix(base, "_test.go"), strings.HasPrefix(name, "tools/wording/"):
+		return nil
+	case strings.HasSuffix(base, ".go"):
+		return ofGo
+	case strings.HasSuffix(base, ".md"):
+		return ofMarkdown
+	case base == "NOTES.txt", strings.HasSuffix(base, ".tpl"):
+		return all
+	case strings.HasSuffix(base, ".yaml"), strings.HasSuffix(base, ".yml"), strings.HasSuffix(base, ".sh"), strings.HasSuffix(base, ".mk"),
+		base == "Makefile", base == "Dockerfile", strings.HasPrefix(name, "hack/"), strings.HasPrefix(name, ".ci/"):
+		return ofHash
+	}
+	return nil
+}
+
+// ofGo returns comments, and strings of several words.
+func ofGo(text []byte) []line {
+	var s scanner.Scanner
+	files := token.NewFileSet()
+	file := files.AddFile("", files.Base(), len(text))
+	s.Init(file, text, nil, scanner.ScanComments)
+	var out []line
+	for {
+		pos, tok, literal := s.Scan()
+		switch tok {
+		case token.EOF:
+			return out
+		case token.STRING:
+			value, err := strconv.Unquote(literal)
+			if err != nil || !strings.Contains(value, " ") {
+				continue
+			}
+			out = append(out, split(file.Line(pos), value)...)
+		case token.COMMENT:
+			if !strings.HasPrefix(literal, "//go:") && !strings.HasPrefix(literal, "//nolint") {
+				out = append(out, split(file.Line(pos), strings.Trim(literal, "/* "))...)
+			}
+		}
+	}
+}
+
+var (
+	inlineCode = regexp.MustCompile("`[^`]*`")
+	linkTarget = regexp.MustCompile(`\]\([^)]*\)`)
+)
+
+// ofMarkdown leaves out code and the targets of links.
+func ofMarkdown(text []byte) []line {
+	var out []line
+	fenced := false
+	for _, l := range split(1, string(text)) {
+		if strings.HasPrefix(strings.TrimSpace(l.text), "```") {
+			fenced = !fenced
+			continue
+		}
+		if fenced {
+			continue
+		}
+		l.text = linkTarget.ReplaceAllString(inlineCode.ReplaceAllString(l.text, "``"), "]")
+		out = append(out, l)
+	}
+	return out
+}
+
+var hashComment = regexp.MustCompile(`(^|\s)#\s+(.*)$`)
+
+// ofHash returns comments that begin with a hash.
+func ofHash(text []byte) []line {
+	var out []line
+	for _, l := range split(1, string(text)) {
+		if found := hashComment.FindStringSubmatch(l.text); found != nil {
+			out = append(out, line{l.number, found[2]})
+		}
+	}
+	return out
+}
+
+func all(text []byte) []line { return split(1, string(text)) }
+
+func split(first int, text string) []line {
+	var out []line
+	for l := range strings.SplitSeq(text, "\n") {
+		out = append(out, line{first, l})
+		first++
+	}
+	return out
+}
