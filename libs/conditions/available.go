@@ -37,7 +37,10 @@ func nothingIsDeclared(v *view) (verdict, bool) {
 	if len(v.o.Units) > 0 {
 		return pass()
 	}
-	return unknown(ReasonNoWorkloads, "The spec declares no workload, so nothing can be said.")
+	if v.specApplied() && v.o.Reconcile.Outcome == contract.Succeeded && !v.deleting() {
+		return yes(ReasonNoComponentsEnabled, "The spec enables no component.")
+	}
+	return unknown(ReasonNoWorkloads, "No workload is known.")
 }
 
 func nothingServes(v *view) (verdict, bool) {

@@ -18,6 +18,8 @@ type failureClass struct {
 	blocks bool
 	// blocksEmpty: as blocks, but only when the unit has no other pod at work.
 	blocksEmpty bool
+	// tells: the message is the API server's and names no pod, so it stands in the condition.
+	tells bool
 }
 
 var failureClasses = map[contract.FailureClass]failureClass{
@@ -28,7 +30,7 @@ var failureClasses = map[contract.FailureClass]failureClass{
 	contract.FailureEvicted:       {rank: 4, reason: ReasonEvicted, words: "pods were evicted", onlyShort: true, blocksEmpty: true},
 	contract.FailureOOMKilled:     {rank: 5, reason: ReasonOOMKilled, words: "containers ran out of memory", held: true},
 	contract.FailureUnschedulable: {rank: 6, reason: ReasonUnschedulable, words: "pods find no node", held: true, blocks: true},
-	contract.FailureCreateFailed:  {rank: 7, reason: ReasonCreateFailed, words: "pods cannot be created", held: true, blocks: true},
+	contract.FailureCreateFailed:  {rank: 7, reason: ReasonCreateFailed, words: "pods cannot be created", held: true, blocks: true, tells: true},
 	contract.FailureNodeLost:      {rank: 8, reason: ReasonNodeLost, words: "nodes cannot be reached", held: true, onlyShort: true},
 	contract.FailureProbeFailing: {
 		rank: 9, reason: ReasonProbeFailing, words: "probes fail", held: true, onlyShort: true, settledOnly: true,

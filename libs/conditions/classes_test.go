@@ -99,8 +99,16 @@ var (
 	generations = [][2]int64{{1, 1}, {2, 1}, {2, 2}, {2, 0}, {3, 3}} // read and applied; the object is at 2
 	reconciles  = []contract.Reconcile{
 		{Outcome: contract.Succeeded}, {Outcome: contract.Failed}, {Outcome: contract.Failed, Terminal: true},
+		{Outcome: contract.Failed, Terminal: true, Reason: conditions.ReasonDowngradeBlocked, Message: "Take the image back."},
+		{Outcome: contract.Failed, Reason: conditions.ReasonInvalidSpec}, // not for good: an error like any other
+		{Outcome: contract.Succeeded, Reason: conditions.ReasonAwaitingApproval, Message: "Approve it."},
+		{Outcome: contract.Succeeded, Reason: conditions.ReasonInvalidSpec}, // holds nothing
 	}
-	jobStates   = []contract.JobState{"", contract.JobRunning, contract.JobFailed, "Dreaming"}
+	jobSets = [][]any{
+		nil, {"migrate", contract.JobRunning}, {"migrate", contract.JobFailed}, {"migrate", "Dreaming"},
+		{"migrate", contract.JobPending}, {"migrate", contract.JobFailed, "init", contract.JobPending},
+		{"migrate", contract.JobFailed, "init", contract.JobRunning},
+	}
 	intents     = []contract.Intent{{}, {Paused: true}, {Stopped: true}, {Paused: true, Stopped: true}}
 	freshnesses = []conditions.Freshness{conditions.Fresh, conditions.ObserverStale, conditions.NeverObserved}
 	memories    = []conditions.Memory{
@@ -142,7 +150,7 @@ func ago(d time.Duration) *time.Time {
 // meets all of them sooner or later. It returns how many classes it visited, of how many.
 func everyInput(part, parts int, f func(conditions.Input) bool) (visited, all int) {
 	sets := unitSets()
-	sizes := []int{2, len(freshnesses), 2, len(intents), len(jobStates), len(reconciles), len(generations), len(sets)}
+	sizes := []int{2, len(freshnesses), 2, len(intents), len(jobSets), len(reconciles), len(generations), len(sets)}
 	all = 1
 	for _, n := range sizes {
 		all *= n
@@ -161,9 +169,7 @@ func everyInput(part, parts int, f func(conditions.Input) bool) (visited, all in
 		o := healthy(units(sets[pick[7]]...))
 		o.Object.Generation, o.ObservedGeneration = generations[pick[6]][0], generations[pick[6]][1]
 		o.Reconcile, o.Intent = reconciles[pick[5]], intents[pick[3]]
-		if state := jobStates[pick[4]]; state != "" {
-			job(state)(o)
-		}
+		jobs(jobSets[pick[4]]...)(o)
 		if pick[2] == 1 {
 			o.Dependencies = []contract.Dependency{{Kind: "FireboltInstance", Name: "i", Message: "It starts."}}
 		}

@@ -9,7 +9,7 @@ import (
 
 // damp turns the findings into the published Degraded and says when that may change by itself.
 func (v *view) damp(now time.Time) (verdict, time.Time) {
-	v.memory.forget(now, v.covered())
+	v.memory.forget(now, v.observedGeneration(TypeDegraded))
 	if len(v.findings) > 0 {
 		return v.dampTrouble(now)
 	}
@@ -19,7 +19,7 @@ func (v *view) damp(now time.Time) (verdict, time.Time) {
 // dampTrouble: Degraded goes True at once, or when trouble that may pass has filled its hold-down.
 func (v *view) dampTrouble(now time.Time) (verdict, time.Time) {
 	m := &v.memory
-	m.comes(now, v.findings[0].reason, v.covered())
+	m.comes(now, v.findings[0].reason, v.observedGeneration(TypeDegraded))
 	due := m.BadSince.Add(MissingReplicasHold)
 	if !m.Degraded {
 		sudden := slices.ContainsFunc(v.findings, func(f finding) bool { return !f.held })
@@ -52,7 +52,7 @@ func (v *view) dampCalm(now time.Time) (verdict, time.Time) {
 		}
 		return v.degraded(), due
 	}
-	m.recover(now, v.covered())
+	m.recover(now, v.observedGeneration(TypeDegraded))
 	return v.notDegraded(), time.Time{}
 }
 
@@ -161,13 +161,15 @@ func (v *view) flapping() verdict {
 
 // notDegraded answers for an object without trouble, or with trouble that is still
 // too young. It says False only of a spec that was applied once, since a False for
-// a spec that nobody has taken up would end a wait too early.
+// a spec that nobody has taken up would end a wait too early, and of a paused one.
 func (v *view) notDegraded() verdict {
 	switch {
-	case v.covered() == 0:
+	case v.covered() == 0 && !v.o.Intent.Paused:
 		return verdict{metav1.ConditionUnknown, ReasonSpecNotObserved, "The spec has not been taken up everywhere yet."}
 	case len(v.findings) > 0:
 		return verdict{metav1.ConditionFalse, ReasonWithinTolerance, v.findings[0].message}
+	case v.covered() == 0:
+		return verdict{metav1.ConditionFalse, ReasonReconciliationPaused, "Paused" + by(v.o.Intent.PausedBy) + " before anything was applied."}
 	case v.o.Intent.Stopped && !v.o.Intent.Paused:
 		return verdict{metav1.ConditionFalse, ReasonStopped, "Stopped on request" + by(v.o.Intent.StoppedBy) + "."}
 	default:

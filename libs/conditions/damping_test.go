@@ -1,6 +1,7 @@
 package conditions_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -235,6 +236,32 @@ func TestObservedGenerationIsWhatTheObservationCovers(t *testing.T) {
 					if c.ObservedGeneration != want {
 						t.Errorf("%s has observedGeneration %d, want %d", c.Type, c.ObservedGeneration, want)
 					}
+				}
+			}
+		})
+	}
+}
+
+// What is said of a spec that takes no effect holds for that spec: a wait for Degraded or
+// Progressing ends, and one for Available does not.
+func TestObservedGenerationOfASpecThatTakesNoEffect(t *testing.T) {
+	pinned := []string{conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable, conditions.TypePaused}
+	older := func(o *contract.Observation) { o.ObservedGeneration = 1 }
+	for name, o := range map[string]*contract.Observation{
+		"refused":            healthy(refused(conditions.ReasonInvalidSpec)),
+		"waiting":            healthy(held(conditions.ReasonAwaitingApproval)),
+		"a task failed":      healthy(jobs("migrate", contract.JobFailed, "init", contract.JobPending), older),
+		"paused":             healthy(paused, older),
+		"refused from birth": healthy(refused(conditions.ReasonInvalidSpec), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range conditions.Fold(fresh(o)).Conditions {
+				want := o.ObservedGeneration
+				if slices.Contains(pinned, c.Type) {
+					want = 2
+				}
+				if c.ObservedGeneration != want {
+					t.Errorf("%s has observedGeneration %d, want %d", c.Type, c.ObservedGeneration, want)
 				}
 			}
 		})

@@ -59,8 +59,8 @@ func jobFindings(v *view) []finding {
 		if j.State != contract.JobFailed {
 			continue
 		}
-		message := j.Name + " failed, and no retry is left."
-		out = append(out, finding{rank: rankJobFailed, reason: ReasonJobFailed, message: message, evidence: detail(message, j.Message)})
+		message := jobMessage(j)
+		out = append(out, finding{rank: rankJobFailed, reason: ReasonJobFailed, message: message, evidence: message})
 	}
 	return out
 }
@@ -72,7 +72,7 @@ func reconcileFindings(v *view) []finding {
 	if r.Outcome != contract.Failed {
 		return nil
 	}
-	f := finding{rank: rankReconcile, held: true, reason: ReasonReconcileError, message: reconcileMessage(r)}
+	f := finding{rank: rankReconcile, held: true, reason: reconcileReason(r), message: reconcileMessage(r)}
 	if r.Terminal {
 		f.rank, f.held = rankSpecCannotWork, false
 	}
@@ -112,7 +112,7 @@ func unitFindings(v *view, u contract.Unit) []finding {
 			out = append(out, found)
 		}
 	}
-	if serves(u) && short(u) && !v.rollingOut() && !v.deleting() {
+	if serves(u) && short(u) && !v.explained(u) && !v.deleting() {
 		message := fmt.Sprintf("%s has %d of %d replicas available.", u.Name, count(u, u.Available), u.Desired)
 		out = append(out, finding{
 			rank: rankReplicas, held: true, reason: ReasonInsufficientReplicas, message: message, evidence: message,
@@ -127,13 +127,16 @@ func failureFinding(v *view, u contract.Unit, f contract.Failure) (finding, bool
 		return finding{}, false
 	}
 	message := fmt.Sprintf("%s: %s.", u.Name, c.words)
+	if c.tells && f.Message != "" {
+		message = fmt.Sprintf("%s: %s: %s", u.Name, c.words, f.Message)
+	}
 	pods := slices.Sorted(slices.Values(f.Examples))
 	return finding{
 		rank:     rankFirstClass + c.rank,
 		held:     c.held,
 		reason:   c.reason,
 		message:  message,
-		evidence: detail(fmt.Sprintf("%s: %s, %d pods (%s)", u.Name, c.words, f.Count, list(pods)), f.Message),
+		evidence: detail(fmt.Sprintf("%s: %s, %s (%s)", u.Name, c.words, countPods(int(f.Count)), list(pods)), f.Message),
 	}, true
 }
 

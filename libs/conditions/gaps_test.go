@@ -68,11 +68,15 @@ func TestWhatADR027LeavesOpen(t *testing.T) {
 			answers{Available: "False/InsufficientReplicas"},
 			answers{Degraded: "True/InsufficientReplicas"},
 		},
-		"nothing is declared, and all of it is available": {healthy(units()), answers{Available: "Unknown/NoWorkloads"}, answers{}},
-		"scaled to zero is an outage for ever":            {healthy(units(unit("web", zero))), answers{Available: "True/ScaledToZero"}, answers{}},
+		"nothing is declared, and all of it is available": {healthy(units()), answers{Available: "True/NoComponentsEnabled"}, answers{}},
+		"a refused spec hides a loss of what runs": {
+			healthy(held(conditions.ReasonAwaitingApproval), units(unit("web", available(1)))),
+			answers{Available: "False/InsufficientReplicas", Degraded: "False/WithinTolerance"}, answers{Degraded: "True/InsufficientReplicas"},
+		},
+		"scaled to zero is an outage for ever": {healthy(units(unit("web", zero))), answers{Available: "True/ScaledToZero"}, answers{}},
 		"created while paused has no status at all": {
 			healthy(paused, units(unit("web", absent)), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
-			answers{Paused: "True/ReconciliationPaused", Available: "False/InsufficientReplicas", Progressing: "False/ReconciliationPaused", Degraded: "Unknown/SpecNotObserved"},
+			answers{Paused: "True/ReconciliationPaused", Available: "False/InsufficientReplicas", Progressing: "False/ReconciliationPaused", Degraded: "False/ReconciliationPaused"},
 			answers{},
 		},
 	}

@@ -1,12 +1,9 @@
 package conditions
 
 import (
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
 // pausedRules say what was read. A spec that the observer has not read yet does not
@@ -42,13 +39,13 @@ var stoppedRules = []rule{
 		return unknown(ReasonReconciliationPaused, "A stop is asked for"+by(v.o.Intent.StoppedBy)+", but reconciling is paused.")
 	},
 	func(v *view) (verdict, bool) {
-		return no(ReasonStopping, fmt.Sprintf("Stopping on request%s; %d pods are left.", by(v.o.Intent.StoppedBy), v.pods()))
+		return no(ReasonStopping, "Stopping on request"+by(v.o.Intent.StoppedBy)+"; "+podsLeft(v.pods())+".")
 	},
 }
 
 // pods counts the pods of all units and running tasks, those on their way out included.
 func (v *view) pods() int {
-	n := len(v.jobsIn(contract.JobPending, contract.JobRunning))
+	n := len(v.activeJobs())
 	for _, u := range v.o.Units {
 		n += int(max(0, u.Current, u.Ready, u.Available)) + int(max(0, u.Terminating))
 	}
@@ -74,6 +71,8 @@ func upgradable(v *view, progressing, degraded verdict) verdict {
 		return refuse(ReasonDegraded, degraded.message)
 	case len(v.findings) > 0:
 		return refuse(v.findings[0].reason, v.findings[0].message)
+	case v.held():
+		return refuse(v.o.Reconcile.Reason, orElse(v.o.Reconcile.Message, "The spec waits."))
 	case len(v.o.UpgradeBlockers) > 0:
 		return refuse(ReasonUpgradeBlocked, sentence(slices.Clone(v.o.UpgradeBlockers)))
 	}

@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,8 +74,20 @@ func remembered(old map[string]metav1.Condition) Memory {
 		if stop := old[TypeStopped].Status; stop == "" || stop == metav1.ConditionFalse {
 			m.Settled = p.ObservedGeneration // what follows a stop is a roll-out
 		}
+	default:
+		if pins(p) {
+			m.Settled = old[TypeAvailable].ObservedGeneration
+		}
 	}
 	return m
+}
+
+// pins reports whether Progressing tells of a spec that takes no effect, so that what
+// was rolled out before stays.
+func pins(progressing metav1.Condition) bool {
+	reason := progressing.Reason
+	return progressing.Status == metav1.ConditionFalse &&
+		(reason == ReasonReconciliationPaused || slices.Contains(Refusals(), reason) || slices.Contains(Holds(), reason))
 }
 
 // overtaken says whether another writer has changed a condition since this memory

@@ -84,6 +84,36 @@ func orElse(s, fallback string) string {
 	return s
 }
 
+// countPods counts in words.
+func countPods(n int) string {
+	if n == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", n)
+}
+
+func podsLeft(n int) string {
+	if n == 1 {
+		return "1 pod is left"
+	}
+	return countPods(n) + " are left"
+}
+
+func jobMessage(j contract.Job) string {
+	return detail(j.Name+" failed, and no retry is left.", j.Message)
+}
+
+// reconcileReason is the observer's own for a spec that it refuses, if the list has it.
+func reconcileReason(r contract.Reconcile) string {
+	if r.Terminal && slices.Contains(Refusals(), r.Reason) {
+		return r.Reason
+	}
+	return ReasonReconcileError
+}
+
 func reconcileMessage(r contract.Reconcile) string {
+	if reconcileReason(r) == r.Reason && r.Message != "" {
+		return r.Message
+	}
 	return detail("The last reconcile failed: "+orElse(r.Reason, "error")+".", r.Message)
 }

@@ -186,8 +186,8 @@ func truthful(in conditions.Input, r conditions.Result) []string {
 			problems = append(problems, c.Type+" moved its transition time without a transition")
 		}
 		covers := o.ObservedGeneration
-		if c.Type == conditions.TypePaused {
-			covers = o.Object.Generation
+		if c.Type == conditions.TypePaused || takesNoEffect(o) && c.Type != conditions.TypeAvailable && c.Type != conditions.TypeStopped && c.Type != conditions.TypeReady {
+			covers = max(covers, o.Object.Generation)
 		}
 		if c.ObservedGeneration > covers {
 			problems = append(problems, c.Type+" claims a generation that was not observed")
@@ -205,12 +205,15 @@ func truthful(in conditions.Input, r conditions.Result) []string {
 		}
 	}
 	yes := metav1.ConditionTrue
-	never(says["Available"] == yes && len(o.Units) == 0, "available without anything")
+	never(says["Available"] == yes && len(o.Units) == 0 && (o.ObservedGeneration < in.Generation || o.Reconcile.Outcome == contract.Failed), "available without anything that is known")
+	never(says["Progressing"] == yes && takesNoEffect(o) && !runs(o) && !o.Intent.Paused && !o.Intent.Stopped && !in.Deleting && o.Object.Generation >= in.Generation && len(o.Units) == 0,
+		"progresses although only a change of the spec helps")
+	never(says["Degraded"] == metav1.ConditionFalse && (o.Reconcile.Terminal || failedForGood(o)), "healthy although only a change of the spec helps")
 	never(says["Stopped"] == yes && !o.Intent.Stopped, "stopped without being asked")
 	never((says["Paused"] == yes) != o.Intent.Paused, "paused is not what was asked")
 	never(says["Upgradable"] == yes && (says["Progressing"] == yes || says["Degraded"] == yes || o.Intent.Paused), "upgradable while not steady")
 	never(says["Ready"] == yes && (says["Available"] != yes || says["Degraded"] == yes), "ready without being available and healthy")
-	never(says["Degraded"] == metav1.ConditionFalse && o.ObservedGeneration == 0, "healthy before anything was applied")
+	never(says["Degraded"] == metav1.ConditionFalse && o.ObservedGeneration == 0 && !o.Intent.Paused, "healthy before anything was applied")
 	never(says["Progressing"] == metav1.ConditionFalse && o.Object.Generation < in.Generation && !o.Intent.Paused, "settled on a spec that was not read")
 	for _, u := range o.Units {
 		never(says["Stopped"] == yes && u.Current+u.Terminating > 0, "stopped with pods left")
@@ -219,6 +222,25 @@ func truthful(in conditions.Input, r conditions.Result) []string {
 		never(says["Available"] == yes && u.Role == contract.Serving && max(0, u.Available) < needs(u), "available with too few replicas")
 	}
 	return problems
+}
+
+// takesNoEffect reports whether waiting alone does not bring the spec about.
+func takesNoEffect(o *contract.Observation) bool {
+	waits := o.Reconcile.Outcome == contract.Succeeded && slices.Contains(conditions.Holds(), o.Reconcile.Reason)
+	return o.Intent.Paused || o.Reconcile.Terminal || waits || failedForGood(o)
+}
+
+// failedForGood reports whether a task has failed and none runs.
+func failedForGood(o *contract.Observation) bool {
+	return !runs(o) && slices.ContainsFunc(o.Jobs, func(j contract.Job) bool { return j.State == contract.JobFailed })
+}
+
+func runs(o *contract.Observation) bool {
+	active := []contract.JobState{contract.JobRunning}
+	if !slices.ContainsFunc(o.Jobs, func(j contract.Job) bool { return j.State == contract.JobFailed }) {
+		active = append(active, contract.JobPending)
+	}
+	return slices.ContainsFunc(o.Jobs, func(j contract.Job) bool { return slices.Contains(active, j.State) })
 }
 
 func needs(u contract.Unit) int32 {
@@ -322,7 +344,7 @@ func TestTextsAreMadeFit(t *testing.T) {
 
 func TestEvidenceNamesPodsAndMessagesDoNot(t *testing.T) {
 	r := conditions.Fold(fresh(crashing))
-	want := []string{"web: containers crash again and again, 1 pods (pod-a, pod-b)"}
+	want := []string{"web: containers crash again and again, 1 pod (pod-a, pod-b)"}
 	if diff := cmp.Diff(want, r.Evidence); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}

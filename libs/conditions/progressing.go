@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
@@ -18,6 +19,7 @@ var progressingRules = []rule{
 	newestSpecUnapplied,
 	unitsMove,
 	unitsAreStuck,
+	specWaits,
 	nothingMoves,
 }
 
@@ -43,37 +45,42 @@ func newestSpecUnread(v *view) (verdict, bool) {
 }
 
 func taskRuns(v *view) (verdict, bool) {
-	running := v.jobsIn(contract.JobPending, contract.JobRunning)
-	if len(running) == 0 {
+	active := v.activeJobs()
+	if len(active) == 0 {
 		return pass()
 	}
-	return yes(ReasonJobRunning, "Waiting for "+list(running)+".")
+	return yes(ReasonJobRunning, "Waiting for "+list(active)+".")
 }
 
 func taskHasFailed(v *view) (verdict, bool) {
-	failed := v.jobsIn(contract.JobFailed)
+	var failed []string
+	for _, j := range v.o.Jobs {
+		if j.State == contract.JobFailed {
+			failed = append(failed, strings.TrimSuffix(jobMessage(j), "."))
+		}
+	}
 	if len(failed) == 0 {
 		return pass()
 	}
-	return no(ReasonJobFailed, list(failed)+" failed, and no retry is left.")
+	return no(ReasonJobFailed, sentence(failed))
 }
 
 func specCannotWork(v *view) (verdict, bool) {
-	if v.o.Reconcile.Outcome != contract.Failed || !v.o.Reconcile.Terminal {
+	if !v.refused() {
 		return pass()
 	}
-	return no(ReasonReconcileError, reconcileMessage(v.o.Reconcile))
+	return no(reconcileReason(v.o.Reconcile), reconcileMessage(v.o.Reconcile))
 }
 
 func stopIsUnderWay(v *view) (verdict, bool) {
 	if !v.o.Intent.Stopped || v.o.Intent.Paused || v.pods() == 0 {
 		return pass()
 	}
-	return yes(ReasonStopping, fmt.Sprintf("Stopping; %d pods are left.", v.pods()))
+	return yes(ReasonStopping, "Stopping; "+podsLeft(v.pods())+".")
 }
 
 func newestSpecUnapplied(v *view) (verdict, bool) {
-	if v.specApplied() {
+	if v.specApplied() || v.held() {
 		return pass()
 	}
 	return yes(ReasonSpecNotObserved, "The newest spec has not been taken up everywhere yet.")
@@ -109,6 +116,15 @@ func unitsAreStuck(v *view) (verdict, bool) {
 		return pass()
 	}
 	return no(ReasonStalled, list(names(held))+" gets no further.")
+}
+
+// specWaits: what waits for an approval, or for its turn, does not move by itself. What
+// runs meanwhile may.
+func specWaits(v *view) (verdict, bool) {
+	if !v.held() {
+		return pass()
+	}
+	return no(v.o.Reconcile.Reason, orElse(v.o.Reconcile.Message, "The spec waits."))
 }
 
 func nothingMoves(*view) (verdict, bool) {

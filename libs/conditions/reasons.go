@@ -1,5 +1,7 @@
 package conditions
 
+import "slices"
+
 // Reasons of the conditions. The list is closed ([Reasons]) and part of the API.
 const (
 	ReasonAllComponentsReady    = "AllComponentsReady"    // Available, Ready: every serving unit has the replicas it needs
@@ -7,7 +9,8 @@ const (
 	ReasonInsufficientReplicas  = "InsufficientReplicas"  // Available, Degraded, Ready, Upgradable: a serving unit has too few available replicas
 	ReasonNotRouted             = "NotRouted"             // Available, Ready: traffic does not reach a serving unit
 	ReasonNodeUnreachable       = "NodeUnreachable"       // Available, Ready: replicas are missing only because their node is lost
-	ReasonNoWorkloads           = "NoWorkloads"           // Available, Ready: no unit is declared
+	ReasonNoComponentsEnabled   = "NoComponentsEnabled"   // Available, Ready: the spec enables no component, and nothing is missing
+	ReasonNoWorkloads           = "NoWorkloads"           // Available, Ready: no unit is known
 	ReasonObserverStale         = "ObserverStale"         // any: the observer has fallen silent
 	ReasonNotYetObserved        = "NotYetObserved"        // any: no observation was received so far
 	ReasonSpecNotObserved       = "SpecNotObserved"       // Progressing, Degraded, Upgradable: the newest spec has not been taken up yet
@@ -48,12 +51,57 @@ const (
 	ReasonUnknownFailure = "UnknownFailure" // a class that this release does not know
 )
 
+// Reasons that an operator gives for a spec that it refuses, or that cannot take effect
+// until the spec or what it refers to changes. Progressing is False and Degraded True.
+const (
+	ReasonInvalidSpec             = "InvalidSpec"                // the spec contradicts itself
+	ReasonInvalidCronSchedule     = "InvalidCronSchedule"        // a schedule names no time
+	ReasonDowngradeBlocked        = "DowngradeBlocked"           // the image is older than the database
+	ReasonNotOwned                = "NotOwned"                   // an object of another owner has a name that is needed
+	ReasonApplyRefused            = "ApplyRefused"               // the API server calls an object invalid
+	ReasonEngineClassUnready      = "FireboltEngineClassUnready" // the class is absent or refused
+	ReasonNotSupported            = "NotSupported"               // the release lacks a feature
+	ReasonTemplateRejected        = "TemplateRejected"           // a template sets what belongs to the operator
+	ReasonBoundsExceeded          = "ResourceBoundsExceeded"     // resources beyond what the operator allows
+	ReasonRolledBack              = "RolledBack"                 // the rollout missed its deadline and was rolled back
+	ReasonEnsureFailed            = "EnsureFailed"               // the API server calls an object of an instance invalid
+	ReasonPostgresEnsureFailed    = "PostgresEnsureFailed"       // the same for the operator's own PostgreSQL
+	ReasonPostgresCredentialsLost = "PostgresCredentialsLost"    // the database exists, its password does not
+
+	ReasonPostgresSecretPreflightFailed = "PostgresSecretPreflightFailed" // the credentials are absent or incomplete
+)
+
+// Reasons that an operator gives for a spec that waits although nothing is wrong.
+// Progressing and Upgradable are False.
+const (
+	ReasonAwaitingApproval = "AwaitingApproval" // an image change waits for an approval
+	ReasonRolloutThrottled = "RolloutThrottled" // a rollout waits for others to end
+)
+
+// Refusals lists the reasons of a reconcile that no retry cures, in alphabetical order.
+func Refusals() []string {
+	return []string{
+		ReasonApplyRefused, ReasonDowngradeBlocked, ReasonEnsureFailed, ReasonEngineClassUnready, ReasonInvalidCronSchedule,
+		ReasonInvalidSpec, ReasonNotOwned, ReasonNotSupported, ReasonPostgresCredentialsLost, ReasonPostgresEnsureFailed,
+		ReasonPostgresSecretPreflightFailed,
+		ReasonBoundsExceeded, ReasonRolledBack, ReasonTemplateRejected,
+	}
+}
+
+// Holds lists the reasons of a reconcile that succeeded and whose spec waits, in alphabetical order.
+func Holds() []string { return []string{ReasonAwaitingApproval, ReasonRolloutThrottled} }
+
 // Reasons lists every reason that Fold emits, in alphabetical order.
 func Reasons() []string {
+	return slices.Sorted(slices.Values(slices.Concat(ownReasons(), Refusals(), Holds())))
+}
+
+// ownReasons are those that follow from the rules.
+func ownReasons() []string {
 	return []string{
 		ReasonAllComponentsReady, ReasonAsExpected, ReasonConfigError, ReasonCrashLoop, ReasonCreateFailed,
 		ReasonDegraded, ReasonDeleting, ReasonDependencyUnavailable, ReasonEvicted, ReasonFlapping, ReasonImagePull,
-		ReasonInsufficientReplicas, ReasonJobFailed, ReasonJobRunning, ReasonNoWorkloads, ReasonNodeLost,
+		ReasonInsufficientReplicas, ReasonJobFailed, ReasonJobRunning, ReasonNoComponentsEnabled, ReasonNoWorkloads, ReasonNodeLost,
 		ReasonNodeUnreachable, ReasonNotPaused, ReasonNotRouted, ReasonNotYetObserved, ReasonOOMKilled,
 		ReasonObserverStale, ReasonPodFailed, ReasonProbeFailing, ReasonReconcileError, ReasonReconciliationPaused,
 		ReasonRecovering, ReasonReplicasMissing, ReasonRollingOut, ReasonRunning, ReasonScaledToZero,

@@ -1,6 +1,8 @@
 package conditions
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -67,12 +69,38 @@ func (v *view) covered() int64 {
 
 // observedGeneration is what a condition of this type claims. Paused is about what
 // the user asked for, which the observer knows once it has read the spec, even
-// though it then applies nothing.
+// though it then applies nothing. So are Progressing, Degraded and Upgradable of a
+// spec that takes no effect: what they say holds for that spec. Available and Stopped
+// describe what runs.
 func (v *view) observedGeneration(conditionType string) int64 {
-	if conditionType == TypePaused {
-		return max(0, min(v.o.Object.Generation, v.in.Generation))
+	switch conditionType {
+	case TypePaused:
+		return v.read()
+	case TypeProgressing, TypeDegraded, TypeUpgradable:
+		if v.pinned() {
+			return max(v.read(), v.covered())
+		}
 	}
 	return v.covered()
+}
+
+// read is the generation that the observer has read.
+func (v *view) read() int64 { return max(0, min(v.o.Object.Generation, v.in.Generation)) }
+
+// pinned reports whether the spec that was read takes no effect for now: waiting alone
+// does not bring it about.
+func (v *view) pinned() bool {
+	return v.o.Intent.Paused || v.refused() || v.held() || (v.taskFailed() && !v.taskRuns())
+}
+
+// refused reports whether no retry can succeed before the spec, or what it refers to, changes.
+func (v *view) refused() bool {
+	return v.o.Reconcile.Outcome == contract.Failed && v.o.Reconcile.Terminal
+}
+
+// held reports whether the spec waits for something although nothing is wrong.
+func (v *view) held() bool {
+	return v.o.Reconcile.Outcome == contract.Succeeded && slices.Contains(Holds(), v.o.Reconcile.Reason)
 }
 
 // specSeen says whether the observer has read the newest spec.
@@ -120,14 +148,40 @@ func (v *view) settle() int64 {
 	return v.memory.Settled
 }
 
-func (v *view) taskRuns() bool {
-	return len(v.jobsIn(contract.JobPending, contract.JobRunning)) > 0
+func (v *view) taskRuns() bool { return len(v.activeJobs()) > 0 }
+
+func (v *view) taskFailed() bool { return len(v.jobsIn(contract.JobFailed)) > 0 }
+
+// activeJobs are the tasks that run or are about to. What waits behind a task that
+// failed for the last time is not.
+func (v *view) activeJobs() []string {
+	if v.taskFailed() {
+		return v.jobsIn(contract.JobRunning)
+	}
+	return v.jobsIn(contract.JobPending, contract.JobRunning)
 }
 
 // rollingOut says whether the object is on its way to a new spec, as opposed to
-// having lost what it had.
+// having lost what it had. A spec that takes no effect leaves what was rolled out before.
 func (v *view) rollingOut() bool {
-	return !v.specApplied() || v.memory.Settled != v.covered() || v.taskRuns()
+	switch {
+	case v.taskRuns():
+		return true
+	case v.pinned() && !v.specApplied():
+		return v.memory.Settled == 0 || v.covered() == 0
+	default:
+		return !v.specApplied() || v.memory.Settled != v.covered()
+	}
+}
+
+// explained reports whether a roll-out accounts for the missing replicas of a serving
+// unit. One that brings another unit in beside it touches no pod of it.
+func (v *view) explained(u contract.Unit) bool {
+	beside := func(o contract.Unit) bool { return o.Role == contract.Incoming && o.Kind == u.Kind }
+	if u.Routed && !v.o.Intent.Stopped && slices.ContainsFunc(v.o.Units, beside) {
+		return false
+	}
+	return v.rollingOut()
 }
 
 // replacing says whether a unit is being exchanged for another one, or its pods for newer ones.

@@ -53,7 +53,9 @@ func TestAvailable(t *testing.T) {
 		"less than the least, however few are desired":  {healthy(units(unit("web", zero, least(1)))), "False/InsufficientReplicas"},
 		"a workload is absent":                          {healthy(units(unit("web"), unit("worker", absent))), "False/InsufficientReplicas"},
 		"an absent workload whose figures were left":    {healthy(units(unit("web", func(u *contract.Unit) { u.Present = false }))), "False/InsufficientReplicas"},
-		"nothing is declared":                           {healthy(units()), "Unknown/NoWorkloads"},
+		"no component is enabled":                       {healthy(units()), "True/NoComponentsEnabled"},
+		"no component is enabled, not applied yet":      {healthy(units(), func(o *contract.Observation) { o.ObservedGeneration = 1 }), "Unknown/NoWorkloads"},
+		"what is declared could not be read":            {healthy(units(), func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), "Unknown/NoWorkloads"},
 		"nothing serves yet":                            {healthy(units(unit("g1", role(contract.Incoming)))), "False/InsufficientReplicas"},
 		"the next generation is not ready":              {healthy(units(unit("g1"), unit("g2", role(contract.Incoming), available(0)))), "True/AllComponentsReady"},
 		"the last generation is going away":             {healthy(units(unit("g2"), unit("g1", role(contract.Outgoing), available(0)))), "True/AllComponentsReady"},
@@ -110,6 +112,18 @@ func TestProgressing(t *testing.T) {
 		"a task failed on the way": {
 			healthy(job(contract.JobFailed), func(o *contract.Observation) { o.ObservedGeneration = 1 }), "False/JobFailed",
 		},
+		"a task waits behind one that failed": {
+			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobPending)), "False/JobFailed",
+		},
+		"a task runs beside one that failed": {
+			healthy(jobs("migrate", contract.JobFailed, "init", contract.JobRunning)), "True/JobRunning",
+		},
+		"the spec is refused":                      {healthy(refused(conditions.ReasonDowngradeBlocked)), "False/DowngradeBlocked"},
+		"a reason that no observer should give":    {healthy(refused("Whim")), "False/ReconcileError"},
+		"the spec waits for an approval":           {healthy(held(conditions.ReasonAwaitingApproval)), "False/AwaitingApproval"},
+		"it waits, and what runs moves":            {healthy(held(conditions.ReasonAwaitingApproval), units(unit("web", available(1)))), "True/RollingOut"},
+		"a rollout waits for its turn":             {healthy(held(conditions.ReasonRolloutThrottled)), "False/RolloutThrottled"},
+		"a reason of a success that holds nothing": {healthy(held("Fine")), "True/SpecNotObserved"},
 		"the spec cannot work": {healthy(func(o *contract.Observation) {
 			o.ObservedGeneration, o.Reconcile = 1, contract.Reconcile{Outcome: contract.Failed, Terminal: true}
 		}), "False/ReconcileError"},
@@ -185,6 +199,18 @@ func TestDegradedAtOnceOrHeld(t *testing.T) {
 		"a reconcile error for good": {healthy(func(o *contract.Observation) {
 			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true}
 		}), "True/ReconcileError", "True/ReconcileError"},
+		"a spec that is refused": {healthy(refused(conditions.ReasonInvalidSpec)), "True/InvalidSpec", "True/InvalidSpec"},
+		"a spec that waits":      {healthy(held(conditions.ReasonAwaitingApproval)), "False/AsExpected", "False/AsExpected"},
+		"what serves is lost beside a roll-out": {
+			healthy(units(unit("g1", available(0)), unit("g2", role(contract.Incoming), available(0)))), "False/WithinTolerance", "True/InsufficientReplicas",
+		},
+		"a stop that builds an empty unit beside": {
+			healthy(stopping, units(unit("g1", available(0)), unit("g2", role(contract.Incoming), available(0)))), "False/Stopped", "False/Stopped",
+		},
+		"paused from birth": {
+			healthy(paused, units(unit("web", absent)), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
+			"False/ReconciliationPaused", "False/ReconciliationPaused",
+		},
 		"stopped": {healthy(stopping, units(unit("web", zero))), "False/Stopped", "False/Stopped"},
 		"a spec that nobody has taken up": {
 			healthy(func(o *contract.Observation) { o.ObservedGeneration = 0 }), "Unknown/SpecNotObserved", "Unknown/SpecNotObserved",
@@ -236,14 +262,16 @@ func TestUpgradableAndReadyFollowFromTheOthers(t *testing.T) {
 		o    *contract.Observation
 		want answers
 	}{
-		"healthy":      {healthy(), good},
-		"rolling out":  {healthy(units(unit("web", available(1)))), answers{Upgradable: "False/RollingOut", Ready: "False/InsufficientReplicas"}},
-		"a task runs":  {healthy(job(contract.JobRunning)), answers{Upgradable: "False/JobRunning", Ready: "True/AllComponentsReady"}},
-		"degraded":     {healthy(units(unit("web", failing(contract.FailureCrashLoop, 1)))), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
-		"deleting":     {healthy(func(o *contract.Observation) { o.Deleting = true }), answers{Upgradable: "False/Deleting"}},
-		"held trouble": {healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), answers{Upgradable: "False/ReconcileError", Ready: "True/AllComponentsReady"}},
-		"a blocker":    {healthy(func(o *contract.Observation) { o.UpgradeBlockers = []string{"PDB"} }), answers{Upgradable: "False/UpgradeBlocked"}},
-		"no workloads": {healthy(units()), answers{Ready: "Unknown/NoWorkloads"}},
+		"healthy":       {healthy(), good},
+		"rolling out":   {healthy(units(unit("web", available(1)))), answers{Upgradable: "False/RollingOut", Ready: "False/InsufficientReplicas"}},
+		"a task runs":   {healthy(job(contract.JobRunning)), answers{Upgradable: "False/JobRunning", Ready: "True/AllComponentsReady"}},
+		"degraded":      {healthy(units(unit("web", failing(contract.FailureCrashLoop, 1)))), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
+		"deleting":      {healthy(func(o *contract.Observation) { o.Deleting = true }), answers{Upgradable: "False/Deleting"}},
+		"held trouble":  {healthy(func(o *contract.Observation) { o.Reconcile.Outcome = contract.Failed }), answers{Upgradable: "False/ReconcileError", Ready: "True/AllComponentsReady"}},
+		"refused":       {healthy(refused(conditions.ReasonInvalidSpec)), answers{Upgradable: "False/Degraded", Ready: "False/Degraded"}},
+		"waiting":       {healthy(held(conditions.ReasonAwaitingApproval)), answers{Upgradable: "False/AwaitingApproval", Ready: "True/AllComponentsReady"}},
+		"a blocker":     {healthy(func(o *contract.Observation) { o.UpgradeBlockers = []string{"PDB"} }), answers{Upgradable: "False/UpgradeBlocked"}},
+		"no components": {healthy(units()), answers{Ready: "True/NoComponentsEnabled"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

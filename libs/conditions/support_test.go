@@ -2,6 +2,7 @@ package conditions_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -69,6 +70,32 @@ func stopping(o *contract.Observation) { o.Intent.Stopped, o.Intent.StoppedBy = 
 
 func job(state contract.JobState) func(*contract.Observation) {
 	return func(o *contract.Observation) { o.Jobs = []contract.Job{{Name: "migrate", State: state}} }
+}
+
+// jobs takes pairs of a name and a state.
+func jobs(pairs ...any) func(*contract.Observation) {
+	return func(o *contract.Observation) {
+		o.Jobs = nil
+		for i := 0; i < len(pairs); i += 2 {
+			o.Jobs = append(o.Jobs, contract.Job{Name: fmt.Sprint(pairs[i]), State: contract.JobState(fmt.Sprint(pairs[i+1]))})
+		}
+	}
+}
+
+// refused is a spec of which an older one was applied.
+func refused(reason string) func(*contract.Observation) {
+	return func(o *contract.Observation) {
+		o.ObservedGeneration = 1
+		o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: "Change the spec."}
+	}
+}
+
+// held is a spec that waits while an older one is in effect.
+func held(reason string) func(*contract.Observation) {
+	return func(o *contract.Observation) {
+		o.ObservedGeneration = 1
+		o.Reconcile = contract.Reconcile{Outcome: contract.Succeeded, Reason: reason, Message: "Approve it."}
+	}
 }
 
 func fresh(o *contract.Observation) conditions.Input {

@@ -68,7 +68,9 @@ const (
 
 // Reconcile is the outcome of the observer's last reconcile of the object.
 type Reconcile struct {
-	Outcome Outcome    `json:"outcome"`
+	Outcome Outcome `json:"outcome"`
+	// Reason of a failure. Of a success it says what the newest spec waits for although
+	// nothing is wrong, for example an approval; the message then says how it goes on.
 	Reason  string     `json:"reason,omitempty"`
 	Message string     `json:"message,omitempty"` // at most 1 KiB, never a Secret's content
 	Since   *time.Time `json:"since,omitempty"`   // since when this outcome lasts

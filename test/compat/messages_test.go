@@ -2,6 +2,7 @@ package compat
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -106,12 +107,22 @@ func TestObservationsMeanWhatTheyMeant(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(folds[name], now); diff != "" {
+				if diff := cmp.Diff(intended(folds[name]), now); diff != "" {
 					t.Errorf("conditions (-previous +now):\n%s", diff)
 				}
 			})
 		}
 	}
+}
+
+// intended applies to a fold of an earlier release what was changed on purpose: what was
+// paused before anything was applied had Degraded Unknown for ever.
+func intended(was frozen.Fold) frozen.Fold {
+	out := maps.Clone(was)
+	if out["Paused"] == "True/ReconciliationPaused" && out["Degraded"] == "Unknown/SpecNotObserved" {
+		out["Degraded"] = "False/ReconciliationPaused"
+	}
+	return out
 }
 
 // An aggregator that is upgraded goes on from the bucket of its predecessor, and no condition flips.
@@ -125,7 +136,7 @@ func TestAnUpgradedAggregatorFlipsNoCondition(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if diff := cmp.Diff(was, now); diff != "" {
+					if diff := cmp.Diff(intended(was), now); diff != "" {
 						t.Errorf("conditions (-previous +now):\n%s", diff)
 					}
 				}

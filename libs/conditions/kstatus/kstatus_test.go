@@ -115,7 +115,13 @@ var states = map[string]state{
 	"never observed": {
 		change: func(in *conditions.Input) { in.Observation = nil }, want: "InProgress", says: "InProgress",
 	},
-	"nothing is declared": {want: "Unknown", says: "InProgress", differs: "not known"},
+	"no component is enabled": {want: "Current", says: "Current"},
+	"the spec is refused": {
+		units: []contract.Unit{unit()}, change: both(lagging, observation(func(o *contract.Observation) {
+			o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: conditions.ReasonInvalidSpec}
+		})),
+		want: "InProgress", says: "InProgress",
+	},
 	"the node is lost": {
 		units: []contract.Unit{unit(available(1), failing(contract.FailureNodeLost))}, want: "Unknown", says: "InProgress", differs: "not known",
 	},

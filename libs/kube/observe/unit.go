@@ -60,7 +60,7 @@ func Deployment(base contract.Unit, d *appsv1.Deployment, seen Seen) contract.Un
 			// Copied from the newest ReplicaSet, which retries and takes it back. A
 			// StatefulSet has no such condition, only events.
 			base.Failures = append(base.Failures, contract.Failure{
-				Class: contract.FailureCreateFailed, Count: max(base.Desired-base.Current, 1), Message: clean(c.Message),
+				Class: contract.FailureCreateFailed, Count: max(base.Desired-base.Current, 1), Message: CreateFailure(c.Message),
 			})
 		}
 	}

@@ -139,14 +139,14 @@ func TestADeletedClassIsKeptUntilItsLastEngineIsGone(t *testing.T) {
 	s.shows(c, v1.ReasonAdmissible, 2)
 	s.remove(c)
 	ready := s.shows(c, v1.ReasonDeletionBlocked, 2)
-	const text = "The class is kept until no engine refers to it; "
-	if want := text + "2 do: a, b."; ready.Message != want || ready.Status != metav1.ConditionFalse {
+	const text = "Deletion is blocked: "
+	if want := text + "2 engines use the class: a, b."; ready.Message != want || ready.Status != metav1.ConditionFalse {
 		t.Errorf("Ready = %+v, want message %q", ready, want)
 	}
-	s.told(c, "Warning DeletionBlocked: "+text+"2 do: a, b.")
+	s.told(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
 
 	s.remove(a)
-	if ready := s.shows(c, v1.ReasonDeletionBlocked, 1); ready.Message != text+"1 do: b." {
+	if ready := s.shows(c, v1.ReasonDeletionBlocked, 1); ready.Message != text+"1 engine uses the class: b." {
 		t.Errorf("Ready = %+v", ready)
 	}
 	s.requests.reset()
@@ -156,7 +156,7 @@ func TestADeletedClassIsKeptUntilItsLastEngineIsGone(t *testing.T) {
 		}
 		return nil
 	})
-	s.told(c, "Warning DeletionBlocked: "+text+"2 do: a, b.")
+	s.told(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
 	s.edit(b, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	expect.Gone(t, s.api, c)
 }

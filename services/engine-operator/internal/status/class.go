@@ -65,7 +65,10 @@ func (p Class) blocked() string {
 	if n := len(p.Engines) - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("The class is kept until no engine refers to it; %d do: %s%s.", len(p.Engines), strings.Join(names, ", "), more)
+	if len(p.Engines) == 1 {
+		return fmt.Sprintf("Deletion is blocked: 1 engine uses the class: %s.", names[0])
+	}
+	return fmt.Sprintf("Deletion is blocked: %d engines use the class: %s%s.", len(p.Engines), strings.Join(names, ", "), more)
 }
 
 // Event says what is worth an event in the step from the object's status to next: a

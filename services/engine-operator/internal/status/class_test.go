@@ -42,12 +42,12 @@ func TestClassStatus(t *testing.T) {
 		"a deletion comes before all": {
 			Class{Object: new(deletedClass(live)), Engines: []string{"a"}, Rejected: "x"},
 			"False", v1.ReasonDeletionBlocked,
-			"The class is kept until no engine refers to it; 1 do: a.",
+			"Deletion is blocked: 1 engine uses the class: a.",
 		},
 		"many engines are counted": {
 			Class{Object: new(deletedClass(live)), Engines: many},
 			"False", v1.ReasonDeletionBlocked,
-			"The class is kept until no engine refers to it; 8 do: e0, e1, e2, e3, e4 and 3 more.",
+			"Deletion is blocked: 8 engines use the class: e0, e1, e2, e3, e4 and 3 more.",
 		},
 	}
 	for name, tc := range cases {

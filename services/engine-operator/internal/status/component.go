@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
@@ -88,7 +89,7 @@ func (c Component) refusal() string {
 	}
 	for _, d := range c.Deployment.Status.Conditions {
 		if d.Type == appsv1.DeploymentReplicaFailure && d.Status == corev1.ConditionTrue {
-			return " Kubernetes creates no pods: " + d.Message
+			return " Kubernetes creates no pods: " + kubeobserve.CreateFailure(d.Message)
 		}
 	}
 	return ""

@@ -164,7 +164,7 @@ func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
 	ready.Reason, ready.Message = p.notReady(out)
 	if ready.Reason == "" {
 		ready.Status, ready.Reason = metav1.ConditionTrue, v1.ReasonEngineReady
-		ready.Message = fmt.Sprintf("Generation %d serves with %d pods.", out.ActiveGeneration, p.PodsReady)
+		ready.Message = fmt.Sprintf("Generation %d serves with %s.", out.ActiveGeneration, pods(p.PodsReady))
 		if p.Plan.Waiting {
 			ready.Message += " Its successor waits for other rollouts to end."
 		}
@@ -177,6 +177,14 @@ func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
 	}
 	p.set(out, ready, now)
 	p.troubles(out, now)
+}
+
+// pods counts in words.
+func pods(n int32) string {
+	if n == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", n)
 }
 
 // notReady is the order of precedence of Ready=False (seed 001, "Top-level Ready
@@ -212,7 +220,7 @@ func (p Engine) notReady(out *v1.FireboltEngineStatus) (reason, message string) 
 // transition moves only when the status does.
 func (p Engine) set(out *v1.FireboltEngineStatus, c metav1.Condition, now time.Time) {
 	c.ObservedGeneration = p.Object.Generation
-	if !p.Decided {
+	if !p.Decided && !p.Warning.Terminal {
 		c.ObservedGeneration = out.ObservedGeneration
 	}
 	put(&out.Conditions, c, now)

@@ -29,8 +29,10 @@ type Instance struct {
 	Metadata, Gateway Component
 	// Database is the operator's own PostgreSQL, nil when the spec names an external one or
 	// when it does not exist; DatabaseReplicas is what it is meant to have, 1 or 0.
+	// DatabaseFailure is why its pod cannot be created; empty when nothing is known.
 	Database         *appsv1.StatefulSet
 	DatabaseReplicas int32
+	DatabaseFailure  string
 	// Trouble keeps the whole instance from being Ready, whatever its components say.
 	Trouble *Trouble
 	// Judged is true when the pass looked at all of the newest spec, whether it could be

@@ -22,7 +22,11 @@ func (p Instance) Observation(failure error) contract.Observation {
 	}
 	if i.Spec.Metadata.Postgres == nil {
 		base := contract.Unit{Name: "postgres", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Desired: p.DatabaseReplicas}
-		o.Units = append(o.Units, kubeobserve.StatefulSet(base, p.Database, kubeobserve.Seen{}))
+		database := kubeobserve.StatefulSet(base, p.Database, kubeobserve.Seen{})
+		if p.DatabaseFailure != "" {
+			database.Failures = append(database.Failures, contract.Failure{Class: contract.FailureCreateFailed, Count: 1, Message: p.DatabaseFailure})
+		}
+		o.Units = append(o.Units, database)
 	}
 	o.Units = append(o.Units, p.Gateway.unit("gateway"))
 	return o
@@ -38,7 +42,10 @@ func (c Component) unit(name string) contract.Unit {
 func (p Instance) reconcile(failure error) contract.Reconcile {
 	for _, t := range []*Trouble{p.Trouble, p.Metadata.Trouble, p.Gateway.Trouble} {
 		if t != nil && t.Reason != v1.ReasonDeletionBlocked {
-			return contract.Reconcile{Outcome: contract.Failed, Reason: t.Reason, Message: Clamp(t.Message)}
+			// A Secret that the spec names and that does not exist is nothing that a retry cures,
+			// though the phase is not Failed.
+			terminal := t.Terminal || t.Reason == v1.ReasonPostgresSecretPreflightFailed
+			return contract.Reconcile{Outcome: contract.Failed, Terminal: terminal, Reason: t.Reason, Message: Clamp(t.Message)}
 		}
 	}
 	return outcome(failure)

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
 	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
@@ -43,9 +45,6 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 	}
 	if p.DrainTrouble != "" {
 		o.UpgradeBlockers = append(o.UpgradeBlockers, p.DrainTrouble)
-	}
-	if p.Plan.Waiting {
-		o.UpgradeBlockers = append(o.UpgradeBlockers, fmt.Sprintf("The rollout of the successor of generation %d waits for its turn (--max-concurrent-rollouts).", next.Active))
 	}
 	return o
 }
@@ -85,6 +84,9 @@ func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas
 	if set != nil && set.Spec.Replicas != nil && (*set.Spec.Replicas > 0 || role != contract.Serving) {
 		replicas = *set.Spec.Replicas
 	}
+	if set != nil && set.Spec.Replicas != nil && *set.Spec.Replicas == 0 && replicas > 0 {
+		routed = false // a generation of no pods is no way to serve
+	}
 	base := contract.Unit{Name: name(n), Kind: "StatefulSet", Role: role, Routed: routed, Desired: replicas}
 	return kubeobserve.StatefulSet(base, set, kubeobserve.Seen{Pods: c.Pods[n], Now: now})
 }
@@ -99,16 +101,13 @@ func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
 		return out
 	}
 	out[i].Stalled = out[i].Stalled || (p.Overdue && next.Phase == v1.PhaseCreating)
-	if missing := out[i].Desired - out[i].Current; p.Warning.Reason == reasonFailedCreate && missing > 0 {
+	if missing := out[i].Desired - out[i].Current; p.Warning.Reason == createfailure.Reason && missing > 0 {
 		out[i].Failures = append(out[i].Failures, contract.Failure{
-			Class: contract.FailureCreateFailed, Count: missing, Message: p.Warning.Message,
+			Class: contract.FailureCreateFailed, Count: missing, Message: p.Warning.Cause,
 		})
 	}
 	return out
 }
-
-// reasonFailedCreate is the reason of the event with which Kubernetes tells why it makes no pod.
-const reasonFailedCreate = "FailedCreate"
 
 // reconcile is how the pass ended. What is refused, and what was rolled back, stays so
 // until the spec changes, or what it refers to.
@@ -120,6 +119,9 @@ func (p Engine) reconcile(failure error) contract.Reconcile {
 		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: Clamp(message)}
 	case failure != nil && p.Warning.Terminal:
 		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: p.Warning.Reason, Message: p.Warning.Message}
+	case failure == nil && p.Plan.Waiting:
+		return contract.Reconcile{Outcome: contract.Succeeded, Reason: conditions.ReasonRolloutThrottled, Message: fmt.Sprintf(
+			"The rollout of the successor of generation %d waits for its turn (--max-concurrent-rollouts).", p.Plan.Next.Active)}
 	}
 	return outcome(failure)
 }

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,34 +17,62 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
-// readyReasons reads the reasons of an engine's Ready from the API's source.
-func readyReasons(t *testing.T) []string {
+// apiReasons reads all reasons of the API from its source.
+func apiReasons(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/conditions.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/conditions.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, d := range file.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Doc == nil || !strings.HasPrefix(g.Doc.Text(), "Reasons of an engine's Ready") {
-			continue
+	ast.Inspect(file, func(n ast.Node) bool {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(v.Names[0].Name, "Reason") {
+			return true
 		}
-		for _, s := range g.Specs {
-			if v, ok := s.(*ast.ValueSpec); ok {
-				if lit, ok := v.Values[0].(*ast.BasicLit); ok {
-					out = append(out, strings.Trim(lit.Value, `"`))
-				}
-			}
+		if lit, ok := v.Values[0].(*ast.BasicLit); ok {
+			out = append(out, strings.Trim(lit.Value, `"`))
+		}
+		return true
+	})
+	return out
+}
+
+// silent are the reasons that say nothing of the six conditions: they stand on conditions
+// of which another reason tells what matters.
+var silent = []string{
+	v1.ReasonInstanceReady, v1.ReasonOnTime, v1.ReasonNotRolledBack,
+	v1.ReasonProgressDeadlineExceeded,                   // see the rows "Rolling, overdue" and "EngineReady, rolled back"
+	v1.ReasonDrainTimeoutExceeded,                       // the generation that ran queries for too long goes
+	v1.ReasonAdmissible, v1.ReasonOperatorOwnedFieldSet, // of a class, which has none of the six: see TestClassStatus
+}
+
+// The tables are total: a reason that the API gets needs a row, of an engine or an instance.
+func TestEveryReasonHasARow(t *testing.T) {
+	rows := map[string]bool{}
+	for _, r := range silent {
+		rows[r] = true
+	}
+	for _, r := range slices.Concat(engineReasons(), instanceReasons()) {
+		reason, _, _ := strings.Cut(r.name, ",")
+		rows[reason] = true
+	}
+	reasons := apiReasons(t)
+	if len(reasons) < 30 {
+		t.Fatalf("only %d reasons were found: %v", len(reasons), reasons)
+	}
+	for _, r := range reasons {
+		if !rows[r] {
+			t.Errorf("no table has a row for %s", r)
 		}
 	}
-	return out
 }
 
 // serving is an engine of generation 4 whose generation g1 serves with all its pods, as
@@ -80,11 +109,10 @@ func serving(change func(*Engine)) (Engine, observe.Children) {
 }
 
 // says are the statuses of Available, Progressing, Degraded, Upgradable, Paused and
-// Stopped, in this order: True, False or Unknown.
-func says(e Engine, c observe.Children, applied bool, failure error) (string, []metav1.Condition) {
-	o := e.Observation(c, applied, failure, time.Time{})
+// Stopped, in this order: True, False or Unknown; and the reasons of Progressing and Degraded.
+func says(o contract.Observation, generation int64) (string, []metav1.Condition) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	in := conditions.Input{Observation: &o, Generation: e.Object.Generation, Now: now}
+	in := conditions.Input{Observation: &o, Generation: generation, Now: now}
 	first := conditions.Fold(in)
 	in.Previous, in.Memory, in.Now = first.Conditions, first.Memory, now.Add(time.Hour) // hold-downs are over
 	last := conditions.Fold(in)
@@ -92,86 +120,162 @@ func says(e Engine, c observe.Children, applied bool, failure error) (string, []
 	for _, c := range last.Conditions {
 		out = append(out, c.Status[0])
 	}
-	return string(out), last.Conditions
+	find := func(kind string) string { return meta.FindStatusCondition(last.Conditions, kind).Reason }
+	return string(out) + " " + find("Progressing") + " " + find("Degraded"), last.Conditions
 }
 
-// What each reason of an engine's Ready means for the six conditions, on a spec that is
-// new. The table is total: a reason that the API gets needs a row.
-func TestEveryReasonSaysWhatTheConditionsMust(t *testing.T) {
+// reasonRow is what one reason of Ready, or of a component, means for the six conditions,
+// on a spec that is new.
+type reasonRow struct {
+	name    string // the reason, and what tells rows of one reason apart
+	seen    contract.Observation
+	want    string // see says
+	message string // of Degraded or Upgradable
+}
+
+func (r reasonRow) check(t *testing.T) {
+	t.Helper()
+	got, list := says(r.seen, 4)
+	if got != r.want {
+		for _, c := range list {
+			t.Logf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+		t.Errorf("the conditions are %s, want %s", got, r.want)
+	}
+	p, d, u := meta.FindStatusCondition(list, "Progressing"), meta.FindStatusCondition(list, "Degraded"), meta.FindStatusCondition(list, "Upgradable")
+	if !strings.Contains(d.Message+u.Message, r.message) {
+		t.Errorf("Degraded says %q, Upgradable %q; want %q in one of them", d.Message, u.Message, r.message)
+	}
+	if slices.Contains(slices.Concat(conditions.Refusals(), conditions.Holds()), p.Reason) && (p.ObservedGeneration != 4 || d.ObservedGeneration != 4 || u.ObservedGeneration != 4) {
+		t.Errorf("%s is said of the generations %d, %d and %d, want the present one", p.Reason, p.ObservedGeneration, d.ObservedGeneration, u.ObservedGeneration)
+	}
+}
+
+func TestEveryReasonOfAnEngineSaysWhatTheConditionsMust(t *testing.T) {
+	for _, r := range engineReasons() {
+		t.Run(r.name, r.check)
+	}
+}
+
+func TestEveryReasonOfAnInstanceSaysWhatTheConditionsMust(t *testing.T) {
+	for _, r := range instanceReasons() {
+		t.Run(r.name, r.check)
+	}
+}
+
+func engineReasons() []reasonRow {
 	moving := func(e *Engine) {
 		e.Plan.Next = engine.State{Phase: v1.PhaseCreating, Current: 2, Active: 1, Draining: engine.None, Allocated: 2}
 	}
-	cases := []struct {
-		name    string // the reason, and what tells rows of one reason apart
-		change  func(*Engine)
-		applied bool
-		failure error
-		want    string // Available Progressing Degraded Upgradable Paused Stopped
-		message string // of Degraded or Upgradable
-	}{
-		{"EngineReady", nil, true, nil, "TFFTFF", ""},
-		{"EngineReady, waiting for a turn", func(e *Engine) { e.Plan.Waiting = true }, true, nil, "TFFFFF", "waits for its turn"},
-		{"EngineReady, rolled back", func(e *Engine) { e.Plan.Next.Rejected = "bad" }, false, nil, "TFTFFF", "RolledBack"},
-		{"Initializing", func(e *Engine) {
+	row := func(name string, change func(*Engine), applied bool, failure error, want, message string) reasonRow {
+		e, c := serving(change)
+		return reasonRow{name, e.Observation(c, applied, failure, time.Time{}), want, message}
+	}
+	refuses := func(w Warning) func(*Engine) {
+		return func(e *Engine) {
+			e.Decided = false
+			w.Reason = v1.ReasonApplyRefused
+			e.Warning = w
+		}
+	}
+	return []reasonRow{
+		row("EngineReady", nil, true, nil, "TFFTFF AsExpected AsExpected", ""),
+		row("EngineReady, waiting for a turn", func(e *Engine) { e.Plan.Waiting = true }, false, nil, "TFFFFF RolloutThrottled AsExpected", "waits for its turn"),
+		row("EngineReady, rolled back", func(e *Engine) { e.Plan.Next.Rejected = "bad" }, false, nil, "TFTFFF RolledBack RolledBack", "Change the engine or its class"),
+		row("EngineReady, paused from birth", func(e *Engine) {
+			e.Object.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandPaused}
+			e.Object.Status = v1.FireboltEngineStatus{}
 			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}
 			e.PodsReady = 0
-		}, false, nil, "FTFFFF", ""},
-		{"InstanceNotReady", func(e *Engine) { e.Gate = "The instance has no endpoint." }, true, nil, "TFTFFF", "FireboltInstance shop is not ready"},
-		{"FireboltEngineClassUnready", func(e *Engine) { e.Class = "The class does not exist." }, false, nil, "TFTFFF", "The class does not exist"},
-		{"NotSupported", func(e *Engine) { e.Unsupported = "spec.autoStop is not supported." }, false, nil, "TFTFFF", "spec.autoStop"},
-		{"TemplateRejected", func(e *Engine) { e.Rejected = "spec.template: hostNetwork." }, false, nil, "TFTFFF", "hostNetwork"},
-		{"ResourceBoundsExceeded", func(e *Engine) { e.Bounds = "cpu: 8." }, false, nil, "TFTFFF", "cpu: 8"},
-		{"Stopped", func(e *Engine) {
+		}, false, nil, "FFFFTF ReconciliationPaused ReconciliationPaused", "Paused"),
+		row("Initializing", func(e *Engine) {
+			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}
+			e.PodsReady = 0
+		}, false, nil, "FTFFFF SpecNotObserved AsExpected", ""),
+		row("InstanceNotReady", func(e *Engine) { e.Gate = "The instance has no endpoint." }, true, nil, "TFTFFF AsExpected DependencyUnavailable", "FireboltInstance shop is not ready"),
+		row("FireboltEngineClassUnready", func(e *Engine) { e.Class = "The class does not exist." }, false, nil, "TFTFFF FireboltEngineClassUnready FireboltEngineClassUnready", "The class does not exist"),
+		row("NotSupported", func(e *Engine) { e.Unsupported = "spec.autoStop is not supported." }, false, nil, "TFTFFF NotSupported NotSupported", "spec.autoStop"),
+		row("TemplateRejected", func(e *Engine) { e.Rejected = "spec.template: hostNetwork." }, false, nil, "TFTFFF TemplateRejected TemplateRejected", "hostNetwork"),
+		row("ResourceBoundsExceeded", func(e *Engine) { e.Bounds = "cpu: 8." }, false, nil, "TFTFFF ResourceBoundsExceeded ResourceBoundsExceeded", "cpu: 8"),
+		row("Stopped", func(e *Engine) {
 			e.Object.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped}
 			e.Plan.Next.Phase, e.PodsReady, e.PodsTotal = v1.PhaseStopped, 0, 0
 			e.Replicas = 0
-		}, true, nil, "FFFFFT", ""},
-		{"DrainCheckFailing", func(e *Engine) { e.DrainTrouble = "Generation 0 does not answer." }, true, nil, "TFFFFF", "does not answer"},
-		{"Rolling", moving, false, nil, "TTFFFF", ""},
-		{"Rolling, overdue", func(e *Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF", "did not finish"},
-		{"Rolling, no pod can be created", func(e *Engine) {
+		}, true, nil, "FFFFFT AsExpected Stopped", ""),
+		row("DrainCheckFailing", func(e *Engine) { e.DrainTrouble = "Generation 0 does not answer." }, true, nil, "TFFFFF AsExpected AsExpected", "does not answer"),
+		row("Rolling", moving, false, nil, "TTFFFF SpecNotObserved AsExpected", ""),
+		row("Rolling, overdue", func(e *Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "did not finish"),
+		row("Rolling, no pod can be created", func(e *Engine) {
 			moving(e)
-			e.Warning = Warning{Reason: "FailedCreate", Message: "exceeded quota: pods=3"}
-		}, true, nil, "TFTFFF", "cannot be created"},
-		{"PodsNotReady", func(e *Engine) { e.PodsReady = 1 }, true, nil, "FTFFFF", ""},
-		{"ExternalFinalizer", func(e *Engine) {
+			e.Warning = Warning{Reason: "FailedCreate", Message: "StatefulSet e-g2: exceeded quota: pods=3 (x4)", Cause: "forbidden: exceeded quota: pods=3"}
+		}, true, nil, "TFTFFF Stalled CreateFailed", "g2: pods cannot be created: forbidden: exceeded quota: pods=3"),
+		row("Rolling, what serves has lost its pods", func(e *Engine) { moving(e); e.PodsReady = 0 }, true, nil, "FTTFFF RollingOut InsufficientReplicas", "g1 has 0 of 2 replicas"),
+		row("PodsNotReady", func(e *Engine) { e.PodsReady = 1 }, true, nil, "FTFFFF RollingOut AsExpected", ""),
+		row("ExternalFinalizer", func(e *Engine) {
 			e.Held = "A finalizer keeps StatefulSet e-g1."
 			e.Object.DeletionTimestamp = &metav1.Time{}
-		}, false, nil, "TTFFFF", ""},
-		{"ApplyRefused, invalid", func(e *Engine) {
-			e.Decided = false
-			e.Warning = Warning{Reason: v1.ReasonApplyRefused, Message: "spec.x: invalid", Terminal: true}
-		}, false, errors.New("invalid"), "TFTFFF", "spec.x: invalid"},
-		{"ApplyRefused, for now", func(e *Engine) {
-			e.Decided = false
-			e.Warning = Warning{Reason: v1.ReasonApplyRefused, Message: "exceeded quota"}
-		}, false, errors.New("exceeded quota"), "TTTFFF", "exceeded quota"},
+		}, false, nil, "TTFFFF Deleting AsExpected", ""),
+		row("ApplyRefused, invalid", refuses(Warning{Message: "spec.x: invalid", Terminal: true}), false, errors.New("invalid"), "TFTFFF ApplyRefused ApplyRefused", "spec.x: invalid"),
+		row("ApplyRefused, for now", refuses(Warning{Message: "exceeded quota"}), false, errors.New("exceeded quota"), "TTTFFF SpecNotObserved ReconcileError", "exceeded quota"),
 	}
-	seen := map[string]bool{}
-	for _, tc := range cases {
-		reason, _, _ := strings.Cut(tc.name, ",")
-		seen[reason] = true
-		t.Run(tc.name, func(t *testing.T) {
-			e, c := serving(tc.change)
-			got, list := says(e, c, tc.applied, tc.failure)
-			if got != tc.want {
-				for _, c := range list {
-					t.Logf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
-				}
-				t.Errorf("the conditions are %s, want %s", got, tc.want)
-			}
-			if d, u := meta.FindStatusCondition(list, "Degraded"), meta.FindStatusCondition(list, "Upgradable"); !strings.Contains(d.Message+u.Message, tc.message) {
-				t.Errorf("Degraded says %q, Upgradable %q; want %q in one of them", d.Message, u.Message, tc.message)
-			}
-		})
+}
+
+func instanceReasons() []reasonRow {
+	available := func(c Component) Component {
+		s := &c.Deployment.Status
+		s.UpdatedReplicas, s.AvailableReplicas = s.ReadyReplicas, s.ReadyReplicas
+		c.Deployment.Spec.Replicas = &c.Replicas
+		return c
 	}
-	reasons := readyReasons(t)
-	if len(reasons) < 13 {
-		t.Fatalf("only %d reasons were found: %v", len(reasons), reasons)
-	}
-	for _, r := range reasons {
-		if !seen[r] {
-			t.Errorf("the table has no row for %s", r)
+	row := func(name string, metadata, gateway Component, change func(*Instance), want, message string) reasonRow {
+		i := found(metadata, gateway)
+		i.Object.Status.ObservedGeneration = 3
+		i.Object.Spec.Metadata.Postgres = &v1.PostgresSpec{}
+		if change != nil {
+			change(&i)
 		}
+		i.Object.Status = i.Next(noon)
+		return reasonRow{name, i.Observation(nil), want, message}
+	}
+	applied := func(i *Instance) { i.Applied = true }
+	whole := func(reason string, terminal bool) func(*Instance) {
+		return func(i *Instance) { i.Trouble = &Trouble{Reason: reason, Message: "what is wrong", Terminal: terminal} }
+	}
+	ok, starting := available(up()), available(unreadyAs(""))
+	broken := func(reason string, terminal bool) Component { return troubledBy(available(up()), reason, terminal) }
+	stopped := Component{Wanted: true, Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32)}}}
+	ending := *stopped.Deployment.DeepCopy()
+	ending.Status.Replicas = 1
+	stop := func(i *Instance) {
+		applied(i)
+		i.Object.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped}
+	}
+	return []reasonRow{
+		row("AllComponentsReady", ok, ok, applied, "TFFTFF AsExpected AsExpected", ""),
+		row("Ready", ok, starting, applied, "FTFFFF RollingOut AsExpected", ""),
+		row("Initializing", Component{Replicas: 1}, Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
+		row("Provisioning", starting, ok, applied, "FTFFFF RollingOut AsExpected", ""),
+		row("ProbeFailed", ok, available(unreadyAs("NewReplicaSetAvailable")), applied, "FTFFFF RollingOut AsExpected", ""),
+		row("NotSupported", ok, ok, whole(v1.ReasonNotSupported, true), "TFTFFF NotSupported NotSupported", "what is wrong"),
+		row("TemplateRejected", ok, broken(v1.ReasonTemplateRejected, true), nil, "TFTFFF TemplateRejected TemplateRejected", "what is wrong"),
+		row("EnsureFailed, for now", broken(v1.ReasonEnsureFailed, false), ok, nil, "TTTFFF SpecNotObserved ReconcileError", "what is wrong"),
+		row("EnsureFailed, invalid", broken(v1.ReasonEnsureFailed, true), ok, nil, "TFTFFF EnsureFailed EnsureFailed", "what is wrong"),
+		row("PostgresEnsureFailed, invalid", broken(v1.ReasonPostgresEnsureFailed, true), ok, nil, "TFTFFF PostgresEnsureFailed PostgresEnsureFailed", "what is wrong"),
+		row("PostgresSecretPreflightFailed", broken(v1.ReasonPostgresSecretPreflightFailed, false), ok, nil,
+			"TFTFFF PostgresSecretPreflightFailed PostgresSecretPreflightFailed", "what is wrong"),
+		row("PostgresCredentialsLost", broken(v1.ReasonPostgresCredentialsLost, true), ok, nil, "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "what is wrong"),
+		row("Provisioning, the database's pod cannot be created", starting, ok, func(i *Instance) {
+			applied(i)
+			i.Object.Spec.Metadata.Postgres = nil
+			i.Database, i.DatabaseReplicas = &appsv1.StatefulSet{}, 1
+			i.DatabaseFailure = "forbidden: exceeded quota"
+		}, "FTTFFF RollingOut CreateFailed", "postgres: pods cannot be created: forbidden: exceeded quota"),
+		row("DeletionBlocked", ok, ok, func(i *Instance) {
+			applied(i)
+			whole(v1.ReasonDeletionBlocked, false)(i)
+			i.Object.DeletionTimestamp = &metav1.Time{}
+		}, "TTFFFF Deleting AsExpected", ""),
+		row("Stopping", Component{Wanted: true, Deployment: &ending}, stopped, stop, "FTFFFF Stopping Stopped", ""),
+		row("Stopped", stopped, stopped, stop, "FFFFFT AsExpected Stopped", ""),
 	}
 }

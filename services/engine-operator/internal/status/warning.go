@@ -9,12 +9,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 )
 
 // Warning says why an engine is stuck, worded for its Ready: a Warning event of its
 // StatefulSet, or the API server's refusal of what the spec asks for.
 type Warning struct {
 	Reason, Message string
+	// Cause is the API server's answer to the creation of a pod, without what differs from
+	// one attempt to the next.
+	Cause string
 	// Terminal is true when no retry succeeds before the spec changes.
 	Terminal bool
 }
@@ -34,7 +39,7 @@ func WarningOf(statefulSet string, events []corev1.Event) Warning {
 	e := slices.MaxFunc(told, func(a, b corev1.Event) int {
 		return cmp.Or(eventTime(a).Compare(eventTime(b)), cmp.Compare(a.Name, b.Name))
 	})
-	out := Warning{Reason: e.Reason, Message: fmt.Sprintf("StatefulSet %s: %s", statefulSet, strings.TrimSpace(e.Message))}
+	out := Warning{Reason: e.Reason, Cause: kubeobserve.CreateFailure(e.Message), Message: fmt.Sprintf("StatefulSet %s: %s", statefulSet, strings.TrimSpace(e.Message))}
 	if !conditionReason.MatchString(out.Reason) {
 		out.Reason = reasonWarning
 	}

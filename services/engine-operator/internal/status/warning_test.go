@@ -36,28 +36,28 @@ func TestTheNewestWarningIsWorded(t *testing.T) {
 		"no event": {nil, Warning{}},
 		"an event without a message is passed over": {
 			[]corev1.Event{warned("FailedCreate", "quota", 0), warned("Other", " ", time.Minute)},
-			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: quota"},
+			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: quota", Cause: "quota"},
 		},
 		"the newest wins": {
 			[]corev1.Event{warned("FailedCreate", "new", time.Minute), warned("FailedCreate", "old", 0)},
-			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: new"},
+			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: new", Cause: "new"},
 		},
 		"a count is told from two on": {
 			[]corev1.Event{warned("FailedCreate", "quota", 0, func(e *corev1.Event) { e.Count = 7 })},
-			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: quota (x7)"},
+			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: quota (x7)", Cause: "quota"},
 		},
 		"a series tells its own time and count": {
 			[]corev1.Event{warned("FailedCreate", "late", time.Minute), warned("FailedCreate", "series", 0, series(3))},
-			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: series (x3)"},
+			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: series (x3)", Cause: "series"},
 		},
 		"an event of the new kind has its time elsewhere": {
 			[]corev1.Event{warned("FailedCreate", "old", 0), warned("FailedCreate", "new", 0, func(e *corev1.Event) {
 				e.LastTimestamp, e.EventTime = metav1.Time{}, metav1.NewMicroTime(now.Add(time.Minute))
 			})},
-			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: new"},
+			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: new", Cause: "new"},
 		},
 		"a reason that no condition may have": {
-			[]corev1.Event{warned("failed create!", "quota", 0)}, Warning{Reason: "StatefulSetWarning", Message: "StatefulSet shop-g0: quota"},
+			[]corev1.Event{warned("failed create!", "quota", 0)}, Warning{Reason: "StatefulSetWarning", Message: "StatefulSet shop-g0: quota", Cause: "quota"},
 		},
 	}
 	for name, tc := range cases {

@@ -25,7 +25,7 @@ const (
 	PhaseSuspended Phase = "Suspended"
 	// The user asked for no pods, and the last one is gone.
 	PhaseStopped Phase = "Stopped"
-	// The spec cannot be followed; what runs stays as it is.
+	// The spec cannot be followed, or a task failed and no attempt is left; what runs stays as it is.
 	PhaseBlocked Phase = "Blocked"
 	// An image change waits for its approval; the old version runs.
 	PhaseAwaitingApproval Phase = "AwaitingApproval"
@@ -46,7 +46,8 @@ type SupersetStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// State of the whole installation. Initializing and Upgrading last from the first task until all components are
-	// ready; Degraded means that a component is not; Blocked and AwaitingApproval keep the running version.
+	// ready; Degraded means that a component is not; Blocked and AwaitingApproval keep the running version. Blocked needs a
+	// change of the spec: it cannot be followed, or a task failed and no attempt is left.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 	// Version that is asked for: spec.image.tag.

@@ -31,7 +31,7 @@ func Backoff(failed int32) time.Duration {
 func (p *pass) fail(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	slot.Message, slot.ExitCode, slot.LogTail = job.Message, job.ExitCode, job.LogTail
 	if slot.Attempts >= step.MaxRetries {
-		p.warning(EventTaskFailed, "Task %s failed for good after %d attempts: %s", step.Kind.Word, slot.Attempts, job.Message)
+		p.warning(EventTaskFailed, "%s: %s", gaveUp(step, slot), job.Message)
 		p.failed(step, slot)
 		// Once its pod's last words have had a moment to arrive the Job may go, or
 		// another pod, which is wanted by now, may rescue the task.
@@ -88,9 +88,17 @@ func (p *pass) retrying(step *Step, slot *v1alpha1.TaskRefStatus) {
 // failed gives a task up. What runs beside it goes on as it is.
 func (p *pass) failed(step *Step, slot *v1alpha1.TaskRefStatus) {
 	slot.State, slot.NextAttemptAt = v1alpha1.TaskFailed, nil
-	p.at(step, v1alpha1.ReasonTaskFailed, fmt.Sprintf("Task %s failed for good after %d attempts: %s",
-		step.Kind.Word, slot.Attempts, slot.Message))
+	p.at(step, v1alpha1.ReasonTaskFailed, gaveUp(step, slot)+": "+slot.Message)
 	p.hold()
+}
+
+// gaveUp says that no attempt is left.
+func gaveUp(step *Step, slot *v1alpha1.TaskRefStatus) string {
+	attempts := fmt.Sprintf("%d attempts", slot.Attempts)
+	if slot.Attempts == 1 {
+		attempts = "1 attempt"
+	}
+	return fmt.Sprintf("Task %s failed permanently after %s", step.Kind.Word, attempts)
 }
 
 // given goes by a task that was given up: it stays so until its pod changes, which

@@ -19,6 +19,21 @@ func Jobs(s *snapshot.Snapshot) map[string]lifecycle.Job {
 	out := map[string]lifecycle.Job{}
 	for word, j := range s.Jobs {
 		out[word] = job(j, ownPods(j, s.TaskPods[word]))
+		if found := out[word]; found.State == lifecycle.JobActive && found.Stuck == "" {
+			found.Stuck = snapshot.Creation(s.CreateFailures[word])
+			out[word] = found
+		}
+	}
+	return out
+}
+
+// Podless lists the Jobs by task name that should have a pod and have none.
+func Podless(s *snapshot.Snapshot) map[string]*batchv1.Job {
+	out := map[string]*batchv1.Job{}
+	for word, j := range s.Jobs {
+		if j.DeletionTimestamp.IsZero() && job(j, nil).State == lifecycle.JobActive && len(ownPods(j, s.TaskPods[word])) == 0 {
+			out[word] = j
+		}
 	}
 	return out
 }

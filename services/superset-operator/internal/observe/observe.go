@@ -43,6 +43,8 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 		Autoscalers: map[string]*autoscalingv2.HorizontalPodAutoscaler{},
 		Budgets:     map[string]*policyv1.PodDisruptionBudget{},
 		Jobs:        map[string]*batchv1.Job{},
+
+		CreateFailures: map[string]string{},
 	}
 	r := reader{c, sup}
 	for _, d := range component.All() {

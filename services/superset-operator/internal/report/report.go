@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -12,7 +13,6 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
 // ValidForSeconds is how long after the last heartbeat an observation may be believed.
@@ -65,8 +65,8 @@ func covered(in Input, list []contract.Unit) int64 {
 	}
 	var before int64
 	for _, c := range in.Superset.Status.Conditions {
-		if !status.Owned(c.Type) && c.Type != "Paused" {
-			before = max(before, c.ObservedGeneration)
+		if c.Type == conditions.TypeAvailable { // it alone never speaks of a spec that takes no effect
+			before = c.ObservedGeneration
 		}
 	}
 	return min(before, in.Superset.Generation)
@@ -108,6 +108,9 @@ func units(in Input) []contract.Unit {
 	return out
 }
 
+// remedy is what to do about a task that failed and has no attempt left.
+const remedy = "Correct the cause, then change the task's settings, raise maxRetries, or put the former image back."
+
 // jobs reports the tasks from the status, which outlives their Jobs.
 func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
 	if sup.Status.Lifecycle == nil {
@@ -120,7 +123,11 @@ func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
 			// A task that may not start is no sign of progress.
 			continue
 		}
-		out = append(out, contract.Job{Name: kind.Word, State: contract.JobState(slot.State), Message: slot.Message})
+		job := contract.Job{Name: kind.Word, State: contract.JobState(slot.State), Message: slot.Message}
+		if slot.State == v1alpha1.TaskFailed {
+			job.Message = strings.TrimPrefix(strings.TrimSuffix(slot.Message, ".")+". ", ". ") + remedy
+		}
+		out = append(out, job)
 	}
 	return out
 }

@@ -25,6 +25,10 @@ func stuckTasks(in Input) []contract.Unit {
 	var out []contract.Unit
 	for _, kind := range resolve.TaskKinds() {
 		pods := livePods(in.Snapshot, kind.Word)
+		if answer := in.Snapshot.CreateFailures[kind.Word]; answer != "" {
+			out = append(out, stuckTask(kind.Word, contract.Failure{Class: contract.FailureCreateFailed, Count: 1, Message: answer}))
+			continue
+		}
 		if snapshot.Stuck(pods) == "" {
 			continue
 		}
@@ -32,12 +36,16 @@ func stuckTasks(in Input) []contract.Unit {
 			return !slices.Contains(cannotStart, f.Class)
 		})
 		if len(failures) > 0 {
-			out = append(out, contract.Unit{
-				Name: kind.Word, Kind: "Job", Role: contract.Incoming, Present: true, Observed: true, Desired: 1, Failures: failures,
-			})
+			out = append(out, stuckTask(kind.Word, failures...))
 		}
 	}
 	return out
+}
+
+func stuckTask(word string, failures ...contract.Failure) contract.Unit {
+	return contract.Unit{
+		Name: word, Kind: "Job", Role: contract.Incoming, Present: true, Observed: true, Desired: 1, Failures: failures,
+	}
 }
 
 // livePods are those of the task's Job, if it is not on its way out.

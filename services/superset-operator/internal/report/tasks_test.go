@@ -87,7 +87,7 @@ func TestAStuckTaskIsOnePod(t *testing.T) {
 	in := migrating("job", waits("ImagePullBackOff"))
 	in.Intent = contract.Intent{Stopped: true, StoppedBy: "test"}
 	c := conditionsOf(in)[conditions.TypeStopped]
-	if want := "Stopping on request by test; 1 pods are left."; c.Status != metav1.ConditionFalse || c.Message != want {
+	if want := "Stopping on request by test; 1 pod is left."; c.Status != metav1.ConditionFalse || c.Message != want {
 		t.Errorf("Stopped is %s: %s", c.Status, c.Message)
 	}
 }

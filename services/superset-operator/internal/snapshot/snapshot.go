@@ -25,6 +25,8 @@ type Snapshot struct {
 	Pods map[string][]corev1.Pod
 	// TaskPods are by task name.
 	TaskPods map[string][]corev1.Pod
+	// CreateFailures are by task name: why the pods of the task's Job cannot be created.
+	CreateFailures map[string]string
 	// Page is the maintenance page's Deployment, PageConfig its ConfigMap, PagePods its pods.
 	Page       *appsv1.Deployment
 	PageConfig *corev1.ConfigMap

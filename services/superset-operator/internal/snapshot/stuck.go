@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
 )
 
@@ -26,6 +28,27 @@ func Stuck(pods []corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// NotCreated says why Kubernetes creates no pods of a Deployment; empty when it does.
+func NotCreated(d *appsv1.Deployment) string {
+	if d == nil {
+		return ""
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return Creation(observe.CreateFailure(c.Message))
+		}
+	}
+	return ""
+}
+
+// Creation words the API server's answer to the creation of a pod; empty for none.
+func Creation(answer string) string {
+	if answer == "" {
+		return ""
+	}
+	return redact.Line("pods cannot be created: "+answer, maxReason)
 }
 
 func stuckPod(p *corev1.Pod) string {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -40,7 +41,7 @@ func component(in Input, c *desired.Component) *v1alpha1.ComponentRefStatus {
 	out.AvailableReplicas = d.Status.AvailableReplicas
 	out.Ready = fraction(d.Status.ReadyReplicas, want)
 	out.Phase, out.Message = componentPhase(d, want, max(d.Generation, applied))
-	if why := snapshot.Stuck(in.Snapshot.Pods[c.Word]); why != "" && out.Phase != v1alpha1.ComponentReady {
+	if why := cmp.Or(snapshot.Stuck(in.Snapshot.Pods[c.Word]), snapshot.NotCreated(d)); why != "" && out.Phase != v1alpha1.ComponentReady {
 		out.Message += ": " + why
 	}
 	if c.Word == componentkind.WebServerName && maintenance(in) {

@@ -51,13 +51,17 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 		return change{v1alpha1.PhaseSuspended, reasonPaused, "Paused by " + in.Intent.PausedBy}
 	case len(in.Refused) > 0:
 		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonInvalidSpec, refusal(in.Refused)}
+	case in.Failed != nil:
+		return change{v1alpha1.PhaseBlocked, in.Failed.Reason, in.Failed.Message}
 	case in.Intent.Stopped && sum.pods+len(in.Snapshot.PagePods) == 0 && noneWanted(in):
 		return change{v1alpha1.PhaseStopped, reasonStopped, "Stopped by " + in.Intent.StoppedBy}
 	case in.Intent.Stopped && old != "", in.Decision == nil:
 		return change{phase: old}
 	}
-	if in.Decision.Phase != "" {
-		return change{in.Decision.Phase, in.Decision.Condition.Reason, in.Decision.Condition.Message}
+	if c := in.Decision.Condition; in.Decision.Phase != "" {
+		return change{in.Decision.Phase, c.Reason, c.Message}
+	} else if c.Reason == v1alpha1.ReasonTaskFailed {
+		return change{v1alpha1.PhaseBlocked, c.Reason, c.Message}
 	}
 	if c, running := lifecyclePhase(in, old); running {
 		return c

@@ -31,6 +31,8 @@ type Input struct {
 	// Decision is nil when the tasks were not looked at: paused or refused.
 	Decision *lifecycle.Decision
 	Intent   contract.Intent
+	// Failed is set when the reconcile ended with an error that no retry cures.
+	Failed *contract.Reconcile
 	// Refused lists what contradicts itself in the spec, each entry with the field's path.
 	Refused []string
 	Now     time.Time

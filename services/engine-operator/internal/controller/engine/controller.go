@@ -194,9 +194,14 @@ func (c *Controller) finish(ctx context.Context, p *pass, failure error) (after 
 // refusal words an answer of the API server that no retry changes; other failures pass.
 func refusal(err error) status.Warning {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || errors.Is(err, apply.ErrNotOwned) {
-		// A quota or a policy may change, and the name may become free: only a bad object stays bad.
-		terminal := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
-		return status.Warning{Reason: v1.ReasonApplyRefused, Message: status.Clamp(err.Error()), Terminal: terminal}
+		// A quota or a policy may change; a bad object, and one of another owner, stay until a person changes them.
+		foreign := errors.Is(err, apply.ErrNotOwned)
+		out := status.Warning{Reason: v1.ReasonApplyRefused, Message: err.Error(), Terminal: foreign || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)}
+		if foreign {
+			out.Message += ". Delete or rename the object that is in the way."
+		}
+		out.Message = status.Clamp(out.Message)
+		return out
 	}
 	return status.Warning{}
 }

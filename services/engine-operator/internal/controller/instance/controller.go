@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
 	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
@@ -50,6 +51,8 @@ type Controller struct {
 	written *lastwritten.Memory[*v1.FireboltInstance]
 	trail   *steps.Trail
 	list    []steps.Step[pass]
+	// creation finds out why the database has no pod.
+	creation *createfailure.Finder
 }
 
 // formerManager is what an earlier operator wrote under, where it wrote with Update.
@@ -64,6 +67,8 @@ func New(d Dependencies) *Controller {
 			ownedstatus.WithConditions(status.InstanceConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
 		written: lastwritten.New[*v1.FireboltInstance](d.Clock),
 		trail:   steps.NewTrail("FireboltInstance", d.Clock),
+
+		creation: createfailure.New(d.Live, d.Clock),
 	}
 	c.list = []steps.Step[pass]{
 		{Name: "engines", Run: c.findEngines},

@@ -2,13 +2,16 @@ package instance
 
 import (
 	"context"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
@@ -43,7 +46,25 @@ func (c *Controller) observe(ctx context.Context, p *pass) (steps.Result, error)
 		p.metadata.Waits = ", and neither has its database"
 	}
 	p.observed = true
-	return steps.Result{}, nil
+	return steps.Result{Requeue: c.findCreateFailure(ctx, p)}, nil
+}
+
+// findCreateFailure finds out why the database has no pod, and returns when to look again.
+// It is a help, never an obstacle: a failure is logged.
+func (c *Controller) findCreateFailure(ctx context.Context, p *pass) time.Duration {
+	if p.database == nil || p.database.DeletionTimestamp != nil || p.database.Status.Replicas >= ptr.Deref(p.database.Spec.Replicas, 1) {
+		return 0
+	}
+	answer, again, err := c.creation.Find(ctx, p.database)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to read events", "statefulset", p.database.Name)
+		metrics.WarningsUnread()
+	}
+	if answer != "" {
+		p.databaseFailure = answer
+		p.metadata.Waits = ". Kubernetes creates no pod for its database: " + answer
+	}
+	return again
 }
 
 // stops says whether the instance is to be at zero: a user asked for it and every engine

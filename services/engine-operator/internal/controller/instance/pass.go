@@ -26,6 +26,7 @@ type pass struct {
 	metadata, gateway status.Component
 	database          *appsv1.StatefulSet
 	databaseReplicas  int32
+	databaseFailure   string // why its pod cannot be created
 
 	// trouble is of the whole instance; errs are of single components, none of which keeps
 	// the others from being served.
@@ -49,7 +50,7 @@ func (p *pass) outcome(failure error) status.Instance {
 	troubled := p.trouble != nil && p.trouble.Reason != v1.ReasonDeletionBlocked
 	return status.Instance{
 		Object: p.instance, Metadata: p.metadata, Gateway: p.gateway,
-		Database: p.database, DatabaseReplicas: p.databaseReplicas,
+		Database: p.database, DatabaseReplicas: p.databaseReplicas, DatabaseFailure: p.databaseFailure,
 		Trouble: p.trouble, Judged: p.judged,
 		Applied: p.judged && !p.waits && failure == nil && !troubled && p.metadata.Trouble == nil && p.gateway.Trouble == nil,
 	}

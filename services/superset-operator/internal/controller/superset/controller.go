@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
 	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
@@ -59,6 +60,7 @@ type Reconciler struct {
 	namespaces []string
 	optional   optionals
 	trail      *steps.Trail
+	creation   *createfailure.Finder
 }
 
 // Dependencies are what a [Reconciler] works with.
@@ -83,7 +85,7 @@ func New(d Dependencies) *Reconciler {
 			ownedstatus.WithConditions(status.Conditions()...), ownedstatus.WithoutConditions(conditions.Types()...)),
 		written: lastwritten.New[*v1alpha1.Superset](d.Clock), trouble: newTrouble(), known: newKnown(),
 		namespaces: d.Namespaces, optional: optionals{missing: newMissing()},
-		trail: steps.NewTrail(v1alpha1.Kind, d.Clock),
+		trail: steps.NewTrail(v1alpha1.Kind, d.Clock), creation: createfailure.New(d.Live, d.Clock),
 	}
 }
 
@@ -124,6 +126,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	read := p.sup.ResourceVersion
 	result, err := steps.Run(ctx, p, r.steps())
+	if !isStale(err) {
+		err = r.persistFailure(ctx, p, err)
+	}
 	if isStale(err) {
 		r.written.Forget(client.ObjectKeyFromObject(p.sup))
 		return ctrl.Result{RequeueAfter: staleRetry}, nil

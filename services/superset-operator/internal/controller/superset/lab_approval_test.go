@@ -141,7 +141,7 @@ func TestDowngradeIsBlockedUntilItIsRevertedOrApproved(t *testing.T) {
 	pods := l.pods()
 	blocked := func() string {
 		l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
-			condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked"),
+			condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked"), presently("DowngradeBlocked", metav1.ConditionTrue),
 			condition("Available", metav1.ConditionTrue, "AllComponentsReady")))
 		u := sup.Status.Lifecycle.Upgrade
 		if u == nil || u.Direction != v1alpha1.DirectionDowngrade || u.FromVersion != "6.1.0" || u.ToVersion != "6.0.0" {

@@ -33,8 +33,8 @@ func once(s *v1alpha1.Superset) {
 func TestFailingMigrateShowsWhyAndThenAFixedCommandRuns(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.create(small(once, tasks(failing("3", printed)))(l.bed))
-	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseInitializing),
-		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"), condition("Degraded", metav1.ConditionTrue, "JobFailed")))
+	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked), presently("JobFailed", metav1.ConditionTrue),
+		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed")))
 	slot := sup.Status.Lifecycle.Migrate
 	const why = `container "superset" ended with exit code 3 (Done): alembic.util.exc.CommandError: Can't locate revision`
 	if slot.ExitCode == nil || *slot.ExitCode != 3 || slot.Message != why {

@@ -58,7 +58,7 @@ func TestAContradictorySpecMakesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := experiment(t, options{})
 			sup := l.create(full(tc.breaks)(l.bed))
-			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason)))
+			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason), presently(tc.reason, metav1.ConditionTrue)))
 			if text := message(sup, "LifecycleComplete"); !strings.Contains(text, tc.path) {
 				t.Errorf("the message does not name %s: %s", tc.path, text)
 			}
@@ -89,7 +89,7 @@ func TestAContradictorySpecDisturbsNothingThatRuns(t *testing.T) {
 			good := sup.Spec.DeepCopy()
 			start := l.alter(sup, func(s *v1alpha1.Superset) { tc.breaks(s); image("6.1.0")(s) })
 			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason),
-				condition("Available", metav1.ConditionTrue, "AllComponentsReady")))
+				condition("Available", metav1.ConditionTrue, "AllComponentsReady"), presently(tc.reason, metav1.ConditionTrue)))
 			if text := message(sup, "LifecycleComplete"); !strings.Contains(text, tc.path) {
 				t.Errorf("the message does not name %s: %s", tc.path, text)
 			}

@@ -94,7 +94,7 @@ func TestW19AFailedDrainedUpgradeCanBeTakenBack(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full())
 	start := l.alter(sup, func(s *v1alpha1.Superset) { once(s); tasks(failing("1", "no such column"))(s); image("6.1.0")(s) })
-	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseUpgrading),
+	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked),
 		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"), condition("Degraded", metav1.ConditionTrue, "JobFailed")))
 	service := get(l.bed, "lab-web-server", &corev1.Service{})
 	if !sup.Status.Lifecycle.MaintenanceActive || !leadsTo("maintenance-page")(service) {

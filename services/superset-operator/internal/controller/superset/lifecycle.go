@@ -1,6 +1,7 @@
 package superset
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,7 +169,7 @@ func pageState(p *pass) lifecycle.Page {
 	if d := p.snapshot.Page; d != nil && d.DeletionTimestamp.IsZero() {
 		out.Ready = serves(d)
 		if !out.Ready {
-			out.Problem = snapshot.Stuck(p.snapshot.PagePods)
+			out.Problem = cmp.Or(snapshot.Stuck(p.snapshot.PagePods), snapshot.NotCreated(d))
 		}
 	}
 	if service := p.snapshot.Services[component.WebServerName]; service != nil {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -47,6 +45,8 @@ type pass struct {
 	persisted bool
 	// applied is true once everything in the spec was applied.
 	applied bool
+	// failed is the error that ended the reconcile, if no retry cures it.
+	failed *contract.Reconcile
 	// generations are those that applying the Deployments returned, by component name.
 	generations map[string]int64
 }
@@ -60,6 +60,7 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, erro
 	if p.snapshot, err = observe.Snapshot(ctx, r.client, p.sup); err != nil {
 		return steps.Result{}, err
 	}
+	podless := r.findCreateFailures(ctx, p)
 	if err := r.plan(p); err != nil {
 		return steps.Result{}, err
 	}
@@ -73,7 +74,23 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, erro
 		_, err := r.persist(ctx, p)
 		return steps.Result{Stop: true}, err
 	}
-	return steps.Result{}, nil
+	return steps.Result{Requeue: podless}, nil
+}
+
+// findCreateFailures finds out why Jobs have no pods, and returns when to look again. It is
+// a help, never an obstacle: a failure is logged.
+func (r *Reconciler) findCreateFailures(ctx context.Context, p *pass) (again time.Duration) {
+	for word, job := range observe.Podless(p.snapshot) {
+		answer, after, err := r.creation.Find(ctx, job)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to read events", "job", job.Name)
+		}
+		if answer != "" {
+			p.snapshot.CreateFailures[word] = answer
+		}
+		again = steps.Sooner(again, after)
+	}
+	return again
 }
 
 // plan computes what the spec asks for.
@@ -126,7 +143,7 @@ func (r *Reconciler) persistStatus(ctx context.Context, p *pass) (steps.Result, 
 func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 	owned, err := status.For(status.Input{
 		Superset: p.sup, Desired: p.desired, Snapshot: p.snapshot, Decision: p.decision,
-		Generations: p.generations, Applied: p.applied, Intent: p.intent, Refused: p.refused, Now: r.clock.Now(),
+		Generations: p.generations, Applied: p.applied, Intent: p.intent, Refused: p.refused, Failed: p.failed, Now: r.clock.Now(),
 	})
 	if err != nil {
 		return false, err
@@ -140,21 +157,27 @@ func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 	return changed, err
 }
 
+func (p *pass) outcome(failure error) contract.Reconcile {
+	return report.Outcome(p.refused, p.decision, failure)
+}
+
+// persistFailure shows an error that no retry cures in the phase, too.
+func (r *Reconciler) persistFailure(ctx context.Context, p *pass, failure error) error {
+	if failure == nil || p.desired == nil || p.snapshot == nil {
+		return failure
+	}
+	if outcome := p.outcome(failure); outcome.Terminal {
+		p.failed = &outcome
+		_, err := r.persist(ctx, p)
+		return errors.Join(failure, err)
+	}
+	return failure
+}
+
 // report tells the world what was seen, also when the reconcile failed.
 func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.Duration, error) {
 	now := r.clock.Now()
-	outcome := contract.Reconcile{Outcome: contract.Succeeded}
-	switch {
-	case failure != nil:
-		outcome = contract.Reconcile{
-			Outcome: contract.Failed, Reason: reasonReconcileError, Message: failure.Error(), Terminal: needsAnotherSpec(failure),
-		}
-	case len(p.refused) > 0:
-		outcome = contract.Reconcile{
-			Outcome: contract.Failed, Reason: v1alpha1.ReasonInvalidSpec, Terminal: true,
-			Message: strings.Join(p.refused, "; "),
-		}
-	}
+	outcome := p.outcome(failure)
 	outcome.Since = r.trouble.since(p.sup, outcome.Outcome == contract.Failed, now)
 	observation := report.Observation(report.Input{
 		Superset: p.sup, Desired: p.desired, Snapshot: p.snapshot, Intent: p.intent,
@@ -168,9 +191,4 @@ func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.D
 		after = steps.Sooner(after, kubeobserve.UntilProbesDue(now, maps.Values(p.snapshot.Pods)))
 	}
 	return after, err
-}
-
-// needsAnotherSpec tells errors that trying again cannot cure.
-func needsAnotherSpec(err error) bool {
-	return errors.Is(err, apply.ErrNotOwned) || apierrors.IsInvalid(err)
 }

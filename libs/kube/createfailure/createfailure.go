@@ -1,0 +1,114 @@
+// Package createfailure finds out why Kubernetes creates no pods for a workload: a quota,
+// a LimitRange, a webhook, a service account that does not exist.
+//
+// A Deployment has a condition for it, see observe.Deployment. For a Job and a StatefulSet
+// only events tell. [Finder] reads them from the API server, of a workload that has lacked
+// pods for some seconds and of no other, so a healthy fleet costs no request.
+package createfailure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/observe"
+)
+
+// Reason is the reason of the events that tell.
+const Reason = "FailedCreate"
+
+const (
+	// Patience is how long a new workload may be without pods before events are read: the
+	// ordinary moments of a creation cost no request.
+	Patience = 3 * time.Second
+	// Refresh is how long an answer is good for.
+	Refresh = 10 * time.Second
+)
+
+// Finder finds out why pods are not created. It is safe for concurrent use. What it
+// remembers may be lost.
+type Finder struct {
+	reader client.Reader
+	clock  clock.PassiveClock
+
+	mu      sync.Mutex
+	answers map[types.UID]answer
+}
+
+type answer struct {
+	at      time.Time
+	message string
+}
+
+// New returns a Finder. reader reads from the API server: events are many, and needed rarely.
+func New(reader client.Reader, c clock.PassiveClock) *Finder {
+	return &Finder{reader: reader, clock: c, answers: map[types.UID]answer{}}
+}
+
+// Find returns why the pods that a workload lacks are not created, empty when nothing is
+// known, and after how long to ask again while it lacks them.
+func (f *Finder) Find(ctx context.Context, workload client.Object) (message string, again time.Duration, err error) {
+	now := f.clock.Now()
+	if age := now.Sub(workload.GetCreationTimestamp().Time); age < Patience {
+		return "", Patience - age, nil
+	}
+	if a, ok := f.fresh(workload.GetUID(), now); ok {
+		return a.message, a.at.Add(Refresh).Sub(now), nil
+	}
+	var list corev1.EventList
+	err = f.reader.List(ctx, &list, client.InNamespace(workload.GetNamespace()), client.MatchingFields{
+		"involvedObject.uid": string(workload.GetUID()), "reason": Reason,
+	})
+	if err != nil {
+		return "", Refresh, fmt.Errorf("list events of %T %q: %w", workload, workload.GetName(), err)
+	}
+	a := answer{at: now, message: Message(list.Items)}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers[workload.GetUID()] = a
+	return a.message, Refresh, nil
+}
+
+// fresh returns a remembered answer that is still good, and drops all that are not.
+func (f *Finder) fresh(uid types.UID, now time.Time) (answer, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for other, a := range f.answers {
+		if now.Sub(a.at) >= Refresh {
+			delete(f.answers, other)
+		}
+	}
+	a, ok := f.answers[uid]
+	return a, ok
+}
+
+// Message words the newest of the events; empty without any.
+func Message(events []corev1.Event) string {
+	if len(events) == 0 {
+		return ""
+	}
+	newest := slices.MaxFunc(events, func(a, b corev1.Event) int {
+		return cmp.Or(when(&a).Compare(when(&b)), cmp.Compare(a.Name, b.Name))
+	})
+	return observe.CreateFailure(newest.Message)
+}
+
+func when(e *corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
+}

@@ -1,0 +1,85 @@
+package createfailure_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
+)
+
+var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+// events answers lists and counts them.
+type events struct {
+	client.Reader
+	items []corev1.Event
+	err   error
+	lists int
+}
+
+func (e *events) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	e.lists++
+	if list, ok := into.(*corev1.EventList); ok {
+		list.Items = e.items
+	}
+	return e.err
+}
+
+func event(message string, after time.Duration) corev1.Event {
+	return corev1.Event{Message: message, LastTimestamp: metav1.NewTime(start.Add(after))}
+}
+
+func TestFindAsksSeldom(t *testing.T) {
+	reader := &events{items: []corev1.Event{
+		event(`Error creating: pods "x-migrate-b7zkq" is forbidden: exceeded quota: few, requested: pods=1`, time.Minute),
+		event("Error creating: older", 0),
+	}}
+	clock := testclock.NewFakePassiveClock(start)
+	f := createfailure.New(reader, clock)
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "job", Name: "x-migrate", CreationTimestamp: metav1.NewTime(start)}}
+	const why = "forbidden: exceeded quota: few, requested: pods=1"
+	for i, step := range []struct {
+		at    time.Duration
+		want  string
+		again time.Duration
+		lists int
+	}{
+		{time.Second, "", createfailure.Patience - time.Second, 0},
+		{createfailure.Patience, why, createfailure.Refresh, 1},
+		{createfailure.Patience + time.Second, why, createfailure.Refresh - time.Second, 1},
+		{createfailure.Patience + createfailure.Refresh, why, createfailure.Refresh, 2},
+	} {
+		clock.SetTime(start.Add(step.at))
+		got, again, err := f.Find(t.Context(), job)
+		if err != nil || got != step.want || again != step.again || reader.lists != step.lists {
+			t.Errorf("step %d: %q again in %s after %d lists (%v), want %q, %s, %d", i, got, again, reader.lists, err, step.want, step.again, step.lists)
+		}
+	}
+	reader.err = errors.New("away")
+	clock.SetTime(start.Add(time.Hour))
+	if got, again, err := f.Find(t.Context(), job); err == nil || got != "" || again != createfailure.Refresh {
+		t.Errorf("after an error: %q again in %s (%v)", got, again, err)
+	}
+}
+
+func TestMessageIsTheNewest(t *testing.T) {
+	series := corev1.Event{Message: "series", Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(start.Add(time.Hour))}}
+	later := corev1.Event{Message: "later", EventTime: metav1.NewMicroTime(start.Add(time.Minute))}
+	for want, list := range map[string][]corev1.Event{
+		"": nil, "new": {event("new", time.Second), event("old", 0)}, "later": {later, event("old", 0)},
+		"series": {event("new", time.Minute), series},
+		"first":  {{Message: "first", ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(start)}}},
+	} {
+		if got := createfailure.Message(list); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
