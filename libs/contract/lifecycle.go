@@ -19,6 +19,7 @@ const (
 	EventResumed       LifecycleEvent = "resumed"
 	EventStopped       LifecycleEvent = "stopped"
 	EventStarted       LifecycleEvent = "started"
+	EventKnown         LifecycleEvent = "known"    // Degraded, Paused or Stopped went False for the first time: nothing has ended
 	EventUnknown       LifecycleEvent = "unknown"  // a condition went Unknown
 	EventPhase         LifecycleEvent = "phase"    // status.transitions grew by one entry
 	EventSnapshot      LifecycleEvent = "snapshot" // first sight of an object, or of one whose history was lost
@@ -30,7 +31,7 @@ var lifecycleEvents = map[LifecycleEvent]bool{
 	EventAvailable: true, EventUnavailable: true, EventProgressing: true, EventSettled: true,
 	EventDegraded: true, EventRecovered: true, EventUpgradable: true, EventNotUpgradable: true,
 	EventPaused: true, EventResumed: true, EventStopped: true, EventStarted: true,
-	EventUnknown: true, EventPhase: true, EventSnapshot: true, EventGap: true, EventDeleted: true,
+	EventKnown: true, EventUnknown: true, EventPhase: true, EventSnapshot: true, EventGap: true, EventDeleted: true,
 }
 
 // Valid says whether the event is in the closed list.

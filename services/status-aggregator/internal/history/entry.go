@@ -61,7 +61,8 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 			return nil, nil, err
 		}
 	}
-	next.private.Owes = owes(before, entry, r.lost || next.private.Base > 0)
+	next.private.Owes = owes(before, entry, r.lost || next.private.Base > 0, r.private.Unjudged)
+	next.private.Unjudged = unjudged(before, entry, r.private.Unjudged)
 	raw, err := json.Marshal(next.private)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode memory of %q: %w", ref, err)

@@ -235,6 +235,33 @@ func TestSequencesOfOneObjectGrow(t *testing.T) {
 	}
 }
 
+// What was never true has not ended: a new object has not recovered, nor was it resumed or
+// started. After a silence all is told, since a reader was told of the silence.
+func TestNewObjectHasNotRecovered(t *testing.T) {
+	f := newFixture(t)
+	for _, e := range []contract.StatusEntry{
+		f.entry("a", "Available=Unknown@0", "Degraded=Unknown@0", "Paused=Unknown@0", "Stopped=Unknown@0"),
+		f.entry("a", "Available=Unknown@0", "Degraded=Unknown@0", "Paused=False@1", "Stopped=False@1"),
+		f.entry("a", "Available=True@2", "Degraded=False@2", "Paused=False@1", "Stopped=False@1"),
+		f.entry("a", "Available=True@2", "Degraded=Unknown@3", "Paused=Unknown@3", "Stopped=False@1"),
+		f.entry("a", "Available=True@2", "Degraded=False@4", "Paused=False@4", "Stopped=False@1"),
+		f.entry("b", "Degraded=Unknown@5"),
+	} {
+		f.put(e)
+		f.flush()
+		f.restart()
+	}
+	f.put(f.entry("b", "Degraded=True@6"))
+	f.flush()
+	f.put(f.entry("b", "Degraded=False@7"))
+	f.flush()
+	f.wantHistory(
+		"a snapshot 0:Running", "a known Paused=False", "a known Stopped=False", "a available Available=True", "a known Degraded=False",
+		"a unknown Degraded=Unknown", "a unknown Paused=Unknown", "a recovered Degraded=False", "a resumed Paused=False",
+		"b snapshot 0:Running", "b degraded Degraded=True", "b recovered Degraded=False",
+	)
+}
+
 // A crash at any write leaves a history that the next process completes, with no event twice.
 func TestCrashBetweenAnyTwoWrites(t *testing.T) {
 	want := []string{

@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
@@ -23,6 +24,8 @@ type private struct {
 	// Ring counts how often the numbers of the object's phase changes went back, as they
 	// do when the cluster is restored from a backup: numbers are used twice then.
 	Ring int64 `json:"ring,omitempty"`
+	// Unjudged lists the condition types that have been Unknown since the object was first seen.
+	Unjudged []string `json:"unjudged,omitempty"`
 }
 
 // owed is one event that an entry gives rise to.
@@ -31,6 +34,8 @@ type owed struct {
 	Type string `json:"type,omitempty"`
 	// Before is the condition as it was; nil when there was none.
 	Before *contract.Condition `json:"before,omitempty"`
+	// First says that the condition went False and was never True: nothing has ended.
+	First bool `json:"first,omitempty"`
 	// Gap says that changes before this one are missing.
 	Gap bool `json:"gap,omitempty"`
 	// Seq is the last phase change that was published before they went back.
@@ -49,8 +54,25 @@ type planned struct {
 	data  contract.Lifecycle
 }
 
-// owes compares two entries of one object. before is nil at first sight.
-func owes(before *contract.StatusEntry, after contract.StatusEntry, lost bool) []owed {
+// ends are the condition types whose event of going False tells of an end: a new object has
+// not recovered, nor has it been resumed or started.
+var ends = []string{conditions.TypeDegraded, conditions.TypePaused, conditions.TypeStopped}
+
+// unjudged lists the types in ends that have been Unknown since the object was first seen.
+func unjudged(before *contract.StatusEntry, after contract.StatusEntry, was []string) []string {
+	var out []string
+	for _, kind := range ends {
+		first := before == nil || before.Object.UID != after.Object.UID || slices.Contains(was, kind)
+		if c := find(after.Conditions, kind); first && (c == nil || c.Status == "Unknown") {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+// owes compares two entries of one object. before is nil at first sight. Types in
+// unjudged go False for the first time.
+func owes(before *contract.StatusEntry, after contract.StatusEntry, lost bool, unjudged []string) []owed {
 	if before == nil || before.Object.UID != after.Object.UID {
 		return []owed{{Gap: lost || carriesHistory(after)}}
 	}
@@ -64,7 +86,8 @@ func owes(before *contract.StatusEntry, after contract.StatusEntry, lost bool) [
 		switch {
 		case !public: // Ready: a summary of the others
 		case was == nil || was.Status != c.Status:
-			out = append(out, owed{Type: c.Type, Before: was})
+			first := c.Status == "False" && slices.Contains(unjudged, c.Type)
+			out = append(out, owed{Type: c.Type, Before: was, First: first})
 		case c.LastTransitionTime.After(was.LastTransitionTime):
 			// There and back again while somebody else wrote: the way is unknown.
 			out = append(out, owed{Type: c.Type, Before: was, Gap: true})
@@ -101,6 +124,9 @@ func plan(e contract.StatusEntry, p private, revision uint64) []planned {
 		}
 		event := eventOf(*after)
 		message := ""
+		if o.First {
+			event = contract.EventKnown
+		}
 		if o.Gap {
 			event, message = contract.EventGap, fmt.Sprintf("%s changed and changed back while nobody published it", o.Type)
 		}

@@ -53,6 +53,9 @@ type SupersetStatus struct {
 	// Version that is asked for: spec.image.tag.
 	// +optional
 	Version string `json:"version,omitempty"`
+	// Version that runs: the tag of the image with which all components were ready last. Empty until they were.
+	// +optional
+	DeployedVersion string `json:"deployedVersion,omitempty"`
 	// Ready pods of all components over those that are asked for, for example "3/4".
 	// +optional
 	Ready string `json:"ready,omitempty"`

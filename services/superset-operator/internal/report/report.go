@@ -43,7 +43,7 @@ func Observation(in Input) contract.Observation {
 		ValidForSeconds: ValidForSeconds,
 		Deleting:        !sup.DeletionTimestamp.IsZero(),
 		Phase:           string(sup.Status.Phase),
-		DeployedVersion: tag(sup.Status.LastLifecycleImage),
+		DeployedVersion: sup.Status.DeployedVersion,
 		Reconcile:       in.Outcome,
 		Intent:          in.Intent,
 		Jobs:            jobs(sup, in.Intent),
@@ -131,5 +131,3 @@ func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
 	}
 	return out
 }
-
-func tag(image string) string { return image[strings.LastIndex(image, ":")+1:] }

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
 // Input is all that [For] reads.
@@ -44,6 +45,7 @@ func For(in Input) (v1alpha1.SupersetStatus, error) {
 	out := v1alpha1.SupersetStatus{
 		ObservedGeneration: sup.Generation,
 		Version:            sup.Spec.Image.Tag,
+		DeployedVersion:    sup.Status.DeployedVersion,
 		ConfigChecksum:     in.Desired.ConfigChecksum,
 		LastLifecycleImage: sup.Status.LastLifecycleImage,
 		Lifecycle:          sup.Status.Lifecycle.DeepCopy(),
@@ -56,6 +58,9 @@ func For(in Input) (v1alpha1.SupersetStatus, error) {
 		return out, err
 	}
 	out.Ready = fraction(sum.ready, sum.want)
+	if in.Applied && sum.allReady && len(in.Desired.Components) > 0 && !maintenance(in) && !in.Intent.Stopped {
+		out.DeployedVersion = version.Tag(out.LastLifecycleImage)
+	}
 	finishRestoring(in, &out, sum)
 	change := phase(in, &out, sum)
 	out.Phase = change.phase

@@ -180,6 +180,36 @@ func TestPhase(t *testing.T) {
 	}
 }
 
+// What runs is what was ready once: an image whose tasks are complete and whose components
+// never came up does not run.
+func TestDeployedVersionIsWhatWasReady(t *testing.T) {
+	const done = v1alpha1.LifecycleComplete
+	never := superset(was(v1alpha1.PhaseInitializing, image))
+	ran := superset(was(v1alpha1.PhaseUpgrading, image), func(s *v1alpha1.Superset) { s.Status.DeployedVersion = "5.0.0" })
+	blocked := decision(false, false, true, v1alpha1.LifecycleBlocked)
+	blocked.Mode = lifecycle.Hold
+	for name, tc := range map[string]struct {
+		sup  *v1alpha1.Superset
+		snap *snapshot.Snapshot
+		d    *lifecycle.Decision
+		want string
+	}{
+		"never ready":               {never, seen(deployment(2, 0)), decision(true, false, false, done), ""},
+		"ready":                     {never, seen(deployment(2, 2)), decision(true, false, false, done), "6.0.0"},
+		"an upgrade not ready yet":  {ran, seen(deployment(2, 1)), decision(true, false, false, done), "5.0.0"},
+		"an upgrade that is ready":  {ran, seen(deployment(2, 2)), decision(true, false, false, done), "6.0.0"},
+		"tasks run, nothing exists": {ran, seen(nil), decision(false, false, true, v1alpha1.LifecycleMigrating), "5.0.0"},
+		"a change is blocked":       {ran, seen(deployment(2, 2)), blocked, "5.0.0"},
+		"paused":                    {superset(was("Running", image), annotated("Paused"), func(s *v1alpha1.Superset) { s.Status.DeployedVersion = "5.0.0" }), seen(deployment(2, 2)), nil, "5.0.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := compute(t, tc.sup, tc.snap, tc.d).DeployedVersion; got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestComponentStatus(t *testing.T) {
 	cases := map[string]struct {
 		d       *appsv1.Deployment
