@@ -297,7 +297,7 @@ func TestAFailingTaskIsTriedAgainAndThenGivenUp(t *testing.T) {
 	if first.UID == second.UID {
 		t.Error("the second attempt used the first one's Job")
 	}
-	if sup.Status.Phase != v1alpha1.PhaseInitializing || sup.Status.Lifecycle.Init.State != v1alpha1.TaskPending {
+	if sup.Status.Phase != v1alpha1.PhaseBlocked || sup.Status.Lifecycle.Init.State != v1alpha1.TaskPending {
 		t.Errorf("phase %s, init %+v", sup.Status.Phase, sup.Status.Lifecycle.Init)
 	}
 	var pods corev1.PodList

@@ -77,7 +77,7 @@ func fullStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 	worker := part("celery-worker", image, 1, "Deployment", "ConfigMap", "HorizontalPodAutoscaler", "PodDisruptionBudget")
 	worker.LastReplicas = 1
 	return v1alpha1.SupersetStatus{
-		ObservedGeneration: sup.Generation, Phase: "Running", Version: "6.0.0", Ready: "7/7", LastLifecycleImage: image,
+		ObservedGeneration: sup.Generation, Phase: "Running", Version: "6.0.0", DeployedVersion: "6.0.0", Ready: "7/7", LastLifecycleImage: image,
 		Components: &v1alpha1.ComponentsStatus{
 			WebServer:       part("web-server", image, 2, "Deployment", "Service", "ConfigMap", "PodDisruptionBudget"),
 			CeleryWorker:    worker,

@@ -147,7 +147,7 @@ func TestColumnsAndNames(t *testing.T) {
 		columns = append(columns, textOf(column, "name")+" "+textOf(column, "jsonPath"))
 	}
 	wantColumns := []string{
-		"Version .status.version", "Phase .status.phase", "Lifecycle .status.lifecycle.phase", "Ready .status.ready",
+		"Version .status.deployedVersion", "Wanted .status.version", "Phase .status.phase", "Lifecycle .status.lifecycle.phase", "Ready .status.ready",
 		`Available .status.conditions[?(@.type=="Available")].status`, "Age .metadata.creationTimestamp",
 	}
 	if diff := cmp.Diff(wantColumns, columns); diff != "" {

@@ -71,7 +71,7 @@ func wantStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 		return &v1alpha1.TaskRefStatus{State: "Complete", Ref: "Job/development-" + name, Attempts: 1, MaxRetries: 3, Image: image}
 	}
 	return v1alpha1.SupersetStatus{
-		ObservedGeneration: sup.Generation, Phase: "Running", Version: "6.0.0", Ready: "2/2", LastLifecycleImage: image,
+		ObservedGeneration: sup.Generation, Phase: "Running", Version: "6.0.0", DeployedVersion: "6.0.0", Ready: "2/2", LastLifecycleImage: image,
 		Components: &v1alpha1.ComponentsStatus{WebServer: &v1alpha1.ComponentRefStatus{
 			Phase: "Ready", Ready: "2/2", Ref: "Deployment/development-web-server", Image: image,
 			Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2,
