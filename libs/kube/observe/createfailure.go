@@ -4,7 +4,7 @@ import "regexp"
 
 var (
 	// createPrefix is what controllers put before the API server's answer.
-	createPrefix = regexp.MustCompile(`^(Error creating|create Pod \S+ in \S+ \S+ failed error): `)
+	createPrefix = regexp.MustCompile(`^(?i)(Error creating|create Pod \S+ in \S+ \S+ failed error): `)
 	// createdPod names the pod that was to be created, with a name that the next attempt does not have.
 	createdPod = regexp.MustCompile(`(?i:pods?) "[^"]*" is (forbidden|invalid): `)
 )

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
@@ -43,6 +44,16 @@ func TestDeletedCredentialsCloseTheGate(t *testing.T) {
 	if took := c.LastTransitionTime.Sub(deleted); took > 10*time.Second {
 		t.Errorf("the instance says so after %s, at most 10 s are allowed", took)
 	}
+	// What only a person can mend degrades at once, of the present generation.
+	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
+		for kind, want := range map[string]metav1.ConditionStatus{"Progressing": metav1.ConditionFalse, "Degraded": metav1.ConditionTrue} {
+			c := meta.FindStatusCondition(i.Status.Conditions, kind)
+			if c == nil || c.Status != want || c.Reason != v1.ReasonPostgresSecretPreflightFailed || c.ObservedGeneration != i.Generation {
+				return fmt.Errorf("%s = %+v", kind, c)
+			}
+		}
+		return nil
+	})
 	if got := sets.problems(func(m moment) string {
 		for _, set := range of[appsv1.StatefulSet](m, "StatefulSet") {
 			if set.Name == "a-g1" || set.Name == "late-g0" {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,6 +176,13 @@ func TestAHeldRolloutSaysSoAndTheUsersOwnGoesOn(t *testing.T) {
 			}
 		}
 		return fmt.Errorf("conditions %v", e.Status.Conditions)
+	})
+	expect.Object(t, s.api, held, func(e *v1.FireboltEngine) error {
+		c := meta.FindStatusCondition(e.Status.Conditions, "Progressing")
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != "RolloutThrottled" || !strings.Contains(c.Message, "waits for its turn") {
+			return fmt.Errorf("Progressing = %+v", c)
+		}
+		return nil
 	})
 	expect.Never(t, short, func() error {
 		if got := s.children(held); slices.Contains(got, "held-g1") {

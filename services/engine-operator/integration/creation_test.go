@@ -1,0 +1,145 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// obstacle keeps pods of a namespace from being created.
+type obstacle struct {
+	objects []client.Object
+	says    string // part of the API server's answer
+}
+
+func obstacles(namespace string) map[string]obstacle {
+	own := metav1.ObjectMeta{Namespace: namespace, Name: "obstacle"}
+	wide := metav1.ObjectMeta{Name: "obstacle-" + namespace}
+	return map[string]obstacle{
+		"a quota": {
+			[]client.Object{&corev1.ResourceQuota{ObjectMeta: own, Spec: corev1.ResourceQuotaSpec{
+				Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")},
+			}}}, "forbidden: exceeded quota: obstacle",
+		},
+		"a LimitRange": {
+			[]client.Object{&corev1.LimitRange{ObjectMeta: own, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypePod, Min: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Ti")},
+			}}}}}, "minimum memory usage per Pod is 1Ti",
+		},
+		"an admission policy": {
+			[]client.Object{
+				&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: wide, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+					MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+						RuleWithOperations: admissionv1.RuleWithOperations{
+							Operations: []admissionv1.OperationType{admissionv1.Create},
+							Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+						},
+					}}},
+					Validations: []admissionv1.Validation{{Expression: "false", Message: "no pods on Fridays"}},
+				}},
+				&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: wide, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+					PolicyName: wide.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+					MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+						MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
+					}},
+				}},
+			}, "no pods on Fridays",
+		},
+	}
+}
+
+// obstruct puts an obstacle in the way, waits until it works, and returns what removes it.
+func (s *shop) obstruct(o obstacle) (remove func()) {
+	s.t.Helper()
+	ctx := context.WithoutCancel(s.t.Context())
+	remove = func() {
+		for _, obj := range o.objects {
+			if err := s.api.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
+				s.t.Error(err)
+			}
+		}
+	}
+	s.t.Cleanup(remove)
+	for _, obj := range o.objects {
+		if err := s.api.Create(ctx, obj); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	expect.Object(s.t, s.api, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, func(*corev1.Namespace) error {
+		probe := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "probe"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		}
+		if s.api.Create(ctx, probe, client.DryRunAll) == nil {
+			return fmt.Errorf("pods are still admitted")
+		}
+		return nil
+	})
+	return remove
+}
+
+// explained wants conditions of the given types to contain a text.
+func explained(conditions []metav1.Condition, text string, types ...string) error {
+	for _, kind := range types {
+		if c := meta.FindStatusCondition(conditions, kind); c == nil || !strings.Contains(c.Message, text) {
+			return fmt.Errorf("%s = %+v, want %q in the message", kind, c, text)
+		}
+	}
+	return nil
+}
+
+// The API server's answer to the creation of an engine's pods is on the engine.
+func TestPodsThatCannotBeCreatedAreExplained(t *testing.T) {
+	t.Parallel()
+	for name := range obstacles("") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			o := obstacles(s.namespace)[name]
+			remove := s.obstruct(o)
+			e := engineOf("a", 2)
+			s.create(e)
+			waitReason(t, s, e, "FailedCreate")
+			expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+				if c := meta.FindStatusCondition(e.Status.Conditions, "Progressing"); c == nil || c.Status != metav1.ConditionFalse || c.Reason != "Stalled" {
+					return fmt.Errorf("Progressing = %+v", c)
+				}
+				return explained(e.Status.Conditions, o.says, "Ready", "Degraded")
+			})
+			remove()
+			s.settled(e, v1.PhaseStable, 0)
+		})
+	}
+}
+
+// So it is for an instance: its Deployments and its own database.
+func TestAnInstanceWhosePodsCannotBeCreatedSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := &shop{api: apiServer(t)}
+	s.operator = start(t, cluster.Get(t).Namespace(t))
+	o := obstacles(s.namespace)["a quota"]
+	remove := s.obstruct(o)
+	s.volume("10Gi")
+	i := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	s.create(i)
+	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
+		if err := explained(i.Status.Conditions, "creates no pod for its database: "+o.says, v1.ConditionMetadataReady); err != nil {
+			return err
+		}
+		return explained(i.Status.Conditions, o.says, "Degraded", v1.ConditionGatewayReady)
+	})
+	remove()
+	expect.Condition(t, s.api, i, v1.ConditionReady, metav1.ConditionTrue)
+}
