@@ -108,9 +108,8 @@ func (m *moment) ends(t *testing.T) (v1alpha1.Phase, map[string]metav1.Condition
 		t.Fatal(err)
 	}
 	sup := m.sup.DeepCopy()
-	others := sup.Status.Conditions
+	owned.Conditions = append(owned.Conditions, sup.Status.Conditions...)
 	sup.Status = owned
-	sup.Status.Conditions = append(others, owned.Conditions...)
 	o := report.Observation(report.Input{
 		Superset: sup, Desired: want, Snapshot: m.snapshot, Intent: intent, Applied: m.applied, Outcome: outcome, Now: noon,
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
 // Names of what asks for a pause or a stop.
@@ -49,19 +50,15 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 	switch {
 	case in.Intent.Paused:
 		return change{v1alpha1.PhaseSuspended, reasonPaused, "Paused by " + in.Intent.PausedBy}
-	case len(in.Refused) > 0:
-		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonInvalidSpec, refusal(in.Refused)}
-	case in.Failed != nil:
-		return change{v1alpha1.PhaseBlocked, in.Failed.Reason, in.Failed.Message}
+	case len(in.Refused) > 0, in.Failed != nil:
+		return refused(in)
 	case in.Intent.Stopped && sum.pods+len(in.Snapshot.PagePods) == 0 && noneWanted(in):
 		return change{v1alpha1.PhaseStopped, reasonStopped, "Stopped by " + in.Intent.StoppedBy}
 	case in.Intent.Stopped && old != "", in.Decision == nil:
 		return change{phase: old}
 	}
-	if c := in.Decision.Condition; in.Decision.Phase != "" {
-		return change{in.Decision.Phase, c.Reason, c.Message}
-	} else if c.Reason == v1alpha1.ReasonTaskFailed {
-		return change{v1alpha1.PhaseBlocked, c.Reason, c.Message}
+	if blocked := decidedPhase(in.Decision); blocked != "" {
+		return change{blocked, in.Decision.Condition.Reason, in.Decision.Condition.Message}
 	}
 	if c, running := lifecyclePhase(in, old); running {
 		return c
@@ -74,6 +71,22 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 		return change{phase: old}
 	}
 	return componentsPhase(in, sum)
+}
+
+// refused is what stays so until the spec, or what it refers to, changes.
+func refused(in Input) change {
+	if len(in.Refused) > 0 {
+		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonInvalidSpec, refusal(in.Refused)}
+	}
+	return change{v1alpha1.PhaseBlocked, in.Failed.Reason, in.Failed.Message}
+}
+
+// decidedPhase is the phase of tasks that may not begin, or of which one has no attempt left; empty for all others.
+func decidedPhase(d *lifecycle.Decision) v1alpha1.Phase {
+	if d.Phase == "" && d.Condition.Reason == v1alpha1.ReasonTaskFailed {
+		return v1alpha1.PhaseBlocked
+	}
+	return d.Phase
 }
 
 // lifecyclePhase holds while the tasks of a first deployment or of an upgrade are

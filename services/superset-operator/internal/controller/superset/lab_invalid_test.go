@@ -147,3 +147,27 @@ func TestTheSchemaRefusesWhatItCanTell(t *testing.T) {
 		})
 	}
 }
+
+// A name of ours that another owner's object has is said with what to do, also before
+// anything else was made, and work goes on once the name is free.
+func TestANameThatIsTakenBlocksAndIsNamed(t *testing.T) {
+	l := experiment(t, options{})
+	taken := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-web-server"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if err := l.client.Create(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	sup := l.create(small()(l.bed))
+	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue)))
+	for _, part := range []string{taken.Name, "Delete or rename"} {
+		if text := message(sup, "Degraded"); !strings.Contains(text, part) {
+			t.Errorf("%q is not in the message: %s", part, text)
+		}
+	}
+	if err := l.client.Delete(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	l.becomes(sup, settled)
+}
