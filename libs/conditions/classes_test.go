@@ -98,15 +98,21 @@ func pairs() [][]contract.Unit {
 var (
 	generations = [][2]int64{{1, 1}, {2, 1}, {2, 2}, {2, 0}, {3, 3}} // read and applied; the object is at 2
 	reconciles  = []contract.Reconcile{
-		{Outcome: contract.Succeeded}, {Outcome: contract.Failed}, {Outcome: contract.Failed, Terminal: true},
+		{Outcome: contract.Succeeded},
+		{Outcome: contract.Failed},
+		{Outcome: contract.Failed, Terminal: true},
 		{Outcome: contract.Failed, Terminal: true, Reason: conditions.ReasonDowngradeBlocked, Message: "Take the image back."},
 		{Outcome: contract.Failed, Reason: conditions.ReasonInvalidSpec}, // not for good: an error like any other
 		{Outcome: contract.Succeeded, Reason: conditions.ReasonAwaitingApproval, Message: "Approve it."},
 		{Outcome: contract.Succeeded, Reason: conditions.ReasonInvalidSpec}, // holds nothing
 	}
 	jobSets = [][]any{
-		nil, {"migrate", contract.JobRunning}, {"migrate", contract.JobFailed}, {"migrate", "Dreaming"},
-		{"migrate", contract.JobPending}, {"migrate", contract.JobFailed, "init", contract.JobPending},
+		nil,
+		{"migrate", contract.JobRunning},
+		{"migrate", contract.JobFailed},
+		{"migrate", "Dreaming"},
+		{"migrate", contract.JobPending},
+		{"migrate", contract.JobFailed, "init", contract.JobPending},
 		{"migrate", contract.JobFailed, "init", contract.JobRunning},
 	}
 	intents     = []contract.Intent{{}, {Paused: true}, {Stopped: true}, {Paused: true, Stopped: true}}

@@ -71,7 +71,8 @@ func TestWhatADR027LeavesOpen(t *testing.T) {
 		"nothing is declared, and all of it is available": {healthy(units()), answers{Available: "True/NoComponentsEnabled"}, answers{}},
 		"a refused spec hides a loss of what runs": {
 			healthy(held(conditions.ReasonAwaitingApproval), units(unit("web", available(1)))),
-			answers{Available: "False/InsufficientReplicas", Degraded: "False/WithinTolerance"}, answers{Degraded: "True/InsufficientReplicas"},
+			answers{Available: "False/InsufficientReplicas", Degraded: "False/WithinTolerance"},
+			answers{Degraded: "True/InsufficientReplicas"},
 		},
 		"scaled to zero is an outage for ever": {healthy(units(unit("web", zero))), answers{Available: "True/ScaledToZero"}, answers{}},
 		"created while paused has no status at all": {
