@@ -104,6 +104,9 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.waitControllers(ctx); err != nil {
+		return err
+	}
 	if err := c.ScaleNodes(ctx, c.Nodes); err != nil {
 		return err
 	}
@@ -112,13 +115,23 @@ func (c *Cluster) create(ctx context.Context) error {
 
 // Start starts the components that are not running, with the data they had.
 func (c *Cluster) Start(ctx context.Context) error {
+	if err := c.startMissing(ctx); err != nil {
+		return err
+	}
+	if err := c.waitControllers(ctx); err != nil {
+		return err
+	}
+	return c.waitNodes(ctx)
+}
+
+func (c *Cluster) startMissing(ctx context.Context) error {
 	if err := c.forgetDead(); err != nil {
 		return err
 	}
 	if err := c.kwokctl(ctx, "start", "cluster", "--timeout", "60s", "--wait", "60s"); err != nil {
 		return fmt.Errorf("start cluster %q: %w%s", c.Name, err, c.logTail())
 	}
-	return c.waitNodes(ctx)
+	return nil
 }
 
 // Stop stops all components and keeps the data.

@@ -87,6 +87,17 @@ func TestClusterSurvivesStopStartAndTheLossOfAComponent(t *testing.T) {
 		t.Error("the API server was restarted although it ran")
 	}
 
+	// As on a machine with too little CPU, where the API server was not healthy in time.
+	if err := proc.Terminate(ctx, component(t, c, "kube-controller-manager").PID, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.waitControllers(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(ctx); err != nil {
+		t.Errorf("after the end of a controller manager: %v", err)
+	}
+
 	if err := c.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}

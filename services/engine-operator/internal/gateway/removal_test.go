@@ -103,20 +103,24 @@ func TestPlannedRemovalFailsNoQuery(t *testing.T) {
 
 // TestKilledEngineRunsNothingTwice: what it ran is lost to its client, and nothing else runs it.
 func TestKilledEngineRunsNothingTwice(t *testing.T) {
+	const queries, clients = 60, 20
 	s := newSystem(t, 3)
-	started := make(chan struct{})
+	var held int
 	s.hosts[0].set(func(q *query) {
 		q.run()
-		select {
-		case started <- struct{}{}:
-		default:
-		}
+		s.mu.Lock()
+		held++
+		s.mu.Unlock()
 		<-t.Context().Done()
 	})
 	done := make(chan []result)
-	go func() { done <- s.load(t.Context(), 60, 20, 0) }()
-	<-started
-	s.await(t, func() bool { return len(s.runs) >= 40 })
+	go func() { done <- s.load(t.Context(), queries, clients, 0) }()
+	// No query is on its way: one that the killed engine received but did not run would fail as well.
+	s.await(t, func() bool {
+		sent := int(s.next.Load())
+		const first = 1 // of newSystem
+		return len(s.runs) == first+sent && held > 0 && (sent == queries || held == clients)
+	})
 	s.hosts[0].kill()
 	got := s.figures(<-done)
 	t.Logf("%+v", got)

@@ -1,0 +1,45 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// probe is an account that nobody uses and that kube-controller-manager makes again.
+var probe = []string{"serviceaccount", "default", "--namespace=kube-public"}
+
+// waitControllers waits until kube-controller-manager does its work, and starts what ended: it gives the API server ten
+// seconds to become healthy and ends then, as on a machine with too little CPU.
+func (c *Cluster) waitControllers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := c.kubectl(ctx, slices.Concat([]string{"delete", "--ignore-not-found", "--wait=false"}, probe)...); err != nil {
+		return fmt.Errorf("wait for the controllers of cluster %q: %w", c.Name, err)
+	}
+	var last error
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		if last = c.kubectl(ctx, slices.Concat([]string{"get"}, probe)...); last == nil {
+			return true, nil
+		}
+		ended, err := c.ended()
+		if err != nil || !ended {
+			return false, err
+		}
+		return false, c.startMissing(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the controllers of cluster %q: %w%s", c.Name, errors.Join(err, last), c.logTail())
+	}
+	return nil
+}
+
+// ended says whether a component that was started is gone.
+func (c *Cluster) ended() (bool, error) {
+	all, err := c.Components()
+	return slices.ContainsFunc(all, func(one Component) bool { return !one.Running() }), err
+}
