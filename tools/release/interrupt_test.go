@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
+)
+
+// stub stands in for what the targets of .ci/run start. A target named in $HOLD forks, notes its cgroup and, as root,
+// mounts a tmpfs and a network namespace; it removes both when it is told to end, which takes it a moment.
+const stub = `#!/usr/bin/env bash
+[[ " $HOLD " = *" $1 "* ]] || exit 0
+dir=$STUB/$1 told=
+mkdir "$dir"
+trap told=yes TERM INT # of make, of the process group, or of both
+grep -o 'flotilla-background-[0-9]*' /proc/self/cgroup | sort -u > "$STUB/cgroup-$1"
+if [ "$(id -u)" -eq 0 ]; then
+  mkdir "$dir/mount"
+  mount -t tmpfs none "$dir/mount"
+  touch "$dir/namespace"
+  unshare --net="$dir/namespace" true
+fi
+bash -c 'sleep 1000 & sleep 1000' &
+touch "$STUB/running-$1"
+while [ -z "$told" ]; do wait; done
+trap '' TERM INT
+read -rt 0.5 <> <(:) # others have ended by now
+[ "$(id -u)" -ne 0 ] || umount "$dir/namespace" "$dir/mount"
+rm -rf "$dir"
+`
+
+// ci is a checkout with .ci/run, whose targets are stubs.
+type ci struct {
+	t      *testing.T
+	dir    string // of the checkout
+	stub   string // of what the stubs write
+	temp   string
+	marker string
+	script string
+}
+
+func newCI(t *testing.T) *ci {
+	t.Helper()
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &ci{t: t, dir: t.TempDir(), stub: t.TempDir(), temp: t.TempDir()}
+	c.marker = "FLOTILLA_INTERRUPTED=" + c.stub
+	copied := exec.CommandContext(t.Context(), "cp", "-r", "--parents", ".ci/run", "hack/background", "hack/end", "hack/stage", c.dir)
+	copied.Dir = top
+	if out, err := copied.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c.script = filepath.Join(c.dir, ".ci", "run")
+	c.write("stub", stub)
+	c.write("Makefile", "verify lint tools test e2e vuln:\n\t@./stub $@\n")
+	t.Cleanup(c.clean)
+	return c
+}
+
+func (c *ci) write(name, text string) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o755); err != nil { //nolint:gosec // a program
+		c.t.Fatal(err)
+	}
+}
+
+// interrupt runs the script until the held targets run, sends it the signal, and waits for its end.
+func (c *ci) interrupt(signal syscall.Signal, held ...string) {
+	c.t.Helper()
+	cmd := exec.Command(c.script) //nolint:noctx // it is ended by the signal
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+c.temp, "HOLD="+strings.Join(held, " "), "STUB="+c.stub, c.marker, "MAKEFLAGS=", "MAKELEVEL=")
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, target := range held {
+		waitFor(c.t, target+" runs", func() bool { return exists(filepath.Join(c.stub, "running-"+target)) })
+	}
+	if err := cmd.Process.Signal(signal); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		c.t.Error("an interrupted run succeeded")
+	}
+}
+
+// left lists what there is of a run: processes, mounts and namespaces, cgroups, temporary files.
+func (c *ci) left() []string {
+	c.t.Helper()
+	var left []string
+	pids, err := proc.Marked(c.marker)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, pid := range pids {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil {
+			left = append(left, fmt.Sprintf("process %d: %q", pid, line))
+		}
+	}
+	for _, mount := range c.mounts() {
+		left = append(left, "mount "+mount)
+	}
+	for _, group := range c.cgroups() {
+		left = append(left, "cgroup "+group)
+	}
+	files, err := os.ReadDir(c.temp)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, file := range files {
+		left = append(left, "file "+file.Name())
+	}
+	return left
+}
+
+// mounts lists those below the stubs' directory; a namespace that outlives its processes is one of them.
+func (c *ci) mounts() []string {
+	c.t.Helper()
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var mounts []string
+	for line := range strings.Lines(string(data)) {
+		if at := strings.Fields(line)[4]; strings.HasPrefix(at, c.stub+"/") {
+			mounts = append(mounts, at)
+		}
+	}
+	return mounts
+}
+
+// cgroups lists those that a stub has noted and that are there.
+func (c *ci) cgroups() []string {
+	c.t.Helper()
+	noted, err := filepath.Glob(filepath.Join(c.stub, "cgroup-*"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var groups []string
+	for _, file := range noted {
+		names, err := os.ReadFile(file) //nolint:gosec // the test's own
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, name := range strings.Fields(string(names)) {
+			for _, parent := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"} {
+				if group := filepath.Join(parent, name); exists(group) {
+					groups = append(groups, group)
+				}
+			}
+		}
+	}
+	return groups
+}
+
+// clean removes what a run has left in spite of all.
+func (c *ci) clean() {
+	if _, err := proc.KillMarked(context.Background(), c.marker); err != nil { // the test's own context has ended
+		c.t.Error(err)
+	}
+	for _, group := range c.cgroups() { // the kernel may still count those that were killed
+		waitFor(c.t, "no "+group, func() bool { return !exists(group) || syscall.Rmdir(group) == nil })
+	}
+	for _, mount := range c.mounts() {
+		if err := syscall.Unmount(mount, syscall.MNT_DETACH); err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+func TestInterruptedRunLeavesNothing(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		for _, held := range [][]string{{"verify"}, {"lint"}, {"tools"}, {"e2e", "test"}, {"test"}, {"vuln"}} {
+			t.Run(signal.String()+" during "+strings.Join(held, " and "), func(t *testing.T) {
+				t.Parallel()
+				c := newCI(t)
+				c.interrupt(signal, held...)
+				if left := c.left(); len(left) > 0 {
+					t.Errorf("left:\n%s", strings.Join(left, "\n"))
+				}
+			})
+		}
+	}
+}
+
+// Where this user may make no cgroup, nothing but the process group tells when the tests have cleaned up.
+func TestInterruptedRunWithoutACgroupLeavesNothing(t *testing.T) {
+	c := newCI(t)
+	text, err := os.ReadFile("../../hack/background")
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := strings.Replace(string(text), `mkdir "$group"`, "false", 1)
+	if without == string(text) {
+		t.Fatal("hack/background makes no cgroup")
+	}
+	c.write("hack/background", without)
+	c.interrupt(syscall.SIGTERM, "e2e", "test")
+	if left := c.left(); len(left) > 0 {
+		t.Errorf("left:\n%s", strings.Join(left, "\n"))
+	}
+}
+
+// Without the trap of the script all of it is found, so the test above can fail.
+func TestInterruptedRunWithoutItsTrapIsNoticed(t *testing.T) {
+	c := newCI(t)
+	text, err := os.ReadFile(c.script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.write(".ci/run", strings.ReplaceAll(string(text), "\ntrap ", "\n: "))
+	c.interrupt(syscall.SIGTERM, "e2e", "test")
+	left := strings.Join(c.left(), "\n")
+	want := []string{"process ", "file "}
+	if os.Geteuid() == 0 {
+		want = append(want, "e2e/mount", "e2e/namespace")
+	}
+	for _, what := range want {
+		if !strings.Contains(left, what) {
+			t.Errorf("no %q among what is left:\n%s", what, left)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
