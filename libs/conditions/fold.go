@@ -114,7 +114,14 @@ func (r Result) Held() *Held {
 }
 
 // Fold computes the conditions of one object.
+//
+// It reads the observation as it is published, with texts cut to the bounds of the contract, so
+// that whoever holds it unpublished comes to the same conditions.
 func Fold(in Input) Result {
+	if in.Observation != nil {
+		published := in.Observation.Bounded()
+		in.Observation = &published
+	}
 	old := indexByType(in.Previous)
 	if !heard(in) {
 		return unheard(in, old)

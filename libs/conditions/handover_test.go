@@ -3,9 +3,11 @@ package conditions_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
@@ -62,6 +64,8 @@ func happen(r *rand.Rand, o *object) *contract.Observation {
 	}
 	if r.IntN(10) == 0 {
 		seen.Reconcile.Outcome = contract.Failed
+		// Longer than what is published of it.
+		seen.Reconcile.Message = strings.Repeat("é", r.IntN(contract.MaxTextBytes))
 	}
 	if o.generation > 2 && r.IntN(8) == 0 { // the newest spec is refused, or waits
 		seen.ObservedGeneration = o.generation - 1
@@ -92,6 +96,10 @@ func TestAHandOverTurnsNoCondition(t *testing.T) {
 		for i := range 60 {
 			if seen == nil || r.IntN(3) > 0 {
 				seen = happen(r, o)
+			}
+			published := seen.Bounded()
+			if diff := cmp.Diff(present.fold(o, now, &published).Conditions, present.fold(o, now, seen).Conditions); diff != "" {
+				t.Fatalf("seed %d, step %d: conditions -of what is published +of what the operator holds\n%s", seed, i, diff)
 			}
 			said := present.write(o, now, seen)
 			shadow.generation = o.generation
