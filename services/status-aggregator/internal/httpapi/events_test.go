@@ -182,17 +182,40 @@ func TestStreamsAreLimited(t *testing.T) {
 	b.refused(b.get(statusapi.PathEvents), http.StatusTooManyRequests, "TooManyRequests", "too many streams")
 	f.close()
 	b.counted(endClient)
-	expect.Eventually(t, expect.Long, func() error {
-		response, err := b.client.Do(b.request(http.MethodHead, statusapi.PathEvents))
-		if err != nil {
-			return err
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("the next stream is %d", response.StatusCode)
-		}
-		return nil
-	})
+	expect.Eventually(t, expect.Long, b.admitted)
+}
+
+// One user's streams, however silent, leave the slots of the others free.
+func TestOneUserCannotTakeAllStreams(t *testing.T) {
+	const perUser = 2
+	b := newBench(t, func(_ *bench, c *Config) { c.Options.MaxStreams, c.Options.MaxStreamsPerUser = perUser+1, perUser })
+	b.login("greedy", b.Namespace)
+	var held []*feed
+	for range perUser {
+		held = append(held, b.follow(""))
+	}
+	b.refused(b.get(statusapi.PathEvents), http.StatusTooManyRequests, "TooManyRequests", "too many streams of one user")
+	greedy := b.token
+	b.login("ada", b.Namespace)
+	// The refused request gives the common slot back a moment after its answer.
+	expect.Eventually(t, expect.Long, b.admitted)
+	b.follow("").wantEvent(b.happens(b.Namespace, "main"), "main")
+	b.token = greedy
+	held[0].close()
+	expect.Eventually(t, expect.Long, b.admitted)
+}
+
+// admitted is nil when one more stream is served.
+func (b *bench) admitted() error {
+	response, err := b.client.Do(b.request(http.MethodHead, statusapi.PathEvents))
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the next stream is %d", response.StatusCode)
+	}
+	return nil
 }
 
 func TestShutdownEndsStreamsCleanly(t *testing.T) {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -13,6 +14,38 @@ import (
 func limited(slots httpserver.Slots, what string, next http.Handler) http.Handler {
 	refuse := func(w http.ResponseWriter, r *http.Request) { fail(w, r, tooMany(what)) }
 	return httpserver.Limited(slots, refuse, next)
+}
+
+// limitedPerUser lets so many requests of one authenticated user in at the same time, so
+// that nobody takes the slots of all. Zero means no bound.
+func limitedPerUser(most int, what string, next http.Handler) http.Handler {
+	var mu sync.Mutex
+	running := map[string]int{}
+	enter := func(name string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if most > 0 && running[name] >= most {
+			return false
+		}
+		running[name]++
+		return true
+	}
+	leave := func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if running[name]--; running[name] == 0 {
+			delete(running, name)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := callerOf(r.Context()).GetName()
+		if !enter(name) {
+			fail(w, r, tooMany(what))
+			return
+		}
+		defer leave(name)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // streaming tells the exchange that the answer goes on.

@@ -91,7 +91,8 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 	for _, one := range routes() {
 		mux.Handle("GET "+one.path, httpserver.Noted(one.path, bounded(a.answer(one.answer))))
 	}
-	mux.Handle("GET "+routeEvents, httpserver.Noted(routeEvents, streaming(limited(streams, "streams", authenticated(a.gate, a.answer((*handlers).events))))))
+	events := limitedPerUser(c.Options.MaxStreamsPerUser, "streams of one user", a.answer((*handlers).events))
+	mux.Handle("GET "+routeEvents, httpserver.Noted(routeEvents, streaming(limited(streams, "streams", authenticated(a.gate, events)))))
 	mux.Handle(apiPrefix, httpserver.Noted(httpserver.RouteOther, bounded(unrouted(mux))))
 	for path, h := range page.Handlers() {
 		mux.Handle("GET "+path, httpserver.Noted(statusapi.PathPage, h))
