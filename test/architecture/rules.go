@@ -12,7 +12,7 @@ var pureNames = map[string]bool{
 	"checksum": true, "status": true, "lifecycle": true, "engine": true, "model": true,
 	"silence": true, "index": true, "wire": true, "desired": true, "snapshot": true,
 	"report": true, "registry": true, "record": true, "crd": true,
-	"exposure": true, "maintenance": true, "version": true, "schedule": true, "redact": true,
+	"exposure": true, "maintenance": true, "version": true, "bringup": true, "schedule": true, "redact": true,
 	"admit": true, "adopt": true, "gateway": true,
 }
 

@@ -58,6 +58,8 @@ func absent(in Input, c *desired.Component) (v1alpha1.ComponentPhase, string) {
 		return v1alpha1.ComponentDrained, "Removed until the lifecycle tasks are complete"
 	case in.Decision != nil && in.Decision.Mode == lifecycle.Hold:
 		return v1alpha1.ComponentPending, "Waits for the lifecycle tasks, which do not run now"
+	case in.Decision != nil && in.Decision.Done() && in.Order.Waits(c.Word):
+		return v1alpha1.ComponentPending, "Waits for the web server, which starts first"
 	}
 	return v1alpha1.ComponentPending, fmt.Sprintf("Deployment %s not found", c.Name)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/bringup"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
@@ -34,6 +35,8 @@ type Input struct {
 	Intent   contract.Intent
 	// Failed is set when the reconcile ended with an error that no retry cures.
 	Failed *contract.Reconcile
+	// Order says which components wait for the web server.
+	Order bringup.Order
 	// Refused lists what contradicts itself in the spec, each entry with the field's path.
 	Refused []string
 	Now     time.Time

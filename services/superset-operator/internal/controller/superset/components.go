@@ -53,21 +53,27 @@ func (r *Reconciler) pruneAccounts(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// components makes the objects of every enabled component and removes those of the others.
+// components makes the objects of every enabled component and removes those of the others. While the web server starts,
+// what does not exist yet waits for it.
 func (r *Reconciler) components(ctx context.Context, p *pass) (steps.Result, error) {
+	now := r.clock.Now()
+	order := p.order(now)
 	for _, d := range component.All() {
 		c := find(p.desired.Components, d.Name)
 		var err error
 		if c == nil {
 			err = r.removeComponent(ctx, p, d.Name)
-		} else if !p.held(c) {
+		} else if !p.held(c) && !order.Waits(c.Word) {
 			err = r.applyComponent(ctx, p, c)
 		}
 		if err != nil {
 			return steps.Result{}, fmt.Errorf("%s: %w", d.Key, err)
 		}
 	}
-	return steps.Result{}, nil
+	if order.Until.IsZero() {
+		return steps.Result{}, nil
+	}
+	return steps.Result{Requeue: order.Until.Sub(now)}, nil
 }
 
 func find(list []desired.Component, name string) *desired.Component {

@@ -1,8 +1,11 @@
 package superset
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/bringup"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
@@ -27,6 +30,11 @@ func (p *pass) hold() {
 // held is true for a component that may not be added now.
 func (p *pass) held(c *desired.Component) bool {
 	return p.decision.Mode == lifecycle.Hold && p.snapshot.Deployments[c.Word] == nil
+}
+
+// order says which components wait for the web server.
+func (p *pass) order(now time.Time) bringup.Order {
+	return bringup.For(p.desired.Components, p.snapshot, now)
 }
 
 // deployment is what to apply for a component. The workload of an earlier operator

@@ -25,6 +25,7 @@ func TestInstallWithEverything(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full(tasks(taking("200ms"))))
 	l.history.checkTasks("migrate", "init")
+	l.checkWebServerFirst(0)
 	if diff := cmp.Diff(fullStatus(sup), sup.Status, cmp.FilterPath(variable, cmp.Ignore())); diff != "" {
 		t.Errorf("status differs (-want +got):\n%s", diff)
 	}

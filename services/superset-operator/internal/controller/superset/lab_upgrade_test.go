@@ -50,6 +50,7 @@ func TestUpgradeDrainsBehindTheMaintenancePage(t *testing.T) {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
 	}
 	checkOrderOfUpgrade(t, l, start)
+	l.checkWebServerFirst(start)
 	checkStatusDuringUpgrade(t, l, start)
 	// Two of the tasks' events are those of the installation.
 	l.eventually(map[string]int{

@@ -158,7 +158,7 @@ func workloads(p *pass) lifecycle.Workloads {
 		w.WebExists = w.WebExists || pod.DeletionTimestamp.IsZero()
 	}
 	w.WebExists = w.WebExists || live && asked(web) > 0
-	w.WebReady = live && serves(web)
+	w.WebReady = live && snapshot.Serves(web)
 	return w
 }
 
@@ -167,7 +167,7 @@ func pageState(p *pass) lifecycle.Page {
 	lc := p.sup.Spec.Lifecycle
 	out := lifecycle.Page{Configured: lc != nil && lc.MaintenancePage != nil && p.sup.Spec.WebServer != nil}
 	if d := p.snapshot.Page; d != nil && d.DeletionTimestamp.IsZero() {
-		out.Ready = serves(d)
+		out.Ready = snapshot.Serves(d)
 		if !out.Ready {
 			out.Problem = cmp.Or(snapshot.Stuck(p.snapshot.PagePods), snapshot.NotCreated(d))
 		}
@@ -183,11 +183,6 @@ func asked(d *appsv1.Deployment) int32 {
 		return 1
 	}
 	return *d.Spec.Replicas
-}
-
-// serves is true when a pod of the newest spec's Deployment is ready.
-func serves(d *appsv1.Deployment) bool {
-	return d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas > 0
 }
 
 // clearApprovals removes what approved a change that is settled, so that it cannot approve another one.

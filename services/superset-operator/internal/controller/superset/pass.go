@@ -141,9 +141,11 @@ func (r *Reconciler) persistStatus(ctx context.Context, p *pass) (steps.Result, 
 
 // persist writes the owned status fields if they differ from what is stored.
 func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
+	now := r.clock.Now()
 	owned, err := status.For(status.Input{
 		Superset: p.sup, Desired: p.desired, Snapshot: p.snapshot, Decision: p.decision,
-		Generations: p.generations, Applied: p.applied, Intent: p.intent, Refused: p.refused, Failed: p.failed, Now: r.clock.Now(),
+		Generations: p.generations, Applied: p.applied, Intent: p.intent, Refused: p.refused, Failed: p.failed,
+		Order: p.order(now), Now: now,
 	})
 	if err != nil {
 		return false, err
@@ -152,7 +154,7 @@ func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 	changed, err := r.status.Apply(ctx, p.sup, owned)
 	if err == nil && changed {
 		r.written.Remember(p.sup)
-		metrics.Observe(before, p.sup, r.clock.Now())
+		metrics.Observe(before, p.sup, now)
 	}
 	return changed, err
 }
