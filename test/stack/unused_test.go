@@ -55,6 +55,7 @@ var ofSuperset = of("superset-operator",
 	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"gateway.networking.k8s.io/httproutes"}, Reason: "the stack has no Gateway API"},
 	rights.Unused{Verbs: "create delete get list patch watch", On: []string{"monitoring.coreos.com/servicemonitors"}, Reason: "the stack has no Prometheus operator"},
 	rights.Unused{Verbs: "patch", On: slices.Concat(events, leaders), Sometimes: true, Reason: series},
+	rights.Unused{Verbs: "list", On: []string{"core/events"}, Sometimes: true, Reason: "asked for when a task lacks its pod for seconds"},
 	rights.Unused{Verbs: "create", On: reviews, Reason: callers},
 )
 

@@ -188,6 +188,7 @@ the values: url, urlSecret, credentialsSecret, nkeySecret, tls. */}}
 - --api-max-requests={{ .maxRequests }}
 {{- if hasKey . "maxStreams" }}
 - --api-max-streams={{ .maxStreams }}
+- --api-max-streams-per-user={{ .maxStreamsPerUser }}
 {{- end }}
 - --api-request-timeout={{ .requestTimeout }}
 {{- end }}
