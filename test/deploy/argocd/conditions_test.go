@@ -87,7 +87,8 @@ func TestHealthOfEveryState(t *testing.T) {
 			s.see(observed(unit(func(u *contract.Unit) { u.Current, u.Updated, u.Ready, u.Available = 3, 3, 3, 3 })))
 		}, progressing},
 		"scaled to zero":              {func(s *story) { s.see(observed(none)) }, healthy},
-		"nothing is declared":         {func(s *story) { s.see(observed(func(o *contract.Observation) { o.Units = nil })) }, unknown},
+		"nothing is declared":         {func(s *story) { s.see(observed(func(o *contract.Observation) { o.Units = nil })) }, healthy},
+		"nothing is known yet":        {func(s *story) { newSpec(s); s.see(observed(func(o *contract.Observation) { o.Units = nil })) }, progressing},
 		"behind the maintenance page": {func(s *story) { s.see(observed(unit(func(u *contract.Unit) { u.Routed = false }))) }, degraded},
 		"the same, for a task": {func(s *story) {
 			s.see(observed(job(contract.JobRunning), unit(func(u *contract.Unit) { u.Routed = false })))
