@@ -42,7 +42,7 @@ func TestErrorsThatAUserWillMeet(t *testing.T) {
 		"status --context=nowhere":              `context "nowhere" does not exist`,
 		"frobnicate":                            `unknown command "frobnicate" for "kubectl flotilla"`,
 		"wiat":                                  `did you mean wait?`,
-		"statu":                                 `unknown command "statu" for "kubectl flotilla", did you mean status or start?`,
+		"statu":                                 `unknown command "statu" for "kubectl flotilla", did you mean start or status?`,
 	} {
 		s.fail(want, strings.Fields(args)...)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,6 +112,7 @@ func mistyped(c *cobra.Command, args []string) error {
 	}
 	hint := ""
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		slices.Sort(near) // cobra sorts the commands only when somebody lists them
 		hint = ", did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return fmt.Errorf("unknown command %q for %q%s", args[0], c.CommandPath(), hint)
