@@ -139,9 +139,13 @@ func (c *ci) mounts() []string {
 	return mounts
 }
 
-// cgroups lists those that a stub has noted and that are there.
+// cgroups lists those that a stub has noted and that are there, but for the one that the test itself runs in.
 func (c *ci) cgroups() []string {
 	c.t.Helper()
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	noted, err := filepath.Glob(filepath.Join(c.stub, "cgroup-*"))
 	if err != nil {
 		c.t.Fatal(err)
@@ -153,6 +157,9 @@ func (c *ci) cgroups() []string {
 			c.t.Fatal(err)
 		}
 		for _, name := range strings.Fields(string(names)) {
+			if strings.Contains(string(own), "/"+name+"\n") {
+				continue
+			}
 			for _, parent := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"} {
 				if group := filepath.Join(parent, name); exists(group) {
 					groups = append(groups, group)
