@@ -37,6 +37,7 @@ type admission struct {
 	namespace string
 	options   webhook.Options
 	lifetimes certs.Lifetimes
+	clock     clock.WithTicker
 	ready     map[string]healthz.Checker
 	stop      context.CancelFunc
 	done      chan error
@@ -45,7 +46,7 @@ type admission struct {
 // prepare registers nothing yet and runs nothing yet.
 func prepare(t *testing.T, change func(*webhook.Options)) *admission {
 	t.Helper()
-	a := &admission{t: t, api: apiServer(t), namespace: cluster.Get(t).Namespace(t)}
+	a := &admission{t: t, api: apiServer(t), namespace: cluster.Get(t).Namespace(t), clock: clock.RealClock{}}
 	port, err := freeport.One()
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +186,7 @@ func (a *admission) run() {
 	checked := &checks{Manager: mgr, ready: map[string]healthz.Checker{}}
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(context.Background(), options.Logger))
 	err = webhook.Register(ctx, checked, a.options, webhook.Dependencies{
-		NewID: func() (string, error) { return newID, nil }, Clock: clock.RealClock{},
+		NewID: func() (string, error) { return newID, nil }, Clock: a.clock,
 		Namespace: a.namespace, Lifetimes: a.lifetimes,
 	})
 	if err != nil {

@@ -265,8 +265,9 @@ func TestAHandEditedStatefulSetIsReplaced(t *testing.T) {
 		func(set *appsv1.StatefulSet) { set.Spec.Template.Labels["by"] = "hand" },
 	} {
 		set := appears(s, &appsv1.StatefulSet{}, fmt.Sprintf("a-g%d", n))
+		before := set.DeepCopy() // without the version: its status changes at the same time
 		change(set)
-		if err := s.api.Update(t.Context(), set); err != nil {
+		if err := s.api.Patch(t.Context(), set, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
 		s.settled(e, v1.PhaseStable, int64(n+1))
