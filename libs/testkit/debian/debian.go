@@ -7,12 +7,18 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
 )
 
 const timeout = 10 * time.Minute
+
+// lockFile is that of hack/ensure, too: apt-get does not wait for another one that reads package lists.
+const lockFile = "/run/lock/flotilla-apt.lock"
 
 // Install installs packages with apt-get, without those that they recommend, and tells say before it does. The error
 // gives the reason where that is impossible. The environment is added to apt-get's own.
@@ -28,9 +34,24 @@ func Install(ctx context.Context, say func(format string, args ...any), environm
 		return errors.New("apt-get is not on PATH")
 	}
 	say("installing the Debian packages %s with apt-get", strings.Join(packages, " and "))
+	unlock, err := lock(ctx, say)
+	if err != nil {
+		return err
+	}
+	return errors.Join(install(ctx, environment, apt, packages), unlock())
+}
+
+func lock(ctx context.Context, say func(format string, args ...any)) (func() error, error) {
+	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil { //nolint:gosec // as Debian has it
+		return nil, fmt.Errorf("make the folder of the lock: %w", err)
+	}
+	return cachedir.Lock(ctx, lockFile, func() { say("waiting for another apt-get") })
+}
+
+func install(ctx context.Context, environment []string, apt string, packages []string) error {
 	install := append([]string{
 		"install", "--yes", "--no-install-recommends",
-		// Another test binary may be installing the same.
+		// Somebody else may be installing packages.
 		"-o", "DPkg::Lock::Timeout=300",
 	}, packages...)
 	if run(ctx, environment, apt, install...) == nil {

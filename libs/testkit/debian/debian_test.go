@@ -35,6 +35,28 @@ func aptGet(t *testing.T) (calls func() string) {
 	}
 }
 
+// TestInstallsTakeTurns has several at a time, as on a fresh machine: apt-get does not wait for another one's update.
+func TestInstallsTakeTurns(t *testing.T) {
+	if aptGet(t) == nil {
+		return
+	}
+	dir := strings.Split(os.Getenv("PATH"), ":")[0]
+	script := fmt.Sprintf("#!/bin/sh\nmkdir %[1]s/busy || exit 100\nsleep 0.05\nrmdir %[1]s/busy\n", dir)
+	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const many = 5
+	done := make(chan error, many)
+	for range many {
+		go func() { done <- debian.Install(t.Context(), t.Logf, nil, "one") }()
+	}
+	for range many {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestInstallUpdatesTheListsWhenAPackageIsMissing(t *testing.T) {
 	calls := aptGet(t)
 	if calls == nil {
