@@ -105,8 +105,15 @@ var content = map[uint16]bool{
 	1406: true, // data too long
 	3140: true, // invalid JSON (MySQL)
 	3144: true, // wrong character set for JSON
-	4025: true, // constraint failed: invalid JSON (MariaDB)
+	3157: true, // JSON nested too deep (MySQL)
+	4025: true, // constraint failed: JSON that is invalid or nested too deep (MariaDB)
 	1153: true, // packet larger than max_allowed_packet
+}
+
+// TooDeep says whether an error is that of a JSON document that is nested deeper than the server stores.
+func TooDeep(err error) bool {
+	var server *mysql.MySQLError
+	return errors.As(err, &server) && (server.Number == 3157 || server.Number == 4025)
 }
 
 // Class is what an error of the database means for the caller.

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
@@ -83,7 +84,7 @@ func (s *Storage) commit(ctx context.Context, object runtime.Object, state recor
 	}
 	outcome, err := w.Write(ctx, r)
 	if err != nil {
-		return "", notWritten(refused(err))
+		return "", notWritten(refused(nested(err, r.JSON)))
 	}
 	return outcome, nil
 }
@@ -120,6 +121,18 @@ func notWritten(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", storage.ErrNotWritten, err)
+}
+
+// nested names the field of a document that is nested too deep: of valid JSON that is what the database refuses.
+func nested(err error, document string) error {
+	if !database.TooDeep(err) {
+		return err
+	}
+	path, levels, decodeErr := record.Deepest(document)
+	if decodeErr != nil {
+		return errors.Join(err, decodeErr)
+	}
+	return fmt.Errorf("%w (%w)", wire.Within(path, wire.Invalid("is nested %d levels deep; MariaDB stores 31, MySQL 100", levels)), err)
 }
 
 // refused names an error that lies in the content of a row.

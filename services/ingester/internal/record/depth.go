@@ -1,0 +1,44 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Deepest finds the value that is nested deepest in a JSON document: its path in the notation of errors, for example
+// "spec.values[2].a", and how many objects and lists are around it, itself included where it is one.
+func Deepest(document string) (path string, levels int, err error) {
+	var content any
+	decoder := json.NewDecoder(strings.NewReader(document))
+	decoder.UseNumber()
+	if err := decoder.Decode(&content); err != nil {
+		return "", 0, fmt.Errorf("decode JSON: %w", err)
+	}
+	steps, levels := deepest(content)
+	return strings.TrimPrefix(strings.Join(steps, ""), "."), levels, nil
+}
+
+// deepest returns the steps to the value and its level.
+func deepest(v any) (steps []string, levels int) {
+	visit := func(step string, below any) {
+		rest, n := deepest(below)
+		if n+1 > levels || n+1 == levels && (len(steps) == 0 || step < steps[0]) {
+			steps, levels = append([]string{step}, rest...), n+1
+		}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		levels = 1
+		for key, below := range v {
+			visit("."+key, below)
+		}
+	case []any:
+		levels = 1
+		for i, below := range v {
+			visit("["+strconv.Itoa(i)+"]", below)
+		}
+	}
+	return steps, levels
+}

@@ -1,0 +1,50 @@
+package mysql_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
+)
+
+// TestWhatIsNestedTooDeepIsNamed stores objects as deep as each server takes, and one level deeper. Around the nested
+// value are the object, spec, qualityScores and its entry.
+func TestWhatIsNestedTooDeepIsNamed(t *testing.T) {
+	const around = 4
+	for flavour, most := range map[mysqltest.Flavour]int{mysqltest.MariaDB: 31, mysqltest.MySQL: 100} {
+		t.Run(string(flavour), func(t *testing.T) {
+			s := openOn(t, mysqltest.DSNOf(t, flavour), mysql.Options{})
+			nested := func(version int64, levels int) error {
+				m := dbtest.Model("m", "a", version)
+				value := any("bottom")
+				for range levels - around {
+					value = map[string]any{"a": value}
+				}
+				scores := []any{map[string]any{"name": "auc", "metadata": value}}
+				if err := unstructured.SetNestedSlice(m.Object, scores, "spec", "qualityScores"); err != nil {
+					t.Fatal(err)
+				}
+				return s.Upsert(t.Context(), m, false, nil)
+			}
+			if err := nested(1, most); err != nil {
+				t.Fatalf("%d levels: %v", most, err)
+			}
+			err := nested(2, most+1)
+			if !errors.Is(err, storage.ErrRejected) {
+				t.Fatalf("%d levels: %v, want ErrRejected", most+1, err)
+			}
+			field := "spec.qualityScores[0].metadata" + strings.Repeat(".a", most+1-around)
+			for _, word := range []string{"field " + field + ": ", "nested"} {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("the error does not say %q: %v", word, err)
+				}
+			}
+		})
+	}
+}
