@@ -121,6 +121,19 @@ CREATE DATABASE $identifier CHARACTER SET utf8mb4;
 SQL
 }
 
+# text VALUE: sets $text to an SQL expression of the value.
+text() { text="CONVERT(UNHEX('$(printf %s "$1" | od -An -v -tx1 | tr -d ' \n')') USING utf8mb4)"; }
+
+# different_names: whether the server takes the names of source and target for two, which may depend on upper and lower case.
+different_names() {
+  text "$SUPERSET_OPERATOR__CLONE_SRC_DB"
+  source_name=$text
+  text "$SUPERSET_OPERATOR__DB_NAME"
+  same=$(target_db --execute="SELECT IF(@@lower_case_table_names = 0, a, LOWER(a)) = IF(@@lower_case_table_names = 0, b, LOWER(b)) COLLATE utf8mb4_bin FROM (SELECT $source_name AS a, $text AS b) AS names") ||
+    fail "cannot compare the names of source and target; nothing was changed"
+  [ "$same" = 0 ]
+}
+
 replace_target() {
   # Nothing arrives when the dump did not begin.
   IFS= read -r first || return 1
@@ -134,7 +147,7 @@ from=$(source_db "$client" --connect-timeout=30 --batch --skip-column-names \
   --database="$SUPERSET_OPERATOR__CLONE_SRC_DB" --execute="$server") ||
   fail "cannot read the source; the target is untouched"
 to=$(target_db --execute="$server") || fail "cannot connect to the target's server"
-[ "$from" != "$to" ] || [ "$SUPERSET_OPERATOR__CLONE_SRC_DB" != "$SUPERSET_OPERATOR__DB_NAME" ] ||
+[ "$from" != "$to" ] || different_names ||
   fail "the source and the target are the same database; nothing was changed"
 
 say "copying"

@@ -66,6 +66,37 @@ SELECT pg_catalog.format('    ADD CONSTRAINT %I %s;', k.conname, pg_catalog.pg_g
 SQL
 }
 
+# identify COMMAND...: prints when the server started, whether it is a replica, and its system identifier, which a replica
+# has in common with its primary; unknown where it may not be read.
+identify() {
+  "$@" $query <<'SQL'
+SELECT pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') AS readable \gset
+SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time());
+SELECT pg_catalog.pg_is_in_recovery();
+\if :readable
+SELECT system_identifier FROM pg_catalog.pg_control_system();
+\else
+\echo unknown
+\endif
+SQL
+}
+
+# server_name NAME: prints a name as the server knows it, which cuts a long one.
+server_name() {
+  target_db postgres $query -v name="$1" <<'SQL'
+SELECT :'name'::pg_catalog.name;
+SQL
+}
+
+# different_servers SOURCE TARGET: fails if a database of the same name on both may be one and the same.
+different_servers() {
+  [ "$1" != "$2" ] || fail "the source and the target are the same database; nothing was changed"
+  set -- $1 $2
+  [ "$2" != t ] || [ "$3" = unknown ] || [ "$3" != "$6" ] ||
+    fail "the source is a replica of the target's server, or of one that the target's was copied from; nothing was changed." \
+      "If it is the latter, clone from the primary of the source"
+}
+
 # dump OPTION...: its exit status goes into a file, since a pipe would lose it.
 dump() {
   status=0
@@ -137,11 +168,11 @@ finished() {
   fail "$1 failed: the dump of the source ended with status ${dumped:-unknown}, the restore into the target with $2"
 }
 
-started='SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())'
-from=$(source_db $query -c "$started") || fail "cannot read the source; the target is untouched"
-to=$(target_db postgres $query -c "$started") || fail "cannot connect to the target's server"
-[ "$from" != "$to" ] || [ "$SUPERSET_OPERATOR__CLONE_SRC_DB" != "$SUPERSET_OPERATOR__DB_NAME" ] ||
-  fail "the source and the target are the same database; nothing was changed"
+from=$(identify source_db) || fail "cannot read the source; the target is untouched"
+to=$(identify target_db postgres) || fail "cannot connect to the target's server"
+from_name=$(source_db $query -c 'SELECT pg_catalog.current_database()') || fail "cannot read the source; the target is untouched"
+to_name=$(server_name "$SUPERSET_OPERATOR__DB_NAME") || fail "cannot connect to the target's server"
+if [ "$from_name" = "$to_name" ]; then different_servers "$from" "$to"; fi
 
 gone='' emptied=''
 set --

@@ -158,6 +158,74 @@ func TestCloneReplacesATargetThatIsInUse(t *testing.T) {
 	})
 }
 
+// A PostgreSQL server cuts long names.
+func TestCloneKnowsALongNameOfItsSource(t *testing.T) {
+	for name, shell := range shells {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t, servers(t)["PostgreSQL"], shell)
+			long := fresh(strings.Repeat("n", 63-len(fresh(""))))
+			r.create(t, long)
+			r.query(t, long, "CREATE TABLE a (id INT)")
+			r.between(long+"-staging", long)
+			fails(t, r.clone, "the same database")
+			r.between(long, long+"-staging")
+			fails(t, r.clone, "the same database")
+			r.query(t, long, "SELECT * FROM a")
+		})
+	}
+}
+
+// TestCloneKnowsANameInOtherLetters has a stand-in of a server on Windows or macOS, which takes upper and lower case
+// for the same: its client replaces the variable that says so.
+func TestCloneKnowsANameInOtherLetters(t *testing.T) {
+	for name, shell := range shells {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t, servers(t)["MySQL"], shell)
+			source, _ := r.databases(t)
+			r.query(t, source, "CREATE TABLE a (id INT)")
+			r.between(source, strings.ToUpper(source))
+			for _, program := range []string{"mariadb", "mysql"} {
+				r.standIn(t, program, `for word; do shift; set -- "$@" "$(printf %s "$word" | sed s/@@lower_case_table_names/1/g)"; done
+exec REAL "$@"`)
+			}
+			fails(t, r.clone, "the same database")
+			r.query(t, source, "SELECT * FROM a")
+		})
+	}
+}
+
+// TestCloneRefusesAReplicaOfItsTarget has a real streaming replica, and one that was promoted, which is a server of its own.
+func TestCloneRefusesAReplicaOfItsTarget(t *testing.T) {
+	server := servers(t)["PostgreSQL"]
+	copied := replicate(t, server)
+	for name, shell := range shells {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t, server, shell)
+			source, _ := r.databases(t)
+			r.query(t, source, "CREATE TABLE a (id INT)")
+			r.between(source, source)
+			r.env["CLONE_SRC_PORT"] = copied.port
+			copied.await(t, source, "SELECT COUNT(*) FROM a")
+			fails(t, r.clone, "a replica of the target's server")
+			r.query(t, source, "SELECT * FROM a")
+			r.between(source, fresh("other"))
+			r.drop(t, r.env["DB_NAME"])
+			succeeds(t, r.clone)
+		})
+	}
+	t.Run("promoted", func(t *testing.T) {
+		r := newRunner(t, server, shells["dash"])
+		source, _ := r.databases(t)
+		copied.await(t, source, "SELECT 1")
+		copied.promote(t)
+		copied.query(t, source, "CREATE TABLE b (id INT)")
+		r.between(source, source)
+		r.env["CLONE_SRC_PORT"] = copied.port
+		succeeds(t, r.clone)
+		r.query(t, source, "SELECT * FROM b")
+	})
+}
+
 func TestCloneRefusesToReplaceItsOwnSource(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, _ := r.databases(t)
