@@ -71,6 +71,8 @@ const (
 	// ReasonDraining: components are being removed before a task; ReasonComponentsDrained: they are gone.
 	ReasonDraining          = "Draining"
 	ReasonComponentsDrained = "ComponentsDrained"
+	// ReasonNotOwned: a Deployment or pod of somebody else bears the labels of the components.
+	ReasonNotOwned = "NotOwned"
 	// ReasonDowngradeBlocked: the image is older than the one that the metastore was migrated for.
 	ReasonDowngradeBlocked = "DowngradeBlocked"
 	// ReasonAwaitingApproval: upgradeMode is Supervised and the change has no approval.

@@ -52,6 +52,14 @@ type LifecycleStatus struct {
 	// contributes to the checksums of those after it, so that disabling one runs none of them again.
 	// +optional
 	CompletedInputs map[string]string `json:"completedInputs,omitempty"`
+	// Time of the clone's cronSchedule that its completedInputs are for. It stands in for a schedule that was removed, so that
+	// a clone that is enabled again runs no second time.
+	// +optional
+	CompletedTick *metav1.Time `json:"completedTick,omitempty"`
+	// Image that the metastore was last migrated for, as repository:tag, until all tasks are complete for it. An older image
+	// than this one is a downgrade, also if it is the one in status.lastLifecycleImage.
+	// +optional
+	MigratedImage string `json:"migratedImage,omitempty"`
 	// State of the task preflight.
 	// +optional
 	Preflight *TaskRefStatus `json:"preflight,omitempty"`

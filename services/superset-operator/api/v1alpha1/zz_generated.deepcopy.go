@@ -1007,6 +1007,10 @@ func (in *LifecycleStatus) DeepCopyInto(out *LifecycleStatus) {
 			(*out)[key] = val
 		}
 	}
+	if in.CompletedTick != nil {
+		in, out := &in.CompletedTick, &out.CompletedTick
+		*out = (*in).DeepCopy()
+	}
 	if in.Preflight != nil {
 		in, out := &in.Preflight, &out.Preflight
 		*out = new(TaskRefStatus)

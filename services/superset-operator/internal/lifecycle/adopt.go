@@ -15,7 +15,7 @@ func (p *pass) adopt() {
 		return
 	}
 	p.status.ChecksumScheme = checksum.Scheme
-	p.status.LastCompletedChecksums, p.status.CompletedInputs = nil, nil
+	p.status.LastCompletedChecksums, p.status.CompletedInputs, p.status.CompletedTick = nil, nil, nil
 	for _, kind := range resolve.TaskKinds() {
 		if slot := *kind.Slot(p.status); slot != nil {
 			slot.CompletedChecksum = ""

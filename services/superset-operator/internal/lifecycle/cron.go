@@ -22,12 +22,20 @@ func FrozenTick(status *v1alpha1.LifecycleStatus) *time.Time {
 }
 
 // KeptTick returns the tick that the clone last ran for; nil for none. It stands
-// in for a schedule that was removed, so that removing it clones nothing.
+// in for a schedule that was removed, so that removing it clones nothing, and
+// neither does enabling a clone again that was disabled meanwhile.
 func KeptTick(status *v1alpha1.LifecycleStatus) *time.Time {
-	if status == nil || status.Clone == nil || status.Clone.LastScheduledAt == nil {
+	if status == nil {
 		return nil
 	}
-	tick := status.Clone.LastScheduledAt.UTC()
+	at := status.CompletedTick
+	if status.Clone != nil {
+		at = status.Clone.LastScheduledAt
+	}
+	if at == nil {
+		return nil
+	}
+	tick := at.UTC()
 	return &tick
 }
 

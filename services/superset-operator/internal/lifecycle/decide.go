@@ -13,6 +13,7 @@ import (
 func Decide(in Input) Decision {
 	p := begin(in)
 	p.adopt()
+	p.compare()
 	if p.readable() && p.open() {
 		p.run()
 	}
@@ -39,7 +40,6 @@ func begin(in Input) *pass {
 	}
 	p.out = Decision{
 		Status: p.status, Mode: Wait, LastImage: in.LastImage, Initial: in.LastImage == "",
-		Upgrading: in.LastImage != "" && in.LastImage != in.Image && !in.Disabled,
 	}
 	return p
 }
@@ -115,7 +115,7 @@ func (p *pass) finish() {
 	p.endMaintenance()
 	p.out.Page = p.out.Page || p.status.MaintenanceActive
 	p.out.Drained = p.out.Mode != Apply && (p.away() || p.out.Drain && p.in.Components)
-	change := p.out.LastImage != "" && p.out.LastImage != p.in.Image && !p.in.Disabled
+	change := p.out.Upgrading && p.out.Mode != Apply
 	p.out.ClearApprovals = !change && p.in.Gate.Approval+p.in.Gate.DowngradeApproval != ""
 	p.announce()
 	p.wake()
@@ -134,7 +134,7 @@ func (p *pass) announce() {
 	events := p.out.Events
 	p.out.Events = nil
 	if p.out.Upgrading {
-		p.normal(EventUpgradeStarted, "The image changes from %s to %s", p.in.LastImage, p.in.Image)
+		p.normal(EventUpgradeStarted, "The image changes from %s to %s", p.out.From, p.in.Image)
 	} else {
 		p.normal(EventLifecycleStarted, "Lifecycle tasks begin for image %s", p.in.Image)
 	}
@@ -177,10 +177,26 @@ func (p *pass) hold() {
 	}
 }
 
-// away is true when the components are not there although they were before.
+// away is true when the components are not there although they were before. Deployments without pods count as such while
+// the metastore is not what the components last ran with.
 func (p *pass) away() bool {
-	w := p.in.Workloads
-	return p.in.Components && !p.out.Initial && !w.Exist && w.Pods == 0
+	return p.in.Components && !p.out.Initial && p.in.Workloads.absent() && (!p.in.Workloads.Exist || p.undone())
+}
+
+// undone is true from the first attempt of a task that wants to be alone until all tasks are complete, whatever the spec
+// asks for since.
+func (p *pass) undone() bool {
+	for i := range p.in.Steps {
+		step := &p.in.Steps[i]
+		if !step.RequiresDrain {
+			continue
+		}
+		last := p.status.LastCompletedChecksums[step.Kind.Type]
+		if slot := p.slot(step); slot == nil || last == "" || slot.CompletedChecksum != last {
+			return true
+		}
+	}
+	return false
 }
 
 // next asks for another decision at a time, or earlier; at once if that has passed.

@@ -1,6 +1,10 @@
 package lifecycle
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
@@ -14,7 +18,11 @@ func (p *pass) drained(step *Step) bool {
 	if !step.RequiresDrain && (!began || isPreflight(step.Kind)) {
 		return true
 	}
-	if !w.Exist && w.Pods == 0 {
+	if len(w.Strangers) > 0 {
+		p.refuse(step, w.Strangers)
+		return false
+	}
+	if w.absent() {
 		if began {
 			p.normal(EventDrainingCompleted, "The components are gone")
 		}
@@ -27,6 +35,23 @@ func (p *pass) drained(step *Step) bool {
 	p.out.Drain = true
 	p.at(step, v1alpha1.ReasonDraining, "Removing the components before task "+step.Kind.Word)
 	return false
+}
+
+// strangerPause is when to look again for what belongs to somebody else: nothing tells of its end.
+const strangerPause = 10 * time.Second
+
+// refuse keeps the components while something of somebody else's has their labels: it may use the metastore, and no drain
+// ends it.
+func (p *pass) refuse(step *Step, strangers []string) {
+	message := fmt.Sprintf("Task %s does not start beside %s, which bears the labels of this Superset and is not its own: "+
+		"delete it or change its label %s", step.Kind.Word, strings.Join(strangers[:min(len(strangers), 3)], ", "), v1alpha1.LabelInstance)
+	if p.was.Phase != v1alpha1.LifecycleBlocked {
+		p.warning(EventNotOwned, "%s", message)
+	}
+	p.at(step, v1alpha1.ReasonNotOwned, message)
+	p.status.Phase, p.out.Phase = v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked
+	p.next(p.in.Now.Add(strangerPause))
+	p.hold()
 }
 
 // behindPage says whether the removal may begin: the maintenance page has the

@@ -102,6 +102,14 @@ func TestDrain(t *testing.T) {
 			in:   with(begun, state(active), page(lifecycle.Page{Ready: true, Routed: true})),
 			want: show{Page: true, Active: true, Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
+		"Deployments without pods are left alone": {
+			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true}), page(lifecycle.Page{})),
+			want: show{Begun: true, Drained: true, Phase: "Migrating", Mode: "wait", Reason: "TaskInProgress", Events: "UpgradeStarted TaskStarted"},
+		},
+		"but for pods of theirs that still end": {
+			in:   upgrade(workloads(lifecycle.Workloads{Exist: true, Idle: true, Pods: 1})),
+			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
+		},
 		"without a web server there is nothing to take traffic from": {
 			in:   upgrade(page(lifecycle.Page{}), workloads(lifecycle.Workloads{Wanted: true, Exist: true, Pods: 1})),
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},

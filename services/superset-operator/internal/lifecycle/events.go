@@ -25,6 +25,8 @@ const (
 	EventVersionComparisonSkipped = "VersionComparisonSkipped"
 	// EventInvalidCronSchedule (Warning): the clone's schedule names no time.
 	EventInvalidCronSchedule = "InvalidCronSchedule"
+	// EventNotOwned (Warning): something of somebody else's is in the way of a task.
+	EventNotOwned = "NotOwned"
 	// EventDrainingStarted: the components are removed before a task.
 	EventDrainingStarted = "DrainingStarted"
 	// EventDrainingCompleted: the last pod of the components is gone.

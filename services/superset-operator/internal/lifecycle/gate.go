@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
@@ -33,6 +34,28 @@ func approval(context *v1alpha1.UpgradeContext) string {
 	return context.ApprovalToken
 }
 
+// compare finds out which image the metastore was migrated for, and whether the image that is wanted is another one. A
+// migration that is complete counts although the tasks after it are not: going back from there is a downgrade too.
+func (p *pass) compare() {
+	slot := p.status.Migrate
+	job, exists := p.in.Jobs[resolve.Migrate.Word]
+	if exists && slot != nil && slot.State == v1alpha1.TaskRunning && job.State == JobSucceeded &&
+		(job.Attempt == 0 || job.Attempt == slot.Attempts && job.Checksum == slot.DesiredChecksum) &&
+		!older(p.status.MigratedImage, slot.Image) {
+		p.status.MigratedImage = slot.Image
+	}
+	from := p.in.LastImage
+	if older(p.status.MigratedImage, p.in.Image) {
+		from = p.status.MigratedImage
+	}
+	p.out.From, p.out.Upgrading = from, !p.in.Disabled && from != "" && from != p.in.Image
+}
+
+// older is true when the second image is known to be of an older version than the first.
+func older(from, to string) bool {
+	return from != "" && version.Compare(from, to) == v1alpha1.DirectionDowngrade
+}
+
 // open says whether the tasks may begin: an image change has passed what it has to
 // pass. A change whose tasks have begun is not asked again.
 func (p *pass) open() bool {
@@ -40,27 +63,27 @@ func (p *pass) open() bool {
 		p.status.Upgrade = nil
 		return true
 	}
-	wanted := ApprovalToken(p.in.LastImage, p.in.Image)
+	wanted := ApprovalToken(p.out.From, p.in.Image)
 	recorded := approval(p.was.Upgrade) == wanted
 	if !recorded {
 		p.status.Upgrade = &v1alpha1.UpgradeContext{
-			FromVersion: version.Tag(p.in.LastImage), ToVersion: version.Tag(p.in.Image),
+			FromVersion: version.Tag(p.out.From), ToVersion: version.Tag(p.in.Image),
 			ApprovalToken: wanted, StartedAt: p.now(),
 		}
 	}
 	context := p.status.Upgrade
 	before := context.Direction
-	context.Direction = version.Compare(p.in.LastImage, p.in.Image)
+	context.Direction = version.Compare(p.out.From, p.in.Image)
 	if before != context.Direction && context.Direction == v1alpha1.DirectionUnknown {
 		p.warning(EventVersionComparisonSkipped,
-			"The tags of %s and %s say no order: a downgrade would not be noticed", p.in.LastImage, p.in.Image)
+			"The tags of %s and %s say no order: a downgrade would not be noticed", p.out.From, p.in.Image)
 	}
-	older := context.Direction == v1alpha1.DirectionDowngrade
-	p.approve(context, recorded, older)
+	downgrade := context.Direction == v1alpha1.DirectionDowngrade
+	p.approve(context, recorded, downgrade)
 	switch {
 	case context.ApprovedAt != nil, recorded && running(p.was.Phase):
 		return true
-	case older:
+	case downgrade:
 		p.block()
 		return false
 	case p.in.Gate.Supervised:
@@ -84,30 +107,30 @@ func (p *pass) approve(context *v1alpha1.UpgradeContext, recorded, older bool) {
 		p.next(p.in.Now)
 	case older:
 		context.ApprovedAt = p.now()
-		p.normal(EventDowngradeApproved, "The change from %s back to %s is approved", p.in.LastImage, p.in.Image)
+		p.normal(EventDowngradeApproved, "The change from %s back to %s is approved", p.out.From, p.in.Image)
 	default:
 		context.ApprovedAt = p.now()
-		p.normal(EventUpgradeApproved, "The change from %s to %s is approved", p.in.LastImage, p.in.Image)
+		p.normal(EventUpgradeApproved, "The change from %s to %s is approved", p.out.From, p.in.Image)
 	}
 }
 
 // block refuses an older image than the one that the metastore was migrated for.
 func (p *pass) block() {
 	if p.shut(v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked) {
-		p.warning(EventDowngradeBlocked, "The change from %s back to %s is blocked", p.in.LastImage, p.in.Image)
+		p.warning(EventDowngradeBlocked, "The change from %s back to %s is blocked", p.out.From, p.in.Image)
 	}
 	p.waiting(v1alpha1.ReasonDowngradeBlocked, fmt.Sprintf(
 		"%s is older than %s, for which the metastore was migrated: take the image back, or, after restoring the metastore, approve with %s",
-		p.in.Image, p.in.LastImage, p.annotate(v1alpha1.AnnotationApproveDowngrade)))
+		p.in.Image, p.out.From, p.annotate(v1alpha1.AnnotationApproveDowngrade)))
 }
 
 // await waits for somebody to approve the change.
 func (p *pass) await() {
 	if p.shut(v1alpha1.LifecycleAwaitingApproval, v1alpha1.PhaseAwaitingApproval) {
-		p.normal(EventAwaitingApproval, "The change from %s to %s waits for an approval", p.in.LastImage, p.in.Image)
+		p.normal(EventAwaitingApproval, "The change from %s to %s waits for an approval", p.out.From, p.in.Image)
 	}
 	p.waiting(v1alpha1.ReasonAwaitingApproval, fmt.Sprintf("The change from %s to %s waits for an approval: %s",
-		p.in.LastImage, p.in.Image, p.annotate(v1alpha1.AnnotationApproveUpgrade)))
+		p.out.From, p.in.Image, p.annotate(v1alpha1.AnnotationApproveUpgrade)))
 }
 
 func (p *pass) annotate(annotation string) string {

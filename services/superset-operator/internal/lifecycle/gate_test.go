@@ -26,6 +26,18 @@ func change(from, to string, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	return in
 }
 
+// back is a change from 1.0.0 whose migration to 2.0.0 is complete, when the spec asks for another image. The components
+// were not drained.
+func back(to string) lifecycle.Input {
+	in := change("1.0.0", to)
+	in.Status.Phase, in.Status.MigratedImage = v1alpha1.LifecycleInitializing, "superset:2.0.0"
+	in.Status.Migrate.DesiredChecksum, in.Status.Migrate.CompletedChecksum = "m12.0.0", "m12.0.0"
+	if to == "1.0.0" {
+		in.Steps[0].Checksum, in.Steps[1].Checksum = "m1", "i1"
+	}
+	return in
+}
+
 func supervised(in *lifecycle.Input) { in.Gate.Supervised = true }
 
 // seen lets a change be looked at once before the edits: its context is stored then.
@@ -97,6 +109,23 @@ func TestGate(t *testing.T) {
 		},
 		"an approval to upgrade does not unblock it": {
 			in: seen(change("2.0.0", "1.0.0"), approve(down)), mode: lifecycle.Hold, reason: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
+		},
+		"going back after the migration is a downgrade, although the tasks did not complete": {
+			in: back("1.0.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
+		},
+		"so is going half the way back": {
+			in: back("1.5.0"), mode: lifecycle.Hold, reason: "DowngradeBlocked", events: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
+		},
+		"with an approval what ran before runs again": {
+			in: seen(back("1.0.0"), approveDowngrade(down)), mode: lifecycle.Apply, reason: "LifecycleComplete",
+			events: "DowngradeApproved UpgradeCompleted",
+		},
+		"the approval of the change before the migration does not count": {
+			in:   seen(back("1.5.0"), approveDowngrade(lifecycle.ApprovalToken("superset:1.0.0", "superset:1.5.0"))),
+			mode: lifecycle.Hold, reason: "DowngradeBlocked", phase: v1alpha1.PhaseBlocked,
+		},
+		"a newer image than the migrated one goes on": {
+			in: back("2.1.0"), mode: lifecycle.Wait, reason: "Draining", events: "UpgradeStarted DrainingStarted",
 		},
 		"tags without an order are let through with a warning": {
 			in: change("latest", "2.0.0"), mode: lifecycle.Wait, reason: "Draining",

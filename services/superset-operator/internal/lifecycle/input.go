@@ -65,8 +65,12 @@ type Workloads struct {
 	// Exist is true while there is a Deployment, autoscaler, disruption budget, or a
 	// Service but the web server's, of any component.
 	Exist bool
+	// Idle is true when there are Deployments and none of them has or asks for a pod. They stay: nothing starts in them.
+	Idle bool
 	// Pods counts the components' pods, terminating ones too.
 	Pods int
+	// Strangers are Deployments and pods of others with the labels of the components, each as kind and name.
+	Strangers []string
 	// WebWanted is true when the spec asks for at least one pod of the web server.
 	WebWanted bool
 	// WebExists is true when there is a web server to take traffic from: a Deployment
@@ -75,6 +79,9 @@ type Workloads struct {
 	// WebReady is true when the web server's Deployment, as it was last applied, has a ready pod.
 	WebReady bool
 }
+
+// absent is true when no pod of a component runs, nor is about to.
+func (w Workloads) absent() bool { return w.Pods == 0 && (!w.Exist || w.Idle) }
 
 // Page is the maintenance page.
 type Page struct {
@@ -192,6 +199,9 @@ type Decision struct {
 	// Initial is true until the tasks have completed for the first time, Upgrading
 	// while they run for another image than the last time.
 	Initial, Upgrading bool
+	// From is the image that a change comes from: LastImage, or a newer one that the metastore was migrated for since.
+	// Empty before the first time.
+	From string
 	// Phase is AwaitingApproval or Blocked while the tasks may not begin, else empty.
 	Phase v1alpha1.Phase
 	// Condition is LifecycleComplete without its times; Schedule is ScheduleValid, nil without a schedule.

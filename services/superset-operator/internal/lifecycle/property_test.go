@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
 // TestAnyOrderOfEventsIsSafeAndEnds drives the decision through random failures,
@@ -22,6 +24,58 @@ func TestAnyOrderOfEventsIsSafeAndEnds(t *testing.T) {
 		rt.Repeat(w.moves())
 		w.calm(rt)
 	})
+}
+
+// TestSwitchingTasksOffAndOnStartsNothing switches tasks off and on in any order, takes the clone's schedule away and
+// puts it back, and edits tasks that are off. When the spec is again what it was, no task has run.
+func TestSwitchingTasksOffAndOnStartsNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld()
+		w.spec.cron, w.spec.disabled["rotate"] = rapid.Bool().Draw(rt, "cron"), rapid.Bool().Draw(rt, "no rotation")
+		before := w.spec
+		before.disabled, before.trigger = maps.Clone(before.disabled), map[string]int{}
+		w.settle(rt)
+		task := rapid.SampledFrom(words)
+		rt.Repeat(map[string]func(*rapid.T){
+			"reconcile": func(rt *rapid.T) { w.reconcile(rt, 99) },
+			"disable":   func(rt *rapid.T) { w.spec.disabled[task.Draw(rt, "task")] = true },
+			"enable": func(rt *rapid.T) {
+				word := task.Draw(rt, "task")
+				w.spec.disabled[word], w.spec.trigger[word] = before.disabled[word], 0
+			},
+			"edit": func(rt *rapid.T) {
+				if word := task.Draw(rt, "task"); w.spec.disabled[word] {
+					w.spec.trigger[word]++
+				}
+			},
+			"schedule": func(*rapid.T) { w.spec.cron = before.cron && !w.spec.cron },
+			"": func(rt *rapid.T) {
+				for word, job := range w.jobs {
+					if job.State == lifecycle.JobActive {
+						rt.Fatalf("invariant off-and-on-starts-nothing: %s runs for %q", word, job.Checksum)
+					}
+				}
+			},
+		})
+		w.spec = before
+		w.reconcile(rt, 99)
+		w.reconcile(rt, 99)
+		if w.last.Mode != lifecycle.Apply || len(w.last.Actions) > 0 {
+			rt.Fatalf("invariant off-and-on-starts-nothing: %v, %+v", w.last.Actions, w.last.Condition)
+		}
+	})
+}
+
+// settle runs all tasks of a new world.
+func (w *world) settle(rt *rapid.T) {
+	for range 20 {
+		w.reconcile(rt, 99)
+		w.collect()
+		w.succeed()
+	}
+	if w.last.Mode != lifecycle.Apply {
+		rt.Fatalf("it does not settle: %+v", w.last.Condition)
+	}
 }
 
 var words = []string{"preflight", "clone", "migrate", "rotate", "init"}
@@ -68,7 +122,10 @@ func (w *world) moves() map[string]func(*rapid.T) {
 		"pod":       func(rt *rapid.T) { w.spec.pod = rapid.IntRange(0, 2).Draw(rt, "pod") },
 		"task":      func(rt *rapid.T) { word := task.Draw(rt, "task"); w.spec.disabled[word] = !w.spec.disabled[word] },
 		"lifecycle": flag(&w.spec.lifecycleOff), "supervised": flag(&w.spec.supervised), "stopped": flag(&w.spec.stopped),
-		"components": flag(&w.spec.components), "page": flag(&w.spec.page), "cron": flag(&w.spec.cron),
+		"components": flag(&w.spec.components), "page": flag(&w.spec.page), "zero": flag(&w.spec.zero), "cron": flag(&w.spec.cron),
+		"stranger": func(rt *rapid.T) {
+			w.spec.strangers = rapid.SampledFrom([][]string{nil, {"Pod other"}}).Draw(rt, "strangers")
+		},
 		"invalid": func(rt *rapid.T) {
 			w.spec.cronErr = rapid.SampledFrom([]error{nil, errors.New("it names no time")}).Draw(rt, "error")
 		},
@@ -78,7 +135,19 @@ func (w *world) moves() map[string]func(*rapid.T) {
 	}
 }
 
-func (w *world) token() string { return lifecycle.ApprovalToken(w.lastImage, w.spec.image) }
+func (w *world) token() string { return lifecycle.ApprovalToken(w.from(), w.spec.image) }
+
+// from is the image that a change comes from.
+func (w *world) from() string {
+	if older(w.migrated, w.spec.image) {
+		return w.migrated
+	}
+	return w.lastImage
+}
+
+func older(from, to string) bool {
+	return from != "" && version.Compare(from, to) == v1alpha1.DirectionDowngrade
+}
 
 func (w *world) succeed() {
 	for _, word := range words {
@@ -92,6 +161,9 @@ func (w *world) vanish(task string) {
 	if job, exists := w.jobs[task]; exists {
 		if task == "clone" {
 			w.cloned = ""
+		}
+		if task == "migrate" && w.status != nil {
+			w.migrated = w.status.MigratedImage
 		}
 		job.Deleting = true
 		w.jobs[task] = job
@@ -107,7 +179,7 @@ func (w *world) stick(task, why string) {
 
 // calm lets everything go well, and checks that it ends and that nothing follows.
 func (w *world) calm(rt *rapid.T) {
-	w.spec.stopped, w.spec.cronErr = false, nil
+	w.spec.stopped, w.spec.cronErr, w.spec.strangers = false, nil, nil
 	w.spec.pod = 3 // another pod rescues what failed for good
 	for quiet, round := 0, 0; quiet < 3 && round < 100; round++ {
 		for _, word := range words {
@@ -123,7 +195,7 @@ func (w *world) calm(rt *rapid.T) {
 			w.now = w.last.Next
 		}
 		quiet++
-		if w.last.Mode != lifecycle.Apply || w.status.MaintenanceActive || w.pods > 0 != w.spec.components {
+		if w.last.Mode != lifecycle.Apply || w.status.MaintenanceActive || w.pods != w.wanted() {
 			quiet = 0
 		}
 	}

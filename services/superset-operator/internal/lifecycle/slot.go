@@ -95,6 +95,9 @@ func (p *pass) ensure(step *Step) *v1alpha1.TaskRefStatus {
 	at := step.Kind.Slot(p.status)
 	if *at == nil {
 		*at = &v1alpha1.TaskRefStatus{CompletedChecksum: p.status.LastCompletedChecksums[step.Kind.Type]}
+		if step.Kind.Type == resolve.Clone.Type {
+			(*at).LastScheduledAt = p.status.CompletedTick.DeepCopy()
+		}
 	}
 	slot := *at
 	slot.Ref, slot.MaxRetries = "Job/"+step.JobName, step.MaxRetries
@@ -130,6 +133,9 @@ func (p *pass) complete(step *Step, slot *v1alpha1.TaskRefStatus) {
 			p.status.CompletedInputs = map[string]string{}
 		}
 		p.status.CompletedInputs[step.Kind.Type] = step.Inputs
+		if step.Kind.Type == resolve.Clone.Type {
+			p.status.CompletedTick = slot.LastScheduledAt.DeepCopy()
+		}
 	}
 	p.mark(step, metav1.ConditionTrue, v1alpha1.ReasonTaskComplete, "Completed successfully")
 }
@@ -166,9 +172,9 @@ func (p *pass) forget(step *Step) {
 // settle ends the sequence: every task is complete, and no Job runs.
 func (p *pass) settle() {
 	if p.out.Upgrading {
-		p.normal(EventUpgradeCompleted, "The image changed from %s to %s", p.in.LastImage, p.in.Image)
+		p.normal(EventUpgradeCompleted, "The image changed from %s to %s", p.out.From, p.in.Image)
 	}
-	p.out.Mode, p.out.LastImage, p.status.Upgrade = Apply, p.in.Image, nil
+	p.out.Mode, p.out.LastImage, p.status.Upgrade, p.status.MigratedImage = Apply, p.in.Image, nil, ""
 	for i := range p.in.Steps {
 		p.keep(p.in.Steps[i].Kind, p.in.Steps[i].Checksum)
 	}

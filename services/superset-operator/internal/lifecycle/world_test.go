@@ -28,6 +28,8 @@ type spec struct {
 	lifecycleOff        bool
 	supervised, stopped bool
 	components, page    bool
+	zero                bool // the components ask for no pods
+	strangers           []string
 	cron                bool // the clone has a schedule: every hour
 	cronErr             error
 }
@@ -39,6 +41,7 @@ type world struct {
 	lastImage string
 	jobs      map[string]lifecycle.Job
 	workloads bool // the Deployments exist
+	size      int  // and ask for so many pods
 	webReady  bool
 	pods      int
 	page      lifecycle.Page
@@ -57,6 +60,10 @@ type world struct {
 	proven string
 	// abandoned are Jobs whose end no longer counts, since their removal was decided.
 	abandoned map[types.UID]bool
+	// migrated is the newest image for which migrate completed since the components last ran; empty for none.
+	migrated string
+	// touched is true from the first Job that wants to be alone until the components run again.
+	touched bool
 	// allowed holds the tokens of changes that may go on.
 	allowed map[string]bool
 	last    lifecycle.Decision
@@ -86,8 +93,8 @@ func (w *world) input() lifecycle.Input {
 		Components: w.spec.components, Disabled: w.spec.lifecycleOff, Stopped: w.spec.stopped, Now: w.now,
 		Gate: lifecycle.Gate{Supervised: w.spec.supervised, Approval: w.approval[0], DowngradeApproval: w.approval[1]},
 		Workloads: lifecycle.Workloads{
-			Wanted: w.spec.components && !w.spec.stopped, Exist: w.workloads, Pods: w.pods,
-			WebWanted: w.spec.components && !w.spec.stopped, WebExists: w.workloads, WebReady: w.workloads && w.webReady,
+			Wanted: w.wanted() > 0, Exist: w.workloads, Idle: w.workloads && w.size == 0, Pods: w.pods, Strangers: w.spec.strangers,
+			WebWanted: w.wanted() > 0, WebExists: w.size > 0, WebReady: w.workloads && w.webReady,
 		},
 		Page: w.page,
 	}
@@ -101,6 +108,14 @@ func (w *world) input() lifecycle.Input {
 	}
 	in.Steps = w.steps(tick)
 	return in
+}
+
+// wanted is how many pods the spec asks for.
+func (w *world) wanted() int {
+	if !w.spec.components || w.spec.stopped || w.spec.zero {
+		return 0
+	}
+	return components
 }
 
 func (w *world) schedule() *lifecycle.Schedule {
@@ -214,9 +229,18 @@ func (w *world) acts(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) []fu
 	}, func() { w.page.Routed = d.Status.MaintenanceActive })
 	switch {
 	case d.Drain:
-		out = append(out, func() { w.workloads, w.webReady = false, false })
+		out = append(out, func() {
+			if w.size > 0 {
+				w.workloads, w.size, w.webReady = false, 0, false
+			}
+		})
 	case d.Mode == lifecycle.Apply:
-		out = append(out, func() { w.workloads = w.spec.components })
+		w.migrated, w.touched = "", false
+		out = append(out, func() { w.workloads, w.size = w.spec.components, w.wanted() })
+	case d.Mode == lifecycle.Hold && !d.Initial && w.workloads:
+		out = append(out, func() { w.size = w.wanted() })
+	case w.spec.stopped:
+		out = append(out, func() { w.size = 0 })
 	}
 	return out
 }
@@ -240,6 +264,7 @@ func (w *world) act(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision, a lif
 		UID: types.UID(fmt.Sprint(w.serial)), Checksum: step.Checksum, PodHash: step.PodHash,
 		Attempt: a.Attempt, Image: step.Image,
 	}
+	w.touched = w.touched || step.RequiresDrain
 	switch a.Task {
 	case "clone":
 		w.succeeded = map[string]map[string]bool{}
@@ -260,7 +285,7 @@ func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 			rt.Fatalf("invariant one-task-at-a-time: %s begins beside %s", step.Kind.Word, word)
 		}
 	}
-	if step.RequiresDrain && (w.workloads || w.pods > 0) {
+	if step.RequiresDrain && (w.size > 0 || w.pods > 0 || len(in.Workloads.Strangers) > 0) {
 		rt.Fatalf("invariant drained: %s begins beside %d pods", step.Kind.Word, w.pods)
 	}
 	for i := range in.Steps {
@@ -281,7 +306,7 @@ func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 	if w.spec.stopped {
 		rt.Fatalf("invariant stopped: %s begins", step.Kind.Word)
 	}
-	if w.lastImage == "" || w.lastImage == in.Image || w.spec.lifecycleOff {
+	if from := w.from(); from == "" || from == in.Image || w.spec.lifecycleOff {
 		return
 	}
 	if !w.allowed[w.token()] {
@@ -292,12 +317,12 @@ func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 // allow notes which change may go on: one that was approved, or that began when
 // none was needed. When no change is pending any more, the next one has to ask again.
 func (w *world) allow() {
-	if w.lastImage == "" || w.lastImage == w.spec.image {
+	if w.from() == "" || w.from() == w.spec.image {
 		w.allowed = map[string]bool{}
 		return
 	}
 	token := w.token()
-	older := version.Compare(w.lastImage, w.spec.image) == v1alpha1.DirectionDowngrade
+	older := version.Compare(w.from(), w.spec.image) == v1alpha1.DirectionDowngrade
 	approved := !older && w.approval[0] == token || older && w.approval[1] == token
 	if approved || !older && !w.spec.supervised {
 		w.allowed[token] = true
@@ -314,8 +339,17 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	if d.Drain && in.Page.Configured && in.Workloads.WebExists && (!in.Page.Routed || !d.Status.MaintenanceActive) {
 		rt.Fatalf("invariant page-before-drain: %+v", in.Page)
 	}
+	if d.Drain && len(w.spec.strangers) > 0 {
+		rt.Fatalf("invariant no-drain-for-strangers: %+v", d.Condition)
+	}
 	if d.Drain && d.Mode != lifecycle.Wait {
 		rt.Fatalf("invariant drain-waits: mode %s", d.Mode)
+	}
+	if !w.spec.lifecycleOff && d.Mode == lifecycle.Apply && older(w.migrated, in.Image) && !w.allowed[w.token()] {
+		rt.Fatalf("invariant no-older-components: %s runs after the migration for %s", in.Image, w.migrated)
+	}
+	if d.Mode == lifecycle.Hold && !d.Initial && w.touched && w.size+w.pods == 0 && w.wanted() > 0 && len(in.Steps) > 0 {
+		rt.Fatalf("invariant nothing-starts-amid-the-tasks: %+v", d.Condition)
 	}
 	if clones(d) && find(in.Steps, "clone").Checksum == w.cloned {
 		rt.Fatalf("invariant clone-only-when-due: it completed for %q and nothing was dropped since", w.cloned)
@@ -413,6 +447,9 @@ func (w *world) finish(task string, state lifecycle.JobState) {
 		if task == "preflight" {
 			w.proven = j.Checksum
 		}
+		if task == "migrate" && !w.abandoned[j.UID] && !older(w.migrated, j.Image) {
+			w.migrated = j.Image
+		}
 	}
 	w.jobs[task] = j
 }
@@ -425,8 +462,8 @@ func (w *world) collect() {
 		}
 	}
 	switch {
-	case w.workloads && !w.spec.stopped:
-		w.pods, w.webReady = components, true
+	case w.size > 0:
+		w.pods, w.webReady = w.size, true
 	case w.pods > 0:
 		w.pods--
 		w.webReady = false

@@ -68,7 +68,7 @@ func running() *moment {
 
 // decided adds a decision about the tasks: its reason, and the states of migrate and init.
 func (m *moment) decided(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) {
-	state := &v1alpha1.LifecycleStatus{}
+	state := &v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecyclePhase(phase)} // where both have a name, it is the same
 	for i, slot := range []**v1alpha1.TaskRefStatus{&state.Migrate, &state.Init} {
 		if i < len(states) {
 			*slot = &v1alpha1.TaskRefStatus{State: states[i]}
@@ -197,6 +197,10 @@ func reasonRows() []reasonRow {
 			"TFTFFF DowngradeBlocked DowngradeBlocked", "Do this.",
 		},
 		{
+			"DowngradeBlocked, amid the tasks", decided(hold, v1alpha1.PhaseBlocked, "DowngradeBlocked", complete, pending), "Blocked",
+			"TFTFFF DowngradeBlocked DowngradeBlocked", "Do this.",
+		},
+		{
 			"AwaitingApproval", decided(hold, v1alpha1.PhaseAwaitingApproval, "AwaitingApproval", complete, complete), "AwaitingApproval",
 			"TFFFFF AwaitingApproval AsExpected", "Do this.",
 		},
@@ -211,6 +215,10 @@ func reasonRows() []reasonRow {
 		{
 			"InvalidSpec, from birth", func(m *moment) { first(m); m.refused = []string{"spec.valkey"} }, "Blocked",
 			"FFTFFF InvalidSpec InvalidSpec", "spec.valkey",
+		},
+		{
+			"NotOwned, beside a task", decided(hold, v1alpha1.PhaseBlocked, "NotOwned", pending, pending), "Blocked",
+			"TFTFFF NotOwned NotOwned", "Do this.",
 		},
 		{
 			"NotOwned", fails(fmt.Errorf("apply Service %q: %w", "x-web-server", apply.ErrNotOwned)), "Blocked",

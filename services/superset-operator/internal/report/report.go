@@ -116,10 +116,12 @@ func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
 	if sup.Status.Lifecycle == nil {
 		return nil
 	}
+	phase := sup.Status.Lifecycle.Phase
+	waits := intent.Stopped || intent.Paused || phase == v1alpha1.LifecycleBlocked || phase == v1alpha1.LifecycleAwaitingApproval
 	var out []contract.Job
 	for _, kind := range resolve.TaskKinds() {
 		slot := *kind.Slot(sup.Status.Lifecycle)
-		if slot == nil || slot.State == v1alpha1.TaskPending && (intent.Stopped || intent.Paused) {
+		if slot == nil || slot.State == v1alpha1.TaskPending && waits {
 			// A task that may not start is no sign of progress.
 			continue
 		}

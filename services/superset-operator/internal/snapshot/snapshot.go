@@ -6,7 +6,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
+
+// Object is any kind of object.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
 
 // Snapshot holds the objects of one Superset. Maps lack what does not exist. The
 // objects come from a cache and must not be changed.
@@ -31,4 +39,8 @@ type Snapshot struct {
 	Page       *appsv1.Deployment
 	PageConfig *corev1.ConfigMap
 	PagePods   []corev1.Pod
+	// Orphans have the name and all labels of an object of the Superset and no owner.
+	Orphans []Object
+	// Strangers are Deployments and pods of others that bear the labels of the components, each as kind and name.
+	Strangers []string
 }

@@ -30,7 +30,7 @@ func component(in Input, c *desired.Component) *v1alpha1.ComponentRefStatus {
 		out.Ready = fraction(0, c.Replicas)
 		return out
 	}
-	want := replicas(d)
+	want := snapshot.Asked(d)
 	if d.Generation < applied {
 		want = c.Replicas
 	}
@@ -78,8 +78,8 @@ func lastReplicas(sup *v1alpha1.Superset, c *desired.Component, d *appsv1.Deploy
 	if c.Autoscaling == nil {
 		return 0
 	}
-	if d != nil && d.DeletionTimestamp.IsZero() && replicas(d) > 0 {
-		return replicas(d)
+	if d != nil && d.DeletionTimestamp.IsZero() && snapshot.Asked(d) > 0 {
+		return snapshot.Asked(d)
 	}
 	if slot := slotOf(sup, c); slot != nil {
 		return slot.LastReplicas
@@ -176,13 +176,6 @@ func resources(c *desired.Component, snap *snapshot.Snapshot) []v1alpha1.Resourc
 		})
 	}
 	return out
-}
-
-func replicas(d *appsv1.Deployment) int32 {
-	if d.Spec.Replicas == nil {
-		return 1
-	}
-	return *d.Spec.Replicas
 }
 
 func mainImage(d *appsv1.Deployment) string {

@@ -7,6 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // Names of what asks for a pause or a stop.
@@ -102,7 +103,7 @@ func lifecyclePhase(in Input, old v1alpha1.Phase) (change, bool) {
 	case d.Upgrading:
 		return change{
 			v1alpha1.PhaseUpgrading, reasonImage,
-			fmt.Sprintf("The image changes from %s to %s", in.Superset.Status.LastLifecycleImage, in.Desired.TaskImage),
+			fmt.Sprintf("The image changes from %s to %s", d.From, in.Desired.TaskImage),
 		}, true
 	}
 	return change{}, false
@@ -121,7 +122,7 @@ func componentsPhase(in Input, sum totals) change {
 // noneWanted is true when every Deployment that exists asks for no pods.
 func noneWanted(in Input) bool {
 	for word, d := range in.Snapshot.Deployments {
-		if replicas(d) != 0 || d.Status.ObservedGeneration < max(d.Generation, in.Generations[word]) || d.Status.Replicas != 0 {
+		if snapshot.Asked(d) != 0 || d.Status.ObservedGeneration < max(d.Generation, in.Generations[word]) || d.Status.Replicas != 0 {
 			return false
 		}
 	}
