@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -47,6 +48,7 @@ func Deployment(p *resolve.Page) *appsv1.Deployment {
 			RevisionHistoryLimit:    template.RevisionHistoryLimit,
 			ProgressDeadlineSeconds: template.ProgressDeadlineSeconds,
 			Selector:                &metav1.LabelSelector{MatchLabels: p.Selector},
+			Strategy:                render.Strategy(template.Strategy),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels: layered(p.Pod.Labels, p.Labels), Annotations: layered(p.Pod.Annotations, sum),
@@ -54,9 +56,6 @@ func Deployment(p *resolve.Page) *appsv1.Deployment {
 				Spec: pod(p),
 			},
 		},
-	}
-	if template.Strategy != nil {
-		d.Spec.Strategy = *template.Strategy
 	}
 	if template.MinReadySeconds != nil {
 		d.Spec.MinReadySeconds = *template.MinReadySeconds

@@ -34,7 +34,8 @@ func ParentOf(obj client.Object) []string {
 
 // Snapshot reads everything that belongs to the Superset: what has it as controller.
 // Other objects are left out, whatever their names and labels are: they are neither
-// counted nor scaled nor deleted, and applying over them is refused later.
+// counted nor scaled nor deleted, and applying over them is refused later. Those of
+// them that may be adopted, or are in the way of a task, are named.
 func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{
 		Deployments: map[string]*appsv1.Deployment{},
@@ -46,17 +47,18 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 
 		CreateFailures: map[string]string{},
 	}
-	r := reader{c, sup}
+	r := reader{c, sup, &s.Orphans}
 	for _, d := range component.All() {
 		if err := r.component(ctx, s, d.Name); err != nil {
 			return nil, err
 		}
 	}
 	for _, kind := range resolve.TaskKinds() {
-		if err := get(ctx, r, naming.Job(sup.Name, kind.Word), kind.Word, s.Jobs, &batchv1.Job{}); err != nil {
-			return nil, err
-		}
-		if err := get(ctx, r, naming.Config(sup.Name, kind.Word), kind.Word, s.ConfigMaps, &corev1.ConfigMap{}); err != nil {
+		labels := naming.Task(sup.Name, kind.Word)
+		if err := errors.Join(
+			get(ctx, r, child{naming.Job(sup.Name, kind.Word), kind.Word, labels}, s.Jobs, &batchv1.Job{}),
+			get(ctx, r, child{naming.Config(sup.Name, kind.Word), kind.Word, labels}, s.ConfigMaps, &corev1.ConfigMap{}),
+		); err != nil {
 			return nil, err
 		}
 	}
@@ -64,29 +66,36 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 		return nil, err
 	}
 	accounts := map[string]*corev1.ServiceAccount{}
-	if err := get(ctx, r, naming.ServiceAccount(sup), "", accounts, &corev1.ServiceAccount{}); err != nil {
+	if err := get(ctx, r, child{naming.ServiceAccount(sup), "", naming.Shared(sup.Name)}, accounts, &corev1.ServiceAccount{}); err != nil {
 		return nil, err
 	}
 	s.ServiceAccount = accounts[""]
+	var err error
+	if s.Strangers, err = r.strangers(ctx); err != nil {
+		return nil, err
+	}
 	return s, r.pods(ctx, s)
 }
 
 func (r reader) component(ctx context.Context, s *snapshot.Snapshot, word string) error {
-	name := naming.Component(r.sup.Name, word)
+	object := child{naming.Component(r.sup.Name, word), word, naming.Labels(r.sup.Name, word)}
+	config := object
+	config.name = naming.Config(r.sup.Name, word)
 	return errors.Join(
-		get(ctx, r, name, word, s.Deployments, &appsv1.Deployment{}),
-		get(ctx, r, name, word, s.Services, &corev1.Service{}),
-		get(ctx, r, naming.Config(r.sup.Name, word), word, s.ConfigMaps, &corev1.ConfigMap{}),
-		get(ctx, r, name, word, s.Autoscalers, &autoscalingv2.HorizontalPodAutoscaler{}),
-		get(ctx, r, name, word, s.Budgets, &policyv1.PodDisruptionBudget{}),
+		get(ctx, r, object, s.Deployments, &appsv1.Deployment{}),
+		get(ctx, r, object, s.Services, &corev1.Service{}),
+		get(ctx, r, config, s.ConfigMaps, &corev1.ConfigMap{}),
+		get(ctx, r, object, s.Autoscalers, &autoscalingv2.HorizontalPodAutoscaler{}),
+		get(ctx, r, object, s.Budgets, &policyv1.PodDisruptionBudget{}),
 	)
 }
 
 func (r reader) page(ctx context.Context, s *snapshot.Snapshot) error {
 	deployments, configs := map[string]*appsv1.Deployment{}, map[string]*corev1.ConfigMap{}
+	labels := naming.Labels(r.sup.Name, naming.MaintenancePage)
 	err := errors.Join(
-		get(ctx, r, naming.Component(r.sup.Name, naming.MaintenancePage), "", deployments, &appsv1.Deployment{}),
-		get(ctx, r, naming.Config(r.sup.Name, naming.MaintenancePage), "", configs, &corev1.ConfigMap{}),
+		get(ctx, r, child{naming.Component(r.sup.Name, naming.MaintenancePage), "", labels}, deployments, &appsv1.Deployment{}),
+		get(ctx, r, child{naming.Config(r.sup.Name, naming.MaintenancePage), "", labels}, configs, &corev1.ConfigMap{}),
 	)
 	s.Page, s.PageConfig = deployments[""], configs[""]
 	return err
@@ -94,19 +103,29 @@ func (r reader) page(ctx context.Context, s *snapshot.Snapshot) error {
 
 type reader struct {
 	client.Reader
-	sup *v1alpha1.Superset
+	sup     *v1alpha1.Superset
+	orphans *[]snapshot.Object
 }
 
-func get[T client.Object](ctx context.Context, r reader, name, key string, into map[string]T, obj T) error {
-	err := r.Get(ctx, client.ObjectKey{Namespace: r.sup.Namespace, Name: name}, obj)
+// child is where an object of the Superset is looked for: its name, its key in the snapshot, and the labels that it is given.
+type child struct {
+	name, key string
+	labels    map[string]string
+}
+
+func get[T client.Object](ctx context.Context, r reader, c child, into map[string]T, obj T) error {
+	err := r.Get(ctx, client.ObjectKey{Namespace: r.sup.Namespace, Name: c.name}, obj)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("read %T %q: %w", obj, name, err)
+		return fmt.Errorf("read %T %q: %w", obj, c.name, err)
 	}
-	if metav1.IsControlledBy(obj, r.sup) {
-		into[key] = obj
+	switch {
+	case metav1.IsControlledBy(obj, r.sup):
+		into[c.key] = obj
+	case Orphan(obj, c.labels):
+		*r.orphans = append(*r.orphans, obj)
 	}
 	return nil
 }
@@ -127,7 +146,11 @@ func (r reader) pods(ctx context.Context, s *snapshot.Snapshot) error {
 		case naming.MaintenancePage:
 			s.PagePods = append(s.PagePods, *pod)
 		default:
-			s.Pods[name] = append(s.Pods[name], *pod)
+			if OfComponent(pod, r.sup.Name, name) {
+				s.Pods[name] = append(s.Pods[name], *pod)
+			} else {
+				s.Strangers = append(s.Strangers, "Pod "+pod.Name)
+			}
 		}
 	}
 	return nil

@@ -61,17 +61,22 @@ func podAnnotations(c *resolve.Component, checksum string) map[string]string {
 }
 
 // strategy is the user's, but for the scheduler: two of them at a time would send every report twice.
-//
-// The limits of a rolling update are always written out, as the API server would
-// default them: what it fills in belongs to nobody, stays when another strategy is
-// asked for, and makes that invalid.
 func strategy(c *resolve.Component) appsv1.DeploymentStrategy {
 	if c.Descriptor.Singleton {
 		return appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	}
+	return Strategy(c.Deployment.Strategy)
+}
+
+// Strategy completes the strategy of a Deployment; the user's may be nil.
+//
+// The limits of a rolling update are always written out, as the API server would
+// default them: what it fills in belongs to nobody, stays when another strategy is
+// asked for, and makes that invalid.
+func Strategy(own *appsv1.DeploymentStrategy) appsv1.DeploymentStrategy {
 	var out appsv1.DeploymentStrategy
-	if s := c.Deployment.Strategy; s != nil {
-		out = *s.DeepCopy()
+	if own != nil {
+		out = *own.DeepCopy()
 	}
 	if out.Type == "" {
 		out.Type = appsv1.RollingUpdateDeploymentStrategyType

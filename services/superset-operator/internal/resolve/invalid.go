@@ -23,6 +23,7 @@ func Invalid(sup *v1alpha1.Superset) []string {
 	var p problems
 	p.names(sup)
 	p.components(&sup.Spec)
+	p.page(sup)
 	tasks := podTemplate(sup.Spec.PodTemplate, orZero(sup.Spec.Lifecycle).PodTemplate)
 	p.environment("spec.lifecycle.podTemplate.container.env", true, sup.Spec.Metastore != nil, &tasks)
 	p.metastore(sup.Spec.Metastore)
@@ -181,6 +182,12 @@ func (p *problems) scaling(path string, a *v1alpha1.AutoscalingSpec, b *v1alpha1
 func (p *problems) strategy(path string, s *appsv1.DeploymentStrategy, singleton bool) {
 	if !singleton && s != nil && s.Type == appsv1.RecreateDeploymentStrategyType && s.RollingUpdate != nil {
 		p.add(path+".deploymentTemplate.strategy.rollingUpdate", "cannot be combined with type Recreate: remove it")
+	}
+}
+
+func (p *problems) page(sup *v1alpha1.Superset) {
+	if page := MaintenancePage(sup); page != nil {
+		p.strategy("spec.lifecycle.maintenancePage", page.Deployment.Strategy, false)
 	}
 }
 

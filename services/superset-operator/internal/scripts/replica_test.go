@@ -37,12 +37,12 @@ func replicate(t *testing.T, s server) *replica {
 	data := filepath.Join(t.TempDir(), "data")
 	r.run(t, "pg_basebackup", "--pgdata="+data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	// PostgreSQL refuses to run as root.
-	as := []string{}
+	var words []string
 	if os.Geteuid() == 0 {
-		as = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
+		words = []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
 		giveToNobody(t, filepath.Dir(data))
 	}
-	words := append(as, filepath.Join(r.bin, "postgres"), "-D", data, "-p", r.port, "-c", "fsync=off",
+	words = append(words, filepath.Join(r.bin, "postgres"), "-D", data, "-p", r.port, "-c", "fsync=off",
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
 	cmd := exec.CommandContext(context.Background(), words[0], words[1:]...) //nolint:gosec // a fixed program
 	log := &strings.Builder{}

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // serviceAccount makes the account under which all pods run, unless the user brings one.
@@ -62,12 +63,12 @@ func (r *Reconciler) components(ctx context.Context, p *pass) (steps.Result, err
 		c := find(p.desired.Components, d.Name)
 		var err error
 		if c == nil {
-			err = r.removeComponent(ctx, p, d.Name)
+			err = p.tolerate(d.Key, r.removeComponent(ctx, p, d.Name))
 		} else if !p.held(c) && !order.Waits(c.Word) {
 			err = r.applyComponent(ctx, p, c)
 		}
 		if err != nil {
-			return steps.Result{}, fmt.Errorf("%s: %w", d.Key, err)
+			return steps.Result{}, err
 		}
 	}
 	if order.Until.IsZero() {
@@ -85,25 +86,40 @@ func find(list []desired.Component, name string) *desired.Component {
 	return nil
 }
 
+// applyComponent makes the objects of one component, as many as can be made. Only the pods need another one: their files.
 func (r *Reconciler) applyComponent(ctx context.Context, p *pass, c *desired.Component) error {
+	for _, part := range []func() error{
+		func() error { return r.applyWorkload(ctx, p, c) },
+		func() error { return applyOrRemove(ctx, r, p, p.route(c.Service), p.snapshot.Services[c.Word]) },
+		func() error { return applyOrRemove(ctx, r, p, c.HPA, p.snapshot.Autoscalers[c.Word]) },
+		func() error { return applyOrRemove(ctx, r, p, c.PDB, p.snapshot.Budgets[c.Word]) },
+	} {
+		if err := p.tolerate(c.Descriptor.Key, part()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) applyWorkload(ctx context.Context, p *pass, c *desired.Component) error {
 	if err := applyOrRemove(ctx, r, p, c.ConfigMap, p.snapshot.ConfigMaps[c.Word]); err != nil {
 		return err
 	}
+	live := p.snapshot.Deployments[c.Word]
 	deployment, err := p.deployment(c)
 	if err != nil {
 		return err
 	}
-	if _, err := r.applier.Object(ctx, p.sup, deployment, p.snapshot.Deployments[c.Word]); err != nil {
+	if deployment.Spec.Replicas == nil {
+		if err := r.releaseReplicas(ctx, live); err != nil {
+			return err
+		}
+	}
+	if _, err := r.applier.Object(ctx, p.sup, deployment, live); err != nil {
 		return err
 	}
 	p.generations[c.Word] = deployment.Generation
-	if err := applyOrRemove(ctx, r, p, p.route(c.Service), p.snapshot.Services[c.Word]); err != nil {
-		return err
-	}
-	if err := applyOrRemove(ctx, r, p, c.HPA, p.snapshot.Autoscalers[c.Word]); err != nil {
-		return err
-	}
-	return applyOrRemove(ctx, r, p, c.PDB, p.snapshot.Budgets[c.Word])
+	return nil
 }
 
 // object is a pointer to an object of Kubernetes, nil for none.
@@ -150,14 +166,17 @@ func (r *Reconciler) drain(ctx context.Context, p *pass) error {
 		return err
 	}
 	for _, d := range component.All() {
-		if err := r.removeWorkload(ctx, p, d.Name); err != nil {
-			return fmt.Errorf("drain %s: %w", d.Key, err)
+		if idle(p.snapshot, d.Name) {
+			continue
+		}
+		if err := p.tolerate("drain "+d.Key, r.removeWorkload(ctx, p, d.Name)); err != nil {
+			return err
 		}
 		if d.Name == component.WebServerName {
 			continue
 		}
-		if err := r.applier.Delete(ctx, p.snapshot.Services[d.Name]); err != nil {
-			return fmt.Errorf("drain %s: %w", d.Key, err)
+		if err := p.tolerate("drain "+d.Key, r.applier.Delete(ctx, p.snapshot.Services[d.Name])); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -167,7 +186,7 @@ func (r *Reconciler) drain(ctx context.Context, p *pass) error {
 // their Deployments stay as they are but for the number of pods.
 func (r *Reconciler) scaleDown(ctx context.Context, p *pass) error {
 	for name, d := range p.snapshot.Deployments {
-		if asked(d) == 0 || !d.DeletionTimestamp.IsZero() {
+		if snapshot.Asked(d) == 0 || !d.DeletionTimestamp.IsZero() {
 			continue
 		}
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))

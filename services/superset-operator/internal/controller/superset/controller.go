@@ -29,8 +29,12 @@ import (
 // FieldManager owns everything that this operator writes but the conditions of flotilla-conditions.
 const FieldManager = "superset-operator"
 
-// formerManager is what the operator that came before wrote under.
-const formerManager = "manager"
+// formerManager is what the operator that came before wrote under; beforeFirstApply is the API server's name for whoever
+// wrote before the first server-side apply.
+const (
+	formerManager    = "manager"
+	beforeFirstApply = "before-first-apply"
+)
 
 // reasonReconcileError stands on events and observations of a reconcile that failed.
 const reasonReconcileError = "ReconcileError"
@@ -89,17 +93,19 @@ func New(d Dependencies) *Reconciler {
 	}
 }
 
-// steps is the reconcile in the order of its parts. Each stops the rest when they have to wait for it.
+// steps is the reconcile in the order of its parts. Each stops the rest when they have to wait for it; a failure of one
+// that nothing waits for is told at the end.
 func (r *Reconciler) steps() []steps.Step[pass] {
 	return []steps.Step[pass]{
 		{Name: "preflight", Run: r.preflight},
+		{Name: "adopt", Run: r.adopt},
 		{Name: "service account", Run: r.serviceAccount},
 		{Name: "lifecycle", Run: r.lifecycle},
 		{Name: "components", Run: r.components},
-		{Name: "networking", Run: r.networking},
-		{Name: "monitoring", Run: r.monitoring},
-		{Name: "policies", Run: r.policies},
-		{Name: "maintenance page", Run: r.removePage},
+		unrelated("networking", r.networking),
+		unrelated("monitoring", r.monitoring),
+		unrelated("policies", r.policies),
+		unrelated("maintenance page", r.removePage),
 		{Name: "status", Run: r.persistStatus},
 		{Name: "retention", Run: r.retention},
 	}
@@ -126,6 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	read := p.sup.ResourceVersion
 	result, err := steps.Run(ctx, p, r.steps())
+	err = p.failure(err)
 	if !isStale(err) {
 		err = r.persistFailure(ctx, p, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/exposure"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
@@ -129,24 +130,43 @@ func (r *Reconciler) children(ctx context.Context, c client.Reader, p *pass, lis
 	return c.List(ctx, list, client.InNamespace(p.sup.Namespace), client.MatchingFields{observe.ParentIndex: p.sup.Name})
 }
 
+// applyOrAdopt applies what is wanted over what is the Superset's, or over an orphan of that name; nil for none.
+func (r *Reconciler) applyOrAdopt(ctx context.Context, p *pass, want, own, other client.Object) error {
+	if own != nil || other == nil || !observe.Orphan(other, want.GetLabels()) {
+		_, err := r.applier.Object(ctx, p.sup, want, own)
+		return err
+	}
+	_, err := r.applier.Object(ctx, p.sup, want, other, apply.WithAdoption())
+	if err == nil {
+		r.tellAdopted(p.sup, other)
+	}
+	return err
+}
+
 // keepOnly applies what is wanted, and removes the rest of what exists and is the Superset's.
 func (r *Reconciler) keepOnly(ctx context.Context, p *pass, wanted, existing []client.Object) error {
-	surplus := map[string]client.Object{}
+	surplus, others := map[string]client.Object{}, map[string]client.Object{}
 	for _, obj := range existing {
 		if metav1.IsControlledBy(obj, p.sup) {
 			surplus[obj.GetName()] = obj
+		} else {
+			others[obj.GetName()] = obj
 		}
 	}
+	var failures []error
 	for _, obj := range wanted {
-		if _, err := r.applier.Object(ctx, p.sup, obj, surplus[obj.GetName()]); err != nil {
-			return err
+		if err := r.applyOrAdopt(ctx, p, obj, surplus[obj.GetName()], others[obj.GetName()]); err != nil {
+			failures = append(failures, err)
 		}
 		delete(surplus, obj.GetName())
 	}
+	if len(wanted) > 0 && len(failures) == len(wanted) {
+		return join(failures) // what is to be replaced stays
+	}
 	for _, name := range slices.Sorted(maps.Keys(surplus)) {
 		if err := r.applier.Delete(ctx, surplus[name]); err != nil {
-			return err
+			failures = append(failures, err)
 		}
 	}
-	return nil
+	return join(failures)
 }

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/bringup"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
@@ -39,24 +40,29 @@ func (p *pass) order(now time.Time) bringup.Order {
 
 // deployment is what to apply for a component. The workload of an earlier operator
 // stays as it was found, but for the number of pods, while the spec asks for what
-// it asked for then.
+// it asked for then. Without replicas the number of pods is the autoscaler's.
 func (p *pass) deployment(c *desired.Component) (*appsv1.Deployment, error) {
-	live := p.snapshot.Deployments[c.Word]
-	if live == nil || p.sup.Status.Components == nil {
-		return c.Deployment, nil
+	live, want := p.snapshot.Deployments[c.Word], c.Deployment
+	if slot := p.slot(c); live != nil && slot != nil && slot.AdoptedSpec != "" {
+		fingerprint, err := c.Fingerprint()
+		if err != nil {
+			return nil, err
+		}
+		if slot.AdoptedSpec == fingerprint {
+			want = c.Deployment.DeepCopy()
+			want.Spec = *live.Spec.DeepCopy()
+			want.Spec.Replicas = c.Deployment.Spec.Replicas
+		}
 	}
-	slot := *c.Descriptor.Slot(p.sup.Status.Components)
-	if slot == nil || slot.AdoptedSpec == "" {
-		return c.Deployment, nil
+	return autoscaled(c, want, live)
+}
+
+// slot is the component's place in the status; nil before it has one.
+func (p *pass) slot(c *desired.Component) *v1alpha1.ComponentRefStatus {
+	if p.sup.Status.Components == nil {
+		return nil
 	}
-	fingerprint, err := c.Fingerprint()
-	if err != nil || slot.AdoptedSpec != fingerprint {
-		return c.Deployment, err
-	}
-	adopted := c.Deployment.DeepCopy()
-	adopted.Spec = *live.Spec.DeepCopy()
-	adopted.Spec.Replicas = c.Deployment.Spec.Replicas
-	return adopted, nil
+	return *c.Descriptor.Slot(p.sup.Status.Components)
 }
 
 func mainImage(d *appsv1.Deployment) string {

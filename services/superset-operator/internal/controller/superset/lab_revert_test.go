@@ -15,7 +15,7 @@ import (
 )
 
 // TestW3ARevertedImageBringsTheOldComponentsBackWithoutATask reverts an upgrade at
-// several points of its way.
+// several points of its way. Once the migration is complete that is a downgrade.
 func TestW3ARevertedImageBringsTheOldComponentsBackWithoutATask(t *testing.T) {
 	cases := map[string]struct {
 		// how the tasks of the upgrade run, and the point at which it is reverted.
@@ -23,6 +23,8 @@ func TestW3ARevertedImageBringsTheOldComponentsBackWithoutATask(t *testing.T) {
 		point func(l *lab, sup *v1alpha1.Superset)
 		// ran are the tasks of the upgrade that had begun.
 		ran []string
+		// downgrade is true when the change back has to be approved.
+		downgrade bool
 	}{
 		"while migrate runs": {
 			tasks: map[string]string{controlplane.FinishAfterAnnotation: "1h", controlplane.EndAfterAnnotation: "500ms"},
@@ -38,7 +40,7 @@ func TestW3ARevertedImageBringsTheOldComponentsBackWithoutATask(t *testing.T) {
 				l.becomes(sup, task("init", v1alpha1.TaskRunning, 1))
 				l.podOf("init", corev1.PodRunning)
 			},
-			ran: []string{"migrate", "init"},
+			ran: []string{"migrate", "init"}, downgrade: true,
 		},
 	}
 	for name, tc := range cases {
@@ -47,6 +49,14 @@ func TestW3ARevertedImageBringsTheOldComponentsBackWithoutATask(t *testing.T) {
 			sup := l.runs(full())
 			start := l.alter(sup, func(s *v1alpha1.Superset) { tasks(tc.tasks)(s); image("6.1.0")(s) })
 			tc.point(l, sup)
+			if tc.downgrade {
+				l.edit(sup, image("6.0.0"))
+				l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked")))
+				if sup.Status.Lifecycle.MigratedImage != "apache/superset:6.1.0" || len(l.owned(&appsv1.DeploymentList{}, sup)) != 1 {
+					t.Errorf("migrated for %q, and more than the page runs", sup.Status.Lifecycle.MigratedImage)
+				}
+				l.edit(sup, annotate(v1alpha1.AnnotationApproveDowngrade, sup.Status.Lifecycle.Upgrade.ApprovalToken))
+			}
 			l.reverted(sup, start, tc.ran)
 		})
 	}
@@ -58,7 +68,7 @@ func (l *lab) reverted(sup *v1alpha1.Superset, start int64, ran []string) {
 	l.edit(sup, image("6.0.0"))
 	l.becomes(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete),
 		condition("LifecycleComplete", metav1.ConditionTrue, "LifecycleComplete"), func(s *v1alpha1.Superset) error {
-			if lc := s.Status.Lifecycle; lc.Upgrade != nil || lc.MaintenanceActive || s.Status.LastLifecycleImage != "apache/superset:6.0.0" {
+			if lc := s.Status.Lifecycle; lc.Upgrade != nil || lc.MaintenanceActive || lc.MigratedImage != "" || s.Status.LastLifecycleImage != "apache/superset:6.0.0" {
 				return fmt.Errorf("left over: %+v, image %s", lc, s.Status.LastLifecycleImage)
 			}
 			return nil

@@ -3,6 +3,8 @@ package superset_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset"
 )
 
 // scale does what an autoscaler does.
@@ -146,4 +149,73 @@ func TestStoppedDuringAnUpgradeLetsTheTaskFinish(t *testing.T) {
 		return nil
 	}))
 	l.history.checkTasks("migrate")
+}
+
+// setsReplicas says whether the operator claims the number of pods.
+func setsReplicas(d *appsv1.Deployment) bool {
+	for _, entry := range d.ManagedFields {
+		if entry.Manager == superset.FieldManager && strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestTheAutoscalerOwnsTheReplicas also gives an autoscaler to a component that had a fixed number of pods: it never
+// runs with the API server's default of one.
+func TestTheAutoscalerOwnsTheReplicas(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = ptr(int32(3)) }))
+	free := func(n int32) func(*appsv1.Deployment) error {
+		return func(d *appsv1.Deployment) error {
+			if setsReplicas(d) {
+				return fmt.Errorf("%s: the operator sets the number of pods", d.Name)
+			}
+			return replicas(n)(d)
+		}
+	}
+	l.rolled("celery-worker", free(1))
+	start := l.alter(sup, func(s *v1alpha1.Superset) {
+		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: ptr(int32(2)), MaxReplicas: 6}
+	})
+	l.rolled("web-server", free(3))
+	l.scale("web-server", 5)
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = ptr("X = 1") })
+	l.rolled("web-server", free(5))
+	l.becomes(sup, settled)
+	if got := sequence(l.history, start, "lab-web-server", func(d *appsv1.Deployment) string { return fmt.Sprint(*d.Spec.Replicas) }); !slices.Equal(got, []string{"3", "5"}) {
+		t.Errorf("replicas were %v", got)
+	}
+
+	// Without the autoscaler the spec says it again.
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Autoscaling = nil })
+	l.rolled("web-server", func(d *appsv1.Deployment) error {
+		if !setsReplicas(d) {
+			return errors.New("nobody sets the number of pods")
+		}
+		return replicas(3)(d)
+	})
+}
+
+// TestADrainLeavesWhatHasNoPods drains a Superset of which one component asks for no pods.
+func TestADrainLeavesWhatHasNoPods(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = ptr(int32(0)) }))
+	idle, busy := l.deployment("celery-flower"), l.deployment("web-server")
+	service := get(l.bed, "lab-celery-flower", &corev1.Service{})
+	l.edit(sup, image("6.1.0"))
+	l.becomes(sup, settled)
+	l.history.checkTasks("migrate")
+	if now := l.deployment("celery-flower"); now.UID != idle.UID || runningImage(now) != "apache/superset:6.1.0" {
+		t.Errorf("the Deployment without pods is another one, or runs %s", runningImage(now))
+	}
+	if l.deployment("web-server").UID == busy.UID {
+		t.Error("the web server was not removed")
+	}
+	if get(l.bed, "lab-celery-flower", &corev1.Service{}).UID != service.UID {
+		t.Error("the Service of a component without pods was removed")
+	}
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = ptr(int32(1)) })
+	l.becomes(sup, settled)
+	l.rolled("celery-flower", replicas(1))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,7 +70,7 @@ func (r *Reconciler) act(ctx context.Context, p *pass) error {
 		}
 	}
 	if p.decision.Page {
-		if err := r.applyPage(ctx, p); err != nil {
+		if err := p.tolerate("maintenance page", r.applyPage(ctx, p)); err != nil {
 			return err
 		}
 	}
@@ -81,7 +80,8 @@ func (r *Reconciler) act(ctx context.Context, p *pass) error {
 	if err := r.routeTraffic(ctx, p); err != nil {
 		return err
 	}
-	if _, err := r.removePage(ctx, p); err != nil {
+	_, err := r.removePage(ctx, p)
+	if err := p.tolerate("maintenance page", err); err != nil {
 		return err
 	}
 	if p.decision.Drain {
@@ -145,21 +145,45 @@ func workloads(p *pass) lifecycle.Workloads {
 		w.WebWanted = w.WebWanted || c.Word == component.WebServerName && c.Replicas > 0
 	}
 	s := p.snapshot
-	w.Exist = len(s.Deployments)+len(s.Autoscalers)+len(s.Budgets) > 0
-	for word := range s.Services {
-		w.Exist = w.Exist || word != component.WebServerName
+	for _, d := range component.All() {
+		w.Exist = w.Exist || toRemove(s, d.Name)
+		w.Idle = w.Idle || idle(s, d.Name)
 	}
-	for _, pods := range s.Pods {
-		w.Pods += len(pods)
-	}
+	w.Idle = w.Idle && !w.Exist
+	w.Exist = w.Exist || w.Idle
+	w.Strangers = s.Strangers
+	w.Pods = pods(s)
 	web := s.Deployments[component.WebServerName]
 	live := web != nil && web.DeletionTimestamp.IsZero()
 	for _, pod := range s.Pods[component.WebServerName] {
 		w.WebExists = w.WebExists || pod.DeletionTimestamp.IsZero()
 	}
-	w.WebExists = w.WebExists || live && asked(web) > 0
+	w.WebExists = w.WebExists || live && snapshot.Asked(web) > 0
 	w.WebReady = live && snapshot.Serves(web)
 	return w
+}
+
+// pods counts the pods of all components.
+func pods(s *snapshot.Snapshot) int {
+	n := 0
+	for _, list := range s.Pods {
+		n += len(list)
+	}
+	return n
+}
+
+// idle is true for a component whose Deployment has no pods and asks for none.
+func idle(s *snapshot.Snapshot, word string) bool {
+	return s.Deployments[word] != nil && snapshot.Idle(s.Deployments[word])
+}
+
+// toRemove is true for a component of which a drain has something to remove. One without pods stays as it is.
+func toRemove(s *snapshot.Snapshot, word string) bool {
+	if idle(s, word) {
+		return false
+	}
+	service := s.Services[word] != nil && word != component.WebServerName
+	return service || s.Deployments[word] != nil || s.Autoscalers[word] != nil || s.Budgets[word] != nil
 }
 
 // pageState sums up the maintenance page.
@@ -176,13 +200,6 @@ func pageState(p *pass) lifecycle.Page {
 		out.Routed = service.Spec.Selector[v1alpha1.LabelComponent] == naming.MaintenancePage
 	}
 	return out
-}
-
-func asked(d *appsv1.Deployment) int32 {
-	if d.Spec.Replicas == nil {
-		return 1
-	}
-	return *d.Spec.Replicas
 }
 
 // clearApprovals removes what approved a change that is settled, so that it cannot approve another one.

@@ -47,6 +47,8 @@ type pass struct {
 	applied bool
 	// failed is the error that ended the reconcile, if no retry cures it.
 	failed *contract.Reconcile
+	// failures are the errors that did not end the reconcile.
+	failures []error
 	// generations are those that applying the Deployments returned, by component name.
 	generations map[string]int64
 }
@@ -125,8 +127,8 @@ func (p *pass) lastReplicas() map[string]int32 {
 				last[d.Name] = slot.LastReplicas
 			}
 		}
-		if live := p.snapshot.Deployments[d.Name]; live != nil && asked(live) > 0 {
-			last[d.Name] = asked(live)
+		if live := p.snapshot.Deployments[d.Name]; live != nil && snapshot.Asked(live) > 0 {
+			last[d.Name] = snapshot.Asked(live)
 		}
 	}
 	return last
@@ -134,7 +136,7 @@ func (p *pass) lastReplicas() map[string]int32 {
 
 // persistStatus ends a pass that went all the way.
 func (r *Reconciler) persistStatus(ctx context.Context, p *pass) (steps.Result, error) {
-	p.applied = p.decision.Mode == lifecycle.Apply
+	p.applied = p.decision.Mode == lifecycle.Apply && len(p.failures) == 0
 	_, err := r.persist(ctx, p)
 	return steps.Result{}, err
 }

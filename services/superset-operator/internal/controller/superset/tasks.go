@@ -19,8 +19,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // actOnJobs starts and removes Jobs as decided.
@@ -95,8 +97,8 @@ func (r *Reconciler) mustBeDrained(ctx context.Context, p *pass, t *desired.Task
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
 		switch {
-		case !disturbs(d):
-		case metav1.IsControlledBy(d, p.sup):
+		case !observe.Beside(d), snapshot.Idle(d):
+		case metav1.IsControlledBy(d, p.sup), observe.Former(d, p.sup):
 			return errStale
 		default:
 			return fmt.Errorf("start task %s: Deployment %q bears the labels of this Superset: %w; delete it or change its label %s",
@@ -104,17 +106,11 @@ func (r *Reconciler) mustBeDrained(ctx context.Context, p *pass, t *desired.Task
 		}
 	}
 	for i := range pods.Items {
-		if disturbs(&pods.Items[i]) {
+		if observe.Beside(&pods.Items[i]) {
 			return errStale
 		}
 	}
 	return nil
-}
-
-// disturbs is true for what must not be there beside a task: everything but tasks and the maintenance page.
-func disturbs(obj client.Object) bool {
-	name := obj.GetLabels()[v1alpha1.LabelComponent]
-	return name != v1alpha1.TaskComponentValue && name != naming.MaintenancePage
 }
 
 // startTask makes the Job of an attempt. A Job of that name that is there

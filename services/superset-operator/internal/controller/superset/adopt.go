@@ -1,0 +1,114 @@
+package superset
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/maintenance"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// reasonAdopted is that of the event which names an object that the Superset took over.
+const reasonAdopted = "Adopted"
+
+// adopt takes over what a Superset of the same name left behind when it was deleted without its objects, or what a backup
+// restored: objects without an owner that have the name and all labels of one that the spec asks for. Everything else that
+// is in the way is refused when it comes to be written.
+func (r *Reconciler) adopt(ctx context.Context, p *pass) (steps.Result, error) {
+	if len(p.snapshot.Orphans) == 0 {
+		return steps.Result{}, nil
+	}
+	wanted, adopted := p.wanted(), false
+	for _, obj := range p.snapshot.Orphans {
+		if !wanted[nameOf(obj)] {
+			continue
+		}
+		if err := r.own(ctx, p.sup, obj); err != nil {
+			return steps.Result{}, err
+		}
+		r.tellAdopted(p.sup, obj)
+		adopted = true
+	}
+	if adopted {
+		return steps.Result{Stop: true, Requeue: staleRetry}, nil // it is the Superset's once the cache shows it
+	}
+	return steps.Result{}, nil
+}
+
+func (r *Reconciler) tellAdopted(sup *v1alpha1.Superset, obj client.Object) {
+	r.recorder.Eventf(sup, obj, corev1.EventTypeNormal, reasonAdopted, "Adopt",
+		"Adopted %s, which had no owner and bears the name and the labels of an object of this Superset", nameOf(obj))
+}
+
+// own makes the Superset the controller of the very version of an object that was read.
+func (r *Reconciler) own(ctx context.Context, sup *v1alpha1.Superset, obj client.Object) error {
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": obj.GetUID(), "resourceVersion": obj.GetResourceVersion(),
+		"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(sup, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))},
+	}})
+	if err != nil {
+		return fmt.Errorf("encode the owner of %s: %w", nameOf(obj), err)
+	}
+	copied, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("copy %s: %T is no object", nameOf(obj), obj)
+	}
+	err = r.client.Patch(ctx, copied, client.RawPatch(types.MergePatchType, text), client.FieldOwner(FieldManager))
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return errStale
+	case err != nil:
+		return fmt.Errorf("adopt %s: %w", nameOf(obj), err)
+	}
+	return nil
+}
+
+// wanted names the objects that the spec asks for, but for those that are found by label.
+func (p *pass) wanted() map[string]bool {
+	out := map[string]bool{}
+	add := func(obj client.Object, exists bool) {
+		if exists {
+			out[nameOf(obj)] = true
+		}
+	}
+	add(p.desired.ServiceAccount, p.desired.ServiceAccount != nil)
+	for i := range p.desired.Components {
+		c := &p.desired.Components[i]
+		add(c.Deployment, true)
+		add(c.ConfigMap, c.ConfigMap != nil)
+		add(c.Service, c.Service != nil)
+		add(c.HPA, c.HPA != nil)
+		add(c.PDB, c.PDB != nil)
+	}
+	for i := range p.desired.Tasks {
+		t := &p.desired.Tasks[i]
+		add(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: t.Name}}, true)
+		add(t.ConfigMap, t.ConfigMap != nil)
+	}
+	if page := resolve.MaintenancePage(p.sup); page != nil {
+		files := maintenance.ConfigMap(page)
+		add(maintenance.Deployment(page), true)
+		add(files, files != nil)
+	}
+	return out
+}
+
+// nameOf is the kind and the name of an object, for people and as a key.
+func nameOf(obj client.Object) string {
+	kind := obj.GetObjectKind().GroupVersionKind().Kind
+	if kind == "" { // a typed client leaves it out
+		kind = reflect.TypeOf(obj).Elem().Name()
+	}
+	return kind + " " + obj.GetName()
+}

@@ -1,0 +1,73 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+)
+
+// Orphan is true for an object that nobody owns and that carries all the given labels, as what is left of a Superset that
+// was deleted without its objects. Its name was compared before.
+func Orphan(obj client.Object, labels map[string]string) bool {
+	if len(obj.GetOwnerReferences()) > 0 || obj.GetDeletionTimestamp() != nil {
+		return false
+	}
+	have := obj.GetLabels()
+	for key, value := range labels {
+		if have[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// OfComponent is true for a pod of the Deployment that a component has, or had: its owner is a ReplicaSet of that name.
+// Deployments and their ReplicaSets come and go before their pods do, so the owner itself cannot be asked.
+func OfComponent(pod *corev1.Pod, superset, component string) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "ReplicaSet" && strings.HasPrefix(owner.Name, naming.Component(superset, component)+"-")
+}
+
+// Beside is true for what must not be there beside a task that wants to be alone: all but tasks and the maintenance page.
+func Beside(obj client.Object) bool {
+	name := obj.GetLabels()[v1alpha1.LabelComponent]
+	return name != v1alpha1.TaskComponentValue && name != naming.MaintenancePage
+}
+
+// Former is true for what an earlier Superset of the same name owned, which is deleted with it.
+func Former(obj client.Object, sup *v1alpha1.Superset) bool {
+	owner := metav1.GetControllerOf(obj)
+	return owner != nil && owner.Kind == v1alpha1.Kind && owner.Name == sup.Name && owner.UID != sup.UID
+}
+
+// strangers lists the Deployments that bear the labels of the Superset's components, have or ask for pods, and belong to
+// somebody else.
+func (r reader) strangers(ctx context.Context) ([]string, error) {
+	var list appsv1.DeploymentList
+	// An earlier operator's Deployments lack the label that says whose they are.
+	err := r.List(ctx, &list, client.InNamespace(r.sup.Namespace), client.MatchingLabels{
+		v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: r.sup.Name,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list deployments: %w", err)
+	}
+	var out []string
+	for i := range list.Items {
+		d := &list.Items[i]
+		if Beside(d) && !snapshot.Idle(d) && !metav1.IsControlledBy(d, r.sup) && !Former(d, r.sup) {
+			out = append(out, "Deployment "+d.Name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
