@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,12 +116,23 @@ func TestDefect10AnEvictedPodHoldsNothingUp(t *testing.T) {
 type lines struct {
 	mu  sync.Mutex
 	all []string
+	// both is true once controller-runtime has warned of a result beside an error.
+	both bool
+}
+
+func (l *lines) warned() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.both
 }
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, strings.TrimSpace(string(p)))
+	if bytes.Contains(p, []byte("Reconciler returned both")) {
+		l.both = true
+	}
 	return len(p), nil
 }
 

@@ -147,6 +147,9 @@ func (o *operator) halt() {
 	if err := <-o.done; err != nil {
 		o.t.Errorf("operator: %v", err)
 	}
+	if o.logged.warned() {
+		o.t.Error("a reconcile returned a result beside an error")
+	}
 }
 
 // queries answers for the pods, which are simulated and cannot.

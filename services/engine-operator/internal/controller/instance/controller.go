@@ -115,8 +115,11 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case p.instance.ResourceVersion != read:
 		again = c.written.Remember(p.instance)
 	}
+	if err != nil {
+		return ctrl.Result{}, err // the queue has a time of its own then, and warns of another one
+	}
 	result.RequeueAfter = steps.Sooner(result.RequeueAfter, again)
-	return result, err
+	return result, nil
 }
 
 func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
