@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
@@ -33,12 +34,13 @@ type tool interface {
 
 func (o *Options) commands() map[string]service.Command {
 	return map[string]service.Command{
-		"migrate":  {Help: "migrate status|up|verify: show, apply or check the database schema", Run: o.migrate},
-		"verify":   o.command("compare cluster and MySQL, name the differences, and with --mend repair them", &verify.Command{}),
-		"backfill": o.command("write indexed columns or contents of rows anew, at a rate", &backfill.Command{}),
-		"purge":    o.command("delete rows that were closed long ago", &purge.Command{}),
-		"restore":  o.command("write objects from MySQL back to the cluster", &restore.Command{}),
-		"release":  o.command("take the finalizer off all objects, before the ingester is uninstalled", &release.Command{}),
+		"migrate":    {Help: "migrate status|up|verify: show, apply or check the database schema", Run: o.migrate},
+		"verify":     o.command("compare cluster and MySQL, name the differences, and with --mend repair them", &verify.Command{}),
+		"backfill":   o.command("write indexed columns or contents of rows anew, at a rate", &backfill.Command{}),
+		"purge":      o.command("delete rows that were closed long ago", &purge.Command{}),
+		"restore":    o.command("write objects from MySQL back to the cluster", &restore.Command{}),
+		"checkpoint": o.command("compare the age of the database with the cluster, and with --accept go on with an older one", &accept.Command{}),
+		"release":    o.command("take the finalizer off all objects, before the ingester is uninstalled", &release.Command{}),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/controller/sync"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/httpapi"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
@@ -73,6 +74,7 @@ type ingester struct {
 	store      *mysql.Storage
 	watch      *incarnation.Watch
 	sweeper    *sweep.Sweeper
+	checkpoint *checkpoint.Keeper
 }
 
 // Setup puts the ingester on a manager.
@@ -88,6 +90,7 @@ func Setup(ctx context.Context, rt *service.Runtime, o *Options, registerer prom
 		do   func(context.Context) error
 	}{
 		{"store", i.addStore},
+		{"checkpoint", i.addCheckpoint},
 		{"orphan sweep", i.addSweep},
 		{"purge", i.addPurge},
 		{"controllers", i.addControllers},
@@ -144,9 +147,22 @@ func (i *ingester) addStore(ctx context.Context) error {
 	return i.Add(relay)
 }
 
+func (i *ingester) addCheckpoint(context.Context) (err error) {
+	i.checkpoint, err = checkpoint.New(checkpoint.Config{
+		DB:      i.store.DB(),
+		Cluster: &checkpoint.Cluster{Reader: i.GetAPIReader(), Writer: i.GetClient(), Namespace: i.Options.LeaderElectionNamespace},
+		Clock:   i.Clock, Log: i.Log.WithName("checkpoint"), Events: i.GetEventRecorder("ingester"),
+		Registerer: i.registerer, Ready: i.store.Prepared(),
+	})
+	if err != nil {
+		return err
+	}
+	return i.Add(i.checkpoint)
+}
+
 func (i *ingester) addSweep(context.Context) (err error) {
 	i.sweeper, err = sweep.New(sweep.Config{
-		Options: i.o.Sweep, DB: i.store.DB(), Kinds: i.kinds.Kinds(), Close: i.store.CloseRows, Live: i.GetAPIReader(),
+		Options: i.o.Sweep, DB: i.store.DB(), Kinds: i.kinds.Kinds(), Close: i.store.CloseRows, Checkpoint: i.checkpoint.Check, Live: i.GetAPIReader(),
 		Namespaces: i.Options.WatchNamespaces, Clock: i.Clock, Random: rand.Float64, Registerer: i.registerer,
 		Log: i.Log.WithName("sweep"), Events: i.GetEventRecorder("ingester"), Ready: i.store.Prepared(),
 	})
@@ -174,7 +190,7 @@ func (i *ingester) addControllers(context.Context) error {
 			Kind: kind, Workers: i.o.workers(kind.Name), RequeuePeriod: i.o.requeuePeriod(kind.Name),
 			EvictImmutableKinds: i.o.EvictImmutableKinds,
 			OnGone:              func(namespace, name string) { i.sweeper.Suspect(kind.Name, namespace, name) },
-			Namespaces:          i.Options.WatchNamespaces, Clock: i.Clock,
+			Namespaces:          i.Options.WatchNamespaces, Clock: i.Clock, Checkpoint: i.checkpoint,
 		})
 		if err := c.Register(i.Runtime); err != nil {
 			return fmt.Errorf("register the controller of %s: %w", kind.Name, err)

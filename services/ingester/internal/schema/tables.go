@@ -30,6 +30,7 @@ const (
 	OutboxTable      = "outbox"
 	IncarnationTable = "incarnation"
 	TakenOverTable   = "taken_over"
+	CheckpointTable  = "checkpoint"
 )
 
 // Tables lists all tables: three for each kind in the order of the registry, then the shared ones.
@@ -38,7 +39,7 @@ func Tables(r *registry.Registry) []Table {
 	for _, kind := range r.Kinds() {
 		out = append(out, MainTable(kind), LabelsTable(kind), AnnotationsTable(kind))
 	}
-	return append(out, outboxTable(), incarnationTable(), takenOverTable())
+	return append(out, outboxTable(), incarnationTable(), takenOverTable(), checkpointTable())
 }
 
 // MainTable describes the table of a kind's objects.
@@ -148,6 +149,19 @@ func takenOverTable() Table {
 			{"note", "VARCHAR(1024)", "NOT NULL"},
 			{"was", "MEDIUMTEXT", "NULL"},
 			{"noted_at", "DATETIME(6)", "NOT NULL"},
+		},
+		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"id"}}},
+	}
+}
+
+// checkpointTable counts evictions; see package checkpoint. A dump writes it before the tables of
+// most kinds, whose rows it speaks for.
+func checkpointTable() Table {
+	return Table{
+		Name: CheckpointTable,
+		Columns: []Column{
+			{"id", "BIGINT", "NOT NULL"},
+			{"number", "BIGINT", "NOT NULL"},
 		},
 		Keys: []Key{{Name: primary, Unique: true, Columns: []string{"id"}}},
 	}

@@ -64,6 +64,10 @@ func (s *Sweeper) close(ctx context.Context, kind *registry.Kind, orphans []rows
 		log.Info("Would close rows whose objects are gone: --sweep-dry-run", "rows", len(orphans), "first", first)
 		return nil
 	}
+	// Looked at once more: the database may have been replaced since the sweep began.
+	if err := s.checkpoint(ctx); err != nil {
+		return err
+	}
 	outcomes, err := s.cfg.Close(ctx, kind, orphans)
 	if err != nil {
 		return &abort{unclosed, err}

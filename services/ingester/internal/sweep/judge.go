@@ -8,6 +8,7 @@ type reason string
 // Reasons of an abort.
 const (
 	otherCluster reason = "cluster"   // the cluster cannot be read, or storage belongs to another one
+	behind       reason = "behind"    // storage was restored from an older backup
 	unreadable   reason = "rows"      // MySQL does not answer
 	unserved     reason = "unserved"  // the cluster does not know the kind
 	unlisted     reason = "list"      // the list failed, perhaps halfway

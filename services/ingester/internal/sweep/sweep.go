@@ -30,6 +30,8 @@ type Config struct {
 	Kinds []*registry.Kind
 	// Close closes rows as they are and announces it; see mysql.Storage.CloseRows.
 	Close func(context.Context, *registry.Kind, []rows.Row) ([]writer.Outcome, error)
+	// Checkpoint returns an error while the database lacks evictions that were carried out; see package checkpoint.
+	Checkpoint func(context.Context) error
 	// Live reads from the API server each time, never from a cache.
 	Live client.Reader
 	// Namespaces that the ingester works in; none means all.
@@ -123,6 +125,13 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 		s.cfg.Log.Error(err, "No orphans are closed: the cluster is not known to be that of the storage")
 		return err
 	}
+	if err := s.checkpoint(ctx); err != nil {
+		s.cfg.Log.Error(err, "No orphans are closed: the database may be older than what was evicted")
+		for _, kind := range s.cfg.Kinds {
+			s.figures.aborted.WithLabelValues(kind.Name, string(behind)).Inc()
+		}
+		return err
+	}
 	var errs []error
 	for _, kind := range s.cfg.Kinds {
 		if err := s.sweep(ctx, kind, incarnation); err != nil && ctx.Err() == nil {
@@ -155,6 +164,17 @@ func (s *Sweeper) sweep(ctx context.Context, kind *registry.Kind, incarnation in
 		if err := s.end(ctx, kind, part); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkpoint says that rows may not be believed: the database lacks evictions, or that cannot be told.
+func (s *Sweeper) checkpoint(ctx context.Context) error {
+	if s.cfg.Checkpoint == nil {
+		return nil
+	}
+	if err := s.cfg.Checkpoint(ctx); err != nil {
+		return &abort{behind, err}
 	}
 	return nil
 }

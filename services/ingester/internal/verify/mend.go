@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -167,6 +168,15 @@ const rowsOfAClose = 200
 
 // closeRows closes rows whose object is gone, or whose name a newer row has.
 func (m *mender) closeRows(ctx context.Context, kind *registry.Kind, ends []Difference, live int, force bool) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	if err := accept.Behind(ctx, m.env); err != nil {
+		for _, d := range ends {
+			m.leave(d, "%v", err)
+		}
+		return nil
+	}
 	if !force && tooMany(len(ends), live) {
 		for _, d := range ends {
 			m.leave(d, "%d of %d rows of %s would be closed, which is more than %d %%: --force if that is right", len(ends), live, kind.Name, manyPercent)

@@ -16,3 +16,8 @@ func (s *Storage) CloseRows(ctx context.Context, kind *registry.Kind, wanted []r
 	}
 	return w.CloseRows(ctx, kind, wanted)
 }
+
+// KeepRows marks live rows as evicted as they are; see the writer's method. It needs no incarnation.
+func (s *Storage) KeepRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) (int, error) {
+	return s.direct.KeepRows(ctx, kind, wanted)
+}

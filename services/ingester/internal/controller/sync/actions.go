@@ -117,6 +117,9 @@ func (c *Controller) closeRow(ctx context.Context, o *object.Object, store func(
 // and has the very version that is deleted: a change that the API server acknowledged
 // meanwhile makes the deletion a conflict.
 func (c *Controller) evict(ctx context.Context, o *object.Object) error {
+	if err := c.config.Checkpoint.Behind(ctx); err != nil {
+		return c.keep(ctx, o, err)
+	}
 	ctrl.LoggerFrom(ctx).Info("Object is immutable, removing from K8s/ETCD")
 	if err := current(c.store.Evict(ctx, o)); err != nil {
 		return fmt.Errorf("store evicted object: %w", err)
@@ -131,7 +134,18 @@ func (c *Controller) evict(ctx context.Context, o *object.Object) error {
 			return fmt.Errorf("store released object: %w", err)
 		}
 	}
+	if err := c.config.Checkpoint.Advance(ctx); err != nil {
+		return fmt.Errorf("advance the checkpoint: %w", err)
+	}
 	return c.remove(ctx, released)
+}
+
+// keep stores an object that is not evicted while the database is behind, and returns the reason.
+func (c *Controller) keep(ctx context.Context, o *object.Object, reason error) error {
+	if err := c.sync(ctx, o); err != nil {
+		return err
+	}
+	return reason
 }
 
 // remove takes our finalizer off and deletes exactly the version that was decided on.

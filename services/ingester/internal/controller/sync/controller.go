@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
@@ -44,8 +45,18 @@ type Config struct {
 	OnGone func(namespace, name string)
 	// Namespaces to work in; none means all.
 	Namespaces []string
+	// Checkpoint remembers evictions in the cluster too.
+	Checkpoint Checkpoint
 	// Clock is the real one when nil.
 	Clock clock.PassiveClock
+}
+
+// Checkpoint detects a database that lacks evictions; see package checkpoint.
+type Checkpoint interface {
+	// Behind returns an error while nothing may be evicted.
+	Behind(ctx context.Context) error
+	// Advance remembers an eviction that is committed, before its object is deleted.
+	Advance(ctx context.Context) error
 }
 
 // Controller handles one kind.
@@ -165,6 +176,9 @@ func (c *Controller) result(ctx context.Context, o *object.Object, err error) (c
 		c.metrics.Errors.WithLabelValues("kubernetes", "conflict").Inc()
 		log.V(1).Info("Decided from an outdated copy, deciding anew", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	case errors.Is(err, checkpoint.ErrBehind):
+		// The keeper of the checkpoint says so once.
+		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
 	case errors.Is(err, storage.ErrNotReady):
 		// The store says once that it waits for MySQL; each object need not say it again.
 		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil

@@ -1,0 +1,189 @@
+// Package accept is the command "ingester checkpoint": it compares the age of the
+// database with the cluster, and lets the ingester go on with an older one.
+//
+// In an older database the row of an object that is not in the cluster may be the only
+// copy of one that was evicted since, or the row of one that somebody deleted. Nobody
+// can tell them apart, so accepting marks all of them as evicted: nothing is closed.
+package accept
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+)
+
+// Env is what the command works with.
+type Env = operate.Env
+
+// Command is "ingester checkpoint".
+type Command struct {
+	operate.Output
+	// Accept goes on with the database as it is.
+	Accept bool
+}
+
+// AddFlags adds the flags of the command.
+func (c *Command) AddFlags(fs *pflag.FlagSet) {
+	c.Output.AddFlags(fs)
+	fs.BoolVar(&c.Accept, "accept", false, "mark live rows without an object as evicted, and go on with the older database")
+}
+
+// Result is what the command prints as JSON.
+type Result struct {
+	Database int64 `json:"database"`
+	Cluster  int64 `json:"cluster"`
+	// Kept are the rows that were marked as evicted.
+	Kept []Kept `json:"kept"`
+}
+
+// Kept is a row that may be the only copy of its object.
+type Kept struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// Run compares, accepts if asked to, and prints the result.
+func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
+	if err := env.NeedMySQL(); err != nil {
+		return err
+	}
+	r := Result{Kept: []Kept{}}
+	var err error
+	if r.Database, r.Cluster, err = numbers(ctx, env); err != nil {
+		return err
+	}
+	if c.Accept && r.Database < r.Cluster {
+		if r.Kept, err = keep(ctx, env); err != nil {
+			return err
+		}
+		if err = checkpoint.Accept(ctx, env.DB, r.Cluster); err != nil {
+			return err
+		}
+		r.Database = r.Cluster
+	}
+	if err := c.Print(out, r, r.text); err != nil {
+		return err
+	}
+	if r.Database < r.Cluster {
+		return operate.Leftf("the database is older than the cluster: nothing is evicted or swept; restore a newer backup, or --accept this one")
+	}
+	return nil
+}
+
+func (r Result) text(w io.Writer) {
+	fmt.Fprintln(w, "DATABASE\tCLUSTER\tKEPT")
+	fmt.Fprintf(w, "%d\t%d\t%d\n", r.Database, r.Cluster, len(r.Kept))
+	if len(r.Kept) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nKIND\tNAME\tUID")
+	for _, k := range r.Kept {
+		fmt.Fprintf(w, "%s\t%s/%s\t%s\n", k.Kind, k.Namespace, k.Name, k.UID)
+	}
+}
+
+// Behind returns an error while the database lacks evictions that were carried out, or
+// while that cannot be told.
+func Behind(ctx context.Context, env Env) error {
+	database, cluster, err := numbers(ctx, env)
+	if err == nil && database < cluster {
+		err = fmt.Errorf("%w: run ingester checkpoint --accept first", checkpoint.ErrBehind)
+	}
+	return err
+}
+
+// numbers reads the cluster's number first: the database grows first.
+func numbers(ctx context.Context, env Env) (database, cluster int64, err error) {
+	if env.LeaseNamespace == "" {
+		return 0, 0, errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required, to read the ConfigMap " + checkpoint.Name)
+	}
+	copied := &checkpoint.Cluster{Reader: env.Client, Namespace: env.LeaseNamespace}
+	if cluster, err = copied.Read(ctx); err != nil {
+		return 0, 0, operate.Explain(err)
+	}
+	database, err = checkpoint.Stored(ctx, env.DB)
+	return database, cluster, err
+}
+
+// rowsOfAKeep bounds the rows of one transaction.
+const rowsOfAKeep = 100
+
+// keep marks the rows that lack an object as evicted, of all kinds before anything is accepted.
+func keep(ctx context.Context, env Env) ([]Kept, error) {
+	kept := []Kept{}
+	for _, kind := range env.Kinds.Kinds() {
+		alone, err := withoutObject(ctx, env, kind)
+		if err != nil {
+			return nil, fmt.Errorf("compare rows of %s: %w", kind.Name, err)
+		}
+		for part := range slices.Chunk(alone, rowsOfAKeep) {
+			if _, err := env.Store.KeepRows(ctx, kind, part); err != nil {
+				return nil, fmt.Errorf("keep rows of %s: %w", kind.Name, err)
+			}
+			for _, r := range part {
+				kept = append(kept, Kept{kind.Name, r.Namespace, r.Name, r.UID})
+			}
+		}
+	}
+	return kept, nil
+}
+
+// withoutObject returns live rows that are not evicted and whose uid the cluster does not
+// have. The cluster is listed last: an object that came meanwhile has no row here.
+func withoutObject(ctx context.Context, env Env, kind *registry.Kind) ([]rows.Row, error) {
+	open := map[string]rows.Row{}
+	err := rows.Each(ctx, env.DB, kind, rows.Query{State: rows.Here, Namespaces: env.Namespaces}, func(r rows.Row) error {
+		open[r.UID] = r
+		return nil
+	})
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
+	namespaces := env.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		if err := each(ctx, env, kind, namespace, func(uid string) { delete(open, uid) }); err != nil {
+			return nil, operate.Explain(err)
+		}
+	}
+	out := make([]rows.Row, 0, len(open))
+	for _, uid := range slices.Sorted(maps.Keys(open)) {
+		out = append(out, open[uid])
+	}
+	return out, nil
+}
+
+// each calls f with the uid of every object of a kind in a namespace.
+func each(ctx context.Context, env Env, kind *registry.Kind, namespace string, f func(uid string)) error {
+	const pageSize = 1000
+	gvk, next := kind.GVK(), ""
+	for {
+		var page metav1.PartialObjectMetadataList
+		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		if err := env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+			return fmt.Errorf("list %s: %w", kind.Plural, err)
+		}
+		for i := range page.Items {
+			f(string(page.Items[i].GetUID()))
+		}
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Name is the ConfigMap that holds the cluster's copy.
+const Name = "ingester-checkpoint"
+
+const numberKey = "number"
+
+// Cluster is the copy in the cluster. It is not safe for concurrent use.
+type Cluster struct {
+	// Reader reads from the API server each time, never from a cache.
+	Reader client.Reader
+	Writer client.Writer
+	// Namespace of the service; empty, without leader election and outside of a pod, means that there is no copy.
+	Namespace string
+
+	last *corev1.ConfigMap // as it was written last; nil means that it is read first
+}
+
+// Read returns the number; without a ConfigMap nothing was evicted.
+func (c *Cluster) Read(ctx context.Context) (int64, error) {
+	number, _, err := c.get(ctx)
+	return number, err
+}
+
+func (c *Cluster) get(ctx context.Context) (number int64, found *corev1.ConfigMap, err error) {
+	if c.Namespace == "" {
+		return 0, nil, nil
+	}
+	var m corev1.ConfigMap
+	err = c.Reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: Name}, &m)
+	if apierrors.IsNotFound(err) {
+		return 0, nil, nil
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("get ConfigMap %s/%s: %w", c.Namespace, Name, err)
+	}
+	number, err = numberOf(&m)
+	return number, &m, err
+}
+
+func numberOf(m *corev1.ConfigMap) (int64, error) {
+	number, err := strconv.ParseInt(m.Data[numberKey], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("ConfigMap %s/%s: data.%s must be a number, got %q", m.Namespace, m.Name, numberKey, m.Data[numberKey])
+	}
+	return number, nil
+}
+
+// Raise writes the number, unless a higher one is there. Somebody else's write in
+// between is a conflict, and nothing is lost.
+func (c *Cluster) Raise(ctx context.Context, number int64) error {
+	if c.Namespace == "" {
+		return nil
+	}
+	m := c.last
+	c.last = nil
+	if m == nil {
+		was, found, err := c.get(ctx)
+		if err != nil || was >= number {
+			return err
+		}
+		m = found
+	}
+	if m == nil {
+		m = &corev1.ConfigMap{Data: map[string]string{numberKey: strconv.FormatInt(number, 10)}}
+		m.Namespace, m.Name = c.Namespace, Name
+		if err := c.Writer.Create(ctx, m); err != nil {
+			return fmt.Errorf("create ConfigMap %s/%s: %w", c.Namespace, Name, err)
+		}
+		c.last = m
+		return nil
+	}
+	m.Data = map[string]string{numberKey: strconv.FormatInt(number, 10)}
+	if err := c.Writer.Update(ctx, m); err != nil {
+		return fmt.Errorf("update ConfigMap %s/%s: %w", c.Namespace, Name, err)
+	}
+	c.last = m
+	return nil
+}

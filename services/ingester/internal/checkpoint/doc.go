@@ -1,0 +1,19 @@
+// Package checkpoint detects a database that was restored from an older backup.
+//
+// The row of an evicted object is its only copy. In a backup that is older than the
+// eviction that row says that the object is in the cluster, and the sweep would close
+// it. A number that grows with the evictions is therefore kept twice: in the table
+// checkpoint and in a ConfigMap of the service's namespace. Before an object is deleted
+// for its eviction, in this order,
+//
+//  1. its row is committed as evicted,
+//  2. the number in the database grows and is committed,
+//  3. the same number is written to the cluster.
+//
+// A database whose number is not below that of the cluster thus has every eviction that
+// was carried out. A crash between the steps leaves the database ahead, which is harmless:
+// the object is still there. While the database is behind, nothing is evicted and the
+// sweep closes nothing, until "ingester checkpoint --accept" has been run.
+//
+// Evictions that wait at the same time share one growth of the number.
+package checkpoint

@@ -1,0 +1,82 @@
+package checkpoint
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+// ErrBehind says that the database lacks evictions that were carried out.
+var ErrBehind = errors.New("the database was restored from an older backup")
+
+// compare returns ErrBehind, with what to do, for a database below the cluster. It is pure.
+func compare(database, cluster int64) error {
+	if database >= cluster {
+		return nil
+	}
+	return fmt.Errorf("%w: its checkpoint is %d, that of the cluster is %d: nothing is evicted or swept; "+
+		"restore a newer backup, or run ingester checkpoint --accept (docs/disaster.md)", ErrBehind, database, cluster)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Stored returns the number in the database; an empty table is a database that has evicted nothing.
+func Stored(ctx context.Context, db *sql.DB) (int64, error) { return stored(ctx, db, "") }
+
+func stored(ctx context.Context, db querier, lock string) (number int64, err error) {
+	err = db.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) FROM "+schema.Quote(schema.CheckpointTable)+lock).Scan(&number)
+	if err != nil {
+		return 0, fmt.Errorf("read the checkpoint: %w", err)
+	}
+	return number, nil
+}
+
+// advance raises the number in the database by one, unless it is below the given one.
+func advance(ctx context.Context, db *sql.DB, least int64) (number int64, err error) {
+	err = change(ctx, db, func(was int64) (int64, error) { return was + 1, compare(was, least) }, &number)
+	return number, err
+}
+
+// Accept raises the number in the database to that of the cluster: what the database
+// lacks is given up.
+func Accept(ctx context.Context, db *sql.DB, cluster int64) error {
+	var now int64
+	return change(ctx, db, func(was int64) (int64, error) { return max(was, cluster), nil }, &now)
+}
+
+func change(ctx context.Context, db *sql.DB, next func(was int64) (int64, error), now *int64) (err error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			if rollback := tx.Rollback(); !errors.Is(rollback, sql.ErrTxDone) {
+				err = errors.Join(err, rollback)
+			}
+		}
+	}()
+	was, err := stored(ctx, tx, " FOR UPDATE")
+	if err != nil {
+		return err
+	}
+	number, err := next(was)
+	if err != nil {
+		return err
+	}
+	if _, err = tx.ExecContext(ctx, "INSERT INTO "+schema.Quote(schema.CheckpointTable)+
+		" (id, number) VALUES (1, ?) ON DUPLICATE KEY UPDATE number = VALUES(number)", number); err != nil {
+		return fmt.Errorf("write the checkpoint: %w", err)
+	}
+	if err = tx.Commit(); err != nil {
+		return fmt.Errorf("commit the checkpoint: %w", err)
+	}
+	*now = number
+	return nil
+}
