@@ -179,6 +179,10 @@ var histories = map[string]history{
 		series: []string{`flotilla_ingester_sweep_aborted_total{kind="Model",reason="threshold"} 0x5 1x90`, `flotilla_ingester_sweep_aborted_total{kind="Project",reason="error"} 0x5 1x90`},
 		silent: []time.Duration{4 * m, 80 * m}, fires: 7 * m, labels: `kind="Model", reason="threshold"`,
 	},
+	"FlotillaIngesterDatabaseBehind": {
+		series: []string{`flotilla_ingester_database_behind 0x5 1x20`},
+		silent: []time.Duration{4 * m}, fires: 6 * m,
+	},
 	"FlotillaIngesterSlow": {
 		series: []string{
 			`flotilla_ingester_event_to_commit_seconds_bucket{kind="Model",le="5"} 0+10x5 50x40`,

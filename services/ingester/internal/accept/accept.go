@@ -16,8 +16,13 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -122,13 +127,16 @@ func numbers(ctx context.Context, env Env) (database, cluster int64, err error) 
 // rowsOfAKeep bounds the rows of one transaction.
 const rowsOfAKeep = 100
 
-// keep marks the rows that lack an object as evicted, of all kinds before anything is accepted.
+// keep marks what may be an only copy as evicted, of all kinds before anything is accepted.
 func keep(ctx context.Context, env Env) ([]Kept, error) {
+	if err := env.Settle(ctx); err != nil {
+		return nil, err
+	}
 	kept := []Kept{}
 	for _, kind := range env.Kinds.Kinds() {
-		alone, err := withoutObject(ctx, env, kind)
+		alone, held, err := compare(ctx, env, kind)
 		if err != nil {
-			return nil, fmt.Errorf("compare rows of %s: %w", kind.Name, err)
+			return nil, fmt.Errorf("compare %s: %w", kind.Name, err)
 		}
 		for part := range slices.Chunk(alone, rowsOfAKeep) {
 			if _, err := env.Store.KeepRows(ctx, kind, part); err != nil {
@@ -138,39 +146,77 @@ func keep(ctx context.Context, env Env) ([]Kept, error) {
 				kept = append(kept, Kept{kind.Name, r.Namespace, r.Name, r.UID})
 			}
 		}
+		for _, key := range held {
+			one, err := keepHeld(ctx, env, kind, key)
+			if err != nil {
+				return nil, fmt.Errorf("keep %s %s: %w", kind.Name, key, err)
+			}
+			kept = append(kept, one...)
+		}
 	}
 	return kept, nil
 }
 
-// withoutObject returns live rows that are not evicted and whose uid the cluster does not
-// have. The cluster is listed last: an object that came meanwhile has no row here.
-func withoutObject(ctx context.Context, env Env, kind *registry.Kind) ([]rows.Row, error) {
+// keepHeld stores an object as evicted that the ingester has let go and others hold: the
+// older database does not say whether that was an eviction.
+func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.NamespacedName) ([]Kept, error) {
+	var o unstructured.Unstructured
+	o.SetGroupVersionKind(kind.GVK())
+	err := env.Client.Get(ctx, key, &o)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, operate.Explain(err)
+	}
+	if !letGo(&o) {
+		return nil, nil
+	}
+	if err := env.Store.Evict(ctx, &o); err != nil {
+		return nil, err
+	}
+	return []Kept{{kind.Name, key.Namespace, key.Name, string(o.GetUID())}}, nil
+}
+
+func letGo(o metav1.Object) bool {
+	return o.GetDeletionTimestamp() != nil && !slices.Contains(o.GetFinalizers(), api.IngesterFinalizer)
+}
+
+// compare returns live rows that are not evicted and whose uid the cluster does not have,
+// and objects that only others hold. The cluster is listed last: an object that came
+// meanwhile has no row here.
+func compare(ctx context.Context, env Env, kind *registry.Kind) (alone []rows.Row, held []types.NamespacedName, err error) {
 	open := map[string]rows.Row{}
-	err := rows.Each(ctx, env.DB, kind, rows.Query{State: rows.Here, Namespaces: env.Namespaces}, func(r rows.Row) error {
+	err = rows.Each(ctx, env.DB, kind, rows.Query{State: rows.Here, Namespaces: env.Namespaces}, func(r rows.Row) error {
 		open[r.UID] = r
 		return nil
 	})
-	if err != nil || len(open) == 0 {
-		return nil, err
+	if err != nil {
+		return nil, nil, err
 	}
 	namespaces := env.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		if err := each(ctx, env, kind, namespace, func(uid string) { delete(open, uid) }); err != nil {
-			return nil, operate.Explain(err)
+		err := each(ctx, env, kind, namespace, func(o metav1.Object) {
+			delete(open, string(o.GetUID()))
+			if letGo(o) {
+				held = append(held, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
+			}
+		})
+		if err != nil {
+			return nil, nil, operate.Explain(err)
 		}
 	}
-	out := make([]rows.Row, 0, len(open))
 	for _, uid := range slices.Sorted(maps.Keys(open)) {
-		out = append(out, open[uid])
+		alone = append(alone, open[uid])
 	}
-	return out, nil
+	return alone, held, nil
 }
 
-// each calls f with the uid of every object of a kind in a namespace.
-func each(ctx context.Context, env Env, kind *registry.Kind, namespace string, f func(uid string)) error {
+// each calls f with every object of a kind in a namespace, without content.
+func each(ctx context.Context, env Env, kind *registry.Kind, namespace string, f func(metav1.Object)) error {
 	const pageSize = 1000
 	gvk, next := kind.GVK(), ""
 	for {
@@ -180,7 +226,7 @@ func each(ctx context.Context, env Env, kind *registry.Kind, namespace string, f
 			return fmt.Errorf("list %s: %w", kind.Plural, err)
 		}
 		for i := range page.Items {
-			f(string(page.Items[i].GetUID()))
+			f(&page.Items[i])
 		}
 		if next = page.GetContinue(); next == "" {
 			return nil

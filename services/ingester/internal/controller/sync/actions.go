@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
@@ -29,7 +30,7 @@ func (c *Controller) act(ctx context.Context, action decide.Action, o *object.Ob
 	case decide.Evict:
 		return c.evict(ctx, o)
 	case decide.Release:
-		return c.closeRow(ctx, o, c.store.Release)
+		return c.letGo(ctx, o)
 	case decide.Adopt:
 		return c.adopt(ctx, o)
 	default:
@@ -84,6 +85,19 @@ func (c *Controller) finish(ctx context.Context, o *object.Object) error {
 	}
 	_, err := c.release(ctx, o)
 	return err
+}
+
+// letGo closes the row of an object that only others hold, unless it was evicted. An older
+// database may have forgotten that it was: then it is kept.
+func (c *Controller) letGo(ctx context.Context, o *object.Object) error {
+	err := c.config.Checkpoint.Check(ctx)
+	if errors.Is(err, checkpoint.ErrBehind) {
+		return c.closeRow(ctx, o, c.store.Evict)
+	}
+	if err != nil {
+		return fmt.Errorf("compare the checkpoints: %w", err)
+	}
+	return c.closeRow(ctx, o, c.store.Release)
 }
 
 // delete closes the row of an object that carries the deleting annotation, then deletes the object.

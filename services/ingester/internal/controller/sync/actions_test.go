@@ -241,4 +241,5 @@ func TestAnObjectThatIsNotWrittenIsTriedAgainQuietly(t *testing.T) {
 type fresh struct{}
 
 func (fresh) Behind(context.Context) error  { return nil }
+func (fresh) Check(context.Context) error   { return nil }
 func (fresh) Advance(context.Context) error { return nil }

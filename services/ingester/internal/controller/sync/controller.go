@@ -55,6 +55,8 @@ type Config struct {
 type Checkpoint interface {
 	// Behind returns an error while nothing may be evicted.
 	Behind(ctx context.Context) error
+	// Check compares now, and returns an error unless the database lacks nothing.
+	Check(ctx context.Context) error
 	// Advance remembers an eviction that is committed, before its object is deleted.
 	Advance(ctx context.Context) error
 }

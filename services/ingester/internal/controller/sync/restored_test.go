@@ -17,6 +17,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
@@ -37,6 +38,7 @@ type backups struct {
 	restored bool
 	lost     bool // a restore came after the object had gone
 	evicted  bool // the object had gone by an eviction
+	doubt    bool // nobody can tell any more whether it was evicted or deleted
 	found    bool // the restored database has a row of it
 }
 
@@ -83,6 +85,9 @@ func (b *backups) backUpOrRestore() {
 		b.lost, b.evicted = true, b.h.row().evicted && !b.h.deleted
 	}
 	b.restored = true
+	if o := b.h.object; o != nil && o.GetDeletionTimestamp() != nil && !b.h.has(api.IngesterFinalizer) {
+		b.doubt = true
+	}
 	b.exec("DELETE FROM model WHERE uid = ?", b.h.uid)
 	b.exec("INSERT INTO model SELECT * FROM backup")
 	b.exec("DELETE FROM checkpoint")
@@ -125,12 +130,18 @@ func (b *backups) accept() {
 	if err := b.Check(b.h.Context()); !errors.Is(err, checkpoint.ErrBehind) {
 		return
 	}
-	page, err := rows.Page(b.h.Context(), b.h.db, b.model, rows.Query{State: rows.Here, UIDs: []string{b.h.uid}, Limit: 1})
-	if err != nil {
-		b.h.Fatal(err)
-	}
-	if b.h.object == nil {
-		if _, err := b.h.store.Keeper.(*mysql.Storage).KeepRows(b.h.Context(), b.model, page); err != nil {
+	store := b.h.store.Keeper.(*mysql.Storage)
+	switch {
+	case b.h.object == nil:
+		page, err := rows.Page(b.h.Context(), b.h.db, b.model, rows.Query{State: rows.Here, UIDs: []string{b.h.uid}, Limit: 1})
+		if err != nil {
+			b.h.Fatal(err)
+		}
+		if _, err := store.KeepRows(b.h.Context(), b.model, page); err != nil {
+			b.h.Fatal(err)
+		}
+	case b.h.object.GetDeletionTimestamp() != nil && !b.h.has(api.IngesterFinalizer):
+		if err := store.Evict(b.h.Context(), b.h.object.DeepCopy()); err != nil {
 			b.h.Fatal(err)
 		}
 	}
