@@ -63,6 +63,9 @@ type Kept struct {
 
 // Run compares, accepts if asked to, and prints the result.
 func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
 	if err := env.NeedMySQL(); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
 )
 
 // Start runs an ingester in the bench's namespace until stop is called, or the test ends.
@@ -39,9 +40,9 @@ func (b *Bench) Start() (stop func()) {
 	}
 	rt := &service.Runtime{
 		Manager: mgr, Log: log, Clock: clock.RealClock{}, Instance: "test",
-		Options: service.Options{ClusterName: "test", WatchNamespaces: []string{b.Namespace}},
+		Options: service.Options{ClusterName: "test", WatchNamespaces: []string{b.Namespace}, LeaderElectionNamespace: b.Namespace},
 	}
-	o := &app.Options{Enabled: true, MySQL: database.Settings{DSN: b.DSN}, ConcurrentReconciles: 16, RequeuePeriod: time.Second}
+	o := &app.Options{Enabled: true, MySQL: database.Settings{DSN: b.DSN}, ConcurrentReconciles: 16, RequeuePeriod: time.Second, Sweep: sweep.Options{Interval: b.SweepInterval}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	if err := app.Setup(ctx, rt, o, prometheus.NewRegistry()); err != nil {
 		cancel()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
@@ -30,12 +32,27 @@ type Bench struct {
 	operate.Env
 	Namespace string
 	DSN       string
+	// SweepInterval of the ingesters that are started; zero means that they only look at objects that went.
+	SweepInterval time.Duration
 }
 
 // New returns a bench whose store is settled for the cluster, as after a start of the ingester.
 func New(t testing.TB) *Bench {
 	t.Helper()
 	_, dsn := dbtest.Migrated(t)
+	return on(t, dsn)
+}
+
+// NewOf is New on a server of a flavour.
+func NewOf(t testing.TB, flavour mysqltest.Flavour) *Bench {
+	t.Helper()
+	dsn := mysqltest.DSNOf(t, flavour)
+	dbtest.Migrate(t, dbtest.Open(t, dsn))
+	return on(t, dsn)
+}
+
+func on(t testing.TB, dsn string) *Bench {
+	t.Helper()
 	c := cluster.Get(t)
 	b := &Bench{TB: t, Namespace: c.Namespace(t), DSN: dsn}
 	b.Env = b.Open(c.Client(t, Scheme(t)))

@@ -1,0 +1,248 @@
+package accept_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate/operatetest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
+}
+
+// disaster is an installation whose database is backed up and restored. The tests take the
+// steps of docs/disaster.md.
+type disaster struct {
+	*operatetest.Bench
+	stop func()
+}
+
+const immutable = `{"metadata":{"annotations":{"` + api.ImmutableAnnotation + `":"true"}}}`
+
+// evictedSince has the Models evicted, deleted and kept; the backup is older than the first
+// two's end, and the ingester runs.
+func evictedSince(t *testing.T, flavour mysqltest.Flavour) (d *disaster, evicted, kept *unstructured.Unstructured) {
+	t.Helper()
+	d = &disaster{Bench: operatetest.NewOf(t, flavour)}
+	d.SweepInterval = 300 * time.Millisecond
+	d.start()
+	first := d.Create(d.Model("first")) // the number is not 0 in the backup
+	evicted, kept = d.Create(d.Model("evicted")), d.Create(d.Model("kept"))
+	deleted := d.Create(d.Model("deleted"))
+	d.eventually("first live, evicted live, kept live, deleted live")
+	d.Patch(first, immutable)
+	d.eventually("first evicted, evicted live, kept live, deleted live")
+	expect.Gone(t, d.Client, first)
+	d.backUp()
+	d.Patch(evicted, immutable)
+	d.Delete(deleted)
+	expect.Gone(t, d.Client, evicted)
+	expect.Gone(t, d.Client, deleted)
+	d.eventually("first evicted, evicted evicted, kept live, deleted closed")
+	return d, evicted, kept
+}
+
+func (d *disaster) start() { d.stop = d.Start() }
+
+func (d *disaster) tables() []string {
+	var out []string
+	for _, table := range schema.Tables(d.Kinds) {
+		out = append(out, table.Name)
+	}
+	return out
+}
+
+func (d *disaster) backUp() {
+	d.Helper()
+	for _, name := range d.tables() {
+		d.Exec("CREATE TABLE backup_" + name + " AS SELECT * FROM " + schema.Quote(name))
+	}
+}
+
+// restore puts tables back as they were, in the order in which a dump has them.
+func (d *disaster) restore(tables ...string) {
+	d.Helper()
+	for _, name := range tables {
+		d.Exec("DELETE FROM " + schema.Quote(name))
+		d.Exec("INSERT INTO " + schema.Quote(name) + " SELECT * FROM backup_" + name)
+	}
+}
+
+func (d *disaster) restoreAll() {
+	d.Helper()
+	d.restore(append([]string{schema.CheckpointTable}, d.tables()...)...)
+}
+
+func (d *disaster) rows() string {
+	d.Helper()
+	return strings.Join(dbtest.Strings(d.TB, d.DB, "SELECT CONCAT(name, ' ', IF(delete_time IS NOT NULL, 'closed', IF(evict_time IS NOT NULL, 'evicted', 'live')))"+
+		" FROM model ORDER BY FIELD(name, 'first', 'evicted', 'kept', 'deleted')"), ", ")
+}
+
+func (d *disaster) eventually(want string) {
+	d.Helper()
+	expect.Eventually(d.TB, expect.Long, func() error {
+		if got := d.rows(); got != want {
+			return fmt.Errorf("rows: %s, want %s", got, want)
+		}
+		return nil
+	})
+}
+
+// checkpoint runs the command.
+func (d *disaster) checkpoint(accepted bool) (string, error) {
+	d.Helper()
+	var out bytes.Buffer
+	err := (&accept.Command{Accept: accepted}).Run(d.Context(), d.Env, &out)
+	return out.String(), err
+}
+
+// older wants that the command and verify refuse the database.
+func (d *disaster) older() {
+	d.Helper()
+	var left operate.Left
+	if out, err := d.checkpoint(false); !errors.As(err, &left) || !strings.Contains(out, "DATABASE  CLUSTER  KEPT\n") {
+		d.Fatalf("%s%v", out, err)
+	}
+	if err := accept.Behind(d.Context(), d.Env); !errors.Is(err, checkpoint.ErrBehind) {
+		d.Fatalf("behind: %v", err)
+	}
+}
+
+// accepted goes on with the database, which must keep the rows that lack an object.
+func (d *disaster) accepted(kept ...string) {
+	d.Helper()
+	out, err := d.checkpoint(true)
+	if err != nil {
+		d.Fatal(err)
+	}
+	for _, name := range kept {
+		if !strings.Contains(out, d.Namespace+"/"+name) {
+			d.Errorf("%s is not kept:\n%s", name, out)
+		}
+	}
+}
+
+// TestAnOlderBackup takes the steps of docs/disaster.md, the ingester running when the backup is
+// restored: a failover to a replica that lagged is the same.
+func TestAnOlderBackup(t *testing.T) {
+	for _, flavour := range mysqltest.Flavours() {
+		t.Run(string(flavour), func(t *testing.T) {
+			d, _, kept := evictedSince(t, flavour)
+			d.restoreAll()
+			d.older()
+			d.Patch(kept, immutable) // is not evicted meanwhile
+			const older = "first evicted, evicted live, kept live, deleted live"
+			expect.Never(t, 3*time.Second, func() error {
+				if got := d.rows(); got != older {
+					return fmt.Errorf("rows: %s", got)
+				}
+				return d.Client.Get(t.Context(), client.ObjectKeyFromObject(kept), kept)
+			})
+			mended(t, d)
+			d.stop()
+			d.start()
+			d.accepted("evicted", "deleted")
+			d.eventually("first evicted, evicted evicted, kept evicted, deleted evicted")
+			expect.Gone(t, d.Client, kept)
+			model := &metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: "Model"}
+			if err := d.Store.Delete(t.Context(), model, d.Namespace, "deleted"); err != nil {
+				t.Fatal(err)
+			}
+			d.eventually("first evicted, evicted evicted, kept evicted, deleted closed")
+			if out, err := d.checkpoint(false); err != nil {
+				t.Errorf("%s%v", out, err)
+			}
+		})
+	}
+}
+
+// mended repairs, and must leave the rows without an object.
+func mended(t *testing.T, d *disaster) {
+	t.Helper()
+	report, err := verify.Compare(t.Context(), d.Env, verify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := verify.Mend(t.Context(), d.Env, report, true)
+	if err != nil || result.Closed != 0 || len(result.Left) < 2 {
+		t.Fatalf("mended %+v, %v", result, err)
+	}
+}
+
+func TestALostDatabase(t *testing.T) {
+	d, _, kept := evictedSince(t, mysqltest.MySQL)
+	d.stop()
+	for _, name := range d.tables() {
+		d.Exec("DELETE FROM " + schema.Quote(name))
+	}
+	d.start()
+	d.eventually("kept live")
+	if _, err := d.checkpoint(false); err == nil {
+		t.Error("the lost evictions are not noticed")
+	}
+	d.Patch(kept, immutable)
+	d.accepted()
+	d.eventually("kept evicted")
+	expect.Gone(t, d.Client, kept)
+}
+
+func TestALostTable(t *testing.T) {
+	d, _, _ := evictedSince(t, mysqltest.MySQL)
+	d.stop()
+	d.restore("model", "model_labels", "model_annotations", schema.CheckpointTable)
+	d.start()
+	d.older()
+	d.accepted("evicted", "deleted")
+	d.eventually("first evicted, evicted evicted, kept live, deleted evicted")
+}
+
+// TestBothRestored goes back with etcd as far as with the database: no eviction is lost.
+func TestBothRestored(t *testing.T) {
+	d, evicted, kept := evictedSince(t, mysqltest.MySQL)
+	d.stop()
+	d.restoreAll()
+	d.Patch(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": checkpoint.Name, "namespace": d.Namespace},
+	}}, `{"data":{"number":"1"}}`)
+	again := d.Create(d.Model(evicted.GetName()))
+	if out, err := d.checkpoint(false); err != nil {
+		t.Fatalf("%s%v", out, err)
+	}
+	d.start()
+	d.Patch(again, immutable)
+	d.Patch(kept, immutable)
+	expect.Gone(t, d.Client, again)
+	expect.Gone(t, d.Client, kept)
+	expect.Object(t, d.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: checkpoint.Name, Namespace: d.Namespace}}, func(m *corev1.ConfigMap) error {
+		if n := m.Data["number"]; n == "1" {
+			return fmt.Errorf("number %s, which was restored", n)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,246 @@
+package checkpoint_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+)
+
+// server is the API server with one ConfigMap.
+type server struct {
+	client.Reader
+	client.Writer
+	mu     sync.Mutex
+	object *corev1.ConfigMap
+	err    error
+	writes int
+	before func() // a write takes effect
+}
+
+func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if s.object == nil {
+		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
+	}
+	s.object.DeepCopyInto(o.(*corev1.ConfigMap))
+	return nil
+}
+
+func (s *server) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	return s.put(o)
+}
+func (s *server) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
+	return s.put(o)
+}
+
+func (s *server) put(o client.Object) error {
+	if s.before != nil {
+		s.before()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	s.writes++
+	s.object = o.(*corev1.ConfigMap).DeepCopy()
+	return nil
+}
+
+func (s *server) number() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.object == nil {
+		return ""
+	}
+	return s.object.Data["number"]
+}
+
+var forbidden = apierrors.NewForbidden(corev1.Resource("configmaps"), checkpoint.Name, errors.New("no"))
+
+func keeper(t *testing.T, s *server, change func(*checkpoint.Config)) (*checkpoint.Keeper, checkpoint.Config) {
+	t.Helper()
+	db, _ := dbtest.Migrated(t)
+	cfg := checkpoint.Config{
+		DB: db, Cluster: &checkpoint.Cluster{Reader: s, Writer: s, Namespace: "home"}, Clock: clock.RealClock{}, Log: logr.Discard(),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	k, err := checkpoint.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, cfg
+}
+
+func TestTheDatabaseIsNeverBehindAfterACrash(t *testing.T) {
+	s := &server{}
+	k, cfg := keeper(t, s, nil)
+	s.before = func() {
+		if n, err := checkpoint.Stored(t.Context(), cfg.DB); err != nil || n != 1 {
+			t.Errorf("the cluster is written while the database has %d, %v", n, err)
+		}
+	}
+	s.err = nil
+	if err := k.Advance(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.before = func() { s.mu.Lock(); s.err = errors.New("crash"); s.mu.Unlock() }
+	if err := k.Advance(t.Context()); err == nil {
+		t.Fatal("an eviction goes on though the cluster does not remember it")
+	}
+	s.err = nil
+	if err := k.Check(t.Context()); err != nil || s.number() != "1" {
+		t.Errorf("a crash looks like a restore: %v, the cluster has %s", err, s.number())
+	}
+}
+
+func TestAnOlderDatabaseStopsEvictionsUntilItIsAccepted(t *testing.T) {
+	s, recorder, reg := &server{}, events.NewFakeRecorder(10), prometheus.NewRegistry()
+	k, cfg := keeper(t, s, func(c *checkpoint.Config) { c.Events, c.Registerer = recorder, reg })
+	for range 3 {
+		if err := k.Advance(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := cfg.DB.ExecContext(t.Context(), "UPDATE checkpoint SET number = 2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Advance(t.Context()); !errors.Is(err, checkpoint.ErrBehind) {
+		t.Fatalf("advance: %v", err)
+	}
+	again, _ := checkpoint.New(checkpoint.Config{DB: cfg.DB, Cluster: &checkpoint.Cluster{Reader: s, Writer: s, Namespace: "home"}, Log: logr.Discard()})
+	for name, err := range map[string]error{
+		"behind": k.Behind(t.Context()), "check": k.Check(t.Context()), "behind after a restart": again.Behind(t.Context()),
+	} {
+		if !errors.Is(err, checkpoint.ErrBehind) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if e := <-recorder.Events; !strings.Contains(e, "Warning DatabaseBehind the database was restored from an older backup: its checkpoint is 2, that of the cluster is 3") {
+		t.Error(e)
+	}
+	gauge := func(want string) {
+		t.Helper()
+		text := "# HELP flotilla_ingester_database_behind 1 while the database lacks evictions that were carried out: it was restored from an older backup.\n" +
+			"# TYPE flotilla_ingester_database_behind gauge\nflotilla_ingester_database_behind " + want + "\n"
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(text), "flotilla_ingester_database_behind"); err != nil {
+			t.Error(err)
+		}
+	}
+	gauge("1")
+	if err := checkpoint.Accept(t.Context(), cfg.DB, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(k.Check(t.Context()), k.Advance(t.Context())); err != nil || s.number() != "4" {
+		t.Errorf("accepted: %v, the cluster has %s", err, s.number())
+	}
+	gauge("0")
+}
+
+func TestAMissingPermissionIsNamedOnceAndStopsNothing(t *testing.T) {
+	s := &server{err: forbidden}
+	var said atomic.Int32
+	k, _ := keeper(t, s, func(c *checkpoint.Config) {
+		c.Log = funcr.New(func(_, args string) {
+			if strings.Contains(args, "a permission is missing, see config/rbac/role.yaml") {
+				said.Add(1)
+			}
+		}, funcr.Options{})
+	})
+	for range 3 {
+		if err := errors.Join(k.Check(t.Context()), k.Advance(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := said.Load(); n != 1 {
+		t.Errorf("the missing permission is logged %d times", n)
+	}
+	s.mu.Lock()
+	s.err = nil
+	s.mu.Unlock()
+	if err := k.Advance(t.Context()); err != nil || s.number() != "4" {
+		t.Errorf("permitted again: %v, the cluster has %q", err, s.number())
+	}
+}
+
+func TestEvictionsThatWaitShareOneWrite(t *testing.T) {
+	s := &server{}
+	k, _ := keeper(t, s, nil)
+	entered, leave := make(chan struct{}, 1), make(chan struct{})
+	s.before = func() {
+		select {
+		case entered <- struct{}{}:
+		default:
+		}
+		<-leave
+	}
+	var group sync.WaitGroup
+	advance := func() {
+		group.Go(func() {
+			if err := k.Advance(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	advance()
+	<-entered
+	const waiting = 50
+	for range waiting {
+		advance()
+	}
+	close(leave)
+	group.Wait()
+	if s.writes > waiting/2 || s.writes < 2 {
+		t.Errorf("%d writes for %d evictions", s.writes, waiting+1)
+	}
+}
+
+// BenchmarkAdvance is what an eviction costs beside its row, without the API server: alone, and with 256 at once.
+func BenchmarkAdvance(b *testing.B) {
+	db, _ := dbtest.Migrated(b)
+	s := &server{}
+	k, err := checkpoint.New(checkpoint.Config{DB: db, Cluster: &checkpoint.Cluster{Reader: s, Writer: s, Namespace: "home"}, Log: logr.Discard()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("alone", func(b *testing.B) {
+		for b.Loop() {
+			if err := k.Advance(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("together", func(b *testing.B) {
+		b.SetParallelism(128) // times GOMAXPROCS
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				if err := k.Advance(b.Context()); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	})
+}
