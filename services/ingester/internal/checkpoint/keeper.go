@@ -126,15 +126,22 @@ func (k *Keeper) read(ctx context.Context) (int64, error) {
 	return number, k.permitted(err)
 }
 
-// Behind returns the result of the last comparison; the first one is made now.
+// Behind compares the database as it is now with the cluster as it was seen last, which
+// costs no request to the API server.
 func (k *Keeper) Behind(ctx context.Context) error {
 	k.mu.Lock()
-	checked, behind := k.checked, k.behind
+	checked, least := k.checked, k.highest
 	k.mu.Unlock()
 	if !checked {
 		return k.Check(ctx)
 	}
-	return behind
+	database, err := Stored(ctx, k.cfg.DB)
+	if err != nil {
+		return errors.Join(storage.ErrNotWritten, err)
+	}
+	err = compare(database, least)
+	k.say(err)
+	return err
 }
 
 // Advance lets both numbers grow, after an eviction was committed and before its object
@@ -179,8 +186,13 @@ func (k *Keeper) rounds(ctx context.Context) {
 func (k *Keeper) advance(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := k.Behind(ctx); err != nil {
-		return err
+	k.mu.Lock()
+	checked := k.checked
+	k.mu.Unlock()
+	if !checked {
+		if err := k.Check(ctx); err != nil {
+			return err
+		}
 	}
 	k.mu.Lock()
 	least := k.highest
