@@ -50,6 +50,7 @@ func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _
 func (s *server) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
 	return s.put(o)
 }
+
 func (s *server) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
 	return s.put(o)
 }

@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -121,5 +123,23 @@ func TestSuspectsWaitWhileMySQLIsAway(t *testing.T) {
 	if err := s.examine(t.Context()); err != nil {
 		t.Error(err)
 	}
+	w.liveRows("model", "b")
+}
+
+// TestNothingIsClosedWhileTheDatabaseIsBehind sweeps, and follows a hint, with rows that may be only copies.
+func TestNothingIsClosedWhileTheDatabaseIsBehind(t *testing.T) {
+	w := newWorld(t)
+	w.remove(w.stored("Model", "a", "b")[0])
+	older := errors.New("older")
+	w.cfg.Checkpoint = func(context.Context) error { return older }
+	w.aborts("Model", behind)
+	s := w.sweeper()
+	s.Suspect("Model", w.namespace, "a")
+	if err := s.examine(t.Context()); !errors.Is(err, older) {
+		t.Errorf("the hint: %v", err)
+	}
+	w.liveRows("model", "a", "b")
+	older = nil
+	w.swept()
 	w.liveRows("model", "b")
 }

@@ -282,7 +282,7 @@ func (h *end) ended() {
 	if h.object != nil {
 		h.Fatalf("seed of %s: the object is there still: %v\n%s", h.uid, h.object.Object["metadata"], strings.Join(h.log, "\n"))
 	}
-	if deleted := h.deleted && !(h.doubt && row.evicted); row.closed != deleted || row.evicted == deleted {
+	if deleted := h.deleted && (!h.doubt || !row.evicted); row.closed != deleted || row.evicted == deleted {
 		h.Errorf("somebody deleted %s: %t, its row is %+v", h.uid, h.deleted, row)
 	}
 	if row.algorithm != h.content || row.version < h.at {

@@ -11,7 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -241,7 +240,7 @@ func (l *lister) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	page := list.(*metav1.PartialObjectMetadataList)
 	page.SetResourceVersion(strconv.Itoa(max(l.version, 1000)))
 	if l.object != nil && strings.HasSuffix(page.Kind, "List") {
-		page.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{UID: types.UID(l.object.GetUID())}}}
+		page.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{UID: l.object.GetUID()}}}
 	}
 	return nil
 }
