@@ -82,7 +82,7 @@ func (c *client) ask(ctx context.Context) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	o := c.try(ctx, body)
-	if c.RetryDrained && (o.Class == Reset || o.Class == Drained) {
+	if c.RetryDrained && !o.Retried && (o.Class == Reset || o.Class == Drained) {
 		o = c.try(ctx, body)
 		o.Retried = true
 	}
@@ -99,16 +99,25 @@ func (c *client) try(ctx context.Context, body string) Outcome {
 	}
 	request.Header = c.Header.Clone()
 	response, err := c.http.Do(request)
+	reopened := errors.Is(context.Cause(ctx), errReopened)
 	if err != nil {
-		if errors.Is(context.Cause(ctx), errReopened) {
+		if reopened {
 			return Outcome{Class: Reset, Detail: errReopened.Error()}
 		}
 		return Outcome{Class: classOfError(err), Detail: err.Error()}
 	}
 	defer response.Body.Close()
+	if reopened && !c.RetryDrained {
+		return Outcome{Class: Reset, Detail: errReopened.Error()}
+	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	if reopened && err != nil {
+		return Outcome{Class: Reset, Detail: errReopened.Error()} // the end of its context took the answer's rest
+	}
 	if err == nil {
-		return c.judge(response, text)
+		o := c.judge(response, text)
+		o.Retried = reopened
+		return o
 	}
 	class := classOfError(err)
 	if class == Reset {
@@ -133,7 +142,8 @@ func (c *client) judge(response *http.Response, body []byte) Outcome {
 }
 
 // onlyOnce keeps net/http from sending a request on a second connection by itself, which it does silently when a
-// kept one turns out to be closed: whether to ask again, and to count it, is decided here.
+// kept one turns out to be closed: whether to ask again, and to count it, is decided here. The answer may be quicker than
+// the end of the context; then it is the one that was asked for once more.
 func onlyOnce(cancel context.CancelCauseFunc) *httptrace.ClientTrace {
 	connections := 0
 	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
