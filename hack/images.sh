@@ -3,8 +3,8 @@
 # Usage: hack/images.sh registry [SERVICE...]   the services by their Dockerfile; a registry and BuildKit are needed
 #        hack/images.sh offline [NAME...]       services, nats and mysql, with no registry, under the names that
 #                                               docker-compose.yaml gives them
-#        hack/images.sh e2e [NAME...]           what a real node runs beside them: each folder of test/e2e/images as
-#                                               flotilla-e2e/<folder>:dev and :dev-1, by its build.sh
+#        hack/images.sh e2e [NAME...]           what else a real node runs: each directory of test/e2e/images as
+#                                               flotilla-e2e/<directory>:dev and :dev-1, by its build.sh
 #        hack/images.sh save DIR [IMAGE...]     images as tars with all their names, for containerd, by default all that
 #                                               were built here; what has not changed is not saved again
 # FLOTILLA_IMAGE_PREFIX (flotilla) and FLOTILLA_VERSION (dev) make the services' names: <prefix>/<service>:<version>.
@@ -76,7 +76,7 @@ mysql() { # NAME
     tar --create --null --files-from=- usr/lib64 usr/lib/mysql usr/share/mysql usr/sbin/mysqld usr/bin/mysql usr/bin/mysqladmin) |
     tar --extract --directory "$root"
   printf 'root:x:0:0::/:/bin/sh\nmysql:x:999:999::/:/bin/sh\n' > "$root/etc/passwd"
-  # Any user may write there, since a new volume takes over owner and mode.
+  # Any user may write there, since a new volume inherits owner and mode.
   install -d --mode=1777 "$root/var/lib/mysql" "$root/var/lib/mysql-files" "$root/run" "$root/run/mysqld"
   install deploy/images/mysql/entrypoint.sh "$root/entrypoint.sh"
   pack "$1" "$root" "$(labels mysql "$has" "debian-sid" GPL-2.0-only)" 'ENTRYPOINT ["/entrypoint.sh"]' 'CMD ["mysqld"]' \
@@ -94,7 +94,7 @@ offline() {
   done
 }
 
-# e2e sources a folder's build.sh with here (the folder), image (the name to make) and root (an empty folder). It packs
+# e2e sources a directory's build.sh with here (the directory), image (the name to make) and root (an empty directory). It packs
 # one image or more. The second name is for pods whose image is always pulled when its tag is dev, by the engine
 # operator's rule.
 e2e() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A kind cluster with Flotilla's definitions, and docker-compose.yaml beside it.
+# A kind cluster with Flotilla's CRDs, and docker-compose.yaml next to it.
 # Usage: hack/kind.sh up|down
 # KIND and KUBECTL name other programs; FLOTILLA_VERSION other than dev takes published images instead of building.
 set -euo pipefail
@@ -46,7 +46,7 @@ cluster() {
     "$kind" create cluster --name "$name" --config deploy/kind/cluster.yaml ${KIND_IMAGE:+--image "$KIND_IMAGE"} --wait 3m ||
       fail "no cluster: its node image comes from a registry (docker pull), and its node wants a machine that kind supports"
   fi
-  # Containers read one of these files as nobody in particular, so the folder keeps others out.
+  # Containers read one of these files as an arbitrary user, so the directory keeps other users out.
   mkdir -p "$dir" && chmod 700 "$dir"
   "$kind" get kubeconfig --name "$name" > "$dir/kubeconfig"
   "$kind" get kubeconfig --name "$name" --internal > "$FLOTILLA_KUBECONFIG"
@@ -58,7 +58,7 @@ definitions() {
   step "applying definitions and the namespace flotilla-system"
   kube() { "$kubectl" --kubeconfig "$dir/kubeconfig" "$@"; }
   kube apply --server-side "${crd[@]/#/--filename=}" > /dev/null
-  # kubectl gives up at once on a definition that is too new to have conditions.
+  # kubectl fails at once for a CRD that is too new to have conditions.
   for _ in $(seq 30); do
     kube wait --for=condition=Established "${crd[@]/#/--filename=}" > /dev/null 2>&1 && break
     sleep 1

@@ -33,7 +33,7 @@ fi
 hack/tool actionlint
 
 # Pages that follow docs/glossary.md. `make wording` counts what is left elsewhere.
-pages=(docs ARCHITECTURE.md CONTRIBUTING.md SECURITY.md ':!docs/licences.md' ':!docs/real-node.md')
+pages=(docs ARCHITECTURE.md CONTRIBUTING.md SECURITY.md ':!docs/licenses.md' ':!docs/real-node.md')
 base=${BASE:-HEAD~1}
 git rev-parse -q --verify "$base^{commit}" > /dev/null || base=HEAD # a clone without history
 (cd tools && GOWORK=off go run ./wording -root .. -commits "$base..HEAD" -- "${pages[@]}")

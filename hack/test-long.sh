@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long suites, one after the other: SUITE <name> <seconds>s ok|FAILED for each, and all of these lines at the end.
 # Usage: hack/test-long.sh [suite...]. Suites are verify-engine and each package with tests behind the build tag long,
-# by its folder; in a folder faults each test is a suite of its own: services/ingester/faults/TestTwoIngestersAtOnce.
+# by its directory; in a directory faults each test is a suite of its own: services/ingester/faults/TestTwoIngestersAtOnce.
 set -uo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
@@ -19,7 +19,7 @@ suite() {
   echo "${summary[-1]}"
 }
 
-# A folder of faults is compiled once.
+# A faults directory is compiled once.
 program() { echo "$bin/$(tr / - <<< "$1")"; }
 build() { [ -x "$(program "$1")" ] || (cd "$1" && CGO_ENABLED=1 GOWORK=off go test -race -tags long -c -o "$(program "$1")" .); }
 tests() { (cd "$1" && "$(program "$1")" -test.list '^Test') | grep '^Test'; }

@@ -2,9 +2,9 @@
 # Tests of all modules, or of those named, each on its own (GOWORK=off) with the race detector.
 # Without names, a module is left out when its tests passed on this machine with the same content of all that they read
 # (FRESH=1 runs all), and each is tested in a copy that holds just that: what modules.txt does not name is not there.
-# Several modules run beside each other, TEST_JOBS of them (2 unless told; most tests wait); what one
-# prints comes whole at its end, and who failed stands in the last line. test/stack runs the whole platform; its RIGHTS
-# lines say what the charts grant and the scenarios do not use. The real node is not among them (make e2e-node).
+# Several modules run in parallel, TEST_JOBS of them (default 2; most tests wait); what one
+# prints appears when it ends, and the last line lists the failed modules. test/stack runs the whole platform; its RIGHTS
+# lines list what the charts grant and the scenarios do not use. The real node is not among them (make e2e-node).
 set -euo pipefail
 set -m # each module has its own process group, so that an interrupt ends its test binaries too
 top=$(cd "$(dirname "$0")/.." && pwd)

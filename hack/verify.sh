@@ -10,7 +10,7 @@ failed=0
 fail() { echo "verify: $*" >&2; failed=1; }
 
 mapfile -t modules < <(hack/modules)
-hack/pending "${modules[@]/#/tidy:}" licenses=tools/licences \
+hack/pending "${modules[@]/#/tidy:}" licenses=tools/licenses \
   generate=tools,services/superset-operator/api,services/engine-operator/api,services/ingester,libs/conditions,test/charts > "$work/pending"
 
 # check NAME COMMAND... runs the command if the check is pending.
@@ -36,8 +36,8 @@ for module in "${modules[@]}"; do
   check "tidy:$module" env GOWORK=off go -C "$module" mod tidy -diff || fail "$module/go.mod is not tidy: run make tidy"
 done
 
-echo "verify: licences of dependencies"
-check licenses env GOWORK=off go -C tools run ./licences -check || fail "licences: see above"
+echo "verify: licenses of dependencies"
+check licenses env GOWORK=off go -C tools run ./licenses -check || fail "licenses: see above"
 
 echo "verify: commands in the documentation that nothing executes or checks"
 grep '^|' docs/unverified.md | grep -v '^|---' || fail "docs/unverified.md lists nothing"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities that our code can reach, in every module. Fails on findings.
-# Where the database cannot be reached, says so in one line and passes: a network is no finding.
-# GOVULNDB names another database, also as file:///folder.
+# Checks every module for known vulnerabilities that our code can reach. Fails on findings.
+# Where the database cannot be reached, prints one line and passes: a missing network is not a finding.
+# GOVULNDB names another database, also as file:///directory.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"

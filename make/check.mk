@@ -4,7 +4,7 @@
 presubmit: verify lint test vuln ## what CI runs before the real node (make e2e), in its order
 
 .PHONY: verify
-verify: ## generated files, formatting, go.mod, licences
+verify: ## generated files, formatting, go.mod, licenses
 	@hack/stage verify hack/verify.sh
 
 .PHONY: lint
@@ -15,7 +15,7 @@ lint: ## golangci-lint, import rules, size caps, wording
 wording: ## count the expressions that the glossary replaces, in all prose
 	@cd tools && GOWORK=off go run ./wording -root .. -counts
 
-# What the tests start, and what is in Debian: nothing is downloaded otherwise.
+# Programs that the tests start, and those from Debian: nothing is downloaded otherwise.
 .PHONY: setup
 setup:
 	@hack/stage tools $(MAKE) tools

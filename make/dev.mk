@@ -21,6 +21,6 @@ tidy: ## tidy every go.mod and write go.work
 	@hack/each-module tidy go mod tidy
 	@hack/workspace > go.work
 
-.PHONY: licences
-licences: ## write docs/licences.md, the licences of what the binaries are built from
-	@cd tools && GOWORK=off go run ./licences
+.PHONY: licenses
+licenses: ## write docs/licenses.md, the licenses of what the binaries are built from
+	@cd tools && GOWORK=off go run ./licenses

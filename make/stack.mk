@@ -1,7 +1,7 @@
 ##@ Local stack
 
 # The program is built and then takes the shell's place, so that Ctrl-C and SIGTERM reach it.
-# FLOTILLA_LOCAL moves the stack's folder, so that a second stack runs beside the first.
+# FLOTILLA_LOCAL moves the stack's directory, so that a second stack can run at the same time.
 LOCAL = $(or $(FLOTILLA_LOCAL),.local)
 STACK = mkdir -p $(LOCAL)/bin && (cd tools && GOWORK=off go build -o $(abspath $(LOCAL))/bin/stack ./stack) && exec $(LOCAL)/bin/stack
 

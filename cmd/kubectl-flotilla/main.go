@@ -17,7 +17,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/browser"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/cli"
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/printer"
 )
 
 func main() {
@@ -37,7 +37,7 @@ func run() int {
 		Browse:  browser.Open,
 	})
 	if err := command.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", show.Harmless(err.Error()))
+		fmt.Fprintln(os.Stderr, "error:", printer.Harmless(err.Error()))
 		return 1
 	}
 	return 0

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# What builds an image without a registry, for hack/images.sh and for the build.sh of each folder of test/e2e/images.
+# Builds images without a registry, for hack/images.sh and for the build.sh of each directory of test/e2e/images.
 # Sourced from the root of the repository. It gives:
 #   fail TEXT...                 ends the script
-#   debian SUITE PACKAGE...      unpacks Debian packages with all that they depend on, once; $packages is the folder
+#   debian SUITE PACKAGE...      unpacks Debian packages with all that they depend on, once; $packages is the directory
 #   take ROOT PATH...            copies paths of $packages, in a tree whose bin, sbin and lib are those of usr
 #   libraries ROOT FILE...       the shared libraries that programs and modules of $packages load
 #   busybox ROOT APPLET...       busybox of $packages, which must have busybox-static, with links of these names
 #   users ROOT NAME:ID...        /etc/passwd and /etc/group
-#   compile ROOT FOLDER PACKAGE PROGRAM   a static Go program of the module in FOLDER
-#   labels TITLE VERSION REVISION LICENCE
+#   compile ROOT DIR PACKAGE PROGRAM      a static Go program of the module in DIR
+#   labels TITLE VERSION REVISION LICENSE
 #   pack IMAGE ROOT CHANGE...    the image, and its line IMAGE <name> <bytes> <seconds>
 #   also IMAGE NAME...           further names of an image, which its tar has too
 cache=${FLOTILLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/flotilla}
@@ -25,7 +25,7 @@ report() { # NAME
   start=$SECONDS
 }
 
-# pack makes an image of one layer from a folder. The layer depends on the files' contents and modes alone, and what is
+# pack makes an image of one layer from a directory. The layer depends on the files' contents and modes alone, and what is
 # there already is not made again.
 pack() { # NAME ROOT CHANGE...
   local name=$1 root=$2 changes=() key former
@@ -37,14 +37,14 @@ pack() { # NAME ROOT CHANGE...
   if [ "$(docker image inspect --format '{{index .Config.Labels "dev.flotilla.image.key"}}' "$name" 2> /dev/null)" != "$key" ]; then
     former=$(docker image inspect --format '{{.Id}}' "$name" 2> /dev/null) || :
     "${tar[@]}" | docker import "${changes[@]}" - "$name" > /dev/null
-    # What the name stood for is of no use any more, unless it has another name or runs.
+    # The image that had the name is of no use any more, unless it has another name or runs.
     [ "$(docker image inspect --format '{{len .RepoTags}}' "$former" 2> /dev/null)" != 0 ] ||
       docker image rm "$former" > /dev/null 2>&1 || :
   fi
   report "$name"
 }
 
-# also keeps a name that stands for an image of somebody else, such as an official one.
+# also keeps a name of a foreign image, such as an official one.
 also() { # IMAGE NAME...
   local name of
   for name in "${@:2}"; do
@@ -53,7 +53,7 @@ also() { # IMAGE NAME...
   done
 }
 
-labels() { # TITLE VERSION REVISION LICENCE
+labels() { # TITLE VERSION REVISION LICENSE
   echo "LABEL org.opencontainers.image.title=$1 org.opencontainers.image.version=$2 org.opencontainers.image.revision=$3 \
 org.opencontainers.image.source=https://github.com/flotilla-dev/flotilla org.opencontainers.image.licenses=\"$4\""
 }
@@ -107,7 +107,7 @@ users() { # ROOT NAME:ID...
   done
 }
 
-compile() { # ROOT FOLDER PACKAGE PROGRAM
+compile() { # ROOT DIR PACKAGE PROGRAM
   local out
   mkdir -p "$(dirname "$1/$4")"
   out=$(cd "$(dirname "$1/$4")" && pwd)/$(basename "$4")

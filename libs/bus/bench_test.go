@@ -32,7 +32,7 @@ func BenchmarkOfferObservation(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := bus.NewObservations(bus.NewPublisher(conn), "prod", me, nil)
+	o := bus.NewObservationPublisher(bus.NewPublisher(conn), "prod", me, nil)
 	same := seen("a", "Running")
 	for i := range 6 {
 		same.Units = append(same.Units, contract.Unit{Name: fmt.Sprint(i), Kind: "Deployment", Role: contract.Serving})

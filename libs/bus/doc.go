@@ -8,7 +8,7 @@
 //   - [Publisher.Offer] is a memory write; a background sender publishes the newest
 //     message of each subject, one at a time, and keeps what is not acknowledged;
 //   - [Publisher.OnReset] tells when the stream was re-created or went back, so that
-//     the state of the world can be offered again ([Observations] does so by itself);
+//     the state of the world can be offered again ([ObservationPublisher] does so by itself);
 //   - [Tail] reads the last message of each subject, then follows, and starts over by
 //     itself whenever it cannot be sure to have seen everything.
 //

@@ -42,7 +42,7 @@ func Example() {
 	// The operator: offers never block, and go out in the background.
 	publisher := bus.NewPublisher(conn)
 	me := contract.Observer{Name: "superset-operator", Instance: "pod-0"}
-	observations := bus.NewObservations(publisher, "prod", me, func() int64 { return 1700000000000 })
+	observations := bus.NewObservationPublisher(publisher, "prod", me, func() int64 { return 1700000000000 })
 	go publisher.Run(ctx)
 
 	gvk, _ := contract.Lookup(contract.Superset)

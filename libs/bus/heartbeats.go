@@ -33,10 +33,10 @@ func Unacknowledged(h contract.Heartbeat, header map[string][]string) (n int, ok
 	return n, err == nil && n >= 0
 }
 
-// Heartbeats says every ten seconds that an observer is alive. A beat that cannot be
+// HeartbeatPublisher says every ten seconds that an observer is alive. A beat that cannot be
 // sent is not kept: the next one says more. The server replaces the last beat by a
 // marker when none has followed for [HeartbeatTTL].
-type Heartbeats struct {
+type HeartbeatPublisher struct {
 	conn    *Conn
 	cluster string
 	me      contract.Observer
@@ -45,16 +45,16 @@ type Heartbeats struct {
 	beats   uint64
 }
 
-// NewHeartbeats returns the heart of one observer in one cluster; epoch is usually [Observations.Epoch].
-func NewHeartbeats(conn *Conn, cluster string, me contract.Observer, epoch func() int64) *Heartbeats {
-	return &Heartbeats{conn: conn, cluster: cluster, me: me, epoch: epoch, wake: make(chan struct{}, 1)}
+// NewHeartbeatPublisher returns the heart of one observer in one cluster; epoch is usually [ObservationPublisher.Epoch].
+func NewHeartbeatPublisher(conn *Conn, cluster string, me contract.Observer, epoch func() int64) *HeartbeatPublisher {
+	return &HeartbeatPublisher{conn: conn, cluster: cluster, me: me, epoch: epoch, wake: make(chan struct{}, 1)}
 }
 
-// Start is [Heartbeats.Run] under the name that controller-runtime's manager expects.
-func (h *Heartbeats) Start(ctx context.Context) error { return h.Run(ctx) }
+// Start is [HeartbeatPublisher.Run] under the name that controller-runtime's manager expects.
+func (h *HeartbeatPublisher) Start(ctx context.Context) error { return h.Run(ctx) }
 
 // Run beats until ctx ends: now, every ten seconds, and whenever the bus is back.
-func (h *Heartbeats) Run(ctx context.Context) error {
+func (h *HeartbeatPublisher) Run(ctx context.Context) error {
 	h.conn.OnReconnect(func() {
 		select {
 		case h.wake <- struct{}{}:
@@ -78,7 +78,7 @@ func (h *Heartbeats) Run(ctx context.Context) error {
 	}
 }
 
-func (h *Heartbeats) beat(ctx context.Context) error {
+func (h *HeartbeatPublisher) beat(ctx context.Context) error {
 	subject, err := contract.HeartbeatSubject(h.cluster, h.me.Name)
 	if err != nil {
 		return err

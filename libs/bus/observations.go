@@ -18,11 +18,11 @@ const TombstoneTTL = time.Hour
 
 const headerTTL = "Nats-TTL"
 
-// Observations publishes what one observer sees: the newest observation of each
+// ObservationPublisher publishes what one observer sees: the newest observation of each
 // object, with a version that only ever grows. It remembers what it was last offered,
 // so it drops repetitions, and offers everything again by itself when the stream was
-// lost. A nil *Observations is "no bus": it takes everything and does nothing.
-type Observations struct {
+// lost. A nil *ObservationPublisher is "no bus": it takes everything and does nothing.
+type ObservationPublisher struct {
 	p       *Publisher
 	cluster string
 	me      contract.Observer
@@ -41,13 +41,13 @@ type observed struct {
 	unacked int // offers that no acknowledged message covers yet
 }
 
-// NewObservations returns a publisher of observations for one observer in one
+// NewObservationPublisher returns a publisher of observations for one observer in one
 // cluster. start returns the beginning of the leadership term in milliseconds since
 // 1970, and 0 or less while there is none to speak of. The epoch of the observations
 // is that or one more than the greatest epoch that the stream holds of this observer,
 // whichever is greater: a clock that was set back cannot make the new term older.
-func NewObservations(p *Publisher, cluster string, me contract.Observer, start func() int64) *Observations {
-	o := &Observations{p: p, cluster: cluster, me: me, objects: map[string]*observed{}}
+func NewObservationPublisher(p *Publisher, cluster string, me contract.Observer, start func() int64) *ObservationPublisher {
+	o := &ObservationPublisher{p: p, cluster: cluster, me: me, objects: map[string]*observed{}}
 	o.epoch = newEpoch(p.conn, cluster, me.Name, start)
 	p.OnReset(o.offerAll)
 	return o
@@ -56,19 +56,19 @@ func NewObservations(p *Publisher, cluster string, me contract.Observer, start f
 // Offer publishes obs as the newest observation of its object, unless it equals the
 // last one but for ObservedAt and the object's resource version (which the writing of
 // conditions moves). It sets Observer, Epoch, Seq and Coalesced.
-func (o *Observations) Offer(kind contract.Kind, obs contract.Observation) {
+func (o *ObservationPublisher) Offer(kind contract.Kind, obs contract.Observation) {
 	o.offer(kind, obs, trace.SpanContext{}, false)
 }
 
-// OfferContext is [Observations.Offer] for an observation that belongs to the trace of
+// OfferContext is [ObservationPublisher.Offer] for an observation that belongs to the trace of
 // ctx. Of several that one message covers the newest counts. What is sent once more since
 // the stream was lost has no trace.
-func (o *Observations) OfferContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {
+func (o *ObservationPublisher) OfferContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {
 	o.offer(kind, obs, trace.SpanContextFromContext(ctx), false)
 }
 
-// Gone publishes that the object no longer exists, as a tombstone that expires, and forgets it.
-func (o *Observations) Gone(kind contract.Kind, object contract.Object) {
+// Delete publishes that the object no longer exists, as a tombstone that expires, and forgets it.
+func (o *ObservationPublisher) Delete(kind contract.Kind, object contract.Object) {
 	o.offer(kind, contract.Observation{
 		Object:             object,
 		Deleting:           true,
@@ -78,14 +78,14 @@ func (o *Observations) Gone(kind contract.Kind, object contract.Object) {
 }
 
 // Epoch returns the epoch that observations carry at the moment; heartbeats carry the same.
-func (o *Observations) Epoch() int64 {
+func (o *ObservationPublisher) Epoch() int64 {
 	if o == nil {
 		return 0
 	}
 	return o.epoch.current()
 }
 
-func (o *Observations) offer(kind contract.Kind, obs contract.Observation, cause trace.SpanContext, gone bool) {
+func (o *ObservationPublisher) offer(kind contract.Kind, obs contract.Observation, cause trace.SpanContext, gone bool) {
 	if o == nil {
 		return
 	}
@@ -103,7 +103,7 @@ func (o *Observations) offer(kind contract.Kind, obs contract.Observation, cause
 }
 
 // remember takes note of an observation and says whether it brings anything new.
-func (o *Observations) remember(subject string, obs contract.Observation, cause trace.SpanContext, gone bool) bool {
+func (o *ObservationPublisher) remember(subject string, obs contract.Observation, cause trace.SpanContext, gone bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	said := o.objects[subject]
@@ -120,7 +120,7 @@ func (o *Observations) remember(subject string, obs contract.Observation, cause 
 }
 
 // offerAll offers everything once more.
-func (o *Observations) offerAll() {
+func (o *ObservationPublisher) offerAll() {
 	o.mu.Lock()
 	subjects := make([]string, 0, len(o.objects))
 	for subject, said := range o.objects {
@@ -137,7 +137,7 @@ func (o *Observations) offerAll() {
 }
 
 // build makes the message of what was last said on a subject; it runs in the sender.
-func (o *Observations) build(subject string) (Message, error) {
+func (o *ObservationPublisher) build(subject string) (Message, error) {
 	epoch, err := o.epoch.resolve()
 	if err != nil {
 		return Message{}, err
@@ -166,7 +166,7 @@ func (o *Observations) build(subject string) (Message, error) {
 	return m, nil
 }
 
-func (o *Observations) encode(obs contract.Observation) (Message, error) {
+func (o *ObservationPublisher) encode(obs contract.Observation) (Message, error) {
 	at := obs.ObservedAt
 	if at.IsZero() {
 		at = o.p.conn.cfg.Clock.Now()
@@ -190,7 +190,7 @@ func (o *Observations) encode(obs contract.Observation) (Message, error) {
 
 // acknowledged forgets what has arrived: how many offers it covered and, when it was
 // the tombstone, the object.
-func (o *Observations) acknowledged(subject string, said *observed, covers int) {
+func (o *ObservationPublisher) acknowledged(subject string, said *observed, covers int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	said.unacked -= covers

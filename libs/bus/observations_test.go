@@ -57,10 +57,10 @@ func wantPhase(t *testing.T, c client, name, phase string) (contract.Event, cont
 	return e, o
 }
 
-func observing(t *testing.T, c client, start int64) *bus.Observations {
+func observing(t *testing.T, c client, start int64) *bus.ObservationPublisher {
 	t.Helper()
 	p := bus.NewPublisher(c.Conn)
-	o := bus.NewObservations(p, "prod", me, func() int64 { return start })
+	o := bus.NewObservationPublisher(p, "prod", me, func() int64 { return start })
 	running(t, p.Run)
 	return o
 }
@@ -168,7 +168,7 @@ func TestADeletedObjectLeavesATombstoneThatExpires(t *testing.T) {
 	o := observing(t, c, 1000)
 	o.Offer(contract.Superset, seen("a", "Running"))
 	wantPhase(t, c, "a", "Running")
-	o.Gone(contract.Superset, seen("a", "").Object)
+	o.Delete(contract.Superset, seen("a", "").Object)
 	_, got := wantPhase(t, c, "a", "")
 	if !got.Deleting || got.Seq != 2 {
 		t.Errorf("deleting %t with seq %d, want true with 2", got.Deleting, got.Seq)
@@ -231,9 +231,9 @@ func TestLongTextsAreCut(t *testing.T) {
 }
 
 func TestNoBusTakesEverything(*testing.T) {
-	var none *bus.Observations
+	var none *bus.ObservationPublisher
 	none.Offer(contract.Superset, seen("a", "Running"))
-	none.Gone(contract.Superset, seen("a", "").Object)
+	none.Delete(contract.Superset, seen("a", "").Object)
 	none.Epoch()
 }
 
@@ -242,7 +242,7 @@ func observed(i int) string { return subject(i) }
 
 func TestHeartbeatsCarryTheEpochAndAnExpiry(t *testing.T) {
 	srv, c := bootstrapped(t)
-	h := bus.NewHeartbeats(c.Conn, "prod", me, func() int64 { return 7 })
+	h := bus.NewHeartbeatPublisher(c.Conn, "prod", me, func() int64 { return 7 })
 	running(t, h.Run)
 	subject, err := contract.HeartbeatSubject("prod", me.Name)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestAnObservationCarriesItsNewestCause(t *testing.T) {
 	recordSpans(t)
 	_, conn := bootstrapped(t)
 	publisher := bus.NewPublisher(conn.Conn)
-	o := bus.NewObservations(publisher, "prod", me, nil)
+	o := bus.NewObservationPublisher(publisher, "prod", me, nil)
 	// Offered before anybody sends: one message covers both.
 	o.OfferContext(cause(t.Context(), 1), contract.Superset, seen("a", "Pending"))
 	o.OfferContext(cause(t.Context(), 2), contract.Superset, seen("a", "Running"))

@@ -119,14 +119,14 @@ func ours(c cell) conditions.Result {
 		}
 	})
 	in := fresh(o)
-	in.Memory = conditions.Memory{UID: "uid-1", Settled: 2, BadSince: ago(conditions.MissingReplicasHold)}
+	in.Memory = conditions.State{UID: "uid-1", Settled: 2, BadSince: ago(conditions.MissingReplicasHold)}
 	if c.in(young) {
 		in.Memory.BadSince = nil
 	}
 	if c.in(silent) {
 		in.Freshness = conditions.ObserverStale
 	}
-	return conditions.Fold(in)
+	return conditions.Compute(in)
 }
 
 // deviation is a published departure from what the ADR says, in all cells that it covers.

@@ -6,8 +6,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// availableRules read the serving units only: a unit that comes in or goes out
-// neither makes nor breaks availability.
+// availableRules read the serving units only: incoming and outgoing units do not
+// affect availability.
 var availableRules = []rule{
 	stopLeavesNothing,
 	nothingIsDeclared,
@@ -19,8 +19,9 @@ var availableRules = []rule{
 	allIsReady,
 }
 
-// stopLeavesNothing: a stop takes effect unit by unit, and the first one that is
-// gone ends the service. While paused nothing is taken away, so only all of them count.
+// stopLeavesNothing matches when a stop has removed a serving unit. A stop takes effect
+// unit by unit, and the first one without replicas ends the service. While paused no unit
+// is removed, so all of them must be unavailable.
 func stopLeavesNothing(v *view) (verdict, bool) {
 	if !v.o.Intent.Stopped {
 		return pass()
@@ -40,7 +41,7 @@ func nothingIsDeclared(v *view) (verdict, bool) {
 	if v.specApplied() && v.o.Reconcile.Outcome == contract.Succeeded && !v.deleting() {
 		return yes(ReasonNoComponentsEnabled, "The spec enables no component.")
 	}
-	return unknown(ReasonNoWorkloads, "No workload is known.")
+	return unknown(ReasonNoWorkloads, "No workload is observed.")
 }
 
 func nothingServes(v *view) (verdict, bool) {
@@ -73,7 +74,7 @@ func trafficGoesElsewhere(v *view) (verdict, bool) {
 	return no(ReasonNotRouted, "Traffic does not reach "+list(names(away))+".")
 }
 
-// nodesAreLost: the pods of a lost node may or may not still serve.
+// nodesAreLost answers Unknown: the pods of an unreachable node may or may not still serve.
 func nodesAreLost(v *view) (verdict, bool) {
 	lost := v.units(func(u contract.Unit) bool {
 		return serves(u) && count(u, u.Available) < needed(u) && lostWithNodes(u)
@@ -81,7 +82,7 @@ func nodesAreLost(v *view) (verdict, bool) {
 	if len(lost) == 0 {
 		return pass()
 	}
-	return unknown(ReasonNodeUnreachable, "The nodes of replicas of "+list(names(lost))+" cannot be reached.")
+	return unknown(ReasonNodeUnreachable, "Nodes that run replicas of "+list(names(lost))+" are unreachable.")
 }
 
 func nothingIsWanted(v *view) (verdict, bool) {
@@ -90,14 +91,14 @@ func nothingIsWanted(v *view) (verdict, bool) {
 			return pass()
 		}
 	}
-	return yes(ReasonScaledToZero, "Every workload is meant to have no replicas, and has none.")
+	return yes(ReasonScaledToZero, "All workloads are scaled to zero.")
 }
 
 func allIsReady(*view) (verdict, bool) {
-	return yes(ReasonAllComponentsReady, "Every serving workload has the replicas it needs.")
+	return yes(ReasonAllComponentsReady, "All serving workloads are available.")
 }
 
-// needed is how many available replicas make a unit count as available.
+// needed returns the number of available replicas at which a unit counts as available.
 func needed(u contract.Unit) int32 {
 	if u.MinAvailable != nil {
 		return max(0, *u.MinAvailable)
@@ -105,7 +106,7 @@ func needed(u contract.Unit) int32 {
 	return max(0, u.Desired)
 }
 
-// lostWithNodes says whether lost nodes alone explain what a unit lacks.
+// lostWithNodes reports whether lost nodes alone explain the missing replicas of a unit.
 func lostWithNodes(u contract.Unit) bool {
 	var lost int32
 	for _, f := range u.Failures {

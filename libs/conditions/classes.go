@@ -2,50 +2,51 @@ package conditions
 
 import "github.com/flotilla-dev/flotilla/libs/contract"
 
-// failureClass says how a class of pod failures is judged.
+// failureClass describes how a class of pod failures affects the conditions.
 type failureClass struct {
 	rank   int
 	reason string
 	words  string
-	// held: may heal by waiting, so it counts only once it has lasted.
+	// held: transient, so it counts only after the hold-down.
 	held bool
-	// onlyShort: counts only while its unit lacks replicas. A failed pod beside a
-	// complete set of others is a corpse, not trouble.
+	// onlyShort: counts only while its unit lacks replicas. A failed pod is harmless
+	// when all replicas are available.
 	onlyShort bool
-	// settledOnly: part of any roll-out, trouble only outside one.
+	// settledOnly: normal during a rollout, a failure only outside one.
 	settledOnly bool
-	// blocks: a roll-out gets no further while it lasts.
+	// blocks: stalls a rollout while it lasts.
 	blocks bool
-	// blocksEmpty: as blocks, but only when the unit has no other pod at work.
+	// blocksEmpty: as blocks, but only when the unit has no running pod.
 	blocksEmpty bool
-	// tells: the message is the API server's and names no pod, so it stands in the condition.
+	// tells: the message comes from the API server and names no pod, so the condition includes it.
 	tells bool
 }
 
 var failureClasses = map[contract.FailureClass]failureClass{
-	contract.FailureCrashLoop:     {rank: 0, reason: ReasonCrashLoop, words: "containers crash again and again", blocks: true},
+	contract.FailureCrashLoop:     {rank: 0, reason: ReasonCrashLoop, words: "containers are crash-looping", blocks: true},
 	contract.FailureImagePull:     {rank: 1, reason: ReasonImagePull, words: "an image cannot be pulled", blocks: true},
-	contract.FailureConfigError:   {rank: 2, reason: ReasonConfigError, words: "containers cannot be set up", blocks: true},
+	contract.FailureConfigError:   {rank: 2, reason: ReasonConfigError, words: "containers cannot be created", blocks: true},
 	contract.FailurePodFailed:     {rank: 3, reason: ReasonPodFailed, words: "pods have failed", onlyShort: true, blocksEmpty: true},
 	contract.FailureEvicted:       {rank: 4, reason: ReasonEvicted, words: "pods were evicted", onlyShort: true, blocksEmpty: true},
 	contract.FailureOOMKilled:     {rank: 5, reason: ReasonOOMKilled, words: "containers ran out of memory", held: true},
-	contract.FailureUnschedulable: {rank: 6, reason: ReasonUnschedulable, words: "pods find no node", held: true, blocks: true},
+	contract.FailureUnschedulable: {rank: 6, reason: ReasonUnschedulable, words: "pods cannot be scheduled", held: true, blocks: true},
 	contract.FailureCreateFailed:  {rank: 7, reason: ReasonCreateFailed, words: "pods cannot be created", held: true, blocks: true, tells: true},
-	contract.FailureNodeLost:      {rank: 8, reason: ReasonNodeLost, words: "nodes cannot be reached", held: true, onlyShort: true},
+	contract.FailureNodeLost:      {rank: 8, reason: ReasonNodeLost, words: "nodes are unreachable", held: true, onlyShort: true},
 	contract.FailureProbeFailing: {
 		rank: 9, reason: ReasonProbeFailing, words: "probes fail", held: true, onlyShort: true, settledOnly: true,
 	},
 }
 
-// class returns how to judge a class; one from a newer contract is judged with care.
+// class returns the description of a failure class. A class of a newer contract is
+// held and counts only while replicas are missing.
 func class(c contract.FailureClass) failureClass {
 	if known, ok := failureClasses[c]; ok {
 		return known
 	}
-	return failureClass{rank: 10, reason: ReasonUnknownFailure, words: "pods are in trouble of an unknown kind", held: true, onlyShort: true}
+	return failureClass{rank: 10, reason: ReasonUnknownFailure, words: "pods fail for an unknown reason", held: true, onlyShort: true}
 }
 
-// stalls says whether the class keeps this unit from getting further.
+// stalls reports whether the class stops the progress of the unit.
 func (c failureClass) stalls(u contract.Unit) bool {
 	return c.blocks || (c.blocksEmpty && u.Current <= 0 && short(u))
 }

@@ -117,7 +117,7 @@ var (
 	}
 	intents     = []contract.Intent{{}, {Paused: true}, {Stopped: true}, {Paused: true, Stopped: true}}
 	freshnesses = []conditions.Freshness{conditions.Fresh, conditions.ObserverStale, conditions.NeverObserved}
-	memories    = []conditions.Memory{
+	memories    = []conditions.State{
 		{},
 		{UID: "uid-1", Settled: 2},
 		{UID: "uid-1", Settled: 2, BadSince: ago(time.Minute)},
@@ -137,11 +137,11 @@ var (
 	// previous are the conditions that an object carries: none, sound, degraded, flapping.
 	previous = [][]metav1.Condition{
 		nil,
-		conditions.Fold(conditions.Input{Observation: healthy(), Generation: 2, Now: start.Add(-time.Hour), WithReady: true}).Conditions,
-		conditions.Fold(conditions.Input{Observation: crashing, Generation: 2, Now: start.Add(-time.Hour), WithReady: true}).Conditions,
-		conditions.Fold(conditions.Input{
+		conditions.Compute(conditions.Input{Observation: healthy(), Generation: 2, Now: start.Add(-time.Hour), WithReady: true}).Conditions,
+		conditions.Compute(conditions.Input{Observation: crashing, Generation: 2, Now: start.Add(-time.Hour), WithReady: true}).Conditions,
+		conditions.Compute(conditions.Input{
 			Observation: crashing, Generation: 2, Now: start.Add(-time.Hour), WithReady: true,
-			Memory: conditions.Memory{UID: "uid-1", Degraded: true, GoodSince: ago(time.Hour), Flaps: conditions.Flaps{Generation: 2, Count: conditions.FlapCount}},
+			Memory: conditions.State{UID: "uid-1", Degraded: true, GoodSince: ago(time.Hour), Flaps: conditions.Flaps{Generation: 2, Count: conditions.FlapCount}},
 		}).Conditions,
 	}
 )

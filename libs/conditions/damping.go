@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// damp turns the findings into the published Degraded and says when that may change by itself.
+// damp computes the published Degraded from the findings. It returns the time at which
+// the condition may change although no input does.
 func (v *view) damp(now time.Time) (verdict, time.Time) {
 	v.memory.forget(now, v.observedGeneration(TypeDegraded))
 	if len(v.findings) > 0 {
@@ -16,7 +17,7 @@ func (v *view) damp(now time.Time) (verdict, time.Time) {
 	return v.dampCalm(now)
 }
 
-// dampTrouble: Degraded goes True at once, or when trouble that may pass has filled its hold-down.
+// dampTrouble sets Degraded to True at once, or after the hold-down if all failures are transient.
 func (v *view) dampTrouble(now time.Time) (verdict, time.Time) {
 	m := &v.memory
 	m.comes(now, v.findings[0].reason, v.observedGeneration(TypeDegraded))
@@ -35,7 +36,7 @@ func (v *view) dampTrouble(now time.Time) (verdict, time.Time) {
 	return v.degraded(), time.Time{}
 }
 
-// dampCalm: Degraded goes False once trouble has stayed away for long enough.
+// dampCalm sets Degraded to False after the recovery hold-down.
 func (v *view) dampCalm(now time.Time) (verdict, time.Time) {
 	m := &v.memory
 	m.goes(now)
@@ -56,9 +57,9 @@ func (v *view) dampCalm(now time.Time) (verdict, time.Time) {
 	return v.notDegraded(), time.Time{}
 }
 
-// forget drops what no longer tells of flapping: what another spec did, a recovery
-// long ago, and the returns of a trouble that has come to stay.
-func (m *Memory) forget(now time.Time, generation int64) {
+// forget drops expired evidence of flapping: counts of another generation, an old
+// recovery, and the count of a failure that has become continuous.
+func (m *State) forget(now time.Time, generation int64) {
 	if m.Flaps.Generation != generation {
 		m.Flaps = Flaps{}
 	}
@@ -70,9 +71,9 @@ func (m *Memory) forget(now time.Time, generation int64) {
 	}
 }
 
-// comes notes that there is trouble, and counts it when it was not there before. A
-// clock that was set back only restarts the hold-down.
-func (m *Memory) comes(now time.Time, cause string, generation int64) {
+// comes records a finding, and counts an onset if there was none before. A clock that
+// was set back only restarts the hold-down.
+func (m *State) comes(now time.Time, cause string, generation int64) {
 	lasts := m.GoodSince == nil && (m.Degraded || m.BadSince != nil)
 	if !lasts {
 		left := m.left(now)
@@ -86,15 +87,15 @@ func (m *Memory) comes(now time.Time, cause string, generation int64) {
 	}
 }
 
-// goes notes that there is no trouble.
-func (m *Memory) goes(now time.Time) {
+// goes records that there is no finding.
+func (m *State) goes(now time.Time) {
 	if m.GoodSince == nil || m.GoodSince.After(now) {
 		m.GoodSince = &now
 	}
 	switch {
 	case m.Degraded:
 		m.BadSince = nil
-	case m.left(now) == 0: // it never mattered
+	case m.left(now) == 0: // cleared within the hold-down
 		m.BadSince, m.GoodSince = nil, nil
 		if m.Flaps.Over == nil {
 			m.Flaps = Flaps{}
@@ -102,8 +103,8 @@ func (m *Memory) goes(now time.Time) {
 	}
 }
 
-// left is how much of the hold-down is still filled after a time without trouble.
-func (m *Memory) left(now time.Time) time.Duration {
+// left returns how much of the hold-down remains filled after a time without findings.
+func (m *State) left(now time.Time) time.Duration {
 	if m.BadSince == nil || m.GoodSince == nil {
 		return 0
 	}
@@ -112,23 +113,23 @@ func (m *Memory) left(now time.Time) time.Duration {
 	return max(0, filled-calm/FlapLeak)
 }
 
-func (m *Memory) degrade(now time.Time) {
+func (m *State) degrade(now time.Time) {
 	m.Degraded = true
 	if m.Flaps.Over != nil {
 		m.Flaps.Count, m.Flaps.Over = FlapCount, nil
 	}
 	if m.Flaps.flapping() {
-		m.BadSince = &now // what came before had breaks
+		m.BadSince = &now // the earlier failure was not continuous
 	}
 }
 
-func (m *Memory) recover(now time.Time, generation int64) {
+func (m *State) recover(now time.Time, generation int64) {
 	m.Degraded, m.GoodSince = false, nil
 	m.Flaps.Generation, m.Flaps.Count, m.Flaps.Over = generation, 0, &now
 }
 
-// count adds one onset. Only the return of the same trouble is flapping; another one
-// is news.
+// count adds one onset. Only the return of the same failure is flapping; a different
+// cause resets the count.
 func (f Flaps) count(cause string, generation int64, back bool) Flaps {
 	if !back || (f.Cause != "" && f.Cause != cause) {
 		return Flaps{Cause: cause, Generation: generation}
@@ -141,38 +142,38 @@ func (f Flaps) flapping() bool { return f.Count >= FlapCount }
 
 func (v *view) degraded() verdict {
 	if len(v.findings) == 0 {
-		return verdict{metav1.ConditionTrue, ReasonRecovering, "The trouble has gone, but not for long enough to call it over."}
+		return verdict{metav1.ConditionTrue, ReasonRecovering, "The failure has cleared; waiting for the recovery hold-down."}
 	}
 	return verdict{metav1.ConditionTrue, v.findings[0].reason, v.findings[0].message}
 }
 
-// flapping is one answer for the whole time in which trouble comes and goes, so that
-// nobody is told about each turn; the evidence has what there is at the moment.
+// flapping returns one outcome for the whole time in which a failure flaps, so that no
+// transition is published for each onset; the evidence has the current findings.
 func (v *view) flapping() verdict {
-	says := verdict{metav1.ConditionTrue, ReasonFlapping, "Trouble comes and goes."}
+	says := verdict{metav1.ConditionTrue, ReasonFlapping, "The failure is flapping."}
 	switch {
 	case v.told.Reason == ReasonFlapping:
 		says.message = v.told.Message
 	case len(v.findings) > 0:
-		says.message = "Comes and goes: " + v.findings[0].message
+		says.message = "Flapping: " + v.findings[0].message
 	}
 	return says
 }
 
-// notDegraded answers for an object without trouble, or with trouble that is still
-// too young. It says False only of a spec that was applied once, since a False for
-// a spec that nobody has taken up would end a wait too early, and of a paused one.
+// notDegraded returns the outcome for an object without findings, or with findings within
+// the hold-down. Degraded is False only for a spec that was applied or is paused: False
+// for a spec that was never applied would end a `kubectl wait` too early.
 func (v *view) notDegraded() verdict {
 	switch {
 	case v.covered() == 0 && !v.o.Intent.Paused:
-		return verdict{metav1.ConditionUnknown, ReasonSpecNotObserved, "The spec has not been taken up everywhere yet."}
+		return verdict{metav1.ConditionUnknown, ReasonSpecNotObserved, "The spec is not applied to all workloads yet."}
 	case len(v.findings) > 0:
 		return verdict{metav1.ConditionFalse, ReasonWithinTolerance, v.findings[0].message}
 	case v.covered() == 0:
-		return verdict{metav1.ConditionFalse, ReasonReconciliationPaused, "Paused" + by(v.o.Intent.PausedBy) + " before anything was applied."}
+		return verdict{metav1.ConditionFalse, ReasonReconciliationPaused, "Paused" + by(v.o.Intent.PausedBy) + " before the spec was applied."}
 	case v.o.Intent.Stopped && !v.o.Intent.Paused:
 		return verdict{metav1.ConditionFalse, ReasonStopped, "Stopped on request" + by(v.o.Intent.StoppedBy) + "."}
 	default:
-		return verdict{metav1.ConditionFalse, ReasonAsExpected, "Nothing is wrong."}
+		return verdict{metav1.ConditionFalse, ReasonAsExpected, "No failure is detected."}
 	}
 }

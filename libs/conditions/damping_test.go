@@ -131,7 +131,7 @@ func TestAClockThatIsSetBackInABreakDoesNotFillTheHoldDown(t *testing.T) {
 // A writer that has lost its memory, or takes over from another, goes on from the
 // conditions that the object carries.
 func TestALostMemoryIsReadFromTheObject(t *testing.T) {
-	forget := func(in *conditions.Input) { in.Memory = conditions.Memory{} }
+	forget := func(in *conditions.Input) { in.Memory = conditions.State{} }
 	t.Run("a degraded object stays so until it has recovered", func(t *testing.T) {
 		h := newHistory(t)
 		h.fold(0, crashing)
@@ -228,7 +228,7 @@ func TestObservedGenerationIsWhatTheObservationCovers(t *testing.T) {
 			for _, freshness := range []conditions.Freshness{conditions.Fresh, conditions.ObserverStale} {
 				in := fresh(healthy(func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = tc.seen, tc.applied }))
 				in.Generation, in.Freshness = tc.now, freshness
-				for _, c := range conditions.Fold(in).Conditions {
+				for _, c := range conditions.Compute(in).Conditions {
 					want := tc.others
 					if c.Type == conditions.TypePaused {
 						want = tc.paused
@@ -255,7 +255,7 @@ func TestObservedGenerationOfASpecThatTakesNoEffect(t *testing.T) {
 		"refused from birth": healthy(refused(conditions.ReasonInvalidSpec), func(o *contract.Observation) { o.ObservedGeneration = 0 }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, c := range conditions.Fold(fresh(o)).Conditions {
+			for _, c := range conditions.Compute(fresh(o)).Conditions {
 				want := o.ObservedGeneration
 				if slices.Contains(pinned, c.Type) {
 					want = 2
@@ -271,11 +271,11 @@ func TestObservedGenerationOfASpecThatTakesNoEffect(t *testing.T) {
 func TestForeignConditionsAreIgnored(t *testing.T) {
 	in := fresh(healthy())
 	in.Previous = []metav1.Condition{{Type: "LifecycleComplete", Status: metav1.ConditionFalse}}
-	if got := len(conditions.Fold(in).Conditions); got != 7 {
+	if got := len(conditions.Compute(in).Conditions); got != 7 {
 		t.Errorf("%d conditions, want 7", got)
 	}
 	in.WithReady = false
-	if got := len(conditions.Fold(in).Conditions); got != 6 {
+	if got := len(conditions.Compute(in).Conditions); got != 6 {
 		t.Errorf("%d conditions without Ready, want 6", got)
 	}
 }

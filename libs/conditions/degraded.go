@@ -11,19 +11,19 @@ import (
 // MaxEvidence is the greatest number of findings in [Result.Evidence].
 const MaxEvidence = 10
 
-// maxEvidenceBytes is the longest of them.
+// maxEvidenceBytes is the maximum length of one finding in the evidence.
 const maxEvidenceBytes = 1024
 
-// finding is one reason to call an object degraded.
+// finding is one reason for which an object is degraded.
 type finding struct {
-	rank     int  // the most telling first
+	rank     int  // lowest first
 	held     bool // counts only once it has lasted for MissingReplicasHold
 	reason   string
 	message  string // stable: no pod names, no times
 	evidence string // the details
 }
 
-// Ranks of the findings that do not stem from a failure class; classes have those between.
+// Ranks of the findings without a failure class; the classes have the ranks between.
 const (
 	rankJobFailed = iota
 	rankSpecCannotWork
@@ -34,12 +34,12 @@ const (
 	rankDependency
 )
 
-// findings lists what is wrong, whether or not it has lasted long enough.
+// findings lists all failures, those within the hold-down included.
 func findings(v *view) []finding {
 	out := slices.Concat(jobFindings(v), reconcileFindings(v), dependencyFindings(v))
 	for _, u := range v.o.Units {
 		if u.Role == contract.Outgoing {
-			continue // it is meant to go
+			continue // its removal is desired
 		}
 		out = append(out, unitFindings(v, u)...)
 	}
@@ -65,8 +65,8 @@ func jobFindings(v *view) []finding {
 	return out
 }
 
-// reconcileFindings: an error that may pass is held like missing replicas; one that
-// needs another spec is not.
+// reconcileFindings returns the finding of a failed reconcile. A transient error is held
+// like missing replicas; an error that requires a change of the spec is not.
 func reconcileFindings(v *view) []finding {
 	r := v.o.Reconcile
 	if r.Outcome != contract.Failed {
@@ -80,9 +80,9 @@ func reconcileFindings(v *view) []finding {
 	return []finding{f}
 }
 
-// dependencyFindings: what ails another resource is told apart from the object's own
-// health. It degrades the object, and touches neither Available nor Progressing. What
-// was stopped on request, to the last pod, needs nothing.
+// dependencyFindings lists the dependencies that are not ready, separate from the object's
+// own health: they degrade the object but do not affect Available or Progressing. An
+// object that was stopped on request and has no pods left needs no dependency.
 func dependencyFindings(v *view) []finding {
 	if v.o.Intent.Stopped && v.pods() == 0 {
 		return nil
@@ -104,7 +104,7 @@ func dependencyFindings(v *view) []finding {
 func unitFindings(v *view, u contract.Unit) []finding {
 	var out []finding
 	if u.Stalled {
-		message := u.Name + " did not finish its roll-out in time."
+		message := u.Name + " exceeded its progress deadline."
 		out = append(out, finding{rank: rankStalled, reason: ReasonStalled, message: message, evidence: message})
 	}
 	for _, f := range u.Failures {
@@ -140,12 +140,12 @@ func failureFinding(v *view, u contract.Unit, f contract.Failure) (finding, bool
 	}, true
 }
 
-// evidence lists the findings, the object's own before those of its dependencies. Of
-// too many, one dependency keeps its place.
+// evidence lists the findings, the object's own before those of its dependencies. When
+// there are more than [MaxEvidence], one dependency is still listed.
 func (v *view) evidence() []string {
 	var out []string
 	if flaps := v.memory.Flaps; v.memory.Degraded && flaps.flapping() {
-		out = append(out, clamp("Flapping: "+orElse(flaps.Cause, "trouble")+" has come back again and again.", maxEvidenceBytes))
+		out = append(out, clamp("Flapping: "+orElse(flaps.Cause, "the failure")+" recurs repeatedly.", maxEvidenceBytes))
 	}
 	kept := v.findings
 	if most := MaxEvidence - len(out); len(kept) > most {

@@ -80,7 +80,7 @@ func TestADependencyKeepsItsPlaceInTheEvidence(t *testing.T) {
 	for i := range 2 * conditions.MaxEvidence {
 		many = append(many, unit(fmt.Sprintf("u%02d", i), failing(contract.FailureCrashLoop, 1)))
 	}
-	evidence := conditions.Fold(fresh(healthy(needing, units(many...)))).Evidence
+	evidence := conditions.Compute(fresh(healthy(needing, units(many...)))).Evidence
 	if len(evidence) != conditions.MaxEvidence || !slices.ContainsFunc(evidence, func(e string) bool { return e[:11] == "Dependency:" }) {
 		t.Errorf("evidence is %q", evidence)
 	}

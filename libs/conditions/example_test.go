@@ -9,7 +9,7 @@ import (
 )
 
 // A pod goes missing: Available says so at once, Degraded only if it stays away.
-func ExampleFold() {
+func ExampleCompute() {
 	web := contract.Unit{
 		Name: "webServer", Kind: "Deployment", Role: contract.Serving, Routed: true, Present: true, Observed: true,
 		Desired: 2, Current: 2, Updated: 2, Ready: 2, Available: 2,
@@ -22,17 +22,17 @@ func ExampleFold() {
 	}
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	in := conditions.Input{Observation: &o, Generation: 1, Now: now}
-	result := conditions.Fold(in)
+	result := conditions.Compute(in)
 	show(result)
 
 	o.Units[0].Available = 1
 	in.Previous, in.Memory = result.Conditions, result.Memory
-	result = conditions.Fold(in)
+	result = conditions.Compute(in)
 	show(result)
 	fmt.Println("look again in", result.Next.Sub(now))
 
 	in.Now, in.Previous, in.Memory = result.Next, result.Conditions, result.Memory
-	show(conditions.Fold(in))
+	show(conditions.Compute(in))
 	// Output:
 	// Available=True/AllComponentsReady Degraded=False/AsExpected
 	// Available=False/InsufficientReplicas Degraded=False/WithinTolerance

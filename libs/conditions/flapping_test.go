@@ -148,7 +148,7 @@ func TestFlappingIsFrozenUntilItIsQuiet(t *testing.T) {
 		if got := r.Next.Sub(h.now); got != conditions.FlapWindow {
 			t.Errorf("look again in %s, want %s", got, conditions.FlapWindow)
 		}
-		if len(r.Evidence) != 1 || !strings.Contains(r.Evidence[0], "CrashLoop has come back") {
+		if len(r.Evidence) != 1 || !strings.Contains(r.Evidence[0], "CrashLoop recurs") {
 			t.Errorf("evidence is %q", r.Evidence)
 		}
 		h.fold(conditions.FlapWindow-time.Nanosecond, healthy())
@@ -181,10 +181,10 @@ func TestFlappingIsFrozenUntilItIsQuiet(t *testing.T) {
 	t.Run("another writer takes over without a memory", func(t *testing.T) {
 		h := flapping(t)
 		before := degraded(h)
-		h.memory = conditions.Memory{}
+		h.memory = conditions.State{}
 		h.fold(time.Second, crashing)
 		h.fold(time.Second, healthy())
-		h.memory = conditions.Memory{}
+		h.memory = conditions.State{}
 		h.fold(time.Minute, healthy())
 		if diff := cmp.Diff(before, degraded(h)); diff != "" {
 			t.Errorf("Degraded follows the writer:\n%s", diff)

@@ -30,7 +30,7 @@ func FuzzFold(f *testing.F) {
 		if json.Unmarshal(observation, in.Observation) != nil || json.Unmarshal(memory, &in.Memory) != nil {
 			return
 		}
-		r := conditions.Fold(in)
+		r := conditions.Compute(in)
 		if len(r.Conditions) != 7 || len(r.Evidence) > conditions.MaxEvidence || (!r.Next.IsZero() && !r.Next.After(in.Now)) {
 			t.Errorf("%+v", r)
 		}

@@ -16,7 +16,7 @@ import (
 
 // writer is one of those who may write the conditions of an object: it reads what the
 // object carries, and has a memory of its own that nobody else touches.
-type writer struct{ memory conditions.Memory }
+type writer struct{ memory conditions.State }
 
 // object is what the API server has of the object.
 type object struct {
@@ -29,14 +29,14 @@ type object struct {
 func (w *writer) fold(o *object, now time.Time, seen *contract.Observation) conditions.Result {
 	in := fresh(seen)
 	in.Generation, in.Now, in.Previous, in.Memory = o.generation, now, o.conditions, w.memory
-	return conditions.Fold(in)
+	return conditions.Compute(in)
 }
 
 // write says it.
 func (w *writer) write(o *object, now time.Time, seen *contract.Observation) conditions.Result {
 	o.t.Helper()
 	r := w.fold(o, now, seen)
-	w.memory = conditions.Memory{}
+	w.memory = conditions.State{}
 	through(o.t, r.Memory, &w.memory)
 	through(o.t, r.Conditions, &o.conditions)
 	return r
@@ -106,7 +106,7 @@ func TestAHandOverTurnsNoCondition(t *testing.T) {
 			truth := find(witness.write(shadow, now, seen).Conditions, conditions.TypeDegraded)
 			if r.IntN(6) == 0 {
 				if present = aggregator; r.IntN(2) == 0 {
-					operator.memory = conditions.Memory{} // it forgets when the aggregator writes
+					operator.memory = conditions.State{} // it forgets when the aggregator writes
 					present = operator
 				}
 				handOvers++

@@ -36,7 +36,7 @@ func TestEveryInputHasOneSoundAnswer(t *testing.T) {
 				t.Parallel()
 				here := map[[2]string]bool{}
 				n, all := everyInput(part, parts, func(in conditions.Input) bool {
-					r := conditions.Fold(in)
+					r := conditions.Compute(in)
 					for _, c := range r.Conditions {
 						here[[2]string{c.Type, c.Reason}] = true
 					}
@@ -87,7 +87,7 @@ func wellFormed(r conditions.Result, known map[string]bool) []string {
 // stable: folding the answer again at the same time changes nothing.
 func stable(in conditions.Input, r conditions.Result) []string {
 	in.Previous, in.Memory = r.Conditions, r.Memory
-	if again := conditions.Fold(in); !same(r, again) {
+	if again := conditions.Compute(in); !same(r, again) {
 		return []string{"not idempotent:\n" + cmp.Diff(r, again)}
 	}
 	return nil
@@ -98,7 +98,7 @@ func same(a, b conditions.Result) bool {
 }
 
 // remembers is a memory that == compares by its times, not by their addresses.
-func remembers(m conditions.Memory) [2]any {
+func remembers(m conditions.State) [2]any {
 	var times [4]time.Time
 	for i, at := range []*time.Time{m.BadSince, m.GoodSince, m.Said, m.Flaps.Over} {
 		if at != nil {
@@ -118,7 +118,7 @@ func orderless(in conditions.Input, r conditions.Result) []string {
 	o.Units = slices.Clone(o.Units)
 	slices.Reverse(o.Units)
 	in.Observation = &o
-	if again := conditions.Fold(in); !same(r, again) {
+	if again := conditions.Compute(in); !same(r, again) {
 		return []string{"depends on the order of units:\n" + cmp.Diff(r, again)}
 	}
 	return nil
@@ -139,7 +139,7 @@ func apart(in conditions.Input, r conditions.Result) []string {
 	o := *in.Observation
 	o.Dependencies = nil
 	in.Observation = &o
-	alone := conditions.Fold(in)
+	alone := conditions.Compute(in)
 	for _, t := range []string{conditions.TypeAvailable, conditions.TypeProgressing, conditions.TypePaused, conditions.TypeStopped} {
 		if find(r.Conditions, t) != find(alone.Conditions, t) {
 			problems = append(problems, t+" depends on a dependency")
@@ -153,7 +153,7 @@ func exactDeadline(in conditions.Input, r conditions.Result) []string {
 	in.Previous, in.Memory = r.Conditions, r.Memory
 	if r.Next.IsZero() {
 		in.Now = in.Now.Add(1000 * time.Hour)
-		if !slices.Equal(r.Conditions, conditions.Fold(in).Conditions) {
+		if !slices.Equal(r.Conditions, conditions.Compute(in).Conditions) {
 			return []string{"changes by itself without a deadline"}
 		}
 		return nil
@@ -163,11 +163,11 @@ func exactDeadline(in conditions.Input, r conditions.Result) []string {
 		problems = append(problems, "the deadline has passed already")
 	}
 	in.Now = r.Next.Add(-time.Nanosecond)
-	if !slices.Equal(r.Conditions, conditions.Fold(in).Conditions) {
+	if !slices.Equal(r.Conditions, conditions.Compute(in).Conditions) {
 		problems = append(problems, "changes before its deadline")
 	}
 	in.Now = r.Next
-	if slices.Equal(r.Conditions, conditions.Fold(in).Conditions) {
+	if slices.Equal(r.Conditions, conditions.Compute(in).Conditions) {
 		problems = append(problems, "does not change at its deadline")
 	}
 	return problems
@@ -275,7 +275,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	)
 	in := fresh(o)
 	in.Previous = previous[1]
-	want := conditions.Fold(in)
+	want := conditions.Compute(in)
 	permutations(len(o.Units), func(order []int) {
 		shuffled := *o
 		shuffled.Units = pick(o.Units, order)
@@ -289,7 +289,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		again := in
 		again.Observation, again.Previous = &shuffled, slices.Clone(in.Previous)
 		slices.Reverse(again.Previous)
-		if diff := cmp.Diff(want, conditions.Fold(again)); diff != "" {
+		if diff := cmp.Diff(want, conditions.Compute(again)); diff != "" {
 			t.Errorf("order %v (-want +got):\n%s", order, diff)
 		}
 	})
@@ -330,7 +330,7 @@ func TestTextsAreMadeFit(t *testing.T) {
 	o := healthy(func(o *contract.Observation) {
 		o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true, Message: "bad\x00\r\n\xff" + strings.Repeat("ä", 40000)}
 	})
-	r := conditions.Fold(fresh(o))
+	r := conditions.Compute(fresh(o))
 	c := full(t, r, conditions.TypeDegraded)
 	if len(c.Message) > conditions.MaxMessageBytes || strings.ContainsAny(c.Message, "\x00\r\n") || strings.ToValidUTF8(c.Message, "") != c.Message {
 		t.Errorf("message of %d bytes starts with %q", len(c.Message), c.Message[:60])
@@ -343,8 +343,8 @@ func TestTextsAreMadeFit(t *testing.T) {
 }
 
 func TestEvidenceNamesPodsAndMessagesDoNot(t *testing.T) {
-	r := conditions.Fold(fresh(crashing))
-	want := []string{"web: containers crash again and again, 1 pod (pod-a, pod-b)"}
+	r := conditions.Compute(fresh(crashing))
+	want := []string{"web: containers are crash-looping, 1 pod (pod-a, pod-b)"}
 	if diff := cmp.Diff(want, r.Evidence); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
@@ -355,7 +355,7 @@ func TestEvidenceNamesPodsAndMessagesDoNot(t *testing.T) {
 	for i := range 30 {
 		many = append(many, unit(fmt.Sprintf("u%02d", i), failing(contract.FailureCrashLoop, 1)))
 	}
-	if got := len(conditions.Fold(fresh(healthy(units(many...)))).Evidence); got != conditions.MaxEvidence {
+	if got := len(conditions.Compute(fresh(healthy(units(many...)))).Evidence); got != conditions.MaxEvidence {
 		t.Errorf("%d pieces of evidence, want %d", got, conditions.MaxEvidence)
 	}
 }

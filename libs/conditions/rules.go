@@ -46,7 +46,7 @@ func firstMatch(rules []rule, v *view) verdict {
 type view struct {
 	in       Input
 	o        *contract.Observation
-	memory   Memory
+	memory   State
 	told     metav1.Condition // Degraded, as the object carries it
 	findings []finding
 }

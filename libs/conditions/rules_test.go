@@ -85,7 +85,7 @@ func TestAvailable(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			compare(t, answers{Available: tc.want}, conditions.Fold(fresh(tc.o)))
+			compare(t, answers{Available: tc.want}, conditions.Compute(fresh(tc.o)))
 		})
 	}
 }
@@ -155,7 +155,7 @@ func TestProgressing(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			compare(t, answers{Progressing: tc.want}, conditions.Fold(fresh(tc.o)))
+			compare(t, answers{Progressing: tc.want}, conditions.Compute(fresh(tc.o)))
 		})
 	}
 }
@@ -252,7 +252,7 @@ func TestIntents(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			compare(t, tc.want, conditions.Fold(fresh(tc.o)))
+			compare(t, tc.want, conditions.Compute(fresh(tc.o)))
 		})
 	}
 }
@@ -275,7 +275,7 @@ func TestUpgradableAndReadyFollowFromTheOthers(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			compare(t, tc.want, conditions.Fold(fresh(tc.o)))
+			compare(t, tc.want, conditions.Compute(fresh(tc.o)))
 		})
 	}
 }
@@ -306,7 +306,7 @@ func TestSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := fresh(tc.o)
 			in.Freshness = tc.freshness
-			compare(t, tc.want, conditions.Fold(in))
+			compare(t, tc.want, conditions.Compute(in))
 		})
 	}
 }

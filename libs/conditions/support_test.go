@@ -125,7 +125,7 @@ func full(t *testing.T, r conditions.Result, conditionType string) metav1.Condit
 type history struct {
 	t      *testing.T
 	now    time.Time
-	memory conditions.Memory
+	memory conditions.State
 	stands []metav1.Condition
 }
 
@@ -137,8 +137,8 @@ func (h *history) fold(after time.Duration, o *contract.Observation, change ...f
 	for _, c := range change {
 		c(&in)
 	}
-	r := conditions.Fold(in)
-	h.memory, h.stands = conditions.Memory{}, nil
+	r := conditions.Compute(in)
+	h.memory, h.stands = conditions.State{}, nil
 	through(h.t, r.Memory, &h.memory)
 	through(h.t, r.Conditions, &h.stands)
 	return r

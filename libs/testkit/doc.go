@@ -11,9 +11,9 @@
 //   - asyncapi: messages checked against an AsyncAPI document.
 //   - otlp: a receiver of OpenTelemetry spans.
 //   - authority: certificates that an authority signs, for TLS on both sides.
-//   - certdir: a folder with a certificate for loopback.
+//   - certdir: a directory with a certificate for loopback.
 //   - goprogram: programs of this repository as processes of a test.
-//   - standin: stand-in engines as real processes on loopback.
+//   - stubengine: stub engines as real processes on loopback.
 //   - mutants: changes of the source that a test must notice.
 //   - expect: waiting for conditions without sleeping.
 //   - gen: builders for the objects that many tests need.

@@ -10,7 +10,7 @@ const prefix = "github.com/flotilla-dev/flotilla/"
 var pureNames = map[string]bool{
 	"plan": true, "render": true, "resolve": true, "decide": true, "fold": true,
 	"checksum": true, "status": true, "lifecycle": true, "engine": true, "model": true,
-	"silence": true, "index": true, "wire": true, "desired": true, "snapshot": true,
+	"liveness": true, "index": true, "wire": true, "desired": true, "snapshot": true,
 	"report": true, "registry": true, "record": true, "crd": true,
 	"exposure": true, "maintenance": true, "version": true, "bringup": true, "schedule": true, "redact": true,
 	"admit": true, "adopt": true, "gateway": true,
@@ -21,7 +21,7 @@ var purePaths = map[string]bool{
 	"libs/contract":              true,
 	"libs/conditions":            true,
 	"libs/conditions/transition": true,
-	"libs/kube/observe":          true,
+	"libs/kube/workload":         true,
 }
 
 // impure are imports, and prefixes of imports, that reach outside the process.
@@ -30,7 +30,7 @@ var impure = []string{
 	"sigs.k8s.io/controller-runtime", "k8s.io/client-go", "github.com/nats-io", "github.com/jmoiron", "github.com/go-sql-driver",
 }
 
-// isPure says whether a package, given by its folder inside the repository, must do no I/O.
+// isPure reports whether a package, given by its directory inside the repository, must do no I/O.
 func isPure(dir string) bool {
 	if purePaths[dir] {
 		return true
@@ -41,7 +41,7 @@ func isPure(dir string) bool {
 	return inside && parts[3] != "controller" && pureNames[parts[len(parts)-1]]
 }
 
-// isImpure says whether an import reaches outside the process.
+// isImpure reports whether an import reaches outside the process.
 func isImpure(path string) bool {
 	for _, p := range impure {
 		if path == p || strings.Contains(p, ".") && strings.HasPrefix(path, p+"/") {
@@ -51,7 +51,7 @@ func isImpure(path string) bool {
 	return false
 }
 
-// foreignInternals says whether a file in dir imports something of another service that is not its api.
+// foreignInternals reports whether a file in dir imports something of another service that is not its api.
 func foreignInternals(dir, path string) bool {
 	rest, ours := strings.CutPrefix(path, prefix)
 	if !ours || !strings.HasPrefix(rest, "services/") {

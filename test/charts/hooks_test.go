@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Before finalizers are taken off, nothing may be left that puts them on: admission goes first,
+// Before finalizers are removed, nothing may be left that adds them: admission goes first,
 // then the service, then the Job runs with rights that exist by then.
 func TestTheOrderOfAnUninstall(t *testing.T) {
 	place := map[string]int{

@@ -2,5 +2,5 @@
 // and understood as it was, what this one sends is read by it, and its objects, statuses
 // included, are accepted and lose nothing. docs/compatibility.md tells what is promised.
 //
-// Folders of testdata are releases; nothing in one ever changes.
+// Each directory of testdata is a release; its files never change.
 package compat

@@ -79,7 +79,7 @@ var quoted = regexp.MustCompile(`"((?:[a-z][a-z0-9]*-?)+)"`)
 func names(t *testing.T) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
-	text := sources(t, "services", "libs/kube", "libs/bus", "libs/telemetry", "libs/testkit/quiet", "cmd", "tools", "docs/examples", "test/stack", "test/compat", "test/e2e")
+	text := sources(t, "services", "libs/kube", "libs/bus", "libs/telemetry", "libs/testkit/renderdiff", "cmd", "tools", "docs/examples", "test/stack", "test/compat", "test/e2e")
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
 		out[m[1]] = true
 	}

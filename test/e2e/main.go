@@ -52,7 +52,7 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := pflag.NewFlagSet("e2e", pflag.ContinueOnError)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "the cluster, with the platform and the images on it")
-	flags.StringVar(&o.report, "report", "e2e.html", "where the report is written; the same as JSON beside it")
+	flags.StringVar(&o.report, "report", "e2e.html", "directory of the report, in HTML and JSON")
 	flags.StringVar(&o.title, "title", "Flotilla on real pods", "title of the report")
 	flags.StringVar(&o.system, "system-namespace", "flotilla-system", "namespace of the services")
 	flags.StringVar(&o.data, "data-namespace", "flotilla-data", "namespace of MySQL and NATS")
@@ -61,7 +61,7 @@ func parse(args []string) (options, error) {
 	flags.StringSliceVar(&o.only, "only", nil, "names of the scenarios to play; without it all")
 	flags.BoolVar(&o.simulated, "simulated", false, "no pod really runs, as on kwok: play what concerns objects only")
 	flags.BoolVar(&o.list, "list", false, "list the scenarios and end")
-	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the moments that nobody chose")
+	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the random moments")
 	flags.StringVar(&o.tools.Kubectl, "kubectl", "kubectl", "the program")
 	flags.StringVar(&o.tools.Helm, "helm", "helm", "the program")
 	if err := flags.Parse(args); err != nil {

@@ -136,9 +136,9 @@ func TestOperatorsHaveWhatTheyNeedAndNothingElse(t *testing.T) {
 			tap := g.Tap(t)
 			conn := g.service(identity)
 			publisher := bus.NewPublisher(conn)
-			observations := bus.NewObservations(publisher, "prod", contract.Observer{Name: identity, Instance: "pod"}, nil)
+			observations := bus.NewObservationPublisher(publisher, "prod", contract.Observer{Name: identity, Instance: "pod"}, nil)
 			g.run(publisher.Run)
-			g.run(bus.NewHeartbeats(conn, "prod", contract.Observer{Name: identity, Instance: "pod"}, observations.Epoch).Run)
+			g.run(bus.NewHeartbeatPublisher(conn, "prod", contract.Observer{Name: identity, Instance: "pod"}, observations.Epoch).Run)
 			for _, kind := range kinds {
 				observations.Offer(kind, contract.Observation{
 					Object: object(kind), Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
@@ -166,7 +166,7 @@ func TestIngesterHasWhatItNeedsAndNothingElse(t *testing.T) {
 	g := newGuarded(t)
 	tap := g.Tap(t)
 	conn := g.service("ingester")
-	g.run(bus.NewHeartbeats(conn, "prod", contract.Observer{Name: "ingester", Instance: "pod"}, func() int64 { return 1 }).Run)
+	g.run(bus.NewHeartbeatPublisher(conn, "prod", contract.Observer{Name: "ingester", Instance: "pod"}, func() int64 { return 1 }).Run)
 	for _, kind := range contract.Kinds() {
 		gvk, _ := contract.Lookup(kind)
 		if gvk.Group != "michelangelo.api" {

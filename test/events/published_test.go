@@ -26,9 +26,9 @@ func TestWhatIsPublishedMatchesTheDocument(t *testing.T) {
 	conn := g.service("superset-operator")
 	publisher := bus.NewPublisher(conn)
 	me := contract.Observer{Name: "superset-operator", Instance: "pod", Version: "v1"}
-	observations := bus.NewObservations(publisher, "prod", me, nil)
+	observations := bus.NewObservationPublisher(publisher, "prod", me, nil)
 	g.run(publisher.Run)
-	g.run(bus.NewHeartbeats(conn, "prod", me, observations.Epoch).Run)
+	g.run(bus.NewHeartbeatPublisher(conn, "prod", me, observations.Epoch).Run)
 
 	subject := subjectOf(t, contract.Superset, me.Name)
 	check := func(stream, subject string) *jetstream.RawStreamMsg {
@@ -48,7 +48,7 @@ func TestWhatIsPublishedMatchesTheDocument(t *testing.T) {
 	}
 	check(contract.StreamHeartbeats, contract.HeartbeatPrefix+".prod."+me.Name)
 
-	observations.Gone(contract.Superset, object(contract.Superset))
+	observations.Delete(contract.Superset, object(contract.Superset))
 	expect.Eventually(t, expect.Long, func() error {
 		if m := g.stored(contract.StreamObservations, subject); m.Header.Get("Nats-TTL") == "" {
 			return errNotYet

@@ -1,7 +1,7 @@
 // Command crdfix finishes the CustomResourceDefinitions that controller-gen writes:
 //
 //   - items of status.conditions become atomic, so that one condition has one owner
-//     under server-side apply (controller-gen refuses the marker on metav1.Condition);
+//     under server-side apply (controller-gen rejects the marker on metav1.Condition);
 //   - the metadata of embedded pod templates keeps its labels and annotations, which
 //     structural pruning would drop;
 //   - embedded pod specs do not require containers, so that a template may set other fields only;
@@ -65,7 +65,7 @@ func fix(crd map[string]any) {
 	}
 }
 
-// fixTemplates walks a schema and mends every embedded PodTemplateSpec in it.
+// fixTemplates walks a schema and fixes every embedded PodTemplateSpec in it.
 func fixTemplates(schema map[string]any) {
 	if isPodTemplate(schema) {
 		if metadata, ok := dig(schema, "properties", "metadata").(map[string]any); ok {

@@ -95,7 +95,7 @@ func parse(set *flag.FlagSet, args []string, required ...string) error {
 		return fmt.Errorf("%w\n%s", err, usage)
 	}
 	if set.NArg() > 0 {
-		return fmt.Errorf("what is %q?\n%s", set.Arg(0), usage)
+		return fmt.Errorf("unexpected argument %q\n%s", set.Arg(0), usage)
 	}
 	for _, name := range required {
 		if set.Lookup(name).Value.String() == "" {
@@ -147,7 +147,7 @@ func (p program) prep(ctx context.Context, path, version string, write bool) err
 		fmt.Fprintln(p.out, "NOT READY:", problem)
 	}
 	if plan.Cut {
-		fmt.Fprintln(p.out, "With WRITE=1 what stands under [Unreleased] becomes this version.")
+		fmt.Fprintln(p.out, "With WRITE=1 the section [Unreleased] becomes this version.")
 	}
 	if len(plan.Problems) > 0 {
 		return errRefused

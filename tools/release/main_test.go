@@ -197,12 +197,12 @@ func TestAffectedSeesCommittedAndUncommittedChanges(t *testing.T) {
 func TestBadArgumentsAreNamed(t *testing.T) {
 	c := newCheckout(t)
 	for want, args := range map[string][]string{
-		"-base is missing":    {"affected"},
-		"-version is missing": {"prep", "-module", "libs/bus"},
-		`what is "now"`:       {"affected", "-base", "main", "now"},
-		"-colour":             {"affected", "-colour", "red"},
-		"nowhere":             {"affected", "-base", "nowhere"},
-		"usage":               {"publish"},
+		"-base is missing":          {"affected"},
+		"-version is missing":       {"prep", "-module", "libs/bus"},
+		`unexpected argument "now"`: {"affected", "-base", "main", "now"},
+		"-colour":                   {"affected", "-colour", "red"},
+		"nowhere":                   {"affected", "-base", "nowhere"},
+		"usage":                     {"publish"},
 	} {
 		if _, err := c.release(args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", args, err, want)

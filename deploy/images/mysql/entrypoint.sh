@@ -14,7 +14,7 @@ statements() {
     root="'root'@$(literal "${MYSQL_ROOT_HOST:-%}")"
     echo "CREATE USER IF NOT EXISTS $root IDENTIFIED BY $password;"
     echo "GRANT ALL ON *.* TO $root WITH GRANT OPTION;"
-  else # nobody needs it
+  else # not needed
     echo "ALTER USER 'root'@'localhost' ACCOUNT LOCK;"
   fi
   # shellcheck disable=SC2016 # SQL's backquotes
@@ -27,7 +27,7 @@ statements() {
 
 case "${1:-}" in '' | -*) set -- mysqld "$@" ;; esac
 if [ "$1" = mysqld ]; then
-  # A folder that holds something else is refused by the server itself.
+  # The server itself rejects a directory with other content.
   [ -d /var/lib/mysql/mysql ] || mysqld --no-defaults --initialize-insecure --datadir=/var/lib/mysql
   statements > /tmp/init.sql
   set -- "$@" --init-file=/tmp/init.sql --socket=/run/mysqld/mysqld.sock --mysqlx=0

@@ -1,8 +1,8 @@
-// Package kstatus holds the conditions against the library by which Helm, Flux and
-// others judge a resource, sigs.k8s.io/cli-utils/pkg/kstatus. It has tests only, and is
-// apart from its parent so that nobody who folds depends on that library.
+// Package kstatus compares the conditions with the library that Helm, Flux and others use
+// to compute the status of a resource, sigs.k8s.io/cli-utils/pkg/kstatus. It has tests
+// only, and is separate from its parent so that importers do not depend on that library.
 //
-// That library knows metadata.deletionTimestamp, status.observedGeneration and the
-// condition Ready; Reconciling and Stalled, which it knows too, are none of ours. Where
-// it cannot see what we say stands in README.md of the parent, with the reason.
+// The library reads metadata.deletionTimestamp, status.observedGeneration and the
+// condition Ready; it also reads Reconciling and Stalled, which Flotilla does not set.
+// README.md of the parent lists the states in which its result differs, with the reason.
 package kstatus

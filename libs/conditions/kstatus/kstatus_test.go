@@ -218,7 +218,7 @@ func TestTheLibraryAgreesOrTheExceptionIsListed(t *testing.T) {
 	for name, s := range states {
 		t.Run(name, func(t *testing.T) {
 			in := s.input()
-			written := conditions.Fold(in).Conditions
+			written := conditions.Compute(in).Conditions
 			result, err := status.Compute(s.object(t, in, written))
 			if err != nil {
 				t.Fatal(err)
@@ -252,7 +252,7 @@ func TestNothingIsCurrentBeforeItsSpecIsTakenUp(t *testing.T) {
 	for name, s := range states {
 		in := s.input()
 		in.Generation++ // the spec changes now
-		result, err := status.Compute(s.object(t, in, conditions.Fold(in).Conditions))
+		result, err := status.Compute(s.object(t, in, conditions.Compute(in).Conditions))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func newLab(t *testing.T) *lab {
 	return &lab{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
 }
 
-func (l *lab) gate(o access.Options) *access.Gate {
+func (l *lab) gate(o access.Options) *access.Authorizer {
 	l.Helper()
 	cfg := rest.CopyConfig(cluster.Get(l).Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -101,7 +101,7 @@ func (l *lab) reads(namespace string) access.Attributes {
 }
 
 // ask sends a request through the gate and returns the answer.
-func ask(g *access.Gate, authorization string, a access.Attributes) *httptest.ResponseRecorder {
+func ask(g *access.Authorizer, authorization string, a access.Attributes) *httptest.ResponseRecorder {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := access.UserFrom(r.Context())
 		fmt.Fprintf(w, "%v %v %q", ok, u.GetName(), r.Header.Values("Authorization"))

@@ -11,7 +11,7 @@ import (
 )
 
 // A handler behind a gate is reached by callers with a token and the right only.
-func ExampleGate() {
+func ExampleAuthorizer() {
 	gate, err := access.New(&rest.Config{Host: "https://127.0.0.1:6443"}, access.Options{})
 	if err != nil {
 		fmt.Println(err)

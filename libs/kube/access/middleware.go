@@ -9,7 +9,7 @@ import (
 
 type userKey struct{}
 
-// UserFrom returns the user that [Gate.Authenticated] found; false without one.
+// UserFrom returns the user that [Authorizer.Authenticated] found; false without one.
 func UserFrom(ctx context.Context) (user.Info, bool) {
 	u, ok := ctx.Value(userKey{}).(user.Info)
 	return u, ok
@@ -17,7 +17,7 @@ func UserFrom(ctx context.Context) (user.Info, bool) {
 
 // Authenticated lets only requests with a valid token through, with the user in their
 // context and without the token, so that nothing behind it can log or pass it on.
-func (g *Gate) Authenticated(next http.Handler) http.Handler {
+func (g *Authorizer) Authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, err := g.Authenticate(r)
 		if err != nil {
@@ -32,8 +32,8 @@ func (g *Gate) Authenticated(next http.Handler) http.Handler {
 }
 
 // Authorized lets only requests through whose user may do what attributes says. It comes
-// behind [Gate.Authenticated]; without it everything is 401.
-func (g *Gate) Authorized(attributes Attributes, next http.Handler) http.Handler {
+// behind [Authorizer.Authenticated]; without it everything is 401.
+func (g *Authorizer) Authorized(attributes Attributes, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.AuthorizeRequest(r.Context(), attributes); err != nil {
 			WriteError(w, err)
@@ -43,9 +43,9 @@ func (g *Gate) Authorized(attributes Attributes, next http.Handler) http.Handler
 	})
 }
 
-// AuthorizeRequest is [Gate.Authorize] for the user that [Gate.Authenticated] found; a
+// AuthorizeRequest is [Authorizer.Authorize] for the user that [Authorizer.Authenticated] found; a
 // context without one is 401.
-func (g *Gate) AuthorizeRequest(ctx context.Context, a Attributes) error {
+func (g *Authorizer) AuthorizeRequest(ctx context.Context, a Attributes) error {
 	u, ok := UserFrom(ctx)
 	if !ok {
 		return unauthorized()

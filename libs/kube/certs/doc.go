@@ -3,7 +3,7 @@
 // [Options] are the flags for both.
 //
 // A certificate authority and one serving certificate live in a Secret that all replicas
-// share. [Keeper] looks at it once a minute in every replica, leader or not: it creates
+// share. [Rotator] looks at it once a minute in every replica, leader or not: it creates
 // the Secret, renews what comes to its end, hands the certificate to the server through
 // [Serving] and writes the authority into the caBundle of the webhook configurations.
 // Replicas need no lock: a write that lost a race is read again.

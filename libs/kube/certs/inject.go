@@ -17,7 +17,7 @@ var injectors = []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inje
 
 // inject has the webhook configurations trust the bundle. One that does not exist is not
 // created: whether requests pass the webhooks is for those to decide who install them.
-func (k *Keeper) inject(ctx context.Context, bundle []byte) error {
+func (k *Rotator) inject(ctx context.Context, bundle []byte) error {
 	validating, mutating := &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{}
 	return errors.Join(
 		k.trustAtLast(ctx, validating, bundle, func() (out []*admissionv1.WebhookClientConfig) {
@@ -38,7 +38,7 @@ func (k *Keeper) inject(ctx context.Context, bundle []byte) error {
 type clientConfigs func() []*admissionv1.WebhookClientConfig
 
 // trustAtLast tries again when another replica was faster.
-func (k *Keeper) trustAtLast(ctx context.Context, into client.Object, bundle []byte, clients clientConfigs) error {
+func (k *Rotator) trustAtLast(ctx context.Context, into client.Object, bundle []byte, clients clientConfigs) error {
 	var err error
 	for range lostRaces {
 		if err = k.trust(ctx, into, bundle, clients); !apierrors.IsConflict(err) {
@@ -50,7 +50,7 @@ func (k *Keeper) trustAtLast(ctx context.Context, into client.Object, bundle []b
 
 // trust patches one configuration. The patch carries the resource version and nothing but
 // what changes.
-func (k *Keeper) trust(ctx context.Context, into client.Object, bundle []byte, clients clientConfigs) error {
+func (k *Rotator) trust(ctx context.Context, into client.Object, bundle []byte, clients clientConfigs) error {
 	err := k.Live.Get(ctx, client.ObjectKey{Name: k.Configuration}, into)
 	switch {
 	case apierrors.IsNotFound(err):

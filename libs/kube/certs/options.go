@@ -95,7 +95,7 @@ func (o *Options) address() (host string, port int, err error) {
 }
 
 // ManagerOptions gives the manager the webhook server, for service.Spec. It comes before
-// [Options.Keep].
+// [Options.AddToManager].
 func (o *Options) ManagerOptions(m *ctrl.Options) {
 	if !o.Enabled() {
 		return
@@ -128,9 +128,9 @@ type Identity struct {
 // errServer says that Options.ManagerOptions was not called before.
 var errServer = errors.New("keep webhook certificates: the manager has no webhook server of these options")
 
-// Keep puts the readiness of the webhooks on the manager and, without CertDir, the
+// AddToManager puts the readiness of the webhooks on the manager and, without CertDir, the
 // keeper of their certificates. It is for options that are [Options.Enabled].
-func (o *Options) Keep(mgr ctrl.Manager, who Identity) error {
+func (o *Options) AddToManager(mgr ctrl.Manager, who Identity) error {
 	if err := mgr.AddReadyzCheck("webhooks", mgr.GetWebhookServer().StartedChecker()); err != nil {
 		return fmt.Errorf("check the webhook server: %w", err)
 	}
@@ -144,7 +144,7 @@ func (o *Options) Keep(mgr ctrl.Manager, who Identity) error {
 		return errors.New("keep webhook certificates: --leader-election-namespace is needed for their Secret, " +
 			"unless --webhook-cert-dir is given or --enable-webhooks=false")
 	}
-	keeper := NewKeeper(Dependencies{
+	keeper := NewRotator(Dependencies{
 		Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Clock: who.Clock, Owner: who.Owner, FieldManager: who.FieldManager,
 		Secret:        types.NamespacedName{Namespace: who.Namespace, Name: o.CertSecret},
 		Configuration: o.Configuration, Hosts: HostsOf(o.Service, who.Namespace), Lifetimes: who.Lifetimes,

@@ -1,7 +1,7 @@
 // Package createfailure finds out why Kubernetes creates no pods for a workload: a quota,
 // a LimitRange, a webhook, a service account that does not exist.
 //
-// A Deployment has a condition for it, see observe.Deployment. For a Job and a StatefulSet
+// A Deployment has a condition for it, see workload.Deployment. For a Job and a StatefulSet
 // only events tell. [Finder] reads them from the API server, of a workload that has lacked
 // pods for some seconds and of no other, so a healthy fleet costs no request.
 package createfailure
@@ -19,16 +19,16 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
 // Reason is the reason of the events that tell.
 const Reason = "FailedCreate"
 
 const (
-	// Patience is how long a new workload may be without pods before events are read: the
+	// GracePeriod is how long a new workload may be without pods before events are read: the
 	// ordinary moments of a creation cost no request.
-	Patience = 3 * time.Second
+	GracePeriod = 3 * time.Second
 	// Refresh is how long an answer is good for.
 	Refresh = 10 * time.Second
 )
@@ -55,25 +55,25 @@ func New(reader client.Reader, c clock.PassiveClock) *Finder {
 
 // Find returns why the pods that a workload lacks are not created, empty when nothing is
 // known, and after how long to ask again while it lacks them.
-func (f *Finder) Find(ctx context.Context, workload client.Object) (message string, again time.Duration, err error) {
+func (f *Finder) Find(ctx context.Context, owner client.Object) (message string, again time.Duration, err error) {
 	now := f.clock.Now()
-	if age := now.Sub(workload.GetCreationTimestamp().Time); age < Patience {
-		return "", Patience - age, nil
+	if age := now.Sub(owner.GetCreationTimestamp().Time); age < GracePeriod {
+		return "", GracePeriod - age, nil
 	}
-	if a, ok := f.fresh(workload.GetUID(), now); ok {
+	if a, ok := f.fresh(owner.GetUID(), now); ok {
 		return a.message, a.at.Add(Refresh).Sub(now), nil
 	}
 	var list corev1.EventList
-	err = f.reader.List(ctx, &list, client.InNamespace(workload.GetNamespace()), client.MatchingFields{
-		"involvedObject.uid": string(workload.GetUID()), "reason": Reason,
+	err = f.reader.List(ctx, &list, client.InNamespace(owner.GetNamespace()), client.MatchingFields{
+		"involvedObject.uid": string(owner.GetUID()), "reason": Reason,
 	})
 	if err != nil {
-		return "", Refresh, fmt.Errorf("list events of %T %q: %w", workload, workload.GetName(), err)
+		return "", Refresh, fmt.Errorf("list events of %T %q: %w", owner, owner.GetName(), err)
 	}
 	a := answer{at: now, message: Message(list.Items)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.answers[workload.GetUID()] = a
+	f.answers[owner.GetUID()] = a
 	return a.message, Refresh, nil
 }
 
@@ -98,7 +98,7 @@ func Message(events []corev1.Event) string {
 	newest := slices.MaxFunc(events, func(a, b corev1.Event) int {
 		return cmp.Or(when(&a).Compare(when(&b)), cmp.Compare(a.Name, b.Name))
 	})
-	return observe.CreateFailure(newest.Message)
+	return workload.CreateFailure(newest.Message)
 }
 
 func when(e *corev1.Event) time.Time {

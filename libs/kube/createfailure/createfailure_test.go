@@ -52,10 +52,10 @@ func TestFindAsksSeldom(t *testing.T) {
 		again time.Duration
 		lists int
 	}{
-		{time.Second, "", createfailure.Patience - time.Second, 0},
-		{createfailure.Patience, why, createfailure.Refresh, 1},
-		{createfailure.Patience + time.Second, why, createfailure.Refresh - time.Second, 1},
-		{createfailure.Patience + createfailure.Refresh, why, createfailure.Refresh, 2},
+		{time.Second, "", createfailure.GracePeriod - time.Second, 0},
+		{createfailure.GracePeriod, why, createfailure.Refresh, 1},
+		{createfailure.GracePeriod + time.Second, why, createfailure.Refresh - time.Second, 1},
+		{createfailure.GracePeriod + createfailure.Refresh, why, createfailure.Refresh, 2},
 	} {
 		clock.SetTime(start.Add(step.at))
 		got, again, err := f.Find(t.Context(), job)

@@ -31,7 +31,7 @@ const (
 type busRun struct {
 	conn         *bus.Conn
 	publisher    *bus.Publisher
-	observations *bus.Observations
+	observations *bus.ObservationPublisher
 	observer     contract.Observer
 	options      Options
 	log          logr.Logger
@@ -65,7 +65,7 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 		observer: contract.Observer{Name: o.service, Instance: instance, Version: telemetry.BuildInfo().Version},
 		reached:  make(chan struct{}, 1),
 	}
-	b.observations = bus.NewObservations(b.publisher, o.ClusterName, b.observer, b.term.Load)
+	b.observations = bus.NewObservationPublisher(b.publisher, o.ClusterName, b.observer, b.term.Load)
 
 	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	conn.OnReconnect(func() {
@@ -82,7 +82,7 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 // lead runs while this process leads: it begins the term and beats. The heart is
 // the observer's, not the process's, so replicas in waiting have none.
 func (b *busRun) lead() manager.Runnable {
-	hearts := bus.NewHeartbeats(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
+	hearts := bus.NewHeartbeatPublisher(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		b.term.Store(b.clock.Now().UnixMilli())
 		return hearts.Run(ctx)

@@ -49,10 +49,10 @@ func testService(mode string) Spec {
 				return err
 			}},
 		},
-		Needs: func() []Need {
-			needs := Needs(corev1.SchemeGroupVersion, "configmaps")
+		Prerequisites: func() []Prerequisite {
+			needs := Prerequisites(corev1.SchemeGroupVersion, "configmaps")
 			if mode == "needy" {
-				needs = append(needs, Needs(schema.GroupVersion{Group: "example.dev", Version: "v1"}, "boats")...)
+				needs = append(needs, Prerequisites(schema.GroupVersion{Group: "example.dev", Version: "v1"}, "boats")...)
 			}
 			return needs
 		},

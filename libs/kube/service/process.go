@@ -57,7 +57,7 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	p.health.add(p.health.ready, "api", ready.check)
-	needs, err := newNeeds(p.spec, p.options, cfg, p.clock)
+	needs, err := newPrerequisites(p.spec, p.options, cfg, p.clock)
 	if err != nil {
 		return err
 	}

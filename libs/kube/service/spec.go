@@ -29,9 +29,9 @@ type Spec struct {
 	Env map[string]string
 	// Validate checks the service's own flags. The error is one line that names the flag.
 	Validate func(Options) error
-	// Needs are what the service follows; nil means nothing that it has to wait for. It is
+	// Prerequisites are what the service follows; nil means nothing that it has to wait for. It is
 	// called when the settings are known.
-	Needs func() []Need
+	Prerequisites func() []Prerequisite
 	// Setup registers the controllers. The API server answers when it is called, and what
 	// Needs names is there.
 	Setup func(ctx context.Context, rt *Runtime) error
@@ -61,7 +61,7 @@ type Runtime struct {
 	// A nil *bus.Observations takes everything and does nothing.
 	Bus          *bus.Conn
 	Publisher    *bus.Publisher
-	Observations *bus.Observations
+	Observations *bus.ObservationPublisher
 	Clock        clock.WithTicker
 	// Instance names this process: the pod's name in a cluster, else the host's.
 	Instance string

@@ -3,8 +3,8 @@
 //
 // The six ADR027 conditions have exactly one writer at a time. The aggregator
 // holds the Lease "flotilla-conditions" and renews it only while it hears the
-// bus. [Gate] watches that Lease: while nobody has renewed it for [StaleAfter],
-// or it does not exist, [Gate.MustWrite] is true and [Reporter.Report] folds the
+// bus. [LeaseWatcher] watches that Lease: while nobody has renewed it for [StaleAfter],
+// or it does not exist, [LeaseWatcher.ShouldWrite] is true and [Reporter.Report] folds the
 // conditions in this process, with the same pure function and under the same
 // field manager, so that the hand-over in either direction changes nothing: who takes
 // over goes on from the conditions that the object carries, and does not believe a

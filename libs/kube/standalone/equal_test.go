@@ -27,11 +27,11 @@ type aggregator struct {
 
 func (a *aggregator) write(cr *apitest.Ship, o contract.Observation) {
 	a.Helper()
-	var memory conditions.Memory
+	var memory conditions.State
 	var entry []metav1.Condition
 	a.decode(a.memory, &memory)
 	a.decode(a.entry, &entry)
-	folded := conditions.Fold(conditions.Input{
+	folded := conditions.Compute(conditions.Input{
 		Observation: &o, Generation: cr.Generation, Deleting: cr.DeletionTimestamp != nil, Freshness: conditions.Fresh,
 		Now: a.clock.Now(), Previous: newest(cr.Status.Conditions, entry), Memory: memory, WithReady: true,
 	})

@@ -16,8 +16,8 @@ import (
 // Example wires a controller that reports its objects to the bus and, while no
 // aggregator is at work, writes their conditions itself.
 func Example() { //nolint:testableexamples // It needs a manager and a control plane.
-	setUp := func(mgr ctrl.Manager, observations *bus.Observations) error {
-		gate, err := standalone.NewGate(mgr, "flotilla-system")
+	setUp := func(mgr ctrl.Manager, observations *bus.ObservationPublisher) error {
+		gate, err := standalone.NewLeaseWatcher(mgr, "flotilla-system")
 		if err != nil {
 			return err
 		}

@@ -94,7 +94,7 @@ func TestStalenessIsMeasuredOnOurClockAndConfirmed(t *testing.T) {
 			start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 			clk := clocktesting.NewFakeClock(start)
 			cached, live := &view{}, &view{}
-			g := &Gate{live: live, clock: clk, log: logr.Discard()}
+			g := &LeaseWatcher{live: live, clock: clk, log: logr.Discard()}
 			var seen sighting
 			for i, step := range steps {
 				clk.SetTime(start.Add(time.Duration(step.at) * time.Second))
@@ -104,8 +104,8 @@ func TestStalenessIsMeasuredOnOurClockAndConfirmed(t *testing.T) {
 					reader = live
 				}
 				next := g.look(t.Context(), reader, &seen)
-				if next != step.next || g.MustWrite() != step.must {
-					t.Errorf("step %d at %d s: MustWrite %v, next look after %v; want %v, %v", i, step.at, g.MustWrite(), next, step.must, step.next)
+				if next != step.next || g.ShouldWrite() != step.must {
+					t.Errorf("step %d at %d s: MustWrite %v, next look after %v; want %v, %v", i, step.at, g.ShouldWrite(), next, step.must, step.next)
 				}
 			}
 		})

@@ -20,25 +20,25 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 )
 
-// Reporter publishes observations and, while the [Gate] says so, writes the
+// Reporter publishes observations and, while the [LeaseWatcher] says so, writes the
 // conditions that follow from them. It is safe for concurrent use.
 type Reporter struct {
 	writer       *ownedstatus.Writer
-	gate         *Gate
-	observations *bus.Observations
+	gate         *LeaseWatcher
+	observations *bus.ObservationPublisher
 	kind         contract.Kind
 	clock        clock.PassiveClock
 
 	mu     sync.Mutex
-	memory map[types.UID]conditions.Memory
+	memory map[types.UID]conditions.State
 }
 
 // NewReporter returns a Reporter for one kind. observations may be nil: no bus.
 // A Superset gets the summary Ready too, since its operator writes none.
-func NewReporter(c client.Client, gate *Gate, observations *bus.Observations, kind contract.Kind, clk clock.PassiveClock) *Reporter {
+func NewReporter(c client.Client, gate *LeaseWatcher, observations *bus.ObservationPublisher, kind contract.Kind, clk clock.PassiveClock) *Reporter {
 	return &Reporter{
 		writer: ownedstatus.New(c, conditions.FieldManager), gate: gate, observations: observations,
-		kind: kind, clock: clk, memory: map[types.UID]conditions.Memory{},
+		kind: kind, clock: clk, memory: map[types.UID]conditions.State{},
 	}
 }
 
@@ -51,7 +51,7 @@ func NewReporter(c client.Client, gate *Gate, observations *bus.Observations, ki
 // [ownedstatus.ErrStale] when the object changed meanwhile: reconcile again.
 func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Observation) (requeueAfter time.Duration, err error) {
 	r.observations.OfferContext(ctx, r.kind, o)
-	if !r.gate.MustWrite() {
+	if !r.gate.ShouldWrite() {
 		r.Forget(cr.GetUID()) // the aggregator remembers from here on
 		return 0, nil
 	}
@@ -60,7 +60,7 @@ func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Obse
 		return 0, fmt.Errorf("report %s %s: %w", r.kind, client.ObjectKeyFromObject(cr), err)
 	}
 	now := r.clock.Now()
-	folded := conditions.Fold(conditions.Input{
+	folded := conditions.Compute(conditions.Input{
 		Observation: &o,
 		Generation:  cr.GetGeneration(),
 		Deleting:    cr.GetDeletionTimestamp() != nil,
@@ -82,7 +82,7 @@ func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Obse
 
 // Gone publishes that the object no longer exists and drops what is remembered of it.
 func (r *Reporter) Gone(object contract.Object) {
-	r.observations.Gone(r.kind, object)
+	r.observations.Delete(r.kind, object)
 	r.Forget(types.UID(object.UID))
 }
 
@@ -93,13 +93,13 @@ func (r *Reporter) Forget(uid types.UID) {
 	delete(r.memory, uid)
 }
 
-func (r *Reporter) recall(uid types.UID) conditions.Memory {
+func (r *Reporter) recall(uid types.UID) conditions.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.memory[uid]
 }
 
-func (r *Reporter) remember(uid types.UID, m conditions.Memory) {
+func (r *Reporter) remember(uid types.UID, m conditions.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.memory[uid] = m

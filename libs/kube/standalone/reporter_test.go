@@ -12,15 +12,15 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
-	"github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
 // observation is of an object whose one unit has some of two replicas.
 func observation(cr *apitest.Ship, available int32) contract.Observation {
 	return contract.Observation{
-		Object:             observe.Object(cr, apitest.GroupVersion.WithKind("Ship")),
+		Object:             workload.Object(cr, apitest.GroupVersion.WithKind("Ship")),
 		ObservedGeneration: cr.Generation,
 		Phase:              "Running",
 		Reconcile:          contract.Reconcile{Outcome: contract.Succeeded},
@@ -139,7 +139,7 @@ func TestOperatorWritesNoneOfTheSixWhileAnAggregatorDoes(t *testing.T) {
 		t.Errorf("it made %d requests, want 0", n)
 	}
 	// The aggregator takes over under the same manager, and hands back.
-	folded := conditions.Fold(conditions.Input{
+	folded := conditions.Compute(conditions.Input{
 		Observation: ptr.To(observation(cr, 1)), Generation: cr.Generation, Now: w.clock.Now(), Previous: cr.Status.Conditions,
 	})
 	if _, err := ownedstatus.New(w.c, conditions.FieldManager).ApplyConditions(t.Context(), cr, folded.Conditions); err != nil {

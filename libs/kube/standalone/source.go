@@ -12,9 +12,9 @@ import (
 )
 
 // Source enqueues every object of list's kind, from the manager's cache, each
-// time the answer of [Gate.MustWrite] changes. list is a template: an empty list
+// time the answer of [LeaseWatcher.ShouldWrite] changes. list is a template: an empty list
 // of the kind, for example &v1alpha1.SupersetList{}.
-func (g *Gate) Source(list client.ObjectList) source.Source {
+func (g *LeaseWatcher) Source(list client.ObjectList) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		flips := g.subscribe()
 		go g.enqueueOn(ctx, flips, list, queue)
@@ -22,7 +22,7 @@ func (g *Gate) Source(list client.ObjectList) source.Source {
 	})
 }
 
-func (g *Gate) enqueueOn(ctx context.Context, flips <-chan struct{}, list client.ObjectList, queue workqueue.TypedInterface[reconcile.Request]) {
+func (g *LeaseWatcher) enqueueOn(ctx context.Context, flips <-chan struct{}, list client.ObjectList, queue workqueue.TypedInterface[reconcile.Request]) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,7 +43,7 @@ func (g *Gate) enqueueOn(ctx context.Context, flips <-chan struct{}, list client
 	}
 }
 
-func (g *Gate) enqueueAll(ctx context.Context, template client.ObjectList, queue workqueue.TypedInterface[reconcile.Request]) error {
+func (g *LeaseWatcher) enqueueAll(ctx context.Context, template client.ObjectList, queue workqueue.TypedInterface[reconcile.Request]) error {
 	list, ok := template.DeepCopyObject().(client.ObjectList)
 	if !ok {
 		return fmt.Errorf("%T is no list", template)

@@ -37,7 +37,7 @@ func Run[S any](ctx context.Context, state *S, list []Step[S]) (Result, error) {
 			return total, fmt.Errorf("%s: %w", step.Name, err)
 		}
 		result, err := runOne(ctx, state, step)
-		total.Requeue = Sooner(total.Requeue, result.Requeue)
+		total.Requeue = MinRequeue(total.Requeue, result.Requeue)
 		if err != nil {
 			return total, fmt.Errorf("%s: %w", step.Name, err)
 		}
@@ -56,8 +56,8 @@ func runOne[S any](ctx context.Context, state *S, step Step[S]) (Result, error) 
 	return result, err
 }
 
-// Sooner returns the shorter of two delays, where zero and less mean "never".
-func Sooner(a, b time.Duration) time.Duration {
+// MinRequeue returns the shorter of two delays, where zero and less mean "never".
+func MinRequeue(a, b time.Duration) time.Duration {
 	switch {
 	case a <= 0:
 		return max(b, 0)

@@ -148,7 +148,7 @@ func TestSooner(t *testing.T) {
 		"other never": {2, 0, 2},
 		"shorter":     {3, 2, 2},
 	} {
-		if got := steps.Sooner(tc.a, tc.b); got != tc.want {
+		if got := steps.MinRequeue(tc.a, tc.b); got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}

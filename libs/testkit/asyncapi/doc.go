@@ -1,4 +1,4 @@
-// Package asyncapi checks messages against an AsyncAPI document and the JSON Schemas beside it, such as docs/events.
+// Package asyncapi checks messages against an AsyncAPI document and its JSON Schemas, such as docs/events.
 //
 //	doc, err := asyncapi.Load(os.DirFS("../../../../docs/events"))
 //	...

@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// base is where the document stands for the resolver of references; nothing is fetched from there.
+// base is the base URL of the document for references; nothing is fetched from it.
 const base = "https://flotilla.dev/events/"
 
 // headerMarkerReason is on the messages that the server puts in place of expired ones.
 const headerMarkerReason = "Nats-Marker-Reason"
 
-// ErrUnknownSubject says that the document has no channel for a subject.
+// ErrUnknownSubject is returned if the document has no channel for a subject.
 var ErrUnknownSubject = errors.New("no channel of the document has this subject")
 
 // Document is asyncapi.yaml and its schemas.
@@ -126,7 +126,7 @@ func newCompiler(files fs.FS, document []byte) (*jsonschema.Compiler, error) {
 	return c, nil
 }
 
-// compile returns the schemas of a message's headers, which may stand in its trait, and of its payload.
+// compile returns the schemas of a message's payload and headers; the headers may be defined in a trait.
 func compile(c *jsonschema.Compiler, doc *asyncAPI, key string) (message, error) {
 	var parts struct {
 		Headers, Payload json.RawMessage
@@ -191,7 +191,7 @@ func (d *Document) Channels(subject string) []string {
 	return names
 }
 
-// Check returns an error that says how a message differs from the document.
+// Check returns an error that describes how a message differs from the document.
 func (d *Document) Check(subject string, header map[string][]string, body []byte) error {
 	for _, c := range d.channels {
 		if !c.address.MatchString(subject) {

@@ -48,7 +48,7 @@ func New(name string, from, until time.Time) (*Authority, error) {
 	if a.Pair, err = a.sign(a.cert, a.key); err != nil {
 		return nil, err
 	}
-	// What it signs carries its identity as it was written.
+	// Certificates signed by the authority carry its identity as encoded in the file.
 	block, _ := pem.Decode(a.Cert)
 	a.cert, err = x509.ParseCertificate(block.Bytes)
 	return a, err
@@ -103,7 +103,7 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Write writes <name>.crt and <name>.key into a folder.
+// Write writes <name>.crt and <name>.key into a directory.
 func (p Pair) Write(dir, name string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o600),

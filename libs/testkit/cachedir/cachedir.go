@@ -1,5 +1,5 @@
-// Package cachedir is the folder on this machine for what is costly to get and the same for every checkout: built
-// programs, unpacked servers. Processes that fill it at the same time take turns.
+// Package cachedir provides the machine-wide directory for artifacts that are expensive to get and the same for every
+// checkout: built programs, unpacked servers. Processes that fill it at the same time lock it.
 package cachedir
 
 import (
@@ -14,23 +14,23 @@ import (
 
 const poll = 500 * time.Millisecond
 
-// Path is $FLOTILLA_CACHE, else flotilla in the user's cache folder. It need not exist yet.
+// Path is $FLOTILLA_CACHE, else flotilla in the user's cache directory. It need not exist yet.
 func Path() (string, error) {
 	if dir := os.Getenv("FLOTILLA_CACHE"); dir != "" {
 		return filepath.Abs(dir)
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find the cache folder (set FLOTILLA_CACHE): %w", err)
+		return "", fmt.Errorf("find the cache directory (set FLOTILLA_CACHE): %w", err)
 	}
 	return filepath.Join(dir, "flotilla"), nil
 }
 
-// Lock waits for an exclusive lock on the file, which it creates in a folder that exists, and returns what gives the
-// lock back. It calls waiting once when somebody else has it. The lock goes with the process, so a killed holder blocks
-// nobody.
+// Lock waits for an exclusive lock on the file, which it creates in an existing directory, and returns the function
+// that releases it. It calls waiting once if another process holds the lock. The kernel releases the lock when the
+// process ends, so a killed holder blocks no other process.
 func Lock(ctx context.Context, path string, waiting func()) (unlock func() error, err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // inside the cache folder
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // inside the cache directory
 	if err != nil {
 		return nil, fmt.Errorf("open the lock: %w", err)
 	}

@@ -1,4 +1,4 @@
-// Package certdir makes folders with a certificate for loopback, as a cluster mounts them.
+// Package certdir creates directories with a certificate for loopback, as a cluster mounts them.
 package certdir
 
 import (
@@ -12,8 +12,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Write puts a new certificate for localhost and 127.0.0.1 into the folder and returns who
-// trusts it. A file that is there already is replaced at once, so that no reader sees half of one.
+// Write writes a new certificate for localhost and 127.0.0.1 into the directory and returns the pool that trusts it.
+// It replaces existing files atomically, so that no reader sees a partial one.
 func Write(t testing.TB, dir string) *x509.CertPool {
 	t.Helper()
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)

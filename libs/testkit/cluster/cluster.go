@@ -22,11 +22,11 @@ import (
 
 // Options describe the cluster of a test binary.
 type Options struct {
-	// CRDs are files or folders with CustomResourceDefinitions, relative to the package under test.
+	// CRDs are files or directories with CustomResourceDefinitions, relative to the package under test.
 	CRDs []string
 	// Nodes is the number of simulated nodes; 0 means controlplane.DefaultNodes.
 	Nodes int
-	// Manifests are files or folders with other objects to create at the start, in order of their names.
+	// Manifests are files or directories with other objects to create at the start, in order of their names.
 	Manifests []string
 }
 
@@ -122,7 +122,7 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := watchdog.NewFolder(watchdog.Need{Prefix: "flotilla-cluster-", Key: markerKey})
+	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-cluster-", Key: markerKey})
 	if err != nil {
 		return nil, err
 	}

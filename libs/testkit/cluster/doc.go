@@ -1,6 +1,6 @@
 // Package cluster gives a test a real Kubernetes control plane: etcd, API server, controller manager, scheduler, and
 // nodes whose pods kwok simulates. Deployments, StatefulSets, Jobs, endpoints and garbage collection behave as they do
-// anywhere; no image is pulled and nobody answers at a pod's address.
+// in any cluster; no image is pulled and no process listens on a pod's address.
 //
 // There is one cluster per test binary, started by the first Get, in about three seconds. Tests share it and keep
 // apart by namespaces of their own:

@@ -41,7 +41,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	return ns.Name
 }
 
-// waitServiceAccount waits for the account without which the API server refuses pods.
+// waitServiceAccount waits for the account without which the API server rejects pods.
 func waitServiceAccount(ctx context.Context, cl client.Client, namespace string) error {
 	key := client.ObjectKey{Namespace: namespace, Name: "default"}
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, namespaceTimeout, true,

@@ -13,7 +13,7 @@ const restartTimeout = 5 * time.Minute
 // Snapshot is the state of a cluster at one moment.
 type Snapshot struct{ dir string }
 
-// Save copies all that the cluster knows, as a backup of etcd does. The control plane is away meanwhile. It is for
+// Save copies the state of the cluster, as a backup of etcd does. The control plane is down meanwhile. It is for
 // clusters of one test; see Private.
 func (c *Cluster) Save(t testing.TB) Snapshot {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
-// Progress is told what happens, one line at a time.
+// Progress receives progress messages, one line at a time.
 type Progress func(format string, args ...any)
 
 // Build builds what is missing of Programs, and of those that are named besides, for example NodePrograms. Processes
@@ -30,13 +30,13 @@ func Build(ctx context.Context, module string, say Progress, more ...Program) (T
 		return tools, nil
 	}
 	if err := os.MkdirAll(tools.Dir, 0o755); err != nil { //nolint:gosec // programs are not secret
-		return Tools{}, fmt.Errorf("create the tools folder: %w", err)
+		return Tools{}, fmt.Errorf("create the tools directory: %w", err)
 	}
 	unlock, err := cachedir.Lock(ctx, filepath.Join(tools.Dir, ".lock"), func() {
 		say("waiting for another build of the control plane tools")
 	})
 	if err != nil {
-		return Tools{}, fmt.Errorf("take the tools folder: %w", err)
+		return Tools{}, fmt.Errorf("lock the tools directory: %w", err)
 	}
 	err = tools.build(ctx, module, say, more)
 	return tools, errors.Join(err, unlock())
@@ -117,7 +117,7 @@ func versionOf(module string) ([]string, error) {
 	return m, nil
 }
 
-// ldflags stamps the version. Without it the server calls itself v0.0.0-master, which kubectl and Helm refuse.
+// ldflags stamps the version. Without it the server calls itself v0.0.0-master, which kubectl and Helm reject.
 func ldflags(module string) (string, error) {
 	version, err := versionOf(module)
 	if err != nil {

@@ -29,10 +29,10 @@ type Component struct {
 	Name string
 	PID  int
 	Log  string // file
-	dir  string // of its cluster, which stands in its command line
+	dir  string // of its cluster; the command line contains it
 }
 
-// Running says whether the process is alive and still this component.
+// Running reports whether the process is alive and still this component.
 func (c Component) Running() bool {
 	if !proc.Alive(c.PID) {
 		return false
@@ -62,7 +62,7 @@ func (t Tools) Open(cfg Config) (*Cluster, bool) {
 	return c, true
 }
 
-// Attach returns the cluster of cfg.Dir whether it is there or not, to look at it or to stop it.
+// Attach returns the cluster of cfg.Dir, running or not, to inspect or to stop it.
 func (t Tools) Attach(cfg Config) *Cluster {
 	return &Cluster{Config: cfg, Kubeconfig: cfg.kubeconfig(), tools: t}
 }
@@ -74,7 +74,7 @@ func (t Tools) Create(ctx context.Context, cfg Config) (*Cluster, error) {
 		cfg.Nodes = DefaultNodes
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create the folder of cluster %q: %w", cfg.Name, err)
+		return nil, fmt.Errorf("create the directory of cluster %q: %w", cfg.Name, err)
 	}
 	c := t.Attach(cfg)
 	var err error
@@ -191,7 +191,7 @@ func (c *Cluster) Components() ([]Component, error) {
 	}
 	var all []Component
 	for _, file := range files {
-		data, err := os.ReadFile(file) //nolint:gosec // inside the cluster's own folder
+		data, err := os.ReadFile(file) //nolint:gosec // inside the cluster's directory
 		if err != nil {
 			return nil, fmt.Errorf("read a pid of cluster %q: %w", c.Name, err)
 		}

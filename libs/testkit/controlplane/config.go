@@ -26,7 +26,7 @@ type Config struct {
 	// through to LogFile("audit"), one JSON event a line.
 	AuditPolicy string
 	// Unthrottled lifts the limits that kube-controller-manager and kube-scheduler set themselves, 20 and 50 requests a
-	// second by default. At 20, the 150 Deployments of 50 Supersets take half a minute, whoever creates them.
+	// second by default. At 20, the 150 Deployments of 50 Supersets take half a minute.
 	Unthrottled bool
 }
 
@@ -73,7 +73,8 @@ func (c Config) render(t Tools) (string, error) {
 		"options":    options,
 		"componentsPatches": []any{
 			flag("kube-apiserver", "service-cluster-ip-range", serviceRange),
-			// Alone they need no lease, and who loses one ends for good, as on a machine with too little CPU.
+			// A single replica needs no Lease, and a component that loses its Lease exits, as on a machine with too
+			// little CPU.
 			flag("kube-controller-manager", "leader-elect", "false"),
 			flag("kube-scheduler", "leader-elect", "false"),
 		},

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// probe is an account that nobody uses and that kube-controller-manager makes again.
+// probe is an unused account that kube-controller-manager creates again after its deletion.
 var probe = []string{"serviceaccount", "default", "--namespace=kube-public"}
 
 // waitControllers waits until kube-controller-manager does its work, and starts what ended: it gives the API server ten
@@ -38,7 +38,7 @@ func (c *Cluster) waitControllers(ctx context.Context) error {
 	return nil
 }
 
-// ended says whether a component that was started is gone.
+// ended reports whether a started component has exited.
 func (c *Cluster) ended() (bool, error) {
 	all, err := c.Components()
 	return slices.ContainsFunc(all, func(one Component) bool { return !one.Running() }), err

@@ -2,14 +2,14 @@
 // from them, with nodes and pods that kwok simulates.
 //
 // The API server, etcd, the controller manager and the scheduler are the real ones. Only the kubelets are not: kwok
-// plays their part, so a Deployment's pods become Ready without an image, a container or any work being there. Nobody
-// answers at a simulated pod's address.
+// simulates them, so the pods of a Deployment become Ready without an image, a container or a process. Nothing
+// listens on the address of a simulated pod.
 //
-// Programs: Find looks them up and Build builds them, which takes minutes the first time. Both use one folder outside
-// the checkout, named after the contents of tools/controlplane/go.mod and go.sum, so that checkouts share it and a
-// change of version gets a folder of its own.
+// Programs: Find looks them up and Build builds them, which takes minutes the first time. Both use one directory
+// outside the checkout, named after the contents of tools/controlplane/go.mod and go.sum, so that checkouts share it
+// and each version has its own.
 //
-// Clusters: Tools.Create starts one in about three seconds. It belongs to a folder of its own and listens on loopback
+// Clusters: Tools.Create starts one in about three seconds. It has a directory of its own and listens on loopback
 // only. The tests (package cluster) throw theirs away; the local stack (tools/stack) keeps its own between runs.
 //
 // A pod can be made to fail with an annotation: see FailAnnotation.

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 )
 
-// dataDir is where etcd keeps everything that the cluster knows.
+// dataDir is the data directory of etcd.
 func (c *Cluster) dataDir() string { return filepath.Join(c.clusterDir(), "etcd") }
 
-// Save stops the cluster, copies etcd's data to a folder that must not be there yet, and starts the cluster again.
+// Save stops the cluster, copies the data of etcd to a directory that must not exist yet, and starts the cluster
+// again.
 func (c *Cluster) Save(ctx context.Context, to string) error {
 	if err := c.Stop(ctx); err != nil {
 		return fmt.Errorf("save cluster %q: %w", c.Name, err)

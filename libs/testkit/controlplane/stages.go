@@ -22,8 +22,8 @@ const (
 	FinishAfterAnnotation = "simulate.flotilla.dev/finish-after"
 	// ExitCodeAnnotation is the exit code of a pod that ends by FinishAfterAnnotation; "0" when absent.
 	ExitCodeAnnotation = "simulate.flotilla.dev/exit-code"
-	// LogAnnotation is what a pod that ends by FinishAfterAnnotation printed. It stands in the termination message of
-	// containers that failed and whose terminationMessagePolicy is FallbackToLogsOnError.
+	// LogAnnotation is the output of a pod that ends by FinishAfterAnnotation. It becomes the termination message of
+	// failed containers whose terminationMessagePolicy is FallbackToLogsOnError.
 	LogAnnotation = "simulate.flotilla.dev/log"
 	// MessageAnnotation is why the containers of a pod wait that fails with FailImagePull or FailContainerConfig.
 	MessageAnnotation = "simulate.flotilla.dev/message"
@@ -49,7 +49,7 @@ const MissingRepository = "missing/"
 const stagesName = "stages.yaml"
 
 // stagePaths are kwok's own default stages, relative to its module. A configuration that names any stage replaces all
-// defaults, so they must be given beside the faults.
+// defaults, so they must be passed together with the faults.
 var stagePaths = []string{
 	"kustomize/stage/node/fast/node-initialize.yaml",
 	"kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",

@@ -12,7 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cachedir"
 )
 
-// ErrMissing says that the programs, or the checkout that pins them, are not there. The error text says what to do.
+// ErrMissing is returned if the programs, or the checkout that pins them, do not exist. The error text has the
+// remedy.
 var ErrMissing = errors.New("control plane tools are missing")
 
 // Programs lists what a cluster needs, in the order in which they are built: small ones first, so that progress shows
@@ -40,7 +41,7 @@ type Program struct {
 	Package string
 }
 
-// Tools is a folder with all Programs and kwok's default stages.
+// Tools is a directory with all Programs and the default stages of kwok.
 type Tools struct {
 	Dir string
 }
@@ -87,7 +88,7 @@ func Module() (string, error) {
 	}
 }
 
-// At is the folder of the tools that the module pins, whether it is filled yet or not.
+// At returns the tools directory of the versions that the module pins, filled or not.
 func At(module string) (Tools, error) {
 	cache, err := cachedir.Path()
 	if err != nil {

@@ -43,7 +43,7 @@ func Install(ctx context.Context, say func(format string, args ...any), environm
 
 func lock(ctx context.Context, say func(format string, args ...any)) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil { //nolint:gosec // as Debian has it
-		return nil, fmt.Errorf("make the folder of the lock: %w", err)
+		return nil, fmt.Errorf("create the directory of the lock: %w", err)
 	}
 	return cachedir.Lock(ctx, lockFile, func() { say("waiting for another apt-get") })
 }
@@ -51,7 +51,7 @@ func lock(ctx context.Context, say func(format string, args ...any)) (func() err
 func install(ctx context.Context, environment []string, apt string, packages []string) error {
 	install := append([]string{
 		"install", "--yes", "--no-install-recommends",
-		// Somebody else may be installing packages.
+		// Another process may be installing packages.
 		"-o", "DPkg::Lock::Timeout=300",
 	}, packages...)
 	if run(ctx, environment, apt, install...) == nil {

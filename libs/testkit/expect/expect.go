@@ -1,7 +1,7 @@
 // Package expect waits for what a test expects, without sleeping and without saying how long something should take.
 //
-// A timeout here is the point at which the test gives up, not a claim about speed: make it generous. On failure the
-// last answer of the check is the message, so let the check say what it saw:
+// A timeout here is the point at which the test fails, not a claim about speed: make it generous. On failure the
+// last error of the check is the message, so it should describe the observed state:
 //
 //	expect.Eventually(t, expect.Long, func() error {
 //		if n := countRows(); n != 3 {
@@ -20,8 +20,8 @@ import (
 // Long is a timeout for anything that works at all.
 const Long = 2 * time.Minute
 
-// What lies between two checks of Never, and between those of Eventually: at first little, then more, since tests beside
-// each other that all ask without a pause keep busy what they wait for.
+// The pauses between two checks of Never, and between those of Eventually: short at first, then longer, since
+// parallel tests that poll without a pause keep busy what they wait for.
 const (
 	interval = 25 * time.Millisecond
 	shortest = 10 * time.Millisecond
@@ -56,7 +56,7 @@ func growing() func() time.Duration {
 	}
 }
 
-// poll asks again and again, at least once, and says whether the answer was yes before the time was over.
+// poll calls done repeatedly, at least once, and reports whether it returned true before the timeout.
 func poll(ctx context.Context, timeout time.Duration, pause func() time.Duration, done func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package freeport picks TCP ports on loopback that nobody listens on.
+// Package freeport picks unused TCP ports on loopback.
 //
 // The ports come from 20000 to 31999, below the range from which Linux takes the source ports of outgoing
 // connections (32768 and up). A server can therefore be stopped and started again on its port without a passing
@@ -20,7 +20,7 @@ const (
 	tries   = 1000
 )
 
-// ErrNone says that no free port was found after many tries.
+// ErrNone is returned if no free port was found after many tries.
 var ErrNone = errors.New("no free TCP port between 20000 and 31999 on 127.0.0.1")
 
 // Pick returns n different free ports.
@@ -53,7 +53,7 @@ func One() (int, error) {
 	return ports[0], nil
 }
 
-// Free says whether a server could listen on the port now, on loopback and on all addresses.
+// Free reports whether a server could listen on the port now, on loopback and on all addresses.
 func Free(port int) bool {
 	for _, host := range []string{"127.0.0.1", ""} {
 		if !canListen(net.JoinHostPort(host, strconv.Itoa(port))) {

@@ -39,7 +39,7 @@ func Build(ctx context.Context, pkg string) (Program, error) {
 	if p, ok := built.programs[pkg]; ok {
 		return p, nil
 	}
-	folder, err := watchdog.NewFolder(watchdog.Need{Prefix: "flotilla-program-", Key: "FLOTILLA_PROGRAM"})
+	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-program-", Key: "FLOTILLA_PROGRAM"})
 	if err != nil {
 		return Program{}, err
 	}
@@ -67,7 +67,7 @@ func (p Program) Start(environment []string, args ...string) (*proc.Child, error
 	return proc.Start(cmd, log.Name())
 }
 
-// Start builds the program of a package and runs it until the end of the test. A test that failed tells what it said.
+// Start builds the program of a package and runs it until the end of the test. A failed test prints its output.
 func Start(t testing.TB, pkg string, environment []string, args ...string) *proc.Child {
 	t.Helper()
 	p, err := Build(t.Context(), pkg)

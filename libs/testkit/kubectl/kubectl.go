@@ -17,8 +17,8 @@ import (
 type Client struct {
 	Program    string
 	Kubeconfig string
-	// Cache is a folder of the cluster's own for what kubectl remembers about an address; the shared one may know an older
-	// cluster there. Empty means the shared one.
+	// Cache is the discovery cache directory of this cluster; the shared one may hold data of an older cluster at the
+	// same address. Empty means the shared one.
 	Cache string
 }
 
@@ -39,7 +39,7 @@ func (c Client) Run(ctx context.Context, stdin string, args ...string) ([]byte, 
 	return out.Bytes(), nil
 }
 
-// ApplyCRDs applies files or folders of CustomResourceDefinitions and returns when they are served.
+// ApplyCRDs applies files or directories of CustomResourceDefinitions and returns when they are served.
 func (c Client) ApplyCRDs(ctx context.Context, paths ...string) error {
 	var files []string
 	for _, path := range paths {

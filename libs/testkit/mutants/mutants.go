@@ -23,9 +23,9 @@ import (
 
 // Mutant is a change of the source.
 type Mutant struct {
-	// Name is a sentence; File lies in the folder of the package under test.
+	// Name is a sentence; File is in the directory of the package under test.
 	Name, File string
-	// By is what must catch it: a test, or whatever else the package knows by name.
+	// By names what must detect it: a test, or another check of the package.
 	By string
 
 	before, after string
@@ -99,8 +99,8 @@ func (m Mutant) changed() (string, error) {
 	return strings.Replace(string(source), m.before, m.after, 1), nil
 }
 
-// Test runs one test of the package in this folder against the changed source. The error is
-// nil when the test passes: then nobody noticed.
+// Test runs one test of the package in this directory against the changed source. The error is nil when the test
+// passes: then the mutant was not detected.
 func (m Mutant) Test(t testing.TB, test string, env ...string) (output string, err error) {
 	t.Helper()
 	changed, err := m.changed()

@@ -6,18 +6,18 @@
 //  1. the server of the DSN in FLOTILLA_MYSQL_DSN; its user must be allowed to create databases;
 //  2. a Docker container of FLOTILLA_MYSQL_IMAGE (mysql:9.7 by default), when a Docker daemon answers and the image is
 //     there or can be pulled;
-//  3. mysqld or mariadbd from PATH (or the usual sbin folders), run as a private server in a folder of its own, on
+//  3. mysqld or mariadbd from PATH (or the usual sbin directories), run as a private server in its own directory, on
 //     loopback, whatever another server on this machine does;
 //  4. as root on Debian: the packages mariadb-server-core and mariadb-client-core are installed, which is said aloud, and
 //     the server is then run as in 3. They start no service of their own.
 //
-// Config.Flavour asks for one of the two. What is of the other flavour is then passed over: the server of the variable,
-// the image (mariadb:10.11 is used for MariaDB), and the programs, which are asked what they are, since Debian's mysqld
-// is MariaDB. Debian's stable suites have no MySQL, so 4. is for MariaDB alone, and for MySQL there is one way more:
+// Config.Flavour selects one of the two. Servers of the other flavour are then skipped: the server of the variable,
+// the image (mariadb:10.11 is used for MariaDB), and the programs, whose version is checked, since Debian's mysqld is
+// MariaDB. Debian's stable suites have no MySQL, so 4. is for MariaDB alone, and for MySQL there is another way:
 //
 //  5. as root on Debian: debootstrap downloads mysql-server-core of Debian sid (MySQL 9.7) and its libraries into the
-//     cache folder (see package cachedir), once for each machine; they are unpacked there, not installed, and the server
-//     runs on the dynamic loader of that folder.
+//     cache directory (see package cachedir), once for each machine; they are unpacked there, not installed, and the server
+//     runs on the dynamic loader of that directory.
 //
 // When none works, the error lists why each did not and what to do.
 //

@@ -48,7 +48,7 @@ func inDocker(ctx context.Context, cfg Config) (*Server, error) {
 	return containerServer(cfg, docker, image)
 }
 
-// imageOf is the image to run. The variable may name any server, also a MariaDB, when no flavour is asked for.
+// imageOf returns the image to run. The variable may name any server, also a MariaDB, if no flavour is requested.
 func imageOf(f Flavour) string {
 	wanted := os.Getenv(EnvImage)
 	switch {
@@ -61,7 +61,7 @@ func imageOf(f Flavour) string {
 	}
 }
 
-// existingContainer goes on with a container of the name.
+// existingContainer reuses a container of the name.
 func existingContainer(ctx context.Context, cfg Config) (*Server, error) {
 	docker, err := exec.LookPath("docker")
 	if err != nil {
@@ -114,7 +114,7 @@ func (d *dockerBackend) start(ctx context.Context, s *Server) error {
 	return s.waitAnswer(ctx, func() error { return d.gone(ctx) })
 }
 
-// gone says why a container that has stopped did so.
+// gone returns the reason why a container stopped.
 func (d *dockerBackend) gone(ctx context.Context) error {
 	state, err := run(ctx, dockerAnswer, d.docker, "container", "inspect", "--format", "{{.State.Status}}", d.cfg.Name)
 	if err != nil || state == "running" || state == "created" {
@@ -138,7 +138,7 @@ func (d *dockerBackend) remove(ctx context.Context) error {
 	return RemoveContainer(ctx, d.cfg.Name)
 }
 
-// RemoveContainer removes a container and its volumes. It is no error when the container is not there.
+// RemoveContainer removes a container and its volumes. A missing container is not an error.
 func RemoveContainer(ctx context.Context, name string) error {
 	_, err := run(ctx, time.Minute, "docker", "rm", "--force", "--volumes", name)
 	if err != nil && strings.Contains(err.Error(), "No such container") {

@@ -75,7 +75,7 @@ func fromEnvironment(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// given is a server that somebody else runs.
+// given is a server that this package did not start.
 type given struct{}
 
 var (

@@ -43,7 +43,7 @@ func (f Flavour) packages() string {
 	}
 }
 
-// flavourOf reads what VERSION() or --version says.
+// flavourOf parses the output of VERSION() or --version.
 func flavourOf(version string) Flavour {
 	if strings.Contains(version, "MariaDB") {
 		return MariaDB
@@ -51,7 +51,7 @@ func flavourOf(version string) Flavour {
 	return MySQL
 }
 
-// sbin are folders that hold servers but are often not on the PATH of a user.
+// sbin are directories that hold servers but are often not on the PATH of a user.
 var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mysql/bin"}
 
 // executable is a server's program and how to run it.
@@ -66,13 +66,14 @@ type executable struct {
 
 func (e executable) command() string { return append(slices.Clone(e.before), e.path)[0] }
 
-// arguments puts the first of them, --no-defaults, where both servers want it: before all others.
+// arguments puts the first of them, --no-defaults, where both servers require it: before all others.
 func (e executable) arguments(first string, rest ...string) []string {
 	all := append(slices.Clone(e.before), e.path, first)
 	return slices.Concat(all[1:], e.with, rest)
 }
 
-// programs are the servers of a flavour on PATH and in the usual folders, best first. On Debian mysqld may be either.
+// programs returns the servers of a flavour on PATH and in the usual directories, best first. On Debian mysqld may be
+// either.
 func programs(ctx context.Context, f Flavour) []executable {
 	var all []executable
 	for _, path := range findAll("mysqld", "mariadbd") {

@@ -10,7 +10,7 @@ import (
 // and the client's programs, one of which the server's own set-up script runs.
 var debianPackages = []string{"mariadb-server-core", "mariadb-client-core"}
 
-// installed installs the Debian package of MariaDB and goes on with the program that it brings.
+// installed installs the Debian package of MariaDB and runs its server.
 func installed(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Flavour == MySQL {
 		return nil, unavailable{}

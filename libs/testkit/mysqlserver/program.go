@@ -41,7 +41,7 @@ func programServer(cfg Config, e executable) (*Server, error) {
 	}, nil
 }
 
-// asBefore goes on with the private server whose data is in the folder.
+// asBefore reuses the private server whose data is in the directory.
 func asBefore(ctx context.Context, cfg Config) (*Server, error) {
 	if _, err := os.Stat((&program{cfg: cfg}).data()); err != nil {
 		return nil, unavailable{}
@@ -49,7 +49,7 @@ func asBefore(ctx context.Context, cfg Config) (*Server, error) {
 	return asProgram(ctx, cfg)
 }
 
-// program is a private server in a folder of its own.
+// program is a private server in its own directory.
 type program struct {
 	cfg Config
 	executable
@@ -62,7 +62,7 @@ func (p *program) start(ctx context.Context, s *Server) error {
 	if pid := p.pid(); pid != 0 {
 		return s.waitAnswer(ctx, gone(pid, s.Log))
 	}
-	if err := p.initialise(ctx); err != nil {
+	if err := p.initialize(ctx); err != nil {
 		return err
 	}
 	pid, err := p.launch(s)
@@ -72,17 +72,18 @@ func (p *program) start(ctx context.Context, s *Server) error {
 	return s.waitAnswer(ctx, gone(pid, s.Log))
 }
 
-// initialise fills the data folder once. It is built under another name, so that a folder that is there is complete.
-func (p *program) initialise(ctx context.Context) error {
+// initialize fills the data directory once. It is built under another name, so that an existing directory is
+// complete.
+func (p *program) initialize(ctx context.Context) error {
 	if _, err := os.Stat(p.data()); err == nil {
 		return nil
 	}
 	part := p.data() + ".part"
 	if err := os.RemoveAll(part); err != nil {
-		return fmt.Errorf("clear the data folder: %w", err)
+		return fmt.Errorf("clear the data directory: %w", err)
 	}
 	if err := os.MkdirAll(part, 0o700); err != nil {
-		return fmt.Errorf("create the data folder: %w", err)
+		return fmt.Errorf("create the data directory: %w", err)
 	}
 	name, args := p.command(), p.arguments("--no-defaults", "--initialize-insecure")
 	if p.flavour == MariaDB {
@@ -93,7 +94,7 @@ func (p *program) initialise(ctx context.Context) error {
 	}
 	args = append(args, "--datadir="+part)
 	if _, err := run(ctx, initTimeout, name, append(args, asUser()...)...); err != nil {
-		return fmt.Errorf("initialise the data folder: %w", err)
+		return fmt.Errorf("initialize the data directory: %w", err)
 	}
 	return os.Rename(part, p.data())
 }
@@ -107,12 +108,12 @@ func (p *program) launch(s *Server) (int, error) {
 		return 0, fmt.Errorf("write the first statements: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(s.Log), 0o700); err != nil {
-		return 0, fmt.Errorf("create the folder of the log: %w", err)
+		return 0, fmt.Errorf("create the log directory: %w", err)
 	}
-	// A server that starts removes all temporary tables of the folder, also those of others.
+	// A starting server removes all temporary tables of the directory, also those of other servers.
 	tmp := filepath.Join(p.cfg.Dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
-		return 0, fmt.Errorf("create the folder of temporary tables: %w", err)
+		return 0, fmt.Errorf("create the directory of temporary tables: %w", err)
 	}
 	args := append(p.arguments(
 		"--no-defaults",
@@ -170,8 +171,8 @@ func (p *program) remove(ctx context.Context) error {
 	return os.RemoveAll(p.cfg.Dir)
 }
 
-// pid is the server of this folder, or 0 when it does not run. A pid from a file may have been given to another
-// process since, so its command line must name the folder.
+// pid returns the server of this directory, or 0 if it does not run. The pid of a file may have been reused by
+// another process, so its command line must name the directory.
 func (p *program) pid() int {
 	data, err := os.ReadFile(p.pidFile())
 	if err != nil {
@@ -188,7 +189,7 @@ func (p *program) pid() int {
 	return pid
 }
 
-// socket is in the folder, or, when that path is too long for a socket, in the temporary folder.
+// socket is in the directory, or, if that path is too long for a socket, in the temporary directory.
 func (p *program) socket() string {
 	const longest = 100
 	path := filepath.Join(p.cfg.Dir, "mysqld.sock")
@@ -200,7 +201,7 @@ func (p *program) socket() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("flotilla-mysql-%x.sock", sum.Sum64()))
 }
 
-// asUser lets the server run as root, which it refuses unless told.
+// asUser permits the server to run as root, which it rejects by default.
 func asUser() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/await"
 )
 
-// ErrNone says that no server was found and none could be started. The text says what to do.
+// ErrNone is returned if no server was found and none could be started. The text has the remedy.
 var ErrNone = errors.New("no MySQL server")
 
 // Config describes the server to start.
@@ -31,13 +31,13 @@ type Config struct {
 	Flavour Flavour
 	// Marker is a KEY=value that a private server gets in its environment.
 	Marker string
-	// Say is told about what takes long or changes the machine.
+	// Say receives messages about slow steps and about changes of the machine.
 	Say func(format string, args ...any)
 }
 
 // Server is a server that answers.
 type Server struct {
-	// Source says in words which server it is.
+	// Source describes the server.
 	Source string
 	// Container is the container's name, or empty.
 	Container string
@@ -71,9 +71,9 @@ func (u unavailable) Error() string { return u.reason }
 const (
 	user     = "flotilla"
 	password = "flotilla" // of a throw-away server on loopback
-	// answerTimeout is generous: a container of MySQL initialises its data folder first.
+	// answerTimeout is generous: a container of MySQL initializes its data directory first.
 	answerTimeout = 2 * time.Minute
-	// pingTimeout is short: Docker accepts connections for a container in which nobody listens yet.
+	// pingTimeout is short: Docker accepts connections for a container in which no server listens yet.
 	pingTimeout = 5 * time.Second
 )
 
@@ -143,7 +143,7 @@ func (s *Server) Remove(ctx context.Context) error {
 	return nil
 }
 
-// Given says that the server is the one of FLOTILLA_MYSQL_DSN, which somebody else runs.
+// Given reports whether the server is the one of FLOTILLA_MYSQL_DSN, which this package did not start.
 func (s *Server) Given() bool {
 	_, ok := s.backend.(given)
 	return ok
@@ -178,7 +178,7 @@ func (s *Server) DropDatabase(ctx context.Context, name string) error {
 	return s.exec(ctx, "DROP DATABASE IF EXISTS "+quote(name))
 }
 
-// Flavour asks the server what it is.
+// Flavour returns the flavour that the server reports.
 func (s *Server) Flavour(ctx context.Context) (Flavour, error) {
 	var version string
 	err := s.connected(func(db *sql.DB) error {
@@ -199,7 +199,7 @@ func (s *Server) exec(ctx context.Context, statement string) error {
 	})
 }
 
-// connected calls do with a connection of its own, so that a restarted server is no surprise.
+// connected calls do with a new connection, so that a restart of the server does not break it.
 func (s *Server) connected(do func(*sql.DB) error) (err error) {
 	login := s.login.Clone()
 	login.Logger = &mysql.NopLogger{} // what goes wrong is in the error; while a server starts, much does
@@ -212,7 +212,7 @@ func (s *Server) connected(do func(*sql.DB) error) (err error) {
 	return do(db)
 }
 
-// waitAnswer waits until the server answers, or until gone says why it never will.
+// waitAnswer waits until the server answers, or until gone returns the reason why it never will.
 func (s *Server) waitAnswer(ctx context.Context, gone func() error) error {
 	err := await.Nil(ctx, answerTimeout, 200*time.Millisecond, func(ctx context.Context) error {
 		err := s.Ping(ctx)

@@ -20,8 +20,9 @@ const (
 	unpackTimeout = 10 * time.Minute
 )
 
-// unpacked runs Debian's MySQL out of a folder in the cache, without installing it: its libraries are newer than a
-// stable Debian's, so it runs on the dynamic loader that comes with them. The folder is filled once for each machine.
+// unpacked runs Debian's MySQL from a directory in the cache, without installing it: its libraries are newer than
+// those of a stable Debian, so it runs on the dynamic loader of its own packages. The directory is filled once per
+// machine.
 func unpacked(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Flavour != MySQL {
 		return nil, unavailable{}
@@ -33,11 +34,11 @@ func unpacked(ctx context.Context, cfg Config) (*Server, error) {
 	dir := filepath.Join(cache, "mysql-"+mysqlSuite)
 	if _, err := os.Stat(dir); err != nil {
 		if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // programs are not secret
-			return nil, fmt.Errorf("create the cache folder: %w", err)
+			return nil, fmt.Errorf("create the cache directory: %w", err)
 		}
 		unlock, err := cachedir.Lock(ctx, dir+".lock", func() { cfg.Say("waiting for another download of MySQL") })
 		if err != nil {
-			return nil, fmt.Errorf("take the folder of MySQL: %w", err)
+			return nil, fmt.Errorf("lock the directory of MySQL: %w", err)
 		}
 		if err := errors.Join(unpack(ctx, cfg, dir), unlock()); err != nil {
 			return nil, err
@@ -45,12 +46,12 @@ func unpacked(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	e, err := inTree(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w; remove the folder to get it again", err)
+		return nil, fmt.Errorf("%w; remove the directory to download it again", err)
 	}
 	return programServer(cfg, e)
 }
 
-// unpack fills the folder under another name, so that one that is there is complete. debootstrap only chooses,
+// unpack fills the directory under another name, so that an existing one is complete. debootstrap only chooses,
 // downloads and verifies the packages: unpacking them takes no chroot and no mounts.
 func unpack(ctx context.Context, cfg Config, dir string) error {
 	if _, err := os.Stat(dir); err == nil {

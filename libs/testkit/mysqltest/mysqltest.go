@@ -3,16 +3,16 @@
 //	db, err := sql.Open("mysql", mysqltest.DSN(t))
 //
 // The server is shared by the tests of one test binary and started by the first call, in two to three seconds; package
-// mysqlserver says which server that is. Private gives a test a server of its own that it may stop and start.
+// mysqlserver selects that server. Private gives a test a server of its own that it may stop and start.
 //
-// A test that must hold on both kinds of server asks for them by name:
+// A test that must hold on both kinds of server requests them by name:
 //
 //	for _, flavour := range mysqltest.Flavours() {
 //		t.Run(string(flavour), func(t *testing.T) { db, err := sql.Open("mysql", mysqltest.DSNOf(t, flavour)) })
 //	}
 //
 // Databases are created without a character set of their own: MariaDB's default is latin1 on Debian, and tables must
-// say what they need.
+// declare the one that they need.
 package mysqltest
 
 import (
@@ -39,7 +39,7 @@ const (
 	stepTimeout  = 2 * time.Minute
 )
 
-// shared are the servers of this test binary, by the flavour that was asked for.
+// shared are the servers of this test binary, by requested flavour.
 var shared = struct {
 	sync.Mutex
 	servers map[Flavour]*mysqlserver.Server
@@ -99,7 +99,7 @@ func PrivateOf(t testing.TB, f Flavour) *Server {
 	return &Server{t: t, server: server}
 }
 
-// DSN creates a database and returns its data source name. It goes with the server.
+// DSN creates a database and returns its data source name. The database is removed with the server.
 func (s *Server) DSN() string {
 	s.t.Helper()
 	name := databaseName(s.t.Name())
@@ -175,7 +175,7 @@ func startOnce(ctx context.Context, f Flavour) (*mysqlserver.Server, *watchdog.G
 	}
 	// A schema of 40 tables waits for hundreds of writes to a disk. In memory a crash of the server alone loses nothing
 	// either.
-	folder, err := watchdog.NewFolder(watchdog.Need{Prefix: "flotilla-mysql-", Key: markerKey, Memory: 4 << 30, Container: true})
+	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-mysql-", Key: markerKey, Memory: 4 << 30, Container: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,7 +188,7 @@ func startOnce(ctx context.Context, f Flavour) (*mysqlserver.Server, *watchdog.G
 	return server, folder.Guard, nil
 }
 
-// say goes past go test's buffering: an installation must not go unnoticed.
+// say bypasses the output buffering of go test: an installation must be visible at once.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "mysqltest: "+format+"\n", args...)
 }

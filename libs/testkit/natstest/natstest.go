@@ -8,7 +8,7 @@
 //	...
 //	srv.Stop()  // clients see the connection break
 //	srv.Start() // they reconnect; streams and messages are still there
-//	srv.Wipe()  // stopped, emptied, started: every stream is gone
+//	srv.Wipe()  // stopped, emptied, started: all streams are lost
 package natstest
 
 import (
@@ -35,10 +35,10 @@ type Server struct {
 	srv *server.Server // nil while stopped
 }
 
-// Option changes the server's options before its first start, for example to ask for credentials.
+// Option changes the server's options before its first start, for example to require credentials.
 type Option func(*Options)
 
-// Start runs a server for the test. Its data lies in a temporary folder of the test.
+// Start runs a server for the test. Its data is in a temporary directory of the test.
 func Start(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	port, err := freeport.One()
@@ -99,7 +99,7 @@ func (s *Server) Stop() {
 	s.srv = nil
 }
 
-// Wipe loses all data: it stops the server, removes its folder and starts it again.
+// Wipe loses all data: it stops the server, removes its directory and starts it again.
 func (s *Server) Wipe() {
 	s.t.Helper()
 	s.Stop()
@@ -109,7 +109,7 @@ func (s *Server) Wipe() {
 	s.Start()
 }
 
-// Server is the running server itself, for tests that look inside, or nil while it is stopped.
+// Server is the running server itself, for tests that inspect it, or nil while it is stopped.
 func (s *Server) Server() *server.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()

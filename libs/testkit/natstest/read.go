@@ -12,15 +12,13 @@ import (
 const (
 	readTimeout  = 60 * time.Second
 	readInterval = 25 * time.Millisecond
-	// answerTimeout bounds one question: what is written into a connection that the server has just closed is lost, and
-	// nobody answers it.
+	// answerTimeout bounds one request: a request on a connection that the server has just closed is lost and never
+	// answered.
 	answerTimeout = 5 * time.Second
 )
 
-// Messages reads a stream from its first to its last message; messages that were
-// deleted or replaced between them are left out. While the stream cannot be read it asks
-// again, for a minute at most: a client that has just been told of a server's return
-// fails for a moment still.
+// Messages reads a stream from its first to its last message; messages that were deleted or replaced between them are
+// left out. It retries a failed read for up to a minute: right after a reconnect, requests still fail for a moment.
 func Messages(t testing.TB, js jetstream.JetStream, stream string) []*jetstream.RawStreamMsg {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), readTimeout)

@@ -1,5 +1,5 @@
 // Package otlp receives spans as an OpenTelemetry collector does, over OTLP/HTTP on
-// loopback, and keeps them for a test to look at:
+// loopback, and keeps them for a test to inspect:
 //
 //	r := otlp.Start(t)
 //	cmd.Env = append(os.Environ(), r.Env()...)
@@ -10,5 +10,5 @@
 //	})
 //
 // Spans come in batches, in no order, and a parent may come after its children: wait for
-// what you look for.
+// the span that you need.
 package otlp

@@ -66,7 +66,7 @@ func listen(ctx context.Context) (*Receiver, error) {
 	return r, nil
 }
 
-// Close ends the receiver, as when a collector goes away. What has come stays. Closing again does nothing.
+// Close stops the receiver. Received spans stay. Closing again does nothing.
 func (r *Receiver) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

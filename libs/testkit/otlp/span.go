@@ -71,8 +71,8 @@ func attributes(list []*commonpb.KeyValue) map[string]string {
 	return out
 }
 
-// Chain returns a span and what it follows from: the root first, the span last. The error
-// says which parent has not come (yet).
+// Chain returns a span and its ancestors: the root first, the span last. The error names a parent that has not
+// arrived (yet).
 func Chain(spans []Span, leaf Span) ([]Span, error) {
 	chain := []Span{leaf}
 	for last := leaf; last.Parent != ""; last = chain[len(chain)-1] {

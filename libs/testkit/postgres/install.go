@@ -19,20 +19,20 @@ const (
 	installTimeout = 10 * time.Minute
 	// versions is where Debian keeps the programs of each version, most of them outside PATH.
 	versions = "/usr/lib/postgresql"
-	// clusterConfig tells Debian's package whether to create and start a server of its own.
+	// clusterConfig configures whether Debian's package creates and starts a server of its own.
 	clusterConfig = "/etc/postgresql-common/createcluster.conf"
 )
 
 // programs are those that a server and its clients need.
 var programs = []string{"initdb", "postgres", "psql", "pg_dump"}
 
-// folder returns the folder that holds all programs, after installing them where that can be done.
-func folder(ctx context.Context) (string, error) {
+// binDir returns the directory that holds all programs, after installing them if possible.
+func binDir(ctx context.Context) (string, error) {
 	if dir := find(); dir != "" {
 		return dir, nil
 	}
 	if err := install(ctx); err != nil {
-		return "", fmt.Errorf("no PostgreSQL server: %s are neither in one folder of PATH nor below %s, and %w; "+
+		return "", fmt.Errorf("no PostgreSQL server: %s are neither in one directory of PATH nor below %s, and %w; "+
 			"install PostgreSQL 13 or later", strings.Join(programs, ", "), versions, err)
 	}
 	if dir := find(); dir != "" {
@@ -57,7 +57,7 @@ func find() string {
 	return ""
 }
 
-// version is that of a folder like /usr/lib/postgresql/15/bin, 0 when there is none.
+// version returns the version of a directory like /usr/lib/postgresql/15/bin, 0 if there is none.
 func version(dir string) int {
 	n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	if err != nil {
@@ -95,7 +95,7 @@ func withoutServer() error {
 	return nil
 }
 
-// say goes past go test's buffering: an installation must not go unnoticed.
+// say bypasses the output buffering of go test: an installation must be visible at once.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "postgres: "+format+"\n", args...)
 }

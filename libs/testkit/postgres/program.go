@@ -32,7 +32,7 @@ const (
 func start() (*Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	bin, err := folder(ctx)
+	bin, err := binDir(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func startOnce(ctx context.Context, bin string) (*Server, error) {
 		return nil, err
 	}
 	// Each database is some 300 files.
-	folder, err := watchdog.NewFolder(watchdog.Need{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
+	folder, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-postgres-", Key: markerKey, Memory: 1 << 30})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (p program) launch(ctx context.Context, s *Server) error {
 	initdb := p.command(ctx, identity, "initdb", "--pgdata="+data, "--username="+admin, "--pwfile="+secret,
 		"--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync")
 	if out, err := initdb.CombinedOutput(); err != nil {
-		return fmt.Errorf("initialise the data folder: %w\n%s", err, out)
+		return fmt.Errorf("initialize the data directory: %w\n%s", err, out)
 	}
 	// It outlives the context of its start.
 	postgres := p.command(context.WithoutCancel(ctx), identity, "postgres", "-D", data, "-p", strconv.Itoa(p.port),
@@ -110,7 +110,8 @@ func (p program) command(ctx context.Context, as *syscall.Credential, name strin
 	return cmd
 }
 
-// identity is whom the server runs as: nil for ourselves. As root it also gives the folder to that user.
+// identity returns the user that the server runs as: nil for the current one. As root it also makes that user the
+// owner of the directory.
 func (p program) identity() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // no credential means our own
@@ -130,7 +131,7 @@ func (p program) identity() (*syscall.Credential, error) {
 		return nil, fmt.Errorf("read the group of user %s: %w", account.Username, err)
 	}
 	if err := os.Chown(p.dir, int(uid), int(gid)); err != nil {
-		return nil, fmt.Errorf("give the folder to user %s: %w", account.Username, err)
+		return nil, fmt.Errorf("change the owner of the directory to %s: %w", account.Username, err)
 	}
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }

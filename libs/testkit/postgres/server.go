@@ -18,7 +18,7 @@ const stepTimeout = time.Minute
 
 // Server is a server that answers.
 type Server struct {
-	// Bin is the folder of its programs and of the clients: psql, pg_dump, createdb, dropdb.
+	// Bin is the directory of its programs and of the clients: psql, pg_dump, createdb, dropdb.
 	Bin  string
 	Host string
 	Port int

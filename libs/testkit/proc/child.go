@@ -45,7 +45,7 @@ func Start(cmd *exec.Cmd, log string) (*Child, error) {
 	return c, nil
 }
 
-// Ended is closed when the process is gone.
+// Ended is closed when the process has exited.
 func (c *Child) Ended() <-chan struct{} { return c.ended }
 
 // Running returns nil while the process runs, then how it ended and the end of its log.
@@ -61,12 +61,12 @@ func (c *Child) Running() error {
 // ExitCode is the exit status of a process that has ended, -1 when a signal ended it.
 func (c *Child) ExitCode() int { return c.cmd.ProcessState.ExitCode() }
 
-// Signal sends a signal. It is no error when the process has ended: it cannot be ended once more.
+// Signal sends a signal. A process that has already ended is not an error.
 func (c *Child) Signal(s syscall.Signal) {
 	_ = c.cmd.Process.Signal(s) //nolint:errcheck // see above
 }
 
-// Kill ends the process at once and waits until it is gone.
+// Kill sends SIGKILL and waits until the process has exited.
 func (c *Child) Kill() {
 	c.Signal(syscall.SIGKILL)
 	<-c.ended
@@ -82,7 +82,7 @@ func Tail(log string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Go is the go command in the folder of a module, outside the workspace.
+// Go returns the go command in the directory of a module, outside the workspace.
 func Go(ctx context.Context, module string, args ...string) *exec.Cmd {
 	return Group(ctx, module, "go", args...)
 }

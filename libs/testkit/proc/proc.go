@@ -1,5 +1,5 @@
-// Package proc looks at processes through /proc: whether one is alive, what its environment holds, and which ones
-// carry a marker (see package watchdog). Linux only.
+// Package proc inspects processes through /proc: whether one is alive, its environment, and which ones carry a marker
+// (see package watchdog). Linux only.
 package proc
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Alive says whether a process runs. A zombie, which ended and waits for its parent, does not.
+// Alive reports whether a process runs. A zombie, which has ended and waits for its parent, does not.
 func Alive(pid int) bool {
 	if pid <= 0 {
 		return false
@@ -23,7 +23,7 @@ func Alive(pid int) bool {
 	if err != nil {
 		return false
 	}
-	// The command's name stands in parentheses and may hold anything.
+	// The name of the command is in parentheses and may contain any character.
 	end := strings.LastIndexByte(string(data), ')')
 	return end >= 0 && !strings.HasPrefix(string(data)[end+1:], " Z")
 }
@@ -32,14 +32,14 @@ const (
 	// execPatience is how long a process may show no environment, which it does while it becomes another program. A
 	// busy machine may leave it there for long.
 	execPatience = 5 * time.Second
-	// execLooks is how often an environment without the marker is looked at again: it may be one half made.
+	// execLooks is how often an environment without the marker is read again: it may be incomplete.
 	execLooks = 50
 	execPoll  = time.Millisecond
 )
 
-// Has says whether a living process carries the marker, a whole KEY=value, in its environment. A pid that was read
-// from a file may long belong to somebody else's process; this tells. A process that is just being replaced by
-// another program (exec) shows no environment, or not all of it, for a moment; so a living one is asked again.
+// Has reports whether a living process carries the marker, a whole KEY=value, in its environment. It detects that a
+// pid from a file was reused by another process. During an exec a process has no environment, or only a part of it,
+// so a living process is checked repeatedly.
 func Has(pid int, marker string) bool {
 	deadline := time.NewTimer(execPatience)
 	defer deadline.Stop()
@@ -102,8 +102,8 @@ func Marked(marker string) ([]int, error) {
 	return pids, nil
 }
 
-// KillMarked kills every process with the marker and looks again until none is left, since one of them may just have
-// been starting another. It returns how many it killed.
+// KillMarked kills every process with the marker and repeats until none is left, since one of them may just have
+// started another. It returns the number of killed processes.
 func KillMarked(ctx context.Context, marker string) (int, error) {
 	killed := map[int]bool{}
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -127,7 +127,7 @@ func KillMarked(ctx context.Context, marker string) (int, error) {
 	}
 }
 
-// Terminate asks a process to end, waits for as long as grace, and then kills it. It returns when the process is gone.
+// Terminate sends SIGTERM, waits for up to grace, and then kills the process. It returns when the process has exited.
 func Terminate(ctx context.Context, pid int, grace time.Duration) error {
 	if err := signal(pid, syscall.SIGTERM); err != nil {
 		return err
@@ -140,7 +140,7 @@ func Terminate(ctx context.Context, pid int, grace time.Duration) error {
 	return Kill(ctx, pid)
 }
 
-// Kill ends a process at once and waits until it is gone.
+// Kill sends SIGKILL and waits until the process has exited.
 func Kill(ctx context.Context, pid int) error {
 	if err := signal(pid, syscall.SIGKILL); err != nil {
 		return err

@@ -45,8 +45,8 @@ func RSS(pid int) (float64, error) {
 	return kib * 1024, nil
 }
 
-// CleanEnv drops what would steer a service past its arguments: every flag can be set by a FLOTILLA_ variable, and a
-// sourced .local/env may belong to another checkout. The cache folder stays.
+// CleanEnv drops variables that would configure a service in addition to its arguments: every flag can be set by a
+// FLOTILLA_ variable, and a sourced .local/env may belong to another checkout. The cache directory stays.
 func CleanEnv(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

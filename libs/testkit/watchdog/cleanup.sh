@@ -1,10 +1,10 @@
-# Arguments: marker, folder, container names. Waits for the end of its standard input, then removes all of them.
+# Arguments: marker, directory, container names. Waits for the end of its standard input, then removes all of them.
 trap '' INT TERM HUP
 while read -r _; do :; done
 marker=$1
 dir=$2
 shift 2
-# A process may just be starting another one, so look again until a round finds none.
+# A process may just be starting another one, so repeat until a round finds none.
 round=0
 while [ "$round" -lt 100 ]; do
   found=

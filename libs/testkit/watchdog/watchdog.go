@@ -1,7 +1,7 @@
-// Package watchdog removes what a process started as soon as that process is gone, however it went.
+// Package watchdog removes what a process started as soon as that process ends, for any reason.
 //
 // A test binary can end by a panic, by the timeout of go test, by Ctrl-C or by SIGKILL; none of them runs deferred
-// functions. So cleaning up is the work of somebody else: a shell in a session of its own, which reads from a pipe
+// functions. So another process cleans up: a shell in a session of its own, which reads from a pipe
 // whose only writing end belongs to the guarded process. When the process ends, the kernel closes the pipe, the shell
 // reads the end of file and cleans up. A normal end takes the same path (Release), so there is one way to clean up
 // and it is the one that is tested.
@@ -27,12 +27,12 @@ import (
 //go:embed cleanup.sh
 var script string
 
-// Cleanup says what to remove.
+// Cleanup lists what to remove.
 type Cleanup struct {
-	// Marker is a whole KEY=value that stands in the environment of every process to kill. It must be unique and
-	// must not be in the environment of the guarded process itself; see Marker.
+	// Marker is a whole KEY=value in the environment of every process to kill. It must be unique and must not be in
+	// the environment of the guarded process itself; see Marker.
 	Marker string
-	// Dir is removed with all its contents once the processes are gone.
+	// Dir is removed with all its contents after the processes have exited.
 	Dir string
 	// Containers are the names of Docker containers to remove.
 	Containers []string
@@ -84,7 +84,7 @@ func Start(c Cleanup) (*Guard, error) {
 // process still uses what it started.
 var alive sync.Map
 
-// Release cleans up now and returns when everything is gone. Further calls return the first one's result.
+// Release cleans up now and returns when everything is removed. Further calls return the first one's result.
 func (g *Guard) Release() error {
 	g.once.Do(func() {
 		alive.Delete(g)

@@ -20,9 +20,9 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/class"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 // yard is a namespace with an operator and no instance: its engines wait, and that is
@@ -34,24 +34,24 @@ func yard(t *testing.T) *shop {
 	return s
 }
 
-func classOf(name string) *v1.FireboltEngineClass {
-	c := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func classOf(name string) *v1alpha1.FireboltEngineClass {
+	c := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.Spec.Template = *template("example.com/engine:1.0")
 	return c
 }
 
-func bound(name, class string) *v1.FireboltEngine {
+func bound(name, class string) *v1alpha1.FireboltEngine {
 	e := engineOf(name, 1)
 	e.Spec.EngineClassRef = ptr.To(class)
 	return e
 }
 
 // shows waits until the class has the reason and the number of engines.
-func (s *shop) shows(c *v1.FireboltEngineClass, reason string, engines int32) metav1.Condition {
+func (s *shop) shows(c *v1alpha1.FireboltEngineClass, reason string, engines int32) metav1.Condition {
 	s.t.Helper()
 	var ready metav1.Condition
-	expect.Object(s.t, s.api, c, func(c *v1.FireboltEngineClass) error {
-		is := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady)
+	expect.Object(s.t, s.api, c, func(c *v1alpha1.FireboltEngineClass) error {
+		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 		if is == nil || is.Reason != reason || c.Status.BoundEngines != engines {
 			return fmt.Errorf("%d engines, Ready = %+v", c.Status.BoundEngines, is)
 		}
@@ -65,7 +65,7 @@ func (s *shop) shows(c *v1.FireboltEngineClass, reason string, engines int32) me
 }
 
 // editClass changes a class as a user would.
-func (s *shop) editClass(c *v1.FireboltEngineClass, change func(*v1.FireboltEngineClass)) {
+func (s *shop) editClass(c *v1alpha1.FireboltEngineClass, change func(*v1alpha1.FireboltEngineClass)) {
 	s.t.Helper()
 	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
 		s.t.Fatal(err)
@@ -78,7 +78,7 @@ func (s *shop) editClass(c *v1.FireboltEngineClass, change func(*v1.FireboltEngi
 }
 
 // told waits for the events about a class: their reasons and how they begin.
-func (s *shop) told(c *v1.FireboltEngineClass, want ...string) {
+func (s *shop) told(c *v1alpha1.FireboltEngineClass, want ...string) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {
 		var list eventsv1.EventList
@@ -110,19 +110,19 @@ func TestAClassCountsTheEnginesThatReferToIt(t *testing.T) {
 	c, d := classOf("c"), classOf("d")
 	s.create(c)
 	s.create(d)
-	s.shows(c, v1.ReasonAdmissible, 0)
+	s.shows(c, v1alpha1.ReasonAdmissible, 0)
 	a, b := bound("a", "c"), bound("b", "c")
 	s.create(a)
 	s.create(b)
-	s.shows(c, v1.ReasonAdmissible, 2)
-	s.edit(a, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = ptr.To("d") })
-	s.shows(c, v1.ReasonAdmissible, 1)
-	s.shows(d, v1.ReasonAdmissible, 1)
-	s.edit(b, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
-	s.shows(c, v1.ReasonAdmissible, 0)
+	s.shows(c, v1alpha1.ReasonAdmissible, 2)
+	s.edit(a, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = ptr.To("d") })
+	s.shows(c, v1alpha1.ReasonAdmissible, 1)
+	s.shows(d, v1alpha1.ReasonAdmissible, 1)
+	s.edit(b, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
+	s.shows(c, v1alpha1.ReasonAdmissible, 0)
 	s.remove(a)
-	s.shows(d, v1.ReasonAdmissible, 0)
-	if ready := s.shows(d, v1.ReasonAdmissible, 0); ready.Status != metav1.ConditionTrue {
+	s.shows(d, v1alpha1.ReasonAdmissible, 0)
+	if ready := s.shows(d, v1alpha1.ReasonAdmissible, 0); ready.Status != metav1.ConditionTrue {
 		t.Errorf("Ready = %+v", ready)
 	}
 	s.told(c)
@@ -136,9 +136,9 @@ func TestADeletedClassIsKeptUntilItsLastEngineIsGone(t *testing.T) {
 	a, b := bound("a", "c"), bound("b", "c")
 	s.create(a)
 	s.create(b)
-	s.shows(c, v1.ReasonAdmissible, 2)
+	s.shows(c, v1alpha1.ReasonAdmissible, 2)
 	s.remove(c)
-	ready := s.shows(c, v1.ReasonDeletionBlocked, 2)
+	ready := s.shows(c, v1alpha1.ReasonDeletionBlocked, 2)
 	const text = "Deletion is blocked: "
 	if want := text + "2 engines use the class: a, b."; ready.Message != want || ready.Status != metav1.ConditionFalse {
 		t.Errorf("Ready = %+v, want message %q", ready, want)
@@ -146,7 +146,7 @@ func TestADeletedClassIsKeptUntilItsLastEngineIsGone(t *testing.T) {
 	s.told(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
 
 	s.remove(a)
-	if ready := s.shows(c, v1.ReasonDeletionBlocked, 1); ready.Message != text+"1 engine uses the class: b." {
+	if ready := s.shows(c, v1alpha1.ReasonDeletionBlocked, 1); ready.Message != text+"1 engine uses the class: b." {
 		t.Errorf("Ready = %+v", ready)
 	}
 	s.requests.reset()
@@ -157,7 +157,7 @@ func TestADeletedClassIsKeptUntilItsLastEngineIsGone(t *testing.T) {
 		return nil
 	})
 	s.told(c, "Warning DeletionBlocked: "+text+"2 engines use the class: a, b.")
-	s.edit(b, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
+	s.edit(b, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	expect.Gone(t, s.api, c)
 }
 
@@ -167,11 +167,11 @@ func TestADeletedClassIsReleasedAfterARestart(t *testing.T) {
 	c, a := classOf("c"), bound("a", "c")
 	s.create(c)
 	s.create(a)
-	s.shows(c, v1.ReasonAdmissible, 1)
+	s.shows(c, v1alpha1.ReasonAdmissible, 1)
 	s.remove(c)
-	s.shows(c, v1.ReasonDeletionBlocked, 1)
+	s.shows(c, v1alpha1.ReasonDeletionBlocked, 1)
 	s.halt()
-	s.edit(a, func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
+	s.edit(a, func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	s.run()
 	expect.Gone(t, s.api, c)
 }
@@ -184,8 +184,8 @@ func TestDefect3AClassThatSomebodyElseHoldsIsLeftAlone(t *testing.T) {
 	seen := classOf("seen")
 	seen.Finalizers = []string{"example.com/keep"}
 	s.create(seen)
-	s.shows(seen, v1.ReasonAdmissible, 0)
-	if !slices.Contains(seen.Finalizers, v1.ClassFinalizer) {
+	s.shows(seen, v1alpha1.ReasonAdmissible, 0)
+	if !slices.Contains(seen.Finalizers, v1alpha1.ClassFinalizer) {
 		t.Fatalf("finalizers = %v", seen.Finalizers)
 	}
 	s.remove(seen)
@@ -200,20 +200,20 @@ func TestDefect3AClassThatSomebodyElseHoldsIsLeftAlone(t *testing.T) {
 	s.run()
 	last := classOf("last")
 	s.create(last)
-	s.shows(last, v1.ReasonAdmissible, 0)
-	for _, c := range []*v1.FireboltEngineClass{seen, unseen} {
+	s.shows(last, v1alpha1.ReasonAdmissible, 0)
+	for _, c := range []*v1alpha1.FireboltEngineClass{seen, unseen} {
 		s.holdsOnly(c, "example.com/keep")
 		if w := slices.DeleteFunc(s.classRequests(true), func(r string) bool { return !strings.Contains(r, "/"+c.Name) }); len(w) > 0 {
 			t.Errorf("written to class %s: %v", c.Name, w)
 		}
-		s.editClass(c, func(c *v1.FireboltEngineClass) { c.Finalizers = nil })
+		s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Finalizers = nil })
 		expect.Gone(t, s.api, c)
 	}
 }
 
-func (s *shop) holdsOnly(c *v1.FireboltEngineClass, finalizer string) {
+func (s *shop) holdsOnly(c *v1alpha1.FireboltEngineClass, finalizer string) {
 	s.t.Helper()
-	expect.Object(s.t, s.api, c, func(c *v1.FireboltEngineClass) error {
+	expect.Object(s.t, s.api, c, func(c *v1alpha1.FireboltEngineClass) error {
 		if !slices.Equal(c.Finalizers, []string{finalizer}) {
 			return fmt.Errorf("finalizers = %v", c.Finalizers)
 		}
@@ -231,8 +231,8 @@ func TestARefusedClassNamesEveryPathUntilAnEditRepairsIt(t *testing.T) {
 	c.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "shop-auth-signing"}}}}
 	s.create(c)
 	s.create(bound("a", "c"))
-	ready := s.shows(c, v1.ReasonOperatorOwnedFieldSet, 1)
-	if want := admit.Message(admit.Class(c)); ready.Message != want {
+	ready := s.shows(c, v1alpha1.ReasonOperatorOwnedFieldSet, 1)
+	if want := validation.Message(validation.Class(c)); ready.Message != want {
 		t.Errorf("message = %q, want %q", ready.Message, want)
 	}
 	for _, path := range []string{"spec.hostNetwork", "spec.hostPID", "spec.containers[engine].command", "spec.volumes[v].secret.secretName"} {
@@ -242,20 +242,20 @@ func TestARefusedClassNamesEveryPathUntilAnEditRepairsIt(t *testing.T) {
 	}
 	first := "Warning OperatorOwnedFieldSet: " + ready.Message
 	s.told(c, first)
-	s.editClass(c, func(c *v1.FireboltEngineClass) {
+	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) {
 		c.Spec.Template.Spec = corev1.PodSpec{Containers: c.Spec.Template.Spec.Containers[:1], Subdomain: "x"}
 	})
-	expect.Object(t, s.api, c, func(c *v1.FireboltEngineClass) error {
-		if is := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady); is == nil || strings.Contains(is.Message, "hostNetwork") || !strings.Contains(is.Message, "subdomain") {
+	expect.Object(t, s.api, c, func(c *v1alpha1.FireboltEngineClass) error {
+		if is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady); is == nil || strings.Contains(is.Message, "hostNetwork") || !strings.Contains(is.Message, "subdomain") {
 			return fmt.Errorf("Ready = %+v", is)
 		}
 		return nil
 	})
-	s.told(c, first, "Warning OperatorOwnedFieldSet: "+s.shows(c, v1.ReasonOperatorOwnedFieldSet, 1).Message)
-	s.editClass(c, func(c *v1.FireboltEngineClass) {
+	s.told(c, first, "Warning OperatorOwnedFieldSet: "+s.shows(c, v1alpha1.ReasonOperatorOwnedFieldSet, 1).Message)
+	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) {
 		c.Spec.Template.Spec.Subdomain, c.Spec.Template.Spec.Containers[0].Command = "", nil
 	})
-	if ready := s.shows(c, v1.ReasonAdmissible, 1); ready.Status != metav1.ConditionTrue {
+	if ready := s.shows(c, v1alpha1.ReasonAdmissible, 1); ready.Status != metav1.ConditionTrue {
 		t.Errorf("Ready = %+v", ready)
 	}
 }
@@ -269,8 +269,8 @@ func TestAClassHandsNoSecretOfTheInstanceOn(t *testing.T) {
 	s.create(c)
 	e := bound("a", "c")
 	s.create(e)
-	s.shows(c, v1.ReasonAdmissible, 1)
-	ready := waitReason(t, s, e, v1.ReasonTemplateRejected)
+	s.shows(c, v1alpha1.ReasonAdmissible, 1)
+	ready := waitReason(t, s, e, v1alpha1.ReasonTemplateRejected)
 	want := `spec.template.spec.volumes[v].secret.secretName: the Secret belongs to the operator or to the instance and must not be handed on (inherited from FireboltEngineClass "c").`
 	if ready.Message != want {
 		t.Errorf("message = %q, want %q", ready.Message, want)
@@ -285,18 +285,18 @@ func TestAnIdleClassCostsNoWrite(t *testing.T) {
 	s := yard(t)
 	good, bad := classOf("good"), classOf("bad")
 	bad.Spec.Template.Spec.HostPID = true
-	for _, c := range []*v1.FireboltEngineClass{good, bad} {
+	for _, c := range []*v1alpha1.FireboltEngineClass{good, bad} {
 		s.create(c)
 	}
 	s.create(bound("a", "good"))
-	s.shows(good, v1.ReasonAdmissible, 1)
-	s.shows(bad, v1.ReasonOperatorOwnedFieldSet, 0)
+	s.shows(good, v1alpha1.ReasonAdmissible, 1)
+	s.shows(bad, v1alpha1.ReasonOperatorOwnedFieldSet, 0)
 	s.halt()
 	s.requests.reset()
 	s.run()
 	last := classOf("last") // its status shows that the restarted operator has been at work
 	s.create(last)
-	s.shows(last, v1.ReasonAdmissible, 0)
+	s.shows(last, v1alpha1.ReasonAdmissible, 0)
 	expect.Never(t, short, func() error {
 		w := slices.DeleteFunc(s.classRequests(true), func(r string) bool { return strings.Contains(r, "/last") })
 		if len(w) > 0 {
@@ -309,11 +309,11 @@ func TestAnIdleClassCostsNoWrite(t *testing.T) {
 // behind is a cache that has not seen the newest engines, and shows a class as it was.
 type behind struct {
 	client.Client
-	class *v1.FireboltEngineClass
+	class *v1alpha1.FireboltEngineClass
 }
 
 func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-	if c, ok := into.(*v1.FireboltEngineClass); ok && b.class != nil {
+	if c, ok := into.(*v1alpha1.FireboltEngineClass); ok && b.class != nil {
 		b.class.DeepCopyInto(c)
 		return nil
 	}
@@ -323,10 +323,10 @@ func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 func (b behind) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // passes runs one pass of a class controller whose cache is behind.
-func (s *shop) passes(c *v1.FireboltEngineClass, cached *v1.FireboltEngineClass) ctrl.Result {
+func (s *shop) passes(c *v1alpha1.FireboltEngineClass, cached *v1alpha1.FireboltEngineClass) ctrl.Result {
 	s.t.Helper()
-	result, err := class.New(class.Dependencies{
-		Client: behind{s.api, cached}, Live: s.api, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{},
+	result, err := class.New(class.Config{
+		Client: behind{s.api, cached}, APIReader: s.api, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{},
 	}).Reconcile(s.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 	if err != nil {
 		s.t.Fatal(err)
@@ -341,12 +341,12 @@ func TestADeletionIsJudgedByTheAPIServerNotByTheCache(t *testing.T) {
 	c := classOf("c")
 	s.create(c)
 	s.passes(c, nil)
-	s.shows(c, v1.ReasonAdmissible, 0)
+	s.shows(c, v1alpha1.ReasonAdmissible, 0)
 	a := bound("a", "c")
 	s.create(a)
 	s.remove(c)
 	s.passes(c, nil)
-	s.shows(c, v1.ReasonDeletionBlocked, 1)
+	s.shows(c, v1alpha1.ReasonDeletionBlocked, 1)
 	s.remove(a)
 	s.passes(c, nil)
 	expect.Gone(t, s.api, c)
@@ -359,20 +359,20 @@ func TestAStaleClassIsDecidedAgain(t *testing.T) {
 	c := classOf("c")
 	s.create(c)
 	old := c.DeepCopy()
-	s.editClass(c, func(c *v1.FireboltEngineClass) { c.Finalizers = []string{"example.com/keep"} })
+	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Finalizers = []string{"example.com/keep"} })
 	if result := s.passes(c, old); result.RequeueAfter == 0 {
 		t.Errorf("without the finalizer: %+v, want another try", result)
 	}
 	s.holdsOnly(c, "example.com/keep")
 	s.passes(c, nil)
-	s.shows(c, v1.ReasonAdmissible, 0)
+	s.shows(c, v1alpha1.ReasonAdmissible, 0)
 	old = c.DeepCopy()
-	s.editClass(c, func(c *v1.FireboltEngineClass) { c.Spec.Template.Spec.HostIPC = true })
-	old.Status = v1.FireboltEngineClassStatus{}
+	s.editClass(c, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template.Spec.HostIPC = true })
+	old.Status = v1alpha1.FireboltEngineClassStatus{}
 	old.ManagedFields = nil
 	if result := s.passes(c, old); result.RequeueAfter == 0 {
 		t.Errorf("with an old spec: %+v, want another try", result)
 	}
 	s.passes(c, nil)
-	s.shows(c, v1.ReasonOperatorOwnedFieldSet, 0)
+	s.shows(c, v1alpha1.ReasonOperatorOwnedFieldSet, 0)
 }

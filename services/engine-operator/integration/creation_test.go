@@ -15,7 +15,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // obstacle keeps pods of a namespace from being created.
@@ -112,14 +112,14 @@ func TestPodsThatCannotBeCreatedAreExplained(t *testing.T) {
 			e := engineOf("a", 2)
 			s.create(e)
 			waitReason(t, s, e, "FailedCreate")
-			expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+			expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 				if c := meta.FindStatusCondition(e.Status.Conditions, "Progressing"); c == nil || c.Status != metav1.ConditionFalse || c.Reason != "Stalled" {
 					return fmt.Errorf("Progressing = %+v", c)
 				}
 				return explained(e.Status.Conditions, o.says, "Ready", "Degraded")
 			})
 			remove()
-			s.settled(e, v1.PhaseStable, 0)
+			s.settled(e, v1alpha1.PhaseStable, 0)
 		})
 	}
 }
@@ -132,14 +132,14 @@ func TestAnInstanceWhosePodsCannotBeCreatedSaysWhy(t *testing.T) {
 	o := obstacles(s.namespace)["a quota"]
 	remove := s.obstruct(o)
 	s.volume("10Gi")
-	i := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	s.create(i)
-	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
-		if err := explained(i.Status.Conditions, "creates no pod for its database: "+o.says, v1.ConditionMetadataReady); err != nil {
+	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
+		if err := explained(i.Status.Conditions, "creates no pod for its database: "+o.says, v1alpha1.ConditionMetadataReady); err != nil {
 			return err
 		}
-		return explained(i.Status.Conditions, o.says, "Degraded", v1.ConditionGatewayReady)
+		return explained(i.Status.Conditions, o.says, "Degraded", v1alpha1.ConditionGatewayReady)
 	})
 	remove()
-	expect.Condition(t, s.api, i, v1.ConditionReady, metav1.ConditionTrue)
+	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // Nobody tells of a Secret that is deleted: the instance says so within ten seconds, and
@@ -22,33 +22,33 @@ func TestDeletedCredentialsCloseTheGate(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	s.remove(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
 	deleted := time.Now()
 	sets := s.record(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
 	late := engineOf("late", 1)
 	s.create(late)
-	for _, e := range []*v1.FireboltEngine{e, late} {
-		c := expect.Condition(t, s.api, e, v1.ConditionInstanceReady, metav1.ConditionFalse)
+	for _, e := range []*v1alpha1.FireboltEngine{e, late} {
+		c := expect.Condition(t, s.api, e, v1alpha1.ConditionInstanceReady, metav1.ConditionFalse)
 		if !strings.Contains(c.Message, "db") && !strings.Contains(c.Message, "endpoint") {
 			t.Errorf("engine %s: %s", e.Name, c.Message)
 		}
 	}
 	i := instance("shop")
 	i.Namespace = s.namespace
-	c := expect.Condition(t, s.api, i, v1.ConditionMetadataReady, metav1.ConditionFalse)
-	if c.Reason != v1.ReasonPostgresSecretPreflightFailed {
+	c := expect.Condition(t, s.api, i, v1alpha1.ConditionMetadataReady, metav1.ConditionFalse)
+	if c.Reason != v1alpha1.ReasonPostgresSecretPreflightFailed {
 		t.Errorf("MetadataReady: %s: %s", c.Reason, c.Message)
 	}
 	if took := c.LastTransitionTime.Sub(deleted); took > 10*time.Second {
 		t.Errorf("the instance says so after %s, at most 10 s are allowed", took)
 	}
 	// What only a person can mend degrades at once, of the present generation.
-	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
+	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		for kind, want := range map[string]metav1.ConditionStatus{"Progressing": metav1.ConditionFalse, "Degraded": metav1.ConditionTrue} {
 			c := meta.FindStatusCondition(i.Status.Conditions, kind)
-			if c == nil || c.Status != want || c.Reason != v1.ReasonPostgresSecretPreflightFailed || c.ObservedGeneration != i.Generation {
+			if c == nil || c.Status != want || c.Reason != v1alpha1.ReasonPostgresSecretPreflightFailed || c.ObservedGeneration != i.Generation {
 				return fmt.Errorf("%s = %+v", kind, c)
 			}
 		}
@@ -65,6 +65,6 @@ func TestDeletedCredentialsCloseTheGate(t *testing.T) {
 		t.Error(got)
 	}
 	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"}})
-	s.settled(e, v1.PhaseStable, 1)
-	s.settled(late, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 1)
+	s.settled(late, v1alpha1.PhaseStable, 0)
 }

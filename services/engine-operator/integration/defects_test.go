@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/app"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/setup"
 )
 
 // Defect 5: pods that were ready once are looked at again before traffic moves.
@@ -26,14 +26,14 @@ func TestDefect5PodsThatFailBeforeTheSwitchGetNoTraffic(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	s.halt()
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
 	s.diesAfter("status switching")
 	s.fail("a-g1-0", "CrashLoopBackOff")
 	served := s.watchRoute(e)
 	s.run()
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		for _, tr := range e.Status.Transitions {
 			if tr.Reason == "NoLongerReady" {
 				return nil
@@ -52,7 +52,7 @@ func TestDefect5PodsThatFailBeforeTheSwitchGetNoTraffic(t *testing.T) {
 		return nil
 	})
 	s.fail("a-g1-0", "")
-	s.settled(e, v1.PhaseStable, 1)
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	if problems := served(); len(problems) > 0 {
 		t.Error(strings.Join(problems, "; "))
 	}
@@ -90,7 +90,7 @@ func TestDefect10AnEvictedPodHoldsNothingUp(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	evicted := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "a-g0-evicted", Labels: names.GenerationLabels("a", 0)},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Image: "i"}}, SchedulerName: "nobody"},
@@ -109,7 +109,7 @@ func TestDefect10AnEvictedPodHoldsNothingUp(t *testing.T) {
 		}
 		return nil
 	})
-	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
 // lines collects what the operator logs.
@@ -151,12 +151,12 @@ func TestDefect13QuietAndModestByDefault(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
 	s.logged.reset()
 	for i := range 5 { // each wakes the operator, for nothing
-		s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = map[string]string{"note": fmt.Sprint(i)} })
+		s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Annotations = map[string]string{"note": fmt.Sprint(i)} })
 	}
 	expect.Never(t, short, func() error {
 		if said := s.logged.reset(); len(said) > 0 {
@@ -182,7 +182,7 @@ func TestDefect13QuietAndModestByDefault(t *testing.T) {
 		}
 	}
 	flags := pflag.NewFlagSet("engine-operator", pflag.ContinueOnError)
-	setup.Spec().Flags(flags)
+	app.Spec().Flags(flags)
 	if f := flags.Lookup("enable-webhooks"); f == nil || f.DefValue != "true" {
 		t.Errorf("--enable-webhooks: %+v", f)
 	}

@@ -17,13 +17,13 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 )
 
 // drained is an engine whose rollouts wait for its queries.
-func drained(name string, replicas int32, interval time.Duration) *v1.FireboltEngine {
+func drained(name string, replicas int32, interval time.Duration) *v1alpha1.FireboltEngine {
 	e := engineOf(name, replicas)
 	e.Spec.DrainCheckEnabled = nil
 	e.Spec.DrainCheckInterval = &metav1.Duration{Duration: interval}
@@ -31,27 +31,27 @@ func drained(name string, replicas int32, interval time.Duration) *v1.FireboltEn
 }
 
 // serving creates an engine and waits until it serves.
-func (n *nodes) serving(e *v1.FireboltEngine) {
+func (n *nodes) serving(e *v1alpha1.FireboltEngine) {
 	n.t.Helper()
 	n.create(e)
-	n.settled(e, v1.PhaseStable, 0)
+	n.settled(e, v1alpha1.PhaseStable, 0)
 	for i := range e.Spec.Replicas {
 		n.process(fmt.Sprintf("%s-g0-%d", e.Name, i))
 	}
 }
 
 // roll asks for the next generation, and waits until traffic has moved to it.
-func (n *nodes) roll(e *v1.FireboltEngine) {
+func (n *nodes) roll(e *v1alpha1.FireboltEngine) {
 	n.t.Helper()
-	n.edit(e, func(e *v1.FireboltEngine) {
+	n.edit(e, func(e *v1alpha1.FireboltEngine) {
 		if e.Spec.Template == nil {
 			e.Spec.Template = template("example.com/engine:2.0")
 		} else {
 			e.Spec.Template.Spec = template("example.com/engine:2.0").Spec
 		}
 	})
-	expect.Object(n.t, n.api, e, func(e *v1.FireboltEngine) error {
-		if e.Status.Phase != v1.PhaseDraining {
+	expect.Object(n.t, n.api, e, func(e *v1alpha1.FireboltEngine) error {
+		if e.Status.Phase != v1alpha1.PhaseDraining {
 			return fmt.Errorf("phase %s", e.Status.Phase)
 		}
 		return nil
@@ -59,7 +59,7 @@ func (n *nodes) roll(e *v1.FireboltEngine) {
 }
 
 // why returns the reason of the last transition into a phase, and when it was.
-func why(t *testing.T, e *v1.FireboltEngine, phase v1.EnginePhase) (string, time.Time) {
+func why(t *testing.T, e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase) (string, time.Time) {
 	t.Helper()
 	for _, x := range slices.Backward(e.Status.Transitions) {
 		if x.To == string(phase) {
@@ -79,7 +79,7 @@ func TestNoQueryIsCutByARollout(t *testing.T) {
 	defer cancel()
 	stop := n.clients(e, 4, 1500*time.Millisecond)
 	n.roll(e)
-	n.settled(e, v1.PhaseStable, 1)
+	n.settled(e, v1alpha1.PhaseStable, 1)
 	select {
 	case err := <-long:
 		if err != nil {
@@ -92,7 +92,7 @@ func TestNoQueryIsCutByARollout(t *testing.T) {
 	if len(problems) > 0 || answered == 0 {
 		t.Errorf("%d queries were answered, and:\n%s", answered, strings.Join(problems, "\n"))
 	}
-	if reason, _ := why(t, e, v1.PhaseCleaning); reason != "Drained" {
+	if reason, _ := why(t, e, v1alpha1.PhaseCleaning); reason != "Drained" {
 		t.Errorf("cleaning began for %s", reason)
 	}
 }
@@ -106,16 +106,16 @@ func TestABrokenScrapeDelaysAndIsShown(t *testing.T) {
 	defer cancel()
 	n.roll(e)
 	for mode, want := range map[server.Mode]string{
-		server.Broken:   `scrape pod "a-g0-1": status 500 Internal Server Error: "the metrics are broken"`,
-		server.Silent:   `scrape pod "a-g0-1": no answer within 3s`,
-		server.Missing:  `scrape pod "a-g0-1": gauge firebolt_suspended_queries is missing`,
-		server.Labelled: `scrape pod "a-g0-1": gauge firebolt_running_queries is missing`,
-		server.Redirect: `scrape pod "a-g0-1": status 302 Found`,
+		server.Broken:       `scrape pod "a-g0-1": status 500 Internal Server Error: "the metrics are broken"`,
+		server.Unresponsive: `scrape pod "a-g0-1": no answer within 3s`,
+		server.Missing:      `scrape pod "a-g0-1": gauge firebolt_suspended_queries is missing`,
+		server.Labelled:     `scrape pod "a-g0-1": gauge firebolt_running_queries is missing`,
+		server.Redirect:     `scrape pod "a-g0-1": status 302 Found`,
 	} {
 		n.behave(mode, "a-g0-1")
-		expect.Object(t, n.api, e, func(e *v1.FireboltEngine) error {
-			c := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
-			if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonDrainCheckFailing || !strings.Contains(c.Message, want) {
+		expect.Object(t, n.api, e, func(e *v1alpha1.FireboltEngine) error {
+			c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
+			if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonDrainCheckFailing || !strings.Contains(c.Message, want) {
 				return fmt.Errorf("Ready = %+v", c)
 			}
 			return nil
@@ -123,15 +123,15 @@ func TestABrokenScrapeDelaysAndIsShown(t *testing.T) {
 	}
 	expect.Condition(t, n.api, e, "Available", metav1.ConditionTrue)
 	n.behave(server.Slow, "a-g0-1")
-	waitReason(t, n.shop, e, v1.ReasonRolling) // the query still runs, and can be seen
+	waitReason(t, n.shop, e, v1alpha1.ReasonRolling) // the query still runs, and can be seen
 	n.behave(server.Sound, "a-g0-1")
 	if got := n.children(e); !slices.Contains(got, "a-g0") {
 		t.Fatalf("generation 0 is gone while it has a query: %v", got)
 	}
 	cancel()
 	<-end
-	n.settled(e, v1.PhaseStable, 1)
-	expect.Condition(t, n.api, e, v1.ConditionReady, metav1.ConditionTrue)
+	n.settled(e, v1alpha1.PhaseStable, 1)
+	expect.Condition(t, n.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
 // patient waits for a pod for ever, longer than any real transport would.
@@ -152,7 +152,7 @@ func TestDefect12SilentPodsOfOneEngineDoNotDelayAnother(t *testing.T) {
 	silent, good := drained("silent", 2, 100*time.Millisecond), drained("good", 1, 500*time.Millisecond)
 	n.serving(silent)
 	n.serving(good)
-	n.behave(server.Silent, "silent-g0-0", "silent-g0-1")
+	n.behave(server.Unresponsive, "silent-g0-0", "silent-g0-1")
 	n.roll(silent)
 	expect.Eventually(t, expect.Long, func() error {
 		if s, err := n.process("silent-g0-0").Stats(t.Context()); err != nil || s.Scrapes == 0 {
@@ -161,11 +161,11 @@ func TestDefect12SilentPodsOfOneEngineDoNotDelayAnother(t *testing.T) {
 		return nil
 	})
 	n.roll(good)
-	n.settled(good, v1.PhaseStable, 1)
+	n.settled(good, v1alpha1.PhaseStable, 1)
 	if err := n.api.Get(t.Context(), client.ObjectKeyFromObject(silent), silent); err != nil {
 		t.Fatal(err)
 	}
-	if silent.Status.Phase != v1.PhaseDraining {
+	if silent.Status.Phase != v1alpha1.PhaseDraining {
 		t.Errorf("phase %s, although nobody could ask its pods", silent.Status.Phase)
 	}
 }
@@ -183,36 +183,36 @@ func TestADrainTimeoutEndsADrain(t *testing.T) {
 	end, cancel := n.hold("a-g0-0", time.Hour)
 	defer cancel()
 	n.roll(e)
-	if c := expect.Condition(t, n.api, e, v1.ConditionRolloutOverdue, metav1.ConditionTrue); c.Reason != v1.ReasonDrainTimeoutExceeded {
+	if c := expect.Condition(t, n.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue); c.Reason != v1alpha1.ReasonDrainTimeoutExceeded {
 		t.Errorf("RolloutOverdue: %s, %s", c.Reason, c.Message)
 	}
-	n.settled(e, v1.PhaseStable, 1)
+	n.settled(e, v1alpha1.PhaseStable, 1)
 	if err := <-end; err == nil {
 		t.Error("the query that would not end was answered")
 	}
-	reason, ended := why(t, e, v1.PhaseCleaning)
-	_, began := why(t, e, v1.PhaseDraining)
-	if reason != v1.ReasonDrainTimeoutExceeded || ended.Sub(began) < timeout {
+	reason, ended := why(t, e, v1alpha1.PhaseCleaning)
+	_, began := why(t, e, v1alpha1.PhaseDraining)
+	if reason != v1alpha1.ReasonDrainTimeoutExceeded || ended.Sub(began) < timeout {
 		t.Errorf("cleaning began for %s, %s after the switch", reason, ended.Sub(began))
 	}
-	expect.Condition(t, n.api, e, v1.ConditionRolloutOverdue, metav1.ConditionFalse)
+	expect.Condition(t, n.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionFalse)
 }
 
 func TestADrainThatRunsCanBeCutShort(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
-	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
+	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
 	n.create(class)
-	for name, change := range map[string]func(*v1.FireboltEngine){
-		"recreate": func(e *v1.FireboltEngine) {
-			n.edit(e, func(e *v1.FireboltEngine) { e.Spec.Rollout = ptr.To(v1.RolloutRecreate) })
+	for name, change := range map[string]func(*v1alpha1.FireboltEngine){
+		"recreate": func(e *v1alpha1.FireboltEngine) {
+			n.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Rollout = ptr.To(v1alpha1.RolloutRecreate) })
 		},
-		"unchecked": func(e *v1.FireboltEngine) {
-			n.edit(e, func(e *v1.FireboltEngine) { e.Spec.DrainCheckEnabled = ptr.To(false) })
+		"unchecked": func(e *v1alpha1.FireboltEngine) {
+			n.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.DrainCheckEnabled = ptr.To(false) })
 		},
-		"class": func(*v1.FireboltEngine) {
+		"class": func(*v1alpha1.FireboltEngine) {
 			before := class.DeepCopy()
-			class.Spec.Rollout = ptr.To(v1.RolloutRecreate)
+			class.Spec.Rollout = ptr.To(v1alpha1.RolloutRecreate)
 			if err := n.api.Patch(t.Context(), class, client.MergeFrom(before)); err != nil {
 				t.Fatal(err)
 			}
@@ -232,8 +232,8 @@ func TestADrainThatRunsCanBeCutShort(t *testing.T) {
 			return nil
 		})
 		change(e)
-		n.settled(e, v1.PhaseStable, 1)
-		if reason, _ := why(t, e, v1.PhaseCleaning); reason != "DrainSkipped" {
+		n.settled(e, v1alpha1.PhaseStable, 1)
+		if reason, _ := why(t, e, v1alpha1.PhaseCleaning); reason != "DrainSkipped" {
 			t.Errorf("%s: cleaning began for %s", name, reason)
 		}
 		if err := <-end; err == nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
@@ -28,7 +28,7 @@ type bed struct {
 	t         *testing.T
 	api       client.Client
 	namespace string
-	owner     *v1.FireboltEngine
+	owner     *v1alpha1.FireboltEngine
 	writer    *apply.Applier
 	numbers   int64
 }
@@ -52,7 +52,7 @@ type failer interface {
 }
 
 // draw renders the next generation.
-func (b *bed) draw(t failer, class *v1.FireboltEngineClass, e *v1.FireboltEngine) render.Generation {
+func (b *bed) draw(t failer, class *v1alpha1.FireboltEngineClass, e *v1alpha1.FireboltEngine) render.Generation {
 	t.Helper()
 	e.Namespace = b.namespace
 	resolved, err := resolve.Resolve(e, class, 0)

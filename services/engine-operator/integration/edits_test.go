@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
 
@@ -107,7 +107,7 @@ spec:
 	}
 	for name, edit := range hands {
 		b.numbers++
-		g := b.draw(t, &v1.FireboltEngineClass{}, e)
+		g := b.draw(t, &v1alpha1.FireboltEngineClass{}, e)
 		edited := b.stored(t, g)
 		expectMatch(t, engine.Same, g, edited, "before an edit of "+name)
 		edit(&edited.Spec, &edited.Spec.Template.Spec, &edited.Spec.Template.Spec.Containers[0])
@@ -120,8 +120,8 @@ func TestDefect2EveryRenderedValueCounts(t *testing.T) {
 	b := newBed(t)
 	e := engineOf("e", 0)
 	e.Spec.UISidecar = ptr.To(true)
-	e.Spec.Storage.HostPath = &v1.EngineHostPathStorage{Path: "/data"}
-	g := b.draw(t, &v1.FireboltEngineClass{}, e)
+	e.Spec.Storage.HostPath = &v1alpha1.EngineHostPathStorage{Path: "/data"}
+	g := b.draw(t, &v1alpha1.FireboltEngineClass{}, e)
 	live := touched(b.stored(t, g))
 	leaves := leavesOf(t, g.StatefulSet)
 	if len(leaves) < 80 {
@@ -138,7 +138,7 @@ func TestDefect2EveryRenderedValueCounts(t *testing.T) {
 // Who only touches a StatefulSet, and who takes an edit back, has changed nothing.
 func TestAnEditThatIsTakenBackIsNoDrift(t *testing.T) {
 	b := newBed(t)
-	g := b.draw(t, &v1.FireboltEngineClass{}, engineOf("e", 0))
+	g := b.draw(t, &v1alpha1.FireboltEngineClass{}, engineOf("e", 0))
 	original := b.stored(t, g)
 	edited := original.DeepCopy()
 	edited.Spec.Template.Spec.Containers[0].Image = "example.com/engine:9"

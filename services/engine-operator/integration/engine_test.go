@@ -17,7 +17,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
@@ -37,24 +37,24 @@ func newShop(t *testing.T) *shop {
 	})
 	i := instance("shop")
 	s.create(i)
-	expect.Condition(t, s.api, i, v1.ConditionReady, metav1.ConditionTrue)
+	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	s.requests.reset()
 	return s
 }
 
-func instance(name string) *v1.FireboltInstance {
-	return &v1.FireboltInstance{
+func instance(name string) *v1alpha1.FireboltInstance {
+	return &v1alpha1.FireboltInstance{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1.FireboltInstanceSpec{Metadata: v1.MetadataSpec{Postgres: &v1.PostgresSpec{
+		Spec: v1alpha1.FireboltInstanceSpec{Metadata: v1alpha1.MetadataSpec{Postgres: &v1alpha1.PostgresSpec{
 			Host: "db", Database: "d", CredentialsSecretRef: corev1.LocalObjectReference{Name: "db"},
 		}}},
 	}
 }
 
-func engineOf(name string, replicas int32) *v1.FireboltEngine {
-	return &v1.FireboltEngine{
+func engineOf(name string, replicas int32) *v1alpha1.FireboltEngine {
+	return &v1alpha1.FireboltEngine{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1.FireboltEngineSpec{InstanceRef: "shop", Replicas: replicas, DrainCheckEnabled: ptr.To(false)},
+		Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: replicas, DrainCheckEnabled: ptr.To(false)},
 	}
 }
 
@@ -67,9 +67,9 @@ func (s *shop) create(o client.Object) {
 }
 
 // edit changes an engine as a user would.
-func (s *shop) edit(e *v1.FireboltEngine, change func(*v1.FireboltEngine)) {
+func (s *shop) edit(e *v1alpha1.FireboltEngine, change func(*v1alpha1.FireboltEngine)) {
 	s.t.Helper()
-	before := &v1.FireboltEngine{}
+	before := &v1alpha1.FireboltEngine{}
 	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(e), before); err != nil {
 		s.t.Fatal(err)
 	}
@@ -81,9 +81,9 @@ func (s *shop) edit(e *v1.FireboltEngine, change func(*v1.FireboltEngine)) {
 }
 
 // settled waits until the engine's newest spec is rolled out in the given phase and generation.
-func (s *shop) settled(e *v1.FireboltEngine, phase v1.EnginePhase, generation int64) {
+func (s *shop) settled(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase, generation int64) {
 	s.t.Helper()
-	expect.Object(s.t, s.api, e, func(e *v1.FireboltEngine) error {
+	expect.Object(s.t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		st := e.Status
 		if st.ObservedGeneration != e.Generation || st.Phase != phase || st.ActiveGeneration != generation || st.CurrentGeneration != generation {
 			return fmt.Errorf("observed %d of %d, phase %s, active g%d, current g%d",
@@ -93,7 +93,7 @@ func (s *shop) settled(e *v1.FireboltEngine, phase v1.EnginePhase, generation in
 	})
 }
 
-func (s *shop) children(e *v1.FireboltEngine) []string {
+func (s *shop) children(e *v1alpha1.FireboltEngine) []string {
 	s.t.Helper()
 	var out []string
 	for _, list := range []client.ObjectList{&appsv1.StatefulSetList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{}} {
@@ -119,7 +119,7 @@ func (s *shop) children(e *v1.FireboltEngine) []string {
 	return out
 }
 
-func phases(e *v1.FireboltEngine) string {
+func phases(e *v1alpha1.FireboltEngine) string {
 	var out []string
 	for _, t := range e.Status.Transitions {
 		out = append(out, t.To)
@@ -134,8 +134,8 @@ func TestEngineFromNothingToStableToTheNextGeneration(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	for _, c := range six {
 		want := metav1.ConditionFalse
 		if c == "Available" || c == "Upgradable" {
@@ -152,8 +152,8 @@ func TestEngineFromNothingToStableToTheNextGeneration(t *testing.T) {
 	s.within(25, "from nothing to stable")
 
 	served := s.watchRoute(e)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1.PhaseStable, 1)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	if problems := served(); len(problems) > 0 {
 		t.Errorf("while rolling: %s", strings.Join(problems, "; "))
@@ -187,7 +187,7 @@ func (s *shop) within(budget int, what string) {
 
 // watchRoute records the cluster Service and its pods. The returned function ends that and
 // lists the moments at which the Service was absent or selected no ready pod.
-func (s *shop) watchRoute(e *v1.FireboltEngine) func() []string {
+func (s *shop) watchRoute(e *v1alpha1.FireboltEngine) func() []string {
 	s.t.Helper()
 	name := names.Cluster(e.Name) // e itself changes meanwhile
 	h := s.record(corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Pod"))
@@ -226,7 +226,7 @@ func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
@@ -238,21 +238,23 @@ func TestStopAndStart(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 0 })
-	s.settled(e, v1.PhaseStopped, 1)
-	if c := expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionFalse); c.Reason != v1.ReasonStopped {
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 0 })
+	s.settled(e, v1alpha1.PhaseStopped, 1)
+	if c := expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionFalse); c.Reason != v1alpha1.ReasonStopped {
 		t.Errorf("Ready: %s", c.Reason)
 	}
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 1 })
-	s.settled(e, v1.PhaseStable, 2)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 1 })
+	s.settled(e, v1alpha1.PhaseStable, 2)
 
-	s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped} })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) {
+		e.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
+	})
 	expect.Condition(t, s.api, e, "Stopped", metav1.ConditionTrue)
-	s.settled(e, v1.PhaseStopped, 3)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = nil })
-	s.settled(e, v1.PhaseStable, 4)
+	s.settled(e, v1alpha1.PhaseStopped, 3)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Annotations = nil })
+	s.settled(e, v1alpha1.PhaseStable, 4)
 	expect.Condition(t, s.api, e, "Stopped", metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 }
@@ -262,18 +264,20 @@ func TestAPausedEngineIsLeftAloneButWatched(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandPaused} })
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) {
+		e.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
+	})
 	expect.Condition(t, s.api, e, "Paused", metav1.ConditionTrue)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 2 })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 2 })
 	expect.Never(t, short, func() error {
 		if got := s.children(e); slices.Contains(got, "a-g1") {
 			return fmt.Errorf("a paused engine was rolled: %v", got)
 		}
 		return nil
 	})
-	s.edit(e, func(e *v1.FireboltEngine) { e.Annotations = nil })
-	s.settled(e, v1.PhaseStable, 1)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Annotations = nil })
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	expect.Condition(t, s.api, e, "Paused", metav1.ConditionFalse)
 }
 
@@ -282,7 +286,7 @@ func TestLostObjectsComeBack(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	for _, lost := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-config"}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-hl"}},
@@ -297,10 +301,10 @@ func TestLostObjectsComeBack(t *testing.T) {
 			return nil
 		})
 	}
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 
 	s.remove(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a-g0"}})
-	s.settled(e, v1.PhaseStable, 1)
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	if diff := cmp.Diff([]string{"a-g1", "a-g1-config", "a-g1-hl", "a-service"}, s.children(e)); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
@@ -319,9 +323,9 @@ func TestADeletedServiceIsRepairedDuringARollout(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	// A generation that can never become ready holds the rollout in creating.
-	s.edit(e, func(e *v1.FireboltEngine) {
+	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template = template("example.com/engine:2.0")
 		e.Spec.Template.Spec.NodeSelector = map[string]string{"no": "such-node"}
 	})
@@ -336,8 +340,8 @@ func TestADeletedServiceIsRepairedDuringARollout(t *testing.T) {
 			return nil
 		})
 	// Another change abandons generation 1; its number is not used again.
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
-	s.settled(e, v1.PhaseStable, 2)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
+	s.settled(e, v1alpha1.PhaseStable, 2)
 	if diff := cmp.Diff([]string{"a-g2", "a-g2-config", "a-g2-hl", "a-service"}, s.children(e)); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}

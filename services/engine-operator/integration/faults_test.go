@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // The operator is stopped as soon as it has recorded a phase, and started again.
@@ -24,15 +24,15 @@ func TestAnOperatorThatDiesInAnyPhaseGoesOn(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	served := s.watchRoute(e)
-	for i, phase := range []v1.EnginePhase{v1.PhaseCreating, v1.PhaseSwitching, v1.PhaseDraining, v1.PhaseCleaning} {
-		s.edit(e, func(e *v1.FireboltEngine) {
+	for i, phase := range []v1alpha1.EnginePhase{v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning} {
+		s.edit(e, func(e *v1alpha1.FireboltEngine) {
 			e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i))
-			e.Spec.DrainCheckEnabled = ptr.To(phase == v1.PhaseDraining) // without one there is no such phase
+			e.Spec.DrainCheckEnabled = ptr.To(phase == v1alpha1.PhaseDraining) // without one there is no such phase
 		})
 		want := int64(i + 1)
-		expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+		expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 			if e.Status.CurrentGeneration == want && strings.Contains(phases(e), string(phase)) {
 				return nil
 			}
@@ -40,7 +40,7 @@ func TestAnOperatorThatDiesInAnyPhaseGoesOn(t *testing.T) {
 		})
 		s.halt()
 		s.run()
-		s.settled(e, v1.PhaseStable, want)
+		s.settled(e, v1alpha1.PhaseStable, want)
 	}
 	if problems := served(); len(problems) > 0 {
 		t.Errorf("while restarting: %s", strings.Join(problems, "; "))
@@ -59,7 +59,7 @@ func TestDefaultingIsNoDrift(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
-	e.Spec.Storage.HostPath = &v1.EngineHostPathStorage{Path: "/data"}
+	e.Spec.Storage.HostPath = &v1alpha1.EngineHostPathStorage{Path: "/data"}
 	e.Spec.Template = &corev1.PodTemplateSpec{}
 	raw := `
 metadata: {labels: {team: shop}, annotations: {note: x}}
@@ -88,11 +88,11 @@ spec:
 		t.Fatal(err)
 	}
 	withClaim := engineOf("b", 1)
-	withClaim.Spec.Storage.PersistentVolumeClaim = &v1.EnginePVCStorage{Size: resource.MustParse("1024Mi")}
+	withClaim.Spec.Storage.PersistentVolumeClaim = &v1alpha1.EnginePVCStorage{Size: resource.MustParse("1024Mi")}
 	s.volume("1Gi")
-	for _, e := range []*v1.FireboltEngine{e, withClaim} {
+	for _, e := range []*v1alpha1.FireboltEngine{e, withClaim} {
 		s.create(e)
-		s.settled(e, v1.PhaseStable, 0)
+		s.settled(e, v1alpha1.PhaseStable, 0)
 		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 		expect.Condition(t, s.api, e, "Progressing", metav1.ConditionFalse)
 	}
@@ -106,7 +106,7 @@ spec:
 	if err := s.api.Update(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(e, v1.PhaseStable, 1)
+	s.settled(e, v1alpha1.PhaseStable, 1)
 }
 
 func TestTheOldGenerationStaysUntilItsQueriesEnd(t *testing.T) {
@@ -116,16 +116,16 @@ func TestTheOldGenerationStaysUntilItsQueriesEnd(t *testing.T) {
 	e.Spec.DrainCheckEnabled = nil
 	e.Spec.DrainCheckInterval = &metav1.Duration{Duration: 100_000_000}
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	s.queries.broken.Store(true)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	if c := waitReason(t, s, e, v1.ReasonDrainCheckFailing); c.Status != metav1.ConditionFalse {
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	if c := waitReason(t, s, e, v1alpha1.ReasonDrainCheckFailing); c.Status != metav1.ConditionFalse {
 		t.Errorf("Ready = %+v", c)
 	}
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	s.queries.running.Store(3)
 	s.queries.broken.Store(false)
-	waitReason(t, s, e, v1.ReasonRolling)
+	waitReason(t, s, e, v1alpha1.ReasonRolling)
 	asked := s.queries.asked.Load()
 	expect.Eventually(t, expect.Long, func() error {
 		if s.queries.asked.Load() < asked+20 {
@@ -137,17 +137,17 @@ func TestTheOldGenerationStaysUntilItsQueriesEnd(t *testing.T) {
 		t.Fatalf("generation 0 is gone while it has queries: %v", got)
 	}
 	s.queries.running.Store(0)
-	s.settled(e, v1.PhaseStable, 1)
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	if diff := cmp.Diff([]string{"a-g1", "a-g1-config", "a-g1-hl", "a-service"}, s.children(e)); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)
 	}
 }
 
-func waitReason(t *testing.T, s *shop, e *v1.FireboltEngine, reason string) metav1.Condition {
+func waitReason(t *testing.T, s *shop, e *v1alpha1.FireboltEngine, reason string) metav1.Condition {
 	t.Helper()
 	var found metav1.Condition
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
-		c := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
+		c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
 		if c == nil || c.Reason != reason {
 			return fmt.Errorf("Ready = %+v", c)
 		}
@@ -162,12 +162,12 @@ func TestDeletionCleansUpInOrder(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	i := instance("shop")
 	s.remove(i)
-	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
-		c := meta.FindStatusCondition(i.Status.Conditions, v1.ConditionReady)
-		if c == nil || c.Reason != v1.ReasonDeletionBlocked {
+	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
+		c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionReady)
+		if c == nil || c.Reason != v1alpha1.ReasonDeletionBlocked {
 			return fmt.Errorf("Ready = %+v", c)
 		}
 		return nil
@@ -190,16 +190,16 @@ func TestDefect3AnEngineThatSomebodyElseHoldsIsLeftAlone(t *testing.T) {
 	e := engineOf("a", 1)
 	e.Finalizers = []string{"example.com/hold"}
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	s.remove(e)
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		if len(e.Finalizers) != 1 {
 			return fmt.Errorf("finalizers %v", e.Finalizers)
 		}
 		return nil
 	})
 	s.leftAlone(e)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Finalizers = nil })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Finalizers = nil })
 	expect.Gone(t, s.api, e)
 }
 
@@ -225,19 +225,19 @@ func TestAnEngineWaitsForItsInstanceAndItsClass(t *testing.T) {
 	e := engineOf("a", 1)
 	e.Spec.InstanceRef, e.Spec.EngineClassRef = "later", ptr.To("large")
 	s.create(e)
-	waitReason(t, s, e, v1.ReasonInstanceNotReady)
+	waitReason(t, s, e, v1alpha1.ReasonInstanceNotReady)
 	s.create(instance("later"))
-	waitReason(t, s, e, v1.ReasonEngineClassUnready)
+	waitReason(t, s, e, v1alpha1.ReasonEngineClassUnready)
 	if got := s.children(e); len(got) > 0 {
 		t.Errorf("built before its inputs were there: %v", got)
 	}
-	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
+	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
 	class.Spec.Template = *template("example.com/class:1.0")
 	s.create(class)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	if e.Status.DeployedVersion != "example.com/class:1.0" {
 		t.Errorf("deployedVersion = %q", e.Status.DeployedVersion)
 	}
-	s.editClass(class, func(c *v1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
-	s.settled(e, v1.PhaseStable, 1)
+	s.editClass(class, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
+	s.settled(e, v1alpha1.PhaseStable, 1)
 }

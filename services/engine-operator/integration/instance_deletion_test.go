@@ -13,7 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
@@ -22,20 +22,20 @@ func TestDefect8InstanceStaysAndServesWhileEnginesReferToIt(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	i := s.shopInstance()
 	if err := s.api.Delete(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}
-	s.says(i, v1.ReasonDeletionBlocked)
-	s.instanceIs(v1.InstanceDegraded, v1.ConditionMetadataReady, v1.ReasonComponentReady)
+	s.says(i, v1alpha1.ReasonDeletionBlocked)
+	s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonComponentReady)
 	s.warned(`engine "a"`)
 
 	// The engine does not notice, and what it runs on is repaired as ever.
 	s.remove(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "shop-metadata"}})
-	s.instanceIs(v1.InstanceDegraded, v1.ConditionMetadataReady, v1.ReasonComponentReady)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1.PhaseStable, 1)
+	s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonComponentReady)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1alpha1.PhaseStable, 1)
 
 	if err := s.api.Delete(t.Context(), e); err != nil {
 		t.Fatal(err)
@@ -61,18 +61,18 @@ func (s *shop) instanceObjects() []client.Object {
 func TestDefect3InstanceThatIsBeingDeletedGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	i := s.editInstance(func(i *v1.FireboltInstance) { i.Finalizers = append(i.Finalizers, "example.com/hold") })
+	i := s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Finalizers = append(i.Finalizers, "example.com/hold") })
 	if err := s.api.Delete(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}
-	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
+	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		if !slices.Equal(i.Finalizers, []string{"example.com/hold"}) {
 			return fmt.Errorf("finalizers %v", i.Finalizers)
 		}
 		return nil
 	})
-	s.leftAlone(s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} }))
-	s.editInstance(func(i *v1.FireboltInstance) { i.Finalizers = nil })
+	s.leftAlone(s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} }))
+	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Finalizers = nil })
 	expect.Gone(t, s.api, i)
 }
 
@@ -83,9 +83,9 @@ func TestDefect8InstanceThatIsMadeAgainFindsItsDataAndItsPassword(t *testing.T) 
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	s.volume("10Gi")
-	i := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	s.create(i)
-	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: name} }
 	secret := &corev1.Secret{ObjectMeta: meta("shop-metadata-postgres-creds")}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta("data-shop-metadata-pg-0")}
@@ -103,9 +103,9 @@ func TestDefect8InstanceThatIsMadeAgainFindsItsDataAndItsPassword(t *testing.T) 
 		t.Fatalf("volume %+v, owners of the Secret %v", claim.ObjectMeta, secret.OwnerReferences)
 	}
 
-	i = &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	i = &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	s.create(i)
-	i = s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	i = s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	s.read(secret, claim)
 	if i.Spec.ID != id || string(secret.Data["password"]) != password || claim.UID != volume {
 		t.Errorf("id %s, was %s; volume %s, was %s; same password: %v",
@@ -119,12 +119,12 @@ func TestDefect8InstanceThatIsMadeAgainFindsItsDataAndItsPassword(t *testing.T) 
 	expect.Gone(t, s.api, i)
 	expect.Gone(t, s.api, database)
 	s.remove(secret)
-	s.create(&v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-	s.instanceIs(v1.InstanceFailed, v1.ConditionMetadataReady, v1.ReasonPostgresCredentialsLost)
+	s.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	s.instanceIs(v1alpha1.InstanceFailed, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonPostgresCredentialsLost)
 	secret.ObjectMeta = metav1.ObjectMeta{Name: secret.Name, Annotations: secret.Annotations, Labels: secret.Labels}
 	s.create(secret)
-	s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} })
-	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = map[string]string{"touched": "yes"} })
+	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 }
 
 // read fetches objects from the API server.

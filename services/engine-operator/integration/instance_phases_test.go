@@ -17,19 +17,19 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
 // shopInstance is the instance of a shop, to be read.
-func (s *shop) shopInstance() *v1.FireboltInstance {
+func (s *shop) shopInstance() *v1alpha1.FireboltInstance {
 	i := instance("shop")
 	i.Namespace = s.namespace
 	return i
 }
 
 // editInstance changes the shop's instance as a user would.
-func (s *shop) editInstance(change func(*v1.FireboltInstance)) *v1.FireboltInstance {
+func (s *shop) editInstance(change func(*v1alpha1.FireboltInstance)) *v1alpha1.FireboltInstance {
 	s.t.Helper()
 	before := s.shopInstance()
 	if err := s.api.Get(s.t.Context(), client.ObjectKeyFromObject(before), before); err != nil {
@@ -45,10 +45,10 @@ func (s *shop) editInstance(change func(*v1.FireboltInstance)) *v1.FireboltInsta
 
 // instanceIs waits until the shop's instance is in the phase, for the reason of the
 // component's condition, and returns it.
-func (s *shop) instanceIs(phase v1.InstancePhase, component, reason string) *v1.FireboltInstance {
+func (s *shop) instanceIs(phase v1alpha1.InstancePhase, component, reason string) *v1alpha1.FireboltInstance {
 	s.t.Helper()
 	i := s.shopInstance()
-	expect.Object(s.t, s.api, i, func(i *v1.FireboltInstance) error {
+	expect.Object(s.t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		c := meta.FindStatusCondition(i.Status.Conditions, component)
 		if c == nil || c.Reason != reason || c.ObservedGeneration != i.Generation || i.Status.Phase != phase {
 			return fmt.Errorf("phase %s, %+v", i.Status.Phase, i.Status.Conditions)
@@ -85,21 +85,21 @@ func TestAGatewayThatIsDownDegradesTheInstanceAndNoEngine(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 
 	s.simulate("gateway", "NeverReady")
-	i := s.instanceIs(v1.InstanceDegraded, v1.ConditionGatewayReady, v1.ReasonProbeFailed)
+	i := s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionGatewayReady, v1alpha1.ReasonProbeFailed)
 	if i.Status.GatewayEndpoint != "" || i.Status.GatewayReady || i.Status.MetadataEndpoint == "" || !i.Status.MetadataReady {
 		t.Errorf("status = %+v", i.Status)
 	}
-	s.says(i, v1.ReasonProbeFailed)
+	s.says(i, v1alpha1.ReasonProbeFailed)
 	expect.Condition(t, s.api, i, "Available", metav1.ConditionFalse)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1.PhaseStable, 1)
-	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1alpha1.PhaseStable, 1)
+	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 
 	s.simulate("gateway", "")
-	i = s.instanceIs(v1.InstanceReady, v1.ConditionGatewayReady, v1.ReasonComponentReady)
+	i = s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionGatewayReady, v1alpha1.ReasonComponentReady)
 	var phases []string
 	for _, entry := range i.Status.Transitions {
 		phases = append(phases, entry.To)
@@ -133,31 +133,31 @@ func TestDefect8InstanceFailsForGoodAndRecovers(t *testing.T) {
 		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
 	}
 	cases := map[string]struct {
-		breaks    func(*v1.FireboltInstance)
+		breaks    func(*v1alpha1.FireboltInstance)
 		component string
 		reason    string
 		text      string
 	}{
 		"a gateway template that sets what is the operator's": {
-			breaks: func(i *v1.FireboltInstance) {
+			breaks: func(i *v1alpha1.FireboltInstance) {
 				i.Spec.Gateway.Template = component(corev1.Container{Name: "envoy", Command: []string{"sh"}})
 			},
-			component: v1.ConditionGatewayReady, reason: v1.ReasonTemplateRejected, text: "spec.gateway.template.spec.containers[envoy].command",
+			component: v1alpha1.ConditionGatewayReady, reason: v1alpha1.ReasonTemplateRejected, text: "spec.gateway.template.spec.containers[envoy].command",
 		},
 		"a metadata template that does so": {
-			breaks: func(i *v1.FireboltInstance) {
+			breaks: func(i *v1alpha1.FireboltInstance) {
 				i.Spec.Metadata.Template = component(corev1.Container{Name: "metadata", Args: []string{"--help"}})
 			},
-			component: v1.ConditionMetadataReady, reason: v1.ReasonTemplateRejected, text: "spec.metadata.template.spec.containers[metadata].args",
+			component: v1alpha1.ConditionMetadataReady, reason: v1alpha1.ReasonTemplateRejected, text: "spec.metadata.template.spec.containers[metadata].args",
 		},
 		"resources that the API server calls invalid": {
-			breaks: func(i *v1.FireboltInstance) {
+			breaks: func(i *v1alpha1.FireboltInstance) {
 				i.Spec.Metadata.Template = component(corev1.Container{Name: "metadata", Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")},
 					Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 				}})
 			},
-			component: v1.ConditionMetadataReady, reason: v1.ReasonEnsureFailed, text: "must be less than or equal to cpu limit",
+			component: v1alpha1.ConditionMetadataReady, reason: v1alpha1.ReasonEnsureFailed, text: "must be less than or equal to cpu limit",
 		},
 	}
 	for name, tc := range cases {
@@ -165,7 +165,7 @@ func TestDefect8InstanceFailsForGoodAndRecovers(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
 			s.editInstance(tc.breaks)
-			i := s.instanceIs(v1.InstanceFailed, tc.component, tc.reason)
+			i := s.instanceIs(v1alpha1.InstanceFailed, tc.component, tc.reason)
 			if c := meta.FindStatusCondition(i.Status.Conditions, tc.component); !strings.Contains(c.Message, tc.text) {
 				t.Errorf("message %q does not name %q", c.Message, tc.text)
 			}
@@ -179,8 +179,8 @@ func TestDefect8InstanceFailsForGoodAndRecovers(t *testing.T) {
 				}
 				return nil
 			})
-			s.editInstance(func(i *v1.FireboltInstance) { i.Spec.Metadata.Template, i.Spec.Gateway.Template = nil, nil })
-			s.instanceIs(v1.InstanceReady, tc.component, v1.ReasonComponentReady)
+			s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Metadata.Template, i.Spec.Gateway.Template = nil, nil })
+			s.instanceIs(v1alpha1.InstanceReady, tc.component, v1alpha1.ReasonComponentReady)
 		})
 	}
 }
@@ -192,13 +192,13 @@ func TestARejectedComponentOfANewInstanceLeavesTheOtherOne(t *testing.T) {
 	i := instance("shop") // its Secret does not exist, and is not asked for
 	i.Spec.Metadata.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Hostname: "h", HostNetwork: true}}
 	s.create(i)
-	i = s.instanceIs(v1.InstanceFailed, v1.ConditionMetadataReady, v1.ReasonTemplateRejected)
+	i = s.instanceIs(v1alpha1.InstanceFailed, v1alpha1.ConditionMetadataReady, v1alpha1.ReasonTemplateRejected)
 	for _, path := range []string{"spec.metadata.template.spec.hostname", "spec.metadata.template.spec.hostNetwork"} {
-		if c := meta.FindStatusCondition(i.Status.Conditions, v1.ConditionReady); !strings.Contains(c.Message, path) {
+		if c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionReady); !strings.Contains(c.Message, path) {
 			t.Errorf("Ready = %+v does not name %s", c, path)
 		}
 	}
-	s.instanceIs(v1.InstanceFailed, v1.ConditionGatewayReady, v1.ReasonComponentReady)
+	s.instanceIs(v1alpha1.InstanceFailed, v1alpha1.ConditionGatewayReady, v1alpha1.ReasonComponentReady)
 	deployments := &appsv1.DeploymentList{}
 	if err := s.api.List(t.Context(), deployments, client.InNamespace(s.namespace)); err != nil {
 		t.Fatal(err)
@@ -211,14 +211,14 @@ func TestARejectedComponentOfANewInstanceLeavesTheOtherOne(t *testing.T) {
 func TestAPausedInstanceIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.editInstance(func(i *v1.FireboltInstance) {
-		i.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandPaused}
+	s.editInstance(func(i *v1alpha1.FireboltInstance) {
+		i.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
 	})
 	expect.Condition(t, s.api, s.shopInstance(), "Paused", metav1.ConditionTrue)
 	s.requests.reset()
-	s.editInstance(func(i *v1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](3) })
+	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](3) })
 	s.simulate("gateway", "NeverReady")
-	expect.Object(t, s.api, s.shopInstance(), func(i *v1.FireboltInstance) error {
+	expect.Object(t, s.api, s.shopInstance(), func(i *v1alpha1.FireboltInstance) error {
 		if i.Status.GatewayReady {
 			return errors.New("the status is not fresh")
 		}
@@ -229,7 +229,7 @@ func TestAPausedInstanceIsLeftAlone(t *testing.T) {
 			t.Errorf("a paused instance was written: %s", w)
 		}
 	}
-	s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = nil })
+	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = nil })
 	s.simulate("gateway", "")
 	gateway := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-gateway"}}
 	expect.Object(t, s.api, gateway, func(d *appsv1.Deployment) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
@@ -24,7 +24,7 @@ import (
 // with Update under the name of its program, from other templates than ours.
 type earlier struct {
 	*shop
-	instance *v1.FireboltInstance
+	instance *v1alpha1.FireboltInstance
 }
 
 const earlierManager = client.FieldOwner("manager")
@@ -33,11 +33,11 @@ func leftBehind(t *testing.T) *earlier {
 	t.Helper()
 	l := &earlier{shop: &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}}
 	l.volume("10Gi")
-	l.instance = &v1.FireboltInstance{
-		ObjectMeta: metav1.ObjectMeta{Name: "shop", Finalizers: []string{v1.InstanceFinalizer}},
-		Spec: v1.FireboltInstanceSpec{
+	l.instance = &v1alpha1.FireboltInstance{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Finalizers: []string{v1alpha1.InstanceFinalizer}},
+		Spec: v1alpha1.FireboltInstanceSpec{
 			ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-			Metadata: v1.MetadataSpec{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Metadata: v1alpha1.MetadataSpec{Template: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "metadata", Image: "example.com/old/metadata:7"}},
 			}}},
 		},
@@ -98,7 +98,7 @@ func (l *earlier) make(o client.Object) {
 
 func (l *earlier) makeOwned(o client.Object) {
 	l.t.Helper()
-	o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(l.instance, v1.GroupVersion.WithKind("FireboltInstance"))})
+	o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(l.instance, v1alpha1.GroupVersion.WithKind("FireboltInstance"))})
 	l.make(o)
 }
 
@@ -119,8 +119,8 @@ func (l *earlier) serves() {
 		}
 		return nil
 	})
-	l.instance.Status = v1.FireboltInstanceStatus{
-		Phase: v1.InstanceReady, MetadataReady: true, GatewayReady: true,
+	l.instance.Status = v1alpha1.FireboltInstanceStatus{
+		Phase: v1alpha1.InstanceReady, MetadataReady: true, GatewayReady: true,
 		MetadataEndpoint: "shop-metadata." + l.namespace + ".svc.cluster.local:7000", GatewayEndpoint: "shop-gateway." + l.namespace + ".svc.cluster.local",
 		Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "AllComponentsReady", LastTransitionTime: metav1.Now()}},
 	}
@@ -165,7 +165,7 @@ func TestAnInstanceOfAnEarlierOperatorIsTakenOverWithoutARestart(t *testing.T) {
 	l.serves()
 	before := l.running()
 	l.operator = start(t, l.namespace)
-	i := l.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	i := l.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	if diff := cmp.Diff(before, l.running()); diff != "" {
 		t.Fatalf("what was running changed (-before +after):\n%s", diff)
 	}
@@ -215,7 +215,7 @@ func TestAnInstanceOfAnEarlierOperatorIsTakenOverWithoutARestart(t *testing.T) {
 	l.writesNothingAnew(2 * short)
 
 	// What is asked of one component changes that component, and is applied in full.
-	l.editInstance(func(i *v1.FireboltInstance) {
+	l.editInstance(func(i *v1alpha1.FireboltInstance) {
 		i.Spec.Metadata.Template.Spec.Containers[0].Image = "example.com/metadata:8"
 	})
 	expect.Object(t, l.api, metadata, func(d *appsv1.Deployment) error {
@@ -225,7 +225,7 @@ func TestAnInstanceOfAnEarlierOperatorIsTakenOverWithoutARestart(t *testing.T) {
 		}
 		return nil
 	})
-	l.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	l.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	after := l.running()
 	for what, was := range before {
 		if !strings.Contains(what, "shop-metadata-pg") && strings.Contains(what, "shop-metadata") {
@@ -241,7 +241,7 @@ func TestAChangeThatWasMadeWhileNoOperatorRanIsNotLost(t *testing.T) {
 	t.Parallel()
 	l := leftBehind(t)
 	l.serves()
-	l.editInstance(func(i *v1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](3) })
+	l.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](3) })
 	l.operator = start(t, l.namespace)
 	expect.Object(t, l.api, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "shop-gateway"}}, func(d *appsv1.Deployment) error {
 		if d.Status.ReadyReplicas != 3 || d.Status.UpdatedReplicas != 3 {
@@ -250,7 +250,7 @@ func TestAChangeThatWasMadeWhileNoOperatorRanIsNotLost(t *testing.T) {
 		return nil
 	})
 	var first []transition.Entry
-	i := l.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	i := l.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	if diff := cmp.Diff(first, i.Status.Transitions); diff != "" {
 		t.Errorf("the instance was never out of Ready (-want +got):\n%s", diff)
 	}

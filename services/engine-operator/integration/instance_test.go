@@ -15,7 +15,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // indent moves every line two columns to the right.
@@ -51,16 +51,16 @@ func TestInstanceWithItsOwnDatabase(t *testing.T) {
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	s.volume("10Gi")
-	i := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	s.create(i)
-	expect.Condition(t, s.api, i, v1.ConditionReady, metav1.ConditionTrue)
+	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	for _, c := range six {
 		expect.Condition(t, s.api, i, c, map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}[c == "Available" || c == "Upgradable"])
 	}
 	if want := "shop-metadata." + s.namespace + ".svc.cluster.local:7000"; i.Status.MetadataEndpoint != want || !i.Status.MetadataReady {
 		t.Errorf("endpoint = %q, want %q", i.Status.MetadataEndpoint, want)
 	}
-	if len(i.Spec.ID) != 26 || i.Status.Phase != v1.InstanceReady {
+	if len(i.Spec.ID) != 26 || i.Status.Phase != v1alpha1.InstanceReady {
 		t.Errorf("id = %q, phase = %q", i.Spec.ID, i.Status.Phase)
 	}
 	if want := "shop-gateway." + s.namespace + ".svc.cluster.local"; i.Status.GatewayEndpoint != want || !i.Status.GatewayReady {
@@ -85,14 +85,14 @@ func TestInstanceWithItsOwnDatabase(t *testing.T) {
 	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	s.says(i, v1.ReasonPostgresCredentialsLost)
+	s.says(i, v1alpha1.ReasonPostgresCredentialsLost)
 }
 
 // says waits until the instance's Ready has the reason.
-func (s *shop) says(i *v1.FireboltInstance, reason string) {
+func (s *shop) says(i *v1alpha1.FireboltInstance, reason string) {
 	s.t.Helper()
-	expect.Object(s.t, s.api, i, func(i *v1.FireboltInstance) error {
-		c := meta.FindStatusCondition(i.Status.Conditions, v1.ConditionReady)
+	expect.Object(s.t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
+		c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionReady)
 		if c == nil || c.Reason != reason || c.Status != metav1.ConditionFalse {
 			return fmt.Errorf("Ready = %+v", c)
 		}
@@ -106,14 +106,14 @@ func TestInstanceSaysWhatIsWrongWithItsSecret(t *testing.T) {
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	i := instance("shop")
 	s.create(i)
-	s.says(i, v1.ReasonPostgresSecretPreflightFailed)
+	s.says(i, v1alpha1.ReasonPostgresSecretPreflightFailed)
 	if i.Status.MetadataEndpoint != "" {
 		t.Errorf("endpoint = %q", i.Status.MetadataEndpoint)
 	}
 	s.create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"},
 	})
-	expect.Condition(t, s.api, i, v1.ConditionReady, metav1.ConditionTrue)
+	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
 func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
@@ -121,14 +121,14 @@ func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	i := instance("shop")
 	i.Namespace = s.namespace
 	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(i), i); err != nil {
 		t.Fatal(err)
 	}
 	before := i.DeepCopy()
-	i.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped}
+	i.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
 	if err := s.api.Patch(t.Context(), i, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
@@ -142,9 +142,9 @@ func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
 		}
 		return nil
 	})
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 0 })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 0 })
 	expect.Condition(t, s.api, i, "Stopped", metav1.ConditionTrue)
-	s.says(i, v1.ReasonStopped)
+	s.says(i, v1alpha1.ReasonStopped)
 	gateway := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-gateway"}}
 	s.read(gateway)
 	if *gateway.Spec.Replicas != 0 || i.Status.GatewayEndpoint != "" || i.Status.MetadataEndpoint != "" {
@@ -161,9 +161,9 @@ func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
 		}
 		return nil
 	})
-	s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = nil })
-	s.settled(b, v1.PhaseStable, 0)
-	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = nil })
+	s.settled(b, v1alpha1.PhaseStable, 0)
+	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 }
 
 // The operator's own database goes after the last pod of the metadata service when the
@@ -173,13 +173,13 @@ func TestAnInstancesOwnDatabaseIsTheLastToStopAndMayBeReplaced(t *testing.T) {
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
 	s.volume("10Gi")
-	s.create(&v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	key := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: name} }
 	metadata, database := &appsv1.Deployment{ObjectMeta: key("shop-metadata")}, &appsv1.StatefulSet{ObjectMeta: key("shop-metadata-pg")}
 
-	s.editInstance(func(i *v1.FireboltInstance) {
-		i.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped}
+	s.editInstance(func(i *v1alpha1.FireboltInstance) {
+		i.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
 	})
 	expect.Object(t, s.api, database, func(d *appsv1.StatefulSet) error {
 		if *d.Spec.Replicas != 0 {
@@ -192,12 +192,12 @@ func TestAnInstancesOwnDatabaseIsTheLastToStopAndMayBeReplaced(t *testing.T) {
 		t.Errorf("the database stopped below %d pods of the metadata service", metadata.Status.Replicas)
 	}
 	expect.Condition(t, s.api, s.shopInstance(), "Stopped", metav1.ConditionTrue)
-	s.editInstance(func(i *v1.FireboltInstance) { i.Annotations = nil })
-	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Annotations = nil })
+	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 
 	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, StringData: map[string]string{"username": "u", "password": "p"}})
-	s.editInstance(func(i *v1.FireboltInstance) { i.Spec.Metadata.Postgres = instance("shop").Spec.Metadata.Postgres })
+	s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Spec.Metadata.Postgres = instance("shop").Spec.Metadata.Postgres })
 	expect.Gone(t, s.api, database)
-	s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	s.read(&corev1.PersistentVolumeClaim{ObjectMeta: key("data-shop-metadata-pg-0")}, &corev1.Secret{ObjectMeta: key("shop-metadata-postgres-creds")})
 }

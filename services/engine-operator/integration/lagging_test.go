@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
@@ -92,14 +92,14 @@ func TestAnOperatorKnowsWhatItWroteBeforeItsCacheDoes(t *testing.T) {
 	t.Run("instance", func(t *testing.T) {
 		t.Parallel()
 		s := newShop(t)
-		i := s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+		i := s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 		expect.Condition(t, s.api, i, "Available", metav1.ConditionTrue)
 		s.hold(i)
 		s.simulate("gateway", "NeverReady")
-		s.instanceIs(v1.InstanceDegraded, v1.ConditionGatewayReady, v1.ReasonProbeFailed)
+		s.instanceIs(v1alpha1.InstanceDegraded, v1alpha1.ConditionGatewayReady, v1alpha1.ReasonProbeFailed)
 		expect.Condition(t, s.api, i, "Available", metav1.ConditionFalse)
 		s.simulate("gateway", "")
-		s.instanceIs(v1.InstanceReady, v1.ConditionGatewayReady, v1.ReasonComponentReady)
+		s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionGatewayReady, v1alpha1.ReasonComponentReady)
 		expect.Condition(t, s.api, i, "Available", metav1.ConditionTrue)
 	})
 	t.Run("engine", func(t *testing.T) {
@@ -107,15 +107,15 @@ func TestAnOperatorKnowsWhatItWroteBeforeItsCacheDoes(t *testing.T) {
 		s := newShop(t)
 		e := engineOf("a", 1)
 		s.create(e)
-		s.settled(e, v1.PhaseStable, 0)
-		expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+		s.settled(e, v1alpha1.PhaseStable, 0)
+		expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 		s.hold(e)
 		s.fail("a-g0-0", "CrashLoopBackOff")
-		expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionFalse)
+		expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionFalse)
 		expect.Condition(t, s.api, e, "Available", metav1.ConditionFalse)
 		s.fail("a-g0-0", "")
-		expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+		expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 		expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	})
 	t.Run("class", func(t *testing.T) {
@@ -123,12 +123,12 @@ func TestAnOperatorKnowsWhatItWroteBeforeItsCacheDoes(t *testing.T) {
 		s := yard(t)
 		c, e := classOf("c"), bound("a", "c")
 		s.create(c)
-		s.shows(c, v1.ReasonAdmissible, 0)
+		s.shows(c, v1alpha1.ReasonAdmissible, 0)
 		s.hold(c)
 		s.create(e)
-		s.shows(c, v1.ReasonAdmissible, 1)
+		s.shows(c, v1alpha1.ReasonAdmissible, 1)
 		s.remove(e)
-		s.shows(c, v1.ReasonAdmissible, 0)
+		s.shows(c, v1alpha1.ReasonAdmissible, 0)
 	})
 }
 
@@ -139,20 +139,20 @@ func TestALateWriteOfAFormerLeaderIsPutRight(t *testing.T) {
 	e, c := engineOf("a", 1), classOf("c")
 	s.create(c)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	s.shows(c, v1.ReasonAdmissible, 0)
-	i := s.instanceIs(v1.InstanceReady, v1.ConditionReady, v1.ReasonAllComponentsReady)
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.shows(c, v1alpha1.ReasonAdmissible, 0)
+	i := s.instanceIs(v1alpha1.InstanceReady, v1alpha1.ConditionReady, v1alpha1.ReasonAllComponentsReady)
 	s.late(i, func() { i.Status.DeployedVersion = "late" })
 	s.late(e, func() { e.Status.ReadyReplicas = 7 })
 	s.late(c, func() { c.Status.BoundEngines = 7 })
-	s.shows(c, v1.ReasonAdmissible, 0)
-	expect.Object(t, s.api, i, func(i *v1.FireboltInstance) error {
+	s.shows(c, v1alpha1.ReasonAdmissible, 0)
+	expect.Object(t, s.api, i, func(i *v1alpha1.FireboltInstance) error {
 		if i.Status.DeployedVersion != images.Metadata {
 			return fmt.Errorf("deployed version %q", i.Status.DeployedVersion)
 		}
 		return nil
 	})
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		if e.Status.ReadyReplicas != 1 {
 			return fmt.Errorf("%d ready replicas", e.Status.ReadyReplicas)
 		}

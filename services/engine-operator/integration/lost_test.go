@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
@@ -32,9 +32,9 @@ func (s *shop) serves(generation, image string) {
 	})
 }
 
-func (s *shop) reaches(e *v1.FireboltEngine, phase v1.EnginePhase) {
+func (s *shop) reaches(e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase) {
 	s.t.Helper()
-	expect.Object(s.t, s.api, e, func(e *v1.FireboltEngine) error {
+	expect.Object(s.t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		if e.Status.Phase != phase {
 			return fmt.Errorf("phase %s", e.Status.Phase)
 		}
@@ -53,14 +53,14 @@ func TestALostServingGenerationIsRestoredWhileAnotherIsCreated(t *testing.T) {
 	e := engineOf("a", 2)
 	e.Spec.Template = template("example.com/engine:1.0")
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
 	appears(s, &appsv1.StatefulSet{}, "a-g1")
 	s.remove(statefulSet("a-g0"))
 	s.serves("0", "example.com/engine:1.0")
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:1.0") })
-	s.settled(e, v1.PhaseStable, 0)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:1.0") })
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
 }
 
@@ -73,12 +73,12 @@ func TestALostServingGenerationGivesTrafficBackWhileTheOldOneDrains(t *testing.T
 	e := engineOf("a", 2)
 	e.Spec.DrainCheckEnabled, e.Spec.Template = nil, template("example.com/engine:1.0")
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.reaches(e, v1.PhaseDraining)
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.reaches(e, v1alpha1.PhaseDraining)
 	services := s.record(corev1.SchemeGroupVersion.WithKind("Service"))
 	s.remove(statefulSet("a-g1"))
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		if got := phases(e); got != "creating switching stable creating switching draining creating switching draining" {
 			return fmt.Errorf("phases %s", got)
 		}
@@ -97,7 +97,7 @@ func TestALostServingGenerationGivesTrafficBackWhileTheOldOneDrains(t *testing.T
 		t.Errorf("the Service selected %s, want [1 0 1]", got)
 	}
 	s.queries.running.Store(0)
-	s.settled(e, v1.PhaseStable, 1)
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 }
 
@@ -107,7 +107,7 @@ func TestLostLabelsComeBack(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	for _, o := range []client.Object{
 		statefulSet("a-g0"), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-hl"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a-g0-config"}}, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}},
@@ -134,8 +134,8 @@ func TestLostLabelsComeBack(t *testing.T) {
 			return nil
 		})
 	}
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1.PhaseStable, 1)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 }
 
@@ -145,16 +145,16 @@ func TestALostLabelOrphansNothing(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	s.halt()
 	set := appears(s, &appsv1.StatefulSet{}, "a-g0")
 	set.Labels = nil
 	if err := s.api.Update(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
 	s.run()
-	s.settled(e, v1.PhaseStable, 1)
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	expect.Gone(t, s.api, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-g0"}})
 }
 
@@ -165,7 +165,7 @@ func TestNumbersDoNotComeFromTheSelector(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	for i, number := range []string{"99", "9223372036854775807"} {
 		s.halt()
 		route := appears(s, &corev1.Service{}, "a-service")
@@ -173,9 +173,9 @@ func TestNumbersDoNotComeFromTheSelector(t *testing.T) {
 		if err := s.api.Update(t.Context(), route); err != nil {
 			t.Fatal(err)
 		}
-		s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
+		s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
 		s.run()
-		s.settled(e, v1.PhaseStable, int64(i+1))
+		s.settled(e, v1alpha1.PhaseStable, int64(i+1))
 		s.serves(fmt.Sprint(i+1), fmt.Sprintf("example.com/engine:%d", i))
 	}
 }
@@ -202,10 +202,10 @@ func TestATakenNameCostsANumber(t *testing.T) {
 			s := newShop(t)
 			e := engineOf("a", 1)
 			s.create(e)
-			s.settled(e, v1.PhaseStable, 0)
+			s.settled(e, v1alpha1.PhaseStable, 0)
 			s.create(object)
-			s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-			s.settled(e, v1.PhaseStable, 2)
+			s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+			s.settled(e, v1alpha1.PhaseStable, 2)
 			for _, f := range fetch(s, object).GetManagedFields() {
 				if f.Manager == names.FieldManager {
 					t.Error("the operator wrote to an object of another owner")

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
@@ -163,18 +163,18 @@ func TestTheOperatorMayDieAfterAnyWrite(t *testing.T) {
 			if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(e), e); err != nil {
 				return false
 			}
-			return e.Status.Phase == v1.PhaseStable && e.Status.ObservedGeneration == e.Generation && e.Status.ActiveGeneration == n
+			return e.Status.Phase == v1alpha1.PhaseStable && e.Status.ObservedGeneration == e.Generation && e.Status.ActiveGeneration == n
 		}
 	}
 	first := s.dies(reached(0))
 	served := s.watchRoute(e)
-	s.edit(e, func(e *v1.FireboltEngine) {
+	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template, e.Spec.DrainCheckEnabled = template("example.com/engine:2.0"), nil
 		e.Spec.DrainCheckInterval = &metav1.Duration{Duration: 100 * time.Millisecond}
 	})
 	second := s.dies(reached(1))
 	s.run()
-	s.settled(e, v1.PhaseStable, 1)
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	s.rests(e, "a-g1", "a-g1-config", "a-g1-hl", "a-service")
 	for _, c := range []string{"Available", "Upgradable"} {
 		expect.Condition(t, s.api, e, c, metav1.ConditionTrue)
@@ -202,25 +202,25 @@ func TestTheOperatorMayDieAfterAnyWrite(t *testing.T) {
 func TestDefect4ADeletedServiceComesBackInEveryPhase(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		phase    v1.EnginePhase
+		phase    v1alpha1.EnginePhase
 		selected string
 	}{
-		{v1.PhaseCreating, "0"},
-		{v1.PhaseSwitching, "1"},
-		{v1.PhaseDraining, "1"},
-		{v1.PhaseCleaning, "1"},
-		{v1.PhaseStable, "1"},
+		{v1alpha1.PhaseCreating, "0"},
+		{v1alpha1.PhaseSwitching, "1"},
+		{v1alpha1.PhaseDraining, "1"},
+		{v1alpha1.PhaseCleaning, "1"},
+		{v1alpha1.PhaseStable, "1"},
 	} {
 		t.Run(string(tc.phase), func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
 			e := engineOf("a", 1)
 			s.create(e)
-			s.settled(e, v1.PhaseStable, 0)
+			s.settled(e, v1alpha1.PhaseStable, 0)
 			s.halt()
-			s.edit(e, func(e *v1.FireboltEngine) {
+			s.edit(e, func(e *v1alpha1.FireboltEngine) {
 				e.Spec.Template = template("example.com/engine:2.0")
-				if tc.phase == v1.PhaseDraining {
+				if tc.phase == v1alpha1.PhaseDraining {
 					e.Spec.DrainCheckEnabled = nil
 				}
 			})
@@ -228,7 +228,7 @@ func TestDefect4ADeletedServiceComesBackInEveryPhase(t *testing.T) {
 			services := s.record(corev1.SchemeGroupVersion.WithKind("Service"))
 			s.remove(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a-service"}})
 			s.run()
-			s.settled(e, v1.PhaseStable, 1)
+			s.settled(e, v1alpha1.PhaseStable, 1)
 			expect.Object(t, s.api, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a-service"}},
 				func(o *corev1.Service) error {
 					if o.Spec.Selector[names.LabelGeneration] != "1" {

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	"github.com/flotilla-dev/flotilla/libs/testkit/standin"
-	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine"
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
@@ -27,15 +27,15 @@ import (
 type nodes struct {
 	*shop
 	mu sync.Mutex
-	of map[types.UID]*standin.Node
-	by map[string]*standin.Node // by pod name
+	of map[types.UID]*stubengine.Node
+	by map[string]*stubengine.Node // by pod name
 }
 
 // newNodes replaces the shop's operator by one that asks the processes.
 func newNodes(t *testing.T) *nodes {
 	t.Helper()
-	n := &nodes{shop: newShop(t), of: map[types.UID]*standin.Node{}, by: map[string]*standin.Node{}}
-	ports, err := standin.Ports()
+	n := &nodes{shop: newShop(t), of: map[types.UID]*stubengine.Node{}, by: map[string]*stubengine.Node{}}
+	ports, err := stubengine.Ports()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (n *nodes) begin(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || n.of[pod.UID] != nil {
 		return nil
 	}
-	node, err := standin.Launch(ctx, time.Minute)
+	node, err := stubengine.Launch(ctx, time.Minute)
 	if err != nil {
 		return err
 	}
@@ -113,9 +113,9 @@ func (n *nodes) begin(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // process returns the process of a pod, once the pod shows its address.
-func (n *nodes) process(name string) *standin.Node {
+func (n *nodes) process(name string) *stubengine.Node {
 	n.t.Helper()
-	var node *standin.Node
+	var node *stubengine.Node
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = n.namespace, name
 	expect.Object(n.t, n.api, pod, func(p *corev1.Pod) error {
@@ -163,7 +163,7 @@ func (n *nodes) hold(pod string, length time.Duration) (ended <-chan error, canc
 // clients run queries on whatever pod the cluster Service leads to, one after the other.
 // The returned function lets the last ones end, and tells how many were answered and what
 // went wrong.
-func (n *nodes) clients(e *v1.FireboltEngine, count int, length time.Duration) func() (answered int, problems []string) {
+func (n *nodes) clients(e *v1alpha1.FireboltEngine, count int, length time.Duration) func() (answered int, problems []string) {
 	name := names.Cluster(e.Name) // e itself changes meanwhile
 	var (
 		mu       sync.Mutex
@@ -209,7 +209,7 @@ func (n *nodes) ask(ctx context.Context, service string, i int, length time.Dura
 		if err := n.api.List(ctx, &pods, client.InNamespace(n.namespace), client.MatchingLabels(s.Spec.Selector)); err != nil {
 			return err
 		}
-		var running []*standin.Node
+		var running []*stubengine.Node
 		n.mu.Lock()
 		for _, p := range pods.Items {
 			if node := n.of[p.UID]; node != nil {

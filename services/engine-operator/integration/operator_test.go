@@ -25,10 +25,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/app"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/setup"
 )
 
 var images = render.Images{
@@ -42,7 +42,7 @@ type operator struct {
 	t         *testing.T
 	namespace string
 	queries   *queries
-	settings  setup.Settings
+	settings  app.Settings
 	logged    *lines
 	// transport asks the pods for their queries; queries, unless a test has better.
 	transport drain.Transport
@@ -65,7 +65,7 @@ func start(t *testing.T, namespace string) *operator {
 	t.Helper()
 	o := &operator{
 		t: t, namespace: namespace, queries: &queries{}, requests: &counter{}, clock: clock.RealClock{},
-		settings: setup.Settings{Images: images}, logged: &lines{}, workers: 4,
+		settings: app.Settings{Images: images}, logged: &lines{}, workers: 4,
 	}
 	o.transport = o.queries
 	o.authorise()
@@ -107,7 +107,7 @@ func (o *operator) run() {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &counting{next: next, counter: o.requests, mortal: o.mortal}
 	})
-	spec := setup.Spec()
+	spec := app.Spec()
 	options := ctrl.Options{
 		Scheme:  scheme(o.t),
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -128,8 +128,8 @@ func (o *operator) run() {
 		Manager: mgr, Clock: o.clock, Instance: "test",
 		Options: service.Options{ConditionsLeaseNamespace: o.namespace},
 	}
-	transports := map[v1.ScrapeMode]drain.Transport{v1.ScrapePodIP: o.transport}
-	if err := setup.Controllers(ctx, rt, o.settings, transports); err != nil {
+	transports := map[v1alpha1.ScrapeMode]drain.Transport{v1alpha1.ScrapePodIP: o.transport}
+	if err := app.Controllers(ctx, rt, o.settings, transports); err != nil {
 		cancel()
 		o.t.Fatal(err)
 	}

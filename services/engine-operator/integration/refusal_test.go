@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 // Bad input, without any webhook: every offending path stands in the condition, the
@@ -28,22 +28,22 @@ func TestARefusedTemplateNamesEveryPathAndDisturbsNothing(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	before := s.children(e)
-	s.edit(e, func(e *v1.FireboltEngine) {
+	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template = template("example.com/engine:2.0")
 		e.Spec.Template.Spec.HostNetwork = true
 		e.Spec.Template.Spec.Containers[0].Command = []string{"true"}
 		e.Spec.Template.Labels = map[string]string{"firebolt.io/engine": "b"}
 	})
-	c := waitReason(t, s, e, v1.ReasonTemplateRejected)
+	c := waitReason(t, s, e, v1alpha1.ReasonTemplateRejected)
 	for _, path := range []string{"hostNetwork", "containers[engine].command", "labels"} {
 		if !strings.Contains(c.Message, path) {
 			t.Errorf("the condition does not name %s: %s", path, c.Message)
 		}
 	}
-	if want := admit.Message(admit.EngineTemplate(e, nil)); c.Message != want {
+	if want := validation.Message(validation.EngineTemplate(e, nil)); c.Message != want {
 		t.Errorf("the condition says %q, admission %q", c.Message, want)
 	}
 	if c.ObservedGeneration != e.Generation {
@@ -58,8 +58,8 @@ func TestARefusedTemplateNamesEveryPathAndDisturbsNothing(t *testing.T) {
 		}
 		return nil
 	})
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
-	s.settled(e, v1.PhaseStable, 1)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:2.0") })
+	s.settled(e, v1alpha1.PhaseStable, 1)
 }
 
 // What only the API server can refuse stands in the engine's condition too.
@@ -73,13 +73,13 @@ func TestAPodThatTheAPIServerRefusesIsTold(t *testing.T) {
 		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 	}
 	s.create(e)
-	c := waitReason(t, s, e, v1.ReasonApplyRefused)
+	c := waitReason(t, s, e, v1alpha1.ReasonApplyRefused)
 	if !strings.Contains(c.Message, "a-g0") || !strings.Contains(c.Message, "must be less than or equal to cpu limit") {
 		t.Errorf("Ready says %q", c.Message)
 	}
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = nil })
-	s.settled(e, v1.PhaseStable, 0)
-	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = nil })
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
 // A StatefulSet of somebody else that has the name of the next generation is left alone.
@@ -100,7 +100,7 @@ func TestAStrangersStatefulSetIsLeftAlone(t *testing.T) {
 	s.create(stranger)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 1) // its name costs a number
+	s.settled(e, v1alpha1.PhaseStable, 1) // its name costs a number
 	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil || stranger.Generation != 1 {
 		t.Errorf("the stranger's StatefulSet: %v, generation %d", err, stranger.Generation)
 	}
@@ -117,7 +117,7 @@ func TestAStrangersClusterServiceIsNamed(t *testing.T) {
 	s.create(stranger)
 	e := engineOf("a", 1)
 	s.create(e)
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		for _, c := range e.Status.Conditions {
 			if strings.Contains(c.Message, "a-service") && strings.Contains(c.Message, "is not ours") {
 				return nil
@@ -129,7 +129,7 @@ func TestAStrangersClusterServiceIsNamed(t *testing.T) {
 		t.Errorf("the stranger's Service selects %v", got)
 	}
 	s.remove(stranger)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 }
 
 // Seed 001, "Admission resource bounds", enforced by the controller as well.
@@ -145,17 +145,17 @@ func TestResourcesBeyondTheBoundsAreRefused(t *testing.T) {
 		corev1.ResourceCPU: resource.MustParse("2500m"), corev1.ResourceMemory: resource.MustParse("900Gi"),
 	}
 	s.create(e)
-	c := waitReason(t, s, e, v1.ReasonBoundsExceeded)
+	c := waitReason(t, s, e, v1alpha1.ReasonBoundsExceeded)
 	if !strings.Contains(c.Message, "spec.template.spec.containers[engine].resources.limits.cpu") || strings.Contains(c.Message, "memory") {
 		t.Errorf("the condition says %s", c.Message)
 	}
 	if got := s.children(e); len(got) > 0 {
 		t.Errorf("made in spite of it: %v", got)
 	}
-	s.edit(e, func(e *v1.FireboltEngine) {
+	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 	})
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 }
 
 // Seed 001, "StatefulSet event propagation": what Kubernetes says about the StatefulSet
@@ -181,8 +181,8 @@ func TestAQuotaThatRefusesPodsReachesTheEngine(t *testing.T) {
 		t.Errorf("Ready says %q", c.Message)
 	}
 	s.remove(quota)
-	s.settled(e, v1.PhaseStable, 0)
-	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
 // An instance that vanishes stops nothing that runs; the same instance, back again,
@@ -192,8 +192,8 @@ func TestAnInstanceLostAndBackRollsNothing(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	i := &v1.FireboltInstance{}
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	i := &v1alpha1.FireboltInstance{}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "shop"}, i); err != nil {
 		t.Fatal(err)
 	}
@@ -206,14 +206,14 @@ func TestAnInstanceLostAndBackRollsNothing(t *testing.T) {
 	s.remove(i)
 	expect.Gone(t, s.api, i)
 	s.run()
-	waitReason(t, s, e, v1.ReasonInstanceNotReady)
-	expect.Condition(t, s.api, e, v1.ConditionInstanceReady, metav1.ConditionFalse)
+	waitReason(t, s, e, v1alpha1.ReasonInstanceNotReady)
+	expect.Condition(t, s.api, e, v1alpha1.ConditionInstanceReady, metav1.ConditionFalse)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	again := instance("shop")
 	again.Spec.ID = before.Spec.ID
 	s.create(again)
-	waitReason(t, s, e, v1.ReasonEngineReady)
-	s.settled(e, v1.PhaseStable, 0)
+	waitReason(t, s, e, v1alpha1.ReasonEngineReady)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	expect.Never(t, short, func() error {
 		if got := s.children(e); slices.Contains(got, "a-g1") {
 			return fmt.Errorf("the engine was rolled: %v", got)
@@ -227,7 +227,7 @@ func TestAnEngineScalesThroughItsSubresource(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 	expect.Condition(t, s.api, e, "Upgradable", metav1.ConditionTrue)
 	scale := &autoscalingv1.Scale{}
@@ -241,7 +241,7 @@ func TestAnEngineScalesThroughItsSubresource(t *testing.T) {
 	if err := s.api.SubResource("scale").Update(t.Context(), e, client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(e, v1.PhaseStable, 1)
+	s.settled(e, v1alpha1.PhaseStable, 1)
 	if e.Status.ReadyReplicas != 2 {
 		t.Errorf("%d pods are ready, want 2", e.Status.ReadyReplicas)
 	}
@@ -254,7 +254,7 @@ func TestAnExternalFinalizerIsToldOf(t *testing.T) {
 	e := engineOf("a", 1)
 	e.Finalizers = []string{"example.com/hold"}
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	config := appears(s, &corev1.ConfigMap{}, "a-g0-config")
 	before := config.DeepCopy()
 	config.Finalizers = append(config.Finalizers, "example.com/archive")
@@ -262,16 +262,16 @@ func TestAnExternalFinalizerIsToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.remove(e)
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
-		c := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
-		if slices.Contains(e.Finalizers, v1.EngineFinalizer) || c == nil || c.Reason != v1.ReasonExternalFinalizer {
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
+		c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
+		if slices.Contains(e.Finalizers, v1alpha1.EngineFinalizer) || c == nil || c.Reason != v1alpha1.ReasonExternalFinalizer {
 			return fmt.Errorf("finalizers %v, Ready %+v", e.Finalizers, c)
 		}
 		return nil
 	})
 	config.ResourceVersion = ""
 	s.release(config)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Finalizers = nil })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Finalizers = nil })
 	expect.Gone(t, s.api, e)
 }
 

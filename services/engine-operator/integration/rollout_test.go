@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // unschedulable is a template whose pods no node takes: its generation never gets ready.
@@ -40,14 +40,14 @@ func TestRapidEditsDuringARolloutEndAtTheLastOne(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	served := s.watchRoute(e)
 	stood := s.record(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
 	for i := range 7 {
-		s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
+		s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template(fmt.Sprintf("example.com/engine:%d", i)) })
 	}
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
-		if e.Status.Phase != v1.PhaseStable || e.Status.DeployedVersion != "example.com/engine:6" || e.Status.ObservedGeneration != e.Generation {
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
+		if e.Status.Phase != v1alpha1.PhaseStable || e.Status.DeployedVersion != "example.com/engine:6" || e.Status.ObservedGeneration != e.Generation {
 			return fmt.Errorf("phase %s, version %s", e.Status.Phase, e.Status.DeployedVersion)
 		}
 		return nil
@@ -76,7 +76,7 @@ func TestRapidEditsDuringARolloutEndAtTheLastOne(t *testing.T) {
 }
 
 // rests waits until the engine has exactly these objects.
-func (s *shop) rests(e *v1.FireboltEngine, want ...string) {
+func (s *shop) rests(e *v1alpha1.FireboltEngine, want ...string) {
 	s.t.Helper()
 	expect.Eventually(s.t, expect.Long, func() error {
 		if diff := cmp.Diff(want, s.children(e)); diff != "" {
@@ -91,11 +91,11 @@ func TestToZeroAndBackWithoutWaiting(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 2)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 0 })
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Replicas = 2 })
-	expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
-		if e.Status.Phase != v1.PhaseStable || e.Status.ObservedGeneration != e.Generation || e.Status.ReadyReplicas != 2 {
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 0 })
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 2 })
+	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
+		if e.Status.Phase != v1alpha1.PhaseStable || e.Status.ObservedGeneration != e.Generation || e.Status.ReadyReplicas != 2 {
 			return fmt.Errorf("phase %s, observed %d of %d, %d ready", e.Status.Phase, e.Status.ObservedGeneration, e.Generation, e.Status.ReadyReplicas)
 		}
 		return nil
@@ -113,29 +113,29 @@ func TestAnEditOfAClassRollsItsEnginesInTurns(t *testing.T) {
 	s.halt()
 	s.settings.MaxRollouts = 1
 	s.run()
-	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
+	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
 	class.Spec.Template = *template("example.com/class:1.0")
 	s.create(class)
-	engines := []*v1.FireboltEngine{engineOf("a", 1), engineOf("b", 1), engineOf("c", 1)}
+	engines := []*v1alpha1.FireboltEngine{engineOf("a", 1), engineOf("b", 1), engineOf("c", 1)}
 	for _, e := range engines {
 		e.Spec.EngineClassRef = ptr.To("large")
 		s.create(e)
 	}
 	for _, e := range engines {
-		s.settled(e, v1.PhaseStable, 0)
+		s.settled(e, v1alpha1.PhaseStable, 0)
 	}
-	rolled := s.record(v1.GroupVersion.WithKind("FireboltEngine"))
-	s.editClass(class, func(c *v1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
+	rolled := s.record(v1alpha1.GroupVersion.WithKind("FireboltEngine"))
+	s.editClass(class, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
 	for _, e := range engines {
-		s.settled(e, v1.PhaseStable, 1)
+		s.settled(e, v1alpha1.PhaseStable, 1)
 		if e.Status.DeployedVersion != "example.com/class:2.0" {
 			t.Errorf("engine %s runs %s", e.Name, e.Status.DeployedVersion)
 		}
 	}
 	crowded := rolled.problems(func(m moment) string {
 		var busy []string
-		for _, e := range of[v1.FireboltEngine](m, "FireboltEngine") {
-			if e.Status.Phase != v1.PhaseStable {
+		for _, e := range of[v1alpha1.FireboltEngine](m, "FireboltEngine") {
+			if e.Status.Phase != v1alpha1.PhaseStable {
 				busy = append(busy, e.Name)
 			}
 		}
@@ -157,27 +157,27 @@ func TestAHeldRolloutSaysSoAndTheUsersOwnGoesOn(t *testing.T) {
 	s.halt()
 	s.settings.MaxRollouts = 1
 	s.run()
-	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
+	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}
 	class.Spec.Template = *template("example.com/class:1.0")
 	s.create(class)
 	stuck, held := engineOf("stuck", 1), engineOf("held", 1)
 	held.Spec.EngineClassRef = ptr.To("large")
-	for _, e := range []*v1.FireboltEngine{stuck, held} {
+	for _, e := range []*v1alpha1.FireboltEngine{stuck, held} {
 		s.create(e)
-		s.settled(e, v1.PhaseStable, 0)
+		s.settled(e, v1alpha1.PhaseStable, 0)
 	}
-	s.edit(stuck, func(e *v1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	s.edit(stuck, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
 	appears(s, &appsv1.StatefulSet{}, "stuck-g1")
-	s.editClass(class, func(c *v1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
-	expect.Object(t, s.api, held, func(e *v1.FireboltEngine) error {
+	s.editClass(class, func(c *v1alpha1.FireboltEngineClass) { c.Spec.Template = *template("example.com/class:2.0") })
+	expect.Object(t, s.api, held, func(e *v1alpha1.FireboltEngine) error {
 		for _, c := range e.Status.Conditions {
-			if c.Type == v1.ConditionReady && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "waits for other rollouts") {
+			if c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "waits for other rollouts") {
 				return nil
 			}
 		}
 		return fmt.Errorf("conditions %v", e.Status.Conditions)
 	})
-	expect.Object(t, s.api, held, func(e *v1.FireboltEngine) error {
+	expect.Object(t, s.api, held, func(e *v1alpha1.FireboltEngine) error {
 		c := meta.FindStatusCondition(e.Status.Conditions, "Progressing")
 		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != "RolloutThrottled" || !strings.Contains(c.Message, "waits for its turn") {
 			return fmt.Errorf("Progressing = %+v", c)
@@ -191,8 +191,8 @@ func TestAHeldRolloutSaysSoAndTheUsersOwnGoesOn(t *testing.T) {
 		return nil
 	})
 	// Its own edit does not wait.
-	s.edit(held, func(e *v1.FireboltEngine) { e.Spec.Replicas = 2 })
-	s.settled(held, v1.PhaseStable, 1)
+	s.edit(held, func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas = 2 })
+	s.settled(held, v1alpha1.PhaseStable, 1)
 }
 
 // Defect 6: a bad spec that is taken back leads to the generation that still serves.
@@ -202,17 +202,17 @@ func TestDefect6ARevertedSpecReturnsToTheServingGeneration(t *testing.T) {
 	e := engineOf("a", 1)
 	e.Spec.Template = template("example.com/engine:1.0")
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
 	appears(s, &appsv1.StatefulSet{}, "a-g1")
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:1.0") })
-	s.settled(e, v1.PhaseStable, 0)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:1.0") })
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
 	if got := ptr.Deref(e.Status.LastAllocatedGeneration, -1); got != 1 {
 		t.Errorf("the last number is %d, want 1", got)
 	}
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
-	s.settled(e, v1.PhaseStable, 2) // 1 is never used again
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = template("example.com/engine:3.0") })
+	s.settled(e, v1alpha1.PhaseStable, 2) // 1 is never used again
 }
 
 // Defect 7: a generation that does not get ready is shown after its deadline, and given
@@ -223,18 +223,18 @@ func TestDefect7AnOverdueRolloutIsShownAndRolledBackOnRequest(t *testing.T) {
 	e := engineOf("a", 1)
 	e.Spec.ProgressDeadline = &metav1.Duration{Duration: 2 * time.Second}
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
-	if c := expect.Condition(t, s.api, e, v1.ConditionRolloutOverdue, metav1.ConditionTrue); c.Reason != v1.ReasonProgressDeadlineExceeded {
+	s.settled(e, v1alpha1.PhaseStable, 0)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template = unschedulable("example.com/engine:2.0") })
+	if c := expect.Condition(t, s.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue); c.Reason != v1alpha1.ReasonProgressDeadlineExceeded {
 		t.Errorf("RolloutOverdue: %s", c.Reason)
 	}
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.AutomaticRollback = ptr.To(true) })
-	expect.Condition(t, s.api, e, v1.ConditionRolledBack, metav1.ConditionTrue)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.AutomaticRollback = ptr.To(true) })
+	expect.Condition(t, s.api, e, v1alpha1.ConditionRolledBack, metav1.ConditionTrue)
 	s.rests(e, "a-g0", "a-g0-config", "a-g0-hl", "a-service")
-	expect.Condition(t, s.api, e, v1.ConditionReady, metav1.ConditionTrue)
-	expect.Condition(t, s.api, e, v1.ConditionRolloutOverdue, metav1.ConditionFalse)
-	if e.Status.ObservedGeneration == e.Generation || e.Status.Phase != v1.PhaseStable {
+	expect.Condition(t, s.api, e, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	expect.Condition(t, s.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionFalse)
+	if e.Status.ObservedGeneration == e.Generation || e.Status.Phase != v1alpha1.PhaseStable {
 		t.Errorf("phase %s, observed %d of %d: a rollback must not claim the new spec", e.Status.Phase, e.Status.ObservedGeneration, e.Generation)
 	}
 	// It stays so, also for another operator process.
@@ -246,11 +246,11 @@ func TestDefect7AnOverdueRolloutIsShownAndRolledBackOnRequest(t *testing.T) {
 		}
 		return nil
 	})
-	s.edit(e, func(e *v1.FireboltEngine) {
+	s.edit(e, func(e *v1alpha1.FireboltEngine) {
 		e.Spec.Template, e.Spec.ProgressDeadline = template("example.com/engine:3.0"), nil
 	})
-	s.settled(e, v1.PhaseStable, 2)
-	expect.Condition(t, s.api, e, v1.ConditionRolledBack, metav1.ConditionFalse)
+	s.settled(e, v1alpha1.PhaseStable, 2)
+	expect.Condition(t, s.api, e, v1alpha1.ConditionRolledBack, metav1.ConditionFalse)
 }
 
 func TestAHandEditedStatefulSetIsReplaced(t *testing.T) {
@@ -258,7 +258,7 @@ func TestAHandEditedStatefulSetIsReplaced(t *testing.T) {
 	s := newShop(t)
 	e := engineOf("a", 1)
 	s.create(e)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	for n, change := range []func(*appsv1.StatefulSet){
 		func(set *appsv1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](3) },
 		func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Args = []string{"true"} },
@@ -270,6 +270,6 @@ func TestAHandEditedStatefulSetIsReplaced(t *testing.T) {
 		if err := s.api.Patch(t.Context(), set, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
-		s.settled(e, v1.PhaseStable, int64(n+1))
+		s.settled(e, v1alpha1.PhaseStable, int64(n+1))
 	}
 }

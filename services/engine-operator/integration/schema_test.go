@@ -13,7 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
@@ -52,7 +52,7 @@ func TestSamplesAreAcceptedAndBecomeHealthy(t *testing.T) {
 	e, i := engineOf("sample-engine", 2), instance("sample")
 	e.Namespace, i.Namespace = s.namespace, s.namespace
 	expect.Condition(t, s.api, i, "Available", metav1.ConditionTrue)
-	s.settled(e, v1.PhaseStable, 0)
+	s.settled(e, v1alpha1.PhaseStable, 0)
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 }
 
@@ -143,7 +143,7 @@ func TestTemplatesKeepWhatTheySay(t *testing.T) {
 	if err := c.Create(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
-	e := &v1.FireboltEngine{}
+	e := &v1alpha1.FireboltEngine{}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), e); err != nil {
 		t.Fatal(err)
 	}

@@ -18,33 +18,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
 // left is an engine that an earlier operator brought to stable, with pods that run. That
 // operator wrote with Update, and its status knows of no number that was ever allocated.
-func left(t *testing.T) (*shop, *v1.FireboltEngine) {
+func left(t *testing.T) (*shop, *v1alpha1.FireboltEngine) {
 	t.Helper()
 	return leftAs(t, "old", nil, nil)
 }
 
 // leftAs is [left] for an engine of the given name, with changes of its spec and of the
 // StatefulSet that the earlier operator made for it.
-func leftAs(t *testing.T, name string, spec func(*v1.FireboltEngine), made func(*appsv1.StatefulSet)) (*shop, *v1.FireboltEngine) {
+func leftAs(t *testing.T, name string, spec func(*v1alpha1.FireboltEngine), made func(*appsv1.StatefulSet)) (*shop, *v1alpha1.FireboltEngine) {
 	t.Helper()
 	s := newShop(t)
 	s.halt()
-	s.create(&v1.FireboltEngineClass{
+	s.create(&v1alpha1.FireboltEngineClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "class"},
-		Spec: v1.FireboltEngineClassSpec{Template: corev1.PodTemplateSpec{
+		Spec: v1alpha1.FireboltEngineClassSpec{Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "shop"}},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Env: []corev1.EnvVar{{Name: "SHARED", Value: "class"}}}}},
 		}},
 	})
 	e := engineOf(name, 2)
-	e.Finalizers = []string{v1.EngineFinalizer}
+	e.Finalizers = []string{v1alpha1.EngineFinalizer}
 	e.Spec.EngineClassRef = ptr.To("class")
 	e.Spec.Template = &corev1.PodTemplateSpec{}
 	wish := `
@@ -82,14 +82,14 @@ spec:
 				t.Fatal(err)
 			}
 		}
-		u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(e, v1.GroupVersion.WithKind("FireboltEngine"))})
+		u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(e, v1alpha1.GroupVersion.WithKind("FireboltEngine"))})
 		u.SetNamespace(s.namespace)
 		if err := s.api.Create(t.Context(), u, client.FieldOwner("manager")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	e.Status = v1.FireboltEngineStatus{Phase: v1.PhaseStable, CurrentGeneration: 4, ActiveGeneration: 4, ObservedGeneration: e.Generation}
-	for _, condition := range []string{v1.ConditionReady, v1.ConditionInstanceReady} {
+	e.Status = v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: 4, ActiveGeneration: 4, ObservedGeneration: e.Generation}
+	for _, condition := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionInstanceReady} {
 		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Old", ObservedGeneration: e.Generation})
 	}
 	if err := s.api.Status().Update(t.Context(), e, client.FieldOwner("manager")); err != nil {
@@ -141,7 +141,7 @@ func TestAnEngineOfAnEarlierOperatorIsTakenOverAsItIs(t *testing.T) {
 		return nil
 	})
 	expect.Never(t, 2*short, func() error {
-		if st := fetch(s, e).Status; st.Phase != v1.PhaseStable || st.CurrentGeneration != 4 || st.ActiveGeneration != 4 {
+		if st := fetch(s, e).Status; st.Phase != v1alpha1.PhaseStable || st.CurrentGeneration != 4 || st.ActiveGeneration != 4 {
 			return fmt.Errorf("phase %s, current g%d, active g%d", st.Phase, st.CurrentGeneration, st.ActiveGeneration)
 		}
 		return nil
@@ -162,8 +162,8 @@ func TestAnEngineOfAnEarlierOperatorIsTakenOverAsItIs(t *testing.T) {
 
 	s.writesNothingAnew(2 * short)
 
-	s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
-	s.settled(e, v1.PhaseStable, 5)
+	s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
+	s.settled(e, v1alpha1.PhaseStable, 5)
 	if set := fetch(s, s.set("old-g5")); render.Legacy(set) {
 		t.Errorf("generation 5 has no fingerprint: %v", set.Annotations)
 	}
@@ -187,7 +187,7 @@ func TestAnEditOfAnAdoptedStatefulSetIsDrift(t *testing.T) {
 	if err := s.api.Update(t.Context(), edited); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(e, v1.PhaseStable, 5)
+	s.settled(e, v1alpha1.PhaseStable, 5)
 }
 
 // What an earlier operator accepted and ran is taken over untouched, stays editable, and
@@ -200,13 +200,13 @@ func TestWhatAnEarlierOperatorAcceptedStaysEditable(t *testing.T) {
 	}
 	cases := map[string]struct {
 		name string
-		spec func(*v1.FireboltEngine)
+		spec func(*v1alpha1.FireboltEngine)
 		made func(*appsv1.StatefulSet)
 		warn string
 	}{
 		"the web interface behind another sidecar": {
 			name: "old",
-			spec: func(e *v1.FireboltEngine) {
+			spec: func(e *v1alpha1.FireboltEngine) {
 				e.Spec.UISidecar = ptr.To(true)
 				e.Spec.Template.Spec.Containers = append(e.Spec.Template.Spec.Containers, sidecar)
 			},
@@ -217,7 +217,7 @@ func TestWhatAnEarlierOperatorAcceptedStaysEditable(t *testing.T) {
 		},
 		"fields that nothing comes of": {
 			name: "old",
-			spec: func(e *v1.FireboltEngine) {
+			spec: func(e *v1alpha1.FireboltEngine) {
 				p := &e.Spec.Template.Spec
 				p.AutomountServiceAccountToken, p.EnableServiceLinks, p.Priority = ptr.To(false), ptr.To(true), ptr.To[int32](3)
 				p.SetHostnameAsFQDN, p.DeprecatedServiceAccount, p.NodeName = ptr.To(true), "some", "node-0"
@@ -243,9 +243,9 @@ func TestWhatAnEarlierOperatorAcceptedStaysEditable(t *testing.T) {
 			if diff := cmp.Diff(before.Spec, fetch(s, s.set(tc.name+"-g4")).Spec); diff != "" {
 				t.Errorf("spec (-before +after):\n%s", diff)
 			}
-			expect.Object(t, s.api, e, func(e *v1.FireboltEngine) error {
-				c := meta.FindStatusCondition(e.Status.Conditions, v1.ConditionReady)
-				if c == nil || c.Reason != v1.ReasonEngineReady || !strings.Contains(c.Message, tc.warn) {
+			expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
+				c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
+				if c == nil || c.Reason != v1alpha1.ReasonEngineReady || !strings.Contains(c.Message, tc.warn) {
 					return fmt.Errorf("Ready is %+v, want %q in it", c, tc.warn)
 				}
 				return nil
@@ -256,14 +256,14 @@ func TestWhatAnEarlierOperatorAcceptedStaysEditable(t *testing.T) {
 			if got := fetch(s, e).Status.CurrentGeneration; got != 4 {
 				t.Errorf("the current generation is %d, want 4", got)
 			}
-			s.edit(e, func(e *v1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
-			s.settled(e, v1.PhaseStable, 5)
+			s.edit(e, func(e *v1alpha1.FireboltEngine) { e.Spec.Template.Spec.Containers[0].Image = "example.com/engine:2.0" })
+			s.settled(e, v1alpha1.PhaseStable, 5)
 		})
 	}
 }
 
 // warnedOf looks for a Warning event about an engine.
-func (s *shop) warnedOf(e *v1.FireboltEngine, reason, text string) error {
+func (s *shop) warnedOf(e *v1alpha1.FireboltEngine, reason, text string) error {
 	var list eventsv1.EventList
 	if err := s.api.List(s.t.Context(), &list, client.InNamespace(s.namespace)); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 type (
@@ -46,8 +46,8 @@ func readIngredients(t *testing.T) ingredients {
 }
 
 // layers draws a class and an engine.
-func (in ingredients) layers(t *rapid.T) (*v1.FireboltEngineClass, *v1.FireboltEngine) {
-	class := &v1.FireboltEngineClass{}
+func (in ingredients) layers(t *rapid.T) (*v1alpha1.FireboltEngineClass, *v1alpha1.FireboltEngine) {
+	class := &v1alpha1.FireboltEngineClass{}
 	class.Name = "class"
 	in.template(t, "class", &class.Spec.Template)
 	// What mounts, devices and claims refer to is always there.
@@ -61,7 +61,7 @@ func (in ingredients) layers(t *rapid.T) (*v1.FireboltEngineClass, *v1.FireboltE
 	}})
 	class.Spec.CustomEngineConfig = in.config(t, "class config")
 
-	e := &v1.FireboltEngine{}
+	e := &v1alpha1.FireboltEngine{}
 	e.Name, e.Spec.InstanceRef = "e", "shop"
 	e.Spec.UISidecar = ptr.To(rapid.Bool().Draw(t, "web interface"))
 	e.Spec.CustomEngineConfig = in.config(t, "engine config")

@@ -22,7 +22,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/certs"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
 )
 
@@ -74,7 +74,7 @@ func TestWithoutTheOperatorStoredObjectsCanBeManagedAndDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.halt()
-	e := &v1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "e"}}
+	e := &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "e"}}
 	for _, patch := range []string{`{"metadata":{"annotations":{"operator-command":"Stopped"}}}`, `{"metadata":{"finalizers":["example.com/keep"]}}`} {
 		if err := a.api.Patch(t.Context(), e, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			t.Errorf("%s: %v", patch, err)
@@ -201,9 +201,9 @@ func (a *admission) trust(of ...*certs.Bundle) {
 }
 
 // keeper is one replica's.
-func (a *admission) keeper() (*certs.Keeper, *certs.Serving) {
+func (a *admission) keeper() (*certs.Rotator, *certs.Serving) {
 	serving := &certs.Serving{}
-	return certs.NewKeeper(certs.Dependencies{
+	return certs.NewRotator(certs.Dependencies{
 		Live: a.api, Client: a.api, Clock: clock.RealClock{}, Configuration: a.namespace, Owner: "test", FieldManager: "test",
 		Secret: types.NamespacedName{Namespace: a.namespace, Name: "certs"}, Hosts: certs.HostsOf("webhook", a.namespace),
 	}, serving), serving
@@ -229,7 +229,7 @@ func TestReplicasThatStartTogetherServeOneCertificate(t *testing.T) {
 		k, s := a.keeper()
 		serving[i] = s
 		wg.Go(func() {
-			if err := k.Round(context.Background()); err != nil {
+			if err := k.Reconcile(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -249,7 +249,7 @@ func TestTheSecretIsRepairedButNeverSomebodyElses(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
 	k, s := a.keeper()
-	round := func() error { return k.Round(t.Context()) }
+	round := func() error { return k.Reconcile(t.Context()) }
 	if err := round(); err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestTheSecretIsRepairedButNeverSomebodyElses(t *testing.T) {
 	}
 	damage(`{"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
 	fresh, other := a.keeper()
-	if err := fresh.Round(t.Context()); err != nil || a.shown(other) == before {
+	if err := fresh.Reconcile(t.Context()); err != nil || a.shown(other) == before {
 		t.Errorf("a damaged Secret that nobody remembers is not made anew: %v", err)
 	}
 	damage(`{"metadata":{"labels":null},"data":{"ca.key":"Z2FyYmFnZQ=="}}`)
@@ -287,14 +287,14 @@ func TestAConfigurationThatComesLaterIsTrustedToo(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
 	k, _ := a.keeper()
-	if err := k.Round(t.Context()); err != nil {
+	if err := k.Reconcile(t.Context()); err != nil {
 		t.Fatalf("without configurations: %v", err)
 	}
 	if err := a.api.Get(t.Context(), client.ObjectKey{Name: a.namespace}, &admissionv1.ValidatingWebhookConfiguration{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a configuration was made: %v", err)
 	}
 	a.register(true)
-	if err := k.Round(t.Context()); err != nil || !strings.HasPrefix(a.bundle(), begin) {
+	if err := k.Reconcile(t.Context()); err != nil || !strings.HasPrefix(a.bundle(), begin) {
 		t.Errorf("caBundle %q, %v", a.bundle(), err)
 	}
 	for _, file := range []string{"manifests.yaml", "service.yaml"} {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
 )
 
@@ -80,7 +80,7 @@ func TestOneAnswerNamesEveryMistakeOfAnEngine(t *testing.T) {
 func TestEngineContainersStayWithinTheBounds(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, bounded)
-	a.create(&v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "i"}})
+	a.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "i"}})
 	if err := a.apply(classYAML("greedy", greedy)); err != nil {
 		t.Fatalf("a class is not bounded itself: %v", err)
 	}
@@ -140,14 +140,14 @@ func TestAClassThatEnginesUseIsNotDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "shared"}}
+	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "shared"}}
 	err := a.api.Delete(t.Context(), class)
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("want Forbidden, got %v", err)
 	}
 	says(t, err, "metadata.name: the class is used by 2 FireboltEngine(s): a, b;")
 	for _, name := range []string{"a", "b"} {
-		if err := a.api.Delete(t.Context(), &v1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}); err != nil {
+		if err := a.api.Delete(t.Context(), &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,13 +174,13 @@ func TestStoredObjectsThatAreNoLongerAdmissibleStayManageable(t *testing.T) {
 	for name, conditions := range map[string]bool{"with match conditions": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			a := prepare(t, bounded)
-			engine := &v1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "e", Finalizers: []string{"example.com/keep"}}}
-			class := &v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "c", Finalizers: []string{"example.com/keep"}}}
-			instance := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "i", Finalizers: []string{"example.com/keep"}}}
+			engine := &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "e", Finalizers: []string{"example.com/keep"}}}
+			class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "c", Finalizers: []string{"example.com/keep"}}}
+			instance := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "i", Finalizers: []string{"example.com/keep"}}}
 			bad := corev1.PodSpec{HostPID: true, Containers: []corev1.Container{{Name: "engine", Resources: corev1.ResourceRequirements{
 				Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("99")},
 			}}}}
-			engine.Spec = v1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: ptr.To("gone"), Replicas: 1, Template: &corev1.PodTemplateSpec{Spec: bad}}
+			engine.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: ptr.To("gone"), Replicas: 1, Template: &corev1.PodTemplateSpec{Spec: bad}}
 			class.Spec.Template.Spec = bad
 			instance.Spec.Metadata.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{HostPID: true}}
 			a.create(engine, class, instance)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/legacyschema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/takeover"
 )
 
 const takeOverVersion = 43
@@ -16,8 +16,8 @@ const takeOverVersion = 43
 // schema. All tables exist when it runs: CREATE TABLE IF NOT EXISTS left those of an
 // earlier installation as they were. It compares with the registry of this binary, so
 // columns of later migrations are made here already, and those find nothing to do.
-func takeOver(kinds []*registry.Kind, o takeover.Options) *goose.Migration {
+func takeOver(kinds []*registry.Kind, o legacyschema.Options) *goose.Migration {
 	return goose.NewGoMigration(takeOverVersion, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-		return takeover.Run(ctx, tx, kinds, o)
+		return legacyschema.Run(ctx, tx, kinds, o)
 	}}, nil)
 }

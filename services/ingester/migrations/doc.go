@@ -12,5 +12,5 @@
 // Files for new tables, columns and indexes are written by go generate (see package
 // registry); the lines "-- makes:" tell it what exists. What they cannot say is a
 // numbered Go file: 00043_take_over brings an earlier database to our schema (see
-// package takeover). docs/migrations.md tells operators about all this.
+// package legacyschema). docs/migrations.md tells operators about all this.
 package migrations

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/legacyschema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/takeover"
 )
 
 // UpSome applies the migrations of some kinds, named by their tables, and of the
@@ -19,7 +19,7 @@ func UpSome(ctx context.Context, db *sql.DB, tables ...string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	some := set{files: fstest.MapFS{}, takeOver: takeover.Options{Batch: 4}} // so that there are several
+	some := set{files: fstest.MapFS{}, takeOver: legacyschema.Options{Batch: 4}} // so that there are several
 	wanted := func(kind *registry.Kind) bool { return slices.Contains(tables, kind.Table) }
 	for _, kind := range every.kinds {
 		if wanted(kind) {

@@ -13,9 +13,9 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/legacyschema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/takeover"
 )
 
 //go:embed *.sql 0*_*.go
@@ -66,7 +66,7 @@ type set struct {
 	files fs.FS
 	kinds []*registry.Kind // to be taken over
 	// takeOver says how.
-	takeOver takeover.Options
+	takeOver legacyschema.Options
 }
 
 func all() (set, error) {
@@ -147,7 +147,7 @@ func Verify(ctx context.Context, db *sql.DB) ([]string, error) {
 }
 
 // Notes lists what the take-over of an earlier installation decided about rows, in
-// the order in which it did; see package takeover. It is empty elsewhere.
+// the order in which it did; see package legacyschema. It is empty elsewhere.
 func Notes(ctx context.Context, db *sql.DB) (notes []string, err error) {
 	var tables int
 	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",

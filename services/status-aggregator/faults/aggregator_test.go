@@ -17,13 +17,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/controller/status"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/controller/object"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/lease"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
@@ -39,9 +39,9 @@ type aggregator struct {
 	unaware bool
 
 	model    *model.Store
-	silence  *silence.Tracker
-	watchdog *silence.Watchdog
-	control  *status.Controller
+	liveness *liveness.Tracker
+	watchdog *liveness.Watchdog
+	control  *object.Reconciler
 	records  *records
 	cache    map[string]*unstructured.Unstructured
 	due      map[contract.Ref]time.Time
@@ -58,16 +58,16 @@ type aggregator struct {
 
 func newAggregator(w *world, name string, m *metrics.Metrics) *aggregator {
 	a := &aggregator{
-		w: w, name: name, model: model.NewStore(), silence: silence.NewTracker(settle, observerName),
+		w: w, name: name, model: model.NewStore(), liveness: liveness.NewTracker(settle, observerName),
 		cache: maps.Clone(w.objects), due: map[contract.Ref]time.Time{},
 	}
 	a.records = &records{w: w, known: map[contract.Ref]*history.Record{}, remembered: map[contract.Ref]*history.Record{}}
-	a.watchdog = silence.NewWatchdog(a.silence, a.missed, nil, func(string, silence.Verdict) { a.announce() })
-	a.control = status.New(status.Config{
-		Kinds: w.kinds, Model: a.model, Silence: a.silence, Watcher: a, History: a.records, Writer: a,
-		Permitted: func() bool { return a.unaware || a.linked > 0 && a.holds() },
-		Sweep:     a.sweep,
-		Clock:     w.clock, Metrics: m,
+	a.watchdog = liveness.NewWatchdog(a.liveness, a.missed, nil, func(string, liveness.State) { a.announce() })
+	a.control = object.New(object.Config{
+		Kinds: w.kinds, Model: a.model, Liveness: a.liveness, Watcher: a, History: a.records, Writer: a,
+		Permitted:      func() bool { return a.unaware || a.linked > 0 && a.holds() },
+		PurgeTombstone: a.sweep,
+		Clock:          w.clock, Metrics: m,
 	})
 	return a
 }
@@ -120,13 +120,13 @@ func (a *aggregator) at(r contract.Ref, after time.Duration) {
 
 func (a *aggregator) announce() {
 	for name := range a.cache {
-		a.at(ref(name), status.Gather)
+		a.at(ref(name), object.Debounce)
 	}
 	for r := range a.w.bucket {
-		a.at(r, status.Gather)
+		a.at(r, object.Debounce)
 	}
 	for _, r := range a.model.Refs() {
-		a.at(r, status.Gather)
+		a.at(r, object.Debounce)
 	}
 }
 
@@ -142,7 +142,7 @@ func (a *aggregator) watch() {
 		} else {
 			a.cache[name] = live
 		}
-		a.at(ref(name), status.Gather)
+		a.at(ref(name), object.Debounce)
 	}
 }
 
@@ -150,7 +150,7 @@ func (a *aggregator) watch() {
 func (a *aggregator) listen() {
 	if !a.w.busUp {
 		a.linked = 0
-		a.silence.Deafen()
+		a.liveness.SetDisconnected()
 		return
 	}
 	if a.linked != a.w.session || a.era != a.w.era {
@@ -169,9 +169,9 @@ func (a *aggregator) listen() {
 	}
 	if a.w.beat.sequence > a.beat && a.w.chance(90) {
 		a.beat = a.w.beat.sequence
-		a.silence.Hear(observerName, a.w.beat.epoch, silence.DefaultValidity, a.w.now())
+		a.liveness.RecordSeen(observerName, a.w.beat.epoch, liveness.DefaultValidity, a.w.now())
 		if a.w.beat.holding {
-			a.silence.Holding(observerName, a.w.now())
+			a.liveness.RecordPending(observerName, a.w.now())
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (a *aggregator) listen() {
 // snapshot begins a session: the last word on each object, then what follows.
 func (a *aggregator) snapshot() {
 	recreated := a.era != a.w.era
-	a.silence.Deafen()
+	a.liveness.SetDisconnected()
 	a.model.Retained()
 	if recreated {
 		a.model.StreamRecreated()
@@ -191,20 +191,20 @@ func (a *aggregator) snapshot() {
 	}
 	a.linked, a.era = a.w.session, a.w.era
 	a.from, a.read, a.beat = a.w.sequence, a.w.sequence, max(a.beat, a.w.beat.sequence)
-	a.silence.Listen(a.w.now())
+	a.liveness.SetConnected(a.w.now())
 	a.announce()
 }
 
 func (a *aggregator) hear(m message, live bool) {
 	now := a.w.now()
-	heard := model.Heard{Observation: m.o, StreamSequence: m.sequence, StoredAt: now, ReceivedAt: now, Live: live}
+	heard := model.Received{Observation: m.o, StreamSequence: m.sequence, StoredAt: now, ReceivedAt: now, Live: live}
 	if a.model.Merge(ref(m.name), heard) != model.Applied {
 		return
 	}
 	if live {
-		a.silence.Hear(observerName, m.o.Epoch, time.Duration(m.o.ValidForSeconds)*time.Second, now)
+		a.liveness.RecordSeen(observerName, m.o.Epoch, time.Duration(m.o.ValidForSeconds)*time.Second, now)
 	}
-	a.at(ref(m.name), status.Gather)
+	a.at(ref(m.name), object.Debounce)
 }
 
 // missed is the watchdog's direct look into the stream.
@@ -226,10 +226,10 @@ func (a *aggregator) renew() {
 	if held := a.holds(); held != a.held {
 		a.held = held
 		if held {
-			a.silence.Deafen()
+			a.liveness.SetDisconnected()
 			a.model.Retained()
-			a.silence.Listen(a.w.now())
-			a.control.StartOver()
+			a.liveness.SetConnected(a.w.now())
+			a.control.ResetGrace()
 			a.announce()
 		}
 	}
@@ -254,7 +254,7 @@ func (a *aggregator) Get(ctx context.Context, kind registry.Kind, r contract.Ref
 	if _, err := a.LiveUID(ctx, kind, r); err != nil {
 		return watch.Object{}, err
 	}
-	return watch.Object{}, watch.ErrLagging
+	return watch.Object{}, watch.ErrStale
 }
 
 func (a *aggregator) Live(_ context.Context, kind registry.Kind, r contract.Ref) (watch.Object, error) {
@@ -263,7 +263,7 @@ func (a *aggregator) Live(_ context.Context, kind registry.Kind, r contract.Ref)
 	case !a.w.apiUp:
 		return watch.Object{}, errDown
 	case u == nil:
-		return watch.Object{}, watch.ErrGone
+		return watch.Object{}, watch.ErrNotFound
 	}
 	return watch.Read(kind, u.DeepCopy())
 }
@@ -291,7 +291,7 @@ func (a *aggregator) ApplyConditions(_ context.Context, current client.Object, s
 	if !ok {
 		return false, fmt.Errorf("%T is not unstructured", current)
 	}
-	heard, _, _ := a.model.Get(ref(u.GetName())).Pick(string(u.GetUID()), func(model.Heard) bool { return false })
+	heard, _, _ := a.model.Get(ref(u.GetName())).Pick(string(u.GetUID()), func(model.Received) bool { return false })
 	changed, stale, err := a.w.apply(a.name, u, said, heard.Observation.ObservedAt)
 	if stale {
 		return false, ownedstatus.ErrStale

@@ -1,13 +1,13 @@
-// Package faults tries the status aggregator under faults. README.md maps each fault of
-// the catalogue to the test that shows what is required, wherever it stands.
+// Package faults tests the status aggregator under faults. README.md maps each fault of
+// the catalog to the test that covers its requirement, in any package.
 //
-// The simulation drives the aggregator's own parts (what was heard, who is silent, the
-// reconcile of an object, the fold) through randomized schedules of faults: messages
-// and acknowledgements get lost, come late, twice or in disorder; the bus goes, comes
-// back, or comes back empty; operators and aggregators crash, pause and start anew;
-// objects are changed, deleted and made again. Only the clock, the API server and the
-// bus are stand-ins, with the guards of the real ones: a resource version or a revision
-// that is not the present one is refused. A run is its seed, so each can be repeated:
+// The simulation drives the aggregator's own parts (model, liveness, the reconcile of an
+// object, the computation of conditions) through randomized schedules of faults: messages
+// and acknowledgments are lost, delayed, duplicated or reordered; the bus goes down and
+// returns, possibly empty; operators and aggregators crash, pause and restart; objects are
+// changed, deleted and created again. Only the clock, the API server and the bus are
+// fakes, with the checks of the real ones: they reject a resourceVersion or a revision
+// that is not the current one. A run is determined by its seed, so each can be repeated:
 //
 //	go test ./faults -run TestSimulation -seed=4711
 //

@@ -33,7 +33,7 @@ type operator struct {
 		renewed time.Time
 		at      time.Time
 	}
-	memory map[types.UID]conditions.Memory
+	memory map[types.UID]conditions.State
 	due    map[string]time.Time // when a hold-down ends
 }
 
@@ -53,7 +53,7 @@ func (o *operator) start() {
 		w: o.w, up: true, epoch: max(o.w.now().UnixMilli(), head+1), era: o.w.era,
 		seqs: map[types.UID]uint64{}, said: map[string]contract.Observation{},
 		out: map[string]*contract.Observation{}, built: map[string]bool{},
-		memory: map[types.UID]conditions.Memory{}, due: map[string]time.Time{}, saw: map[string]truth{},
+		memory: map[types.UID]conditions.State{}, due: map[string]time.Time{}, saw: map[string]truth{},
 	}
 	o.seen.at = o.w.now()
 }
@@ -160,7 +160,7 @@ func (o *operator) report(name string) {
 		return
 	}
 	obs := o.said[name]
-	folded := conditions.Fold(conditions.Input{
+	folded := conditions.Compute(conditions.Input{
 		Observation: &obs, Generation: live.GetGeneration(), Freshness: conditions.Fresh, Now: o.w.now(),
 		Previous: previous, Memory: o.memory[live.GetUID()], WithReady: o.w.kind.WithReady,
 	})

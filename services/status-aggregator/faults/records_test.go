@@ -46,7 +46,7 @@ func (r *records) Load(_ context.Context, of contract.Ref) (*history.Record, err
 	return record, nil
 }
 
-func (r *records) Put(ctx context.Context, of contract.Ref, e contract.StatusEntry, m conditions.Memory) (*history.Record, error) {
+func (r *records) Put(ctx context.Context, of contract.Ref, e contract.StatusEntry, m conditions.State) (*history.Record, error) {
 	record, err := r.Load(ctx, of)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (r *records) Phases(context.Context, contract.Ref, contract.Object, []trans
 
 func (r *records) Flush(context.Context, contract.Ref) error { return nil }
 
-func (r *records) Bury(context.Context, contract.Ref, bool) error { return nil }
+func (r *records) PublishDeleted(context.Context, contract.Ref, bool) error { return nil }
 
 func (r *records) Delete(ctx context.Context, of contract.Ref, _ bool) error {
 	record, err := r.Load(ctx, of)

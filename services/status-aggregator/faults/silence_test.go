@@ -7,7 +7,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 )
 
 // A day in which beats come late, one is lost now and then but never two in a row, and
@@ -56,9 +56,9 @@ func TestADayOfSilences(t *testing.T) {
 	if deaths < int(soak/time.Hour)*4 {
 		t.Errorf("only %d deaths", deaths)
 	}
-	if soonest < silence.DefaultValidity || latest > silence.DefaultValidity+5*time.Second || wrong > 0 {
+	if soonest < liveness.DefaultValidity || latest > liveness.DefaultValidity+5*time.Second || wrong > 0 {
 		t.Errorf("called silent after %s to %s of silence, want %s and at most 5 s more; %d times although it lived",
-			soonest, latest, silence.DefaultValidity, wrong)
+			soonest, latest, liveness.DefaultValidity, wrong)
 	}
 	printBar(t, "B8", latest.Seconds(), fmt.Sprintf("s from the last sign of life to Unknown, at most, in %.0f simulated hours", soak.Hours()), "35")
 	printBar(t, "B8", soonest.Seconds(), "s at least", ">= 30")

@@ -188,7 +188,7 @@ func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, e
 	}
 	expected := map[string]conditions.Result{}
 	for name := range r.truths {
-		expected[name] = r.expect(name, conditions.Memory{})
+		expected[name] = r.expect(name, conditions.State{})
 	}
 	r.end()
 	for name := range r.truths {
@@ -209,9 +209,9 @@ func simulate(ctx context.Context, seed uint64, m *metrics.Metrics) ([]string, e
 }
 
 // expect folds what is true of an object, as one would who has seen all of it.
-func (r *run) expect(name string, m conditions.Memory) conditions.Result {
+func (r *run) expect(name string, m conditions.State) conditions.Result {
 	obs := r.observation(name)
-	return conditions.Fold(conditions.Input{
+	return conditions.Compute(conditions.Input{
 		Observation: &obs, Generation: r.truths[name].generation, Now: r.now(), Memory: m, WithReady: r.kind.WithReady,
 	})
 }

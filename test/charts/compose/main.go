@@ -48,7 +48,7 @@ func run(root string) error {
 	return nil
 }
 
-// chart is one folder of deploy/charts.
+// chart is a directory of deploy/charts.
 type chart struct {
 	service string
 	config  string // the service's manifests
@@ -84,7 +84,7 @@ func (c chart) copyDefinitions() error {
 	return copyFile(filepath.Join(c.parts, "crds.yaml"), filepath.Join(c.dir, "templates/crds.yaml"))
 }
 
-// replace makes a folder hold exactly the files of another that match. A folder that is not there is none.
+// replace makes a directory contain exactly the matching files of another. A missing directory counts as empty.
 func replace(from, to, pattern string) error {
 	files, err := filepath.Glob(filepath.Join(from, pattern))
 	if err != nil {

@@ -49,7 +49,7 @@ func mergeInto(into, from map[string]any) {
 	}
 }
 
-// closeObjects refuses unknown values in each object that does not say what else it takes.
+// closeObjects rejects unknown values in each object without additionalProperties.
 func closeObjects(schema any) {
 	switch node := schema.(type) {
 	case []any:

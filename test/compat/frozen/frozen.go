@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Families of messages: the first part of a file's name in the folder messages.
+// Families of messages: the first part of a file's name in the directory messages.
 const (
 	Observation = "observation"
 	Heartbeat   = "heartbeat"
@@ -27,7 +27,7 @@ const (
 	Entry       = "entry" // of the bucket; no message, and without an envelope
 )
 
-// Folders and files of a release.
+// Directories and files of a release.
 const (
 	Messages = "messages"
 	Schemas  = "schemas"
@@ -38,10 +38,10 @@ const (
 // Fold is what the fold said of one type: a line "status/reason".
 type Fold map[string]string
 
-// Release is a folder of testdata.
+// Release is a directory of testdata.
 type Release struct{ Dir string }
 
-// Read returns the files of a folder by name, those whose names begin with a prefix.
+// Read returns the files of a directory whose names begin with a prefix, by name.
 func (r Release) Read(folder, prefix string) (map[string][]byte, error) {
 	paths, err := filepath.Glob(filepath.Join(r.Dir, folder, prefix+"*"))
 	if err != nil {
@@ -79,13 +79,13 @@ func Of(message []byte) (Fold, error) {
 	in := conditions.Input{
 		Observation: &o, Generation: o.Object.Generation, Deleting: o.Deleting, Now: o.ObservedAt, WithReady: o.Object.Kind == "Superset",
 	}
-	first := conditions.Fold(in)
+	first := conditions.Compute(in)
 	in.Previous, in.Memory, in.Now = first.Conditions, first.Memory, o.ObservedAt.Add(time.Hour)
-	return words(conditions.Fold(in).Conditions), nil
+	return words(conditions.Compute(in).Conditions), nil
 }
 
 // Again folds the observation that an entry of the bucket was made from, with the memory and the
-// conditions that stand in the entry, a moment later: what an aggregator does that is started on it.
+// conditions of the entry, a moment later, as an aggregator that starts from it does.
 func Again(message, entry []byte) (now, was Fold, err error) {
 	_, o, err := contract.Decode[contract.Observation](message)
 	if err != nil {
@@ -96,7 +96,7 @@ func Again(message, entry []byte) (now, was Fold, err error) {
 		return nil, nil, err
 	}
 	var memory struct {
-		Fold conditions.Memory `json:"fold"`
+		Fold conditions.State `json:"fold"`
 	}
 	if err := json.Unmarshal(e.Memory, &memory); err != nil {
 		return nil, nil, fmt.Errorf("memory of the entry: %w", err)
@@ -111,7 +111,7 @@ func Again(message, entry []byte) (now, was Fold, err error) {
 			ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.LastTransitionTime),
 		})
 	}
-	r := conditions.Fold(conditions.Input{
+	r := conditions.Compute(conditions.Input{
 		Observation: &o, Generation: o.Object.Generation, Deleting: o.Deleting, Now: e.UpdatedAt.Add(time.Second),
 		Previous: previous, Memory: memory.Fold, WithReady: slices.ContainsFunc(previous, func(c metav1.Condition) bool { return c.Type == conditions.TypeReady }),
 	})

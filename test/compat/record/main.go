@@ -1,6 +1,6 @@
 // The program record writes what a release leaves behind for the ones after it to be held
 // against: real messages, entries and objects of a running stack, the schemas, and what the
-// fold makes of each observation. docs/compatibility.md says when it is run.
+// fold makes of each observation. docs/compatibility.md describes when to run it.
 package main
 
 import (
@@ -25,8 +25,8 @@ import (
 func main() {
 	version := flag.String("version", "", "release that is recorded, such as v0.1.0")
 	url := flag.String("nats", os.Getenv("NATS_URL"), "NATS server of the stack; NATS_URL in the environment")
-	out := flag.String("out", "testdata", "folder that gets a folder of the version")
-	schemas := flag.String("schemas", "../../libs/contract/schemas", "folder of the present schemas")
+	out := flag.String("out", "testdata", "directory in which the version's directory is created")
+	schemas := flag.String("schemas", "../../libs/contract/schemas", "directory of the current schemas")
 	flag.Parse()
 	if err := run(*version, *url, *out, *schemas); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
@@ -116,7 +116,7 @@ func fileOf(family, subject string) (string, error) {
 	return frozen.Name(family, string(ref.Kind), ref.Name, last) + ".json", err
 }
 
-// entries writes what stands in the bucket.
+// entries writes the content of the bucket.
 func entries(ctx context.Context, js jetstream.JetStream, dir string) error {
 	kv, err := js.KeyValue(ctx, contract.BucketStatus)
 	if err != nil {

@@ -29,7 +29,7 @@ var scripts = map[string]string{
 	"michelangelo.api/*":                      michelangeloScript,
 }
 
-const head = `# Health checks of Flotilla's resources for Argo CD: a patch for its ConfigMap argocd-cm. Made of the scripts beside this
+const head = `# Health checks of Flotilla's resources for Argo CD: a patch for its ConfigMap argocd-cm. Made of the scripts next to this
 # file by the tests of test/deploy/argocd (-update); edit those.
 `
 

@@ -13,7 +13,7 @@ import (
 // story is one object whose conditions are folded again and again, as their writer does it.
 type story struct {
 	now        time.Time
-	memory     conditions.Memory
+	memory     conditions.State
 	conditions []metav1.Condition
 
 	// What the API server has of the object.
@@ -41,7 +41,7 @@ func (s *story) see(o *contract.Observation, change ...func(*conditions.Input)) 
 	for _, c := range change {
 		c(&in)
 	}
-	r := conditions.Fold(in)
+	r := conditions.Compute(in)
 	s.conditions, s.memory = r.Conditions, r.Memory
 }
 

@@ -53,10 +53,10 @@ var histories = map[string]history{
 		silent: []time.Duration{30 * m, 33 * m}, fires: 45 * m, labels: `name="main", namespace="team-a", type="Degraded"`,
 	},
 	"FlotillaObserverSilent": {
-		series: []string{`flotilla_status_observer{observer="engine-operator",verdict="Silent"} 0 0 1x10`, `flotilla_status_observer{observer="superset-operator",verdict="Silent"} 0x12`},
+		series: []string{`flotilla_status_observer{observer="engine-operator",state="Stale"} 0 0 1x10`, `flotilla_status_observer{observer="superset-operator",state="Stale"} 0x12`},
 		silent: []time.Duration{3 * m}, fires: 5 * m, labels: `observer="engine-operator"`,
 	},
-	"FlotillaNobodyHoldsTheLease": {
+	"FlotillaConditionsLeaseNotHeld": {
 		series: []string{`flotilla_status_lease_held{pod="a"} 1 1 0x20`, `flotilla_status_lease_held{pod="b"} 0 0 0 0 1 0x20`},
 		silent: []time.Duration{2 * m, 8 * m}, fires: 11 * m,
 	},
@@ -76,7 +76,7 @@ var histories = map[string]history{
 		series: []string{`flotilla_status_dead_letters_total{cause="forged",parked="true"} 0x5 3x40`, `flotilla_status_dead_letters_total{cause="malformed",parked="false"} 0x5 3x40`},
 		silent: []time.Duration{4 * m, 30 * m}, fires: 7 * m, labels: `cause="malformed"`,
 	},
-	"FlotillaPublishFails": {
+	"FlotillaPublishErrors": {
 		series: []string{`flotilla_status_publish_results_total{store="kv",outcome="denied"} 0x5 0+1x30`, `flotilla_status_publish_results_total{store="kv",outcome="conflict"} 0+1x35`},
 		silent: []time.Duration{5 * m, 14 * m}, fires: 18 * m, labels: `outcome="denied", store="kv"`,
 	},
@@ -88,7 +88,7 @@ var histories = map[string]history{
 		series: []string{`flotilla_bus_connected{job="ingester",pod="a"} 1 1 0x20`, `flotilla_bus_connected{job="engine-operator",pod="a"} 1x20`},
 		silent: []time.Duration{6 * m}, fires: 8 * m, labels: `job="ingester"`,
 	},
-	"FlotillaBusOutboxStands": {
+	"FlotillaBusOutboxStuck": {
 		series: []string{`flotilla_bus_outbox_depth{job="ingester"} 0 5x40`, `flotilla_bus_outbox_depth{job="engine-operator"} 5 5 0 5 5 5 0x40`},
 		silent: []time.Duration{15 * m}, fires: 22 * m, labels: `job="ingester"`,
 	},
@@ -156,7 +156,7 @@ var histories = map[string]history{
 		silent: []time.Duration{4 * m, 25 * m}, fires: 7 * m,
 	},
 	"FlotillaEngineNotReconciled": {
-		series: []string{`firebolt_engine_last_reconciled_timestamp{namespace="team-a",name="main",instance="i"} 0 60 60x20`, `firebolt_engine_last_reconciled_timestamp{namespace="team-a",name="well",instance="i"} 0+60x25`},
+		series: []string{`firebolt_engine_last_reconciled_timestamp_seconds{namespace="team-a",name="main",instance="i"} 0 60 60x20`, `firebolt_engine_last_reconciled_timestamp_seconds{namespace="team-a",name="well",instance="i"} 0+60x25`},
 		silent: []time.Duration{9 * m}, fires: 13 * m, labels: `name="main", namespace="team-a"`,
 	},
 	"FlotillaIngesterMySQLUnreachable": {

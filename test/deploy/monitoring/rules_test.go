@@ -141,7 +141,7 @@ func (c catalogue) checkAnnotations(t *testing.T, r rule) {
 	}
 }
 
-var sections = regexp.MustCompile(`(?m)^## (\w+)\n\n(- \*\*Means\*\*[^#]+- \*\*Look\*\*[^#]+- \*\*Do\*\*[^#]+)`)
+var sections = regexp.MustCompile(`(?m)^## (\w+)\n\n(- \*\*Meaning\*\*[^#]+- \*\*Diagnosis\*\*[^#]+- \*\*Mitigation\*\*[^#]+)`)
 
 func TestEveryAlertSaysWhatToDo(t *testing.T) {
 	_, alerts := rules(t)
@@ -153,7 +153,7 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 	}
 	for _, a := range alerts {
 		if !runbooks[a.Alert] {
-			t.Errorf("%s has no section in %s that says what it means, where to look and what to do", a.Alert, runbooksFile)
+			t.Errorf("%s has no section in %s with Meaning, Diagnosis and Mitigation", a.Alert, runbooksFile)
 		}
 		delete(runbooks, a.Alert)
 		if got := a.Annotations["runbook_url"]; got != runbooksURL+strings.ToLower(a.Alert) {

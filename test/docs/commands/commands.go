@@ -26,7 +26,7 @@ func Marked(page string) []string {
 }
 
 // Of returns the commands of a page. In a block of language sh or bash every line is one; in
-// others a line that begins with "$ ", or, in blocks without a language, with a program from a list and is no row of columns.
+// others a line that begins with "$ ", or, in blocks without a language, with a program from a list and is not a row of columns.
 // A backslash joins lines; comments are left out.
 func Of(page markdown.Page, programs map[string]bool) []Command {
 	var out []Command

@@ -1,5 +1,5 @@
-// Package cluster is the way into the cluster under test: a client, kubectl and helm as people use them, and askers
-// that run in it.
+// Package cluster is the way into the cluster under test: a client, kubectl and helm as people use them, and load
+// generators that run in it.
 package cluster
 
 import (
@@ -125,7 +125,7 @@ func (c *Cluster) Patch(ctx context.Context, gvk schema.GroupVersionKind, namesp
 	return nil
 }
 
-// MakeNamespace makes a namespace for pods of restricted security, anew if it is there already.
+// MakeNamespace creates a namespace for pods of restricted security, and replaces an existing one.
 func (c *Cluster) MakeNamespace(ctx context.Context, name string) error {
 	if err := c.RemoveNamespace(ctx, name); err != nil {
 		return err

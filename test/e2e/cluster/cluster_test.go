@@ -33,12 +33,12 @@ func connect(t *testing.T, handler http.Handler) *Cluster {
 	return c
 }
 
-func TestAnAskerIsReachedOverTheAPIServer(t *testing.T) {
-	tally := load.NewTally(time.Now, "begin")
+func TestALoadgenIsReachedOverTheAPIServer(t *testing.T) {
+	recorder := load.NewRecorder(time.Now, "begin")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
 	var busy atomic.Int32
-	proxied := http.StripPrefix("/api/v1/namespaces/n/pods/asker:8090/proxy", load.Control(tally))
+	proxied := http.StripPrefix("/api/v1/namespaces/n/pods/loadgen:8090/proxy", load.Control(recorder))
 	mux.HandleFunc("/api/v1/namespaces/n/", func(w http.ResponseWriter, r *http.Request) {
 		if busy.Add(1) == 1 {
 			http.Error(w, "busy", http.StatusServiceUnavailable) // asked again
@@ -46,7 +46,7 @@ func TestAnAskerIsReachedOverTheAPIServer(t *testing.T) {
 		}
 		proxied.ServeHTTP(w, r)
 	})
-	a := &Asker{connect(t, mux), "n", "asker"}
+	a := &Loadgen{connect(t, mux), "n", "loadgen"}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := a.Reset(ctx, "scale 1 to 3"); err != nil {
@@ -55,7 +55,7 @@ func TestAnAskerIsReachedOverTheAPIServer(t *testing.T) {
 	if got, err := a.Phase(ctx, "stop & start"); err != nil || len(got) != 2 || got[1].Phase != "stop & start" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	tally.Add(load.Outcome{Class: "200 engine", Good: true})
+	recorder.Add(load.Outcome{Class: "200 engine", Good: true})
 	if err := a.Sees(ctx, &run.Step{}, "200 engine"); err != nil {
 		t.Error(err)
 	}

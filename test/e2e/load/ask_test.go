@@ -186,14 +186,14 @@ func TestBodiesAreSentInTurnToBothKindsOfConnections(t *testing.T) {
 		}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	tally := NewTally(time.Now, "p")
+	recorder := NewRecorder(time.Now, "p")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		Ask(ctx, Config{
 			Request: Request{Method: "POST", URL: url, Timeout: 5 * time.Second, Bodies: []string{"a", "b"}, Header: http.Header{"X-Who": {"me"}}},
 			Clients: 2, Rate: 200, Connections: Both,
-		}, tally)
+		}, recorder)
 	}()
 	want := map[string]bool{"ame": true, "bme": true}
 	for len(want) > 0 || fresh.Load() == 0 || kept.Load() == 0 {
@@ -206,7 +206,7 @@ func TestBodiesAreSentInTurnToBothKindsOfConnections(t *testing.T) {
 	}
 	cancel()
 	<-done
-	if f := tally.Figures()[0]; f.Failed != 0 || f.Answers == 0 {
+	if f := recorder.Figures()[0]; f.Failed != 0 || f.Answers == 0 {
 		t.Errorf("%+v", f)
 	}
 }

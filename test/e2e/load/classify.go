@@ -19,14 +19,14 @@ const DrainedHeader = "X-Firebolt-Drained"
 
 // Classes of requests without an answer.
 const (
-	Refused     = "refused"     // nobody listens at the address
+	Refused     = "refused"     // the address refuses connections
 	Timeout     = "timeout"     // no whole answer in time
 	Reset       = "reset"       // the connection ended before the first byte of an answer
 	Torn        = "torn"        // the connection ended within an answer
 	Unreachable = "unreachable" // no route, or the network says no
 	Unresolved  = "unresolved"  // the name has no address
 	Drained     = "drained"     // an answer that asks to ask again
-	Other       = "other"       // anything else; the failures say what
+	Other       = "other"       // anything else; the failures have the details
 )
 
 // Label names an answer by what its body holds.

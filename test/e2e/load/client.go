@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// maxBody is how much of an answer is read; labels are looked for in it.
+// maxBody is how much of an answer is read and searched for labels.
 const maxBody = 1 << 20
 
-// Request is what is asked, and which answers are good.
+// Request is the request to send, and the rules that accept an answer.
 type Request struct {
 	Method string
 	URL    string
@@ -28,11 +28,11 @@ type Request struct {
 	Good    []string
 	Timeout time.Duration
 	// RetryDrained sends a request once more when its connection was drained: closed before the first byte of an
-	// answer, or answered with DrainedHeader. What is refused, late or torn is never asked for again.
+	// answer, or answered with DrainedHeader. Refused, late and torn requests are never sent again.
 	RetryDrained bool
 }
 
-// Validate says what is wrong with a request.
+// Validate returns the first violation of a request.
 func (r Request) Validate() error {
 	if _, err := http.NewRequest(r.Method, r.URL, nil); err != nil { //nolint:noctx // never sent
 		return err
@@ -71,7 +71,7 @@ func newClient(r Request, fresh bool) *client {
 	}}
 }
 
-// ask sends one request, twice at most, and says how it ended.
+// ask sends one request, twice at most, and returns its outcome.
 func (c *client) ask(ctx context.Context) Outcome {
 	body := ""
 	if len(c.Bodies) > 0 {
@@ -143,7 +143,7 @@ func (c *client) judge(response *http.Response, body []byte) Outcome {
 
 // onlyOnce keeps net/http from sending a request on a second connection by itself, which it does silently when a
 // kept one turns out to be closed: whether to ask again, and to count it, is decided here. The answer may be quicker than
-// the end of the context; then it is the one that was asked for once more.
+// the end of the context; then it is the request that was sent a second time.
 func onlyOnce(cancel context.CancelCauseFunc) *httptrace.ClientTrace {
 	connections := 0
 	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {

@@ -5,22 +5,22 @@ import (
 	"net/http"
 )
 
-// Control serves what the runner asks of an asker:
+// Control serves what the runner asks of a load generator:
 //
 //	GET  /healthz           that it runs
 //	GET  /counts            the figures of each phase as JSON
 //	POST /phase?name=NAME   begin a phase; the same answer as /counts
 //	POST /reset?name=NAME   forget everything and begin a phase
-func Control(tally *Tally) http.Handler {
+func Control(recorder *Recorder) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { answer(w, tally) })
-	mux.HandleFunc("POST /phase", named(tally, tally.Phase))
-	mux.HandleFunc("POST /reset", named(tally, tally.Reset))
+	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) { answer(w, recorder) })
+	mux.HandleFunc("POST /phase", named(recorder, recorder.Phase))
+	mux.HandleFunc("POST /reset", named(recorder, recorder.Reset))
 	return mux
 }
 
-func named(tally *Tally, do func(string)) http.HandlerFunc {
+func named(recorder *Recorder, do func(string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		name := r.URL.Query().Get("name")
 		if name == "" {
@@ -28,12 +28,12 @@ func named(tally *Tally, do func(string)) http.HandlerFunc {
 			return
 		}
 		do(name)
-		answer(w, tally)
+		answer(w, recorder)
 	}
 }
 
-func answer(w http.ResponseWriter, tally *Tally) {
+func answer(w http.ResponseWriter, recorder *Recorder) {
 	w.Header().Set("Content-Type", "application/json")
 	// The runner went away when this fails; it asks again.
-	_ = json.NewEncoder(w).Encode(tally.Figures()) //nolint:errcheck // see above
+	_ = json.NewEncoder(w).Encode(recorder.Figures()) //nolint:errcheck // see above
 }

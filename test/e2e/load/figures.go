@@ -2,7 +2,7 @@ package load
 
 import "time"
 
-// Figures are what happened in one phase. All times are those of the asker's clock.
+// Figures are what happened in one phase. All times are those of the load generator's clock.
 type Figures struct {
 	Phase   string    `json:"phase"`
 	Began   time.Time `json:"began"`

@@ -20,7 +20,7 @@ var files embed.FS
 
 // Report is what the page shows.
 type Report struct {
-	Title   string       `json:"title"` // what was run, where
+	Title   string       `json:"title"` // the scenarios that ran, and where
 	Began   time.Time    `json:"began"`
 	Seconds float64      `json:"seconds"`
 	Results []run.Result `json:"results"`
@@ -129,7 +129,7 @@ type row struct {
 // span is a status that lasted, in thousandths of the scenario's time.
 type span struct {
 	X, Width float64
-	Kind     string // how it is coloured
+	Kind     string // its color
 	Text     string
 	From     time.Time
 }

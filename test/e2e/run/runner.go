@@ -16,8 +16,8 @@ import (
 const (
 	// cleanLimit is how long Clean may take.
 	cleanLimit = 3 * time.Minute
-	// deafLimit is how long a scenario whose time is over may go on before it is left behind.
-	deafLimit = 20 * time.Second
+	// abandonLimit is how long a scenario may run after its timeout before it is abandoned.
+	abandonLimit = 20 * time.Second
 )
 
 // Runner plays scenarios.
@@ -26,13 +26,13 @@ type Runner struct {
 	Now func() time.Time
 	// Watch notes the changes of an object until the context ends.
 	Watch func(context.Context, *timeline.Recorder, timeline.Object)
-	// Deaf and CleanLimit replace the times above in tests.
-	Deaf, CleanLimit time.Duration
+	// AbandonAfter and CleanLimit replace the times above in tests.
+	AbandonAfter, CleanLimit time.Duration
 
 	print sync.Mutex
 }
 
-// Run plays the scenarios of each group beside each other, one group after the other, and returns the results in the
+// Run plays the scenarios of each group in parallel, one group after the other, and returns the results in the
 // order of the plan. A scenario that fails does not keep the others from being played.
 func (r *Runner) Run(ctx context.Context, plan [][]Scenario) []Result {
 	var out []Result
@@ -111,12 +111,12 @@ func (r *Runner) guard(ctx context.Context, step *Step, do func(context.Context)
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(or(r.Deaf, deafLimit)):
+	case <-time.After(or(r.AbandonAfter, abandonLimit)):
 		return fmt.Errorf("the time is over, and it does not end; it waited for %s", step.waited())
 	}
 }
 
-// play is one scenario under way. What it has found out may be read while it goes on.
+// play is a running scenario. Its results may be read while it runs.
 type play struct {
 	Scenario
 	step *Step
@@ -127,41 +127,41 @@ type play struct {
 }
 
 func (p *play) all(ctx context.Context) error {
-	var asker Asker
+	var loadgen Loadgen
 	if p.Prepare != nil {
 		var err error
-		if asker, err = p.Prepare(ctx, p.step); err != nil {
+		if loadgen, err = p.Prepare(ctx, p.step); err != nil {
 			return fmt.Errorf("prepare: %w", err)
 		}
 	}
 	var broken error
 	for i, phase := range p.Phases {
-		if err := p.phase(ctx, asker, i, phase); err != nil {
+		if err := p.phase(ctx, loadgen, i, phase); err != nil {
 			broken = fmt.Errorf("phase %s: %w", phase.Name, err)
 			break
 		}
 	}
-	if asker == nil {
+	if loadgen == nil {
 		return broken
 	}
 	// The figures are worth reading most of all when the time is over.
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	figures, err := asker.Figures(reading)
+	figures, err := loadgen.Figures(reading)
 	if err != nil {
 		return errors.Join(broken, fmt.Errorf("read the figures: %w", err))
 	}
 	return errors.Join(broken, p.judge(figures))
 }
 
-func (p *play) phase(ctx context.Context, asker Asker, i int, phase Phase) error {
-	if asker != nil {
-		begin := asker.Phase
+func (p *play) phase(ctx context.Context, loadgen Loadgen, i int, phase Phase) error {
+	if loadgen != nil {
+		begin := loadgen.Phase
 		if i == 0 {
-			begin = asker.Reset
+			begin = loadgen.Reset
 		}
 		if _, err := begin(ctx, phase.Name); err != nil {
-			return fmt.Errorf("tell the asker: %w", err)
+			return fmt.Errorf("set the phase of the load generator: %w", err)
 		}
 	}
 	began := p.now()
@@ -176,12 +176,12 @@ func (p *play) phase(ctx context.Context, asker Asker, i int, phase Phase) error
 	return err
 }
 
-// judge gives each phase its figures and looks at those that must be good.
+// judge gives each phase its counts and checks those that must be good.
 func (p *play) judge(figures []load.Figures) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(figures) != len(p.phases) {
-		return fmt.Errorf("the asker has figures of %d phases instead of %d: it was started again, and its counts are lost", len(figures), len(p.phases))
+		return fmt.Errorf("the load generator has figures of %d phases instead of %d: it was started again, and its counts are lost", len(figures), len(p.phases))
 	}
 	for i := range p.phases {
 		p.phases[i].Asked = &figures[i]

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
 )
 
-// counter is an asker that answers by phase as it is told.
+// counter is a load generator that answers by phase as it is told.
 type counter struct {
 	mu     sync.Mutex
 	phases []load.Figures
@@ -43,8 +43,8 @@ func (c *counter) Figures(context.Context) ([]load.Figures, error) {
 	return c.phases, nil
 }
 
-func asked(c *counter) func(context.Context, *Step) (Asker, error) {
-	return func(context.Context, *Step) (Asker, error) { return c, nil }
+func asked(c *counter) func(context.Context, *Step) (Loadgen, error) {
+	return func(context.Context, *Step) (Loadgen, error) { return c, nil }
 }
 
 func fine(context.Context, *Step) error { return nil }
@@ -54,7 +54,7 @@ func played(t *testing.T, s Scenario) (Result, string) {
 	t.Helper()
 	var out bytes.Buffer
 	r := &Runner{
-		Out: &out, Now: time.Now, Deaf: 50 * time.Millisecond, CleanLimit: 200 * time.Millisecond,
+		Out: &out, Now: time.Now, AbandonAfter: 50 * time.Millisecond, CleanLimit: 200 * time.Millisecond,
 		Watch: func(ctx context.Context, _ *timeline.Recorder, _ timeline.Object) { <-ctx.Done() },
 	}
 	if s.Limit == 0 {
@@ -145,15 +145,15 @@ func TestWaysToFail(t *testing.T) {
 			[]string{"the time is over, and it does not end"},
 		},
 		"preparing": {
-			Scenario{Prepare: func(context.Context, *Step) (Asker, error) { return nil, errors.New("no image") }},
+			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return nil, errors.New("no image") }},
 			[]string{"prepare: no image"},
 		},
 		"cleaning": {
 			Scenario{Clean: func(context.Context, *Step) error { return errors.New("a claim is left") }},
 			[]string{"clean up: a claim is left"},
 		},
-		"an asker that forgot": {
-			Scenario{Prepare: func(context.Context, *Step) (Asker, error) { return &forgetful{}, nil }, Phases: []Phase{{Name: "one", Do: fine}}},
+		"a load generator that forgot": {
+			Scenario{Prepare: func(context.Context, *Step) (Loadgen, error) { return &forgetful{}, nil }, Phases: []Phase{{Name: "one", Do: fine}}},
 			[]string{"its counts are lost"},
 		},
 	}
@@ -185,7 +185,7 @@ func TestAnInterruptionStillCleans(t *testing.T) {
 		cleaned++
 		return ctx.Err()
 	}
-	r := &Runner{Out: &bytes.Buffer{}, Now: time.Now, Deaf: time.Second, Watch: func(context.Context, *timeline.Recorder, timeline.Object) {}}
+	r := &Runner{Out: &bytes.Buffer{}, Now: time.Now, AbandonAfter: time.Second, Watch: func(context.Context, *timeline.Recorder, timeline.Object) {}}
 	wait := func(ctx context.Context, _ *Step) error { cancel(); <-ctx.Done(); return ctx.Err() }
 	results := r.Run(ctx, [][]Scenario{
 		{{Name: "a", Limit: time.Minute, Phases: []Phase{{Name: "one", Do: wait}}, Clean: clean}},

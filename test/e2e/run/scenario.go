@@ -1,5 +1,5 @@
-// Package run plays scenarios: it walks their phases, tells the asker which phase it is, notes the timeline, and says
-// of each scenario in one line how it ended.
+// Package run plays scenarios: it walks their phases, sets the phase of the load generator, records the timeline, and
+// prints one line for the result of each scenario.
 package run
 
 import (
@@ -13,17 +13,17 @@ import (
 // Scenario is a story that must go well. Its steps get a context that ends with the scenario's time.
 type Scenario struct {
 	Name  string
-	Title string        // what it proves, for the report
+	Title string        // the claim that it proves, for the report
 	Limit time.Duration // for all of it but Clean
 	// Services are those whose change can make it fail, by their directories in services.
 	Services []string
 
 	// Watch lists the resources whose conditions the report shows.
 	Watch []timeline.Object
-	// Prepare makes what the phases need and returns who asks meanwhile; nil: nobody does.
-	Prepare func(context.Context, *Step) (Asker, error)
+	// Prepare creates what the phases need and returns the load generators; nil: none.
+	Prepare func(context.Context, *Step) (Loadgen, error)
 	Phases  []Phase
-	// Judge looks at the figures of the phases without an expected outage; nil: NoFailure.
+	// Judge checks the counts of the phases without an expected outage; nil: NoFailure.
 	Judge func([]load.Figures) error
 	// Clean removes what the scenario made. It runs however the scenario ended, and has a time of its own.
 	Clean func(context.Context, *Step) error
@@ -34,13 +34,13 @@ type Scenario struct {
 // Phase is a part of a scenario that has figures of its own.
 type Phase struct {
 	Name string
-	// Outage says that answers may fail meanwhile, for example since the engine is stopped.
+	// Outage allows failed answers meanwhile, for example since the engine is stopped.
 	Outage bool
 	Do     func(context.Context, *Step) error
 }
 
-// Asker is who asks while the phases run.
-type Asker interface {
+// Loadgen sends requests while the phases run.
+type Loadgen interface {
 	Reset(ctx context.Context, phase string) ([]load.Figures, error)
 	Phase(ctx context.Context, phase string) ([]load.Figures, error)
 	Figures(ctx context.Context) ([]load.Figures, error)
@@ -51,7 +51,7 @@ type Result struct {
 	Name    string            `json:"name"`
 	Title   string            `json:"title"`
 	Problem string            `json:"problem,omitempty"` // empty: it went well
-	Waited  string            `json:"waited,omitempty"`  // what a scenario that failed had waited for last
+	Waited  string            `json:"waited,omitempty"`  // the last wait of a failed scenario
 	Began   time.Time         `json:"began"`
 	Seconds float64           `json:"seconds"`
 	Phases  []PhaseResult     `json:"phases"`
@@ -66,8 +66,8 @@ type PhaseResult struct {
 	Outage  bool          `json:"outage,omitempty"`
 	Began   time.Time     `json:"began"`
 	Seconds float64       `json:"seconds"`
-	Asked   *load.Figures `json:"asked,omitempty"` // nil: nobody asked
+	Asked   *load.Figures `json:"asked,omitempty"` // nil: no load generator
 }
 
-// OK says whether the scenario went well.
+// OK reports whether the scenario passed.
 func (r Result) OK() bool { return r.Problem == "" }

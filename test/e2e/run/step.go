@@ -13,7 +13,7 @@ import (
 const (
 	// interval lies between two checks of Until.
 	interval = 250 * time.Millisecond
-	// patience is after how many checks Until says what it waits for, again and again.
+	// patience is the number of checks between two logs of Until about what it waits for.
 	patience = 80
 )
 
@@ -24,7 +24,7 @@ type Step struct {
 	now      func() time.Time
 
 	mu    sync.Mutex
-	open  []*wait // what has not come true; several when steps go on beside each other
+	open  []*wait // the unmet conditions; several when steps run in parallel
 	notes []string
 }
 
@@ -50,7 +50,7 @@ func (s *Step) Note(format string, args ...any) {
 }
 
 // Until asks again and again until check returns nil, or the context ends. What is waited for, and the last answer,
-// are told when the scenario fails.
+// are reported when the scenario fails.
 func (s *Step) Until(ctx context.Context, what string, check func(context.Context) error) error {
 	w := s.expect(what)
 	tick := time.NewTicker(interval)
@@ -62,7 +62,7 @@ func (s *Step) Until(ctx context.Context, what string, check func(context.Contex
 			return nil
 		}
 		if ctx.Err() == nil {
-			s.answer(w, err) // the answer to a question that was broken off says nothing
+			s.answer(w, err) // a canceled check has no result
 		}
 		if n%patience == 0 {
 			s.Log("waiting for %s", s.describe(w))
@@ -108,7 +108,7 @@ func (w *wait) String() string {
 	return fmt.Sprintf("%s; last seen: %v", w.what, w.last)
 }
 
-// waited says what has not come true, with the last answers.
+// waited returns the unmet conditions, with their last answers.
 func (s *Step) waited() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

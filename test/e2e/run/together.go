@@ -7,34 +7,34 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// Named is an asker with the name that its failures get.
+// Named is a load generator with the name that its failures get.
 type Named struct {
 	Name string
-	Asker
+	Loadgen
 }
 
-// Together makes one asker of several that ask at the same time. The figures of a phase are those of all; its longest
-// gap is the longest of any one of them.
-func Together(askers ...Named) Asker { return together(askers) }
+// Together combines load generators that run at the same time. The counts of a phase are those of all; its longest gap
+// is the longest of any one of them.
+func Together(loadgens ...Named) Loadgen { return together(loadgens) }
 
 type together []Named
 
 func (t together) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
-	return t.each(func(a Asker) ([]load.Figures, error) { return a.Reset(ctx, phase) })
+	return t.each(func(a Loadgen) ([]load.Figures, error) { return a.Reset(ctx, phase) })
 }
 
 func (t together) Phase(ctx context.Context, phase string) ([]load.Figures, error) {
-	return t.each(func(a Asker) ([]load.Figures, error) { return a.Phase(ctx, phase) })
+	return t.each(func(a Loadgen) ([]load.Figures, error) { return a.Phase(ctx, phase) })
 }
 
 func (t together) Figures(ctx context.Context) ([]load.Figures, error) {
-	return t.each(func(a Asker) ([]load.Figures, error) { return a.Figures(ctx) })
+	return t.each(func(a Loadgen) ([]load.Figures, error) { return a.Figures(ctx) })
 }
 
-func (t together) each(ask func(Asker) ([]load.Figures, error)) ([]load.Figures, error) {
-	var all [][]load.Figures // of each phase, those of each asker
+func (t together) each(ask func(Loadgen) ([]load.Figures, error)) ([]load.Figures, error) {
+	var all [][]load.Figures // of each phase, those of each load generator
 	for i, one := range t {
-		figures, err := ask(one.Asker)
+		figures, err := ask(one.Loadgen)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.Name, err)
 		}
@@ -57,8 +57,8 @@ func (t together) each(ask func(Asker) ([]load.Figures, error)) ([]load.Figures,
 	return out, nil
 }
 
-// named puts a name before what is told of an asker's answers. That it got none is a failure, which those of the others
-// would hide.
+// named prefixes the counts of a load generator's answers with its name. A load generator without any answer counts as
+// a failure, which the answers of the others would hide.
 func named(name string, f load.Figures) load.Figures {
 	classes := map[string]int{}
 	for class, n := range f.Classes {

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// fixed is an asker with the same figures always.
+// fixed is a load generator with the same figures always.
 type fixed struct {
 	figures []load.Figures
 	err     error
@@ -20,7 +20,7 @@ func (f fixed) Reset(context.Context, string) ([]load.Figures, error) { return f
 func (f fixed) Phase(context.Context, string) ([]load.Figures, error) { return f.figures, f.err }
 func (f fixed) Figures(context.Context) ([]load.Figures, error)       { return f.figures, f.err }
 
-func TestSeveralAskersAreOne(t *testing.T) {
+func TestSeveralLoadgensAreOne(t *testing.T) {
 	engine := fixed{figures: []load.Figures{
 		{Phase: "up", Seconds: 9, Answers: 5, Classes: map[string]int{"200": 5}, LongestGap: 1},
 		{Phase: "down", Seconds: 3, Answers: 0, LongestGap: 3},
@@ -41,11 +41,11 @@ func TestSeveralAskersAreOne(t *testing.T) {
 		t.Errorf("classes %v, want %v", up.Classes, want)
 	}
 	if err := NoFailure([]load.Figures{down}); err == nil || !strings.Contains(err.Error(), "engine: nothing was answered") {
-		t.Errorf("an asker without an answer: %v", err)
+		t.Errorf("a load generator without an answer: %v", err)
 	}
 }
 
-func TestAnAskerOfSeveralThatFailsIsNamed(t *testing.T) {
+func TestALoadgenOfSeveralThatFailsIsNamed(t *testing.T) {
 	one := []load.Figures{{Phase: "up", Answers: 1}}
 	for name, second := range map[string]fixed{"is away": {err: errors.New("is away")}, "of 2 phases": {figures: append(one, one...)}} {
 		_, err := Together(Named{"engine", fixed{figures: one}}, Named{"web", second}).Phase(t.Context(), "up")

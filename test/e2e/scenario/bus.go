@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flotilla-dev/flotilla/test/e2e/eventcheck"
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 	"github.com/flotilla-dev/flotilla/test/e2e/subscriber"
 	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
-	"github.com/flotilla-dev/flotilla/test/e2e/told"
 )
 
 const (
@@ -27,20 +27,20 @@ var natsLabels = map[string]string{"app": "nats"}
 // busScenario is two Supersets that change while the bus comes and goes, and who watches them.
 type busScenario struct {
 	*Platform
-	truth   *told.Recorder
+	truth   *eventcheck.Recorder
 	outside *subscriber.Subscriber
 	reader  subscriber.Access
-	lost    []told.Away
+	lost    []eventcheck.Outage
 	wiped   int
 }
 
-// busDisruptions takes NATS away in three ways, while a program outside the cluster follows its events.
+// busDisruptions stops NATS in three ways, while a program outside the cluster follows its events.
 func (p *Platform) busDisruptions() run.Scenario {
-	b := &busScenario{Platform: p, truth: told.NewRecorder()}
+	b := &busScenario{Platform: p, truth: eventcheck.NewRecorder()}
 	return run.Scenario{
 		Name: "bus-disruptions", Limit: 20 * time.Minute, Services: []string{"superset-operator", "status-aggregator"},
-		Title: "Two Supersets change while NATS's pod is killed, then is away, then has lost its volume. Their " +
-			"conditions are right all the time, and a subscriber outside the cluster is told of each change once.",
+		Title: "Two Supersets change while NATS's pod is killed, then is down, then has lost its volume. Their " +
+			"conditions are right all the time, and a subscriber outside the cluster receives each change once.",
 		Watch: []timeline.Object{
 			{GVK: supersets, Namespace: busNamespace, Name: "desk"}, {GVK: supersets, Namespace: busNamespace, Name: "till"},
 		},
@@ -48,7 +48,7 @@ func (p *Platform) busDisruptions() run.Scenario {
 		Phases: []run.Phase{
 			{Name: "steady", Do: b.steady},
 			{Name: "NATS is killed", Do: b.kill},
-			{Name: "NATS is away", Do: b.beAway},
+			{Name: "NATS is down", Do: b.beDown},
 			{Name: "NATS has lost its volume", Do: b.wipe},
 			{Name: "the streams are made again", Do: b.remake},
 			{Name: "delete", Do: b.remove},
@@ -64,7 +64,7 @@ func (p *Platform) busDisruptions() run.Scenario {
 	}
 }
 
-func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+func (b *busScenario) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := b.MakeNamespace(ctx, busNamespace); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (b *busScenario) steady(ctx context.Context, s *run.Step) error {
 	return b.told(ctx, s)
 }
 
-// kill ends NATS's pod at once, twice, just before something changes and at a moment that nobody chose.
+// kill ends NATS's pod at once, twice, just before something changes and at a random moment.
 func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
 	for _, change := range []func(context.Context, *run.Step) error{b.pauseAndStop, b.goOn} {
 		b.begin(s)
@@ -116,8 +116,8 @@ func (b *busScenario) kill(ctx context.Context, s *run.Step) error {
 	return b.told(ctx, s)
 }
 
-// beAway changes both while there is no NATS: the operators write the conditions, and the changes are told afterwards.
-func (b *busScenario) beAway(ctx context.Context, s *run.Step) error {
+// beDown changes both while there is no NATS: the operators write the conditions, and the changes are published later.
+func (b *busScenario) beDown(ctx context.Context, s *run.Step) error {
 	b.begin(s)
 	if err := errors.Join(b.scaleNATS(ctx, 0), b.noNATS(ctx, s)); err != nil {
 		return err
@@ -129,18 +129,18 @@ func (b *busScenario) beAway(ctx context.Context, s *run.Step) error {
 	if n := len(b.outside.Events()) - before; n > 0 {
 		return fmt.Errorf("%d events came from nowhere", n)
 	}
-	s.Note("While NATS was away the operators wrote the conditions.")
+	s.Note("While NATS was down the operators wrote the conditions.")
 	if err := errors.Join(b.scaleNATS(ctx, 1), b.back(ctx, s)); err != nil {
 		return err
 	}
 	if err := b.told(ctx, s); err != nil {
 		return err
 	}
-	s.Note("%d events told of it afterwards.", len(b.outside.Events())-before)
+	s.Note("%d events of it arrived afterwards.", len(b.outside.Events())-before)
 	return nil
 }
 
-// wipe deletes NATS's volume with its pod. Nobody makes the streams again by himself, and the conditions go on.
+// wipe deletes NATS's volume with its pod. No service re-creates the streams, and the conditions stay current.
 func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
 	b.begin(s)
 	b.wiped++
@@ -155,7 +155,7 @@ func (b *busScenario) wipe(ctx context.Context, s *run.Step) error {
 	}
 	_, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
 	if !errors.Is(err, subscriber.ErrNoStream) {
-		return fmt.Errorf("a bus without its volume has no streams until somebody makes them; reading them says: %w", err)
+		return fmt.Errorf("a bus without its volume has no streams until they are created; reading them: %w", err)
 	}
 	s.Note("On a bus without streams the operators wrote the conditions.")
 	return nil
@@ -192,14 +192,14 @@ func (b *busScenario) remove(ctx context.Context, s *run.Step) error {
 		c, p := l.Changes()
 		changes, phases = changes+c, phases+p
 	}
-	s.Note("%d changes of conditions and %d of phases; the subscriber was told %d events, each once by its id; %d came again and were known.",
+	s.Note("%d changes of conditions and %d of phases; the subscriber received %d events, each once by its id; %d were redelivered and deduplicated.",
 		changes, phases, len(b.outside.Events()), b.outside.Repeated())
 	return errors.Join(err, b.outside.Problems())
 }
 
-func (b *busScenario) begin(s *run.Step) { b.lost = append(b.lost, told.Away{From: s.Now()}) }
+func (b *busScenario) begin(s *run.Step) { b.lost = append(b.lost, eventcheck.Outage{From: s.Now()}) }
 
-// back waits until the aggregator writes again, which ends the time in which nobody could publish.
+// back waits until the aggregator writes again, which ends the time in which no service could publish.
 func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 	if err := b.ready(ctx, s, b.Data, natsLabels, 1); err != nil {
 		return err
@@ -222,9 +222,9 @@ func (b *busScenario) back(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-// told waits until the subscriber was told all that has happened, and nothing else.
+// told waits until the subscriber has received all changes, and nothing else.
 func (b *busScenario) told(ctx context.Context, s *run.Step) error {
-	if err := s.Until(ctx, "the subscriber outside was told each change once", func(ctx context.Context) error {
+	if err := s.Until(ctx, "the subscriber outside received each change once", func(ctx context.Context) error {
 		if err := b.outside.Quiet(); err != nil {
 			return err
 		}
@@ -239,10 +239,10 @@ func (b *busScenario) told(ctx context.Context, s *run.Step) error {
 		events := b.outside.Events()
 		problems := []error{b.outside.Problems()}
 		for uid, l := range lives {
-			problems = append(problems, told.Compare(uid, l, events, b.wiped+1, b.lost))
+			problems = append(problems, eventcheck.Compare(uid, l, events, b.wiped+1, b.lost))
 		}
 		stored, err := subscriber.Stored(ctx, b.reader, busCluster, busNamespace)
-		return errors.Join(append(problems, err, told.Agree(lives, events, stored, b.wiped == 0))...)
+		return errors.Join(append(problems, err, eventcheck.Agree(lives, events, stored, b.wiped == 0))...)
 	}); err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (b *busScenario) told(ctx context.Context, s *run.Step) error {
 	return nil
 }
 
-// sixConditions says what the six conditions of an object are.
+// sixConditions returns the first difference from the expected six conditions of an object.
 type sixConditions map[string][2]string
 
 // conditions waits until those of both are what they should be, for the present generation.

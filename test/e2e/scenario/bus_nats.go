@@ -92,7 +92,7 @@ func (b *busScenario) secret(ctx context.Context, name, key string) ([]byte, err
 	return base64.StdEncoding.DecodeString(encoded)
 }
 
-// subscribe starts the subscriber, which has its consumer from somebody who may make it.
+// subscribe starts the subscriber, whose consumer an identity with that permission has created.
 func (b *busScenario) subscribe(ctx context.Context, s *run.Step) error {
 	mine, err := b.access(ctx, watcher)
 	if err != nil {

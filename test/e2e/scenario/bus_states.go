@@ -1,6 +1,6 @@
 package scenario
 
-// What the six conditions are in the three states through which the scenario takes its objects.
+// The six conditions in the three states through which the scenario takes its objects.
 var (
 	busRunning = sixConditions{
 		"Available": {"True", "AllComponentsReady"}, "Progressing": {"False", "AsExpected"}, "Degraded": {"False", "AsExpected"},

@@ -29,9 +29,9 @@ type engine struct {
 	*Platform
 	namespace string
 	replicas  int
-	asker     *cluster.Asker
+	loadgen   *cluster.Loadgen
 	before    int64 // the generation that was stopped
-	told      int64 // the last transition that was looked at
+	told      int64 // the last transition that was checked
 	drained   int   // generations that went when they had no queries left
 }
 
@@ -75,7 +75,7 @@ func withImage(image string) string {
 
 // prepare makes the instance and the engine, and lets queries run: short ones, and long ones that keep a generation
 // busy after traffic has moved.
-func (e *engine) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+func (e *engine) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := e.MakeNamespace(ctx, e.namespace); err != nil {
 		return nil, err
 	}
@@ -108,14 +108,14 @@ func (e *engine) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
 		args = append(args, "--body", "SELECT 1")
 	}
 	var err error
-	e.asker, err = e.StartAsker(ctx, s, e.namespace, "asker", args...)
-	return e.asker, err
+	e.loadgen, err = e.StartLoadgen(ctx, s, e.namespace, "loadgen", args...)
+	return e.loadgen, err
 }
 
 // steady changes nothing for a while: what fails here is not the operator's doing.
 func (e *engine) steady(ctx context.Context, s *run.Step) error {
 	if n, err := e.restricted(ctx, e.namespace); err != nil || n == 0 {
-		return fmt.Errorf("%d containers of %s were looked at: %w", n, e.namespace, err)
+		return fmt.Errorf("%d containers of %s were checked: %w", n, e.namespace, err)
 	}
 	return s.Pass(ctx, 10*time.Second)
 }

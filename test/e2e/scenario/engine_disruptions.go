@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/run"
 )
 
-// engineDisruptions takes away pods: those of the engine by eviction, and the operator's own in the middle of rollouts.
+// engineDisruptions removes pods: those of the engine by eviction, and the operator's own in the middle of rollouts.
 func (p *Platform) engineDisruptions() run.Scenario {
 	e, s := p.engineScenario("engine-disruptions", "Pods of an engine are evicted, and the operator is killed at random "+
 		"while generations roll, while queries run through the gateway.", 2)
@@ -23,7 +23,7 @@ func (p *Platform) engineDisruptions() run.Scenario {
 	return s
 }
 
-// evict takes away each pod by the Eviction API, as kubectl drain would, one after the other.
+// evict removes each pod by the Eviction API, as kubectl drain would, one after the other.
 func (e *engine) evict(ctx context.Context, s *run.Step) error {
 	pods, err := e.List(ctx, cluster.Pod, e.namespace, matching(engineLabels))
 	if err != nil {
@@ -50,7 +50,7 @@ func (e *engine) evict(ctx context.Context, s *run.Step) error {
 	return e.rolled(ctx, s, -1)
 }
 
-// killOperator rolls generations and kills the operator's pod in moments that nobody chose.
+// killOperator rolls generations and kills the operator's pod at random moments.
 func (e *engine) killOperator(ctx context.Context, s *run.Step) error {
 	for i, image := range []string{"flotilla-e2e/engine:dev-2", "flotilla-e2e/engine:dev", "flotilla-e2e/engine:dev-2"} {
 		before, err := e.serving(ctx)

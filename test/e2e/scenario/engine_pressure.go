@@ -41,7 +41,7 @@ func (p *Platform) enginePressure() run.Scenario {
 }
 
 // pressure lets the second pod write until the node has too little left, while it runs a query that mostly lasts until
-// the pod is told to end: both must be answered too.
+// the pod is terminated: both must be answered too.
 func (e *engine) pressure(ctx context.Context, s *run.Step) error {
 	if e.Simulated {
 		return nil // no pod writes anything

@@ -84,7 +84,7 @@ func (e *engine) countDrains(o *unstructured.Unstructured) error {
 			e.drained++
 		case "DrainSkipped", "DrainTimeoutExceeded":
 			if e.Simulated {
-				continue // the simulated pods cannot be asked for their queries
+				continue // the simulated pods do not report their queries
 			}
 			return fmt.Errorf("an old generation went with its queries: %v: %v", t["reason"], t["message"])
 		}

@@ -15,11 +15,11 @@ const (
 	refused  = "503 stopped"
 )
 
-// unfound is how many queries may be refused after Available, at 20 a second: the gateway asks for the names of pods each
+// unfound is how many queries may be refused after Available, at 20 a second: the gateway resolves the names of pods each
 // second, and each second whether they are ready (dns_refresh_rate and health_checks of its envoy.yaml).
 const unfound = 2 * 20
 
-// stop ends the engine. What was asked before is answered by its pods, what comes later is told that there are none.
+// stop stops the engine. Its pods answer earlier queries; later queries fail, since there are no pods.
 func (e *engine) stop(ctx context.Context, s *run.Step) error {
 	var err error
 	if e.before, err = e.serving(ctx); err != nil {
@@ -44,10 +44,10 @@ func (e *engine) stop(ctx context.Context, s *run.Step) error {
 	if err == nil && len(pods) > 0 {
 		err = fmt.Errorf("condition Stopped is True and there are still the pods %v", names(pods))
 	}
-	if err != nil || e.asker == nil {
+	if err != nil || e.loadgen == nil {
 		return err
 	}
-	if err := e.asker.Sees(ctx, s, refused); err != nil {
+	if err := e.loadgen.Sees(ctx, s, refused); err != nil {
 		return err
 	}
 	return e.clear(ctx)
@@ -69,14 +69,14 @@ func (e *engine) start(ctx context.Context, s *run.Step) error {
 			return err
 		}
 		return isTrue(o, "Available")
-	}); err != nil || e.asker == nil {
+	}); err != nil || e.loadgen == nil {
 		return err
 	}
 	early, err := e.asked(ctx)
 	if err != nil {
 		return err
 	}
-	if err := e.asker.Sees(ctx, s, answered); err != nil {
+	if err := e.loadgen.Sees(ctx, s, answered); err != nil {
 		return err
 	}
 	late, err := e.asked(ctx)
@@ -110,10 +110,10 @@ func (e *engine) remove(ctx context.Context, s *run.Step) error {
 	}
 	if err := s.Until(ctx, "nothing is left of engine etl", func(ctx context.Context) error {
 		return e.leftovers(ctx, e.namespace, engineLabels, statefulSets, services, configMaps, cluster.Pod)
-	}); err != nil || e.asker == nil {
+	}); err != nil || e.loadgen == nil {
 		return err
 	}
-	if err := e.asker.Sees(ctx, s, refused); err != nil {
+	if err := e.loadgen.Sees(ctx, s, refused); err != nil {
 		return err
 	}
 	return e.clear(ctx)
@@ -121,7 +121,7 @@ func (e *engine) remove(ctx context.Context, s *run.Step) error {
 
 // asked is what was counted in the present phase.
 func (e *engine) asked(ctx context.Context) (load.Figures, error) {
-	phases, err := e.asker.Figures(ctx)
+	phases, err := e.loadgen.Figures(ctx)
 	if err != nil {
 		return load.Figures{}, err
 	}

@@ -29,7 +29,7 @@ func (p *Platform) ingesterDisruptions() run.Scenario {
 		Name: ingesterNamespace, Limit: 12 * time.Minute, Services: []string{"ingester"},
 		Title: "The 13 kinds are created, changed and deleted by kubectl while MySQL's pod is killed, moved (evicted, " +
 			"it comes back with its volume and another address) and restarted; in the end cluster and MySQL agree.",
-		Prepare: func(ctx context.Context, _ *run.Step) (run.Asker, error) {
+		Prepare: func(ctx context.Context, _ *run.Step) (run.Loadgen, error) {
 			return nil, p.MakeNamespace(ctx, ingesterNamespace)
 		},
 		Phases: []run.Phase{
@@ -226,7 +226,7 @@ func (i *ingester) restart(ctx context.Context, s *run.Step) error {
 	return err
 }
 
-// verify asks the ingester itself, which looks again for a while before a difference counts.
+// verify runs `ingester verify`, which repeats the comparison for a while before a difference counts.
 func (i *ingester) verify(ctx context.Context, s *run.Step) error {
 	var said string
 	err := s.Until(ctx, "ingester verify finds no difference", func(ctx context.Context) error {

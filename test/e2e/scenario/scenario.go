@@ -27,22 +27,22 @@ type Platform struct {
 	System string // namespace of the services
 	Data   string // namespace of MySQL and NATS
 	Root   string // the checkout, for samples and charts
-	// Previous is a folder of charts of an earlier commit, from which services are upgraded.
+	// Previous is a directory of charts of an earlier commit, from which services are upgraded.
 	Previous string
-	// Simulated says that no pod really runs: nobody asks, and nothing that only a running pod can do is expected.
+	// Simulated means that no pod really runs: there is no load, and nothing that needs a running pod is expected.
 	Simulated bool
-	// Intn returns a number below n, for moments that nobody chose.
+	// Intn returns a number below n, for random moments.
 	Intn func(n int) int
 }
 
-// All returns every scenario, in the order in which they are played; those of a group are played beside each other.
+// All returns every scenario, in the order in which they are played; those of a group are played in parallel.
 func (p *Platform) All() [][]run.Scenario {
 	return [][]run.Scenario{
 		{p.security()},
 		{p.engineRollouts(), p.engineDisruptions(), p.supersetUpgrades(), p.supersetOperations()},
 		{p.enginePressure()}, // alone, since its node takes no pods meanwhile
 		{p.ingesterDisruptions(), p.supersetClone(), p.supersetRepair()},
-		{p.busDisruptions()}, // alone, since it takes the bus away
+		{p.busDisruptions()}, // alone, since it stops the bus
 		{p.upgrades()},       // alone, since it exchanges all services
 	}
 }
@@ -108,7 +108,7 @@ func condition(o *unstructured.Unstructured, conditionType string) (status, reas
 	return "", "absent"
 }
 
-// isTrue says what a condition is instead of True.
+// isTrue returns an error with the status of a condition that is not True.
 func isTrue(o *unstructured.Unstructured, conditionType string) error {
 	if status, reason := condition(o, conditionType); status != "True" {
 		return fmt.Errorf("%s is %q (%s) instead of True", conditionType, status, reason)
@@ -160,7 +160,7 @@ func (p *Platform) leftovers(ctx context.Context, namespace string, labels map[s
 	return nil
 }
 
-// killPods ends the pods of a service at once, as a node that dies would.
+// killPods ends the pods of a service at once, as a node that crashes would.
 func (p *Platform) killPods(ctx context.Context, namespace string, labels map[string]string) error {
 	pods, err := p.List(ctx, cluster.Pod, namespace, client.MatchingLabels(labels))
 	if err != nil {

@@ -19,7 +19,7 @@ var bindings = []schema.GroupVersionKind{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
 }
 
-// security looks at the services as they run.
+// security checks the running services.
 func (p *Platform) security() run.Scenario {
 	return run.Scenario{
 		Name: "security", Limit: 2 * time.Minute, Services: allServices(),
@@ -55,7 +55,7 @@ func (p *Platform) restricted(ctx context.Context, namespace string) (int, error
 	return n, errors.Join(problems...)
 }
 
-// loose counts a pod's containers and says which of them are not restricted.
+// loose counts a pod's containers and names those that are not restricted.
 func loose(pod *unstructured.Unstructured) (int, error) {
 	ofPod, _, err := unstructured.NestedBool(pod.Object, "spec", "securityContext", "runAsNonRoot")
 	problems := []error{err}

@@ -47,7 +47,7 @@ type shop struct {
 	image     string                    // that should serve
 	replicas  int64                     // of the web server
 	adapt     func(spec map[string]any) // makes of the sample what the scenario installs
-	asker     *cluster.Asker
+	loadgen   *cluster.Loadgen
 	note      func(string, ...any)
 }
 
@@ -68,7 +68,7 @@ func (p *Platform) supersetScenario(name, title string, phases []webPhase) (*sho
 }
 
 // prepare installs the shop, whose metastore has no database yet, and lets clients ask its web server's Service.
-func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	w.note = s.Note
 	if err := w.MakeNamespace(ctx, w.namespace); err != nil {
 		return nil, err
@@ -105,13 +105,13 @@ func (w *shop) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.asker, err = w.StartAsker(ctx, s, w.namespace, "asker",
+	w.loadgen, err = w.StartLoadgen(ctx, s, w.namespace, "loadgen",
 		"--url", "http://"+net.JoinHostPort(text(service, "spec", "clusterIP"), "8088")+"/",
 		"--clients", "8", "--rate", "12", "--timeout", "20s", "--retry-drained",
 		"--label", oldPage+`=superset page: version=6\.0\.0 `, "--label", newPage+`=superset page: version=6\.1\.0 `,
 		"--label", maintenancePage+`=<h1>The shop is closed for a moment</h1>`,
 		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
-	return w.asker, err
+	return w.loadgen, err
 }
 
 // databases starts PostgreSQL and Valkey, and makes sure that the shop's database is not there before the shop is.
@@ -180,7 +180,7 @@ func (w *shop) serves(ctx context.Context, s *run.Step) error {
 	})
 }
 
-// runs says what keeps a Superset from being all that its spec wants.
+// runs returns the difference between a Superset and its spec.
 func runs(o *unstructured.Unstructured, image string) error {
 	for _, want := range []struct {
 		value string
@@ -200,7 +200,7 @@ func runs(o *unstructured.Unstructured, image string) error {
 	return errors.Join(isTrue(o, "LifecycleComplete"), isTrue(o, "Available"), isTrue(o, "Ready"))
 }
 
-// rolledOut says what a Deployment lacks.
+// rolledOut returns an error for a Deployment that is not rolled out.
 func rolledOut(d *unstructured.Unstructured, image string, replicas int64) error {
 	containers, _, err := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
 	if err != nil {
@@ -231,10 +231,10 @@ func componentLabels(component string) map[string]string {
 
 // seen waits for an answer of a class in the present phase.
 func (w *shop) seen(ctx context.Context, s *run.Step, class string) error {
-	if w.asker == nil {
+	if w.loadgen == nil {
 		return nil
 	}
-	return w.asker.Sees(ctx, s, class)
+	return w.loadgen.Sees(ctx, s, class)
 }
 
 // remove deletes the shop and waits until nothing of it is left but its database.

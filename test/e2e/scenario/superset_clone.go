@@ -26,7 +26,7 @@ CREATE TABLE orders (id INT PRIMARY KEY, price INT NOT NULL, log_id INT, CONSTRA
 CREATE TABLE tab_state (id INT PRIMARY KEY, owner VARCHAR(64) NOT NULL);
 INSERT INTO logs VALUES (1, 'read'), (2, 'written');
 INSERT INTO orders VALUES (1, 10, 2), (2, 20, NULL);
-INSERT INTO tab_state VALUES (1, 'somebody');`
+INSERT INTO tab_state VALUES (1, 'user');`
 
 	// change is what happens in production between two copies.
 	change = `
@@ -41,7 +41,7 @@ type metastoreCopy struct {
 	*Platform
 	name, kind, host, user string
 	sql                    func(ctx context.Context, database, statement string) (string, error)
-	asker                  *cluster.Asker
+	loadgen                *cluster.Loadgen
 	took                   time.Duration // the first copy, and all that followed until the page was there
 	// rights are those of the user that the clone reads with; like is how the server lists rows.
 	rights, like string
@@ -75,8 +75,8 @@ func (p *Platform) supersetClone() run.Scenario {
 	s := run.Scenario{
 		Name: cloneNamespace, Limit: 25 * time.Minute, Services: []string{"superset-operator"},
 		Title: "A PostgreSQL and a MySQL database are copied into the metastores of two Supersets by a schedule, without the " +
-			"rows of one table and without another table, while users ask for their pages.",
-		Prepare: func(ctx context.Context, s *run.Step) (run.Asker, error) {
+			"rows of one table and without another table, while users request their pages.",
+		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			note = s.Note
 			return p.startCopies(ctx, s, all)
 		},
@@ -110,7 +110,7 @@ func eachCopy(all []*metastoreCopy, do func(*metastoreCopy, context.Context, *ru
 }
 
 // startCopies fills the databases, installs the Supersets and lets users ask both.
-func (p *Platform) startCopies(ctx context.Context, s *run.Step, all []*metastoreCopy) (run.Asker, error) {
+func (p *Platform) startCopies(ctx context.Context, s *run.Step, all []*metastoreCopy) (run.Loadgen, error) {
 	if err := p.MakeNamespace(ctx, cloneNamespace); err != nil {
 		return nil, err
 	}
@@ -124,9 +124,9 @@ func (p *Platform) startCopies(ctx context.Context, s *run.Step, all []*metastor
 	if err := eachCopy(all, (*metastoreCopy).install)(ctx, s); err != nil {
 		return nil, err
 	}
-	var both askers
+	var both loadgens
 	for _, c := range all {
-		c.asker, err = p.StartAsker(ctx, s, cloneNamespace, "asker-"+c.host,
+		c.loadgen, err = p.StartLoadgen(ctx, s, cloneNamespace, "loadgen-"+c.host,
 			"--url", fmt.Sprintf("http://%s-web-server.%s.svc.cluster.local:8088/", c.name, cloneNamespace),
 			"--clients", "4", "--rate", "6", "--timeout", "20s", "--retry-drained",
 			"--label", c.kind+" page=superset page: version=", "--label", c.kind+" maintenance=<h1>"+c.name+" is being copied</h1>",
@@ -134,7 +134,7 @@ func (p *Platform) startCopies(ctx context.Context, s *run.Step, all []*metastor
 		if err != nil {
 			return nil, err
 		}
-		both = append(both, c.asker)
+		both = append(both, c.loadgen)
 	}
 	return both, nil
 }
@@ -214,9 +214,9 @@ func (c *metastoreCopy) scheduled(ctx context.Context, s *run.Step) error {
 	return c.seen(ctx, s)
 }
 
-// seen waits until somebody has seen the page in the present phase.
+// seen waits until the page was served in the current phase.
 func (c *metastoreCopy) seen(ctx context.Context, s *run.Step) error {
-	return c.asker.Sees(ctx, s, "200 "+c.kind+" page")
+	return c.loadgen.Sees(ctx, s, "200 "+c.kind+" page")
 }
 
 // changed changes rows in production and waits for the schedule to bring them.
@@ -257,7 +257,7 @@ func (c *metastoreCopy) lastTick(ctx context.Context) (string, error) {
 	return tick, err
 }
 
-// unscheduled takes the schedule away: what runs is finished, and then the page is there to stay.
+// unscheduled removes the schedule: a running task finishes, and then the page stays.
 func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
 	if err := c.Patch(ctx, supersets, cloneNamespace, c.name, `{"spec":{"lifecycle":{"clone":{"cronSchedule":null}}}}`); err != nil {
 		return err
@@ -268,7 +268,7 @@ func (c *metastoreCopy) unscheduled(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	if n, err := c.restricted(ctx, cloneNamespace); err != nil || n == 0 {
-		return fmt.Errorf("%d containers of %s were looked at: %w", n, cloneNamespace, err)
+		return fmt.Errorf("%d containers of %s were checked: %w", n, cloneNamespace, err)
 	}
 	if err := c.arrived(ctx, s, "1:11 3:30"); err != nil {
 		return err

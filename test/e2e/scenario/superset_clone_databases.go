@@ -15,22 +15,22 @@ func (p *Platform) inMySQL(ctx context.Context, namespace, database, statement s
 	return strings.TrimSpace(out), err
 }
 
-// askers ask at the same time. The figures of a phase are those of all.
-type askers []*cluster.Asker
+// loadgens ask at the same time. The figures of a phase are those of all.
+type loadgens []*cluster.Loadgen
 
-func (a askers) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
-	return a.each(func(one *cluster.Asker) ([]load.Figures, error) { return one.Reset(ctx, phase) })
+func (a loadgens) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
+	return a.each(func(one *cluster.Loadgen) ([]load.Figures, error) { return one.Reset(ctx, phase) })
 }
 
-func (a askers) Phase(ctx context.Context, phase string) ([]load.Figures, error) {
-	return a.each(func(one *cluster.Asker) ([]load.Figures, error) { return one.Phase(ctx, phase) })
+func (a loadgens) Phase(ctx context.Context, phase string) ([]load.Figures, error) {
+	return a.each(func(one *cluster.Loadgen) ([]load.Figures, error) { return one.Phase(ctx, phase) })
 }
 
-func (a askers) Figures(ctx context.Context) ([]load.Figures, error) {
-	return a.each(func(one *cluster.Asker) ([]load.Figures, error) { return one.Figures(ctx) })
+func (a loadgens) Figures(ctx context.Context) ([]load.Figures, error) {
+	return a.each(func(one *cluster.Loadgen) ([]load.Figures, error) { return one.Figures(ctx) })
 }
 
-func (a askers) each(ask func(*cluster.Asker) ([]load.Figures, error)) ([]load.Figures, error) {
+func (a loadgens) each(ask func(*cluster.Loadgen) ([]load.Figures, error)) ([]load.Figures, error) {
 	var out []load.Figures
 	for i, one := range a {
 		figures, err := ask(one)

@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// copyRules say what users may see. The schedule ticks by the clock: whether it does so while it is taken away, and a
+// copyRules list the pages that users may see. The schedule follows the clock: whether it fires while it is removed, and a
 // maintenance page is seen then too, is the moment's doing.
 func copyRules(all []*metastoreCopy, phases []load.Figures) []webPhase {
 	var rules []webPhase

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-// What a user of the shop sees.
+// The pages that a user of the shop sees.
 const (
 	oldPage         = "old page"
 	newPage         = "new page"
@@ -25,7 +25,7 @@ const propagation = 5.0
 type webPhase struct {
 	name  string
 	pages []string
-	// moves says that the Service goes to other pods meanwhile.
+	// moves means that the Service selects other pods meanwhile.
 	moves bool
 }
 
@@ -68,7 +68,7 @@ func (r webPhase) judge(f load.Figures) error {
 		}
 	}
 	if len(missing) > 0 {
-		problems = append(problems, fmt.Errorf("phase %s: nobody saw %v", f.Phase, slices.Sorted(maps.Keys(missing))))
+		problems = append(problems, fmt.Errorf("phase %s: %v was never served", f.Phase, slices.Sorted(maps.Keys(missing))))
 	}
 	// Where nothing failed, a gap is a page that took its time.
 	if f.Failed > 0 && f.LongestGap > propagation {
@@ -78,7 +78,7 @@ func (r webPhase) judge(f load.Figures) error {
 	return errors.Join(problems...)
 }
 
-// unconnected says that a request met nobody, which is what happens until a Service's rules have followed its pods.
+// unconnected reports whether a request found no server, which happens until a Service's rules have followed its pods.
 func unconnected(class string) bool {
 	return class == load.Refused || class == load.Unreachable
 }

@@ -16,7 +16,7 @@ import (
 // supersetOperations does with a Superset what its users do from day to day.
 func (p *Platform) supersetOperations() run.Scenario {
 	w, s := p.supersetScenario("superset-operations", "Components of a Superset are removed, it is suspended and resumed, "+
-		"upgraded when somebody approves, stopped, started and deleted, while users ask for its page.", []webPhase{
+		"upgraded after an approval, stopped, started and deleted, while users request its page.", []webPhase{
 		{name: "steady", pages: []string{oldPage}},
 		{name: "components removed", pages: []string{oldPage}},
 		{name: "suspended", pages: []string{oldPage}},
@@ -40,11 +40,11 @@ func (p *Platform) supersetOperations() run.Scenario {
 	return s
 }
 
-// removeComponents takes three components out of the spec. The web server is none of them.
+// removeComponents removes three components, but not the web server, from the spec.
 func (w *shop) removeComponents(ctx context.Context, s *run.Step) error {
 	components := []string{"celery-flower", "websocket-server", "mcp-server"}
 	for _, component := range components {
-		// What is looked for below must have been there.
+		// The objects checked below must have existed.
 		for _, kind := range []schema.GroupVersionKind{deployments, services, configMaps} {
 			found, err := w.List(ctx, kind, w.namespace, matching(componentLabels(component)))
 			if err != nil {
@@ -135,7 +135,7 @@ func (w *shop) resume(ctx context.Context, s *run.Step) error {
 	return w.serves(ctx, s)
 }
 
-// await asks for an upgrade that somebody has to approve: until then the old version serves.
+// await requests an upgrade that requires approval: until then the old version serves.
 func (w *shop) await(ctx context.Context, s *run.Step) error {
 	before, err := w.pods(ctx)
 	if err != nil {
@@ -163,7 +163,7 @@ func (w *shop) await(ctx context.Context, s *run.Step) error {
 	return err
 }
 
-// waits says what keeps an upgrade from being one that waits.
+// waits returns an error for an upgrade that does not wait for approval.
 func waits(o *unstructured.Unstructured) error {
 	if phase := text(o, "status", "phase"); phase != "AwaitingApproval" {
 		return fmt.Errorf("the phase is %q", phase)
@@ -207,7 +207,7 @@ func (w *shop) approve(ctx context.Context, s *run.Step) error {
 	return w.seen(ctx, s, "200 "+newPage)
 }
 
-// stop ends all pods: users reach nobody.
+// stop ends all pods: users get no connection.
 func (w *shop) stop(ctx context.Context, s *run.Step) error {
 	if err := w.edit(ctx, s, `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
@@ -222,13 +222,13 @@ func (w *shop) stop(ctx context.Context, s *run.Step) error {
 	if len(pods) > 0 {
 		return fmt.Errorf("condition Stopped is True and there are still the pods %v", pods)
 	}
-	if w.asker == nil {
+	if w.loadgen == nil {
 		return nil
 	}
 	if err := s.Pass(ctx, 2*time.Second); err != nil {
 		return err
 	}
-	phases, err := w.asker.Figures(ctx)
+	phases, err := w.loadgen.Figures(ctx)
 	if err != nil {
 		return err
 	}

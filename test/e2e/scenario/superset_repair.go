@@ -22,8 +22,8 @@ const (
 // till is the Superset of superset-repair.yaml.
 type till struct {
 	*Platform
-	asker *cluster.Asker
-	began string // when the last migration began, by the status
+	loadgen *cluster.Loadgen
+	began   string // when the last migration began, by the status
 }
 
 // supersetRepair upgrades to a release whose migration fails, and to one that is nowhere, and repairs it.
@@ -33,7 +33,7 @@ func (p *Platform) supersetRepair() run.Scenario {
 	rules := []webPhase{
 		{name: "steady", pages: []string{oldPage}},
 		{name: "the migration fails", pages: closing, moves: true},
-		{name: "given up", pages: []string{maintenancePage}},
+		{name: "abandoned", pages: []string{maintenancePage}},
 		{name: "back to the old image", pages: closing, moves: true},
 		{name: "it fails again", pages: closing, moves: true},
 		{name: "a fixed image", pages: []string{maintenancePage, newPage}, moves: true},
@@ -47,14 +47,14 @@ func (p *Platform) supersetRepair() run.Scenario {
 		Title: "A Superset is upgraded to a release whose migration fails, goes back, tries again and is repaired by another " +
 			"release; then an image cannot be pulled. Users see the page or the maintenance page.",
 		Watch: []timeline.Object{{GVK: supersets, Namespace: repairNamespace, Name: "till"}},
-		Prepare: func(ctx context.Context, s *run.Step) (run.Asker, error) {
+		Prepare: func(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 			note = s.Note
 			return t.prepare(ctx, s)
 		},
 		Phases: []run.Phase{
 			{Name: "steady", Do: t.steady},
 			{Name: "the migration fails", Do: t.failsOf("broken")},
-			{Name: "given up", Do: t.givenUp},
+			{Name: "abandoned", Do: t.givenUp},
 			{Name: "back to the old image", Do: t.backTo("6.0.0", oldPage)},
 			{Name: "it fails again", Do: t.failsOf("broken")},
 			{Name: "a fixed image", Do: t.fixed},
@@ -67,7 +67,7 @@ func (p *Platform) supersetRepair() run.Scenario {
 	}
 }
 
-func (t *till) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+func (t *till) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := t.MakeNamespace(ctx, repairNamespace); err != nil {
 		return nil, err
 	}
@@ -87,19 +87,19 @@ func (t *till) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
 	if err := t.serves(ctx, s, "6.0.0"); err != nil {
 		return nil, err
 	}
-	t.asker, err = t.StartAsker(ctx, s, repairNamespace, "asker",
+	t.loadgen, err = t.StartLoadgen(ctx, s, repairNamespace, "loadgen",
 		"--url", fmt.Sprintf("http://till-web-server.%s.svc.cluster.local:8088/", repairNamespace),
 		"--clients", "6", "--rate", "10", "--timeout", "20s", "--retry-drained",
 		"--label", oldPage+`=superset page: version=6\.0\.0 `, "--label", newPage+`=superset page: version=6\.1\.0 `,
 		"--label", maintenancePage+`=<h1>The till is closed for a moment</h1>`,
 		"--good", oldPage, "--good", newPage, "--good", maintenancePage)
-	return t.asker, err
+	return t.loadgen, err
 }
 
 // steady changes nothing for a while.
 func (t *till) steady(ctx context.Context, s *run.Step) error {
 	if n, err := t.restricted(ctx, repairNamespace); err != nil || n == 0 {
-		return fmt.Errorf("%d containers of %s were looked at: %w", n, repairNamespace, err)
+		return fmt.Errorf("%d containers of %s were checked: %w", n, repairNamespace, err)
 	}
 	return s.Pass(ctx, 3*time.Second)
 }
@@ -131,8 +131,8 @@ func (t *till) setTag(ctx context.Context, tag string) error {
 
 // seen waits for an answer of a class in the present phase.
 func (t *till) seen(ctx context.Context, s *run.Step, class string) error {
-	return s.Until(ctx, "somebody gets the "+class, func(ctx context.Context) error {
-		phases, err := t.asker.Figures(ctx)
+	return s.Until(ctx, "a request gets the "+class, func(ctx context.Context) error {
+		phases, err := t.loadgen.Figures(ctx)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (t *till) seen(ctx context.Context, s *run.Step, class string) error {
 	})
 }
 
-// failsOf upgrades to a release whose migration fails in both attempts, and wants to be told of what.
+// failsOf upgrades to a release whose migration fails in both attempts, and requires the cause in the status.
 func (t *till) failsOf(tag string) func(context.Context, *run.Step) error {
 	return func(ctx context.Context, s *run.Step) error {
 		if err := t.seen(ctx, s, oldPage); err != nil {
@@ -153,7 +153,7 @@ func (t *till) failsOf(tag string) func(context.Context, *run.Step) error {
 			return err
 		}
 		var o *unstructured.Unstructured
-		if err := t.look(ctx, s, "the migration has failed for good", func(now *unstructured.Unstructured) error {
+		if err := t.look(ctx, s, "the migration has failed permanently", func(now *unstructured.Unstructured) error {
 			o = now
 			return failedFor(o)
 		}); err != nil {
@@ -179,7 +179,7 @@ func (t *till) givenUp(ctx context.Context, s *run.Step) error {
 	}
 	_, err = t.Get(ctx, deployments, repairNamespace, "till-web-server")
 	if err == nil {
-		return errors.New("the web server runs beside a metastore that nobody vouches for")
+		return errors.New("the web server runs with a metastore in an unknown state")
 	}
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -210,7 +210,7 @@ func (t *till) backTo(tag, page string) func(context.Context, *run.Step) error {
 	}
 }
 
-// fixed goes on to a release whose migration works.
+// fixed upgrades to a release whose migration works.
 func (t *till) fixed(ctx context.Context, s *run.Step) error {
 	if err := t.seen(ctx, s, maintenancePage); err != nil {
 		return err
@@ -233,12 +233,12 @@ func (t *till) nowhere(ctx context.Context, s *run.Step) error {
 		return err
 	}
 	began := s.Now()
-	if err := t.look(ctx, s, "Degraded says that the image cannot be pulled", func(o *unstructured.Unstructured) error {
+	if err := t.look(ctx, s, "Degraded names the failed image pull", func(o *unstructured.Unstructured) error {
 		t.began = text(o, "status", "lifecycle", "migrate", "startedAt")
 		return tells(o, "False TaskCannotStart", "True ImagePull", "an image cannot be pulled")
 	}); err != nil {
 		return err
 	}
-	s.Note("That an image cannot be pulled was told after %.0f s.", s.Now().Sub(began).Seconds())
+	s.Note("The status named the failed image pull after %.0f s.", s.Now().Sub(began).Seconds())
 	return t.seen(ctx, s, maintenancePage)
 }

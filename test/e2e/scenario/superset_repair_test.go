@@ -60,7 +60,7 @@ status:
 	first := func(field, value string) func(map[string]any) { return change(0, field, value) }
 	for name, good := range map[string]func(map[string]any){
 		"as it is": func(map[string]any) {},
-		"again":    change(1, "reason", "Flapping", "message", "Comes and goes: migrate failed, and no retry is left."),
+		"again":    change(1, "reason", "Flapping", "message", "Flapping: migrate failed, and no retry is left."),
 	} {
 		if err := failedFor(read(good)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -73,7 +73,7 @@ status:
 		"it is tried again":     first("reason", "TaskRetrying"),
 		"the Job's words":       first("message", "BackoffLimitExceeded"),
 		"without the exit code": first("message", `relation "table_that_is_not_there" does not exist`),
-		"another trouble":       change(1, "reason", "Flapping", "message", "Comes and goes: a pod is not ready."),
+		"another trouble":       change(1, "reason", "Flapping", "message", "Flapping: a pod is not ready."),
 		"nothing is degraded":   func(status map[string]any) { delete(status, "conditions") },
 	} {
 		if failedFor(read(change)) == nil {

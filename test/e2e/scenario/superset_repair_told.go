@@ -16,7 +16,7 @@ const cause = `relation "table_that_is_not_there" does not exist`
 
 var events = schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}
 
-// failedFor says what a Superset does not tell about a migration that failed.
+// failedFor returns what the status of a Superset lacks about a failed migration.
 func failedFor(o *unstructured.Unstructured) error {
 	if err := tells(o, "False TaskFailed", "True JobFailed", "migrate failed"); err != nil {
 		return err
@@ -27,9 +27,9 @@ func failedFor(o *unstructured.Unstructured) error {
 	case number(o, append(migrate, "exitCode")...) != 1:
 		return fmt.Errorf("exit code %d", number(o, append(migrate, "exitCode")...))
 	case !strings.Contains(said, "exit code 1") || !strings.Contains(said, cause):
-		return fmt.Errorf("LifecycleComplete does not say why: %s", said)
+		return fmt.Errorf("LifecycleComplete lacks the cause: %s", said)
 	case !strings.Contains(text(o, append(migrate, "logTail")...), cause):
-		return fmt.Errorf("the log's last lines do not say why: %s", text(o, append(migrate, "logTail")...))
+		return fmt.Errorf("the log's last lines lack the cause: %s", text(o, append(migrate, "logTail")...))
 	case attempts != 2:
 		return fmt.Errorf("%d attempts", attempts)
 	}
@@ -38,7 +38,7 @@ func failedFor(o *unstructured.Unstructured) error {
 
 // tells wants status and reason of LifecycleComplete, of the present generation, and of Degraded. Degraded speaks of the
 // generation that was applied last, which is not the present one while its task has not succeeded. Where it comes and
-// goes within minutes, its reason is Flapping, and its message names the trouble.
+// goes within minutes, its reason is Flapping, and its message names the failure.
 func tells(o *unstructured.Unstructured, lifecycle, degraded, trouble string) error {
 	status, reason := condition(o, "LifecycleComplete")
 	if got := status + " " + reason; got != lifecycle {
@@ -73,7 +73,7 @@ func entry(o *unstructured.Unstructured, conditionType string) map[string]any {
 
 // told wants the warnings of an attempt and of the end, each with the cause.
 func (t *till) told(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, "events say why the migration failed", func(ctx context.Context) error {
+	return s.Until(ctx, "events name the cause of the failed migration", func(ctx context.Context) error {
 		list, err := t.List(ctx, events, repairNamespace)
 		if err != nil {
 			return err

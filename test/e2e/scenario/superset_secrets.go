@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// secretColumns asks for every secret of the metastore as it is stored, each with the connection that it belongs to.
+// secretColumns selects every stored secret of the metastore, each with the connection that it belongs to.
 const secretColumns = `SELECT database_name, convert_from(password, 'UTF8') FROM dbs
 	UNION ALL SELECT database_name, convert_from(encrypted_extra, 'UTF8') FROM dbs`
 
@@ -24,7 +24,7 @@ func (w *shop) rows(ctx context.Context) ([]stored, error) {
 	return storedIn(out)
 }
 
-// stored is a secret of a connection, as it stands in a row.
+// stored is a secret of a connection, as a row has it.
 type stored struct{ connection, encrypted string }
 
 func storedIn(answer string) ([]stored, error) {
@@ -69,7 +69,7 @@ func decrypt(encrypted, secretKey string) (string, error) {
 		return "", err
 	}
 	if len(data)%aes.BlockSize != 0 {
-		return "", fmt.Errorf("%d bytes are no whole blocks", len(data))
+		return "", fmt.Errorf("%d bytes are not whole blocks", len(data))
 	}
 	key := sha256.Sum256([]byte(secretKey))
 	block, err := aes.NewCipher(key[:])

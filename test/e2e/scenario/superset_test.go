@@ -63,7 +63,7 @@ func TestJudgeWeb(t *testing.T) {
 		"only the pages":             {figures("steady", 0.1, "200 old page"), ""},
 		"a page too many":            {figures("steady", 0.1, "200 old page", "200 new page"), `"200 new page"`},
 		"a page that fails":          {figures("upgrade", 0.1, "200 old page", "200 new page", "502 new page"), `"502 new page"`},
-		"a page that nobody saw":     {figures("upgrade", 0.1, "200 old page"), "nobody saw [200 new page]"},
+		"a page that nobody saw":     {figures("upgrade", 0.1, "200 old page"), "[200 new page] was never served"},
 		"refused while nothing goes": {figures("steady", 0.1, "200 old page", load.Refused), `"refused"`},
 		"refused while it moves":     {figures("upgrade", 0.1, "200 old page", "200 new page", load.Refused), ""},
 		"torn while it moves":        {figures("upgrade", 0.1, "200 old page", "200 new page", load.Torn), `"torn"`},

@@ -13,7 +13,7 @@ const secondKey = "the second key of the shop, as long as the first one was"
 // supersetUpgrades changes what the metastore depends on.
 func (p *Platform) supersetUpgrades() run.Scenario {
 	w, s := p.supersetScenario("superset-upgrades", "A Superset is installed with a database of its own making, upgraded "+
-		"behind its maintenance page, and given another secret key, while users ask for its page.", []webPhase{
+		"behind its maintenance page, and given another secret key, while users request its page.", []webPhase{
 		{name: "steady", pages: []string{oldPage}},
 		{name: "upgrade", pages: []string{oldPage, maintenancePage, newPage}, moves: true},
 		{name: "another secret key", pages: []string{newPage, maintenancePage}, moves: true},
@@ -24,7 +24,7 @@ func (p *Platform) supersetUpgrades() run.Scenario {
 			delete(spec, component) // superset-operations has them
 		}
 		if lifecycle, ok := spec["lifecycle"].(map[string]any); ok {
-			lifecycle["podRetention"] = map[string]any{"policy": "Retain"} // so that the tasks' pods can be looked at
+			lifecycle["podRetention"] = map[string]any{"policy": "Retain"} // so that the tasks' pods can be checked
 		}
 	}
 	s.Phases = []run.Phase{
@@ -37,7 +37,7 @@ func (p *Platform) supersetUpgrades() run.Scenario {
 	return s
 }
 
-// firstRows looks at what the tasks have written, and who wrote it.
+// firstRows checks the rows of the tasks, and who wrote them.
 func (w *shop) firstRows(ctx context.Context, s *run.Step) error {
 	if err := w.steady(ctx, s); err != nil || w.Simulated {
 		return err
@@ -83,7 +83,7 @@ func (w *shop) upgrade(ctx context.Context, s *run.Step) error {
 	return err
 }
 
-// behindPage waits until users are told, and looks at who tells them.
+// behindPage waits until users get the maintenance page, and checks which pods serve it.
 func (w *shop) behindPage(ctx context.Context, s *run.Step) error {
 	if w.Simulated {
 		return nil

@@ -40,7 +40,7 @@ func (p *Platform) upgrades() run.Scenario {
 	}
 }
 
-// upgrades has an engine and a Superset that are asked, and projects that come and go.
+// upgrades has an engine and a Superset under load, and projects that come and go.
 type upgrades struct {
 	*Platform
 	engine  *engine
@@ -49,7 +49,7 @@ type upgrades struct {
 }
 
 // prepare lets users begin on the previous commit, so that what they have was made by it.
-func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Asker, error) {
+func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Loadgen, error) {
 	if err := u.havePrevious(); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Asker, error) 
 	if err := u.running(ctx, s); err != nil {
 		return nil, err
 	}
-	web, err := u.StartAsker(ctx, s, upgradeNamespace, "web-asker",
+	web, err := u.StartLoadgen(ctx, s, upgradeNamespace, "web-loadgen",
 		"--url", fmt.Sprintf("http://shop-web-server.%s.svc.cluster.local:8088/", upgradeNamespace),
 		"--clients", "4", "--rate", "8", "--timeout", "20s", "--retry-drained",
 		"--label", `old=superset page: version=6\.0`, "--label", `new=superset page: version=6\.1`,
@@ -74,10 +74,10 @@ func (u *upgrades) prepare(ctx context.Context, s *run.Step) (run.Asker, error) 
 	if err != nil {
 		return nil, err
 	}
-	return run.Together(run.Named{Name: "engine", Asker: queries}, run.Named{Name: "web", Asker: web}), nil
+	return run.Together(run.Named{Name: "engine", Loadgen: queries}, run.Named{Name: "web", Loadgen: web}), nil
 }
 
-// quiet exchanges the services while nobody changes anything: no pod of users may be made anew, and no condition turns.
+// quiet upgrades the services while nothing else changes: no pod of users may be re-created, and no condition changes.
 func (u *upgrades) quiet(exchange work) work {
 	return func(ctx context.Context, s *run.Step) error {
 		before, err := u.standing(ctx)
@@ -108,7 +108,7 @@ func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
 		if err := u.Patch(ctx, supersets, upgradeNamespace, "shop", change); err != nil {
 			return err
 		}
-		if err := beside(ctx, s, exchange, u.projects, lose); err != nil {
+		if err := inParallel(ctx, s, exchange, u.projects, lose); err != nil {
 			return err
 		}
 		if err := u.engine.rolled(ctx, s, before); err != nil {
@@ -121,7 +121,7 @@ func (u *upgrades) busy(exchange, lose work, engineImage, change string) work {
 	}
 }
 
-// lose kills the pod of MySQL or NATS at a moment that nobody chose, and waits until it is back.
+// lose kills the pod of MySQL or NATS at a random moment, and waits until it is back.
 func (u *upgrades) lose(labels map[string]string) work {
 	return func(ctx context.Context, s *run.Step) error {
 		after := time.Duration(u.Intn(5000)) * time.Millisecond
@@ -136,7 +136,7 @@ func (u *upgrades) lose(labels map[string]string) work {
 	}
 }
 
-// verify asks the ingester, and looks for a while at what users get in the end.
+// verify runs `ingester verify`, and checks for a while what users get in the end.
 func (u *upgrades) verify(ctx context.Context, s *run.Step) error {
 	if err := (&ingester{Platform: u.Platform}).verify(ctx, s); err != nil {
 		return err
@@ -144,8 +144,8 @@ func (u *upgrades) verify(ctx context.Context, s *run.Step) error {
 	return u.engine.steady(ctx, s)
 }
 
-// beside does all at the same time.
-func beside(ctx context.Context, s *run.Step, all ...work) error {
+// inParallel runs all functions in parallel.
+func inParallel(ctx context.Context, s *run.Step, all ...work) error {
 	problems := make([]error, len(all))
 	var group sync.WaitGroup
 	for i, do := range all {

@@ -46,14 +46,14 @@ func (u *upgrades) havePrevious() error {
 	}
 	for service := range exchanged {
 		if _, err := os.Stat(filepath.Join(u.Previous, service, "Chart.yaml")); u.Previous == "" || err != nil {
-			return fmt.Errorf("no charts of an earlier commit in %q: give the folder by --previous, and its images flotilla/<service>:%s to the cluster; "+
+			return fmt.Errorf("no charts of an earlier commit in %q: give the directory by --previous, and its images flotilla/<service>:%s to the cluster; "+
 				"make e2e does both", u.Previous, previousTag)
 		}
 	}
 	return nil
 }
 
-// install installs the definitions and the services from a folder of charts, as docs/upgrading.md says: a service's
+// install installs the CRDs and the services from a directory of charts, as in docs/upgrading.md: a service's
 // definitions come first. All services are exchanged at the same time.
 func (u *upgrades) install(charts, tag string) work {
 	return func(ctx context.Context, s *run.Step) error {
@@ -91,7 +91,7 @@ func (u *upgrades) eachService(ctx context.Context, s *run.Step, exchange func(c
 			return u.deployed(ctx, service)
 		})
 	}
-	if err := beside(ctx, s, all...); err != nil {
+	if err := inParallel(ctx, s, all...); err != nil {
 		return err
 	}
 	for service := range exchanged {
@@ -127,7 +127,7 @@ func (u *upgrades) release(ctx context.Context, name string) (status string, err
 	return release.Info.Status, nil
 }
 
-// unlock goes back where helm was broken off in the middle of an upgrade, which it takes for one that goes on.
+// unlock rolls back a helm upgrade that was interrupted, which helm considers to be in progress.
 func (u *upgrades) unlock(ctx context.Context) error {
 	var problems []error
 	for service := range exchanged {
@@ -141,7 +141,7 @@ func (u *upgrades) unlock(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// replaced says what is not yet as it should be: all pods are those of the wanted image, are ready and were never
+// replaced returns the first difference from the desired state: all pods have the new image, are ready and were never
 // started again, and one of them leads.
 func (u *upgrades) replaced(ctx context.Context, service string) error {
 	deployment, err := u.Get(ctx, deployments, u.System, service)

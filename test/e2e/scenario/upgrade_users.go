@@ -60,7 +60,7 @@ func (u *upgrades) standing(ctx context.Context) (standing, error) {
 	return now, nil
 }
 
-// add notes the conditions of an object, except those that say that the newest change is not yet taken up.
+// add notes the conditions of an object, except those that report the latest generation as not yet observed.
 func (n standing) add(o *unstructured.Unstructured) error {
 	entries, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if err != nil {
@@ -150,9 +150,9 @@ func (u *upgrades) touch(ctx context.Context, s *run.Step) error {
 	return u.comeAndGo(ctx, s, fmt.Sprintf("touch-%d", u.touches), 1)
 }
 
-// running waits until the Superset is what its spec asks for.
+// running waits until the Superset matches its spec.
 func (u *upgrades) running(ctx context.Context, s *run.Step) error {
-	return s.Until(ctx, "Superset shop runs what is asked for", func(ctx context.Context) error {
+	return s.Until(ctx, "Superset shop matches its spec", func(ctx context.Context) error {
 		o, err := u.Get(ctx, supersets, upgradeNamespace, "shop")
 		if err != nil {
 			return err

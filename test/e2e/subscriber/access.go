@@ -21,7 +21,7 @@ type Access struct {
 	Authority      []byte // PEM; empty only for a server without TLS
 }
 
-// connect never gives up: the bus may come and go. A server that is gone without a word is noticed after 10 s.
+// connect retries without a limit, since the bus may be down for a while. A lost server is detected after 10 s.
 func (a Access) connect() (jetstream.JetStream, func(), error) {
 	options := []nats.Option{
 		nats.Name("outside-" + a.User),
@@ -33,13 +33,13 @@ func (a Access) connect() (jetstream.JetStream, func(), error) {
 		nats.ReconnectWait(500 * time.Millisecond),
 		nats.PingInterval(5 * time.Second),
 		nats.MaxPingsOutstanding(1),
-		// The answers to what this program does tell of errors; by default they are printed as well.
+		// The calls of this program return errors; by default they are printed as well.
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}
 	if len(a.Authority) > 0 {
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(a.Authority) {
-			return nil, nil, errors.New("the authority of the bus is no certificate in PEM")
+			return nil, nil, errors.New("the CA of the bus is not a PEM certificate")
 		}
 		options = append(options, nats.Secure(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))
 	}
@@ -55,7 +55,7 @@ func (a Access) connect() (jetstream.JetStream, func(), error) {
 	return js, nc.Close, nil
 }
 
-// ErrNoStream says that the bus answers and has no stream of lifecycle events.
+// ErrNoStream means that the bus responds and has no stream of lifecycle events.
 var ErrNoStream = jetstream.ErrStreamNotFound
 
 // Stored reads all lifecycle events of a namespace that the stream holds, oldest first. The identity must be one that
@@ -68,7 +68,7 @@ func Stored(ctx context.Context, a Access, cluster, namespace string) (_ []Event
 	defer end()
 	stream, err := js.Stream(ctx, contract.StreamLifecycle)
 	if err != nil {
-		return nil, fmt.Errorf("look for stream %s: %w", contract.StreamLifecycle, err)
+		return nil, fmt.Errorf("get stream %s: %w", contract.StreamLifecycle, err)
 	}
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{contract.LifecyclePrefix + "." + cluster + "." + namespace + ".>"},

@@ -31,7 +31,7 @@ type Event struct {
 	sequence string // orders the events of an object, compared as text
 }
 
-// Subscriber keeps what it was told. It is safe for use while it reads.
+// Subscriber keeps the events that it received. It is safe for use while it reads.
 type Subscriber struct {
 	now func() time.Time
 
@@ -75,7 +75,7 @@ func (s *Subscriber) follow(ctx context.Context, js jetstream.JetStream, consume
 func (s *Subscriber) read(ctx context.Context, js jetstream.JetStream, name string) error {
 	consumer, err := js.Consumer(ctx, contract.StreamLifecycle, name)
 	if err != nil {
-		return fmt.Errorf("look for consumer %s of %s: %w", name, contract.StreamLifecycle, err)
+		return fmt.Errorf("get consumer %s of %s: %w", name, contract.StreamLifecycle, err)
 	}
 	for ctx.Err() == nil {
 		messages, err := consumer.Fetch(batch, jetstream.FetchMaxWait(maxWait))
@@ -118,7 +118,7 @@ func (s *Subscriber) take(m jetstream.Msg) error {
 	}
 	s.mu.Unlock()
 	if repeated && !bytes.Equal(known, envelope.Data) {
-		s.wrong(fmt.Errorf("event %s was told with another content: %s, then %s", envelope.ID, known, envelope.Data))
+		s.wrong(fmt.Errorf("event %s arrived with different contents: %s, then %s", envelope.ID, known, envelope.Data))
 	}
 	return m.Ack()
 }
@@ -151,7 +151,7 @@ func (s *Subscriber) Events() []Event {
 	return events
 }
 
-// Repeated says how often an event came again.
+// Repeated returns the number of redelivered events.
 func (s *Subscriber) Repeated() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Subscriber) Problems() error {
 	return errors.Join(s.problems...)
 }
 
-// Quiet says that the consumer has had nothing more for a fetch or longer; else why not, as far as it is known.
+// Quiet reports whether the consumer has had nothing more for a fetch or longer; if not, also the cause as far as known.
 func (s *Subscriber) Quiet() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -131,7 +131,7 @@ func Tracks(changes []Change) []Track {
 	return out
 }
 
-// Bad says whether a status is one that nobody wants to see.
+// Bad reports whether a status is undesirable.
 func (c Change) Bad() bool {
 	switch c.Type {
 	case "Available":

@@ -13,7 +13,7 @@ import (
 // again is how long a broken watch rests before the next one.
 const again = time.Second
 
-// Watch notes the changes of an object until ctx ends. A watch that ends begins anew with the present state, so no
+// Watch notes the changes of an object until ctx ends. A watch that ends starts over with the current state, so no
 // state that lasts is missed; the API server may be away meanwhile.
 func (r *Recorder) Watch(ctx context.Context, c client.WithWatch, o Object) {
 	for ctx.Err() == nil {

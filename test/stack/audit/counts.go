@@ -16,7 +16,7 @@ type Counts struct {
 	Requests  int
 	Writes    int            // of Requests: everything but get and list
 	Conflicts int            // of Writes: answered with 409 Conflict
-	Kinds     map[string]int // Requests by what they asked for, such as "patch supersets/status"
+	Kinds     map[string]int // Requests by verb and resource, such as "patch supersets/status"
 }
 
 // Count counts the requests of a user in a piece of an audit log, which holds whole lines.
@@ -48,7 +48,7 @@ func (c *Counts) add(e audit.Event) {
 	}
 }
 
-// kindOf names what the request asked for: the verb and the resource, or the path when it was for no resource, and the
+// kindOf names the request: the verb and the resource, or the path of a non-resource request, and the
 // field manager when the user does not write under its own name.
 func kindOf(e audit.Event) string {
 	path, query, _ := strings.Cut(e.RequestURI, "?")

@@ -15,8 +15,8 @@ var engineGroup = schema.GroupVersion{Group: "compute.firebolt.io", Version: "v1
 
 var engines = fleet{name: "engine", new: newEngine, arrived: serves(0), roll: newImage, rolled: serves(1), raw: rawEngines}
 
-// newEngine is the workload of the budget: two replicas. The pods are simulated and have no metrics, so nobody can be
-// asked for queries.
+// newEngine is the workload of the budget: two replicas. The pods are simulated and have no metrics, so they
+// report no queries.
 func newEngine(name string) *unstructured.Unstructured {
 	return object(engineGroup, "FireboltEngine", benchenv.Namespace, name, map[string]any{
 		"instanceRef": "bench", "replicas": int64(2), "drainCheckEnabled": false,
@@ -48,7 +48,7 @@ func warmUpEngines(ctx context.Context, e *benchenv.Env) error {
 	return e.WarmUp(ctx, newEngine("warm-up"), engines.arrived)
 }
 
-// newImage is a write that asks for another version, so that each engine is rolled.
+// newImage is a write of another version, so that each engine is rolled.
 func newImage(e *benchenv.Env) benchenv.Write {
 	return func(ctx context.Context, obj client.Object) error {
 		patch, err := object(engineGroup, "FireboltEngine", obj.GetNamespace(), obj.GetName(), map[string]any{"template": template("2")}).MarshalJSON()

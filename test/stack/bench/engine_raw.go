@@ -56,7 +56,7 @@ func rawEngines(ctx context.Context, e *benchenv.Env, engines fleet, n int, f *b
 	return nil
 }
 
-// generation is what an engine consists of, as Kubernetes would get it from somebody else.
+// generation is the objects of an engine, as Kubernetes would get them from another client.
 type generation struct {
 	set      *appsv1.StatefulSet
 	headless *corev1.Service
@@ -102,7 +102,7 @@ func copies(ctx context.Context, e *benchenv.Env, engines fleet, n int, suffix s
 	return out, nil
 }
 
-// detach makes the copies objects of their own, that nobody but Kubernetes looks after.
+// detach makes the copies independent objects, which only Kubernetes controls.
 func (g generation) detach(suffix string) {
 	engine := g.set.Labels[engineLabel]
 	labels := map[string]string{engineLabel: engine, generationLabel: suffix}

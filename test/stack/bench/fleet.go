@@ -99,12 +99,12 @@ func object(group schema.GroupVersion, kind, namespace, name string, spec map[st
 	return obj
 }
 
-// rawMeta makes a copy of an operator's object one that nobody but Kubernetes looks after.
+// rawMeta makes a copy of an operator's object one that only Kubernetes controls.
 func rawMeta(name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: benchenv.RawNamespace, Name: name, Labels: labels}
 }
 
-// inPhase reports whether an object says that it is in a phase.
+// inPhase reports whether the status of an object has a phase.
 func inPhase(phase string) func(client.Object) bool {
 	return func(obj client.Object) bool { return text(obj, "status", "phase") == phase }
 }

@@ -161,7 +161,7 @@ func resync(ctx context.Context, s *store, f *benchenv.Figures, n int) error {
 	err := await.Nil(ctx, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
 		unchanged, err := operator.Metric(ctx, "flotilla_ingester_unchanged_total")
 		if err == nil && unchanged < float64(n) {
-			err = errors.New("not all objects have been looked at")
+			err = errors.New("not all objects have been checked")
 		}
 		return err
 	})

@@ -24,7 +24,7 @@ type table struct {
 	rows    [][]any
 }
 
-// rawInserts prints how many objects a second the server takes when nobody does anything but insert the same rows: one
+// rawInserts prints how many objects a second the server takes when it only inserts the same rows: one
 // transaction for 100 objects, a prepared statement for their rows, one for their labels and one for their annotations,
 // on four connections, into empty tables of the same shape.
 func rawInserts(ctx context.Context, s *store, f *benchenv.Figures) (float64, error) {

@@ -103,7 +103,7 @@ var ingester = benchenv.Benchmark{
 var status = benchenv.Benchmark{
 	Subject: "status", Each: "object", Operator: "superset-operator",
 	Scenarios: []benchenv.Scenario{
-		// What an operator pays for telling the bus, and for an observation that brings nothing new; without a server.
+		// The costs of publishing in an operator, and of an observation without changes; without a server.
 		{Name: "offer", Go: []benchenv.GoBenchmark{
 			{Module: "libs/bus", Package: ".", Name: "Offer", Time: "2s", Unit: "ns/op", Figure: "offer.ns", FigureUnit: "ns"},
 			{
@@ -148,7 +148,7 @@ func parse(args []string) (subject string, scenarios []string, err error) {
 		}
 		n, err := strconv.Atoi(value)
 		if _, known := sizes[name]; !known || err != nil || n < 1 {
-			return "", nil, fmt.Errorf("%q is none of the sizes %v with a number", arg, sizes)
+			return "", nil, fmt.Errorf("got %q, want one of the sizes %v with a number", arg, sizes)
 		}
 		sizes[name] = n
 	}

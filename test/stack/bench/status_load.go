@@ -27,7 +27,7 @@ const (
 	heapTargetMetric   = "go_memstats_next_gc_bytes"
 )
 
-// load has no operator: the program observes, with the operators' own client of the bus, resources that nobody
+// load has no operator: the program observes, with the operators' own client of the bus, resources that no controller
 // reconciles. It measures how many changed observations a second the aggregator takes while it also folds and writes
 // (status.observations_per_s), its live heap for each resource (status.heap_kib_per_object, from the target of the
 // garbage collector before there was any resource and after). Then it stops the aggregator in good order and starts it
@@ -55,7 +55,7 @@ func load(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	if err != nil {
 		return err
 	}
-	benchenv.Note("creating %d resources that nobody reconciles", n*factor)
+	benchenv.Note("creating %d resources without a controller", n*factor)
 	objects := smallSupersets(n * factor)
 	if err := benchenv.Each(ctx, objects, e.Create); err != nil {
 		return err
@@ -155,7 +155,7 @@ func reaches(ctx context.Context, e *benchenv.Env, metric string, least float64)
 	})
 }
 
-// wipe removes all that the bus holds and creates it anew, empty, and measures until the entry of every resource is
+// wipe deletes the content of the bus and re-creates it, empty, and measures until the entry of every resource is
 // there again: the observer has to notice, everything is observed, folded and recorded.
 func wipe(ctx context.Context, o *observer, n int, f *benchenv.Figures) error {
 	js := o.conn.JetStream()

@@ -18,7 +18,7 @@ import (
 // observer speaks for the Superset operator, with its client of the bus.
 type observer struct {
 	conn         *bus.Conn
-	observations *bus.Observations
+	observations *bus.ObservationPublisher
 	registry     *prometheus.Registry
 	objects      []contract.Object
 	round        int
@@ -37,8 +37,8 @@ func observe(ctx context.Context, e *benchenv.Env, url string) (*observer, error
 	}
 	publisher := bus.NewPublisher(o.conn)
 	me := contract.Observer{Name: e.Operator.Name, Instance: "bench"}
-	o.observations = bus.NewObservations(publisher, benchenv.ClusterName, me, time.Now().UnixMilli)
-	heart := bus.NewHeartbeats(o.conn, benchenv.ClusterName, me, o.observations.Epoch)
+	o.observations = bus.NewObservationPublisher(publisher, benchenv.ClusterName, me, time.Now().UnixMilli)
+	heart := bus.NewHeartbeatPublisher(o.conn, benchenv.ClusterName, me, o.observations.Epoch)
 	ctx, cancel := context.WithCancelCause(ctx)
 	for _, run := range []func(context.Context) error{publisher.Run, heart.Run} {
 		go func() {
@@ -107,7 +107,7 @@ func (o *observer) outbox() (float64, error) {
 			return family.GetMetric()[0].GetGauge().GetValue(), nil
 		}
 	}
-	return 0, errors.New("the client of the bus does not say what is in its outbox")
+	return 0, errors.New("the client of the bus does not report the size of its outbox")
 }
 
 // observation is of an object with one unit of two pods.

@@ -7,7 +7,7 @@
 // in an environment of its own: a control plane with 30 simulated nodes, in which the operator runs as a process with the
 // identity and the permissions of its service account. Its requests are counted by the API server's audit log (package
 // audit), its processor time and memory come from /proc, its reconciles from its metrics. A breakdown of the requests goes
-// to stderr. Nothing is left behind, however the program ends, and it shares nothing with a stack that runs beside it.
+// to stderr. Nothing is left behind, however the program ends, and it shares nothing with a stack that runs at the same time.
 //
 // A benchmark defines what is created, when it has arrived, and how a figure is called; everything else is here.
 package benchenv
@@ -61,7 +61,7 @@ type runner struct {
 	benchmark Benchmark
 	root      string // of the checkout
 	dir       string // for everything that is written
-	marker    string // stands in the environment of every process
+	marker    string // set in the environment of every process
 	tools     controlplane.Tools
 }
 
@@ -79,8 +79,8 @@ func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	// What carries the marker is killed and the folder removed as soon as this process is gone.
-	folder, err := watchdog.NewFolder(watchdog.Need{
+	// Processes with the marker are killed and the directory is removed as soon as this process has ended.
+	folder, err := watchdog.NewDirectory(watchdog.Need{
 		Prefix: "flotilla-bench-" + b.Subject + "-", Key: "FLOTILLA_BENCH_" + strings.ToUpper(b.Subject), Container: true,
 	})
 	if err != nil {
@@ -177,7 +177,7 @@ func (r runner) run(ctx context.Context, s Scenario, f *Figures) (err error) {
 	return s.Run(ctx, e, f)
 }
 
-// Note tells a person what is going on.
+// Note prints a line of progress.
 func Note(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }

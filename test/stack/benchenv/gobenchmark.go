@@ -12,7 +12,7 @@ import (
 
 // GoBenchmark is a benchmark of a package, of which one figure is reported.
 type GoBenchmark struct {
-	Module, Package string // the module's folder in the checkout, and the package in it
+	Module, Package string // the module's directory in the checkout, and the package in it
 	Name            string // without "Benchmark"
 	Time            string // as -benchtime takes it
 	Unit            string // of the value among those that go test prints

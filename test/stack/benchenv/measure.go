@@ -83,7 +83,7 @@ func (e *Env) Work(ctx context.Context, objects []client.Object, write Write, ar
 	return c, nil
 }
 
-// Idle measures the services for a minute in which nothing is asked of them.
+// Idle measures the services for a minute without requests.
 func (e *Env) Idle(ctx context.Context) (*Cost, error) {
 	return e.measure(ctx, func(ctx context.Context) error {
 		select {
@@ -243,7 +243,7 @@ func (e *Env) Await(ctx context.Context, objects []client.Object, arrived func(c
 	return nil
 }
 
-// strike takes those off the pending names that one watch shows to have arrived.
+// strike removes the names from pending that one watch shows to have arrived.
 func (e *Env) strike(ctx context.Context, list client.ObjectList, namespace string, pending map[string]bool, arrived func(client.Object) bool) error {
 	watch, err := e.Client.Watch(ctx, list, client.InNamespace(namespace))
 	if err != nil {

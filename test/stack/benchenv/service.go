@@ -134,7 +134,7 @@ func (s *Service) Command(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Metric sums a metric over all its labels. Only this one is asked for: with thousands of resources the whole page has
+// Metric sums a metric over all its labels. Only this one is requested: with thousands of resources the whole page has
 // many megabytes.
 func (s *Service) Metric(ctx context.Context, name string) (float64, error) {
 	return platform.Sum(ctx, s.metrics+"?name[]="+url.QueryEscape(name), name)
@@ -154,7 +154,7 @@ func (s *Service) Leads(ctx context.Context) error {
 	return await.Nil(ctx, time.Minute, pollInterval, func(ctx context.Context) error {
 		holder, err := s.env.kubectl.Run(ctx, "", "get", "lease", lease, "--namespace", systemNamespace, "-o", "jsonpath={.spec.holderIdentity}")
 		if err == nil && len(holder) == 0 {
-			return fmt.Errorf("nobody holds the lease %s", lease)
+			return fmt.Errorf("the Lease %s is not held", lease)
 		}
 		return err
 	})

@@ -15,7 +15,7 @@ import (
 // History is what the lifecycle stream holds, in order.
 type History struct {
 	Events []contract.Lifecycle
-	IDs    map[string]int // how often each event id stands in the stream
+	IDs    map[string]int // how often each event id is in the stream
 }
 
 // Lifecycle reads the whole lifecycle stream, as a tool outside the cluster would.
@@ -102,7 +102,7 @@ func (h History) Phases(kind, name string) []string {
 	return out
 }
 
-// Check says what is wrong with the history as a whole: an id that stands twice,
+// Check returns the violations in the history as a whole: a duplicate id,
 // or a transition that is missing without a gap event.
 func (h History) Check() error {
 	var problems []error
@@ -126,7 +126,7 @@ func (h History) Check() error {
 }
 
 // Wrong returns what the history claims against an object after it had become
-// available. For an object that nobody touched it must be empty, whatever happened to
+// available. For an object without changes it must be empty, whatever happened to
 // the services and to the bus. An object that never became available is wrong too.
 func (h History) Wrong(kind, name string) []string {
 	available := false
@@ -144,7 +144,7 @@ func (h History) Wrong(kind, name string) []string {
 		}
 	}
 	if !available {
-		out = append(out, "no event says that it became available")
+		out = append(out, "no event has its change to Available")
 	}
 	return out
 }

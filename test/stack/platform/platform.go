@@ -23,7 +23,7 @@ import (
 // Platform is a stack and the ways into it.
 type Platform struct {
 	Root  string // the checkout
-	Local string // the stack's folder
+	Local string // the stack's directory
 	Out   io.Writer
 
 	Env    map[string]string // what make up leaves to be sourced
@@ -96,7 +96,7 @@ func (p *Platform) Connect(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connections; the stack goes on.
+// Close ends the connections; the stack keeps running.
 func (p *Platform) Close() error {
 	if p.nc != nil {
 		p.nc.Close()
@@ -135,7 +135,7 @@ func (p *Platform) Logs() (map[string]string, error) {
 	return out, nil
 }
 
-// processes lists the command lines of running processes that name the stack's folder.
+// processes lists the command lines of running processes that name the stack's directory.
 func (p *Platform) processes() ([]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

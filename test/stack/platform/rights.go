@@ -18,7 +18,7 @@ func (p *Platform) Rights(ctx context.Context) ([]rights.Report, error) {
 	cmd.Stderr = p.Out
 	text, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask for the rights of the services: %w", err)
+		return nil, fmt.Errorf("get the permissions of the services: %w", err)
 	}
 	return rights.Parse(text)
 }

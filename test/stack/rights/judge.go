@@ -12,7 +12,7 @@ type Unused struct {
 	Verbs   string // separated by spaces
 	// On are resources with the limits of the right, as in "core/secrets in flotilla-system named a".
 	On []string
-	// Sometimes says that it depends on the timing whether a run uses them.
+	// Sometimes means that it depends on the timing whether a run uses them.
 	Sometimes bool
 	Reason    string
 }
@@ -23,7 +23,7 @@ type Verdict struct {
 	Unused []string
 	// Unsettled are unexplained rights that were not used yet.
 	Unsettled []string
-	// Wrong is what no further request can mend.
+	// Wrong is a violation that no further request can repair.
 	Wrong []string
 }
 

@@ -1,4 +1,4 @@
-// Command pause holds the namespaces of a pod of the real node: it does nothing until it is told to end.
+// Command pause holds the namespaces of a pod of the real node: it does nothing until a signal ends it.
 package main
 
 import (

@@ -18,7 +18,7 @@ const (
 	AnnotationDowngrade = "superset.apache.org/approve-downgrade"
 )
 
-// ErrNothing says that there is no change that could be approved.
+// ErrNothing is returned when no change waits for approval.
 var ErrNothing = errors.New("nothing to approve")
 
 // Change is an image change that waits.
@@ -31,10 +31,10 @@ type Change struct {
 	Approved bool
 }
 
-// Warning is what the user should know before saying yes.
+// Warning is what the user should know before the approval.
 func (c Change) Warning() string {
 	if c.Annotation == AnnotationDowngrade {
-		return "An older Superset cannot read a newer metastore: go on only after a backup of it from before the upgrade was restored."
+		return "An older Superset cannot read a newer metastore: restore a backup of the metastore from before the upgrade first."
 	}
 	return "The migration of the metastore cannot be taken back: make a backup first."
 }
@@ -44,7 +44,7 @@ func (c Change) Patch() map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{c.Annotation: c.Token}}}
 }
 
-// Decide reads the change from a Superset. Downgrade says that the user means to go back.
+// Decide reads the pending change from a Superset. downgrade selects the return to an older version.
 func Decide(u *unstructured.Unstructured, downgrade bool) (Change, error) {
 	read := func(path ...string) string {
 		s, _, err := unstructured.NestedString(u.Object, path...)

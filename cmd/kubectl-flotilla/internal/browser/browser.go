@@ -48,21 +48,21 @@ func Open(ctx context.Context, address string) error {
 	}
 	go func() {
 		if cmd.Wait() != nil {
-			return // the address stands on the screen anyway
+			return // the address is printed anyway
 		}
 	}()
 	return nil
 }
 
-// page writes the file that leads on. It stands below the home folder, where confined browsers may read too.
+// page writes the redirect file below the home directory, where confined browsers can read it too.
 func page(address string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find a folder of the user's: %w", err)
+		return "", fmt.Errorf("find the user's cache directory: %w", err)
 	}
 	dir := filepath.Join(cache, "kubectl-flotilla")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make a folder: %w", err)
+		return "", fmt.Errorf("create the directory: %w", err)
 	}
 	file, err := os.CreateTemp(dir, "page-*.html") // readable by its owner only
 	if err != nil {

@@ -213,7 +213,7 @@ func TestWithoutTheBusNothingIsTakenForNoChanges(t *testing.T) {
 	s, api := asReader(t)
 	api.LoseBus()
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
-	if !strings.Contains(s.err.String(), statustest.BusAway+"; these are the changes of the phase that the resource itself remembers") {
+	if !strings.Contains(s.err.String(), statustest.BusAway+"; showing the phase changes of its status") {
 		t.Errorf("history does not say where its changes come from: %q", s.err)
 	}
 	s.fail("events may be missing: "+statustest.BusAway, "events")
@@ -335,7 +335,7 @@ func TestPageSaysWhyItCannotBeOpened(t *testing.T) {
 	admin.fail("a client certificate or a password ends at the API server. Name a ServiceAccount", "page")
 	admin.fail(`serviceaccounts "nobody" not found`, "page", "--service-account=nobody")
 	s.fail("--as ends at the API server", "page", "--as=jane")
-	s.fail("would carry your credentials in the clear", "page", "--status-url=http://status.example.org")
+	s.fail("would send your credentials unencrypted", "page", "--status-url=http://status.example.org")
 	s.fail("reach the status API", "page", "--status-url=http://127.0.0.1:1")
 	api.Takes = func(string) bool { return false }
 	s.fail("the aggregator does not know your token", "page")

@@ -28,10 +28,10 @@ func (a *App) approveCommand() *cobra.Command {
 	var o approveOptions
 	c := &cobra.Command{
 		Use:   "approve-upgrade NAME",
-		Short: "Let the image change of a Superset pass that waits for an approval",
-		Long: `Approves the image change that a Superset with upgradeMode Supervised waits with, or, with --downgrade, the way back to
-an older version, which is blocked otherwise. The approval is bound to that one change: if another image is asked for in
-the meantime, it approves nothing. The command shows what is to be approved and asks first.`,
+		Short: "Approve the pending image change of a Superset",
+		Long: `Approves the image change that a Superset with upgradeMode Supervised waits for, or, with --downgrade, the return to
+an older version, which is blocked otherwise. The approval is valid for that one change: if the image changes again in
+the meantime, it approves nothing. The command shows the change and prompts for confirmation.`,
 		Example: `  kubectl flotilla approve-upgrade main
   kubectl flotilla approve-upgrade superset/main --yes
   kubectl flotilla approve-upgrade main --downgrade`,
@@ -85,7 +85,7 @@ func (a *App) runApprove(ctx context.Context, o approveOptions, args []string) e
 	return a.approve(ctx, cluster, o, t, u, change)
 }
 
-// confirm shows the change and asks, unless --yes was given or nothing will be written.
+// confirm prints the change and prompts, unless --yes was given or nothing will be written.
 func (a *App) confirm(o approveOptions, t kinds.Target, u *unstructured.Unstructured, change approval.Change) error {
 	a.say("%s in namespace %s: %s from %s to %s\n%s", t, u.GetNamespace(), change.Direction, change.From, change.To, change.Warning())
 	if o.yes || o.dryRun == dryClient || o.dryRun == dryServer {

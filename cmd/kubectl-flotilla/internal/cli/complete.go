@@ -24,7 +24,7 @@ func (a *App) addKubectlCompletion(root *cobra.Command) {
 		return
 	}
 	completion.Long = `Writes a completion script. For "kubectl flotilla ..." kubectl itself completes, with the help of a program named
-kubectl_complete-flotilla that must stand on PATH; "completion kubectl" writes it. The others complete the command
+kubectl_complete-flotilla that must be on PATH; "completion kubectl" writes it. The others complete the command
 kubectl-flotilla when it is called by that name.`
 	completion.AddCommand(&cobra.Command{
 		Use:   "kubectl",

@@ -1,3 +1,3 @@
-// Package cli holds the commands of kubectl flotilla: flags, arguments, and the order in which the other packages are
-// asked. What a command decides stands in await, intent and approval; what it prints, in show. [New] is the entry point.
+// Package cli holds the commands of kubectl flotilla: flags, arguments, and the order of calls. Packages wait, intent
+// and approval make the decisions; package printer formats the output. [New] is the entry point.
 package cli

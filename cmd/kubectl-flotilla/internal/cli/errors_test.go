@@ -26,7 +26,7 @@ func TestErrorsThatAUserWillMeet(t *testing.T) {
 	for args, want := range map[string]string{
 		"status boat/one":                       `unknown kind "boat": Flotilla manages superset, fireboltinstance, fireboltengineclass, fireboltengine`,
 		"status deployment.apps/x":              `unknown kind "deployment.apps": Flotilla does not manage Deployment.apps`,
-		"status pipeline/x":                     `kind without conditions: the ingester only stores a Pipeline: look with "kubectl get pipeline.michelangelo.api" and "ingester verify"`,
+		"status pipeline/x":                     `kind without conditions: the ingester only stores a Pipeline: use "kubectl get pipeline.michelangelo.api" and "ingester verify"`,
 		"why pipelines.michelangelo.api/x":      "kind without conditions: the ingester only stores a Pipeline",
 		"status superset/none":                  `superset/none: not found in namespace "` + ns + `"`,
 		"status superset/main/web":              "want KIND/NAME or KIND NAME",
@@ -37,7 +37,7 @@ func TestErrorsThatAUserWillMeet(t *testing.T) {
 		"wait superset":                         `no name is given for "superset"`,
 		"history superset/main --limit=0":       "--limit=0 is not between 1 and 500",
 		"history superset/main --since=tuesday": "neither a duration such as 90m nor a time",
-		"events --since=yesterday":              "is no sequence",
+		"events --since=yesterday":              "is not a sequence number",
 		"pause superset/main --dry-run=maybe":   "--dry-run",
 		"status --context=nowhere":              `context "nowhere" does not exist`,
 		"frobnicate":                            `unknown command "frobnicate" for "kubectl flotilla"`,

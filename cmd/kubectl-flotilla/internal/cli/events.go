@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/printer"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/statusclient"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
@@ -24,7 +24,7 @@ import (
 // quiet is how long the stream must bring nothing to count as read to its end, without -f.
 const quiet = 2 * time.Second
 
-// askAtOnce is how many resources are asked about at the same time.
+// askAtOnce is the number of concurrent requests for resources.
 const askAtOnce = 8
 
 type eventsOptions struct {
@@ -38,7 +38,7 @@ func (a *App) eventsCommand() *cobra.Command {
 	var o eventsOptions
 	c := &cobra.Command{
 		Use:   "events [KIND/NAME]",
-		Short: "Show what happens to all managed resources, or follow it live",
+		Short: "Show the events of all managed resources, or follow them live",
 		Long: `Shows lifecycle events: changes of conditions and phases, resources that appear and go. Each line begins with the time
 and the sequence of the event; a later call resumes behind any of them with --since.
 
@@ -55,16 +55,16 @@ no answer, since events may be missing then. With -f: from now on, or after
 		},
 	}
 	a.apiFlags(c)
-	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on until interrupted")
+	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "stream events until interrupted")
 	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "of all namespaces that you may read")
 	c.Flags().StringVar(&o.since, "since", "", "sequence to resume after")
 	c.Flags().IntVar(&o.limit, "limit", 50, fmt.Sprintf("without -f and --since: how many events, 1 to %d", longestHistory))
-	outputFlag(c, &o.output, show.JSON)
+	outputFlag(c, &o.output, printer.JSON)
 	return c
 }
 
 func (a *App) runEvents(ctx context.Context, o eventsOptions, args []string) error {
-	if err := oneOf(o.output, show.JSON); err != nil {
+	if err := oneOf(o.output, printer.JSON); err != nil {
 		return err
 	}
 	if o.limit < 1 || o.limit > longestHistory {
@@ -134,21 +134,22 @@ func sequence(text string) (*uint64, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("--since=%q is no sequence: it is the number that stands in each line of events", text)
+		return nil, fmt.Errorf("--since=%q is not a sequence number: use the number in a line of events", text)
 	}
 	return &n, nil
 }
 
-// follow goes on until the context ends. What the server no longer has is said, and the rest goes on from now.
+// follow streams events until the context ends. It reports events that the server no longer has, and continues from
+// now.
 func (a *App) follow(ctx context.Context, client *statusclient.Client, o eventsOptions, f statusclient.Follower) error {
-	f.Trouble = func(err error) { a.say("note: %v; resuming", err) }
+	f.OnError = func(err error) { a.say("note: %v; resuming", err) }
 	for {
 		err := client.Follow(ctx, f, func(e statusclient.Event) error { return a.printEvent(o, historyEvent(e)) })
 		switch refused := statusclient.Refused(err); {
 		case interrupted(ctx):
 			return nil // as intended
 		case refused != nil && refused.Status == http.StatusGone:
-			a.say("note: events are missing here, since the server no longer has them (%s); going on from now", refused.Message)
+			a.say("note: events are missing here, since the server no longer has them (%s); continuing from now", refused.Message)
 			f.Since = nil
 		default:
 			return err
@@ -158,7 +159,7 @@ func (a *App) follow(ctx context.Context, client *statusclient.Client, o eventsO
 
 func interrupted(ctx context.Context) bool { return ctx.Err() != nil }
 
-// catchUp reads what is there after a sequence and ends when nothing more comes.
+// catchUp reads the events after a sequence and ends at the end of the stream.
 func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o eventsOptions, f statusclient.Follower) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -173,7 +174,7 @@ func (a *App) catchUp(ctx context.Context, client *statusclient.Client, o events
 	}()
 	connected := false
 	var trouble error
-	f.Trouble = func(err error) { trouble = err }
+	f.OnError = func(err error) { trouble = err }
 	f.Connected = func() {
 		connected = true
 		timer.Reset(quiet)
@@ -233,7 +234,7 @@ func historyEvent(e statusclient.Event) statusapi.HistoryEvent {
 
 // printEvent writes one line, for people or as JSON.
 func (a *App) printEvent(o eventsOptions, e statusapi.HistoryEvent) error {
-	if o.output == show.JSON {
+	if o.output == printer.JSON {
 		if err := json.NewEncoder(a.Streams.Out).Encode(e); err != nil {
 			return fmt.Errorf("write the output: %w", err)
 		}
@@ -243,5 +244,5 @@ func (a *App) printEvent(o eventsOptions, e statusapi.HistoryEvent) error {
 	if token, ok := contract.KindFor(e.Object.Group, e.Object.Kind); ok {
 		kind = string(token)
 	}
-	return show.Event(a.Streams.Out, e.Time, e.Sequence, kind, e.Lifecycle)
+	return printer.Event(a.Streams.Out, e.Time, e.Sequence, kind, e.Lifecycle)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/printer"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
@@ -28,7 +28,7 @@ func (a *App) historyCommand() *cobra.Command {
 	var o historyOptions
 	c := &cobra.Command{
 		Use:   "history KIND/NAME",
-		Short: "Show how a resource came to be as it is: its changes, oldest first",
+		Short: "Show the changes of a resource, oldest first",
 		Long: `Shows the changes of conditions and phase of one resource, oldest first. The status aggregator keeps them for as long as
 its stream does, 30 days by default. When it or the bus gives no answer, the changes of the phase that the resource itself
 remembers are shown, at most 20, and the command says so.`,
@@ -43,12 +43,12 @@ remembers are shown, at most 20, and the command says so.`,
 	a.apiFlags(c)
 	c.Flags().StringVar(&o.since, "since", "", "only what is younger: a duration such as 90m, or a time such as 2026-03-01T08:00:00Z")
 	c.Flags().IntVar(&o.limit, "limit", 100, fmt.Sprintf("the newest changes only, 1 to %d", longestHistory))
-	outputFlag(c, &o.output, show.JSON, show.YAML)
+	outputFlag(c, &o.output, printer.JSON, printer.YAML)
 	return c
 }
 
 func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) error {
-	if err := oneOf(o.output, show.JSON, show.YAML); err != nil {
+	if err := oneOf(o.output, printer.JSON, printer.YAML); err != nil {
 		return err
 	}
 	if o.limit < 1 || o.limit > longestHistory {
@@ -72,7 +72,7 @@ func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) e
 	}
 	switch {
 	case missing != "" && len(detail.History) == 0:
-		a.say("note: %s; these are the changes of the phase that the resource itself remembers", missing)
+		a.say("note: %s; showing the phase changes of its status", missing)
 		return a.printTransitions(o, view.Of(t.Kind, u).Transitions, from)
 	case missing != "":
 		a.say("note: %s", missing)
@@ -87,25 +87,25 @@ func (a *App) runHistory(ctx context.Context, o historyOptions, args []string) e
 func (a *App) printHistory(o historyOptions, t kinds.Target, events []statusapi.HistoryEvent) error {
 	switch {
 	case o.output != "":
-		return show.Machine(a.Streams.Out, o.output, map[string]any{"items": append([]statusapi.HistoryEvent{}, events...)})
+		return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": append([]statusapi.HistoryEvent{}, events...)})
 	case len(events) == 0:
-		a.say("No changes of %s are known", t)
+		a.say("No changes of %s found", t)
 		return nil
 	}
-	return show.History(a.Streams.Out, events)
+	return printer.History(a.Streams.Out, events)
 }
 
 func (a *App) printTransitions(o historyOptions, all []contract.PhaseChange, from time.Time) error {
 	all = slices.DeleteFunc(all, func(p contract.PhaseChange) bool { return p.Time.Before(from) })
 	all = all[max(0, len(all)-o.limit):]
 	if o.output == "" {
-		return show.Transitions(a.Streams.Out, all)
+		return printer.Transitions(a.Streams.Out, all)
 	}
 	events := make([]statusapi.HistoryEvent, len(all))
 	for i := range all {
 		events[i] = statusapi.HistoryEvent{Time: all[i].Time, Lifecycle: contract.Lifecycle{Event: contract.EventPhase, Phase: &all[i]}}
 	}
-	return show.Machine(a.Streams.Out, o.output, map[string]any{"items": events})
+	return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": events})
 }
 
 // since reads a duration before now, or a time.

@@ -28,23 +28,23 @@ type writeOptions struct {
 
 var intentWords = map[intent.Verb]struct{ short, long string }{
 	intent.Pause: {
-		"Leave resources as they are: the operator changes nothing",
+		"Pause reconciliation: the operator changes nothing",
 		`Pauses: the operator changes nothing until "resume", while the status stays fresh. It sets the annotation
 operator-command to Paused; on a Superset that is stopped it sets spec.suspend, since the annotation is taken.`,
 	},
 	intent.Resume: {
-		"Take a pause away",
-		`Takes a pause away, whichever of the annotation operator-command and spec.suspend asks for it. A stop stays.`,
+		"Resume reconciliation",
+		`Removes a pause, whether the annotation operator-command or spec.suspend sets it. A stop stays.`,
 	},
 	intent.Stop: {
-		"Bring resources to zero pods and keep everything else",
-		`Stops: the operator brings the resource to zero pods. A running task of a Superset finishes first, an engine drains its
+		"Scale resources to zero pods and keep everything else",
+		`Stops: the operator scales the resource to zero pods. A running task of a Superset finishes first, an engine drains its
 queries, an instance waits for its engines. Services, configuration and volumes stay. It sets the annotation
 operator-command to Stopped.`,
 	},
 	intent.Start: {
-		"Take a stop away",
-		`Takes a stop away. A pause stays.`,
+		"Start stopped resources",
+		`Removes a stop. A pause stays.`,
 	},
 }
 
@@ -76,14 +76,14 @@ func (a *App) intentCommand(verb intent.Verb) *cobra.Command {
 }
 
 func dryRunFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "dry-run", dryNone, "none, client (say what would be written) or server (let the API server check it and write nothing)")
+	c.Flags().StringVar(to, "dry-run", dryNone, "none, client (print what would be written) or server (validate on the API server without writing)")
 	values := []string{dryNone, dryClient, dryServer}
 	if err := c.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		fmt.Fprintln(c.ErrOrStderr(), "warning:", err) // completion is a convenience
 	}
 }
 
-// runIntent goes through all resources although one may be refused.
+// runIntent handles all resources even if one is rejected.
 func (a *App) runIntent(ctx context.Context, verb intent.Verb, o writeOptions, args []string) error {
 	if err := oneOf(o.dryRun, dryNone, dryClient, dryServer); err != nil {
 		return fmt.Errorf("--dry-run: %w", err)
@@ -111,7 +111,7 @@ func (a *App) runIntent(ctx context.Context, verb intent.Verb, o writeOptions, a
 	return errors.Join(failed...)
 }
 
-// applyIntent decides again when somebody else has changed the object since it was read.
+// applyIntent decides again after a conflict.
 func (a *App) applyIntent(ctx context.Context, cluster *kinds.Cluster, verb intent.Verb, o writeOptions, t kinds.Target) error {
 	var change intent.Change
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {

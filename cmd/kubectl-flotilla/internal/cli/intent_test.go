@@ -39,7 +39,7 @@ func TestIntentsAreWrittenAsTheOperatorsReadThem(t *testing.T) {
 		{"start", "is not stopped", "it is paused by annotation operator-command", "Paused"},
 		{"resume", "resumed", "", ""},
 		{"stop", "stopped", "", "Stopped"},
-		{"stop", "is asked to stop already", "", "Stopped"},
+		{"stop", "is already stopped", "", "Stopped"},
 		{"resume", "is not paused", "it is stopped by annotation operator-command", "Stopped"},
 		{"pause", "paused", "spec.suspend is set, since the annotation is taken", "Stopped suspend=true"},
 		{"start --dry-run=client", "started", "it starts only once it is resumed", "Stopped suspend=true"},
@@ -61,7 +61,7 @@ func TestAnIntentNeverTakesAnotherOneAway(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	objects := create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
-	s.fail("a stop would take the pause away", "stop", "fireng/shop", "superset/main") // the engine is paused
+	s.fail("a stop would remove the pause", "stop", "fireng/shop", "superset/main") // the engine is paused
 	if got := asked(t, objects[3]); got != "Paused" {
 		t.Errorf("the engine asks for %q", got)
 	}

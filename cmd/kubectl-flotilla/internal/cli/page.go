@@ -81,12 +81,12 @@ func check(ctx context.Context, client *statusclient.Client) error {
 			"name a ServiceAccount with --service-account", err)
 	}
 	if refused := statusclient.Refused(err); refused != nil && refused.Status == http.StatusForbidden {
-		return nil // there is a page, and it says which namespaces may be read
+		return nil // the page exists and lists the readable namespaces
 	}
 	return err
 }
 
-// serve answers until the context ends, which is no failure.
+// serve handles requests until the context ends, which is not an error.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second,

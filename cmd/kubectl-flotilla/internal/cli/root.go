@@ -13,60 +13,60 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/apiclient"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/reach"
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/printer"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/statusclient"
 )
 
-// Environment variables that stand in for flags.
+// Environment variables that set defaults of flags.
 const (
 	envStatusURL = "FLOTILLA_STATUS_URL"
 	envStatusCA  = "FLOTILLA_STATUS_CA_FILE"
 	envAccount   = "FLOTILLA_STATUS_SERVICE_ACCOUNT"
 )
 
-// askTimeout is how long a command waits for an answer of the status API before it goes on without.
+// askTimeout is how long a command waits for the status API before it continues without it.
 const askTimeout = 15 * time.Second
 
-// App is what all commands share.
+// App is shared by all commands.
 type App struct {
 	Streams genericiooptions.IOStreams
 	Clock   clock.WithTicker
 	// Browse opens an address in the user's browser.
 	Browse func(ctx context.Context, address string) error
-	// Checked, if set, is told after each look of a command that waits what is still missing; for tests.
+	// Checked, if set, receives what is still missing after each check of a waiting command; for tests.
 	Checked func(missing string)
 
 	config *genericclioptions.ConfigFlags
-	status reach.Options
+	status apiclient.Options
 }
 
-const long = `Shows how Flotilla's resources are, why, and since when; waits for them, pauses and stops them, and approves upgrades.
+const long = `Shows the state of Flotilla's resources, its causes and its history; waits for, pauses and stops resources, and approves upgrades.
 
 Resources are written kind/name or kind name, as in "superset/main" or "fireng shop". Kinds are superset,
 fireboltinstance (fire), fireboltengine (fireng) and fireboltengineclass (firengc); plurals work too.
 
 status, wait, pause, resume, stop, start and approve-upgrade need the Kubernetes API only. why and history ask the
-status aggregator and make do with the Kubernetes API without it; events and page need the aggregator. It is reached
+status aggregator and fall back to the Kubernetes API; events and page need the aggregator. It is reached
 through the API server, or at --status-url.
 
-Beside the flags below, kubectl's other connection flags work too: --server, --cluster, --user, --token and so on.`
+In addition to the flags below, kubectl's other connection flags work too: --server, --cluster, --user, --token and so on.`
 
 const examples = `  # Everything in this namespace, then in all of them
   kubectl flotilla status
   kubectl flotilla status -A
 
-  # One Superset with its components and conditions, and why it is as it is
+  # One Superset with its components and conditions, and why it is in its state
   kubectl flotilla status superset/main
   kubectl flotilla why superset/main
 
-  # Change it, then wait until the change is through
+  # Change it, then wait until the change is deployed
   kubectl patch superset main --type=merge -p '{"spec":{"image":{"tag":"6.1.0"}}}'
   kubectl flotilla approve-upgrade main
   kubectl flotilla wait superset/main --for=deployed-version=6.1.0 --timeout=15m
 
-  # What happens right now, everywhere
+  # Live events of all namespaces
   kubectl flotilla events -f -A`
 
 // New returns the command kubectl-flotilla.
@@ -74,7 +74,7 @@ func New(app *App) *cobra.Command {
 	app.config = genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(50).WithDiscoveryBurst(300)
 	root := &cobra.Command{
 		Use:           "kubectl-flotilla",
-		Short:         "Look after Superset and Firebolt resources that Flotilla manages",
+		Short:         "Inspect and control resources managed by Flotilla",
 		Long:          long,
 		Example:       examples,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flotilla"},
@@ -89,10 +89,10 @@ func New(app *App) *cobra.Command {
 	root.SetOut(app.Streams.Out)
 	root.SetErr(app.Streams.ErrOut)
 	app.connectionFlags(root)
-	root.AddGroup(&cobra.Group{ID: groupLook, Title: "Look:"}, &cobra.Group{ID: groupAct, Title: "Act:"})
+	root.AddGroup(&cobra.Group{ID: groupInspect, Title: "Inspect:"}, &cobra.Group{ID: groupControl, Title: "Control:"})
 	for group, commands := range map[string][]*cobra.Command{
-		groupLook: {app.statusCommand(), app.whyCommand(), app.historyCommand(), app.eventsCommand(), app.pageCommand()},
-		groupAct:  append(app.intentCommands(), app.waitCommand(), app.approveCommand()),
+		groupInspect: {app.statusCommand(), app.whyCommand(), app.historyCommand(), app.eventsCommand(), app.pageCommand()},
+		groupControl: append(app.intentCommands(), app.waitCommand(), app.approveCommand()),
 	} {
 		for _, c := range commands {
 			c.GroupID = group
@@ -105,22 +105,22 @@ func New(app *App) *cobra.Command {
 	return root
 }
 
-// mistyped refuses what is no command, and says what may have been meant.
+// mistyped rejects an unknown command and suggests similar ones.
 func mistyped(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	hint := ""
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		slices.Sort(near) // cobra sorts the commands only when somebody lists them
+		slices.Sort(near) // cobra sorts the commands only when they are listed
 		hint = ", did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return fmt.Errorf("unknown command %q for %q%s", args[0], c.CommandPath(), hint)
 }
 
 const (
-	groupLook = "look"
-	groupAct  = "act"
+	groupInspect = "inspect"
+	groupControl = "control"
 )
 
 func (a *App) connectionFlags(root *cobra.Command) {
@@ -147,7 +147,7 @@ func (a *App) apiFlags(c *cobra.Command) {
 		"address of the status aggregator's API; without it the way is through the Kubernetes API server ("+envStatusURL+")")
 	flags.StringVar(&a.status.CAFile, "status-ca-file", os.Getenv(envStatusCA),
 		"file with the certificates to trust there in place of the system's ("+envStatusCA+")")
-	flags.StringVar(&a.status.Namespace, "flotilla-namespace", reach.DefaultNamespace, "namespace of the Service "+reach.Service)
+	flags.StringVar(&a.status.Namespace, "flotilla-namespace", apiclient.DefaultNamespace, "namespace of the Service "+apiclient.Service)
 	flags.StringVar(&a.status.ServiceAccount, "service-account", os.Getenv(envAccount),
 		"ask as this ServiceAccount, [NAMESPACE/]NAME; needed where you have no token of your own, as with client certificates ("+envAccount+")")
 	flags.StringVar(&a.status.Audience, "audience", "", "audience of that ServiceAccount's token, where the aggregator demands one")
@@ -156,10 +156,10 @@ func (a *App) apiFlags(c *cobra.Command) {
 func (a *App) cluster() (*kinds.Cluster, error) { return kinds.New(a.config) }
 
 // open prepares the way to the status API.
-func (a *App) open(ctx context.Context, cluster *kinds.Cluster) (*reach.API, error) {
+func (a *App) open(ctx context.Context, cluster *kinds.Cluster) (*apiclient.API, error) {
 	o := a.status
 	o.Home, o.Clock = cluster.Namespace, a.Clock
-	return reach.Open(ctx, cluster.Config, o)
+	return apiclient.Open(ctx, cluster.Config, o)
 }
 
 // client returns a client of the status API.
@@ -171,7 +171,7 @@ func (a *App) client(ctx context.Context, cluster *kinds.Cluster) (*statusclient
 	return statusclient.New(api.Base, api.Transport), nil
 }
 
-// say writes a line for people beside the output proper.
+// say writes a line for users to the error output.
 func (a *App) say(format string, args ...any) {
-	fmt.Fprintln(a.Streams.ErrOut, show.Harmless(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.Streams.ErrOut, printer.Harmless(fmt.Sprintf(format, args...)))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/printer"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
 )
 
@@ -29,7 +29,7 @@ func (a *App) statusCommand() *cobra.Command {
 components, tasks, conditions. It reads the resources themselves, so it needs no more than the Kubernetes API.
 
 NOTE is the one word to see first: why a resource is degraded, unavailable or in motion, that it is paused or stopped,
-or SpecNotObserved while everything shown still speaks of an older spec.`,
+or SpecNotObserved while the status is of an older spec.`,
 		Example: `  kubectl flotilla status
   kubectl flotilla status -A -o wide
   kubectl flotilla status fireng
@@ -43,12 +43,12 @@ or SpecNotObserved while everything shown still speaks of an older spec.`,
 	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "list the resources of all namespaces")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show every change until interrupted")
 	c.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of headers")
-	outputFlag(c, &o.output, show.JSON, show.YAML, show.Wide)
+	outputFlag(c, &o.output, printer.JSON, printer.YAML, printer.Wide)
 	return c
 }
 
 func (a *App) runStatus(ctx context.Context, o statusOptions, args []string) error {
-	if err := oneOf(o.output, show.JSON, show.YAML, show.Wide); err != nil {
+	if err := oneOf(o.output, printer.JSON, printer.YAML, printer.Wide); err != nil {
 		return err
 	}
 	cluster, err := a.cluster()
@@ -111,10 +111,10 @@ func wanted(cluster *kinds.Cluster, args []string) ([]kinds.Mapping, error) {
 
 func (a *App) printList(o statusOptions, found []view.Resource, namespace string, partial bool) error {
 	switch {
-	case o.output == show.JSON || o.output == show.YAML:
-		return show.Machine(a.Streams.Out, o.output, map[string]any{"items": append([]view.Resource{}, found...)})
+	case o.output == printer.JSON || o.output == printer.YAML:
+		return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": append([]view.Resource{}, found...)})
 	case len(found) > 0:
-		return show.Resources(a.Streams.Out, found, o.columns(), a.Clock.Now())
+		return printer.Resources(a.Streams.Out, found, o.columns(), a.Clock.Now())
 	case partial:
 		return nil
 	case namespace == "":
@@ -125,8 +125,8 @@ func (a *App) printList(o statusOptions, found []view.Resource, namespace string
 	return nil
 }
 
-func (o statusOptions) columns() show.Columns {
-	return show.Columns{Namespace: o.all, Wide: o.output == show.Wide, NoHeaders: o.noHeaders}
+func (o statusOptions) columns() printer.Columns {
+	return printer.Columns{Namespace: o.all, Wide: o.output == printer.Wide, NoHeaders: o.noHeaders}
 }
 
 // statusOf shows named resources, each as a tree.
@@ -139,17 +139,17 @@ func (a *App) statusOf(ctx context.Context, cluster *kinds.Cluster, o statusOpti
 		}
 		found[i] = view.Of(t.Kind, u)
 	}
-	if o.output == show.JSON || o.output == show.YAML {
+	if o.output == printer.JSON || o.output == printer.YAML {
 		if len(found) == 1 {
-			return show.Machine(a.Streams.Out, o.output, found[0])
+			return printer.Machine(a.Streams.Out, o.output, found[0])
 		}
-		return show.Machine(a.Streams.Out, o.output, map[string]any{"items": found})
+		return printer.Machine(a.Streams.Out, o.output, map[string]any{"items": found})
 	}
 	for i, r := range found {
 		if i > 0 {
 			fmt.Fprintln(a.Streams.Out)
 		}
-		if err := show.Tree(a.Streams.Out, r, a.Clock.Now()); err != nil {
+		if err := printer.Tree(a.Streams.Out, r, a.Clock.Now()); err != nil {
 			return err
 		}
 	}

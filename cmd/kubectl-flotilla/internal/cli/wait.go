@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	watchtools "k8s.io/client-go/tools/watch"
 
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/await"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/wait"
 )
 
 func (a *App) waitCommand() *cobra.Command {
@@ -22,8 +22,8 @@ func (a *App) waitCommand() *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "wait KIND/NAME ... --for=condition=TYPE[=STATUS]",
-		Short: "Wait until resources are as asked, judged by their newest spec",
-		Long: `Waits until every named resource is as asked, and exits with 1 if one is not when the time is over.
+		Short: "Wait until resources meet a condition for their latest spec",
+		Long: `Waits until every named resource meets the condition, and exits with 1 if one does not before the timeout.
 
 It is never early. A condition counts only when its observedGeneration has reached the resource's generation, a phase or
 a deployed version only when the whole status has: right after a change of the spec, an answer about the old one does
@@ -34,7 +34,7 @@ not end the wait. A type of condition that the resource does not have is noted a
   kubectl flotilla wait superset/main --for=deployed-version=6.1.0 --timeout=15m`,
 		ValidArgsFunction: a.completeResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			goal, err := await.Parse(goalText)
+			goal, err := wait.Parse(goalText)
 			if err != nil {
 				return err
 			}
@@ -50,12 +50,12 @@ not end the wait. A type of condition that the resource does not have is noted a
 		},
 	}
 	c.Flags().StringVar(&goalText, "for", "condition=Available", "condition=TYPE[=STATUS], phase=PHASE or deployed-version=VERSION")
-	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once")
+	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait; 0 checks once")
 	return c
 }
 
 // waitAll waits for one resource after the other, all within the same time, and reports on every one of them.
-func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kinds.Target, goal await.Goal, timeout time.Duration) error {
+func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kinds.Target, goal wait.Goal, timeout time.Duration) error {
 	if timeout < 0 {
 		return errors.New("--timeout must not be negative")
 	}
@@ -75,8 +75,8 @@ func (a *App) waitAll(ctx context.Context, cluster *kinds.Cluster, targets []kin
 	return errors.Join(failed...)
 }
 
-func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, goal await.Goal, timeout time.Duration) error {
-	// A look of its own: what is not there, or may not be read, is known at once. It must work when the time is over too.
+func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, goal wait.Goal, timeout time.Duration) error {
+	// A first check outside the loop reports missing objects and permissions at once. It must work after the timeout too.
 	u, err := cluster.Get(context.WithoutCancel(ctx), t)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *App) waitFor(ctx context.Context, cluster *kinds.Cluster, t kinds.Targe
 	return fmt.Errorf("%s: no %s within %s: %s", t, goal, timeout, missing)
 }
 
-func (a *App) check(goal await.Goal, t kinds.Target, u *unstructured.Unstructured) string {
+func (a *App) check(goal wait.Goal, t kinds.Target, u *unstructured.Unstructured) string {
 	missing := goal.Missing(view.Of(t.Kind, u))
 	if a.Checked != nil {
 		a.Checked(missing)

@@ -35,7 +35,7 @@ func TestWaitIsNeverEarly(t *testing.T) {
 		done := s.background(ctx, "wait", "superset/main", "--for="+goals[i%len(goals)], "--timeout=1m")
 		// Two looks: its own and that of the watch. Both see the old answer.
 		for range 2 {
-			if missing := <-looks; !strings.Contains(missing, fmt.Sprintf("speaks of generation %d of the spec, which is at %d", behind-1, behind)) {
+			if missing := <-looks; !strings.Contains(missing, fmt.Sprintf("observed generation %d, want %d", behind-1, behind)) {
 				t.Fatalf("change %d: a look at generation %d found %q", i, behind, missing)
 			}
 		}

@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/printer"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
 )
 
-// watched is what one informer follows.
+// watched is a selection of objects for one informer.
 type watched struct {
 	kinds.Mapping
 	namespace, name string
@@ -39,13 +39,13 @@ func watchedTargets(cluster *kinds.Cluster, targets []kinds.Target) []watched {
 	return out
 }
 
-// sighting is a resource after a change, or one that is gone.
+// sighting is a resource after a change or a deletion.
 type sighting struct {
 	view.Resource
 	gone bool
 }
 
-// watch shows each change of what is seen until the context ends, which is no failure.
+// watch prints each change until the context ends, which is not an error.
 func (a *App) watch(ctx context.Context, cluster *kinds.Cluster, o statusOptions, what []watched) error {
 	ctx, cancel := context.WithCancel(ctx)
 	seen := make(chan sighting)
@@ -63,7 +63,7 @@ func (a *App) watch(ctx context.Context, cluster *kinds.Cluster, o statusOptions
 	defer cancel()
 
 	printed := map[string]view.Resource{}
-	ticker := &show.Ticker{Columns: o.columns()}
+	ticker := &printer.Ticker{Columns: o.columns()}
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,7 +80,7 @@ func (a *App) watch(ctx context.Context, cluster *kinds.Cluster, o statusOptions
 	}
 }
 
-// informer hands each change to the channel, as long as the context lasts. It says what troubles it and tries again.
+// informer sends each change to the channel until the context ends. It reports watch errors and retries.
 func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w watched, seen chan<- sighting) (cache.SharedInformer, error) {
 	send := func(o any, gone bool) {
 		if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
@@ -104,7 +104,7 @@ func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w watched, s
 	if err == nil {
 		err = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 			if !apierrors.IsResourceExpired(err) && !errors.Is(err, io.EOF) { // both are part of a watch's life
-				a.say("note: watch %s: %v; trying again", w.Resource.Resource, err)
+				a.say("note: watch %s: %v; retrying", w.Resource.Resource, err)
 			}
 		})
 	}
@@ -114,19 +114,19 @@ func (a *App) informer(ctx context.Context, cluster *kinds.Cluster, w watched, s
 	return informer, nil
 }
 
-func (a *App) printSighting(o statusOptions, ticker *show.Ticker, s sighting, tree bool) error {
+func (a *App) printSighting(o statusOptions, ticker *printer.Ticker, s sighting, tree bool) error {
 	now := a.Clock.Now()
 	switch {
 	case s.gone:
-		a.say("%s in %s is gone", s.Ref(), s.Namespace)
+		a.say("%s in %s was deleted", s.Ref(), s.Namespace)
 		return nil
-	case o.output == show.JSON || o.output == show.YAML:
-		if o.output == show.YAML {
+	case o.output == printer.JSON || o.output == printer.YAML:
+		if o.output == printer.YAML {
 			fmt.Fprintln(a.Streams.Out, "---")
 		}
-		return show.Machine(a.Streams.Out, o.output, s.Resource)
+		return printer.Machine(a.Streams.Out, o.output, s.Resource)
 	case tree:
-		if err := show.Tree(a.Streams.Out, s.Resource, now); err != nil {
+		if err := printer.Tree(a.Streams.Out, s.Resource, now); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.Streams.Out)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/evidence"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/kinds"
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/show"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/printer"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
@@ -18,12 +18,12 @@ func (a *App) whyCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "why KIND/NAME",
-		Short: "Show the evidence: why a resource is as it is, since when, and who says so",
-		Long: `Shows each condition with its reason, since when it holds and who wrote it, and what stands behind: workloads, failing
+		Short: "Show the evidence: why a resource is in its state, since when, and who reports it",
+		Long: `Shows each condition with its reason, since when it holds and who wrote it, and its causes: workloads, failing
 pods, tasks, needed resources, and the operator's last error.
 
-It asks the status aggregator. When that gives no answer, it looks at the resource, its workloads, their pods and the
-events itself, and says so.`,
+It queries the status aggregator. Without an answer it reads the resource, its workloads, their pods and the events from
+the cluster, and reports that.`,
 		Example: `  kubectl flotilla why superset/main
   kubectl flotilla why fireng shop -o yaml`,
 		ValidArgsFunction: a.completeResources,
@@ -32,12 +32,12 @@ events itself, and says so.`,
 		},
 	}
 	a.apiFlags(c)
-	outputFlag(c, &output, show.JSON, show.YAML)
+	outputFlag(c, &output, printer.JSON, printer.YAML)
 	return c
 }
 
 func (a *App) runWhy(ctx context.Context, output string, args []string) error {
-	if err := oneOf(output, show.JSON, show.YAML); err != nil {
+	if err := oneOf(output, printer.JSON, printer.YAML); err != nil {
 		return err
 	}
 	cluster, t, u, err := a.one(ctx, args)
@@ -49,9 +49,9 @@ func (a *App) runWhy(ctx context.Context, output string, args []string) error {
 		return err
 	}
 	if output != "" {
-		return show.Machine(a.Streams.Out, output, report)
+		return printer.Machine(a.Streams.Out, output, report)
 	}
-	return show.Report(a.Streams.Out, report, a.Clock.Now())
+	return printer.Report(a.Streams.Out, report, a.Clock.Now())
 }
 
 func (a *App) report(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, u *unstructured.Unstructured) (evidence.Report, error) {
@@ -69,7 +69,7 @@ func (a *App) report(ctx context.Context, cluster *kinds.Cluster, t kinds.Target
 	return evidence.FromCluster(ctx, evidence.Question{Kube: kube, Kind: t.Kind, Resource: u, Why: err.Error(), Now: a.Clock.Now()}), nil
 }
 
-// detail asks the status API about one resource.
+// detail gets one resource from the status API.
 func (a *App) detail(ctx context.Context, cluster *kinds.Cluster, t kinds.Target, history int) (statusapi.ResourceDetail, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

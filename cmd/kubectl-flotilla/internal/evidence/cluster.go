@@ -19,23 +19,23 @@ import (
 
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
 // mostEvents is how many events a report holds.
 const mostEvents = 10
 
-// Question is what [FromCluster] is asked.
+// Question is the input of [FromCluster].
 type Question struct {
 	Kube     kubernetes.Interface
 	Kind     contract.Kind
 	Resource *unstructured.Unstructured
-	// Why the cluster itself must be asked.
+	// Why is the reason why the cluster itself is read.
 	Why string
 	Now time.Time
 }
 
-// look reads one part after the other; what cannot be read is noted and the rest goes on.
+// look reads one kind of object after the other; it records what it cannot read and continues.
 type look struct {
 	Question
 	namespace string
@@ -44,8 +44,8 @@ type look struct {
 	pods      []corev1.Pod
 }
 
-// FromCluster looks at what the caller may see of the resource and of what it owns. What is
-// wrong with pods is said by the rule and in the words of the operators.
+// FromCluster reads the resource and the objects that it owns, as far as the caller may see them. It classifies pod
+// failures with the rules and messages of the operators.
 func FromCluster(ctx context.Context, q Question) Report {
 	u := q.Resource
 	report := Report{
@@ -128,7 +128,7 @@ func (l *look) statefulSets(ctx context.Context) {
 }
 
 func (l *look) add(u contract.Unit, selector *metav1.LabelSelector) {
-	u.Present, u.Failures = true, observe.Failures(l.matching(selector), l.Now)
+	u.Present, u.Failures = true, workload.Failures(l.matching(selector), l.Now)
 	l.report.Observation.Units = append(l.report.Observation.Units, u)
 }
 
@@ -162,13 +162,13 @@ func (l *look) job(j *batchv1.Job) contract.Job {
 			out.State, out.Message = contract.JobFailed, c.Message
 		}
 	}
-	if f := observe.Failures(l.matching(j.Spec.Selector), l.Now); out.Message == "" && len(f) > 0 && out.State != contract.JobComplete {
+	if f := workload.Failures(l.matching(j.Spec.Selector), l.Now); out.Message == "" && len(f) > 0 && out.State != contract.JobComplete {
 		out.Message = string(f[0].Class) + ": " + f[0].Message
 	}
 	return out
 }
 
-// events reads those of the resource, and the warnings of the pods that are in trouble.
+// events reads the events of the resource and the warnings of its failing pods.
 func (l *look) events(ctx context.Context, u *unstructured.Unstructured) {
 	about := map[types.UID]string{u.GetUID(): l.report.Resource.Ref()}
 	for i := range l.pods {
@@ -197,7 +197,7 @@ func (l *look) events(ctx context.Context, u *unstructured.Unstructured) {
 	l.report.Events = l.report.Events[:min(mostEvents, len(l.report.Events))]
 }
 
-// inUnit says whether a pod is an example of a failure of something that the resource owns.
+// inUnit reports whether a failure of an owned workload names the pod as its example.
 func (l *look) inUnit(pod string) bool {
 	for _, u := range l.report.Observation.Units {
 		for _, f := range u.Failures {

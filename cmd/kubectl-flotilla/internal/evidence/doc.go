@@ -1,6 +1,7 @@
-// Package evidence gathers why a resource is as it is, in one [Report], from one of two sources.
+// Package evidence collects why a resource is in its state, in one [Report], from one of two sources.
 //
-// The status API knows most: on whose word each condition stands, and what the observer saw of each workload. When it
-// cannot be reached, [FromCluster] looks for itself: at the conditions and who wrote them, at the workloads that the
-// resource owns, at their pods and at the events. The report says which of the two it is, and what could not be read.
+// The status API has the most detail: which observer each condition is based on, and what it observed of each
+// workload. If the API is unreachable, [FromCluster] reads the cluster itself: the conditions and who wrote them, the
+// workloads that the resource owns, their pods and the events. The report names its source and what could not be
+// read.
 package evidence

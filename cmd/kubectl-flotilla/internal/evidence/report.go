@@ -20,18 +20,18 @@ const (
 // Report is all that is known of one resource.
 type Report struct {
 	Source string `json:"source"` // StatusAPI or Cluster
-	// Why says why the source is not the status API.
+	// Why is the reason why the source is not the status API.
 	Why      string        `json:"why,omitempty"`
 	Resource view.Resource `json:"resource"`
 	// Writers name the field manager of each condition type.
 	Writers map[string]string `json:"writers,omitempty"`
-	// Provenance says on whose word the conditions stand; nil without the status API.
+	// Provenance is the observation that the conditions are based on; nil without the status API.
 	Provenance *contract.Provenance `json:"provenance,omitempty"`
 	// Observation is the observer's; from the cluster its units and jobs only.
 	Observation *contract.Observation `json:"observation,omitempty"`
 	// Events are Kubernetes events, newest first; only from the cluster.
 	Events []Event `json:"events,omitempty"`
-	// Unread names what could not be read, and why.
+	// Unread lists what could not be read, and why.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -57,7 +57,7 @@ func FromAPI(kind contract.Kind, u *unstructured.Unstructured, detail statusapi.
 	return r
 }
 
-// Writers tells from managedFields who wrote each condition.
+// Writers returns the field manager of each condition, from managedFields.
 func Writers(u *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 	for _, entry := range u.GetManagedFields() {

@@ -1,8 +1,8 @@
 // Package intent decides what a pause, resume, stop or start writes.
 //
-// The operators honour the annotation operator-command with one of two values, and a Superset's spec.suspend beside it.
-// The annotation holds one value, so a pause and a stop exclude each other in it; a change that would silently take the
-// other one away is refused. Every change is idempotent. The package does no I/O; [Decide] is the entry point.
+// The operators support the annotation operator-command with one of two values, and spec.suspend of a Superset. The
+// annotation holds one value, so a pause and a stop exclude each other in it; a change that would silently remove the
+// other one is rejected. Every change is idempotent. The package does no I/O; [Decide] is the entry point.
 package intent
 
 import (
@@ -11,12 +11,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/await"
 	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/wait"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Verb is what the user asks for.
+// Verb is the command of the user.
 type Verb string
 
 // Verbs.
@@ -32,33 +32,33 @@ func (v Verb) Done() string {
 	return map[Verb]string{Pause: "paused", Resume: "resumed", Stop: "stopped", Start: "started"}[v]
 }
 
-// Goal is what the operator reports once it has followed.
-func (v Verb) Goal() await.Goal {
+// Goal is the condition that the operator reports after the change.
+func (v Verb) Goal() wait.Goal {
 	switch v {
 	case Pause:
-		return await.Condition("Paused", "True")
+		return wait.Condition("Paused", "True")
 	case Resume:
-		return await.Condition("Paused", "False")
+		return wait.Condition("Paused", "False")
 	case Stop:
-		return await.Condition("Stopped", "True")
+		return wait.Condition("Stopped", "True")
 	default:
-		return await.Condition("Stopped", "False")
+		return wait.Condition("Stopped", "False")
 	}
 }
 
 // ErrRefused is wrapped by errors about a change that would undo something else.
 var ErrRefused = errors.New("refused")
 
-// Change is what to write. A nil Patch means that there is nothing to do.
+// Change is the patch to write. A nil Patch means that there is nothing to do.
 type Change struct {
 	Patch map[string]any // a JSON merge patch
-	// Already says why nothing needs to be written.
+	// Already is the reason why nothing needs to be written.
 	Already string
 	// Note is something else that the user should know, empty if there is nothing.
 	Note string
 }
 
-// Decide returns what a verb writes to an object as it is now.
+// Decide returns the change that a verb requires for the current object.
 func Decide(verb Verb, kind contract.Kind, u *unstructured.Unstructured) (Change, error) {
 	switch kind {
 	case contract.Superset, contract.FireboltEngine, contract.FireboltInstance:
@@ -79,7 +79,7 @@ func Decide(verb Verb, kind contract.Kind, u *unstructured.Unstructured) (Change
 	case Start:
 		return now.start(), nil
 	}
-	return Change{}, fmt.Errorf("%q is no verb", verb)
+	return Change{}, fmt.Errorf("unknown verb %q", verb)
 }
 
 type state struct {
@@ -105,9 +105,9 @@ func (s state) pause() (Change, error) {
 func (s state) stop() (Change, error) {
 	switch {
 	case s.intent.Stopped:
-		return Change{Already: "is asked to stop already, by " + s.intent.StoppedBy, Note: s.alsoPaused()}, nil
+		return Change{Already: "is already stopped by " + s.intent.StoppedBy, Note: s.alsoPaused()}, nil
 	case s.command == view.CommandPaused:
-		return Change{}, fmt.Errorf("%w: it is paused, and the annotation %s holds one command only, so a stop would take the pause away: resume it first",
+		return Change{}, fmt.Errorf("%w: it is paused, and the annotation %s holds one command only, so a stop would remove the pause: resume it first",
 			ErrRefused, view.AnnotationCommand)
 	}
 	note := s.replaces()
@@ -147,14 +147,14 @@ func (s state) alsoStopped() string {
 	if !s.intent.Stopped {
 		return s.unknown()
 	}
-	return "it is stopped by " + s.intent.StoppedBy + ", and stays so: \"start\" takes that away"
+	return "it is stopped by " + s.intent.StoppedBy + ", and stays stopped: run \"start\" to start it"
 }
 
 func (s state) alsoPaused() string {
 	if !s.intent.Paused {
 		return s.unknown()
 	}
-	return "it is paused by " + s.intent.PausedBy + ": \"resume\" takes that away"
+	return "it is paused by " + s.intent.PausedBy + ": run \"resume\" to resume it"
 }
 
 // unknown warns of a value that the operators ignore, for example "paused".

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// FieldManager owns what the plugin writes.
+// FieldManager is the field manager of the plugin.
 const FieldManager = "kubectl-flotilla"
 
 // Cluster reads and writes the custom resources of one cluster with the caller's rights.
@@ -34,7 +34,7 @@ type Cluster struct {
 	dynamic dynamic.Interface
 }
 
-// New reads the kubeconfig. It reaches for the API server only when it is asked something.
+// New reads the kubeconfig. It contacts the API server on the first request only.
 func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	config, err := getter.ToRESTConfig()
 	if err != nil {
@@ -58,10 +58,10 @@ func New(getter genericclioptions.RESTClientGetter) (*Cluster, error) {
 	return &Cluster{Config: config, Namespace: namespace, mapper: mapper, dynamic: client}, nil
 }
 
-// fallback is where client-go looks for a cluster that nobody named.
+// fallback is the server that client-go uses if no cluster is configured.
 const fallback = "http://localhost:8080"
 
-// named refuses the fallback when no kubeconfig names a cluster: that nobody listens there would tell nothing.
+// named rejects the fallback if no kubeconfig names a cluster: a refused connection there would explain nothing.
 func named(getter genericclioptions.RESTClientGetter, config *rest.Config) error {
 	loader := getter.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
@@ -108,7 +108,7 @@ func (c *Cluster) Patch(
 	metadata["uid"], metadata["resourceVersion"] = string(read.GetUID()), read.GetResourceVersion()
 	body, err := json.Marshal(locked)
 	if err != nil {
-		return nil, fmt.Errorf("encode the change of %s: %w", t, err)
+		return nil, fmt.Errorf("encode the patch of %s: %w", t, err)
 	}
 	options := metav1.PatchOptions{FieldManager: FieldManager}
 	if dryRun {
@@ -116,7 +116,7 @@ func (c *Cluster) Patch(
 	}
 	u, err := c.dynamic.Resource(t.Resource).Namespace(read.GetNamespace()).Patch(ctx, t.Name, types.MergePatchType, body, options)
 	if err != nil {
-		return nil, fmt.Errorf("change %s: %w", t, err)
+		return nil, fmt.Errorf("patch %s: %w", t, err)
 	}
 	return u, nil
 }

@@ -105,7 +105,7 @@ func (c *Cluster) Resolve(arg string) (Mapping, error) {
 		case meta.IsNoMatchError(err):
 			continue
 		case err != nil:
-			return Mapping{}, fmt.Errorf("look up kind %q: %w", arg, err)
+			return Mapping{}, fmt.Errorf("find kind %q: %w", arg, err)
 		}
 		if kind, ok := contract.KindFor(gvk.Group, gvk.Kind); ok {
 			return c.mapping(kind)
@@ -118,11 +118,11 @@ func (c *Cluster) Resolve(arg string) (Mapping, error) {
 	return Mapping{}, fmt.Errorf("%w %q: Flotilla manages %s", ErrUnknown, arg, known())
 }
 
-// mapping asks the cluster for the resource behind a kind.
+// mapping returns the resource of a kind by discovery.
 func (c *Cluster) mapping(kind contract.Kind) (Mapping, error) {
 	gvk, _ := contract.Lookup(kind)
 	if !slices.Contains(Managed, kind) {
-		return Mapping{}, fmt.Errorf("%w: the ingester only stores a %s: look with \"kubectl get %s.%s\" and \"ingester verify\"",
+		return Mapping{}, fmt.Errorf("%w: the ingester only stores a %s: use \"kubectl get %s.%s\" and \"ingester verify\"",
 			ErrStored, gvk.Kind, kind, gvk.Group)
 	}
 	m, err := c.mapper.RESTMapping(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind})
@@ -130,7 +130,7 @@ func (c *Cluster) mapping(kind contract.Kind) (Mapping, error) {
 	case meta.IsNoMatchError(err):
 		return Mapping{}, notInstalled(kind)
 	case err != nil:
-		return Mapping{}, fmt.Errorf("look up kind %q: %w", kind, err)
+		return Mapping{}, fmt.Errorf("find kind %q: %w", kind, err)
 	}
 	return Mapping{kind, m.Resource}, nil
 }
@@ -154,7 +154,7 @@ func (c *Cluster) Installed() ([]Mapping, error) {
 	return out, nil
 }
 
-// absent recognises a kind that is not served by what its resource would be called.
+// absent recognizes a kind that is not served by the name of its resource.
 func absent(r schema.GroupResource) (contract.Kind, bool) {
 	for _, kind := range contract.Kinds() {
 		gvk, _ := contract.Lookup(kind)

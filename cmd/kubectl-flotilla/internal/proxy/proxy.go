@@ -49,7 +49,7 @@ func (p *Proxy) origin() string { return "http://" + p.host }
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if complaint := p.foreign(r); complaint != "" {
+	if complaint := p.reject(r); complaint != "" {
 		refuse(w, http.StatusForbidden, "Forbidden", complaint)
 		return
 	}
@@ -78,25 +78,25 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, path string) {
 	p.next.ServeHTTP(w, r)
 }
 
-// foreign says why a request cannot be the page's own, empty if it can.
-func (p *Proxy) foreign(r *http.Request) string {
+// reject returns why a request cannot be the page's own; it is empty for a valid request.
+func (p *Proxy) reject(r *http.Request) string {
 	_, port, _ := strings.Cut(p.host, ":")
 	switch {
 	case r.Host != p.host && r.Host != "localhost:"+port:
 		return "This address is not the proxy's."
 	case r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
-		return "Another page asks."
-	case elsewhere(r.Header):
-		return "Another page asks."
+		return "The request comes from another origin."
+	case isCrossOrigin(r.Header):
+		return "The request comes from another origin."
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return "Only reading is possible here."
 	}
 	return ""
 }
 
-// elsewhere says whether the browser tells that a page of another origin asks. To lead to the page is no asking: whoever
-// knows its address may, and cannot read the answer.
-func elsewhere(h http.Header) bool {
+// isCrossOrigin reports whether the browser marks the request as one of another origin. A navigation to the page is
+// allowed: it requires the address, and the other origin cannot read the response.
+func isCrossOrigin(h http.Header) bool {
 	site := h.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") && h.Get("Sec-Fetch-Mode") != "navigate"
 }
@@ -105,7 +105,7 @@ func (p *Proxy) knows(secret string) bool {
 	return subtle.ConstantTimeCompare([]byte(secret), []byte(p.secret)) == 1
 }
 
-// fromPage says whether a Referer is the page, secret included.
+// fromPage reports whether a Referer is the page, secret included.
 func (p *Proxy) fromPage(referer string) bool {
 	u, err := url.Parse(referer)
 	if err != nil || u.Scheme+"://"+u.Host != p.origin() && u.Hostname() != "localhost" {

@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 )
 
-// maxErrorBytes is how much of an answer that is no success is read.
+// maxErrorBytes limits how much of an error response is read.
 const maxErrorBytes = 64 * 1024
 
-// Client asks one server. It is safe for concurrent use.
+// Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
 	base *url.URL
 	http *http.Client
@@ -33,7 +33,7 @@ func New(base *url.URL, transport http.RoundTripper) *Client {
 	}}
 }
 
-// Error is what the API answers instead of success.
+// Error is an error response of the API.
 type Error struct {
 	Status  int // of HTTP
 	Code    string
@@ -53,7 +53,7 @@ func Refused(err error) *Error {
 	return nil
 }
 
-// Filter says which resources or events are asked for; an empty field means all.
+// Filter selects resources or events; an empty field matches all.
 type Filter struct {
 	Namespace string
 	Kind      contract.Kind
@@ -94,7 +94,7 @@ func (c *Client) Resources(ctx context.Context, f Filter) ([]statusapi.Resource,
 	}
 }
 
-// Check asks for one resource, whichever it is, and so shows whether the API is there and takes the credentials.
+// Check requests one arbitrary resource, and so verifies that the API is there and accepts the credentials.
 func (c *Client) Check(ctx context.Context) error {
 	query := url.Values{statusapi.ParamLimit: {"1"}}
 	return c.get(ctx, statusapi.PathResources, query, &statusapi.ResourceList{})

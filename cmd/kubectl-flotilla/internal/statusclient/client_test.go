@@ -167,7 +167,7 @@ func TestFollowResumesWhereItBegan(t *testing.T) {
 			s.Cut()
 		}
 	}
-	f.Trouble = func(error) { s.Publish(event(3, "a")) } // while nobody is connected
+	f.OnError = func(error) { s.Publish(event(3, "a")) } // while nobody is connected
 	got, err := collect(t, clientOf(t, s.URL, statustest.Token), f, 1)
 	if !errors.Is(err, errEnough) || got[0] != 3 {
 		t.Errorf("got %v, %v", got, err)
@@ -195,7 +195,7 @@ func TestFollowGivesUpOnlyWhereAnotherAttemptCannotHelp(t *testing.T) {
 			s.Publish(event(1, "a"))
 			s.Refuse(status, "Code", "As the test says.")
 			since, troubles := uint64(0), 0
-			f := statusclient.Follower{Since: &since, Pause: time.Millisecond, Trouble: func(error) {
+			f := statusclient.Follower{Since: &since, Pause: time.Millisecond, OnError: func(error) {
 				if troubles++; troubles == 3 {
 					s.Refuse(0, "", "")
 				}
@@ -238,14 +238,14 @@ func TestASilentConnectionCountsAsBroken(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	var troubles []string
-	f := statusclient.Follower{Silence: 300 * time.Millisecond, Pause: time.Millisecond, Trouble: func(err error) {
+	f := statusclient.Follower{IdleTimeout: 300 * time.Millisecond, Pause: time.Millisecond, OnError: func(err error) {
 		troubles = append(troubles, err.Error())
 		if len(troubles) == 3 {
 			cancel()
 		}
 	}}
 	err := clientOf(t, s.URL, "").Follow(ctx, f, func(statusclient.Event) error { return errors.New("nothing is an event here") })
-	if !errors.Is(err, context.Canceled) || len(troubles) != 3 || !strings.Contains(troubles[0], "nothing heard for 300ms") ||
+	if !errors.Is(err, context.Canceled) || len(troubles) != 3 || !strings.Contains(troubles[0], "no data received for 300ms") ||
 		!strings.Contains(troubles[1], "malformed event") || !strings.Contains(troubles[2], `event id "x"`) {
 		t.Errorf("got %v and %q", err, troubles)
 	}

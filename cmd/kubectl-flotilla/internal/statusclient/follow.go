@@ -23,22 +23,22 @@ type Event struct {
 	contract.Lifecycle
 }
 
-// Follower says how to read the stream of events.
+// Follower configures how to read the stream of events.
 type Follower struct {
 	Filter Filter
 	// Since is the sequence to resume after; nil means from now on.
 	Since *uint64
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
-	// Silence is how long a connection may bring nothing, not even a sign of life, before it counts as broken; 45 s if 0.
-	// The server sends a sign of life every 15 s.
-	Silence time.Duration
+	// IdleTimeout is how long a connection may deliver nothing, not even a heartbeat, before it counts as broken; 45 s if
+	// 0. The server sends a heartbeat every 15 s.
+	IdleTimeout time.Duration
 	// Pause is how long to wait before the first attempt to resume; it doubles up to 30 s. 1 s if 0.
 	Pause time.Duration
 	// Connected is called after each connection that was made, once the server has said something, if it is set.
 	Connected func()
-	// Trouble is told why a connection ended, or what could not be decoded, if it is set.
-	Trouble func(error)
+	// OnError, if set, receives the error that ended a connection, or of an event that could not be decoded.
+	OnError func(error)
 }
 
 const longestPause = 30 * time.Second
@@ -69,7 +69,7 @@ func (c *Client) Follow(ctx context.Context, f Follower, handle func(Event) erro
 		if hopeless := final(err); hopeless != nil {
 			return hopeless
 		}
-		f.Trouble(err)
+		f.OnError(err)
 		if got {
 			pause = f.Pause
 		}
@@ -86,14 +86,14 @@ func (f Follower) withDefaults() Follower {
 	if f.Clock == nil {
 		f.Clock = clock.RealClock{}
 	}
-	if f.Silence == 0 {
-		f.Silence = 45 * time.Second
+	if f.IdleTimeout == 0 {
+		f.IdleTimeout = 45 * time.Second
 	}
 	if f.Pause == 0 {
 		f.Pause = time.Second
 	}
-	if f.Trouble == nil {
-		f.Trouble = func(error) {}
+	if f.OnError == nil {
+		f.OnError = func(error) {}
 	}
 	if f.Connected == nil {
 		f.Connected = func() {}
@@ -117,7 +117,7 @@ func final(err error) error {
 	return err
 }
 
-// stream reads one connection to its end; it never returns nil. An event of nil only says where to resume.
+// stream reads one connection to its end; it never returns nil. A nil event only sets the position to resume from.
 func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle func(sequence uint64, e *Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -125,13 +125,13 @@ func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle fu
 	if last != nil {
 		header.Set("Last-Event-ID", strconv.FormatUint(*last, 10))
 	}
-	silent := f.Clock.NewTimer(f.Silence)
+	silent := f.Clock.NewTimer(f.IdleTimeout)
 	defer silent.Stop()
 	go func() {
 		select {
 		case <-ctx.Done():
 		case <-silent.C():
-			cancel(fmt.Errorf("nothing heard for %s", f.Silence))
+			cancel(fmt.Errorf("no data received for %s", f.IdleTimeout))
 		}
 	}()
 	response, err := c.request(ctx, statusapi.PathEvents, f.Filter.values(), header)
@@ -143,11 +143,11 @@ func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle fu
 	}
 	defer response.Body.Close()
 	connected := sync.OnceFunc(f.Connected)
-	err = readFrames(response.Body, func() { silent.Reset(f.Silence) }, func(fr frame) error {
+	err = readFrames(response.Body, func() { silent.Reset(f.IdleTimeout) }, func(fr frame) error {
 		connected()
 		sequence, e, trouble := parse(fr)
 		if trouble != nil {
-			f.Trouble(trouble)
+			f.OnError(trouble)
 		}
 		if sequence == nil {
 			return nil
@@ -164,7 +164,7 @@ func (c *Client) stream(ctx context.Context, f Follower, last *uint64, handle fu
 func parse(fr frame) (*uint64, *Event, error) {
 	sequence, err := strconv.ParseUint(fr.id, 10, 64)
 	if err != nil {
-		return nil, nil, fmt.Errorf("event id %q is no sequence", fr.id)
+		return nil, nil, fmt.Errorf("event id %q is not a sequence number", fr.id)
 	}
 	if fr.data == nil {
 		return &sequence, nil, nil

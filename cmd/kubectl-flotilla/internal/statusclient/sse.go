@@ -11,10 +11,10 @@ import (
 // maxLine is the longest line of a stream: a message of the bus on one line, with room to spare.
 const maxLine = 1 << 20
 
-// errEnded says that the server closed the stream.
+// errEnded is returned when the server closed the stream.
 var errEnded = errors.New("the stream ended")
 
-// frame is one server-sent event. One without data only says where to resume.
+// frame is one server-sent event. One without data only sets the position to resume from.
 type frame struct {
 	id   string
 	data []byte

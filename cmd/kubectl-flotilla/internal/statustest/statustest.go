@@ -20,13 +20,13 @@ import (
 // Token is the one that the server takes.
 const Token = "a-token-of-the-tests"
 
-// Page is what stands at the root.
+// Page is the content at the root.
 const Page = "<!DOCTYPE html><title>Fleet</title>"
 
-// Server holds what it answers.
+// Server holds its responses.
 type Server struct {
 	*httptest.Server
-	// Takes says which tokens are valid; [Token] alone by default. Set it before the first request.
+	// Takes reports whether a token is valid; only [Token] is by default. Set it before the first request.
 	Takes func(token string) bool
 
 	mu       sync.Mutex
@@ -42,7 +42,7 @@ type Server struct {
 	busAway  bool
 }
 
-// BusAway is what the aggregator says of a resource whose history it cannot read.
+// BusAway is the message of the aggregator for a resource whose history it cannot read.
 const BusAway = "observation and history may be missing: the bus gives no answer"
 
 // Event is one entry of the stream.
@@ -69,7 +69,7 @@ func New() *Server {
 	return &Server{Takes: func(token string) bool { return token == Token }, pageSize: 500, first: 1, changed: make(chan struct{}), cut: make(chan struct{})}
 }
 
-// Handler returns what answers, for servers of another kind.
+// Handler returns the HTTP handler, for other kinds of servers.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+statusapi.PathResources, s.guarded(s.list))

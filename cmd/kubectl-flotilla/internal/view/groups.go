@@ -71,7 +71,7 @@ func supersetTasks(all map[string]any) []Part {
 	return out
 }
 
-// engineGenerations lists what serves, what is being rolled out and what drains.
+// engineGenerations lists the generations that serve, roll out and drain.
 func engineGenerations(whole, status map[string]any) []Part {
 	if len(status) == 0 {
 		return nil

@@ -19,19 +19,19 @@ const (
 	CommandStopped    = "Stopped"
 )
 
-// Resource is what a custom resource says of itself. Its JSON form is what the commands print with -o json.
+// Resource is the state of a custom resource. Its JSON form is the output of the commands with -o json.
 type Resource struct {
 	Kind      contract.Kind `json:"kind"` // the contract's token, for example "superset"
 	Namespace string        `json:"namespace"`
 	Name      string        `json:"name"`
 	UID       string        `json:"uid"`
 	CreatedAt time.Time     `json:"createdAt"`
-	// Generation is that of the spec, ObservedGeneration that of which the status as a whole speaks; 0 when it does not say.
+	// Generation is that of the spec, ObservedGeneration that of the status as a whole; 0 if the status has none.
 	Generation         int64  `json:"generation"`
 	ObservedGeneration int64  `json:"observedGeneration"`
 	Deleting           bool   `json:"deleting,omitempty"`
 	Phase              string `json:"phase,omitempty"`
-	// DeployedVersion is what runs: a version for a Superset, an image for the others.
+	// DeployedVersion is the running version: a version for a Superset, an image for the others.
 	DeployedVersion string          `json:"deployedVersion,omitempty"`
 	Intent          contract.Intent `json:"intent"`
 	// Groups are the parts of the resource as its status names them, in the order to show them in.
@@ -69,7 +69,7 @@ func (r Resource) Condition(conditionType string) (contract.Condition, bool) {
 	return contract.Condition{}, false
 }
 
-// CoveredBy returns the generation that a condition speaks of: its own, else that of the whole status.
+// CoveredBy returns the observed generation of a condition: its own, else that of the whole status.
 func (r Resource) CoveredBy(c contract.Condition) int64 {
 	return cmp.Or(c.ObservedGeneration, r.ObservedGeneration)
 }
@@ -91,7 +91,7 @@ func Of(kind contract.Kind, u *unstructured.Unstructured) Resource {
 	return r
 }
 
-// intent reads what the user asked for, as the operators do. Only a Superset has spec.suspend.
+// intent reads the requested intent, as the operators do. Only a Superset has spec.suspend.
 func intent(u *unstructured.Unstructured) contract.Intent {
 	var in contract.Intent
 	by := "annotation " + AnnotationCommand

@@ -120,9 +120,9 @@
 {{- if and .tls.clientCertificate (not .tls.secretName) }}{{ fail "database.tls.clientCertificate needs database.tls.secretName" }}{{ end }}
 {{- end }}
 {{- $stores := include "own.stores" . }}
-{{- if and .Values.webhooks.enabled (not $stores) }}{{ fail "webhooks.enabled needs database.dsnSecret.name or database.host: nobody would take the finalizer off again" }}{{ end }}
-{{- if and .Values.webhooks.enabled (has .Values.admissionPolicy (list "v1" "v1beta1")) }}{{ fail "webhooks.enabled and admissionPolicy=v1 or v1beta1 exclude each other: both put the finalizer on" }}{{ end }}
-{{- if and (has .Values.admissionPolicy (list "v1" "v1beta1")) (not $stores) }}{{ fail "admissionPolicy needs database.dsnSecret.name or database.host: nobody would take the finalizer off again" }}{{ end }}
+{{- if and .Values.webhooks.enabled (not $stores) }}{{ fail "webhooks.enabled needs database.dsnSecret.name or database.host: without it the finalizer is never removed" }}{{ end }}
+{{- if and .Values.webhooks.enabled (has .Values.admissionPolicy (list "v1" "v1beta1")) }}{{ fail "webhooks.enabled and admissionPolicy=v1 or v1beta1 exclude each other: both add the finalizer" }}{{ end }}
+{{- if and (has .Values.admissionPolicy (list "v1" "v1beta1")) (not $stores) }}{{ fail "admissionPolicy needs database.dsnSecret.name or database.host: without it the finalizer is never removed" }}{{ end }}
 {{- if and .Values.api.enabled (not $stores) }}{{ fail "api.enabled needs database.dsnSecret.name or database.host" }}{{ end }}
 {{- end }}
 
@@ -137,7 +137,7 @@ New objects get the finalizer by a MutatingAdmissionPolicy ({{ . }}).
 {{- else }}
 New objects get the finalizer {{ if .Values.webhooks.enabled }}by the webhook{{ else }}a moment after their creation{{ end }}.
 {{- end }}
-Whether cluster and database agree:
+Verify that cluster and database match:
 
   kubectl -n {{ .Release.Namespace }} get lease ingester.flotilla.dev
   ingester verify --help

@@ -1,10 +1,10 @@
 {{/* What helm uninstall does before and after it deletes a release's objects.
 
 Helm deletes an object before it creates a hook of the same kind and name. That is how the
-webhooks and the service itself go before their finalizers are taken off, with the rights of
+webhooks and the service itself go before their finalizers are removed, with the permissions of
 the person who uninstalls and none for a Job. */}}
 
-{{/* Webhook configurations that ask nobody, and a service without pods, in place of the real ones. */}}
+{{/* Webhook configurations without webhooks, and a service without pods, in place of the real ones. */}}
 {{- define "flotilla.stopHooks" }}
 {{- with .Values.webhooks }}
 {{- if .enabled }}
@@ -40,7 +40,7 @@ spec:
         - {name: {{ .Chart.Name }}, image: {{ include "flotilla.image" . }}}
 {{- end }}
 
-{{/* The Job that runs the command release, with an account and rights of its own. It fails
+{{/* The Job that runs the command remove-finalizers, with an account and permissions of its own. It fails
 while the service still leads, and is tried again. */}}
 {{- define "flotilla.releaseHook" }}
 {{- $root := .root }}
@@ -48,7 +48,7 @@ while the service still leads, and is tried again. */}}
 {{- $before := include "flotilla.hook" (dict "on" "pre-delete" "weight" -10) }}
 {{- include "flotilla.hookAccount" (dict "root" $root "name" $name "annotations" $before) }}
 {{- include "flotilla.roles" (dict "root" $root "file" "files/rbac/operator_role.yaml" "account" $name "annotations" $before) }}
-{{- $args := list "release" (printf "--leader-election-namespace=%s" $root.Release.Namespace) }}
+{{- $args := list "remove-finalizers" (printf "--leader-election-namespace=%s" $root.Release.Namespace) }}
 {{- with $root.Values.watchNamespaces }}{{ $args = append $args (printf "--watch-namespaces=%s" (join "," .)) }}{{ end }}
 {{- include "flotilla.hookJob" (dict "root" $root "name" $name "account" $name "annotations" (include "flotilla.hook" (dict "on" "pre-delete" "weight" 0)) "args" (concat $args .args) "env" .env "volumes" .volumes) }}
 {{- end }}

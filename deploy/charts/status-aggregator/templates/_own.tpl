@@ -28,12 +28,12 @@
 
 {{- define "own.notes" }}
 {{- if not .Values.bus.bootstrapJob.enabled }}
-The streams and the bucket must be there (bus.bootstrapJob.enabled makes them):
+Create the streams and the bucket (bus.bootstrapJob.enabled), then verify:
 
   status-aggregator bus verify --nats-url=...
 {{- end }}
 {{- if .Values.api.enabled }}
-What it knows, by the Service {{ .Chart.Name }}:
+Status of all resources, by the Service {{ .Chart.Name }}:
 
   kubectl flotilla page
 {{- else }}

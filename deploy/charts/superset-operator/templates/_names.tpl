@@ -14,7 +14,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{/* Cluster-scoped objects of a release that works in some namespaces only bear its namespace,
-so that releases in other namespaces stand beside it. */}}
+so that releases in other namespaces can coexist. */}}
 {{- define "flotilla.clusterScoped" -}}
 {{ .name }}{{ if .root.Values.watchNamespaces }}-{{ .root.Release.Namespace }}{{ end }}
 {{- end }}

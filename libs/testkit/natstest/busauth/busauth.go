@@ -17,7 +17,7 @@ import (
 // Admin is a user of the test's own, who may do everything.
 const Admin = "admin"
 
-// Password is everybody's.
+// Password is the password of all users.
 const Password = "secret"
 
 // Names replace the placeholders of the files.
@@ -72,14 +72,14 @@ func Permissions(t testing.TB, n Names, identity string) *server.Permissions {
 	return nil
 }
 
-// Violations lists what was refused, one line of the server's log for each.
+// Violations lists the permission violations, one line of the server's log for each.
 func (s *Server) Violations() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string{}, s.violations...)
 }
 
-// WantNoViolations fails the test when somebody tried what he may not.
+// WantNoViolations fails the test if a client exceeded its permissions.
 func (s *Server) WantNoViolations(t testing.TB) {
 	t.Helper()
 	for _, v := range s.Violations() {
@@ -92,8 +92,8 @@ var (
 	variable    = regexp.MustCompile(`\$([A-Z_]+_PASSWORD)`)
 )
 
-// Files writes the files of deploy/nats into a new folder, with the placeholders replaced, and sets the environment
-// variables that they take passwords from. It returns the folder.
+// Files writes the files of deploy/nats into a new directory, with the placeholders replaced, and sets the
+// environment variables that hold their passwords. It returns the directory.
 func Files(t testing.TB, n Names) string {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join(root(t), "deploy", "nats", "*.conf"))
@@ -128,7 +128,7 @@ func load(t testing.TB, n Names) []*server.User {
 	return o.Users
 }
 
-// root is the folder of the repository that the test runs in.
+// root returns the directory of the repository that the test runs in.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -140,13 +140,13 @@ func root(t testing.TB) string {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
-			t.Fatal("this is no checkout: there is no modules.txt in any folder above")
+			t.Fatal("not a checkout: modules.txt not found in any parent directory")
 		}
 		dir = filepath.Dir(dir)
 	}
 }
 
-// violations keeps the lines of the server's log that say what was refused.
+// violations collects the permission violations in the server's log.
 type violations struct{ s *Server }
 
 func (violations) Noticef(string, ...any) {}

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Tap hears everything on the server from its making on.
+// Tap receives all messages on the server from its creation on.
 type Tap struct {
 	s        *Server
 	sub      *nats.Subscription

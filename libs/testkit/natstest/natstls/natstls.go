@@ -1,4 +1,4 @@
-// Package natstls makes NATS servers that want client certificates, and the files with
+// Package natstls runs NATS servers that require client certificates, and the files with
 // which their clients come.
 //
 //	authority := natstls.New(t)
@@ -25,7 +25,7 @@ const validity = time.Hour
 // Authority signs the certificates of servers and clients.
 type Authority struct {
 	signer  *authority.Authority
-	current atomic.Pointer[tls.Config] // of the servers that it was asked for
+	current atomic.Pointer[tls.Config] // of the requested servers
 }
 
 // Files are PEM files: the authority, a client's certificate and its key.
@@ -74,7 +74,7 @@ func (a *Authority) Require() natstest.Option {
 	}
 }
 
-// Client writes the files of a client into a folder, over those that are there.
+// Client writes the files of a client into a directory and replaces existing ones.
 func (a *Authority) Client(t testing.TB, dir, name string) Files {
 	t.Helper()
 	files := Files{CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}

@@ -3,7 +3,7 @@ package main
 
 import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/setup"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/app"
 )
 
-func main() { service.Main(setup.Spec()) }
+func main() { service.Main(app.Spec()) }

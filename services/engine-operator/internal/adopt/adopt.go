@@ -3,10 +3,10 @@
 // An operator of another make may have left an instance running. Taking it over must not
 // restart anything, so its workloads stay as they are, with the fingerprint of what would
 // be rendered for them noted on the object (never on its pod template, which would roll
-// the pods). As soon as that fingerprint changes, since somebody changed the spec or a
+// the pods). As soon as that fingerprint changes, because the spec changed or a
 // release renders otherwise, the workload is applied in full and is like any other.
 //
-// The package is pure: [Judge] decides, [Note] says what to write.
+// The package is pure: [Decide] decides, [Note] describes what to write.
 package adopt
 
 import (
@@ -15,23 +15,23 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Verdict is what becomes of a workload.
-type Verdict int
+// Action is what becomes of a workload.
+type Action int
 
 // Verdicts.
 const (
 	// Apply: it is ours, or absent, or what is wanted of it has changed.
-	Apply Verdict = iota
-	// Mark: an earlier operator made it; note the fingerprint on it and leave it alone.
-	Mark
-	// Keep: it is marked, and what is wanted of it is what was wanted then.
-	Keep
+	Apply Action = iota
+	// Annotate: an earlier operator made it; note the fingerprint on it and leave it alone.
+	Annotate
+	// Skip: it is marked, and what is wanted of it is what was wanted then.
+	Skip
 )
 
-// Judge compares a live workload, which is the owner's already, with the desired one,
-// which carries its fingerprint. follows says whether the live one is what users ask for
-// ([Follows]); one that is not is never taken over as it is.
-func Judge(desired, live metav1.Object, follows bool) Verdict {
+// Decide compares a live workload, which is the owner's already, with the desired one,
+// which carries its fingerprint. follows reports whether the live one is what users request
+// ([MatchesSpec]); one that is not is never adopted as it is.
+func Decide(desired, live metav1.Object, follows bool) Action {
 	want := desired.GetAnnotations()[names.AnnotationRenderingHash]
 	has := live.GetAnnotations()
 	if _, ours := has[names.AnnotationRenderingHash]; ours {
@@ -39,9 +39,9 @@ func Judge(desired, live metav1.Object, follows bool) Verdict {
 	}
 	switch noted, marked := has[names.AnnotationAdopted]; {
 	case !marked && follows:
-		return Mark
+		return Annotate
 	case marked && noted == want:
-		return Keep
+		return Skip
 	}
 	return Apply
 }

@@ -18,11 +18,11 @@ func TestJudge(t *testing.T) {
 	cases := map[string]struct {
 		live  map[string]string
 		lacks bool // what users ask for
-		want  Verdict
+		want  Action
 	}{
-		"an earlier operator's is marked":                     {live: map[string]string{"deployment.kubernetes.io/revision": "3"}, want: Mark},
-		"one without annotations too":                         {want: Mark},
-		"a marked one is kept while the rendering stays":      {live: map[string]string{names.AnnotationAdopted: "new"}, want: Keep},
+		"an earlier operator's is marked":                     {live: map[string]string{"deployment.kubernetes.io/revision": "3"}, want: Annotate},
+		"one without annotations too":                         {want: Annotate},
+		"a marked one is kept while the rendering stays":      {live: map[string]string{names.AnnotationAdopted: "new"}, want: Skip},
 		"a marked one is applied when the rendering changes":  {live: map[string]string{names.AnnotationAdopted: "old"}, want: Apply},
 		"ours is applied, whatever its fingerprint":           {live: map[string]string{names.AnnotationRenderingHash: "old"}, want: Apply},
 		"ours is applied when nothing changed, against edits": {live: map[string]string{names.AnnotationRenderingHash: "new"}, want: Apply},
@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 	desired := deployment(map[string]string{names.AnnotationRenderingHash: "new"})
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Judge(desired, deployment(tc.live), !tc.lacks); got != tc.want {
+			if got := Decide(desired, deployment(tc.live), !tc.lacks); got != tc.want {
 				t.Errorf("Judge = %v, want %v", got, tc.want)
 			}
 		})
@@ -51,7 +51,7 @@ func TestAMarkedWorkloadIsKeptAndKeepsItsAnnotations(t *testing.T) {
 	if len(shared) != 1 {
 		t.Error("the map of the cached object was changed")
 	}
-	if got := Judge(desired, live, true); got != Keep {
-		t.Errorf("Judge after Note = %v, want %v", got, Keep)
+	if got := Decide(desired, live, true); got != Skip {
+		t.Errorf("Judge after Note = %v, want %v", got, Skip)
 	}
 }

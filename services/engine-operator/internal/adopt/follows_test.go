@@ -71,7 +71,7 @@ func TestFollows(t *testing.T) {
 			if tc.replicas != 0 {
 				desired.Spec.Replicas = ptr.To(tc.replicas)
 			}
-			if got := Follows(tc.user, desired, running()); got != tc.want {
+			if got := MatchesSpec(tc.user, desired, running()); got != tc.want {
 				t.Errorf("Follows = %v, want %v", got, tc.want)
 			}
 		})

@@ -1,7 +1,7 @@
 // Package credentials checks the Secret by which an instance reaches its database.
 //
-// Secrets are read one by one from the API server and never cached, so nobody is told when
-// one is deleted: the instance controller looks every [Interval], and an engine looks again
+// Secrets are read one by one from the API server and never cached, so no watch reports the
+// deletion of one: the instance controller checks every [Interval], and an engine checks again
 // before it begins something that needs the instance.
 package credentials
 
@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
@@ -22,7 +22,7 @@ import (
 const Interval = 8 * time.Second
 
 // Get reads the Secret of an instance; nil when it does not exist.
-func Get(ctx context.Context, r client.Reader, i *v1.FireboltInstance) (*corev1.Secret, error) {
+func Get(ctx context.Context, r client.Reader, i *v1alpha1.FireboltInstance) (*corev1.Secret, error) {
 	name, secret := render.DatabaseOf(i).Secret, &corev1.Secret{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
@@ -36,7 +36,7 @@ func Get(ctx context.Context, r client.Reader, i *v1.FireboltInstance) (*corev1.
 
 // Missing describes what the Secret lacks; it is empty when nothing is missing. A Secret
 // that does not exist is nil.
-func Missing(i *v1.FireboltInstance, secret *corev1.Secret) string {
+func Missing(i *v1alpha1.FireboltInstance, secret *corev1.Secret) string {
 	own := i.Spec.Metadata.Postgres == nil
 	if secret == nil {
 		text := fmt.Sprintf("Secret %q", render.DatabaseOf(i).Secret)

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 func TestJudgeWantsTwoZerosInARowAfterTheSwitchSettled(t *testing.T) {
@@ -39,10 +39,10 @@ func TestJudgeWantsTwoZerosInARowAfterTheSwitchSettled(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var m Memory
+			var m State
 			var got bool
 			for _, s := range tc.samples {
-				m, got = Judge(m, s, switched, 5*time.Second)
+				m, got = Evaluate(m, s, switched, 5*time.Second)
 			}
 			if got != tc.want {
 				t.Errorf("drained = %t, want %t", got, tc.want)
@@ -112,7 +112,7 @@ func TestSampleAsksRunningPodsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewProber(map[v1.ScrapeMode]Transport{v1.ScrapePodIP: NewPodIP(port)}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	p := NewProber(map[v1alpha1.ScrapeMode]Transport{v1alpha1.ScrapePodIP: NewPodIP(port)}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	pods := []corev1.Pod{pod("a", corev1.PodRunning, u.Hostname()), pod("b", corev1.PodRunning, u.Hostname()), pod("c", corev1.PodPending, "")}
 	s := p.Sample(context.Background(), "", pods)
 	if s.Pods != 2 || s.Queries != 4 || s.Err != nil {
@@ -130,7 +130,7 @@ func TestSampleAsksRunningPodsOnly(t *testing.T) {
 func TestAPodThatIsBeingDeletedIsAsked(t *testing.T) {
 	going := pod("a-0", corev1.PodRunning, "10.0.0.1")
 	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	p := NewProber(map[v1.ScrapeMode]Transport{v1.ScrapePodIP: &pods{
+	p := NewProber(map[v1alpha1.ScrapeMode]Transport{v1alpha1.ScrapePodIP: &pods{
 		answers: map[string]string{"a-0": page(1)}, asked: map[string]int{},
 	}}, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	if s := p.Sample(t.Context(), "", []corev1.Pod{going}); s.Queries != 1 || s.Err != nil {

@@ -6,19 +6,19 @@ import "time"
 // the gateway may use an old address that much longer.
 const Settle = 5 * time.Second
 
-// Sample is one look at all running pods of a generation.
+// Sample is one check of all running pods of a generation.
 type Sample struct {
 	At time.Time
 	// Pods is how many running pods there were.
 	Pods int
 	// Queries is the sum of running and suspended queries.
 	Queries int
-	// Err says why a pod could not be asked; Queries is then incomplete.
+	// Err describes why a pod could not be asked; Queries is then incomplete.
 	Err error
 }
 
-// Memory is what is kept between two looks at the same generation.
-type Memory struct {
+// State is the state that is kept between two checks of the same generation.
+type State struct {
 	Generation int64
 	// Zeros counts the samples of zero in a row.
 	Zeros int
@@ -26,16 +26,16 @@ type Memory struct {
 	Last time.Time
 }
 
-// Judge takes a sample into account. switched is when traffic was moved away, interval
+// Evaluate takes a sample into account. switched is when traffic was moved away, interval
 // the time between two samples: a look that comes earlier, because something else woke
 // the operator, does not count as another sample.
-func Judge(m Memory, s Sample, switched time.Time, interval time.Duration) (Memory, bool) {
+func Evaluate(m State, s Sample, switched time.Time, interval time.Duration) (State, bool) {
 	switch {
 	case s.Err != nil || s.Queries > 0:
 		m.Zeros, m.Last = 0, time.Time{}
 		return m, false
 	case s.Pods == 0:
-		return m, true // nobody is left who could run a query
+		return m, true // no pod is left that could run a query
 	case s.At.Before(switched.Add(Settle)):
 		return m, false
 	case m.Zeros > 0 && s.At.Before(m.Last.Add(interval)):

@@ -19,7 +19,7 @@ const maxLine = 1 << 20
 
 // Parse sums the query gauges of a metrics page. Only lines "name value [timestamp]"
 // count, and fractions are cut off; a gauge that is missing, or only there with labels,
-// is an error, and so is one that is there twice or is no count.
+// is an error, and so is one that is there twice or is not a count.
 func Parse(r io.Reader) (int, error) {
 	found := map[string]int{}
 	lines := bufio.NewScanner(r)

@@ -16,16 +16,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // Limits of a look.
 const (
 	// podTimeout bounds one scrape, from the dial to the last byte.
 	podTimeout = 3 * time.Second
-	// parallelism is how many pods are asked at a time, over all engines.
+	// parallelism is how many pods are queried at a time, over all engines.
 	parallelism = 16
-	// perLook is how many pods of one generation are asked at a time: a generation whose
+	// perLook is how many pods of one generation are queried at a time: a generation whose
 	// pods do not answer leaves room for the others.
 	perLook = 4
 	// maxBody bounds a metrics page; what is cut off makes a gauge missing.
@@ -37,15 +37,15 @@ type Transport interface {
 	Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error)
 }
 
-// Prober looks at the pods of a generation. It is safe for concurrent use.
+// Prober queries the pods of a generation. It is safe for concurrent use.
 type Prober struct {
-	transports map[v1.ScrapeMode]Transport
+	transports map[v1alpha1.ScrapeMode]Transport
 	clock      clock.PassiveClock
 	slots      chan struct{}
 }
 
 // NewProber returns a Prober with a transport for each scrape mode.
-func NewProber(transports map[v1.ScrapeMode]Transport, clk clock.PassiveClock) *Prober {
+func NewProber(transports map[v1alpha1.ScrapeMode]Transport, clk clock.PassiveClock) *Prober {
 	return &Prober{transports: transports, clock: clk, slots: make(chan struct{}, parallelism)}
 }
 
@@ -53,13 +53,13 @@ func NewProber(transports map[v1.ScrapeMode]Transport, clk clock.PassiveClock) *
 // its queries. Pods that do not run yet, or have ended, are skipped. The first pod that
 // cannot be asked ends the look, since the generation is not drained then, whatever the
 // rest would say; of several it is the one whose name sorts first that is reported.
-func (p *Prober) Sample(ctx context.Context, mode v1.ScrapeMode, pods []corev1.Pod) Sample {
+func (p *Prober) Sample(ctx context.Context, mode v1alpha1.ScrapeMode, pods []corev1.Pod) Sample {
 	running := runningPods(pods)
 	if len(running) == 0 {
 		return Sample{At: p.clock.Now()}
 	}
 	if mode == "" {
-		mode = v1.ScrapePodIP
+		mode = v1alpha1.ScrapePodIP
 	}
 	transport, ok := p.transports[mode]
 	if !ok {
@@ -150,15 +150,15 @@ func scrape(ctx context.Context, transport Transport, pod *corev1.Pod) (int, err
 	return queries, errors.Join(err, body.Close())
 }
 
-// maxTrouble bounds what stands in conditions and events, in bytes.
+// maxTrouble bounds what is in conditions and events, in bytes.
 const maxTrouble = 512
 
 // sourceAddress is our end of a connection, in the text of an error.
 var sourceAddress = regexp.MustCompile(`\S+->`)
 
-// trouble words an error so that the same fault always reads the same: our own port, which
+// failure formats an error so that the same fault always reads the same: our own port, which
 // differs from one connection to the next, is left out.
-func trouble(err error) string {
+func errorText(err error) string {
 	text := strings.ToValidUTF8(sourceAddress.ReplaceAllString(err.Error(), ""), "?")
 	if len(text) <= maxTrouble {
 		return text

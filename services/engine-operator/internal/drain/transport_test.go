@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // serve answers on loopback until the test ends.
@@ -35,13 +35,13 @@ func serve(t *testing.T, handler http.HandlerFunc) (host string, port int) {
 }
 
 // sampleOf looks at one pod through the transport and returns what a verdict would say.
-func sampleOf(t *testing.T, mode v1.ScrapeMode, transport Transport, p corev1.Pod) (Sample, string) {
+func sampleOf(t *testing.T, mode v1alpha1.ScrapeMode, transport Transport, p corev1.Pod) (Sample, string) {
 	t.Helper()
-	s := NewProber(map[v1.ScrapeMode]Transport{mode: transport}, clock.RealClock{}).Sample(t.Context(), mode, []corev1.Pod{p})
+	s := NewProber(map[v1alpha1.ScrapeMode]Transport{mode: transport}, clock.RealClock{}).Sample(t.Context(), mode, []corev1.Pod{p})
 	if s.Err == nil {
 		return s, ""
 	}
-	return s, trouble(s.Err)
+	return s, errorText(s.Err)
 }
 
 func TestAScrapeThatFailsIsNeverZeroQueries(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAScrapeThatFailsIsNeverZeroQueries(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			host, port := serve(t, tc.handler)
-			s, got := sampleOf(t, v1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, host))
+			s, got := sampleOf(t, v1alpha1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, host))
 			if got != tc.want || s.Queries != 0 || s.Pods != 1 {
 				t.Errorf("trouble %s, want %s; sample %+v", got, tc.want, s)
 			}
@@ -108,11 +108,11 @@ func TestAPodThatIsNotThere(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	want := fmt.Sprintf(`scrape pod "a-0": dial tcp 127.0.0.1:%d: connect: connection refused`, port)
-	if _, got := sampleOf(t, v1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, "127.0.0.1")); got != want {
+	if _, got := sampleOf(t, v1alpha1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, "127.0.0.1")); got != want {
 		t.Errorf("trouble %s, want %s", got, want)
 	}
 	want = `scrape pod "a-0": the pod has no address`
-	if _, got := sampleOf(t, v1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, "")); got != want {
+	if _, got := sampleOf(t, v1alpha1.ScrapePodIP, NewPodIP(port), pod("a-0", corev1.PodRunning, "")); got != want {
 		t.Errorf("trouble %s, want %s", got, want)
 	}
 }
@@ -120,7 +120,7 @@ func TestAPodThatIsNotThere(t *testing.T) {
 func TestASilentPodIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, got := sampleOf(t, v1.ScrapePodIP, &pods{asked: map[string]int{}}, pod("a-0", corev1.PodRunning, "10.0.0.1"))
+		_, got := sampleOf(t, v1alpha1.ScrapePodIP, &pods{asked: map[string]int{}}, pod("a-0", corev1.PodRunning, "10.0.0.1"))
 		if want := `scrape pod "a-0": no answer within 3s`; got != want || time.Since(began) != podTimeout {
 			t.Errorf("trouble %s after %s, want %s", got, time.Since(began), want)
 		}
@@ -133,17 +133,17 @@ func TestTheSameFaultReadsTheSame(t *testing.T) {
 		"read tcp 10.0.0.9:51234->10.0.0.1:9090: read: connection reset by peer",
 	}
 	for _, text := range errs {
-		if got, want := trouble(fmt.Errorf("%s", text)), "read tcp 10.0.0.1:9090: read: connection reset by peer"; got != want {
+		if got, want := errorText(fmt.Errorf("%s", text)), "read tcp 10.0.0.1:9090: read: connection reset by peer"; got != want {
 			t.Errorf("trouble %s, want %s", got, want)
 		}
 	}
-	if got := trouble(fmt.Errorf("%s", strings.Repeat("é", maxTrouble))); len(got) > maxTrouble+3 {
+	if got := errorText(fmt.Errorf("%s", strings.Repeat("é", maxTrouble))); len(got) > maxTrouble+3 {
 		t.Errorf("%d bytes of trouble", len(got))
 	}
 }
 
 func TestTheProxyAsksTheAPIServer(t *testing.T) {
-	mode := v1.ScrapeAPIServerProxy
+	mode := v1alpha1.ScrapeAPIServerProxy
 	var asked *http.Request
 	answer := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page(2)) }
 	host, port := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -4,23 +4,23 @@ import (
 	"slices"
 	"time"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Times after which a pass is repeated although nothing was reported. Repeated passes
+// Times after which a reconcile is repeated although nothing was reported. Repeated passes
 // read only caches.
 const (
-	RequeueDrift = 30 * time.Second // look for drift
+	RequeueDrift = 30 * time.Second // check for drift
 	RequeueGate  = 10 * time.Second // the instance is not ready
 	RequeueWait  = 5 * time.Second  // pods start, or objects go
-	RequeueNow   = time.Second      // an event of our own write is on its way
+	RequeueNow   = time.Second      // the event of our own write is pending
 )
 
 // Decide returns the next step. It is total: every state, also one that no release of
 // this operator would write, leads somewhere, and repeated application with a cluster
 // that follows ends in a terminal phase.
 func Decide(in Input) Plan {
-	d := decision{Input: in, plan: Plan{Next: in.State, Route: None}}
+	d := decider{Input: in, plan: Plan{Next: in.State, Route: None}}
 	if in.State.Phase == "" {
 		d.initialize()
 		return d.plan
@@ -31,24 +31,24 @@ func Decide(in Input) Plan {
 		}
 		d.plan.Next.Allocated = seen
 	}
-	if in.State.Phase != v1.PhaseDraining && in.State.Phase != v1.PhaseCleaning {
+	if in.State.Phase != v1alpha1.PhaseDraining && in.State.Phase != v1alpha1.PhaseCleaning {
 		d.plan.Next.Draining = None
 	}
 	switch in.State.Phase {
-	case v1.PhaseStable, v1.PhaseStopped:
+	case v1alpha1.PhaseStable, v1alpha1.PhaseStopped:
 		d.terminal()
-	case v1.PhaseCreating:
+	case v1alpha1.PhaseCreating:
 		d.creating()
-	case v1.PhaseSwitching:
+	case v1alpha1.PhaseSwitching:
 		d.switching()
-	case v1.PhaseDraining:
+	case v1alpha1.PhaseDraining:
 		d.draining()
-	case v1.PhaseCleaning:
+	case v1alpha1.PhaseCleaning:
 		d.cleaning()
 	default:
 		d.settle("UnknownPhase", "The recorded phase is not known to this release.")
 	}
-	d.sweep()
+	d.deleteUnreferenced()
 	d.relabel()
 	if !in.Confirmed && d.risky() {
 		return Plan{Confirm: true, Next: in.State, Route: None}
@@ -56,70 +56,70 @@ func Decide(in Input) Plan {
 	return d.plan
 }
 
-type decision struct {
+type decider struct {
 	Input
 	plan Plan
 	// recordOnly is set by decisions that must be recorded before anything is touched.
 	recordOnly bool
 }
 
-func (d *decision) generation(n int64) Generation { return d.Snapshot.Generations[n] }
+func (d *decider) generation(n int64) Generation { return d.Snapshot.Generations[n] }
 
 // initialize seeds the status. Children of an engine whose status was lost keep serving,
 // and no number of theirs is used again.
-func (d *decision) initialize() {
+func (d *decider) initialize() {
 	active := None
 	if d.generation(d.Snapshot.Route).StatefulSet == Present {
 		active = d.Snapshot.Route
 	}
 	next := d.Snapshot.newest() + 1
-	d.plan.Next = State{Phase: v1.PhaseCreating, Current: next, Active: active, Draining: None, Allocated: next}
-	d.plan.Reason, d.plan.Message = v1.ReasonInitializing, "The engine is new."
+	d.plan.Next = State{Phase: v1alpha1.PhaseCreating, Current: next, Active: active, Draining: None, Allocated: next}
+	d.plan.Reason, d.plan.Message = v1alpha1.ReasonInitializing, "The engine is new."
 	d.plan.Requeue = RequeueNow
 }
 
 // enter records a phase.
-func (d *decision) enter(phase v1.EnginePhase, reason, message string) {
+func (d *decider) enter(phase v1alpha1.EnginePhase, reason, message string) {
 	d.plan.Next.Phase = phase
 	d.plan.Reason, d.plan.Message = reason, message
 	d.plan.Requeue = RequeueNow
 }
 
 // settle enters the terminal phase. It is the only place that tells stable from stopped.
-func (d *decision) settle(reason, message string) {
+func (d *decider) settle(reason, message string) {
 	d.plan.Next.Draining = None
 	if d.plan.Next.Active == None || d.plan.Next.Active != d.plan.Next.Current {
-		d.enter(v1.PhaseCreating, reason, message)
+		d.enter(v1alpha1.PhaseCreating, reason, message)
 		return
 	}
 	d.enter(TerminalPhase(d.Replicas), reason, message)
-	// What is recorded with the phase need not be recorded in a pass of its own.
+	// The phase change records this too, so no reconcile of its own does.
 	g := d.generation(d.plan.Next.Current)
 	d.plan.Settled = d.Renderable && g.StatefulSet == Present && g.Match == Same
 }
 
 // TerminalPhase is stopped for an engine that is wanted at zero, stable for any other.
-func TerminalPhase(replicas int32) v1.EnginePhase {
+func TerminalPhase(replicas int32) v1alpha1.EnginePhase {
 	if replicas == 0 {
-		return v1.PhaseStopped
+		return v1alpha1.PhaseStopped
 	}
-	return v1.PhaseStable
+	return v1alpha1.PhaseStable
 }
 
 // allocate records the intent to build a new generation, and nothing else: what it
 // replaces is touched only once the number is written.
-func (d *decision) allocate(reason, message string) {
+func (d *decider) allocate(reason, message string) {
 	next := d.plan.Next.Allocated + 1
 	d.plan.Next.Current, d.plan.Next.Allocated = next, next
 	d.plan.Next.Rejected = ""
-	d.enter(v1.PhaseCreating, reason, message)
+	d.enter(v1alpha1.PhaseCreating, reason, message)
 	d.plan.Ensure, d.plan.Route, d.recordOnly = nil, None, true
 }
 
 // serve keeps a generation reachable: the cluster Service selects it and its pods have
 // names. Its configuration is kept as well while it is known, which is while the
 // generation is the one that would be rendered now.
-func (d *decision) serve(n int64) {
+func (d *decider) serve(n int64) {
 	if n == None {
 		return
 	}
@@ -128,7 +128,7 @@ func (d *decision) serve(n int64) {
 	d.ensure(Ensure{Generation: n, Headless: true, Config: known})
 }
 
-func (d *decision) ensure(e Ensure) {
+func (d *decider) ensure(e Ensure) {
 	if i := slices.IndexFunc(d.plan.Ensure, func(o Ensure) bool { return o.Generation == e.Generation }); i >= 0 {
 		o := &d.plan.Ensure[i]
 		o.Config, o.Headless = o.Config || e.Config, o.Headless || e.Headless
@@ -139,11 +139,11 @@ func (d *decision) ensure(e Ensure) {
 }
 
 // lost reports whether the generation that serves has no StatefulSet that lasts.
-func (d *decision) lost() bool { return d.State.Active != None && d.generation(d.State.Active).lost() }
+func (d *decider) lost() bool { return d.State.Active != None && d.generation(d.State.Active).lost() }
 
 // rebuild creates the StatefulSet of the serving generation again at its number: as it was
 // while that is remembered, else as it would be rendered now.
-func (d *decision) rebuild() {
+func (d *decider) rebuild() {
 	n := d.State.Active
 	g := d.generation(n)
 	switch {
@@ -157,7 +157,7 @@ func (d *decision) rebuild() {
 
 // room reports whether a StatefulSet of the generation may be created: at most two stand.
 // One that only a foreign finalizer keeps does not count.
-func (d *decision) room(n int64) bool {
+func (d *decider) room(n int64) bool {
 	others := 0
 	for other, g := range d.Snapshot.Generations {
 		if other != n && g.StatefulSet != Absent && !g.Held {
@@ -173,7 +173,7 @@ func (d *decision) room(n int64) bool {
 }
 
 // relabel gives StatefulSets that stay the labels back that they were made with.
-func (d *decision) relabel() {
+func (d *decider) relabel() {
 	if d.recordOnly {
 		return
 	}
@@ -185,9 +185,9 @@ func (d *decision) relabel() {
 	slices.Sort(d.plan.Relabel)
 }
 
-// sweep deletes generations that nothing refers to any more: abandoned ones, and those
+// deleteUnreferenced deletes generations that nothing refers to any more: abandoned ones, and those
 // that a crash or an earlier operator left behind.
-func (d *decision) sweep() {
+func (d *decider) deleteUnreferenced() {
 	if d.recordOnly {
 		return
 	}
@@ -197,7 +197,7 @@ func (d *decision) sweep() {
 }
 
 // unreferenced lists the generations, still standing, that neither status nor Service knows.
-func (d *decision) unreferenced() []int64 {
+func (d *decider) unreferenced() []int64 {
 	var out []int64
 	for n, g := range d.Snapshot.Generations {
 		if !d.referenced(n) && g.standing() {
@@ -207,16 +207,16 @@ func (d *decision) unreferenced() []int64 {
 	return out
 }
 
-func (d *decision) referenced(n int64) bool {
+func (d *decider) referenced(n int64) bool {
 	return n == d.Snapshot.Route || d.State.names(n) || d.plan.Next.names(n)
 }
 
-// risky says whether the plan does what must not be done from an outdated state. Deletions
+// risky reports whether the plan does what must not be done from an outdated state. Deletions
 // of what nothing names are not among it: a number that was in use and is named no more
 // never comes back, and one that is newer than the state was confirmed. What they need to
 // know is where the Service is, see [ConfirmUnrouted]. The generation that is drained may
 // serve again, when the one that replaced it is lost.
-func (d *decision) risky() bool {
+func (d *decider) risky() bool {
 	if d.plan.Route != None && d.plan.Route != d.Snapshot.Route {
 		return true
 	}

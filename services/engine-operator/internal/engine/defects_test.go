@@ -3,7 +3,7 @@ package engine
 import (
 	"testing"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // A cluster Service that is deleted during a rollout comes back for the generation that
@@ -15,15 +15,15 @@ func TestDefect4ADeletedServiceComesBackForWhatServes(t *testing.T) {
 		gens  map[int64]Generation
 		want  int64
 	}{
-		"stable":                        {at(v1.PhaseStable, 0, 0, None), map[int64]Generation{0: full()}, 0},
-		"stopped":                       {at(v1.PhaseStopped, 0, 0, None), map[int64]Generation{0: full()}, 0},
-		"creating":                      {at(v1.PhaseCreating, 1, 0, None), map[int64]Generation{0: older(), 1: starting}, 0},
-		"creating of a ready one":       {at(v1.PhaseCreating, 1, 0, None), map[int64]Generation{0: older(), 1: full()}, 0},
-		"creating the first generation": {at(v1.PhaseCreating, 0, None, None), map[int64]Generation{0: starting}, None},
-		"switching to a ready one":      {at(v1.PhaseSwitching, 1, 0, None), map[int64]Generation{0: older(), 1: full()}, 1},
-		"switching, no longer ready":    {at(v1.PhaseSwitching, 1, 0, None), map[int64]Generation{0: older(), 1: starting}, 0},
-		"draining":                      {at(v1.PhaseDraining, 1, 1, 0), map[int64]Generation{0: blind(), 1: full()}, 1},
-		"cleaning":                      {at(v1.PhaseCleaning, 1, 1, 0), map[int64]Generation{0: blind(), 1: full()}, 1},
+		"stable":                        {at(v1alpha1.PhaseStable, 0, 0, None), map[int64]Generation{0: full()}, 0},
+		"stopped":                       {at(v1alpha1.PhaseStopped, 0, 0, None), map[int64]Generation{0: full()}, 0},
+		"creating":                      {at(v1alpha1.PhaseCreating, 1, 0, None), map[int64]Generation{0: older(), 1: starting}, 0},
+		"creating of a ready one":       {at(v1alpha1.PhaseCreating, 1, 0, None), map[int64]Generation{0: older(), 1: full()}, 0},
+		"creating the first generation": {at(v1alpha1.PhaseCreating, 0, None, None), map[int64]Generation{0: starting}, None},
+		"switching to a ready one":      {at(v1alpha1.PhaseSwitching, 1, 0, None), map[int64]Generation{0: older(), 1: full()}, 1},
+		"switching, no longer ready":    {at(v1alpha1.PhaseSwitching, 1, 0, None), map[int64]Generation{0: older(), 1: starting}, 0},
+		"draining":                      {at(v1alpha1.PhaseDraining, 1, 1, 0), map[int64]Generation{0: blind(), 1: full()}, 1},
+		"cleaning":                      {at(v1alpha1.PhaseCleaning, 1, 1, 0), map[int64]Generation{0: blind(), 1: full()}, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -40,10 +40,10 @@ func TestDefect4ADeletedServiceComesBackForWhatServes(t *testing.T) {
 // Traffic never moves to pods that were ready once: switching looks again.
 func TestDefect5SwitchingLooksAtThePodsAgain(t *testing.T) {
 	p := Decide(Input{
-		State: at(v1.PhaseSwitching, 1, 0, None), Confirmed: true,
+		State: at(v1alpha1.PhaseSwitching, 1, 0, None), Confirmed: true,
 		Snapshot: seen(0, map[int64]Generation{0: older(), 1: waiting(full())}),
 	})
-	if p.Route != 0 || p.Next.Phase != v1.PhaseCreating {
+	if p.Route != 0 || p.Next.Phase != v1alpha1.PhaseCreating {
 		t.Errorf("the Service goes to %d and the phase to %q, want 0 and creating", p.Route, p.Next.Phase)
 	}
 }

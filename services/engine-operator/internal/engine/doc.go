@@ -1,8 +1,8 @@
 // Package engine decides what happens to an engine next. It is pure: [Decide] takes
-// what is wanted, what was recorded and what was seen, and returns what to create,
+// the desired, the recorded and the observed state, and returns what to create,
 // where to route, what to delete and what to record. It reads no clock, no cluster.
 //
-// An engine moves through six phases (seed 001, "State machine"; every edge stands in
+// An engine moves through six phases (seed 001, "State machine"; every edge is in
 // docs/state-machine.md):
 //
 //	           abandon, next number
@@ -26,7 +26,7 @@
 //     Service refers to it.
 //   - At most two generations have a StatefulSet.
 //   - A change of the spec during switching, draining and cleaning waits for the terminal phase.
-//   - During creating, the active generation takes over again when it is what the spec asks
+//   - During creating, traffic returns to the active generation when it is what the spec asks
 //     for, or when the new one is overdue and a rollback is wanted.
 //
 // A decision that creates or routes is returned only for a state that the API server

@@ -1,6 +1,6 @@
 package engine
 
-import v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+import "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 
 // environment lists what everybody but the operator can do next.
 func (m *model) environment(w world, add func(what string, n world)) {
@@ -65,7 +65,7 @@ func (m *model) users(w world, add func(string, world)) {
 func (m *model) cluster(w world, add func(string, world)) {
 	for i, c := range w.kids.cells {
 		switch {
-		case c.sts == int8(Leaving) && !c.kept:
+		case c.sts == int8(Terminating) && !c.kept:
 			n := w
 			n.kids.cells[i].sts = int8(Absent)
 			add("a StatefulSet is gone", n)
@@ -113,7 +113,7 @@ func (m *model) vandalism(w world, add func(string, world)) {
 	for i, c := range w.kids.cells {
 		if c.sts == int8(Present) {
 			touch("a StatefulSet is deleted", func(k *children) {
-				k.cells[i].sts, k.cells[i].past = int8(Leaving), c.made
+				k.cells[i].sts, k.cells[i].past = int8(Terminating), c.made
 			})
 			if m.labels && !c.bare {
 				touch("a StatefulSet loses its labels", func(k *children) { k.cells[i].bare = true })
@@ -158,7 +158,7 @@ func (m *model) vandalism(w world, add func(string, world)) {
 	}
 	if m.forgets && w.eng.st.phase != unborn {
 		n := w
-		m.change(&n, func(o *object) { o.st = recordOf(StateOf(v1.FireboltEngineStatus{})) }, true, false)
+		m.change(&n, func(o *object) { o.st = recordOf(StateOf(v1alpha1.FireboltEngineStatus{})) }, true, false)
 		add("the status is lost", n)
 	}
 	if w.kids.route == int8(None) {

@@ -129,7 +129,7 @@ func (p *pass) checkRecord(next record) {
 		stands := c.sts == int8(Present) || (c.past != nothing && c.past != v.wants())
 		p.breaks("RolledBackIsStable", stands && was.rejected != nothing && was.rejected == v.wants())
 		stands = c.sts == int8(Present)
-		p.breaks("HeldRolloutDoesNotStart", stands && !v.asked && (v.held || !p.plan.Unasked))
+		p.breaks("HeldRolloutDoesNotStart", stands && !v.asked && (v.held || !p.plan.External))
 	}
 }
 

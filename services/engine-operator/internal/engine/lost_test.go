@@ -6,18 +6,18 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 func gone(g Generation) Generation { return Generation{Match: g.Match} }
 
 func remembered(g Generation) Generation { return Generation{Match: g.Match, Restorable: true} }
 
-func leaving(g Generation) Generation { g.StatefulSet = Leaving; return g }
+func leaving(g Generation) Generation { g.StatefulSet = Terminating; return g }
 
 // What happens to a serving generation whose StatefulSet is deleted, in every phase.
 func TestDecideLostServing(t *testing.T) {
-	draining, creating := at(v1.PhaseDraining, 1, 1, 0), at(v1.PhaseCreating, 1, 0, None)
+	draining, creating := at(v1alpha1.PhaseDraining, 1, 1, 0), at(v1alpha1.PhaseCreating, 1, 0, None)
 	waits := with(full(), func(g *Generation) { g.PodsReady = 0 })
 	half := with(full(), func(g *Generation) { g.PodsReady = 1 })
 	back := Plan{
@@ -35,13 +35,13 @@ func TestDecideLostServing(t *testing.T) {
 			want: back,
 		},
 		"cleaning gives traffic back before it deletes": {
-			in:   Input{State: at(v1.PhaseCleaning, 1, 1, 0), Renderable: true, Snapshot: seen(1, map[int64]Generation{0: older()})},
+			in:   Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Renderable: true, Snapshot: seen(1, map[int64]Generation{0: older()})},
 			want: back,
 		},
 		"cleaning rebuilds what serves at its number when the old generation is going": {
-			in: Input{State: at(v1.PhaseCleaning, 1, 1, 0), Renderable: true, Snapshot: seen(1, map[int64]Generation{0: leaving(older())})},
+			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Renderable: true, Snapshot: seen(1, map[int64]Generation{0: leaving(older())})},
 			want: Plan{
-				Route: 1, Next: at(v1.PhaseCleaning, 1, 1, 0), Requeue: RequeueWait, Delete: []int64{0},
+				Route: 1, Next: at(v1alpha1.PhaseCleaning, 1, 1, 0), Requeue: RequeueWait, Delete: []int64{0},
 				Ensure: []Ensure{{Generation: 1, Headless: true, Config: true, StatefulSet: true}},
 			},
 		},
@@ -62,7 +62,7 @@ func TestDecideLostServing(t *testing.T) {
 		"creating routes to the pods that are ready": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: remembered(older()), 1: half})},
 			want: Plan{
-				Route: 0, Next: at(v1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow, Ensure: []Ensure{{Generation: 0, Headless: true}},
+				Route: 0, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow, Ensure: []Ensure{{Generation: 0, Headless: true}},
 				Reason: "ActiveMissing", Message: "The StatefulSet of generation 0 is gone, generation 1 has ready pods.",
 			},
 		},
@@ -74,26 +74,26 @@ func TestDecideLostServing(t *testing.T) {
 			},
 		},
 		"switching moves the Service to the pods that are ready": {
-			in: Input{State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: gone(older()), 1: half})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: gone(older()), 1: half})},
 			want: Plan{
-				Route: 1, Next: at(v1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow, Ensure: []Ensure{{Generation: 1, Headless: true, Config: true}},
+				Route: 1, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow, Ensure: []Ensure{{Generation: 1, Headless: true, Config: true}},
 			},
 		},
 		"stable without its instance restores what served": {
-			in: Input{State: at(v1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: remembered(blind())})},
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: remembered(blind())})},
 			want: Plan{
-				Route: 1, Next: at(v1.PhaseStable, 1, 1, None), Requeue: RequeueGate,
+				Route: 1, Next: at(v1alpha1.PhaseStable, 1, 1, None), Requeue: RequeueGate,
 				Ensure: []Ensure{{Generation: 1, Headless: true, Restore: true}},
 			},
 			replicas: 2,
 		},
 		"stable after a rollback restores what served, not what failed": {
 			in: Input{
-				State: rejecting(at(v1.PhaseStable, 1, 1, None), "bad"), Renderable: true, Desired: "bad",
+				State: rejecting(at(v1alpha1.PhaseStable, 1, 1, None), "bad"), Renderable: true, Desired: "bad",
 				Snapshot: seen(1, map[int64]Generation{1: remembered(older())}),
 			},
 			want: Plan{
-				Route: 1, Next: rejecting(at(v1.PhaseStable, 1, 1, None), "bad"), Requeue: RequeueWait,
+				Route: 1, Next: rejecting(at(v1alpha1.PhaseStable, 1, 1, None), "bad"), Requeue: RequeueWait,
 				Ensure: []Ensure{{Generation: 1, Headless: true, Restore: true, Config: true}},
 			},
 			replicas: 2,
@@ -101,25 +101,25 @@ func TestDecideLostServing(t *testing.T) {
 		"creating takes the next number when a name is taken": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: older(), 1: {Taken: true}})},
 			want: Plan{
-				Route: None, Next: State{Phase: v1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
 				Reason: "NameTaken", Message: "A name of generation 1 belongs to an object of another owner.",
 			},
 		},
 		"lost labels come back": {
-			in: Input{State: at(v1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Snapshot: seen(1, map[int64]Generation{
 				1: with(blind(), func(g *Generation) { g.Unlabeled = true }),
 			})},
 			want: Plan{
-				Route: 1, Next: at(v1.PhaseStable, 1, 1, None), Requeue: RequeueGate,
+				Route: 1, Next: at(v1alpha1.PhaseStable, 1, 1, None), Requeue: RequeueGate,
 				Ensure: []Ensure{{Generation: 1, Headless: true}}, Relabel: []int64{1},
 			},
 			replicas: 2,
 		},
 		"a number in the selector is not in use": {
-			in: Input{State: at(v1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(99, map[int64]Generation{1: older()})},
+			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(99, map[int64]Generation{1: older()})},
 			want: Plan{
-				Route: None, Next: State{Phase: v1.PhaseCreating, Current: 2, Active: 1, Draining: None, Allocated: 2}, Requeue: RequeueNow,
-				Reason: "SpecChanged", Message: "Generation 1 differs from the spec.", Unasked: true,
+				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 1, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+				Reason: "SpecChanged", Message: "Generation 1 differs from the spec.", External: true,
 			},
 			replicas: 2,
 		},
@@ -129,13 +129,13 @@ func TestDecideLostServing(t *testing.T) {
 // Numbers that no operator gives out are as good as lost, and never overflow.
 func TestStateOfBoundsItsNumbers(t *testing.T) {
 	const absurd = 1<<63 - 1
-	status := func(current, active int64, allocated *int64) v1.FireboltEngineStatus {
-		return v1.FireboltEngineStatus{Phase: v1.PhaseStable, CurrentGeneration: current, ActiveGeneration: active, LastAllocatedGeneration: allocated}
+	status := func(current, active int64, allocated *int64) v1alpha1.FireboltEngineStatus {
+		return v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: current, ActiveGeneration: active, LastAllocatedGeneration: allocated}
 	}
 	if got := StateOf(status(3, 3, ptr.To[int64](absurd))); got.Allocated != 3 || got.Current != 3 {
 		t.Errorf("StateOf with an absurd last number = %+v", got)
 	}
-	for _, s := range []v1.FireboltEngineStatus{status(absurd, 3, nil), status(3, absurd, nil), status(-7, 3, nil)} {
+	for _, s := range []v1alpha1.FireboltEngineStatus{status(absurd, 3, nil), status(3, absurd, nil), status(-7, 3, nil)} {
 		p := Decide(Input{State: StateOf(s), Snapshot: seen(3, map[int64]Generation{3: full()}), Confirmed: true})
 		if p.Next.Active != 3 || p.Next.Current != 4 || p.Next.Allocated != 4 {
 			t.Errorf("from %+v the decision is %+v", s, p.Next)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // The model: one engine, its children and its surroundings, small enough that every state
@@ -80,7 +80,7 @@ type cell struct {
 func (c cell) gone() bool { return c.sts == int8(Absent) && !c.hl && !c.cm }
 
 // held says whether only somebody else's finalizer keeps the rest.
-func (c cell) held() bool { return c.sts == int8(Leaving) && c.kept && !c.hl && !c.cm }
+func (c cell) held() bool { return c.sts == int8(Terminating) && c.kept && !c.hl && !c.cm }
 
 // able says whether traffic could go there.
 func (c cell) able() bool {
@@ -105,8 +105,8 @@ type record struct {
 	rejected                             rendering
 }
 
-var phases = [...]v1.EnginePhase{
-	"", v1.PhaseStable, v1.PhaseStopped, v1.PhaseCreating, v1.PhaseSwitching, v1.PhaseDraining, v1.PhaseCleaning, "melting",
+var phases = [...]v1alpha1.EnginePhase{
+	"", v1alpha1.PhaseStable, v1alpha1.PhaseStopped, v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning, "melting",
 }
 
 const (

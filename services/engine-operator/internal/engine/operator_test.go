@@ -25,7 +25,7 @@ func (m *model) input(w *world, v view) Input {
 	wants := v.wants()
 	in := Input{
 		State: v.st.state(), Snapshot: snapshot(w.seen(), v.object), Replicas: wants.replicas(),
-		Renderable: v.up, Asked: v.asked, Held: v.held, Overdue: w.overdue, Rollback: m.rollback,
+		Renderable: v.up, OwnSpecChanged: v.asked, Throttled: v.held, Overdue: w.overdue, Rollback: m.rollback,
 		Drain: Drain{Skip: m.skip, Drained: w.drained, Expired: w.expired, Every: RequeueWait},
 	}
 	if v.up {
@@ -205,7 +205,7 @@ func (p *pass) write(wr Write) (did, ok bool) {
 		if seen.sts != int8(Present) || c.sts != int8(Present) {
 			return false, true
 		}
-		c.sts, c.retired = int8(Leaving), true
+		c.sts, c.retired = int8(Terminating), true
 	case DeleteHeadless:
 		if !seen.hl || !c.hl {
 			return false, true

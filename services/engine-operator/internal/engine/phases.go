@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // terminal is stable and stopped: compare, repair in place, or record the next generation.
-func (d *decision) terminal() {
+func (d *decider) terminal() {
 	s := d.State
 	if s.Active == None || s.Active != s.Current {
 		d.settle("Inconsistent", "The recorded generations do not fit a terminal phase.")
@@ -27,19 +27,19 @@ func (d *decision) terminal() {
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone.", s.Current))
 	case g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
 		d.stay(RequeueDrift)
-	case g.Match == Differs && !d.Asked && d.Held:
+	case g.Match == Differs && !d.OwnSpecChanged && d.Throttled:
 		d.stay(RequeueGate)
 		d.plan.Waiting = true
 	case g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d differs from the spec.", s.Current))
-		d.plan.Unasked = !d.Asked
+		d.plan.External = !d.OwnSpecChanged
 	default:
 		d.settled()
 	}
 }
 
-// settled says that nothing is left to do, and lets the phase follow the wanted replicas.
-func (d *decision) settled() {
+// settled records that nothing is left to do, and lets the phase follow the wanted replicas.
+func (d *decider) settled() {
 	d.plan.Next.Rejected = ""
 	d.plan.Settled = true
 	d.plan.Requeue = RequeueDrift
@@ -48,17 +48,17 @@ func (d *decision) settled() {
 	}
 }
 
-// stay keeps a generation serving that is not what the spec asks for. What it was made
+// stay keeps a generation serving that is not what the spec requires. What it was made
 // from is not known any more: a missing configuration is restored as it would be now,
 // since without one no pod of it could start again.
-func (d *decision) stay(look time.Duration) {
+func (d *decider) stay(look time.Duration) {
 	n := d.State.Active
 	d.ensure(Ensure{Generation: n, Config: d.generation(n).Config == Absent})
 	d.plan.Requeue = look
 }
 
 // creating builds the current generation while the active one, if any, serves.
-func (d *decision) creating() {
+func (d *decider) creating() {
 	s := d.State
 	if s.Current == s.Active {
 		d.rebuildActive()
@@ -67,7 +67,7 @@ func (d *decision) creating() {
 	g := d.generation(s.Current)
 	d.serve(s.Active)
 	if d.replaces(g) {
-		d.enter(v1.PhaseSwitching, "ActiveMissing", fmt.Sprintf("The StatefulSet of generation %d is gone, generation %d has ready pods.", s.Active, s.Current))
+		d.enter(v1alpha1.PhaseSwitching, "ActiveMissing", fmt.Sprintf("The StatefulSet of generation %d is gone, generation %d has ready pods.", s.Active, s.Current))
 		return
 	}
 	if d.generation(s.Active).Match != Same { // else what is being built is the same
@@ -75,22 +75,22 @@ func (d *decision) creating() {
 	}
 	switch {
 	case s.Active == None && d.Snapshot.Route == s.Current:
-		d.enter(v1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic goes to generation %d already.", s.Current))
+		d.enter(v1alpha1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic goes to generation %d already.", s.Current))
 	case !d.Renderable:
 		d.plan.Requeue = RequeueGate
 	case d.reverted(g):
-		d.giveUp("Reverted", fmt.Sprintf("Generation %d is what the spec asks for again, generation %d is given up.", s.Active, s.Current))
+		d.abandon("Reverted", fmt.Sprintf("The spec was reverted to generation %d; generation %d is abandoned.", s.Active, s.Current))
 	case g.StatefulSet == Present && g.Match == Differs:
 		d.allocate("SpecChanged", fmt.Sprintf("Generation %d is abandoned, the spec changed.", s.Current))
-	case g.StatefulSet == Leaving: // and nobody knows for how long
+	case g.StatefulSet == Terminating: // for an unknown time
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
 	case g.Taken:
 		d.allocate(ReasonNameTaken, fmt.Sprintf("A name of generation %d belongs to an object of another owner.", s.Current))
 	case g.ready() && g.whole():
-		d.enter(v1.PhaseSwitching, "PodsReady", fmt.Sprintf("The pods of generation %d are ready.", s.Current))
+		d.enter(v1alpha1.PhaseSwitching, "PodsReady", fmt.Sprintf("The pods of generation %d are ready.", s.Current))
 	case d.rollsBack(g):
 		d.plan.Next.Rejected = d.Desired
-		d.giveUp("RolledBack", fmt.Sprintf("Generation %d is not ready in time, generation %d serves on.", s.Current, s.Active))
+		d.abandon("RolledBack", fmt.Sprintf("Generation %d missed its progress deadline; generation %d keeps serving.", s.Current, s.Active))
 	default:
 		d.build(g)
 		d.plan.Requeue = RequeueWait
@@ -99,33 +99,33 @@ func (d *decision) creating() {
 
 // replaces reports whether the current generation takes traffic before all its pods are
 // ready: the generation that should serve has no StatefulSet.
-func (d *decision) replaces(g Generation) bool { return d.lost() && g.answers() }
+func (d *decider) replaces(g Generation) bool { return d.lost() && g.answers() }
 
-// reverted says whether the spec is what serves again, and not what is being built.
-func (d *decision) reverted(g Generation) bool {
+// reverted reports whether the spec is what serves again, and not what is being built.
+func (d *decider) reverted(g Generation) bool {
 	return d.canReturn() && d.generation(d.State.Active).Match == Same && (g.StatefulSet != Present || g.Match != Same)
 }
 
-// rollsBack says whether the current generation is given up for lateness. One that was
+// rollsBack reports whether the current generation is abandoned for lateness. One that was
 // never built was never tried.
-func (d *decision) rollsBack(g Generation) bool {
+func (d *decider) rollsBack(g Generation) bool {
 	return d.Overdue && d.Rollback && d.canReturn() && g.StatefulSet == Present
 }
 
-// canReturn says whether the active generation still stands.
-func (d *decision) canReturn() bool {
+// canReturn reports whether the active generation still stands.
+func (d *decider) canReturn() bool {
 	return d.State.Active != None && d.generation(d.State.Active).StatefulSet == Present
 }
 
-// giveUp returns from the current generation to the active one. Its number is not used
+// abandon returns from the current generation to the active one. Its number is not used
 // again; the sweep deletes what exists of it, once the return is recorded.
-func (d *decision) giveUp(reason, message string) {
+func (d *decider) abandon(reason, message string) {
 	d.plan.Next.Current = d.State.Active
 	d.settle(reason, message)
 }
 
 // build ensures the current generation, unless two others still have a StatefulSet.
-func (d *decision) build(g Generation) {
+func (d *decider) build(g Generation) {
 	if g.StatefulSet == Absent && !d.room(d.State.Current) {
 		return
 	}
@@ -133,7 +133,7 @@ func (d *decision) build(g Generation) {
 }
 
 // rebuildActive leads out of a state that claims to create what already serves.
-func (d *decision) rebuildActive() {
+func (d *decider) rebuildActive() {
 	if d.generation(d.State.Active).StatefulSet == Present {
 		d.serve(d.State.Active)
 		d.settle("AlreadyActive", "The current generation already serves.")
@@ -146,10 +146,10 @@ func (d *decision) rebuildActive() {
 	d.plan.Requeue = RequeueGate
 }
 
-// switching moves the cluster Service, and looks once more before it does. A Service that
+// switching moves the cluster Service after a last check. A Service that
 // was moved already stays, unless the StatefulSet was deleted meanwhile and there is
 // another to go back to.
-func (d *decision) switching() {
+func (d *decider) switching() {
 	s := d.State
 	g := d.generation(s.Current)
 	switch {
@@ -161,12 +161,12 @@ func (d *decision) switching() {
 		d.plan.Requeue = RequeueNow
 	default:
 		d.serve(s.Active)
-		d.enter(v1.PhaseCreating, "NoLongerReady", fmt.Sprintf("The pods of generation %d are not ready any more.", s.Current))
+		d.enter(v1alpha1.PhaseCreating, "NoLongerReady", fmt.Sprintf("The pods of generation %d are not ready any more.", s.Current))
 	}
 }
 
 // switched records what the Service already does.
-func (d *decision) switched() {
+func (d *decider) switched() {
 	s := d.State
 	d.plan.Next.Active = s.Current
 	message := fmt.Sprintf("Traffic goes to generation %d.", s.Current)
@@ -176,14 +176,14 @@ func (d *decision) switched() {
 	}
 	d.plan.Next.Draining = s.Active
 	if d.Drain.Skip { // the wait is skipped entirely (seed 001, "Phase descriptions")
-		d.enter(v1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("%s Generation %d goes without a drain check.", message, s.Active))
+		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("%s Generation %d goes without a drain check.", message, s.Active))
 		return
 	}
-	d.enter(v1.PhaseDraining, "Switched", message)
+	d.enter(v1alpha1.PhaseDraining, "Switched", message)
 }
 
 // draining waits until the old generation has no queries left.
-func (d *decision) draining() {
+func (d *decider) draining() {
 	s := d.State
 	d.serve(s.Active)
 	d.rebuild()
@@ -194,11 +194,11 @@ func (d *decision) draining() {
 	case d.lost() && old.StatefulSet == Present:
 		d.goBack()
 	case d.Drain.Skip:
-		d.enter(v1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d goes without a drain check.", s.Draining))
+		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d goes without a drain check.", s.Draining))
 	case old.StatefulSet == Absent || d.Drain.Drained:
-		d.enter(v1.PhaseCleaning, "Drained", fmt.Sprintf("Generation %d has no queries left.", s.Draining))
+		d.enter(v1alpha1.PhaseCleaning, "Drained", fmt.Sprintf("Generation %d has no queries left.", s.Draining))
 	case d.Drain.Expired:
-		d.enter(v1.PhaseCleaning, v1.ReasonDrainTimeoutExceeded, fmt.Sprintf("Generation %d still runs queries, but its drain timeout is over.", s.Draining))
+		d.enter(v1alpha1.PhaseCleaning, v1alpha1.ReasonDrainTimeoutExceeded, fmt.Sprintf("Generation %d still runs queries, but its drain timeout is over.", s.Draining))
 	default:
 		if old.Headless == Absent {
 			d.ensure(Ensure{Generation: s.Draining, Headless: true})
@@ -208,7 +208,7 @@ func (d *decision) draining() {
 }
 
 // cleaning deletes the old generation and stays until it is gone.
-func (d *decision) cleaning() {
+func (d *decider) cleaning() {
 	s := d.State
 	d.serve(s.Active)
 	d.rebuild()
@@ -231,9 +231,9 @@ func (d *decision) cleaning() {
 
 // goBack gives traffic back to the generation that was to go, and builds the one that
 // replaced it again: its StatefulSet is gone.
-func (d *decision) goBack() {
+func (d *decider) goBack() {
 	s := d.State
 	d.plan.Next.Active, d.plan.Next.Draining = s.Draining, None
-	d.enter(v1.PhaseCreating, "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone, generation %d serves again.", s.Active, s.Draining))
+	d.enter(v1alpha1.PhaseCreating, "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone, generation %d serves again.", s.Active, s.Draining))
 	d.plan.Ensure, d.plan.Route, d.recordOnly = nil, None, true
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 func waiting(g Generation) Generation { g.PodsReady = 0; return g }
@@ -16,8 +16,8 @@ func rejecting(s State, rendering string) State { s.Rejected = rendering; return
 func TestDecideReturns(t *testing.T) {
 	serve := []Ensure{{Generation: 0, Headless: true}}
 	inPlace := []Ensure{{Generation: 0, Headless: true, Config: true}}
-	creating := at(v1.PhaseCreating, 1, 0, None)
-	back := State{Phase: v1.PhaseStable, Current: 0, Active: 0, Draining: None, Allocated: 1}
+	creating := at(v1alpha1.PhaseCreating, 1, 0, None)
+	back := State{Phase: v1alpha1.PhaseStable, Current: 0, Active: 0, Draining: None, Allocated: 1}
 	overdue := func(current, active Generation) Input {
 		return Input{
 			State: creating, Renderable: true, Desired: "bad", Overdue: true, Rollback: true,
@@ -32,7 +32,7 @@ func TestDecideReturns(t *testing.T) {
 		return Plan{
 			Route: 0, Ensure: ensure, Next: back, Requeue: RequeueNow,
 			Settled: true,
-			Reason:  "Reverted", Message: "Generation 0 is what the spec asks for again, generation 1 is given up.",
+			Reason:  "Reverted", Message: "The spec was reverted to generation 0; generation 1 is abandoned.",
 		}
 	}
 	runEdges(t, map[string]edge{
@@ -50,10 +50,10 @@ func TestDecideReturns(t *testing.T) {
 		},
 		"nothing goes back to a StatefulSet that is leaving": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
-				0: with(full(), func(g *Generation) { g.StatefulSet = Leaving }), 1: waiting(older()),
+				0: with(full(), func(g *Generation) { g.StatefulSet = Terminating }), 1: waiting(older()),
 			})},
 			want: Plan{
-				Route: None, Next: at(v1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
+				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
 				Reason: "SpecChanged", Message: "Generation 1 is abandoned, the spec changed.",
 			},
 		},
@@ -65,7 +65,7 @@ func TestDecideReturns(t *testing.T) {
 			in: overdue(waiting(full()), older()), replicas: 2,
 			want: Plan{
 				Route: 0, Ensure: serve, Next: rejecting(back, "bad"), Requeue: RequeueNow,
-				Reason: "RolledBack", Message: "Generation 1 is not ready in time, generation 0 serves on.",
+				Reason: "RolledBack", Message: "Generation 1 missed its progress deadline; generation 0 keeps serving.",
 			},
 		},
 		"an overdue generation stays without consent to a rollback": {
@@ -75,25 +75,25 @@ func TestDecideReturns(t *testing.T) {
 		"an overdue generation that is ready after all is switched to": {
 			in: overdue(full(), older()),
 			want: Plan{
-				Route: 0, Ensure: serve, Next: at(v1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow,
+				Route: 0, Ensure: serve, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow,
 				Reason: "PodsReady", Message: "The pods of generation 1 are ready.",
 			},
 		},
 		"a StatefulSet that somebody deletes while it is built is replaced under the next number": {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{
-				0: older(), 1: with(full(), func(g *Generation) { g.StatefulSet = Leaving }),
+				0: older(), 1: with(full(), func(g *Generation) { g.StatefulSet = Terminating }),
 			})},
 			want: Plan{
-				Route: None, Next: at(v1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
+				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
 				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 is being deleted.",
 			},
 		},
 		"a generation that only somebody else's finalizer keeps makes room for a new one": {
-			in: Input{State: at(v1.PhaseCreating, 2, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{
-				0: {StatefulSet: Leaving, Held: true}, 1: older(),
+			in: Input{State: at(v1alpha1.PhaseCreating, 2, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{
+				0: {StatefulSet: Terminating, Held: true}, 1: older(),
 			})},
 			want: Plan{
-				Route: 1, Next: at(v1.PhaseCreating, 2, 1, None), Requeue: RequeueWait,
+				Route: 1, Next: at(v1alpha1.PhaseCreating, 2, 1, None), Requeue: RequeueWait,
 				Ensure: []Ensure{{Generation: 1, Headless: true}, {Generation: 2, Config: true, Headless: true, StatefulSet: true}},
 			},
 		},
@@ -110,13 +110,13 @@ func TestDecideReturns(t *testing.T) {
 		"an overdue generation is not rejected for a spec that it was not made from": {
 			in: overdue(older(), older()),
 			want: Plan{
-				Route: None, Next: at(v1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
+				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
 				Reason: "SpecChanged", Message: "Generation 1 is abandoned, the spec changed.",
 			},
 		},
 		"a rejected rendering is not built again, and what serves is kept whole": {
 			in: Input{
-				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Asked: true,
+				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
 				Snapshot: seen(None, map[int64]Generation{0: with(older(), func(g *Generation) { g.Config = Absent })}),
 			},
 			replicas: 2,
@@ -124,7 +124,7 @@ func TestDecideReturns(t *testing.T) {
 		},
 		"the configuration of what serves is not overwritten with a rejected one": {
 			in: Input{
-				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Asked: true,
+				State: rejecting(back, "bad"), Renderable: true, Desired: "bad", OwnSpecChanged: true,
 				Snapshot: seen(0, map[int64]Generation{0: older()}),
 			},
 			replicas: 2,
@@ -132,12 +132,12 @@ func TestDecideReturns(t *testing.T) {
 		},
 		"another rendering than the rejected one is built": {
 			in: Input{
-				State: rejecting(back, "bad"), Renderable: true, Desired: "good", Asked: true,
+				State: rejecting(back, "bad"), Renderable: true, Desired: "good", OwnSpecChanged: true,
 				Snapshot: seen(0, map[int64]Generation{0: older()}),
 			},
 			replicas: 2,
 			want: Plan{
-				Route: None, Next: State{Phase: v1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
 				Reason: "SpecChanged", Message: "Generation 0 differs from the spec.",
 			},
 		},
@@ -152,22 +152,22 @@ func TestDecideReturns(t *testing.T) {
 		"a lost StatefulSet is built again whatever was rejected": {
 			in: Input{State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Snapshot: seen(0, nil)}, replicas: 2,
 			want: Plan{
-				Route: None, Next: State{Phase: v1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
+				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
 				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 0 is gone.",
 			},
 		},
 		"draining ends when its time is over": {
 			in: Input{
-				State: at(v1.PhaseDraining, 1, 1, 0), Drain: Drain{Expired: true, Every: time.Second},
+				State: at(v1alpha1.PhaseDraining, 1, 1, 0), Drain: Drain{Expired: true, Every: time.Second},
 				Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()}),
 			},
 			want: Plan{
-				Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: at(v1.PhaseCleaning, 1, 1, 0), Requeue: RequeueNow,
+				Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: at(v1alpha1.PhaseCleaning, 1, 1, 0), Requeue: RequeueNow,
 				Reason: "DrainTimeoutExceeded", Message: "Generation 0 still runs queries, but its drain timeout is over.",
 			},
 		},
 		"switching goes back when the new StatefulSet is deleted after the Service was moved": {
-			in: Input{State: at(v1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: older()})},
+			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: older()})},
 			want: Plan{
 				Route: 0, Ensure: serve, Next: creating, Requeue: RequeueNow,
 				Reason: "NoLongerReady", Message: "The pods of generation 1 are not ready any more.",
@@ -178,15 +178,15 @@ func TestDecideReturns(t *testing.T) {
 
 // Rollouts that the engine's own spec did not ask for wait for each other.
 func TestDecideHolds(t *testing.T) {
-	stable := at(v1.PhaseStable, 1, 1, None)
+	stable := at(v1alpha1.PhaseStable, 1, 1, None)
 	next := Plan{
-		Route: None, Next: at(v1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
+		Route: None, Next: at(v1alpha1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
 		Reason: "SpecChanged", Message: "Generation 1 differs from the spec.",
 	}
 	unasked := next
-	unasked.Unasked = true
+	unasked.External = true
 	differs := func(asked, held bool) Input {
-		return Input{State: stable, Renderable: true, Asked: asked, Held: held, Snapshot: seen(1, map[int64]Generation{1: older()})}
+		return Input{State: stable, Renderable: true, OwnSpecChanged: asked, Throttled: held, Snapshot: seen(1, map[int64]Generation{1: older()})}
 	}
 	cases := map[string]edge{
 		"stable only records the next generation when the spec changed": {in: differs(true, false), want: next},
@@ -197,9 +197,9 @@ func TestDecideHolds(t *testing.T) {
 			want: Plan{Route: 1, Ensure: []Ensure{{Generation: 1, Headless: true}}, Next: stable, Waiting: true, Requeue: RequeueGate},
 		},
 		"a missing StatefulSet does not wait": {
-			in: Input{State: stable, Renderable: true, Held: true, Snapshot: seen(1, nil)},
+			in: Input{State: stable, Renderable: true, Throttled: true, Snapshot: seen(1, nil)},
 			want: Plan{
-				Route: None, Next: at(v1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
+				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
 				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 is gone.",
 			},
 		},

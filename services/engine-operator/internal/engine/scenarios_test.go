@@ -1,6 +1,6 @@
 package engine
 
-import v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+import "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 
 // budget says how often somebody may edit what is wanted, disturb what exists, and how
 // often the cache of the children may stop.
@@ -34,7 +34,7 @@ type model struct {
 }
 
 func (m *model) start() []world {
-	eng := object{st: recordOf(StateOf(v1.FireboltEngineStatus{})), up: true, asked: true}
+	eng := object{st: recordOf(StateOf(v1alpha1.FireboltEngineStatus{})), up: true, asked: true}
 	w := world{kids: children{route: int8(None)}, budget: m.budget}
 	if m.serving {
 		eng.st, eng.asked = record{phase: stable, draining: int8(None)}, false

@@ -116,7 +116,7 @@ func (s *search) undisturbed(w world) (outcome, world) {
 	n := o.world
 	for i := range n.kids.cells {
 		c := &n.kids.cells[i]
-		if c.sts == int8(Leaving) && !c.kept {
+		if c.sts == int8(Terminating) && !c.kept {
 			c.sts = int8(Absent)
 		}
 		c.ready = c.sts == int8(Present) && !s.hopeless(*c)

@@ -3,11 +3,11 @@ package engine
 import (
 	"time"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// ReasonNameTaken is the reason of a number that is given up because an object of another
+// ReasonNameTaken is the reason of a number that is abandoned because an object of another
 // owner has one of its names.
 const ReasonNameTaken = "NameTaken"
 
@@ -16,12 +16,12 @@ const None int64 = -1
 
 // State is the recorded part: what the status says.
 type State struct {
-	Phase v1.EnginePhase
+	Phase v1alpha1.EnginePhase
 	// Current is being built or, in a terminal phase, serves.
 	Current int64
 	// Active serves; None before the first switch.
 	Active int64
-	// Draining is on its way out; None outside draining and cleaning.
+	// Draining is being drained; None outside draining and cleaning.
 	Draining int64
 	// Allocated is the greatest number ever given out.
 	Allocated int64
@@ -29,10 +29,10 @@ type State struct {
 	Rejected string
 }
 
-// names says whether the state refers to the generation.
+// names reports whether the state refers to the generation.
 func (s State) names(n int64) bool { return n == s.Current || n == s.Active || n == s.Draining }
 
-// outgoing says whether there is a generation to drain, beside one that serves.
+// outgoing reports whether there is a generation to drain, next to one that serves.
 func (s State) outgoing() bool {
 	return s.Draining != None && s.Active != None && s.Active == s.Current && s.Draining != s.Active
 }
@@ -40,7 +40,7 @@ func (s State) outgoing() bool {
 // StateOf reads the recorded state out of a status. A status without an allocated
 // number, left by an earlier operator, counts its current generation as the last; one with
 // numbers that no operator gives out is as good as lost.
-func StateOf(s v1.FireboltEngineStatus) State {
+func StateOf(s v1alpha1.FireboltEngineStatus) State {
 	st := State{
 		Phase: s.Phase, Current: s.CurrentGeneration, Active: s.ActiveGeneration,
 		Draining: None, Allocated: max(s.CurrentGeneration, s.ActiveGeneration), Rejected: s.RejectedRendering,
@@ -66,14 +66,14 @@ func usable(n int64) bool { return n >= None && n < names.MaxGeneration }
 // Existence of one object.
 type Existence int
 
-// An object can be absent, present, or on its way out (deletion has begun).
+// An object can be absent, present, or terminating.
 const (
 	Absent Existence = iota
 	Present
-	Leaving
+	Terminating
 )
 
-// Match says how a StatefulSet compares with what would be rendered now.
+// Match describes how a StatefulSet compares with what would be rendered now.
 type Match int
 
 // Unknown when nothing can be rendered, for lack of the instance's id or endpoint.
@@ -89,11 +89,11 @@ type Generation struct {
 	// Match compares the StatefulSet, or what is remembered of it; set for the current and for
 	// the active generation.
 	Match Match
-	// Replicas is what the StatefulSet asks for.
+	// Replicas is what the StatefulSet requires.
 	Replicas int32
 	// PodsTotal and PodsReady count pods that are neither going nor finished.
 	PodsTotal, PodsReady int32
-	// Held is true when all that is left is leaving and only somebody else's finalizer keeps it.
+	// Held is true when all remaining objects are terminating and only foreign finalizers hold them.
 	Held bool
 	// Restorable is true when the StatefulSet is absent and its last rendering is remembered.
 	Restorable bool
@@ -103,7 +103,7 @@ type Generation struct {
 	Taken bool
 }
 
-// ready says whether the generation could take traffic. Zero of zero is ready.
+// ready reports whether the generation could take traffic. Zero of zero is ready.
 func (g Generation) ready() bool {
 	return g.StatefulSet == Present && g.PodsTotal == g.Replicas && g.PodsReady == g.Replicas
 }
@@ -114,15 +114,15 @@ func (g Generation) lost() bool { return g.StatefulSet != Present }
 // answers reports whether some pods could take traffic.
 func (g Generation) answers() bool { return g.StatefulSet == Present && g.PodsReady > 0 }
 
-// whole says whether the pods have their names and their configuration.
+// whole reports whether the pods have their names and their configuration.
 func (g Generation) whole() bool { return g.Headless == Present && g.Config == Present }
 
-// gone says whether nothing more can be done about the generation's removal.
+// gone reports whether nothing more can be done about the generation's removal.
 func (g Generation) gone() bool {
 	return g.Held || (g.StatefulSet == Absent && g.Headless == Absent && g.Config == Absent)
 }
 
-// standing says whether anything is left to delete. What is leaving needs only time.
+// standing reports whether anything is left to delete. What is leaving needs only time.
 func (g Generation) standing() bool {
 	return g.StatefulSet == Present || g.Headless == Present || g.Config == Present
 }
@@ -156,13 +156,13 @@ type Input struct {
 	Renderable bool
 	// Desired names the rendering that is wanted now, whatever its number; empty unless Renderable.
 	Desired string
-	// Asked is true when the engine's own spec or command changed since it last settled.
+	// OwnSpecChanged is true when the engine's own spec or command changed since it last settled.
 	// What else makes a generation differ is an edit of its class, of its StatefulSet, or
-	// another release of the operator: see Held.
-	Asked bool
-	// Held is true when a rollout that the engine's own spec did not ask for has to wait
+	// another release of the operator: see Throttled.
+	OwnSpecChanged bool
+	// Throttled is true when a rollout that the engine's own spec did not request has to wait
 	// for others to end.
-	Held bool
+	Throttled bool
 	// Overdue is true when the current generation missed its progress deadline.
 	Overdue bool
 	// Rollback gives an overdue generation up for the one that serves.
@@ -193,7 +193,7 @@ type Ensure struct {
 // Plan is a decision. The write layer carries it out in the order of the fields, and
 // may crash between any two writes.
 type Plan struct {
-	// Confirm asks for the state to be checked first; everything else is then empty.
+	// Confirm requires the state to be checked first; everything else is then empty.
 	Confirm bool
 	Ensure  []Ensure
 	// Route is the generation that the cluster Service must select; None leaves it alone.
@@ -205,14 +205,14 @@ type Plan struct {
 	Next   State
 	// Settled is true in a terminal phase without any difference to the spec.
 	Settled bool
-	// Unasked is true when the plan begins a rollout that the engine's own spec did not ask
-	// for. Whoever carries it out first makes sure that not too many of them are under way,
-	// and decides again with Held when there are.
-	Unasked bool
+	// External is true when the plan begins a rollout that the engine's own spec did not ask
+	// for. The caller first makes sure that not too many of them are in progress,
+	// and decides again with Throttled when there are.
+	External bool
 	// Waiting is true when such a rollout is held back.
 	Waiting bool
 	// Reason and Message explain a change of phase.
 	Reason, Message string
-	// Requeue is when to look again without an event; zero means not at all.
+	// Requeue is when to check again without an event; zero means not at all.
 	Requeue time.Duration
 }

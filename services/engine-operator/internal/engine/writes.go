@@ -13,7 +13,7 @@ const (
 	RepairLabels
 	RouteService
 	// ConfirmUnrouted writes nothing: it asks the API server whether the cluster Service
-	// selects the generation that is about to be deleted, and ends the pass if it does. The
+	// selects the generation that is about to be deleted, and ends the reconcile if it does. The
 	// cache that the decision was made from may be behind our own writes.
 	ConfirmUnrouted
 	DeleteStatefulSet

@@ -23,7 +23,7 @@ const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 const maxRequests = 1024
 
 // enginesCluster is what each engine's cluster is made from when the first query for it
-// arrives: the dynamic forward proxy copies all of this, but for the address.
+// arrives: the dynamic forward proxy copies all of this, except the address.
 func enginesCluster(p *packer) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name: engineCluster,
@@ -60,7 +60,7 @@ func enginesCluster(p *packer) *clusterv3.Cluster {
 		UpstreamBindConfig: &corev3.BindConfig{SocketOptions: []*corev3.SocketOption{userTimeout()}},
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptions: p.pack(&upstreamv3.HttpProtocolOptions{
 			CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
-				// The next query looks for a pod anew, so none sticks to an old generation.
+				// The next query selects a pod again, so none sticks to an old generation.
 				MaxRequestsPerConnection: wrapperspb.UInt32(1),
 			},
 			// A dynamic forward proxy insists on these two; they say nothing without TLS.
@@ -83,7 +83,7 @@ func addresses(p *packer) *dnsv3.DnsCluster {
 		DnsRefreshRate:  seconds(1),
 		DnsLookupFamily: commondnsv3.DnsLookupFamily_V4_PREFERRED,
 		TypedDnsResolverConfig: p.extension("envoy.network.dns_resolver.cares", &caresv3.CaresDnsResolverConfig{
-			// The names are complete: a search would ask for each four times.
+			// The names are complete: a search would request each four times.
 			DnsResolverOptions: &corev3.DnsResolverOptions{NoDefaultSearchDomain: true},
 		}),
 	}

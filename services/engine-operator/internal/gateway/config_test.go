@@ -17,19 +17,19 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 )
 
 // image is the one that the operator names by default: the version that these tests run.
 var image = "envoyproxy/envoy:v" + envoy.Version
 
-func instance(name, namespace string) *v1.FireboltInstance {
-	return &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+func instance(name, namespace string) *v1alpha1.FireboltInstance {
+	return &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 }
 
 // configOf reads the rendered configuration back, as Envoy does: a field that the messages lack is an error.
-func configOf(t testing.TB, i *v1.FireboltInstance) *bootstrapv3.Bootstrap {
+func configOf(t testing.TB, i *v1alpha1.FireboltInstance) *bootstrapv3.Bootstrap {
 	t.Helper()
 	o, err := gateway.Render(i, image, 2)
 	if err != nil {

@@ -12,5 +12,5 @@
 // instance's namespace, so that a request that the filter left alone goes nowhere.
 //
 // The configuration is built from Envoy's own message types and checked by their own
-// rules; docs/gateway.md says what each setting is for. The package is pure.
+// rules; docs/gateway.md describes what each setting is for. The package is pure.
 package gateway

@@ -20,7 +20,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // headers are a request's or an answer's: names in lower case, values in the order in which they came.
@@ -57,7 +57,7 @@ type filtering struct {
 	answers *bufio.Reader
 }
 
-func newFiltering(t testing.TB, i *v1.FireboltInstance) *filtering {
+func newFiltering(t testing.TB, i *v1alpha1.FireboltInstance) *filtering {
 	t.Helper()
 	config := configOf(t, i)
 	query := loopback(t, config)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
@@ -37,17 +37,17 @@ type Objects struct {
 }
 
 // Endpoint is the host at which the gateway of an instance is reached, port 80.
-func Endpoint(i *v1.FireboltInstance) string {
+func Endpoint(i *v1alpha1.FireboltInstance) string {
 	return names.ServiceHost(names.Gateway(i.Name), i.Namespace)
 }
 
-// EffectiveReplicas is how many replicas the spec asks for, 2 when it does not say.
-func EffectiveReplicas(i *v1.FireboltInstance) int32 {
+// EffectiveReplicas is how many replicas the spec requires, 2 when it does not say.
+func EffectiveReplicas(i *v1alpha1.FireboltInstance) int32 {
 	return ptr.Deref(i.Spec.Gateway.Replicas, defaultReplicas)
 }
 
 // MetricsPort is the port of /healthz and /stats/prometheus, 9090 when the spec does not say.
-func MetricsPort(i *v1.FireboltInstance) int32 {
+func MetricsPort(i *v1alpha1.FireboltInstance) int32 {
 	if p := i.Spec.Gateway.MetricsPort; p != 0 {
 		return p
 	}
@@ -56,7 +56,7 @@ func MetricsPort(i *v1.FireboltInstance) int32 {
 
 // Render draws the gateway of an instance with the given image, unless its template names another,
 // and the given effective replicas. An error means that the spec can never be rendered.
-func Render(i *v1.FireboltInstance, image string, replicas int32) (Objects, error) {
+func Render(i *v1alpha1.FireboltInstance, image string, replicas int32) (Objects, error) {
 	switch port := MetricsPort(i); port {
 	case names.PortGateway, names.PortEnvoyAdmin:
 		return Objects{}, fmt.Errorf("spec.gateway.metricsPort: %d is a port that the gateway uses itself", port)
@@ -98,7 +98,7 @@ func Render(i *v1.FireboltInstance, image string, replicas int32) (Objects, erro
 			Spec: policyv1.PodDisruptionBudgetSpec{
 				MaxUnavailable: ptr.To(intstr.FromInt32(1)),
 				Selector:       &metav1.LabelSelector{MatchLabels: names.ComponentLabels(i.Name, Component)},
-				// A pod that serves nobody must not hold up the draining of a node.
+				// A pod that serves no traffic must not hold up the draining of a node.
 				UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
 			},
 		},

@@ -22,26 +22,26 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // cases are the instances of testdata, by folder.
-func cases(t *testing.T) map[string]*v1.FireboltInstance {
+func cases(t *testing.T) map[string]*v1alpha1.FireboltInstance {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*/instance.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no cases found: %v", err)
 	}
-	out := map[string]*v1.FireboltInstance{}
+	out := map[string]*v1alpha1.FireboltInstance{}
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := &v1.FireboltInstance{}
+		i := &v1alpha1.FireboltInstance{}
 		if err := yaml.UnmarshalStrict(raw, i); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -50,7 +50,7 @@ func cases(t *testing.T) map[string]*v1.FireboltInstance {
 	return out
 }
 
-func render(t *testing.T, i *v1.FireboltInstance) gateway.Objects {
+func render(t *testing.T, i *v1alpha1.FireboltInstance) gateway.Objects {
 	t.Helper()
 	o, err := gateway.Render(i, image, gateway.EffectiveReplicas(i))
 	if err != nil {
@@ -131,7 +131,7 @@ func TestDefaults(t *testing.T) {
 	if got, want := gateway.Endpoint(i), "main-gateway.data.svc.cluster.local"; got != want {
 		t.Errorf("endpoint = %q, want %q", got, want)
 	}
-	i.Spec.Gateway = v1.GatewaySpec{Replicas: ptr.To[int32](0), MetricsPort: 1}
+	i.Spec.Gateway = v1alpha1.GatewaySpec{Replicas: ptr.To[int32](0), MetricsPort: 1}
 	if r, p := gateway.EffectiveReplicas(i), gateway.MetricsPort(i); r != 0 || p != 1 {
 		t.Errorf("replicas, port = %d, %d, want what the spec says", r, p)
 	}
@@ -153,19 +153,19 @@ func TestAPortThatCannotBeUsedIsRefused(t *testing.T) {
 }
 
 func TestAChangeOfTheConfigurationRollsThePods(t *testing.T) {
-	hash := func(edit func(*v1.FireboltInstance)) string {
+	hash := func(edit func(*v1alpha1.FireboltInstance)) string {
 		i := instance("main", "data")
 		edit(i)
 		return render(t, i).Deployment.Spec.Template.Annotations["firebolt.io/config-hash"]
 	}
-	base := hash(func(*v1.FireboltInstance) {})
+	base := hash(func(*v1alpha1.FireboltInstance) {})
 	if len(base) != 16 {
 		t.Errorf("hash = %q, want 16 digits", base)
 	}
-	if hash(func(i *v1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](7) }) != base {
+	if hash(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](7) }) != base {
 		t.Error("another number of replicas rolls the pods")
 	}
-	if hash(func(i *v1.FireboltInstance) { i.Spec.Gateway.MetricsPort = 9091 }) == base {
+	if hash(func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.MetricsPort = 9091 }) == base {
 		t.Error("another metrics port does not roll the pods")
 	}
 }

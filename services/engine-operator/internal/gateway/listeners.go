@@ -56,7 +56,7 @@ func queryListener(p *packer, namespace string) *listenerv3.Listener {
 		Name: engineCluster,
 		// It is an order to this Envoy, not to one in front of it.
 		ResponseHeadersToRemove: []string{takeOut},
-		// Only what the filter has chosen: should it fail, Envoy goes on without it.
+		// Only what the filter has chosen: should it fail, Envoy continues without it.
 		Domains: []string{"*" + authoritySuffix(namespace)},
 		Routes: []*routev3.Route{{
 			Match:                  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
-// How a pod ends: it has gracePeriodSeconds in all, of which it goes on serving drainSeconds.
+// How a pod ends: it has gracePeriodSeconds in all, of which it continues serving drainSeconds.
 const (
 	gracePeriodSeconds = 15
 	drainSeconds       = 8
@@ -35,7 +35,7 @@ var (
 	reservedContainers = []string{names.ContainerEnvoy, names.ContainerWakeAgent}
 )
 
-func deployment(i *v1.FireboltInstance, meta metav1.ObjectMeta, image string, replicas int32, hash string) *appsv1.Deployment {
+func deployment(i *v1alpha1.FireboltInstance, meta metav1.ObjectMeta, image string, replicas int32, hash string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta,
 		Spec: appsv1.DeploymentSpec{
@@ -53,7 +53,7 @@ func deployment(i *v1.FireboltInstance, meta metav1.ObjectMeta, image string, re
 }
 
 // podTemplate lays the user's template over the operator's, and what is the operator's alone over both.
-func podTemplate(i *v1.FireboltInstance, image, hash string) corev1.PodTemplateSpec {
+func podTemplate(i *v1alpha1.FireboltInstance, image, hash string) corev1.PodTemplateSpec {
 	var user corev1.PodTemplateSpec
 	if t := i.Spec.Gateway.Template; t != nil {
 		user = *t.DeepCopy()
@@ -123,7 +123,7 @@ func primary(containers []corev1.Container) corev1.Container {
 }
 
 // container is Envoy's. The user chooses image, pull policy and resources, nothing else.
-func container(i *v1.FireboltInstance, image string, user corev1.Container) corev1.Container {
+func container(i *v1alpha1.FireboltInstance, image string, user corev1.Container) corev1.Container {
 	c := corev1.Container{
 		Name: names.ContainerEnvoy, Image: image, ImagePullPolicy: user.ImagePullPolicy, Resources: user.Resources,
 		Ports: []corev1.ContainerPort{

@@ -7,22 +7,22 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/quiet"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/testkit/renderdiff"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 )
 
 // TestUpgradeIsQuiet: what the previous release of the operator rendered is what this one
 // renders, so that installing it restarts no gateway.
 func TestUpgradeIsQuiet(t *testing.T) {
-	quiet.Renders{
+	renderdiff.Renders{
 		Cases: []string{"testdata/minimal", "testdata/layered"}, Inputs: []string{"instance.yaml"}, Changelog: "../../CHANGELOG.md",
 		Render: func(t *testing.T, dir string) map[string][]byte {
 			raw, err := os.ReadFile(filepath.Join(dir, "instance.yaml"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			i := &v1.FireboltInstance{}
+			i := &v1alpha1.FireboltInstance{}
 			if err := yaml.UnmarshalStrict(raw, i); err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
 // pod is the stand-in engine as a pod would run it.

@@ -47,7 +47,7 @@ func retries(p *packer) *routev3.RetryPolicy {
 }
 
 // drainedFilters act on the answer of each try: a host that marks one is taken out at once, whether or not its engine
-// asks for that itself.
+// requires that itself.
 func drainedFilters(p *packer) []*managerv3.HttpFilter {
 	return []*managerv3.HttpFilter{
 		filter(p, "envoy.filters.http.header_mutation", &mutationv3.HeaderMutation{Mutations: &mutationv3.Mutations{

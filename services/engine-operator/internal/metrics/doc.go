@@ -8,7 +8,7 @@
 // read from the cache when Prometheus asks ([Register]), so nothing is left behind by an
 // object that is gone.
 //
-// Gauges carry the object's name, since an alert has to say which engine it is about.
-// Counters and histograms do not, but for the errors of drain checks: the number of their
+// Gauges carry the object's name, since an alert has to describe which engine it is about.
+// Counters and histograms do not, except the errors of drain checks: the number of their
 // series does not grow with the number of engines. docs/metrics.md describes every metric.
 package metrics

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // labelsOf are the labels of each metric that a registry knows and that is ours, in the
@@ -68,9 +68,12 @@ func TestThePageDescribesWhatIsRegistered(t *testing.T) {
 const podsTotal = "firebolt_engine_pods_total"
 
 // TestNoCounterGrowsWithTheFleet: names of objects stand in gauges, which go with the
-// object, and in the one counter that EngineGone clears.
+// object, and in the one counter that DeleteEngine clears, and in timestamps, which are gauges too.
 func TestNoCounterGrowsWithTheFleet(t *testing.T) {
-	allowed := []string{podsTotal, "firebolt_engine_drain_check_errors_total"}
+	allowed := []string{
+		podsTotal, "firebolt_engine_drain_check_errors_total",
+		"firebolt_engine_last_reconciled_timestamp_seconds", "firebolt_instance_last_reconciled_timestamp_seconds",
+	}
 	for name, labels := range labelsOf(t, newSet()) {
 		counted := strings.HasSuffix(name, "_total") || strings.HasSuffix(name, "_seconds")
 		if counted && slices.Contains(labels, labelName) && !slices.Contains(allowed, name) {
@@ -81,29 +84,29 @@ func TestNoCounterGrowsWithTheFleet(t *testing.T) {
 
 func TestWhatTheProcessCountsIsServed(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	e := engine(v1.FireboltEngineStatus{Phase: v1.PhaseStable})
-	i := &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "main"}}
+	e := engine(v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable})
+	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "main"}}
 	for range 2 {
-		if err := Register(registry, lists([]v1.FireboltEngine{*e}, []v1.FireboltInstance{*i})); err != nil {
+		if err := Register(registry, lists([]v1alpha1.FireboltEngine{*e}, []v1alpha1.FireboltInstance{*i})); err != nil {
 			t.Fatal(err)
 		}
 	}
 	after := i.DeepCopy()
-	after.Status.Phase = v1.InstanceProvisioning
+	after.Status.Phase = v1alpha1.InstanceProvisioning
 	instance := types.NamespacedName{Namespace: key.Namespace, Name: "main"}
 	Engine(nil, e, second(0))
 	Instance(i, after, second(0))
 	DrainCheckFailed(key, "main")
 	DrainCheckFailed(types.NamespacedName{Namespace: "shop", Name: "other"}, "main")
-	WarningsUnread()
+	EventReadFailed()
 	EngineHeld(key, true)
 	EngineReconciled(key, second(0))
 	InstanceReconciled(instance, second(0))
 	got := values(t, registry)
 	for _, name := range []string{
 		"firebolt_engine_phase_transitions_total none stable", "firebolt_instance_phase_transitions_total none Provisioning",
-		"firebolt_engine_drain_check_errors_total", "firebolt_engine_unread_warnings_total", "firebolt_engine_rollouts_held",
-		"firebolt_engine_last_reconciled_timestamp", "firebolt_instance_last_reconciled_timestamp",
+		"firebolt_engine_drain_check_errors_total", "firebolt_engine_event_read_errors_total", "firebolt_engine_rollouts_held",
+		"firebolt_engine_last_reconciled_timestamp_seconds", "firebolt_instance_last_reconciled_timestamp_seconds",
 	} {
 		if got[name] == 0 {
 			t.Errorf("%s is not served", name)
@@ -114,12 +117,12 @@ func TestWhatTheProcessCountsIsServed(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
 	}
-	EngineGone(key)
-	InstanceGone(instance)
+	DeleteEngine(key)
+	DeleteInstance(instance)
 	got = values(t, registry)
 	for _, name := range []string{
 		"firebolt_engine_drain_check_errors_total", "firebolt_engine_rollouts_held",
-		"firebolt_engine_last_reconciled_timestamp", "firebolt_instance_last_reconciled_timestamp",
+		"firebolt_engine_last_reconciled_timestamp_seconds", "firebolt_instance_last_reconciled_timestamp_seconds",
 	} {
 		if v, kept := got[name]; kept {
 			t.Errorf("%s is still %v", name, v)

@@ -6,27 +6,27 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // Lister returns the objects that exist. They are only read.
 type Lister struct {
-	Engines   func(context.Context) ([]v1.FireboltEngine, error)
-	Instances func(context.Context) ([]v1.FireboltInstance, error)
+	Engines   func(context.Context) ([]v1alpha1.FireboltEngine, error)
+	Instances func(context.Context) ([]v1alpha1.FireboltInstance, error)
 }
 
 // FromCache lists what a manager's cache holds, without copying it.
 func FromCache(cache client.Reader) Lister {
 	return Lister{
-		Engines: func(ctx context.Context) ([]v1.FireboltEngine, error) {
-			list := &v1.FireboltEngineList{}
+		Engines: func(ctx context.Context) ([]v1alpha1.FireboltEngine, error) {
+			list := &v1alpha1.FireboltEngineList{}
 			if err := cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 				return nil, fmt.Errorf("list engines: %w", err)
 			}
 			return list.Items, nil
 		},
-		Instances: func(ctx context.Context) ([]v1.FireboltInstance, error) {
-			list := &v1.FireboltInstanceList{}
+		Instances: func(ctx context.Context) ([]v1alpha1.FireboltInstance, error) {
+			list := &v1alpha1.FireboltInstanceList{}
 			if err := cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 				return nil, fmt.Errorf("list instances: %w", err)
 			}

@@ -8,15 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/report"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
 )
 
 // shared holds the numbers of this process.
 var shared = newSet()
 
-// Register makes the metrics part of a registry. List is asked at each scrape for the
-// objects that exist. Registering again replaces list and keeps the numbers.
+// Register registers the metrics. List returns the existing objects at each scrape. Registering again replaces list and keeps the numbers.
 func Register(registry prometheus.Registerer, list Lister) error {
 	shared.now.use(list)
 	for _, c := range shared.collectors() {
@@ -30,46 +29,46 @@ func Register(registry prometheus.Registerer, list Lister) error {
 
 // Engine records what one successful write of an engine's status changed. before and
 // after are the engine as it was read and as the API server returned it; before may be nil.
-func Engine(before, after *v1.FireboltEngine, now time.Time) { shared.engine(before, after, now) }
+func Engine(before, after *v1alpha1.FireboltEngine, now time.Time) { shared.engine(before, after, now) }
 
-// EngineReconciled records that a pass over an engine ended without an error.
+// EngineReconciled records that a reconcile over an engine ended without an error.
 func EngineReconciled(engine types.NamespacedName, now time.Time) {
 	shared.now.engines.reconciled(engine, now)
 }
 
-// EngineHeld records whether a rollout that the engine's own spec did not ask for has to
-// wait for others to end. A pass that decides says so either way.
+// EngineHeld records whether a rollout that the engine's own spec did not request has to
+// wait for others to end. A reconcile that decides says so either way.
 func EngineHeld(engine types.NamespacedName, held bool) { shared.now.hold(engine, held) }
 
-// EngineGone forgets an engine that was deleted.
-func EngineGone(engine types.NamespacedName) {
+// DeleteEngine forgets an engine that was deleted.
+func DeleteEngine(engine types.NamespacedName) {
 	shared.now.engines.forget(engine)
 	shared.now.hold(engine, false)
 	shared.drainErrors.DeletePartialMatch(prometheus.Labels{labelNamespace: engine.Namespace, labelName: engine.Name})
 }
 
-// DrainCheckFailed counts a look at a draining generation that could not be finished.
+// DrainCheckFailed counts a failed check of a draining generation.
 func DrainCheckFailed(engine types.NamespacedName, instance string) {
 	shared.drainErrors.WithLabelValues(engine.Namespace, engine.Name, instance).Inc()
 }
 
-// WarningsUnread counts a look for the Warning events of a StatefulSet that failed.
-func WarningsUnread() { shared.unread.Inc() }
+// EventReadFailed counts a failure to read the Warning events of a StatefulSet.
+func EventReadFailed() { shared.unread.Inc() }
 
 // Instance records what one successful write of an instance's status changed.
-func Instance(before, after *v1.FireboltInstance, _ time.Time) { shared.instance(before, after) }
+func Instance(before, after *v1alpha1.FireboltInstance, _ time.Time) { shared.instance(before, after) }
 
-// InstanceReconciled records that a pass over an instance ended without an error.
+// InstanceReconciled records that a reconcile over an instance ended without an error.
 func InstanceReconciled(instance types.NamespacedName, now time.Time) {
 	shared.now.instances.reconciled(instance, now)
 }
 
-// InstanceGone forgets an instance that was deleted.
-func InstanceGone(instance types.NamespacedName) { shared.now.instances.forget(instance) }
+// DeleteInstance forgets an instance that was deleted.
+func DeleteInstance(instance types.NamespacedName) { shared.now.instances.forget(instance) }
 
 // set is all metrics of the operator.
 type set struct {
-	now *now
+	now *collector
 
 	engineMoves, instanceMoves *prometheus.CounterVec
 
@@ -90,31 +89,31 @@ const (
 
 func newSet() *set {
 	s := &set{
-		now:         newNow(),
+		now:         newCollector(),
 		engineMoves: counters("firebolt_engine_phase_transitions_total", "Changes of the phase of engines.", labelFrom, labelTo),
 		rollouts: counters("firebolt_engine_rollouts_total",
 			"Rollouts of a generation that ended, by outcome.", labelOutcome),
 		rolloutSeconds: histograms("firebolt_engine_rollout_duration_seconds",
-			"How long a rollout took, from the number of its generation to its end, by outcome."),
+			"Duration of rollouts by outcome, from the allocation of the generation to the end."),
 		abandoned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "firebolt_engine_abandoned_generations_total",
-			Help: "Generations that got a number and were given up before they served.",
+			Help: "Generations that were abandoned before they served.",
 		}),
-		drains: counters("firebolt_engine_drains_total", "Waits for the queries of an old generation that ended, by outcome.", labelOutcome),
+		drains: counters("firebolt_engine_drains_total", "Ended drains of old generations by outcome.", labelOutcome),
 		drainSeconds: histograms("firebolt_engine_drain_duration_seconds",
-			"How long an old generation kept running queries after traffic had moved, by outcome."),
+			"Duration of drains of old generations by outcome."),
 		drainErrors: counters("firebolt_engine_drain_check_errors_total",
-			"Looks at a draining generation that could not be finished.", labelNamespace, labelName, labelInstance),
+			"Failed checks of a draining generation.", labelNamespace, labelName, labelInstance),
 		unread: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "firebolt_engine_unread_warnings_total",
-			Help: "Looks for the Warning events of a StatefulSet that failed.",
+			Name: "firebolt_engine_event_read_errors_total",
+			Help: "Failures to read the Warning events of a StatefulSet.",
 		}),
 		instanceMoves: counters("firebolt_instance_phase_transitions_total", "Changes of the phase of instances.", labelFrom, labelTo),
 	}
-	for _, outcome := range report.Outcomes() {
+	for _, outcome := range statusevents.Outcomes() {
 		s.rollouts.WithLabelValues(string(outcome))
 	}
-	for _, outcome := range report.Drains() {
+	for _, outcome := range statusevents.Drains() {
 		s.drains.WithLabelValues(string(outcome))
 	}
 	return s
@@ -138,28 +137,28 @@ func (s *set) collectors() []prometheus.Collector {
 	}
 }
 
-func (s *set) engine(before, after *v1.FireboltEngine, now time.Time) {
+func (s *set) engine(before, after *v1alpha1.FireboltEngine, now time.Time) {
 	if after == nil {
 		return
 	}
-	var was v1.FireboltEngineStatus
+	var was v1alpha1.FireboltEngineStatus
 	if before != nil {
 		was = before.Status
 	}
-	n := report.Compare(was, after.Status)
+	n := statusevents.Diff(was, after.Status)
 	if n.Moved {
-		s.engineMoves.WithLabelValues(word(n.From, enginePhases), word(n.To, enginePhases)).Inc()
+		s.engineMoves.WithLabelValues(labelValue(n.From, enginePhases), labelValue(n.To, enginePhases)).Inc()
 	}
 	if n.Outcome != "" {
 		s.rollouts.WithLabelValues(string(n.Outcome)).Inc()
 		observe(s.rolloutSeconds, string(n.Outcome), n.Since, now)
-		if n.Outcome != report.Completed {
+		if n.Outcome != statusevents.Completed {
 			s.abandoned.Inc()
 		}
 	}
 	if n.Drain != "" {
 		s.drains.WithLabelValues(string(n.Drain)).Inc()
-		if n.Drain != report.Skipped { // nothing was waited for
+		if n.Drain != statusevents.Skipped { // nothing was waited for
 			observe(s.drainSeconds, string(n.Drain), n.DrainingSince, now)
 		}
 	}
@@ -172,15 +171,15 @@ func observe(of *prometheus.HistogramVec, outcome string, since *time.Time, now 
 	}
 }
 
-func (s *set) instance(before, after *v1.FireboltInstance) {
+func (s *set) instance(before, after *v1alpha1.FireboltInstance) {
 	if after == nil {
 		return
 	}
-	var was v1.InstancePhase
+	var was v1alpha1.InstancePhase
 	if before != nil {
 		was = before.Status.Phase
 	}
 	if is := after.Status.Phase; was != is {
-		s.instanceMoves.WithLabelValues(word(was, instancePhases), word(is, instancePhases)).Inc()
+		s.instanceMoves.WithLabelValues(labelValue(was, instancePhases), labelValue(is, instancePhases)).Inc()
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/report"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
 )
 
 var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -26,8 +26,8 @@ func second(n int) time.Time { return begin.Add(time.Duration(n) * time.Second) 
 
 var key = types.NamespacedName{Namespace: "shop", Name: "orders"}
 
-func engine(status v1.FireboltEngineStatus) *v1.FireboltEngine {
-	e := &v1.FireboltEngine{Status: status}
+func engine(status v1alpha1.FireboltEngineStatus) *v1alpha1.FireboltEngine {
+	e := &v1alpha1.FireboltEngine{Status: status}
 	e.Namespace, e.Name, e.Spec.InstanceRef, e.Spec.Replicas = key.Namespace, key.Name, "main", 2
 	return e
 }
@@ -43,10 +43,10 @@ func registered(t *testing.T, list Lister) (*set, *prometheus.Registry) {
 	return s, registry
 }
 
-func lists(engines []v1.FireboltEngine, instances []v1.FireboltInstance) Lister {
+func lists(engines []v1alpha1.FireboltEngine, instances []v1alpha1.FireboltInstance) Lister {
 	return Lister{
-		Engines:   func(context.Context) ([]v1.FireboltEngine, error) { return engines, nil },
-		Instances: func(context.Context) ([]v1.FireboltInstance, error) { return instances, nil },
+		Engines:   func(context.Context) ([]v1alpha1.FireboltEngine, error) { return engines, nil },
+		Instances: func(context.Context) ([]v1alpha1.FireboltInstance, error) { return instances, nil },
 	}
 }
 
@@ -76,7 +76,7 @@ func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 }
 
 // moved is the status after another phase was entered.
-func moved(s v1.FireboltEngineStatus, p v1.EnginePhase, at int, reason string, edits ...func(*v1.FireboltEngineStatus)) v1.FireboltEngineStatus {
+func moved(s v1alpha1.FireboltEngineStatus, p v1alpha1.EnginePhase, at int, reason string, edits ...func(*v1alpha1.FireboltEngineStatus)) v1alpha1.FireboltEngineStatus {
 	out := *s.DeepCopy()
 	if out.Phase != p {
 		out.Transitions = transition.Append(out.Transitions, string(p), reason, "", second(at))
@@ -91,36 +91,36 @@ func moved(s v1.FireboltEngineStatus, p v1.EnginePhase, at int, reason string, e
 // TestDefect14EveryTransitionHasAnEventAndAMetric walks all pairs of phases, of engines and
 // of instances, the one of an object that is new included.
 func TestDefect14EveryTransitionHasAnEventAndAMetric(t *testing.T) {
-	for _, from := range append([]v1.EnginePhase{""}, enginePhases...) {
+	for _, from := range append([]v1alpha1.EnginePhase{""}, enginePhases...) {
 		for _, to := range enginePhases {
 			s := newSet()
-			before := v1.FireboltEngineStatus{}
+			before := v1alpha1.FireboltEngineStatus{}
 			if from != "" {
 				before = moved(before, from, 0, "Before")
 			}
 			after := moved(before, to, 1, "After")
 			s.engine(engine(before), engine(after), second(1))
 			s.engine(engine(after), engine(after), second(2))
-			told := report.Engine(engine(before), engine(after))
-			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.engineMoves.WithLabelValues(word(from, enginePhases), string(to))), told)
+			told := statusevents.Engine(engine(before), engine(after))
+			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.engineMoves.WithLabelValues(labelValue(from, enginePhases), string(to))), told)
 		}
 	}
-	for _, from := range append([]v1.InstancePhase{""}, instancePhases...) {
+	for _, from := range append([]v1alpha1.InstancePhase{""}, instancePhases...) {
 		for _, to := range instancePhases {
 			s := newSet()
-			before, after := &v1.FireboltInstance{}, &v1.FireboltInstance{}
+			before, after := &v1alpha1.FireboltInstance{}, &v1alpha1.FireboltInstance{}
 			before.Status.Phase, after.Status.Phase = from, to
 			before.Status.Transitions = transition.Append(nil, string(from), "Before", "", second(0))
 			after.Status.Transitions = transition.Append(before.Status.Transitions, string(to), "After", "", second(1))
 			s.instance(before, after)
 			s.instance(after, after)
-			told := report.Instance(before, after)
-			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.instanceMoves.WithLabelValues(word(from, instancePhases), string(to))), told)
+			told := statusevents.Instance(before, after)
+			checkTransition(t, string(from), string(to), testutil.ToFloat64(s.instanceMoves.WithLabelValues(labelValue(from, instancePhases), string(to))), told)
 		}
 	}
 }
 
-func checkTransition(t *testing.T, from, to string, counted float64, told []report.Event) {
+func checkTransition(t *testing.T, from, to string, counted float64, told []statusevents.Event) {
 	t.Helper()
 	name, want := from+" to "+to, 1
 	if from == to {
@@ -142,54 +142,54 @@ func checkTransition(t *testing.T, from, to string, counted float64, told []repo
 // that is abandoned and then reverted, one that is rolled back and two drains more, write
 // by write, as a leader sees them.
 func TestALifeCountsEachThingOnce(t *testing.T) {
-	gen := func(current, active int64, started int) func(*v1.FireboltEngineStatus) {
-		return func(s *v1.FireboltEngineStatus) {
+	gen := func(current, active int64, started int) func(*v1alpha1.FireboltEngineStatus) {
+		return func(s *v1alpha1.FireboltEngineStatus) {
 			s.CurrentGeneration, s.ActiveGeneration = current, active
 			s.RolloutStartedAt, s.DrainingGeneration = &metav1.Time{Time: second(started)}, nil
 		}
 	}
-	terminal := func(n int64) func(*v1.FireboltEngineStatus) {
-		return func(s *v1.FireboltEngineStatus) {
+	terminal := func(n int64) func(*v1alpha1.FireboltEngineStatus) {
+		return func(s *v1alpha1.FireboltEngineStatus) {
 			s.CurrentGeneration, s.ActiveGeneration, s.RolloutStartedAt, s.DrainingGeneration = n, n, nil, nil
 		}
 	}
 	type write struct {
 		at     int
-		phase  v1.EnginePhase
+		phase  v1alpha1.EnginePhase
 		reason string
-		edit   func(*v1.FireboltEngineStatus)
+		edit   func(*v1alpha1.FireboltEngineStatus)
 	}
 	writes := []write{
-		{0, v1.PhaseCreating, "Initializing", gen(0, -1, 0)},
-		{20, v1.PhaseSwitching, "PodsReady", gen(0, -1, 0)},
-		{20, v1.PhaseStable, "Switched", terminal(0)}, // completed, 20 s
-		{100, v1.PhaseCreating, "SpecChanged", gen(1, 0, 100)},
-		{110, v1.PhaseSwitching, "PodsReady", gen(1, 0, 100)},
-		{111, v1.PhaseDraining, "Switched", gen(1, 1, 100)},
-		{121, v1.PhaseCleaning, "Drained", gen(1, 1, 100)}, // drained, 10 s
-		{130, v1.PhaseStable, "RolledOut", terminal(1)},    // completed, 30 s
-		{200, v1.PhaseCreating, "SpecChanged", gen(2, 1, 200)},
-		{207, v1.PhaseCreating, "SpecChanged", gen(3, 1, 207)}, // abandoned, 7 s
-		{208, v1.PhaseStable, "Reverted", terminal(1)},         // reverted, 1 s
-		{300, v1.PhaseCreating, "SpecChanged", gen(4, 1, 300)},
-		{302, v1.PhaseStable, "RolledBack", func(s *v1.FireboltEngineStatus) { // rolled back, 2 s
+		{0, v1alpha1.PhaseCreating, "Initializing", gen(0, -1, 0)},
+		{20, v1alpha1.PhaseSwitching, "PodsReady", gen(0, -1, 0)},
+		{20, v1alpha1.PhaseStable, "Switched", terminal(0)}, // completed, 20 s
+		{100, v1alpha1.PhaseCreating, "SpecChanged", gen(1, 0, 100)},
+		{110, v1alpha1.PhaseSwitching, "PodsReady", gen(1, 0, 100)},
+		{111, v1alpha1.PhaseDraining, "Switched", gen(1, 1, 100)},
+		{121, v1alpha1.PhaseCleaning, "Drained", gen(1, 1, 100)}, // drained, 10 s
+		{130, v1alpha1.PhaseStable, "RolledOut", terminal(1)},    // completed, 30 s
+		{200, v1alpha1.PhaseCreating, "SpecChanged", gen(2, 1, 200)},
+		{207, v1alpha1.PhaseCreating, "SpecChanged", gen(3, 1, 207)}, // abandoned, 7 s
+		{208, v1alpha1.PhaseStable, "Reverted", terminal(1)},         // reverted, 1 s
+		{300, v1alpha1.PhaseCreating, "SpecChanged", gen(4, 1, 300)},
+		{302, v1alpha1.PhaseStable, "RolledBack", func(s *v1alpha1.FireboltEngineStatus) { // rolled back, 2 s
 			terminal(1)(s)
 			s.RejectedRendering = "r"
 		}},
-		{400, v1.PhaseCreating, "SpecChanged", gen(5, 1, 400)},
-		{400, v1.PhaseSwitching, "PodsReady", gen(5, 1, 400)},
-		{401, v1.PhaseDraining, "Switched", gen(5, 5, 400)},
-		{501, v1.PhaseCleaning, v1.ReasonDrainTimeoutExceeded, gen(5, 5, 400)}, // expired, 100 s
-		{503, v1.PhaseStopped, "RolledOut", terminal(5)},                       // completed, 103 s
-		{600, v1.PhaseCreating, "SpecChanged", gen(6, 5, 600)},
-		{600, v1.PhaseSwitching, "PodsReady", gen(6, 5, 600)},
-		{600, v1.PhaseDraining, "Switched", gen(6, 6, 600)},
-		{600, v1.PhaseCleaning, "DrainSkipped", gen(6, 6, 600)}, // skipped
-		{600, v1.PhaseStable, "RolledOut", terminal(6)},         // completed, 0 s
+		{400, v1alpha1.PhaseCreating, "SpecChanged", gen(5, 1, 400)},
+		{400, v1alpha1.PhaseSwitching, "PodsReady", gen(5, 1, 400)},
+		{401, v1alpha1.PhaseDraining, "Switched", gen(5, 5, 400)},
+		{501, v1alpha1.PhaseCleaning, v1alpha1.ReasonDrainTimeoutExceeded, gen(5, 5, 400)}, // expired, 100 s
+		{503, v1alpha1.PhaseStopped, "RolledOut", terminal(5)},                             // completed, 103 s
+		{600, v1alpha1.PhaseCreating, "SpecChanged", gen(6, 5, 600)},
+		{600, v1alpha1.PhaseSwitching, "PodsReady", gen(6, 5, 600)},
+		{600, v1alpha1.PhaseDraining, "Switched", gen(6, 6, 600)},
+		{600, v1alpha1.PhaseCleaning, "DrainSkipped", gen(6, 6, 600)}, // skipped
+		{600, v1alpha1.PhaseStable, "RolledOut", terminal(6)},         // completed, 0 s
 	}
 	s, registry := registered(t, lists(nil, nil))
-	var before *v1.FireboltEngine
-	var status v1.FireboltEngineStatus
+	var before *v1alpha1.FireboltEngine
+	var status v1alpha1.FireboltEngineStatus
 	for _, w := range writes {
 		status = moved(status, w.phase, w.at, w.reason, w.edit)
 		if w.reason == "SpecChanged" {
@@ -229,11 +229,11 @@ func TestALifeCountsEachThingOnce(t *testing.T) {
 
 func TestARolloutOfUnknownBeginningCountsWithoutADuration(t *testing.T) {
 	s, registry := registered(t, lists(nil, nil))
-	before := v1.FireboltEngineStatus{Phase: v1.PhaseDraining, CurrentGeneration: 1, ActiveGeneration: 1}
-	after := moved(before, v1.PhaseCleaning, 1, "Drained")
+	before := v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseDraining, CurrentGeneration: 1, ActiveGeneration: 1}
+	after := moved(before, v1alpha1.PhaseCleaning, 1, "Drained")
 	s.engine(engine(before), engine(after), second(1))
-	s.engine(engine(after), engine(moved(after, v1.PhaseStable, 2, "RolledOut")), second(2))
-	s.engine(engine(v1.FireboltEngineStatus{Phase: "made up"}), engine(v1.FireboltEngineStatus{Phase: v1.PhaseStable}), second(3))
+	s.engine(engine(after), engine(moved(after, v1alpha1.PhaseStable, 2, "RolledOut")), second(2))
+	s.engine(engine(v1alpha1.FireboltEngineStatus{Phase: "made up"}), engine(v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable}), second(3))
 	want := map[string]float64{
 		"firebolt_engine_phase_transitions_total draining cleaning": 1,
 		"firebolt_engine_phase_transitions_total cleaning stable":   1,
@@ -247,26 +247,26 @@ func TestARolloutOfUnknownBeginningCountsWithoutADuration(t *testing.T) {
 }
 
 func TestWhatIsTrueNowFollowsTheObjectsThatExist(t *testing.T) {
-	e := engine(v1.FireboltEngineStatus{
-		Phase: v1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: ptr.To(int64(6)), Replicas: 3, ReadyReplicas: 1,
+	e := engine(v1alpha1.FireboltEngineStatus{
+		Phase: v1alpha1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: ptr.To(int64(6)), Replicas: 3, ReadyReplicas: 1,
 		Conditions: []metav1.Condition{
-			{Type: v1.ConditionReady, Status: metav1.ConditionFalse},
-			{Type: v1.ConditionInstanceReady, Status: metav1.ConditionTrue},
-			{Type: v1.ConditionRolloutOverdue, Status: metav1.ConditionTrue},
+			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
+			{Type: v1alpha1.ConditionInstanceReady, Status: metav1.ConditionTrue},
+			{Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionTrue},
 			{Type: "Available", Status: metav1.ConditionTrue},
 		},
 	})
-	i := v1.FireboltInstance{}
+	i := v1alpha1.FireboltInstance{}
 	i.Namespace, i.Name, i.Spec.ID = key.Namespace, "main", "01H"
-	i.Spec.Metadata.Postgres = &v1.PostgresSpec{}
-	i.Status.Phase = v1.InstanceReady
-	i.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}, {Type: v1.ConditionMetadataReady, Status: metav1.ConditionTrue}}
-	var engines []v1.FireboltEngine
-	var instances []v1.FireboltInstance
+	i.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{}
+	i.Status.Phase = v1alpha1.InstanceReady
+	i.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionMetadataReady, Status: metav1.ConditionTrue}}
+	var engines []v1alpha1.FireboltEngine
+	var instances []v1alpha1.FireboltInstance
 	var failure error
 	s, registry := registered(t, Lister{
-		Engines:   func(context.Context) ([]v1.FireboltEngine, error) { return engines, failure },
-		Instances: func(context.Context) ([]v1.FireboltInstance, error) { return instances, failure },
+		Engines:   func(context.Context) ([]v1alpha1.FireboltEngine, error) { return engines, failure },
+		Instances: func(context.Context) ([]v1alpha1.FireboltInstance, error) { return instances, failure },
 	})
 	expect := func(want map[string]float64) {
 		t.Helper()
@@ -275,31 +275,31 @@ func TestWhatIsTrueNowFollowsTheObjectsThatExist(t *testing.T) {
 		}
 	}
 	expect(map[string]float64{})
-	engines = []v1.FireboltEngine{*engine(v1.FireboltEngineStatus{})}
+	engines = []v1alpha1.FireboltEngine{*engine(v1alpha1.FireboltEngineStatus{})}
 	expect(map[string]float64{
 		"firebolt_engine_spec_replicas": 2, "firebolt_engine_active_generation": -1, "firebolt_engine_draining_generation": -1,
 	})
 	if n := testutil.CollectAndCount(s.now, "firebolt_engine_status_condition"); n != 1 {
 		t.Errorf("an engine without conditions has %d series of conditions, Ready alone is known", n)
 	}
-	engines, instances = []v1.FireboltEngine{*e}, []v1.FireboltInstance{i}
+	engines, instances = []v1alpha1.FireboltEngine{*e}, []v1alpha1.FireboltInstance{i}
 	s.now.engines.reconciled(key, second(0))
 	s.now.hold(key, true)
 	want := map[string]float64{
-		"firebolt_engine_status_phase draining":            1,
-		"firebolt_engine_status_condition InstanceReady":   1,
-		"firebolt_engine_status_condition RolloutOverdue":  1,
-		"firebolt_engine_spec_replicas":                    2,
-		"firebolt_engine_active_generation":                7,
-		"firebolt_engine_draining_generation":              6,
-		"firebolt_engine_pods_ready":                       1,
-		"firebolt_engine_pods_total":                       3,
-		"firebolt_engine_last_reconciled_timestamp":        float64(begin.Unix()),
-		"firebolt_engine_rollouts_held":                    1,
-		"firebolt_instance_status_phase Ready":             1,
-		"firebolt_instance_status_condition Ready":         1,
-		"firebolt_instance_status_condition MetadataReady": 1,
-		"firebolt_instance_info 01H external":              1,
+		"firebolt_engine_status_phase draining":             1,
+		"firebolt_engine_status_condition InstanceReady":    1,
+		"firebolt_engine_status_condition RolloutOverdue":   1,
+		"firebolt_engine_spec_replicas":                     2,
+		"firebolt_engine_active_generation":                 7,
+		"firebolt_engine_draining_generation":               6,
+		"firebolt_engine_pods_ready":                        1,
+		"firebolt_engine_pods_total":                        3,
+		"firebolt_engine_last_reconciled_timestamp_seconds": float64(begin.Unix()),
+		"firebolt_engine_rollouts_held":                     1,
+		"firebolt_instance_status_phase Ready":              1,
+		"firebolt_instance_status_condition Ready":          1,
+		"firebolt_instance_status_condition MetadataReady":  1,
+		"firebolt_instance_info 01H external":               1,
 	}
 	expect(want)
 	failure = errors.New("the cache is not filled")
@@ -308,6 +308,6 @@ func TestWhatIsTrueNowFollowsTheObjectsThatExist(t *testing.T) {
 	s.now.hold(key, false)
 	s.now.engines.forget(key)
 	delete(want, "firebolt_engine_rollouts_held")
-	delete(want, "firebolt_engine_last_reconciled_timestamp")
+	delete(want, "firebolt_engine_last_reconciled_timestamp_seconds")
 	expect(want)
 }

@@ -1,5 +1,5 @@
-// Package names says how everything that the engine operator makes is called and
-// labelled. The names are part of the API (seed 001, "Operator-managed resources"):
+// Package names returns the names and labels of everything that the engine operator creates.
+// The names are part of the API (seed 001, "Operator-managed resources"):
 // people, dashboards and the gateway rely on them, so they never change.
 package names
 
@@ -61,7 +61,7 @@ const (
 	ContainerMetadata = "metadata"
 	ContainerPostgres = "postgresql"
 	ContainerEnvoy    = "envoy"
-	// ContainerWakeAgent is reserved beside envoy.
+	// ContainerWakeAgent is reserved next to envoy.
 	ContainerWakeAgent = "wake-agent"
 )
 

@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Held lists the children that somebody else's finalizer keeps once they are deleted, by
+// Held lists the children that foreign finalizers hold once they are deleted, by
 // kind and name.
 func (c Children) Held() []string {
 	var out []string
 	add := func(kind string, o metav1.Object) {
-		if foreign(o.GetFinalizers()) {
+		if hasForeignFinalizer(o.GetFinalizers()) {
 			out = append(out, kind+" "+o.GetName())
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// IndexEngine is the cache index that finds everything of one engine: the cost of a pass
+// IndexEngine is the cache index that finds everything of one engine: the cost of a reconcile
 // does not grow with the number of engines.
 const IndexEngine = "flotilla.dev/engine"
 
@@ -51,7 +51,7 @@ func Ours(o client.Object) bool {
 		return false
 	}
 	group, _, _ := strings.Cut(owner.APIVersion, "/")
-	return group == v1.GroupVersion.Group
+	return group == v1alpha1.GroupVersion.Group
 }
 
 // Children is what exists of an engine, by generation. The objects belong to the cache
@@ -74,7 +74,7 @@ type Children struct {
 }
 
 // Read lists everything of the engine.
-func Read(ctx context.Context, c client.Reader, e *v1.FireboltEngine) (Children, error) {
+func Read(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) (Children, error) {
 	out := Children{
 		StatefulSets: map[int64]*appsv1.StatefulSet{}, Headless: map[int64]*corev1.Service{},
 		Configs: map[int64]*corev1.ConfigMap{}, Pods: map[int64][]corev1.Pod{},
@@ -118,7 +118,7 @@ func Read(ctx context.Context, c client.Reader, e *v1.FireboltEngine) (Children,
 		}
 	}
 	var err error
-	if e.Status.Phase == v1.PhaseCreating {
+	if e.Status.Phase == v1alpha1.PhaseCreating {
 		out.Taken, err = taken(ctx, c, e)
 	}
 	return out, err
@@ -126,14 +126,14 @@ func Read(ctx context.Context, c client.Reader, e *v1.FireboltEngine) (Children,
 
 // keep files an object under its generation, if the engine controls it and it has a name
 // of a generation. Labels do not count: anybody may change them.
-func keep[T client.Object](into map[int64]T, e *v1.FireboltEngine, o T, name func(string, int64) string) {
+func keep[T client.Object](into map[int64]T, e *v1alpha1.FireboltEngine, o T, name func(string, int64) string) {
 	if n, ok := names.GenerationOf(o.GetName(), e.Name, name); ok && metav1.IsControlledBy(o, e) {
 		into[n] = o
 	}
 }
 
 // taken lists the objects that have names of the current generation and are not the engine's.
-func taken(ctx context.Context, c client.Reader, e *v1.FireboltEngine) ([]string, error) {
+func taken(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) ([]string, error) {
 	n := e.Status.CurrentGeneration
 	var out []string
 	for _, o := range []struct {

@@ -91,9 +91,9 @@ func (c Children) reduce(n int64) engine.Generation {
 		}
 		*part.into = engine.Present
 		if part.obj.GetDeletionTimestamp() != nil {
-			*part.into = engine.Leaving
+			*part.into = engine.Terminating
 		}
-		g.Held = g.Held && *part.into == engine.Leaving && foreign(part.obj.GetFinalizers())
+		g.Held = g.Held && *part.into == engine.Terminating && hasForeignFinalizer(part.obj.GetFinalizers())
 	}
 	if set := c.StatefulSets[n]; set != nil {
 		g.Replicas = ptr.Deref(set.Spec.Replicas, 1)
@@ -135,8 +135,8 @@ func Count(pods []corev1.Pod) (total, ready int32) {
 	return total, ready
 }
 
-// foreign says whether somebody beside Kubernetes' own garbage collector holds the object.
-func foreign(finalizers []string) bool {
+// hasForeignFinalizer reports whether a finalizer holds the object that is not of Kubernetes' garbage collector.
+func hasForeignFinalizer(finalizers []string) bool {
 	for _, f := range finalizers {
 		if f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {
 			return true

@@ -85,8 +85,8 @@ func TestReduceTellsLeavingFromPresentAndHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[int64]engine.Generation{
-		1: {StatefulSet: engine.Leaving, Replicas: 1},
-		2: {StatefulSet: engine.Leaving, Replicas: 1, Held: true},
+		1: {StatefulSet: engine.Terminating, Replicas: 1},
+		2: {StatefulSet: engine.Terminating, Replicas: 1, Held: true},
 		3: {StatefulSet: engine.Present, Headless: engine.Present, Replicas: 2},
 	}
 	if diff := cmp.Diff(want, s.Generations); diff != "" {

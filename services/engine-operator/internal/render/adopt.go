@@ -11,14 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
 // Annotations of an earlier operator for features that this release does not have.
 var foreignInputs = []string{"firebolt.io/auth-hash", "firebolt.io/engine-tls-hash"}
 
-// Legacy says whether live was made by an earlier operator. It is never rewritten, and
+// Legacy reports whether live was made by an earlier operator. It is never rewritten, and
 // neither is its configuration, which its pods have read.
 func Legacy(live *appsv1.StatefulSet) bool {
 	_, ours := live.Annotations[names.AnnotationRenderingHash]
@@ -30,9 +30,9 @@ func Legacy(live *appsv1.StatefulSet) bool {
 //
 // An earlier operator wrote other commands, probes and defaults. Its StatefulSet is the
 // same generation all the same when the fields that users control are as they want them
-// (reference 2.8). That is asked once. The annotation then says what would be rendered,
+// (reference 2.8). That is compared once. The annotation then records what would be rendered,
 // and which revision of the spec was found: from there on a change of either is drift.
-// It goes on the StatefulSet's metadata, never on its template, and must be written to
+// It continues the StatefulSet's metadata, never on its template, and must be written to
 // the resourceVersion that was compared.
 func Adoption(desired Generation, live *appsv1.StatefulSet) string {
 	if _, known := live.Annotations[names.AnnotationAdopted]; known || !Legacy(live) {
@@ -45,7 +45,7 @@ func adoption(desired Generation, live *appsv1.StatefulSet) string {
 	return fmt.Sprintf("%s-%d", desired.Fingerprint, live.Generation)
 }
 
-// continues says whether a StatefulSet of an earlier operator runs what is wanted.
+// continues reports whether a StatefulSet of an earlier operator runs what is wanted.
 func continues(desired Generation, live *appsv1.StatefulSet, settled bool) bool {
 	want := desired.StatefulSet
 	return sameInputs(want.Annotations, live.Annotations, settled) &&
@@ -84,11 +84,11 @@ func sameStorage(want, have *appsv1.StatefulSetSpec) bool {
 	return same(w, h)
 }
 
-func backend(s *appsv1.StatefulSetSpec) v1.EngineStorageSpec {
-	var out v1.EngineStorageSpec
+func backend(s *appsv1.StatefulSetSpec) v1alpha1.EngineStorageSpec {
+	var out v1alpha1.EngineStorageSpec
 	for i := range s.VolumeClaimTemplates {
 		if c := &s.VolumeClaimTemplates[i]; c.Name == volumeData {
-			out.PersistentVolumeClaim = &v1.EnginePVCStorage{
+			out.PersistentVolumeClaim = &v1alpha1.EnginePVCStorage{
 				Size: c.Spec.Resources.Requests[corev1.ResourceStorage], AccessModes: c.Spec.AccessModes, StorageClassName: c.Spec.StorageClassName,
 			}
 		}
@@ -97,18 +97,18 @@ func backend(s *appsv1.StatefulSetSpec) v1.EngineStorageSpec {
 		switch v := &s.Template.Spec.Volumes[i]; {
 		case v.Name != volumeData:
 		case v.HostPath != nil:
-			out.HostPath = &v1.EngineHostPathStorage{Path: v.HostPath.Path}
+			out.HostPath = &v1alpha1.EngineHostPathStorage{Path: v.HostPath.Path}
 			if t := ptr.Deref(v.HostPath.Type, ""); t != "" {
 				out.HostPath.Type = &t
 			}
 		case v.EmptyDir != nil:
-			out.EmptyDir = &v1.EngineEmptyDirStorage{Medium: v.EmptyDir.Medium, SizeLimit: v.EmptyDir.SizeLimit}
+			out.EmptyDir = &v1alpha1.EngineEmptyDirStorage{Medium: v.EmptyDir.Medium, SizeLimit: v.EmptyDir.SizeLimit}
 		}
 	}
 	return out
 }
 
-// defaulted says which fields of the engine container the user leaves to the operator,
+// defaulted describes which fields of the engine container the user leaves to the operator,
 // whose defaults are another's business than its predecessor's.
 type defaulted struct{ image, pullPolicy bool }
 
@@ -123,7 +123,7 @@ func leftToUs(user []corev1.Container) defaulted {
 }
 
 // usersPart is what users control of a pod template, with the API server's defaults
-// written out. Volumes beside the data, pull secrets, ports, command, arguments and the
+// written out. Volumes next to the data, pull secrets, ports, command, arguments and the
 // operator's probes are not in it: earlier operators did not compare them either.
 func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	t = *t.DeepCopy()

@@ -13,11 +13,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// authors says who wrote the spec of an object, as the API server has recorded it in
-// managedFields. What it filled in by itself belongs to nobody.
+// authors are the writers of the spec of an object, as the API server has recorded them in
+// managedFields. Defaults have no writer.
 type authors struct {
 	// ours is true when we applied the object. A copy from a backup has lost that; then
-	// the record says who restored it, and nothing about edits.
+	// the record names the restorer, and no edits.
 	ours bool
 	// others are the fields of everybody else, each as a FieldsV1 tree below the spec.
 	others []map[string]any
@@ -47,7 +47,7 @@ func authorsOf(live *appsv1.StatefulSet) (authors, error) {
 
 func (a authors) oursAlone() bool { return a.ours && len(a.others) == 0 }
 
-// added says whether somebody set a field that was not rendered. Entries added to lists
+// added reports whether another writer set a field that was not rendered. Entries added to lists
 // and maps are seen by [holds].
 func (a authors) added(want, live *appsv1.StatefulSet) (bool, error) {
 	if !a.ours || len(a.others) == 0 {
@@ -69,7 +69,7 @@ func (a authors) added(want, live *appsv1.StatefulSet) (bool, error) {
 	return false, nil
 }
 
-// extends says whether one of the fields stands in have and not in want, or is a whole that
+// extends reports whether one of the fields is in have and not in want, or is a whole that
 // they have been at and that is not as in want.
 func extends(want, have any, fields map[string]any) bool {
 	for key, below := range fields {

@@ -12,18 +12,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Compare says whether a live StatefulSet is what would be rendered now.
+// Compare reports whether a live StatefulSet is what would be rendered now.
 //
 // Labels of the StatefulSet itself do not count: they are repaired in place.
 //
 // One that carries the fingerprint of another rendering differs. One that carries this
 // fingerprint is the same as long as its spec was never changed since we wrote it,
 // whatever the API server made of what we wrote; after a change each rendered field must
-// have its value, and nobody may have added to what was rendered. So defaulting is never
+// have its value, and no other writer may have added to what was rendered. So defaulting is never
 // drift, and no rendered field is missed (seed 001, "Generation model").
 //
 // A StatefulSet without a fingerprint was left by an earlier operator: see [Adoption].
-// settled says that the engine's spec has not changed since it was last rolled out; see
+// settled is true when the engine's spec has not changed since it was last rolled out; see
 // there what it is for.
 func Compare(desired Generation, live *appsv1.StatefulSet, settled bool) (engine.Match, error) {
 	made, ours := live.Annotations[names.AnnotationRenderingHash]
@@ -66,7 +66,7 @@ func compareOurs(desired Generation, live *appsv1.StatefulSet, made string) (eng
 	return match(!added), nil
 }
 
-// within says whether every entry of want stands in have. Others label and annotate too.
+// within reports whether every entry of want is in have. Others label and annotate too.
 func within(want, have map[string]string) bool {
 	for k, v := range want {
 		if got, ok := have[k]; !ok || got != v {
@@ -78,7 +78,7 @@ func within(want, have map[string]string) bool {
 
 var quantity, timestamp = reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time]()
 
-// holds says whether every field that want sets has its value in have. A field that want
+// holds reports whether every field that want sets has its value in have. A field that want
 // leaves unset may have been filled in by the API server; but it never adds an entry to
 // a list or a map, and never sets a plain bool.
 func holds(want, have reflect.Value) bool {
@@ -87,7 +87,7 @@ func holds(want, have reflect.Value) bool {
 		switch want.Type() {
 		case quantity:
 			return sameQuantity(want, have)
-		case timestamp: // nobody renders one
+		case timestamp: // never rendered
 			return true
 		}
 		for i := range want.NumField() {
@@ -118,7 +118,7 @@ func holds(want, have reflect.Value) bool {
 	}
 }
 
-// fillable says whether a field of a struct is one that the API server may fill in: it was
+// fillable reports whether a field of a struct is one that the API server may fill in: it was
 // not written. A number or a text that is written also when it is empty is not.
 func fillable(f reflect.StructField, want reflect.Value) bool {
 	switch want.Kind() {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
@@ -217,7 +217,7 @@ func TestFromItsAdoptionOnEveryChangeIsDrift(t *testing.T) {
 	if got, err := Compare(desired, live, false); got != engine.Same || err != nil {
 		t.Errorf("after adoption: %v, %v", got, err)
 	}
-	in.Engine.Storage = v1.EngineStorageSpec{}
+	in.Engine.Storage = v1alpha1.EngineStorageSpec{}
 	other, err := Of(in)
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func ComponentPod(user *corev1.PodTemplateSpec, labels map[string]string, own co
 }
 
 // overridden takes image, pull policy and resources from the user's container of the same
-// name, and returns the user's other containers beside it.
+// name, and returns the user's other containers next to it.
 func overridden(own corev1.Container, user []corev1.Container) (corev1.Container, []corev1.Container) {
 	var sidecars []corev1.Container
 	for _, c := range user {
@@ -62,7 +62,7 @@ func overridden(own corev1.Container, user []corev1.Container) (corev1.Container
 	return own, sidecars
 }
 
-// runtimeDefault is the system call filter that restricted namespaces ask for.
+// runtimeDefault is the system call filter that restricted namespaces request.
 func runtimeDefault() *corev1.SeccompProfile {
 	return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 }

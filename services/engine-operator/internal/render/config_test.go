@@ -8,7 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
@@ -19,9 +19,9 @@ func FuzzConfigOfTheOperatorSurvives(f *testing.F) {
 	f.Add(`{"engine":{"nodes":[],"a: b":"#"},"yes":"no","1":1}`, `{"engine":7,"instance":null}`)
 	f.Add(`{"logging":{"format":"text"},"big":9007199254740993,"text":"\n---\nschema_version: 9"}`, `{"endpoints":{"http":1}}`)
 	f.Fuzz(func(t *testing.T, class, own string) {
-		e := &v1.FireboltEngine{}
+		e := &v1alpha1.FireboltEngine{}
 		e.Name, e.Namespace = "e", "n"
-		c := &v1.FireboltEngineClass{}
+		c := &v1alpha1.FireboltEngineClass{}
 		c.Spec.CustomEngineConfig = &apiextensionsv1.JSON{Raw: []byte(class)}
 		e.Spec.CustomEngineConfig = &apiextensionsv1.JSON{Raw: []byte(own)}
 		resolved, err := resolve.Resolve(e, c, 2)

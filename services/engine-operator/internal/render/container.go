@@ -14,7 +14,7 @@ import (
 )
 
 // startup derives the node's index from the pod's, joins certificate and CA into one
-// file when both are mounted, and becomes the engine. It is POSIX but for the exec.
+// file when both are mounted, and becomes the engine. It is POSIX except the exec.
 const startup = `set -eu
 index="${POD_INDEX:-${HOSTNAME##*-}}"
 tls=/secrets/tls/engine
@@ -27,7 +27,7 @@ exec /opt/firebolt/firebolt server --node "$index" --data-dir /var/lib/firebolt
 // reservedEnv are variables that the operator sets.
 var reservedEnv = []string{"POD_INDEX", "FB_AWS_EC2_METADATA_CLIENT_ENABLED"}
 
-// containers are the engine, the web interface where asked for, and the user's own.
+// containers are the engine, the web interface where requested, and the user's own.
 func containers(in Input, user []corev1.Container) []corev1.Container {
 	var own corev1.Container
 	var sidecars []corev1.Container
@@ -110,7 +110,7 @@ func mounts(user []corev1.VolumeMount) []corev1.VolumeMount {
 	}), resolve.MountPath)
 }
 
-// webContainer serves the web interface beside the engine. It is pulled as the user wants
+// webContainer serves the web interface next to the engine. It is pulled as the user wants
 // the engine pulled.
 func webContainer(image string, policy corev1.PullPolicy) corev1.Container {
 	return corev1.Container{

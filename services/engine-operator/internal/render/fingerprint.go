@@ -77,7 +77,7 @@ func (d *digest) value(v reflect.Value) {
 }
 
 // object writes the fields that are set, by their names in the API. A pointer to nothing
-// is not set; a pointer to an empty object is. It says whether it has written anything.
+// is not set; a pointer to an empty object is. It reports whether it has written anything.
 func (d *digest) object(v reflect.Value) bool {
 	switch v.Type() {
 	case quantity:

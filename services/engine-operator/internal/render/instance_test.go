@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
@@ -15,7 +15,7 @@ func TestInstanceMatchesItsGoldenFile(t *testing.T) {
 	for _, name := range []string{"external-postgres", "own-postgres"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("testdata", name)
-			i := read[v1.FireboltInstance](t, filepath.Join(dir, "instance.yaml"))
+			i := read[v1alpha1.FireboltInstance](t, filepath.Join(dir, "instance.yaml"))
 			m, err := MetadataOf(i, images, 1)
 			if err != nil {
 				t.Fatal(err)
@@ -37,17 +37,17 @@ func TestInstanceMatchesItsGoldenFile(t *testing.T) {
 // every change of what is rendered, and nothing else.
 func TestMetadataFingerprint(t *testing.T) {
 	cases := map[string]struct {
-		change func(*v1.FireboltInstance)
+		change func(*v1alpha1.FireboltInstance)
 		image  string
 		same   bool
 	}{
 		"the same instance":                {same: true},
-		"labels of the instance":           {change: func(i *v1.FireboltInstance) { i.Labels = map[string]string{"a": "b"} }, same: true},
-		"the gateway's replicas":           {change: func(i *v1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](5) }, same: true},
-		"an empty template":                {change: func(i *v1.FireboltInstance) { i.Spec.Metadata.Template = &corev1.PodTemplateSpec{} }, same: true},
+		"labels of the instance":           {change: func(i *v1alpha1.FireboltInstance) { i.Labels = map[string]string{"a": "b"} }, same: true},
+		"the gateway's replicas":           {change: func(i *v1alpha1.FireboltInstance) { i.Spec.Gateway.Replicas = ptr.To[int32](5) }, same: true},
+		"an empty template":                {change: func(i *v1alpha1.FireboltInstance) { i.Spec.Metadata.Template = &corev1.PodTemplateSpec{} }, same: true},
 		"another image":                    {image: "example.com/metadata:2.0"},
-		"another id, in the configuration": {change: func(i *v1.FireboltInstance) { i.Spec.ID = "other" }},
-		"the experimental flavour":         {change: func(i *v1.FireboltInstance) { i.Spec.MetadataNG = true }},
+		"another id, in the configuration": {change: func(i *v1alpha1.FireboltInstance) { i.Spec.ID = "other" }},
+		"the experimental flavour":         {change: func(i *v1alpha1.FireboltInstance) { i.Spec.MetadataNG = true }},
 		"a label of the pods":              {change: templated(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"a": "b"} })},
 		"a sidecar":                        {change: templated(func(t *corev1.PodTemplateSpec) { t.Spec.Containers = []corev1.Container{{Name: "log", Image: "log"}} })},
 		"an init container": {change: templated(func(t *corev1.PodTemplateSpec) {
@@ -61,7 +61,7 @@ func TestMetadataFingerprint(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			i := read[v1.FireboltInstance](t, "testdata/own-postgres/instance.yaml")
+			i := read[v1alpha1.FireboltInstance](t, "testdata/own-postgres/instance.yaml")
 			before := stampOf(t, i, images)
 			in := images
 			if tc.image != "" {
@@ -78,14 +78,14 @@ func TestMetadataFingerprint(t *testing.T) {
 	}
 }
 
-func templated(change func(*corev1.PodTemplateSpec)) func(*v1.FireboltInstance) {
-	return func(i *v1.FireboltInstance) {
+func templated(change func(*corev1.PodTemplateSpec)) func(*v1alpha1.FireboltInstance) {
+	return func(i *v1alpha1.FireboltInstance) {
 		i.Spec.Metadata.Template = &corev1.PodTemplateSpec{}
 		change(i.Spec.Metadata.Template)
 	}
 }
 
-func stampOf(t *testing.T, i *v1.FireboltInstance, in Images) string {
+func stampOf(t *testing.T, i *v1alpha1.FireboltInstance, in Images) string {
 	t.Helper()
 	m, err := MetadataOf(i, in, 1)
 	if err != nil {
@@ -95,7 +95,7 @@ func stampOf(t *testing.T, i *v1.FireboltInstance, in Images) string {
 }
 
 func TestDefect8InstanceDatabaseRetainsItsVolume(t *testing.T) {
-	i := read[v1.FireboltInstance](t, "testdata/own-postgres/instance.yaml")
+	i := read[v1alpha1.FireboltInstance](t, "testdata/own-postgres/instance.yaml")
 	p, err := PostgresOf(i, images, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -6,14 +6,14 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
 
 // A configuration's integers of 64 bits are written as they are, not as floating point numbers.
 func TestIntegersKeepTheirDigits(t *testing.T) {
 	for _, n := range []string{"9007199254740993", "-9007199254740993", "9223372036854775807", "1", "2.5"} {
-		e := &v1.FireboltEngine{}
+		e := &v1alpha1.FireboltEngine{}
 		e.Name = "e"
 		e.Spec.CustomEngineConfig = &apiextensionsv1.JSON{Raw: []byte(`{"limits": {"bytes": ` + n + `, "list": [` + n + `]}}`)}
 		r, err := resolve.Resolve(e, nil, 1)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
@@ -44,7 +44,7 @@ type Database struct {
 }
 
 // DatabaseOf is the external database of the spec, else the operator's own.
-func DatabaseOf(i *v1.FireboltInstance) Database {
+func DatabaseOf(i *v1alpha1.FireboltInstance) Database {
 	if p := i.Spec.Metadata.Postgres; p != nil {
 		return Database{Host: p.Host, Port: p.Port, Name: p.Database, Schema: p.Schema, Secret: p.CredentialsSecretRef.Name}
 	}
@@ -62,7 +62,7 @@ type Metadata struct {
 }
 
 // MetadataOf renders the metadata service with the given number of replicas, 0 or 1.
-func MetadataOf(i *v1.FireboltInstance, images Images, replicas int32) (Metadata, error) {
+func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Metadata, error) {
 	db := DatabaseOf(i)
 	text, err := metadataConfig(i, db)
 	if err != nil {
@@ -106,7 +106,7 @@ func MetadataOf(i *v1.FireboltInstance, images Images, replicas int32) (Metadata
 }
 
 // metadataConfig is config.yaml. It names no user and no password: they are files of the Secret.
-func metadataConfig(i *v1.FireboltInstance, db Database) (string, error) {
+func metadataConfig(i *v1alpha1.FireboltInstance, db Database) (string, error) {
 	root := map[string]any{
 		"default_account_id": i.Spec.ID, "host": "0.0.0.0", "port": names.PortMetadata,
 		"metadata_storage": map[string]any{"postgresql": map[string]any{
@@ -128,8 +128,8 @@ func metadataConfig(i *v1.FireboltInstance, db Database) (string, error) {
 }
 
 // metadataPod is the pod of the metadata service. Everything that its template may set is
-// rendered: what is refused never gets here (package admit).
-func metadataPod(i *v1.FireboltInstance, db Database, image, hash string) corev1.PodTemplateSpec {
+// rendered: what is refused never gets here (package validation).
+func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) corev1.PodTemplateSpec {
 	user := int64(metadataUser)
 	if i.Spec.MetadataNG {
 		user = metadataNGUser

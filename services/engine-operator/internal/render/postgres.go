@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// What the operator's own PostgreSQL is set up with.
+// Settings of the operator's own PostgreSQL.
 const (
 	PostgresUsername = "firebolt"
 	PostgresDatabase = "firebolt_metadata"
@@ -34,9 +34,9 @@ type Postgres struct {
 // PostgresCredentials is the Secret of the operator's own database. It is created once
 // and never applied again: the password in it is the one that the data was set up with.
 // It has no owner, so that it stays when the instance goes, as the volume does: neither
-// is of use without the other. The id of the instance stands beside it, since the data
+// is of use without the other. The id of the instance is next to it, since the data
 // was written under that id.
-func PostgresCredentials(i *v1.FireboltInstance, password string) *corev1.Secret {
+func PostgresCredentials(i *v1alpha1.FireboltInstance, password string) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -60,7 +60,7 @@ func Retention() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 }
 
 // PostgresOf renders the operator's own database with the given number of replicas, 0 or 1.
-func PostgresOf(i *v1.FireboltInstance, images Images, replicas int32) (Postgres, error) {
+func PostgresOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Postgres, error) {
 	labels := names.ComponentLabels(i.Name, ComponentPostgres)
 	meta := metav1.ObjectMeta{Name: names.Postgres(i.Name), Namespace: i.Namespace, Labels: labels}
 	out := Postgres{

@@ -8,14 +8,14 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/quiet"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/testkit/renderdiff"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // TestUpgradeIsQuiet: what the previous release of the operator rendered is what this one
 // renders, so that installing it rolls no engine and restarts no metadata service.
 func TestUpgradeIsQuiet(t *testing.T) {
-	quiet.Renders{
+	renderdiff.Renders{
 		Cases:     []string{"testdata/minimal", "testdata/layered", "testdata/external-postgres", "testdata/own-postgres"},
 		Inputs:    []string{"engine.yaml", "class.yaml", "instance.yaml"},
 		Changelog: "../../CHANGELOG.md",
@@ -41,7 +41,7 @@ func renderCase(t *testing.T, dir string) map[string][]byte {
 			"fingerprint.txt": []byte(fingerprint + "\n"),
 		}
 	}
-	i := read[v1.FireboltInstance](t, filepath.Join(dir, "instance.yaml"))
+	i := read[v1alpha1.FireboltInstance](t, filepath.Join(dir, "instance.yaml"))
 	m, err := MetadataOf(i, images, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
@@ -63,10 +63,10 @@ func golden(t *testing.T, path string, objects ...any) {
 
 func input(t testing.TB, dir string) Input {
 	t.Helper()
-	e := read[v1.FireboltEngine](t, filepath.Join(dir, "engine.yaml"))
-	var class *v1.FireboltEngineClass
+	e := read[v1alpha1.FireboltEngine](t, filepath.Join(dir, "engine.yaml"))
+	var class *v1alpha1.FireboltEngineClass
 	if e.Spec.EngineClassRef != nil {
-		class = read[v1.FireboltEngineClass](t, filepath.Join(dir, "class.yaml"))
+		class = read[v1alpha1.FireboltEngineClass](t, filepath.Join(dir, "class.yaml"))
 	}
 	resolved, err := resolve.Resolve(e, class, e.Spec.Replicas)
 	if err != nil {

@@ -42,7 +42,7 @@ func stamp(workload metav1.Object, spec any) error {
 }
 
 // withoutUnset drops what the Kubernetes libraries write for an unset field, which differs
-// from one release of theirs to the next. An empty emptyDir is set: it says which kind of
+// from one release of theirs to the next. An empty emptyDir is set: it describes which kind of
 // volume it is.
 func withoutUnset(v any) any {
 	switch v := v.(type) {

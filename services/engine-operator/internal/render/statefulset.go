@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
 )
@@ -26,7 +26,7 @@ const (
 	volumeWeb     = "nginx-writable-dir"
 )
 
-// reservedVolume says whether a name is one that the operator gives: also to the volumes
+// reservedVolume reports whether a name is one that the operator gives: also to the volumes
 // of authentication and TLS, which this release does not make.
 func reservedVolume(name string) bool {
 	switch name {
@@ -63,7 +63,7 @@ func statefulSet(in Input) *appsv1.StatefulSet {
 	return set
 }
 
-// inputs are the annotations that say what the generation was made from.
+// inputs are the annotations that describe what the generation was made from.
 func inputs(e resolve.Engine) map[string]string {
 	out := map[string]string{}
 	for key, v := range map[string]string{
@@ -143,7 +143,7 @@ func volumes(in Input, user []corev1.Volume) []corev1.Volume {
 }
 
 // dataVolume is the engine's local data, unless each pod has a claim for it.
-func dataVolume(s v1.EngineStorageSpec) (corev1.Volume, bool) {
+func dataVolume(s v1alpha1.EngineStorageSpec) (corev1.Volume, bool) {
 	v := corev1.Volume{Name: volumeData}
 	switch {
 	case s.PersistentVolumeClaim != nil:
@@ -159,7 +159,7 @@ func dataVolume(s v1.EngineStorageSpec) (corev1.Volume, bool) {
 }
 
 // claim fills in what the schema defaults only when the struct is present.
-func claim(s v1.EnginePVCStorage) corev1.PersistentVolumeClaim {
+func claim(s v1alpha1.EnginePVCStorage) corev1.PersistentVolumeClaim {
 	size, modes := s.Size, s.AccessModes
 	if size.IsZero() {
 		size = resource.MustParse("1Gi")

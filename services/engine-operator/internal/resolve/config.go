@@ -59,7 +59,7 @@ func withoutMergeKeys(v any) {
 	}
 }
 
-// strip removes the protected paths. A protected section that is no object goes as a
+// strip removes the protected paths. A protected section that is not an object goes as a
 // whole, and so does one that nothing is left of.
 func strip(m map[string]any) map[string]any {
 	out := maps.Clone(m)

@@ -8,6 +8,6 @@
 // the earlier one in place, since a server-side apply refuses duplicates. Fields that
 // say nothing, an empty map or list among them, leave the layer below as it is.
 //
-// Rendering takes the result and nothing else, so a default stands in one place. The
+// Rendering takes the result and nothing else, so a default is in one place. The
 // package is pure.
 package resolve

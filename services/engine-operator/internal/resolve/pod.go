@@ -3,7 +3,7 @@ package resolve
 import corev1 "k8s.io/api/core/v1"
 
 // Templates lays a pod template over another by the rules of the package. Containers and
-// init containers are replaced by name, but for the engine's, which is merged field by
+// init containers are replaced by name, except the engine's, which is merged field by
 // field. Neither argument is changed; either may be nil.
 func Templates(lower, upper *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	return mergeTemplates(lower, upper)

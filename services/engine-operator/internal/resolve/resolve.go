@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// DefaultDrainInterval is the time between two looks at a draining generation.
+// DefaultDrainInterval is the time between two checks of a draining generation.
 const DefaultDrainInterval = 5 * time.Second
 
 // Engine is what an engine is meant to be, with every default applied.
@@ -19,7 +19,7 @@ type Engine struct {
 	Replicas        int32
 	// Template is the user's part of the pod template: class and engine merged.
 	Template corev1.PodTemplateSpec
-	Storage  v1.EngineStorageSpec
+	Storage  v1alpha1.EngineStorageSpec
 	// Config is the user's part of config.yaml without protected paths; nil when empty.
 	Config map[string]any
 	// ConfigHash and ClassHash are absent (empty) when their input is.
@@ -30,19 +30,19 @@ type Engine struct {
 	Drain            Drain
 }
 
-// Drain says how the old generation of an engine goes.
+// Drain describes how the old generation of an engine is removed.
 type Drain struct {
 	// Skip is true for rollout recreate and for a check that is switched off.
 	Skip bool
-	// Interval is the time between two looks at its queries.
+	// Interval is the time between two checks of its queries.
 	Interval time.Duration
-	// Timeout is how long its queries may keep it; zero means for ever.
+	// Timeout is how long its queries may keep it; zero means without a limit.
 	Timeout time.Duration
 }
 
 // Resolve merges the layers. class is nil when the engine refers to none; replicas are
 // the effective ones, with a stop command already applied.
-func Resolve(e *v1.FireboltEngine, class *v1.FireboltEngineClass, replicas int32) (Engine, error) {
+func Resolve(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, replicas int32) (Engine, error) {
 	base := defaults(class)
 	config, err := mergeConfig(base.CustomEngineConfig, e.Spec.CustomEngineConfig)
 	if err != nil {
@@ -72,7 +72,7 @@ func Resolve(e *v1.FireboltEngine, class *v1.FireboltEngineClass, replicas int32
 
 // DrainOf resolves how the old generation goes. It is read live: a change of these
 // fields rolls nothing and takes effect on a drain that runs.
-func DrainOf(e *v1.FireboltEngine, class *v1.FireboltEngineClass) Drain {
+func DrainOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) Drain {
 	base := defaults(class)
 	d := Drain{Interval: DefaultDrainInterval}
 	if i := first(e.Spec.DrainCheckInterval, base.DrainCheckInterval); i != nil && i.Duration > 0 {
@@ -83,21 +83,21 @@ func DrainOf(e *v1.FireboltEngine, class *v1.FireboltEngineClass) Drain {
 			d.Timeout = timeout.Duration
 		}
 	}
-	d.Skip = value(e.Spec.Rollout, base.Rollout, v1.RolloutGraceful) == v1.RolloutRecreate ||
+	d.Skip = value(e.Spec.Rollout, base.Rollout, v1alpha1.RolloutGraceful) == v1alpha1.RolloutRecreate ||
 		!value(e.Spec.DrainCheckEnabled, base.DrainCheckEnabled, true)
 	return d
 }
 
 // defaults is what the class says; nothing without a class.
-func defaults(class *v1.FireboltEngineClass) v1.FireboltEngineClassSpec {
+func defaults(class *v1alpha1.FireboltEngineClass) v1alpha1.FireboltEngineClassSpec {
 	if class == nil {
-		return v1.FireboltEngineClassSpec{}
+		return v1alpha1.FireboltEngineClassSpec{}
 	}
 	return class.Spec
 }
 
 // storage takes the engine's backend as a whole when it names one, else the class's.
-func storage(class, engine v1.EngineStorageSpec) v1.EngineStorageSpec {
+func storage(class, engine v1alpha1.EngineStorageSpec) v1alpha1.EngineStorageSpec {
 	if engine.PersistentVolumeClaim != nil || engine.EmptyDir != nil || engine.HostPath != nil {
 		return engine
 	}

@@ -11,7 +11,7 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 func raw(text string) *apiextensionsv1.JSON {
@@ -90,33 +90,33 @@ func TestLaterEntriesOfTheSameKeyReplaceEarlierOnesInPlace(t *testing.T) {
 }
 
 func TestScalarsFallThroughEngineThenClassThenDefault(t *testing.T) {
-	class := &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{
-		Rollout: ptr.To(v1.RolloutRecreate), DrainCheckInterval: &metav1.Duration{Duration: time.Minute},
+	class := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{
+		Rollout: ptr.To(v1alpha1.RolloutRecreate), DrainCheckInterval: &metav1.Duration{Duration: time.Minute},
 	}}
 	cases := map[string]struct {
-		spec  v1.FireboltEngineSpec
-		class *v1.FireboltEngineClass
+		spec  v1alpha1.FireboltEngineSpec
+		class *v1alpha1.FireboltEngineClass
 		want  Drain
 	}{
-		"the defaults":                   {v1.FireboltEngineSpec{}, nil, Drain{Skip: false, Interval: 5 * time.Second}},
-		"the class":                      {v1.FireboltEngineSpec{}, class, Drain{Skip: true, Interval: time.Minute}},
-		"the engine wins over the class": {v1.FireboltEngineSpec{Rollout: ptr.To(v1.RolloutGraceful)}, class, Drain{Skip: false, Interval: time.Minute}},
-		"the check is switched off":      {v1.FireboltEngineSpec{DrainCheckEnabled: ptr.To(false)}, nil, Drain{Skip: true, Interval: 5 * time.Second}},
+		"the defaults":                   {v1alpha1.FireboltEngineSpec{}, nil, Drain{Skip: false, Interval: 5 * time.Second}},
+		"the class":                      {v1alpha1.FireboltEngineSpec{}, class, Drain{Skip: true, Interval: time.Minute}},
+		"the engine wins over the class": {v1alpha1.FireboltEngineSpec{Rollout: ptr.To(v1alpha1.RolloutGraceful)}, class, Drain{Skip: false, Interval: time.Minute}},
+		"the check is switched off":      {v1alpha1.FireboltEngineSpec{DrainCheckEnabled: ptr.To(false)}, nil, Drain{Skip: true, Interval: 5 * time.Second}},
 		"a timeout of the class holds": {
-			v1.FireboltEngineSpec{DrainTimeout: &metav1.Duration{}},
-			&v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{DrainTimeout: &metav1.Duration{Duration: time.Hour}}},
+			v1alpha1.FireboltEngineSpec{DrainTimeout: &metav1.Duration{}},
+			&v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{DrainTimeout: &metav1.Duration{Duration: time.Hour}}},
 			Drain{Interval: 5 * time.Second, Timeout: time.Hour},
 		},
 		"a timeout of the engine wins": {
-			v1.FireboltEngineSpec{DrainTimeout: &metav1.Duration{Duration: time.Minute}},
-			&v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{DrainTimeout: &metav1.Duration{Duration: time.Hour}}},
+			v1alpha1.FireboltEngineSpec{DrainTimeout: &metav1.Duration{Duration: time.Minute}},
+			&v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{DrainTimeout: &metav1.Duration{Duration: time.Hour}}},
 			Drain{Interval: 5 * time.Second, Timeout: time.Minute},
 		},
-		"a senseless interval is ignored": {v1.FireboltEngineSpec{DrainCheckInterval: &metav1.Duration{}}, nil, Drain{Interval: 5 * time.Second}},
+		"a senseless interval is ignored": {v1alpha1.FireboltEngineSpec{DrainCheckInterval: &metav1.Duration{}}, nil, Drain{Interval: 5 * time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, DrainOf(&v1.FireboltEngine{Spec: tc.spec}, tc.class)); diff != "" {
+			if diff := cmp.Diff(tc.want, DrainOf(&v1alpha1.FireboltEngine{Spec: tc.spec}, tc.class)); diff != "" {
 				t.Errorf("drain (-want +got):\n%s", diff)
 			}
 		})
@@ -124,31 +124,31 @@ func TestScalarsFallThroughEngineThenClassThenDefault(t *testing.T) {
 }
 
 func TestRolloutFallsThroughEngineThenClassThenDefault(t *testing.T) {
-	class := &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{
+	class := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{
 		ProgressDeadline: &metav1.Duration{Duration: time.Hour}, AutomaticRollback: ptr.To(true),
 	}}
 	cases := map[string]struct {
-		spec  v1.FireboltEngineSpec
-		class *v1.FireboltEngineClass
+		spec  v1alpha1.FireboltEngineSpec
+		class *v1alpha1.FireboltEngineClass
 		want  Rollout
 	}{
-		"the defaults": {v1.FireboltEngineSpec{}, nil, Rollout{Deadline: 15 * time.Minute}},
-		"the class":    {v1.FireboltEngineSpec{}, class, Rollout{Deadline: time.Hour, Rollback: true}},
+		"the defaults": {v1alpha1.FireboltEngineSpec{}, nil, Rollout{Deadline: 15 * time.Minute}},
+		"the class":    {v1alpha1.FireboltEngineSpec{}, class, Rollout{Deadline: time.Hour, Rollback: true}},
 		"the engine wins over the class": {
-			v1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{Duration: time.Minute}, AutomaticRollback: ptr.To(false)},
+			v1alpha1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{Duration: time.Minute}, AutomaticRollback: ptr.To(false)},
 			class,
 			Rollout{Deadline: time.Minute},
 		},
 		"zero switches the deadline off": {
-			v1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{}}, class, Rollout{Rollback: true},
+			v1alpha1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{}}, class, Rollout{Rollback: true},
 		},
 		"a deadline in the past is none": {
-			v1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{Duration: -1}}, nil, Rollout{},
+			v1alpha1.FireboltEngineSpec{ProgressDeadline: &metav1.Duration{Duration: -1}}, nil, Rollout{},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, RolloutOf(&v1.FireboltEngine{Spec: tc.spec}, tc.class)); diff != "" {
+			if diff := cmp.Diff(tc.want, RolloutOf(&v1alpha1.FireboltEngine{Spec: tc.spec}, tc.class)); diff != "" {
 				t.Errorf("rollout (-want +got):\n%s", diff)
 			}
 		})
@@ -156,11 +156,11 @@ func TestRolloutFallsThroughEngineThenClassThenDefault(t *testing.T) {
 }
 
 func TestHashesAreAbsentWithoutInput(t *testing.T) {
-	got, err := Resolve(&v1.FireboltEngine{}, nil, 1)
+	got, err := Resolve(&v1alpha1.FireboltEngine{}, nil, 1)
 	if err != nil || got.ConfigHash != "" || got.ClassHash != "" {
 		t.Errorf("Resolve = %+v, %v", got, err)
 	}
-	got, err = Resolve(&v1.FireboltEngine{}, &v1.FireboltEngineClass{}, 1)
+	got, err = Resolve(&v1alpha1.FireboltEngine{}, &v1alpha1.FireboltEngineClass{}, 1)
 	if err != nil || len(got.ClassHash) != 16 {
 		t.Errorf("class hash = %q, %v", got.ClassHash, err)
 	}

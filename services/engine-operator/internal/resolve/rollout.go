@@ -3,15 +3,15 @@ package resolve
 import (
 	"time"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // DefaultProgressDeadline is how long a new generation may take to become ready.
 const DefaultProgressDeadline = 15 * time.Minute
 
-// Rollout says what becomes of a generation that does not get ready.
+// Rollout describes what becomes of a generation that does not get ready.
 type Rollout struct {
-	// Deadline is how long it may take; zero means for ever.
+	// Deadline is how long it may take; zero means without a limit.
 	Deadline time.Duration
 	// Rollback gives it up then, for the generation that serves.
 	Rollback bool
@@ -19,7 +19,7 @@ type Rollout struct {
 
 // RolloutOf resolves what becomes of a generation that does not get ready. Like
 // [DrainOf] it is read live.
-func RolloutOf(e *v1.FireboltEngine, class *v1.FireboltEngineClass) Rollout {
+func RolloutOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) Rollout {
 	base := defaults(class)
 	out := Rollout{Deadline: DefaultProgressDeadline, Rollback: value(e.Spec.AutomaticRollback, base.AutomaticRollback, false)}
 	if d := first(e.Spec.ProgressDeadline, base.ProgressDeadline); d != nil {

@@ -8,27 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-var classConditions = []string{v1.ConditionReady}
+var classConditions = []string{v1alpha1.ConditionReady}
 
 // shownEngines is how many engines a blocked deletion names.
 const shownEngines = 5
 
-// Class is what a pass over a class found out.
+// Class is what a reconcile over a class found out.
 type Class struct {
-	Object *v1.FireboltEngineClass
+	Object *v1alpha1.FireboltEngineClass
 	// Engines are the names of the engines that refer to the class, in order.
 	Engines []string
-	// Rejected says what the template must not set, and Unsupported what the class asks
+	// Rejected describes what the template must not set, and Unsupported what the class asks
 	// for and this release lacks; empty when there is nothing to say.
 	Rejected, Unsupported string
 }
 
 // Next returns the whole set of status fields that the operator owns. It equals the
 // current one unless something changed.
-func (p Class) Next(now time.Time) v1.FireboltEngineClassStatus {
+func (p Class) Next(now time.Time) v1alpha1.FireboltEngineClassStatus {
 	out := *p.Object.Status.DeepCopy()
 	out.ObservedGeneration = p.Object.Generation
 	out.BoundEngines = int32(min(len(p.Engines), 1<<31-1)) //nolint:gosec // bounded in the same line
@@ -41,16 +41,16 @@ func (p Class) Next(now time.Time) v1.FireboltEngineClassStatus {
 
 // ready is the order of precedence: the first line that holds wins.
 func (p Class) ready() metav1.Condition {
-	c := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
+	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case p.Object.DeletionTimestamp != nil:
-		c.Reason, c.Message = v1.ReasonDeletionBlocked, p.blocked()
+		c.Reason, c.Message = v1alpha1.ReasonDeletionBlocked, p.blocked()
 	case p.Rejected != "":
-		c.Reason, c.Message = v1.ReasonOperatorOwnedFieldSet, p.Rejected
+		c.Reason, c.Message = v1alpha1.ReasonOperatorOwnedFieldSet, p.Rejected
 	case p.Unsupported != "":
-		c.Reason, c.Message = v1.ReasonNotSupported, p.Unsupported
+		c.Reason, c.Message = v1alpha1.ReasonNotSupported, p.Unsupported
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonAdmissible, "Engines can be made from the class."
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonAdmissible, "The class is valid."
 	}
 	return c
 }
@@ -71,22 +71,22 @@ func (p Class) blocked() string {
 	return fmt.Sprintf("Deletion is blocked: %d engines use the class: %s%s.", len(p.Engines), strings.Join(names, ", "), more)
 }
 
-// Event says what is worth an event in the step from the object's status to next: a
+// Event describes what is worth an event in the step from the object's status to next: a
 // deletion that has become blocked, or a template that has become inadmissible or is so
 // for other reasons than before. It is empty otherwise, so each change has one event.
-func (p Class) Event(next v1.FireboltEngineClassStatus) (reason, message string) {
-	is := meta.FindStatusCondition(next.Conditions, v1.ConditionReady)
+func (p Class) Event(next v1alpha1.FireboltEngineClassStatus) (reason, message string) {
+	is := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
 	if is == nil {
 		return "", ""
 	}
-	was := meta.FindStatusCondition(p.Object.Status.Conditions, v1.ConditionReady)
+	was := meta.FindStatusCondition(p.Object.Status.Conditions, v1alpha1.ConditionReady)
 	entered := was == nil || was.Reason != is.Reason
 	switch is.Reason {
-	case v1.ReasonDeletionBlocked:
+	case v1alpha1.ReasonDeletionBlocked:
 		if entered {
 			return is.Reason, is.Message
 		}
-	case v1.ReasonOperatorOwnedFieldSet:
+	case v1alpha1.ReasonOperatorOwnedFieldSet:
 		if entered || was.Message != is.Message {
 			return is.Reason, is.Message
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 var (
@@ -17,13 +17,13 @@ var (
 	classThen = metav1.NewTime(classSeen.Truncate(time.Second).Add(-time.Hour))
 )
 
-func deletedClass(c v1.FireboltEngineClass) v1.FireboltEngineClass {
+func deletedClass(c v1alpha1.FireboltEngineClass) v1alpha1.FireboltEngineClass {
 	c.DeletionTimestamp = &classThen
 	return c
 }
 
 func TestClassStatus(t *testing.T) {
-	live := v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "big", Generation: 3}}
+	live := v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "big", Generation: 3}}
 	var many []string
 	for i := range 8 {
 		many = append(many, fmt.Sprintf("e%d", i))
@@ -34,28 +34,28 @@ func TestClassStatus(t *testing.T) {
 		reason, message string
 	}{
 		"a template that is fine": {
-			Class{Object: &live, Engines: []string{"a", "b"}}, "True", v1.ReasonAdmissible, "Engines can be made from the class.",
+			Class{Object: &live, Engines: []string{"a", "b"}}, "True", v1alpha1.ReasonAdmissible, "The class is valid.",
 		},
-		"a template that is refused": {Class{Object: &live, Rejected: "spec.x: no."}, "False", v1.ReasonOperatorOwnedFieldSet, "spec.x: no."},
-		"an unsupported feature":     {Class{Object: &live, Unsupported: "spec.y: no."}, "False", v1.ReasonNotSupported, "spec.y: no."},
-		"the template comes first":   {Class{Object: &live, Rejected: "x", Unsupported: "y"}, "False", v1.ReasonOperatorOwnedFieldSet, "x"},
+		"a template that is refused": {Class{Object: &live, Rejected: "spec.x: no."}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "spec.x: no."},
+		"an unsupported feature":     {Class{Object: &live, Unsupported: "spec.y: no."}, "False", v1alpha1.ReasonNotSupported, "spec.y: no."},
+		"the template comes first":   {Class{Object: &live, Rejected: "x", Unsupported: "y"}, "False", v1alpha1.ReasonOperatorOwnedFieldSet, "x"},
 		"a deletion comes before all": {
 			Class{Object: new(deletedClass(live)), Engines: []string{"a"}, Rejected: "x"},
-			"False", v1.ReasonDeletionBlocked,
+			"False", v1alpha1.ReasonDeletionBlocked,
 			"Deletion is blocked: 1 engine uses the class: a.",
 		},
 		"many engines are counted": {
 			Class{Object: new(deletedClass(live)), Engines: many},
-			"False", v1.ReasonDeletionBlocked,
+			"False", v1alpha1.ReasonDeletionBlocked,
 			"Deletion is blocked: 8 engines use the class: e0, e1, e2, e3, e4 and 3 more.",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			want := v1.FireboltEngineClassStatus{
+			want := v1alpha1.FireboltEngineClassStatus{
 				ObservedGeneration: 3, BoundEngines: int32(len(tc.in.Engines)),
 				Conditions: []metav1.Condition{{
-					Type: v1.ConditionReady, Status: tc.status, Reason: tc.reason, Message: tc.message,
+					Type: v1alpha1.ConditionReady, Status: tc.status, Reason: tc.reason, Message: tc.message,
 					ObservedGeneration: 3, LastTransitionTime: metav1.NewTime(classSeen.Truncate(time.Second)),
 				}},
 			}
@@ -67,7 +67,7 @@ func TestClassStatus(t *testing.T) {
 }
 
 func TestClassStatusStaysWhenNothingChanged(t *testing.T) {
-	c := v1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+	c := v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
 	c.Status = Class{Object: &c, Engines: []string{"a"}}.Next(classSeen)
 	if diff := cmp.Diff(c.Status, Class{Object: &c, Engines: []string{"a"}}.Next(classSeen.Add(time.Hour))); diff != "" {
 		t.Errorf("an hour later (-want +got):\n%s", diff)
@@ -83,19 +83,19 @@ func TestClassStatusStaysWhenNothingChanged(t *testing.T) {
 }
 
 func TestClassEventsOncePerChange(t *testing.T) {
-	c := &v1.FireboltEngineClass{}
+	c := &v1alpha1.FireboltEngineClass{}
 	cases := []struct {
 		what, want string
 		in         Class
 		deleted    bool
 	}{
 		{"a fine template is no news", "", Class{}, false},
-		{"a refused template", v1.ReasonOperatorOwnedFieldSet, Class{Rejected: "x"}, false},
+		{"a refused template", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "x"}, false},
 		{"the same refusal", "", Class{Rejected: "x", Engines: []string{"a"}}, false},
-		{"another refusal", v1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
+		{"another refusal", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
 		{"a repair is no warning", "", Class{}, false},
-		{"refused again", v1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
-		{"a blocked deletion", v1.ReasonDeletionBlocked, Class{Engines: []string{"a", "b"}}, true},
+		{"refused again", v1alpha1.ReasonOperatorOwnedFieldSet, Class{Rejected: "y"}, false},
+		{"a blocked deletion", v1alpha1.ReasonDeletionBlocked, Class{Engines: []string{"a", "b"}}, true},
 		{"fewer engines block it", "", Class{Engines: []string{"b"}}, true},
 	}
 	for _, tc := range cases { // in order: each starts from the status that the one before left

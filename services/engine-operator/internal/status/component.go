@@ -7,14 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Trouble is what keeps an instance, or a part of it, from being what its spec asks for.
-type Trouble struct {
+// Failure is the failure that keeps an instance, or a part of it, from its desired state.
+type Failure struct {
 	Reason, Message string
-	// Terminal: no retry cures it without a change by a person.
+	// Terminal: no retry clears it without a change by a person.
 	Terminal bool
 }
 
@@ -22,20 +22,20 @@ type Trouble struct {
 type Component struct {
 	// Deployment is as it was seen, nil when it does not exist.
 	Deployment *appsv1.Deployment
-	// Generation is what applying it returned, zero when it was not applied in this pass.
+	// Generation is what applying it returned, zero when it was not applied in this reconcile.
 	Generation int64
 	// Replicas is what it is meant to have.
 	Replicas int32
-	// Trouble, if any, is known better than the Deployment tells.
-	Trouble *Trouble
-	// Wanted is true when the pass came to the component. One that does not exist and was
+	// Failure, if set, is more precise than the state of the Deployment.
+	Failure *Failure
+	// Wanted is true when the reconcile came to the component. One that does not exist and was
 	// not come to has no condition.
 	Wanted bool
-	// Waits says what an unready component waits for, if something is known.
+	// Waits is what an unready component waits for, if something is known.
 	Waits string
 }
 
-// answers says whether a pod of the component is ready.
+// answers reports whether a pod of the component is ready.
 func (c Component) answers() bool {
 	return c.Deployment != nil && c.Replicas > 0 && c.Deployment.Status.ReadyReplicas > 0
 }
@@ -45,16 +45,16 @@ func (c Component) answers() bool {
 func (c Component) condition(name string) *metav1.Condition {
 	out := &metav1.Condition{Status: metav1.ConditionFalse}
 	switch {
-	case c.Trouble != nil:
-		out.Reason, out.Message = c.Trouble.Reason, Clamp(c.Trouble.Message)
+	case c.Failure != nil:
+		out.Reason, out.Message = c.Failure.Reason, Clamp(c.Failure.Message)
 	case c.Deployment == nil && !c.Wanted:
 		return nil
 	case c.Replicas == 0 && c.Deployment != nil && c.Deployment.Status.Replicas > 0:
-		out.Reason, out.Message = v1.ReasonStopping, fmt.Sprintf("The pods of the %s are ending.", name)
+		out.Reason, out.Message = v1alpha1.ReasonStopping, fmt.Sprintf("The pods of the %s are ending.", name)
 	case c.Replicas == 0:
-		out.Reason, out.Message = v1.ReasonStopped, fmt.Sprintf("The %s is stopped: it is asked to have no pods.", name)
+		out.Reason, out.Message = v1alpha1.ReasonStopped, fmt.Sprintf("The %s is stopped: zero replicas are desired.", name)
 	case c.answers():
-		out.Status, out.Reason, out.Message = metav1.ConditionTrue, v1.ReasonComponentReady, fmt.Sprintf("The %s is ready.", name)
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, v1alpha1.ReasonComponentReady, fmt.Sprintf("The %s is ready.", name)
 	default:
 		out.Reason = c.unready()
 		out.Message = Clamp(fmt.Sprintf("The %s has no ready pod%s.%s", name, c.Waits, c.refusal()))
@@ -66,14 +66,14 @@ func (c Component) condition(name string) *metav1.Condition {
 // more, or that take longer than the Deployment's own deadline.
 func (c Component) unready() string {
 	if c.Deployment == nil || c.Deployment.Status.ObservedGeneration < c.Deployment.Generation || c.refusal() != "" {
-		return v1.ReasonProvisioning
+		return v1alpha1.ReasonProvisioning
 	}
 	for _, d := range c.Deployment.Status.Conditions {
 		if d.Type == appsv1.DeploymentProgressing && (d.Reason == deploymentRolledOut || d.Reason == deploymentOverdue) {
-			return v1.ReasonProbeFailed
+			return v1alpha1.ReasonProbeFailed
 		}
 	}
-	return v1.ReasonProvisioning
+	return v1alpha1.ReasonProvisioning
 }
 
 // Reasons that Kubernetes gives on a Deployment's condition Progressing.
@@ -89,7 +89,7 @@ func (c Component) refusal() string {
 	}
 	for _, d := range c.Deployment.Status.Conditions {
 		if d.Type == appsv1.DeploymentReplicaFailure && d.Status == corev1.ConditionTrue {
-			return " Kubernetes creates no pods: " + kubeobserve.CreateFailure(d.Message)
+			return " Kubernetes creates no pods: " + workload.CreateFailure(d.Message)
 		}
 	}
 	return ""

@@ -11,38 +11,38 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
 // engineConditions are the condition types that the operator owns on an engine.
 var engineConditions = []string{
-	v1.ConditionReady, v1.ConditionInstanceReady, v1.ConditionRolloutOverdue, v1.ConditionRolledBack,
+	v1alpha1.ConditionReady, v1alpha1.ConditionInstanceReady, v1alpha1.ConditionRolloutOverdue, v1alpha1.ConditionRolledBack,
 }
 
-// Engine is what a pass over an engine found out.
+// Engine is what a reconcile over an engine found out.
 type Engine struct {
-	Object *v1.FireboltEngine
+	Object *v1alpha1.FireboltEngine
 	// Plan is the decision; Next in it is what is to be recorded.
 	Plan engine.Plan
-	// Decided is false when the pass decided nothing about the newest spec, paused or
+	// Decided is false when the reconcile decided nothing about the newest spec, paused or
 	// failed: the conditions then do not claim to speak of it.
 	Decided bool
 	// Gate is empty when the instance is usable, else what is wrong with it.
 	Gate string
-	// GateAsked is false in phases that do not look at the instance; InstanceReady then stays.
+	// GateAsked is false in phases that do not check the instance; InstanceReady then stays.
 	GateAsked bool
 	// Class is empty when the engine's class is usable, else what is wrong with it.
 	Class string
-	// Unsupported says what the spec asks for and this release cannot do, or is empty.
+	// Unsupported describes what the spec requires and this release cannot do, or is empty.
 	Unsupported string
-	// Held says what somebody else's finalizers keep of an engine that is being deleted.
+	// Held names the objects that foreign finalizers hold of an engine that is being deleted.
 	Held string
-	// Rejected and Bounds say what is wrong with the pod template and with the resources of
+	// Rejected and Bounds describe what is wrong with the pod template and with the resources of
 	// the engine container; empty when nothing is.
 	Rejected, Bounds string
-	// Ignored says what the templates set and nothing comes of.
+	// Ignored names the fields that the templates set and that have no effect.
 	Ignored string
 	// DrainTrouble is empty unless the draining generation could not be asked.
 	DrainTrouble string
@@ -58,8 +58,8 @@ type Engine struct {
 }
 
 // Next returns the whole set of status fields that the operator owns. It equals the
-// current one, but for lastReconciled, unless something changed.
-func (p Engine) Next(now time.Time) v1.FireboltEngineStatus {
+// current one, except lastReconciled, unless something changed.
+func (p Engine) Next(now time.Time) v1alpha1.FireboltEngineStatus {
 	was := p.Object.Status
 	out := *was.DeepCopy()
 	out.Conditions = own(was.Conditions, engineConditions)
@@ -96,7 +96,7 @@ func (p Engine) Next(now time.Time) v1.FireboltEngineStatus {
 }
 
 // timing keeps when the rollout under way began. A new number begins one, a terminal phase ends it.
-func (p Engine) timing(out *v1.FireboltEngineStatus, now time.Time) {
+func (p Engine) timing(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	was, next := engine.StateOf(p.Object.Status), p.Plan.Next
 	switch {
 	case next.Phase == "" || terminal(next.Phase):
@@ -107,63 +107,65 @@ func (p Engine) timing(out *v1.FireboltEngineStatus, now time.Time) {
 }
 
 // again reports whether a generation that served already is built once more.
-func again(was, next v1.EnginePhase) bool {
-	return (was == v1.PhaseDraining || was == v1.PhaseCleaning) && next == v1.PhaseCreating
+func again(was, next v1alpha1.EnginePhase) bool {
+	return (was == v1alpha1.PhaseDraining || was == v1alpha1.PhaseCleaning) && next == v1alpha1.PhaseCreating
 }
 
 // scale is what autoscalers read.
-func (p Engine) scale(out *v1.FireboltEngineStatus) {
+func (p Engine) scale(out *v1alpha1.FireboltEngineStatus) {
 	out.Replicas, out.ReadyReplicas, out.Selector = p.PodsTotal, p.PodsReady, ""
 	if out.ActiveGeneration != engine.None {
 		out.Selector = labels.SelectorFromSet(names.GenerationLabels(p.Object.Name, out.ActiveGeneration)).String()
 	}
 }
 
-func terminal(phase v1.EnginePhase) bool { return phase == v1.PhaseStable || phase == v1.PhaseStopped }
+func terminal(phase v1alpha1.EnginePhase) bool {
+	return phase == v1alpha1.PhaseStable || phase == v1alpha1.PhaseStopped
+}
 
-// troubles are conditions that are False unless something is wrong.
-func (p Engine) troubles(out *v1.FireboltEngineStatus, now time.Time) {
+// troubles sets the conditions that are False unless there is a failure.
+func (p Engine) troubles(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	overdue := metav1.Condition{
-		Type: v1.ConditionRolloutOverdue, Status: metav1.ConditionFalse, Reason: v1.ReasonOnTime,
-		Message: "No rollout takes longer than it may.",
+		Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOnTime,
+		Message: "No rollout is overdue.",
 	}
-	switch old := meta.FindStatusCondition(out.Conditions, v1.ConditionRolloutOverdue); {
-	case p.Overdue && out.Phase == v1.PhaseCreating:
-		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1.ReasonProgressDeadlineExceeded
+	switch old := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionRolloutOverdue); {
+	case p.Overdue && out.Phase == v1alpha1.PhaseCreating:
+		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1alpha1.ReasonProgressDeadlineExceeded
 		overdue.Message = fmt.Sprintf("Generation %d is not ready within its progress deadline.", out.CurrentGeneration)
 	case p.Expired && out.DrainingGeneration != nil:
-		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1.ReasonDrainTimeoutExceeded
+		overdue.Status, overdue.Reason = metav1.ConditionTrue, v1alpha1.ReasonDrainTimeoutExceeded
 		overdue.Message = fmt.Sprintf("Generation %d still ran queries when its drain timeout ended.", *out.DrainingGeneration)
-	case old != nil && out.Phase == v1.PhaseCleaning:
+	case old != nil && out.Phase == v1alpha1.PhaseCleaning:
 		overdue = *old // what led here stays true until the generation is gone
 	}
 	p.set(out, overdue, now)
 	back := metav1.Condition{
-		Type: v1.ConditionRolledBack, Status: metav1.ConditionFalse, Reason: v1.ReasonNotRolledBack,
+		Type: v1alpha1.ConditionRolledBack, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotRolledBack,
 		Message: "The engine was not rolled back.",
 	}
 	if out.RejectedRendering != "" {
-		back.Status, back.Reason = metav1.ConditionTrue, v1.ReasonProgressDeadlineExceeded
-		back.Message = fmt.Sprintf("Generation %d serves: what the spec asks for was not ready in time, and is not tried again until the engine or its class is changed.", out.ActiveGeneration)
+		back.Status, back.Reason = metav1.ConditionTrue, v1alpha1.ReasonProgressDeadlineExceeded
+		back.Message = fmt.Sprintf("Generation %d serves. The rollout missed its deadline; it is retried when the engine or its class changes.", out.ActiveGeneration)
 	}
 	p.set(out, back, now)
 }
 
-func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
+func (p Engine) conditions(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	if p.GateAsked {
 		c := metav1.Condition{
-			Type: v1.ConditionInstanceReady, Status: metav1.ConditionTrue, Reason: v1.ReasonInstanceReady,
+			Type: v1alpha1.ConditionInstanceReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInstanceReady,
 			Message: fmt.Sprintf("FireboltInstance %q has an id and a metadata endpoint.", p.Object.Spec.InstanceRef),
 		}
 		if p.Gate != "" {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonInstanceNotReady, p.Gate
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonInstanceNotReady, p.Gate
 		}
 		p.set(out, c, now)
 	}
-	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	ready.Reason, ready.Message = p.notReady(out)
 	if ready.Reason == "" {
-		ready.Status, ready.Reason = metav1.ConditionTrue, v1.ReasonEngineReady
+		ready.Status, ready.Reason = metav1.ConditionTrue, v1alpha1.ReasonEngineReady
 		ready.Message = fmt.Sprintf("Generation %d serves with %s.", out.ActiveGeneration, pods(p.PodsReady))
 		if p.Plan.Waiting {
 			ready.Message += " Its successor waits for other rollouts to end."
@@ -172,7 +174,7 @@ func (p Engine) conditions(out *v1.FireboltEngineStatus, now time.Time) {
 			ready.Message = Clamp(ready.Message + " " + p.Ignored)
 		}
 	}
-	if p.Warning.Reason != "" && (ready.Reason == v1.ReasonRolling || ready.Reason == v1.ReasonPodsNotReady) {
+	if p.Warning.Reason != "" && (ready.Reason == v1alpha1.ReasonRolling || ready.Reason == v1alpha1.ReasonPodsNotReady) {
 		ready.Reason, ready.Message = p.Warning.Reason, p.Warning.Message
 	}
 	p.set(out, ready, now)
@@ -189,36 +191,36 @@ func pods(n int32) string {
 
 // notReady is the order of precedence of Ready=False (seed 001, "Top-level Ready
 // condition"): the first line that holds wins.
-func (p Engine) notReady(out *v1.FireboltEngineStatus) (reason, message string) {
-	instance := meta.FindStatusCondition(out.Conditions, v1.ConditionInstanceReady)
+func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message string) {
+	instance := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionInstanceReady)
 	switch {
 	case p.Held != "":
-		return v1.ReasonExternalFinalizer, p.Held
+		return v1alpha1.ReasonExternalFinalizer, p.Held
 	case out.Phase == "":
-		return v1.ReasonInitializing, "The engine has not been reconciled yet."
+		return v1alpha1.ReasonInitializing, "The engine has not been reconciled yet."
 	case instance == nil:
-		return v1.ReasonInstanceNotReady, "The instance has not been looked at yet."
+		return v1alpha1.ReasonInstanceNotReady, "The instance has not been checked yet."
 	case instance.Status != metav1.ConditionTrue:
-		return v1.ReasonInstanceNotReady, instance.Message
+		return v1alpha1.ReasonInstanceNotReady, instance.Message
 	case p.Class != "" || p.Unsupported != "" || p.Rejected != "" || p.Bounds != "":
 		return p.refused()
-	case out.Phase == v1.PhaseStopped && p.Object.Spec.Replicas == 0:
-		return v1.ReasonStopped, "Engine is stopped (spec.replicas is 0)"
-	case out.Phase == v1.PhaseStopped:
-		return v1.ReasonStopped, fmt.Sprintf("Engine is stopped (annotation %s is %s)", v1.AnnotationCommand, v1.CommandStopped)
+	case out.Phase == v1alpha1.PhaseStopped && p.Object.Spec.Replicas == 0:
+		return v1alpha1.ReasonStopped, "Engine is stopped (spec.replicas is 0)"
+	case out.Phase == v1alpha1.PhaseStopped:
+		return v1alpha1.ReasonStopped, fmt.Sprintf("Engine is stopped (annotation %s is %s)", v1alpha1.AnnotationCommand, v1alpha1.CommandStopped)
 	case p.DrainTrouble != "":
-		return v1.ReasonDrainCheckFailing, p.DrainTrouble
-	case out.Phase != v1.PhaseStable:
-		return v1.ReasonRolling, fmt.Sprintf("Engine is in phase %s.", out.Phase)
+		return v1alpha1.ReasonDrainCheckFailing, p.DrainTrouble
+	case out.Phase != v1alpha1.PhaseStable:
+		return v1alpha1.ReasonRolling, fmt.Sprintf("Engine is in phase %s.", out.Phase)
 	case p.PodsReady < p.Replicas || p.PodsTotal != p.Replicas:
-		return v1.ReasonPodsNotReady, fmt.Sprintf("Generation %d has %d of %d pods ready.", out.ActiveGeneration, p.PodsReady, p.Replicas)
+		return v1alpha1.ReasonPodsNotReady, fmt.Sprintf("Generation %d has %d of %d pods ready.", out.ActiveGeneration, p.PodsReady, p.Replicas)
 	}
 	return "", ""
 }
 
 // set records a condition with the generation that it speaks of; the time of the last
 // transition moves only when the status does.
-func (p Engine) set(out *v1.FireboltEngineStatus, c metav1.Condition, now time.Time) {
+func (p Engine) set(out *v1alpha1.FireboltEngineStatus, c metav1.Condition, now time.Time) {
 	c.ObservedGeneration = p.Object.Generation
 	if !p.Decided && !p.Warning.Terminal {
 		c.ObservedGeneration = out.ObservedGeneration

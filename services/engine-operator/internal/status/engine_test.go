@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
 
@@ -16,12 +16,12 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func stable() Engine {
 	return Engine{
-		Object: &v1.FireboltEngine{
+		Object: &v1alpha1.FireboltEngine{
 			ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: 4},
-			Spec:       v1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2},
-			Status:     v1.FireboltEngineStatus{Phase: v1.PhaseStable},
+			Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2},
+			Status:     v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable},
 		},
-		Plan:      engine.Plan{Next: engine.State{Phase: v1.PhaseStable, Draining: engine.None}},
+		Plan:      engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Draining: engine.None}},
 		GateAsked: true, Decided: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
 	}
 }
@@ -29,7 +29,7 @@ func stable() Engine {
 // The order of precedence of seed 001, "Top-level Ready condition".
 func TestReadySaysTheMostImportantThing(t *testing.T) {
 	stopped := func(p *Engine) {
-		p.Plan.Next.Phase, p.Object.Spec.Replicas = v1.PhaseStopped, 0
+		p.Plan.Next.Phase, p.Object.Spec.Replicas = v1alpha1.PhaseStopped, 0
 		p.PodsReady, p.PodsTotal, p.Replicas = 0, 0, 0
 	}
 	cases := map[string]struct {
@@ -45,8 +45,8 @@ func TestReadySaysTheMostImportantThing(t *testing.T) {
 		"an unsupported feature":                  {func(p *Engine) { p.Unsupported = "spec.autoStop.enabled" }, "NotSupported"},
 		"stopped by replicas":                     {stopped, "Stopped"},
 		"stopped by command":                      {func(p *Engine) { stopped(p); p.Object.Spec.Replicas = 2 }, "Stopped"},
-		"a drain check in vain wins over rolling": {func(p *Engine) { p.Plan.Next.Phase = v1.PhaseDraining; p.DrainTrouble = "x" }, "DrainCheckFailing"},
-		"a rollout":                               {func(p *Engine) { p.Plan.Next.Phase = v1.PhaseCreating; p.PodsReady = 0 }, "Rolling"},
+		"a drain check in vain wins over rolling": {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainTrouble = "x" }, "DrainCheckFailing"},
+		"a rollout":                               {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating; p.PodsReady = 0 }, "Rolling"},
 		"a missing pod":                           {func(p *Engine) { p.PodsReady = 1 }, "PodsNotReady"},
 	}
 	for name, tc := range cases {
@@ -54,7 +54,7 @@ func TestReadySaysTheMostImportantThing(t *testing.T) {
 			p := stable()
 			tc.change(&p)
 			out := p.Next(now)
-			c := meta.FindStatusCondition(out.Conditions, v1.ConditionReady)
+			c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
 			if c == nil || c.Reason != tc.reason || (c.Status == metav1.ConditionTrue) != (tc.reason == "EngineReady") {
 				t.Fatalf("Ready = %+v, want reason %s", c, tc.reason)
 			}
@@ -93,7 +93,7 @@ func TestTheTimeOfTransitionMovesWithTheStatusOnly(t *testing.T) {
 	p.Object.Status = p.Next(now.Add(time.Minute))
 	p.PodsReady = 0
 	out := p.Next(now.Add(time.Hour))
-	c := meta.FindStatusCondition(out.Conditions, v1.ConditionReady)
+	c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady)
 	if !c.LastTransitionTime.Time.Equal(now.Add(time.Minute)) {
 		t.Errorf("lastTransitionTime = %v", c.LastTransitionTime)
 	}
@@ -103,14 +103,14 @@ func TestAPassThatDecidedNothingDoesNotSpeakOfTheNewestSpec(t *testing.T) {
 	p := stable()
 	p.Decided, p.Object.Status.ObservedGeneration = false, 3
 	out := p.Next(now)
-	if c := meta.FindStatusCondition(out.Conditions, v1.ConditionReady); c.ObservedGeneration != 3 {
+	if c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady); c.ObservedGeneration != 3 {
 		t.Errorf("observedGeneration = %d", c.ObservedGeneration)
 	}
 }
 
 func TestAPhaseChangeIsOneTransition(t *testing.T) {
 	p := stable()
-	p.Plan.Next.Phase, p.Plan.Next.Current = v1.PhaseCreating, 1
+	p.Plan.Next.Phase, p.Plan.Next.Current = v1alpha1.PhaseCreating, 1
 	p.Plan.Reason, p.Plan.Message = "SpecChanged", "Generation 0 differs from the spec."
 	out := p.Next(now)
 	if n := len(out.Transitions); n != 1 || out.Transitions[0].To != "creating" || out.Transitions[0].Reason != "SpecChanged" {
@@ -124,7 +124,7 @@ func TestAPhaseChangeIsOneTransition(t *testing.T) {
 func TestIntentIsResolvedFirst(t *testing.T) {
 	p := stable()
 	for value, want := range map[string]int32{"": 2, "Stopped": 0, "Paused": 2, "stopped": 2} {
-		p.Object.Annotations = map[string]string{v1.AnnotationCommand: value}
+		p.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: value}
 		if got := Replicas(p.Object); got != want {
 			t.Errorf("Replicas with command %q = %d, want %d", value, got, want)
 		}

@@ -10,22 +10,22 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
 // instanceConditions are the condition types that the operator owns on an instance.
-var instanceConditions = []string{v1.ConditionReady, v1.ConditionMetadataReady, v1.ConditionGatewayReady}
+var instanceConditions = []string{v1alpha1.ConditionReady, v1alpha1.ConditionMetadataReady, v1alpha1.ConditionGatewayReady}
 
 // components are the conditions that Ready is rolled up from, in order of precedence.
 var components = []struct{ condition, name string }{
-	{v1.ConditionMetadataReady, "Metadata"},
-	{v1.ConditionGatewayReady, "Gateway"},
+	{v1alpha1.ConditionMetadataReady, "Metadata"},
+	{v1alpha1.ConditionGatewayReady, "Gateway"},
 }
 
-// Instance is what a pass over an instance found out.
+// Instance is what a reconcile over an instance found out.
 type Instance struct {
-	Object            *v1.FireboltInstance
+	Object            *v1alpha1.FireboltInstance
 	Metadata, Gateway Component
 	// Database is the operator's own PostgreSQL, nil when the spec names an external one or
 	// when it does not exist; DatabaseReplicas is what it is meant to have, 1 or 0.
@@ -33,9 +33,9 @@ type Instance struct {
 	Database         *appsv1.StatefulSet
 	DatabaseReplicas int32
 	DatabaseFailure  string
-	// Trouble keeps the whole instance from being Ready, whatever its components say.
-	Trouble *Trouble
-	// Judged is true when the pass looked at all of the newest spec, whether it could be
+	// Failure keeps the whole instance from being Ready, whatever the state of its components.
+	Failure *Failure
+	// Judged is true when the reconcile checked all of the newest spec, whether it could be
 	// applied or not; the conditions then speak of it.
 	Judged bool
 	// Applied is true when everything was applied as the newest spec asks.
@@ -43,8 +43,8 @@ type Instance struct {
 }
 
 // Next returns the whole set of status fields that the operator owns. It depends on what
-// was found alone, and on the phase before: a trouble that is gone leaves no trace.
-func (p Instance) Next(now time.Time) v1.FireboltInstanceStatus {
+// was found alone, and on the phase before: a failure that is gone leaves no trace.
+func (p Instance) Next(now time.Time) v1alpha1.FireboltInstanceStatus {
 	was := p.Object.Status
 	out := *was.DeepCopy()
 	out.Conditions = nil
@@ -60,7 +60,7 @@ func (p Instance) Next(now time.Time) v1.FireboltInstanceStatus {
 	out.Phase = instancePhase(was, ready.Status == metav1.ConditionTrue, terminal != nil)
 	if out.Phase != was.Phase {
 		reason, message := ready.Reason, ready.Message
-		if out.Phase == v1.InstanceFailed {
+		if out.Phase == v1alpha1.InstanceFailed {
 			reason, message = terminal.Reason, terminal.Message
 		}
 		out.Transitions = transition.Append(was.Transitions, string(out.Phase), reason, message, now)
@@ -69,10 +69,10 @@ func (p Instance) Next(now time.Time) v1.FireboltInstanceStatus {
 }
 
 // conditions records the components and what follows from them, and returns Ready.
-func (p Instance) conditions(out *v1.FireboltInstanceStatus, was []metav1.Condition, now time.Time) metav1.Condition {
+func (p Instance) conditions(out *v1alpha1.FireboltInstanceStatus, was []metav1.Condition, now time.Time) metav1.Condition {
 	found := map[string]*metav1.Condition{
-		v1.ConditionMetadataReady: p.Metadata.condition("metadata service"),
-		v1.ConditionGatewayReady:  p.Gateway.condition("gateway"),
+		v1alpha1.ConditionMetadataReady: p.Metadata.condition("metadata service"),
+		v1alpha1.ConditionGatewayReady:  p.Gateway.condition("gateway"),
 	}
 	var list []metav1.Condition
 	for _, c := range components {
@@ -82,8 +82,8 @@ func (p Instance) conditions(out *v1.FireboltInstanceStatus, was []metav1.Condit
 		}
 	}
 	ready := rollUp(list)
-	if p.Trouble != nil {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, p.Trouble.Reason, Clamp(p.Trouble.Message)
+	if p.Failure != nil {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, p.Failure.Reason, Clamp(p.Failure.Message)
 	}
 	out.Conditions = own(was, instanceConditions) // the times of the last transitions
 	for _, c := range append([]metav1.Condition{ready}, list...) {
@@ -102,39 +102,39 @@ func (p Instance) conditions(out *v1.FireboltInstanceStatus, was []metav1.Condit
 	return ready
 }
 
-// rollUp derives Ready: a component without a condition has not been looked at yet, and
+// rollUp derives Ready: a component without a condition has not been checked yet, and
 // the first one that is not True gives its reason.
 func rollUp(found []metav1.Condition) metav1.Condition {
-	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	for _, c := range components {
 		has := meta.FindStatusCondition(found, c.condition)
 		switch {
 		case has == nil:
-			ready.Reason, ready.Message = v1.ReasonInitializing, c.name+": not looked at yet."
+			ready.Reason, ready.Message = v1alpha1.ReasonInitializing, c.name+": not checked yet."
 			return ready
 		case has.Status != metav1.ConditionTrue:
 			ready.Reason, ready.Message = has.Reason, Clamp(c.name+": "+has.Message)
 			return ready
 		}
 	}
-	ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, v1.ReasonAllComponentsReady, "All components are ready."
+	ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, v1alpha1.ReasonAllComponentsReady, "All components are ready."
 	return ready
 }
 
 // endpoints are published as long as something answers there, also while a rejected
-// change waits to be repaired: engines and clients need what runs, not what is asked for.
+// change waits to be repaired: engines and clients need what runs, not what is requested.
 //
-// Two troubles take the metadata endpoint away, so that engines start no new generation:
+// Two failures take the metadata endpoint away, so that engines start no new generation:
 // database credentials that the spec names and that do not exist, and a feature that this
 // release lacks, without which engines must not run.
-func (p Instance) endpoints(out *v1.FireboltInstanceStatus) {
+func (p Instance) endpoints(out *v1alpha1.FireboltInstanceStatus) {
 	i := p.Object
 	out.MetadataReady, out.GatewayReady = p.Metadata.answers(), p.Gateway.answers()
 	out.MetadataEndpoint, out.GatewayEndpoint = "", ""
-	if t := p.Metadata.Trouble; t != nil && t.Reason == v1.ReasonPostgresSecretPreflightFailed {
+	if t := p.Metadata.Failure; t != nil && t.Reason == v1alpha1.ReasonPostgresSecretPreflightFailed {
 		out.MetadataReady = false
 	}
-	if out.MetadataReady && (p.Trouble == nil || p.Trouble.Reason != v1.ReasonNotSupported) {
+	if out.MetadataReady && (p.Failure == nil || p.Failure.Reason != v1alpha1.ReasonNotSupported) {
 		out.MetadataEndpoint = fmt.Sprintf("%s:%d", names.ServiceHost(names.Metadata(i.Name), i.Namespace), names.PortMetadata)
 	}
 	if out.GatewayReady {
@@ -142,9 +142,9 @@ func (p Instance) endpoints(out *v1.FireboltInstanceStatus) {
 	}
 }
 
-// terminal is the first trouble that no retry cures without a change by a person.
-func (p Instance) terminal() *Trouble {
-	for _, t := range []*Trouble{p.Trouble, p.Metadata.Trouble, p.Gateway.Trouble} {
+// terminal is the first failure that no retry clears without a change by a person.
+func (p Instance) terminal() *Failure {
+	for _, t := range []*Failure{p.Failure, p.Metadata.Failure, p.Gateway.Failure} {
 		if t != nil && t.Terminal {
 			return t
 		}
@@ -154,18 +154,18 @@ func (p Instance) terminal() *Trouble {
 
 // instancePhase follows from Ready and from what was. Failed is left as soon as its cause
 // is gone; an instance that served before it failed is then Degraded, not Provisioning.
-func instancePhase(was v1.FireboltInstanceStatus, ready, terminal bool) v1.InstancePhase {
+func instancePhase(was v1alpha1.FireboltInstanceStatus, ready, terminal bool) v1alpha1.InstancePhase {
 	before := was.Phase
-	if n := len(was.Transitions); before == v1.InstanceFailed && n > 0 {
-		before = v1.InstancePhase(was.Transitions[n-1].From)
+	if n := len(was.Transitions); before == v1alpha1.InstanceFailed && n > 0 {
+		before = v1alpha1.InstancePhase(was.Transitions[n-1].From)
 	}
 	switch {
 	case ready:
-		return v1.InstanceReady
+		return v1alpha1.InstanceReady
 	case terminal:
-		return v1.InstanceFailed
-	case before == v1.InstanceReady, before == v1.InstanceDegraded:
-		return v1.InstanceDegraded
+		return v1alpha1.InstanceFailed
+	case before == v1alpha1.InstanceReady, before == v1alpha1.InstanceDegraded:
+		return v1alpha1.InstanceDegraded
 	}
-	return v1.InstanceProvisioning
+	return v1alpha1.InstanceProvisioning
 }

@@ -2,8 +2,8 @@ package status
 
 import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // Observation is what goes to the bus about an instance; failure is the error that the
@@ -11,7 +11,7 @@ import (
 func (p Instance) Observation(failure error) contract.Observation {
 	i := p.Object
 	o := contract.Observation{
-		Object:             kubeobserve.Object(i, v1.GroupVersion.WithKind("FireboltInstance")),
+		Object:             workload.Object(i, v1alpha1.GroupVersion.WithKind("FireboltInstance")),
 		ObservedGeneration: i.Status.ObservedGeneration,
 		Deleting:           i.DeletionTimestamp != nil,
 		Phase:              string(i.Status.Phase),
@@ -22,7 +22,7 @@ func (p Instance) Observation(failure error) contract.Observation {
 	}
 	if i.Spec.Metadata.Postgres == nil {
 		base := contract.Unit{Name: "postgres", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Desired: p.DatabaseReplicas}
-		database := kubeobserve.StatefulSet(base, p.Database, kubeobserve.Seen{})
+		database := workload.StatefulSet(base, p.Database, workload.Inputs{})
 		if p.DatabaseFailure != "" {
 			database.Failures = append(database.Failures, contract.Failure{Class: contract.FailureCreateFailed, Count: 1, Message: p.DatabaseFailure})
 		}
@@ -34,17 +34,17 @@ func (p Instance) Observation(failure error) contract.Observation {
 
 func (c Component) unit(name string) contract.Unit {
 	base := contract.Unit{Name: name, Kind: "Deployment", Role: contract.Serving, Routed: true, Desired: c.Replicas}
-	return kubeobserve.Deployment(base, c.Deployment, kubeobserve.Seen{AppliedGeneration: c.Generation})
+	return workload.Deployment(base, c.Deployment, workload.Inputs{AppliedGeneration: c.Generation})
 }
 
-// reconcile names the first trouble. An instance that engines keep from going away is not
-// in trouble.
+// reconcile names the first failure. An instance that engines keep from going away is not
+// failing.
 func (p Instance) reconcile(failure error) contract.Reconcile {
-	for _, t := range []*Trouble{p.Trouble, p.Metadata.Trouble, p.Gateway.Trouble} {
-		if t != nil && t.Reason != v1.ReasonDeletionBlocked {
-			// A Secret that the spec names and that does not exist is nothing that a retry cures,
+	for _, t := range []*Failure{p.Failure, p.Metadata.Failure, p.Gateway.Failure} {
+		if t != nil && t.Reason != v1alpha1.ReasonDeletionBlocked {
+			// A Secret that the spec names and that does not exist is nothing that a retry clears,
 			// though the phase is not Failed.
-			terminal := t.Terminal || t.Reason == v1.ReasonPostgresSecretPreflightFailed
+			terminal := t.Terminal || t.Reason == v1alpha1.ReasonPostgresSecretPreflightFailed
 			return contract.Reconcile{Outcome: contract.Failed, Terminal: terminal, Reason: t.Reason, Message: Clamp(t.Message)}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -32,13 +32,13 @@ func unreadyAs(progress string) Component {
 }
 
 func troubledBy(c Component, reason string, terminal bool) Component {
-	c.Trouble = &Trouble{Reason: reason, Message: "what is wrong", Terminal: terminal}
+	c.Failure = &Failure{Reason: reason, Message: "what is wrong", Terminal: terminal}
 	return c
 }
 
 func found(metadata, gateway Component) Instance {
 	return Instance{
-		Object:   &v1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "ns", Generation: 4}},
+		Object:   &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "ns", Generation: 4}},
 		Metadata: metadata, Gateway: gateway, Judged: true,
 	}
 }
@@ -56,21 +56,21 @@ func TestReadyIsRolledUpFromTheComponents(t *testing.T) {
 		ready, reason string
 		text          string // in the message
 	}{
-		"both are ready":                        {found(up(), up()), "True", v1.ReasonAllComponentsReady, "All components are ready."},
-		"nothing was looked at":                 {found(absent, absent), "False", v1.ReasonInitializing, "Metadata: "},
-		"the gateway was not looked at":         {found(up(), absent), "False", v1.ReasonInitializing, "Gateway: "},
-		"the gateway is being made":             {found(up(), Component{Wanted: true, Replicas: 2}), "False", v1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
-		"metadata comes before the gateway":     {found(unreadyAs("NewReplicaSetCreated"), troubledBy(up(), v1.ReasonEnsureFailed, false)), "False", v1.ReasonProvisioning, "Metadata: "},
-		"pods that were ready are not any more": {found(up(), unreadyAs("NewReplicaSetAvailable")), "False", v1.ReasonProbeFailed, "Gateway: "},
-		"pods take too long":                    {found(up(), unreadyAs("ProgressDeadlineExceeded")), "False", v1.ReasonProbeFailed, "Gateway: "},
-		"Kubernetes makes no pods":              {found(refused, up()), "False", v1.ReasonProvisioning, "exceeded quota"},
-		"a component is in trouble":             {found(up(), troubledBy(up(), v1.ReasonTemplateRejected, true)), "False", v1.ReasonTemplateRejected, "Gateway: what is wrong"},
-		"pods are ending":                       {found(ending, stopped), "False", v1.ReasonStopping, "ending"},
-		"all is stopped":                        {found(stopped, stopped), "False", v1.ReasonStopped, "stopped"},
+		"both are ready":                        {found(up(), up()), "True", v1alpha1.ReasonAllComponentsReady, "All components are ready."},
+		"nothing was looked at":                 {found(absent, absent), "False", v1alpha1.ReasonInitializing, "Metadata: "},
+		"the gateway was not looked at":         {found(up(), absent), "False", v1alpha1.ReasonInitializing, "Gateway: "},
+		"the gateway is being made":             {found(up(), Component{Wanted: true, Replicas: 2}), "False", v1alpha1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
+		"metadata comes before the gateway":     {found(unreadyAs("NewReplicaSetCreated"), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), "False", v1alpha1.ReasonProvisioning, "Metadata: "},
+		"pods that were ready are not any more": {found(up(), unreadyAs("NewReplicaSetAvailable")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
+		"pods take too long":                    {found(up(), unreadyAs("ProgressDeadlineExceeded")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
+		"Kubernetes makes no pods":              {found(refused, up()), "False", v1alpha1.ReasonProvisioning, "exceeded quota"},
+		"a component is in trouble":             {found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true)), "False", v1alpha1.ReasonTemplateRejected, "Gateway: what is wrong"},
+		"pods are ending":                       {found(ending, stopped), "False", v1alpha1.ReasonStopping, "ending"},
+		"all is stopped":                        {found(stopped, stopped), "False", v1alpha1.ReasonStopped, "stopped"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := meta.FindStatusCondition(tc.in.Next(noon).Conditions, v1.ConditionReady)
+			got := meta.FindStatusCondition(tc.in.Next(noon).Conditions, v1alpha1.ConditionReady)
 			if string(got.Status) != tc.ready || got.Reason != tc.reason || !strings.Contains(got.Message, tc.text) || got.ObservedGeneration != 4 {
 				t.Errorf("Ready = %+v, want %s/%s with %q of generation 4", *got, tc.ready, tc.reason, tc.text)
 			}
@@ -81,9 +81,9 @@ func TestReadyIsRolledUpFromTheComponents(t *testing.T) {
 // Engines and clients need what runs, whatever is wrong with what is asked for.
 func TestEndpointsStandForWhatAnswers(t *testing.T) {
 	notSupported := found(up(), up())
-	notSupported.Trouble = &Trouble{Reason: v1.ReasonNotSupported, Terminal: true}
+	notSupported.Failure = &Failure{Reason: v1alpha1.ReasonNotSupported, Terminal: true}
 	blocked := found(up(), up())
-	blocked.Trouble = &Trouble{Reason: v1.ReasonDeletionBlocked}
+	blocked.Failure = &Failure{Reason: v1alpha1.ReasonDeletionBlocked}
 	zero := up()
 	zero.Replicas = 0
 	cases := map[string]struct {
@@ -93,10 +93,10 @@ func TestEndpointsStandForWhatAnswers(t *testing.T) {
 		"both answer":                            {found(up(), up()), true, true},
 		"the gateway is down":                    {found(up(), unreadyAs("")), true, false},
 		"metadata is down":                       {found(unreadyAs(""), up()), false, true},
-		"a rejected template over a running one": {found(troubledBy(up(), v1.ReasonTemplateRejected, true), troubledBy(up(), v1.ReasonTemplateRejected, true)), true, true},
-		"a rejected template and nothing runs":   {found(troubledBy(Component{}, v1.ReasonTemplateRejected, true), up()), false, true},
-		"an error of the API server":             {found(troubledBy(up(), v1.ReasonEnsureFailed, false), up()), true, true},
-		"credentials that do not exist":          {found(troubledBy(up(), v1.ReasonPostgresSecretPreflightFailed, false), up()), false, true},
+		"a rejected template over a running one": {found(troubledBy(up(), v1alpha1.ReasonTemplateRejected, true), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true)), true, true},
+		"a rejected template and nothing runs":   {found(troubledBy(Component{}, v1alpha1.ReasonTemplateRejected, true), up()), false, true},
+		"an error of the API server":             {found(troubledBy(up(), v1alpha1.ReasonEnsureFailed, false), up()), true, true},
+		"credentials that do not exist":          {found(troubledBy(up(), v1alpha1.ReasonPostgresSecretPreflightFailed, false), up()), false, true},
 		"a feature that is not supported":        {notSupported, false, true},
 		"a deletion that engines block":          {blocked, true, true},
 		"pods of a stopped one are ending":       {found(zero, zero), false, false},
@@ -119,22 +119,22 @@ func TestEndpointsStandForWhatAnswers(t *testing.T) {
 }
 
 func TestDefect8InstancePhaseFailedIsReachedAndLeft(t *testing.T) {
-	rejected := found(up(), troubledBy(up(), v1.ReasonTemplateRejected, true))
+	rejected := found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true))
 	cases := map[string]struct {
-		was  []v1.InstancePhase
+		was  []v1alpha1.InstancePhase
 		in   Instance
-		want v1.InstancePhase
+		want v1alpha1.InstancePhase
 	}{
-		"a new instance is being made":                 {nil, found(unreadyAs(""), up()), v1.InstanceProvisioning},
-		"a new instance with a bad template failed":    {nil, rejected, v1.InstanceFailed},
-		"a serving instance with a bad template too":   {[]v1.InstancePhase{v1.InstanceReady}, rejected, v1.InstanceFailed},
-		"a trouble that may pass is no failure":        {[]v1.InstancePhase{v1.InstanceReady}, found(up(), troubledBy(up(), v1.ReasonEnsureFailed, false)), v1.InstanceDegraded},
-		"a component is down":                          {[]v1.InstancePhase{v1.InstanceReady}, found(up(), unreadyAs("")), v1.InstanceDegraded},
-		"it stays degraded":                            {[]v1.InstancePhase{v1.InstanceReady, v1.InstanceDegraded}, found(up(), unreadyAs("")), v1.InstanceDegraded},
-		"it stays failed":                              {[]v1.InstancePhase{v1.InstanceReady, v1.InstanceFailed}, rejected, v1.InstanceFailed},
-		"repaired and ready":                           {[]v1.InstancePhase{v1.InstanceFailed}, found(up(), up()), v1.InstanceReady},
-		"repaired, never served, still to be made":     {[]v1.InstancePhase{v1.InstanceProvisioning, v1.InstanceFailed}, found(unreadyAs(""), up()), v1.InstanceProvisioning},
-		"repaired, served before, not yet ready again": {[]v1.InstancePhase{v1.InstanceReady, v1.InstanceFailed}, found(unreadyAs(""), up()), v1.InstanceDegraded},
+		"a new instance is being made":                 {nil, found(unreadyAs(""), up()), v1alpha1.InstanceProvisioning},
+		"a new instance with a bad template failed":    {nil, rejected, v1alpha1.InstanceFailed},
+		"a serving instance with a bad template too":   {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, rejected, v1alpha1.InstanceFailed},
+		"a trouble that may pass is no failure":        {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, found(up(), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), v1alpha1.InstanceDegraded},
+		"a component is down":                          {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady}, found(up(), unreadyAs("")), v1alpha1.InstanceDegraded},
+		"it stays degraded":                            {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceDegraded}, found(up(), unreadyAs("")), v1alpha1.InstanceDegraded},
+		"it stays failed":                              {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, rejected, v1alpha1.InstanceFailed},
+		"repaired and ready":                           {[]v1alpha1.InstancePhase{v1alpha1.InstanceFailed}, found(up(), up()), v1alpha1.InstanceReady},
+		"repaired, never served, still to be made":     {[]v1alpha1.InstancePhase{v1alpha1.InstanceProvisioning, v1alpha1.InstanceFailed}, found(unreadyAs(""), up()), v1alpha1.InstanceProvisioning},
+		"repaired, served before, not yet ready again": {[]v1alpha1.InstancePhase{v1alpha1.InstanceReady, v1alpha1.InstanceFailed}, found(unreadyAs(""), up()), v1alpha1.InstanceDegraded},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestDefect8InstancePhaseFailedIsReachedAndLeft(t *testing.T) {
 			if added := len(got.Transitions) - before; added != map[bool]int{true: 1, false: 0}[was != tc.want] {
 				t.Errorf("%d transitions were added from %q to %q", added, was, got.Phase)
 			}
-			if last := got.Transitions[len(got.Transitions)-1]; tc.want == v1.InstanceFailed && was != tc.want && last.Reason != v1.ReasonTemplateRejected {
+			if last := got.Transitions[len(got.Transitions)-1]; tc.want == v1alpha1.InstanceFailed && was != tc.want && last.Reason != v1alpha1.ReasonTemplateRejected {
 				t.Errorf("transition %+v does not say what failed", last)
 			}
 		})
@@ -179,7 +179,7 @@ func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
 }
 
 func TestObservationOfAnInstance(t *testing.T) {
-	p := found(up(), troubledBy(up(), v1.ReasonTemplateRejected, true))
+	p := found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true))
 	p.Gateway.Replicas = 2
 	o := p.Observation(nil)
 	var units []string
@@ -192,11 +192,11 @@ func TestObservationOfAnInstance(t *testing.T) {
 	if diff := cmp.Diff([]string{"metadata", "postgres", "gateway"}, units); diff != "" {
 		t.Errorf("units (-want +got):\n%s", diff)
 	}
-	if o.Reconcile.Outcome != contract.Failed || o.Reconcile.Reason != v1.ReasonTemplateRejected {
+	if o.Reconcile.Outcome != contract.Failed || o.Reconcile.Reason != v1alpha1.ReasonTemplateRejected {
 		t.Errorf("reconcile = %+v", o.Reconcile)
 	}
 	blocked := found(up(), up())
-	blocked.Trouble = &Trouble{Reason: v1.ReasonDeletionBlocked}
+	blocked.Failure = &Failure{Reason: v1alpha1.ReasonDeletionBlocked}
 	if got := blocked.Observation(nil).Reconcile.Outcome; got != contract.Succeeded {
 		t.Errorf("a deletion that waits for engines is %s", got)
 	}

@@ -4,24 +4,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // Intent reads the user's command from the annotation. There is one annotation, so a
 // pause and a stop exclude each other.
 func Intent(o metav1.Object) contract.Intent {
-	by := "annotation " + v1.AnnotationCommand
-	switch o.GetAnnotations()[v1.AnnotationCommand] {
-	case v1.CommandPaused:
+	by := "annotation " + v1alpha1.AnnotationCommand
+	switch o.GetAnnotations()[v1alpha1.AnnotationCommand] {
+	case v1alpha1.CommandPaused:
 		return contract.Intent{Paused: true, PausedBy: by}
-	case v1.CommandStopped:
+	case v1alpha1.CommandStopped:
 		return contract.Intent{Stopped: true, StoppedBy: by}
 	}
 	return contract.Intent{}
 }
 
-// Replicas are the effective replicas: zero while a stop is asked for.
-func Replicas(e *v1.FireboltEngine) int32 {
+// Replicas are the effective replicas: zero while a stop is requested.
+func Replicas(e *v1alpha1.FireboltEngine) int32 {
 	if Intent(e).Stopped {
 		return 0
 	}

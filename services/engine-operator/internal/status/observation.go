@@ -9,19 +9,19 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
 // Observation is what goes to the bus about an engine. children is what was seen in
-// this pass, applied whether the current generation is as the spec wants it, and failure
-// the error that the pass ended with.
+// this reconcile, applied whether the current generation is as the spec wants it, and failure
+// the error that the reconcile ended with.
 func (p Engine) Observation(children observe.Children, applied bool, failure error, now time.Time) contract.Observation {
 	e, next := p.Object, p.Plan.Next
 	o := contract.Observation{
-		Object:             kubeobserve.Object(e, v1.GroupVersion.WithKind("FireboltEngine")),
+		Object:             workload.Object(e, v1alpha1.GroupVersion.WithKind("FireboltEngine")),
 		ObservedGeneration: e.Status.ObservedGeneration,
 		Deleting:           e.DeletionTimestamp != nil,
 		Phase:              string(next.Phase),
@@ -50,7 +50,7 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 }
 
 // units are the generations that the status knows. The one that users reach, or are
-// meant to reach, serves; a generation on its way in or out never makes the engine
+// meant to reach, serves; a starting or terminating generation never makes the engine
 // unavailable. Before the first switch the first generation is meant to serve, unrouted.
 func units(c observe.Children, s engine.State, replicas int32, now time.Time) []contract.Unit {
 	route := c.Route()
@@ -85,13 +85,13 @@ func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas
 		replicas = *set.Spec.Replicas
 	}
 	if set != nil && set.Spec.Replicas != nil && *set.Spec.Replicas == 0 && replicas > 0 {
-		routed = false // a generation of no pods is no way to serve
+		routed = false // a generation without pods cannot serve
 	}
 	base := contract.Unit{Name: name(n), Kind: "StatefulSet", Role: role, Routed: routed, Desired: replicas}
-	return kubeobserve.StatefulSet(base, set, kubeobserve.Seen{Pods: c.Pods[n], Now: now})
+	return workload.StatefulSet(base, set, workload.Inputs{Pods: c.Pods[n], Now: now})
 }
 
-// units adds to the units what the pass knows and no workload tells: that the generation
+// units adds to the units what the reconcile knows and no workload tells: that the generation
 // that is built missed its deadline, and why pods cannot be created.
 func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
 	next := p.Plan.Next
@@ -100,7 +100,7 @@ func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
 	if i < 0 {
 		return out
 	}
-	out[i].Stalled = out[i].Stalled || (p.Overdue && next.Phase == v1.PhaseCreating)
+	out[i].Stalled = out[i].Stalled || (p.Overdue && next.Phase == v1alpha1.PhaseCreating)
 	if missing := out[i].Desired - out[i].Current; p.Warning.Reason == createfailure.Reason && missing > 0 {
 		out[i].Failures = append(out[i].Failures, contract.Failure{
 			Class: contract.FailureCreateFailed, Count: missing, Message: p.Warning.Cause,
@@ -109,7 +109,7 @@ func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
 	return out
 }
 
-// reconcile is how the pass ended. What is refused, and what was rolled back, stays so
+// reconcile is how the reconcile ended. What is refused, and what was rolled back, stays so
 // until the spec changes, or what it refers to.
 func (p Engine) reconcile(failure error) contract.Reconcile {
 	reason, message := p.refused()
@@ -130,15 +130,15 @@ func (p Engine) reconcile(failure error) contract.Reconcile {
 func (p Engine) refused() (reason, message string) {
 	switch {
 	case p.Class != "":
-		return v1.ReasonEngineClassUnready, p.Class
+		return v1alpha1.ReasonEngineClassUnready, p.Class
 	case p.Unsupported != "":
-		return v1.ReasonNotSupported, p.Unsupported
+		return v1alpha1.ReasonNotSupported, p.Unsupported
 	case p.Rejected != "":
-		return v1.ReasonTemplateRejected, p.Rejected
+		return v1alpha1.ReasonTemplateRejected, p.Rejected
 	case p.Bounds != "":
-		return v1.ReasonBoundsExceeded, p.Bounds
+		return v1alpha1.ReasonBoundsExceeded, p.Bounds
 	case p.Plan.Next.Rejected != "":
-		return v1.ConditionRolledBack, fmt.Sprintf("The rollout missed its progress deadline; generation %d serves. Change the engine or its class to try again.", p.Plan.Next.Active)
+		return v1alpha1.ConditionRolledBack, fmt.Sprintf("The rollout missed its progress deadline; generation %d serves. Change the engine or its class to try again.", p.Plan.Next.Active)
 	}
 	return "", ""
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // EngineConditions lists the condition types that the operator owns on an engine.
@@ -26,13 +26,13 @@ func ForeignConditions() []string {
 }
 
 // OwnEngine is an engine's status without the conditions that others own.
-func OwnEngine(s v1.FireboltEngineStatus) v1.FireboltEngineStatus {
+func OwnEngine(s v1alpha1.FireboltEngineStatus) v1alpha1.FireboltEngineStatus {
 	s.Conditions = own(s.Conditions, engineConditions)
 	return s
 }
 
 // OwnInstance is an instance's status without the conditions that others own.
-func OwnInstance(s v1.FireboltInstanceStatus) v1.FireboltInstanceStatus {
+func OwnInstance(s v1alpha1.FireboltInstanceStatus) v1alpha1.FireboltInstanceStatus {
 	s.Conditions = own(s.Conditions, instanceConditions)
 	return s
 }

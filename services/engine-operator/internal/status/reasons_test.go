@@ -18,7 +18,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
@@ -48,10 +48,10 @@ func apiReasons(t *testing.T) []string {
 // silent are the reasons that say nothing of the six conditions: they stand on conditions
 // of which another reason tells what matters.
 var silent = []string{
-	v1.ReasonInstanceReady, v1.ReasonOnTime, v1.ReasonNotRolledBack,
-	v1.ReasonProgressDeadlineExceeded,                   // see the rows "Rolling, overdue" and "EngineReady, rolled back"
-	v1.ReasonDrainTimeoutExceeded,                       // the generation that ran queries for too long goes
-	v1.ReasonAdmissible, v1.ReasonOperatorOwnedFieldSet, // of a class, which has none of the six: see TestClassStatus
+	v1alpha1.ReasonInstanceReady, v1alpha1.ReasonOnTime, v1alpha1.ReasonNotRolledBack,
+	v1alpha1.ReasonProgressDeadlineExceeded,                         // see the rows "Rolling, overdue" and "EngineReady, rolled back"
+	v1alpha1.ReasonDrainTimeoutExceeded,                             // the generation that ran queries for too long goes
+	v1alpha1.ReasonAdmissible, v1alpha1.ReasonOperatorOwnedFieldSet, // of a class, which has none of the six: see TestClassStatus
 }
 
 // The tables are total: a reason that the API gets needs a row, of an engine or an instance.
@@ -78,14 +78,14 @@ func TestEveryReasonHasARow(t *testing.T) {
 // serving is an engine of generation 4 whose generation g1 serves with all its pods, as
 // generation 3 of its spec asked for.
 func serving(change func(*Engine)) (Engine, observe.Children) {
-	object := &v1.FireboltEngine{
+	object := &v1alpha1.FireboltEngine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "e", UID: "u", Generation: 4},
-		Spec:       v1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2, EngineClassRef: ptr.To("class")},
-		Status:     v1.FireboltEngineStatus{Phase: v1.PhaseStable, CurrentGeneration: 1, ActiveGeneration: 1, ObservedGeneration: 3},
+		Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2, EngineClassRef: ptr.To("class")},
+		Status:     v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: 1, ActiveGeneration: 1, ObservedGeneration: 3},
 	}
 	e := Engine{
 		Object: object, Decided: true, GateAsked: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
-		Plan: engine.Plan{Next: engine.State{Phase: v1.PhaseStable, Current: 1, Active: 1, Draining: engine.None, Allocated: 1}},
+		Plan: engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Current: 1, Active: 1, Draining: engine.None, Allocated: 1}},
 	}
 	if change != nil {
 		change(&e)
@@ -113,9 +113,9 @@ func serving(change func(*Engine)) (Engine, observe.Children) {
 func says(o contract.Observation, generation int64) (string, []metav1.Condition) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	in := conditions.Input{Observation: &o, Generation: generation, Now: now}
-	first := conditions.Fold(in)
+	first := conditions.Compute(in)
 	in.Previous, in.Memory, in.Now = first.Conditions, first.Memory, now.Add(time.Hour) // hold-downs are over
-	last := conditions.Fold(in)
+	last := conditions.Compute(in)
 	out := make([]byte, 0, len(last.Conditions))
 	for _, c := range last.Conditions {
 		out = append(out, c.Status[0])
@@ -165,7 +165,7 @@ func TestEveryReasonOfAnInstanceSaysWhatTheConditionsMust(t *testing.T) {
 
 func engineReasons() []reasonRow {
 	moving := func(e *Engine) {
-		e.Plan.Next = engine.State{Phase: v1.PhaseCreating, Current: 2, Active: 1, Draining: engine.None, Allocated: 2}
+		e.Plan.Next = engine.State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 1, Draining: engine.None, Allocated: 2}
 	}
 	row := func(name string, change func(*Engine), applied bool, failure error, want, message string) reasonRow {
 		e, c := serving(change)
@@ -174,7 +174,7 @@ func engineReasons() []reasonRow {
 	refuses := func(w Warning) func(*Engine) {
 		return func(e *Engine) {
 			e.Decided = false
-			w.Reason = v1.ReasonApplyRefused
+			w.Reason = v1alpha1.ReasonApplyRefused
 			e.Warning = w
 		}
 	}
@@ -183,8 +183,8 @@ func engineReasons() []reasonRow {
 		row("EngineReady, waiting for a turn", func(e *Engine) { e.Plan.Waiting = true }, false, nil, "TFFFFF RolloutThrottled AsExpected", "waits for its turn"),
 		row("EngineReady, rolled back", func(e *Engine) { e.Plan.Next.Rejected = "bad" }, false, nil, "TFTFFF RolledBack RolledBack", "Change the engine or its class"),
 		row("EngineReady, paused from birth", func(e *Engine) {
-			e.Object.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandPaused}
-			e.Object.Status = v1.FireboltEngineStatus{}
+			e.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
+			e.Object.Status = v1alpha1.FireboltEngineStatus{}
 			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}
 			e.PodsReady = 0
 		}, false, nil, "FFFFTF ReconciliationPaused ReconciliationPaused", "Paused"),
@@ -198,13 +198,13 @@ func engineReasons() []reasonRow {
 		row("TemplateRejected", func(e *Engine) { e.Rejected = "spec.template: hostNetwork." }, false, nil, "TFTFFF TemplateRejected TemplateRejected", "hostNetwork"),
 		row("ResourceBoundsExceeded", func(e *Engine) { e.Bounds = "cpu: 8." }, false, nil, "TFTFFF ResourceBoundsExceeded ResourceBoundsExceeded", "cpu: 8"),
 		row("Stopped", func(e *Engine) {
-			e.Object.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped}
-			e.Plan.Next.Phase, e.PodsReady, e.PodsTotal = v1.PhaseStopped, 0, 0
+			e.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
+			e.Plan.Next.Phase, e.PodsReady, e.PodsTotal = v1alpha1.PhaseStopped, 0, 0
 			e.Replicas = 0
 		}, true, nil, "FFFFFT AsExpected Stopped", ""),
 		row("DrainCheckFailing", func(e *Engine) { e.DrainTrouble = "Generation 0 does not answer." }, true, nil, "TFFFFF AsExpected AsExpected", "does not answer"),
 		row("Rolling", moving, false, nil, "TTFFFF SpecNotObserved AsExpected", ""),
-		row("Rolling, overdue", func(e *Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "did not finish"),
+		row("Rolling, overdue", func(e *Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "exceeded its progress deadline"),
 		row("Rolling, no pod can be created", func(e *Engine) {
 			moving(e)
 			e.Warning = Warning{Reason: "FailedCreate", Message: "StatefulSet e-g2: exceeded quota: pods=3 (x4)", Cause: "forbidden: exceeded quota: pods=3"}
@@ -230,7 +230,7 @@ func instanceReasons() []reasonRow {
 	row := func(name string, metadata, gateway Component, change func(*Instance), want, message string) reasonRow {
 		i := found(metadata, gateway)
 		i.Object.Status.ObservedGeneration = 3
-		i.Object.Spec.Metadata.Postgres = &v1.PostgresSpec{}
+		i.Object.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{}
 		if change != nil {
 			change(&i)
 		}
@@ -239,7 +239,7 @@ func instanceReasons() []reasonRow {
 	}
 	applied := func(i *Instance) { i.Applied = true }
 	whole := func(reason string, terminal bool) func(*Instance) {
-		return func(i *Instance) { i.Trouble = &Trouble{Reason: reason, Message: "what is wrong", Terminal: terminal} }
+		return func(i *Instance) { i.Failure = &Failure{Reason: reason, Message: "what is wrong", Terminal: terminal} }
 	}
 	ok, starting := available(up()), available(unreadyAs(""))
 	broken := func(reason string, terminal bool) Component { return troubledBy(available(up()), reason, terminal) }
@@ -248,7 +248,7 @@ func instanceReasons() []reasonRow {
 	ending.Status.Replicas = 1
 	stop := func(i *Instance) {
 		applied(i)
-		i.Object.Annotations = map[string]string{v1.AnnotationCommand: v1.CommandStopped}
+		i.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
 	}
 	return []reasonRow{
 		row("AllComponentsReady", ok, ok, applied, "TFFTFF AsExpected AsExpected", ""),
@@ -256,14 +256,14 @@ func instanceReasons() []reasonRow {
 		row("Initializing", Component{Replicas: 1}, Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
 		row("Provisioning", starting, ok, applied, "FTFFFF RollingOut AsExpected", ""),
 		row("ProbeFailed", ok, available(unreadyAs("NewReplicaSetAvailable")), applied, "FTFFFF RollingOut AsExpected", ""),
-		row("NotSupported", ok, ok, whole(v1.ReasonNotSupported, true), "TFTFFF NotSupported NotSupported", "what is wrong"),
-		row("TemplateRejected", ok, broken(v1.ReasonTemplateRejected, true), nil, "TFTFFF TemplateRejected TemplateRejected", "what is wrong"),
-		row("EnsureFailed, for now", broken(v1.ReasonEnsureFailed, false), ok, nil, "TTTFFF SpecNotObserved ReconcileError", "what is wrong"),
-		row("EnsureFailed, invalid", broken(v1.ReasonEnsureFailed, true), ok, nil, "TFTFFF EnsureFailed EnsureFailed", "what is wrong"),
-		row("PostgresEnsureFailed, invalid", broken(v1.ReasonPostgresEnsureFailed, true), ok, nil, "TFTFFF PostgresEnsureFailed PostgresEnsureFailed", "what is wrong"),
-		row("PostgresSecretPreflightFailed", broken(v1.ReasonPostgresSecretPreflightFailed, false), ok, nil,
+		row("NotSupported", ok, ok, whole(v1alpha1.ReasonNotSupported, true), "TFTFFF NotSupported NotSupported", "what is wrong"),
+		row("TemplateRejected", ok, broken(v1alpha1.ReasonTemplateRejected, true), nil, "TFTFFF TemplateRejected TemplateRejected", "what is wrong"),
+		row("EnsureFailed, for now", broken(v1alpha1.ReasonEnsureFailed, false), ok, nil, "TTTFFF SpecNotObserved ReconcileError", "what is wrong"),
+		row("EnsureFailed, invalid", broken(v1alpha1.ReasonEnsureFailed, true), ok, nil, "TFTFFF EnsureFailed EnsureFailed", "what is wrong"),
+		row("PostgresEnsureFailed, invalid", broken(v1alpha1.ReasonPostgresEnsureFailed, true), ok, nil, "TFTFFF PostgresEnsureFailed PostgresEnsureFailed", "what is wrong"),
+		row("PostgresSecretPreflightFailed", broken(v1alpha1.ReasonPostgresSecretPreflightFailed, false), ok, nil,
 			"TFTFFF PostgresSecretPreflightFailed PostgresSecretPreflightFailed", "what is wrong"),
-		row("PostgresCredentialsLost", broken(v1.ReasonPostgresCredentialsLost, true), ok, nil, "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "what is wrong"),
+		row("PostgresCredentialsLost", broken(v1alpha1.ReasonPostgresCredentialsLost, true), ok, nil, "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "what is wrong"),
 		row("Provisioning, the database's pod cannot be created", starting, ok, func(i *Instance) {
 			applied(i)
 			i.Object.Spec.Metadata.Postgres = nil
@@ -272,7 +272,7 @@ func instanceReasons() []reasonRow {
 		}, "FTTFFF RollingOut CreateFailed", "postgres: pods cannot be created: forbidden: exceeded quota"),
 		row("DeletionBlocked", ok, ok, func(i *Instance) {
 			applied(i)
-			whole(v1.ReasonDeletionBlocked, false)(i)
+			whole(v1alpha1.ReasonDeletionBlocked, false)(i)
 			i.Object.DeletionTimestamp = &metav1.Time{}
 		}, "TTFFFF Deleting AsExpected", ""),
 		row("Stopping", Component{Wanted: true, Deployment: &ending}, stopped, stop, "FTFFFF Stopping Stopped", ""),

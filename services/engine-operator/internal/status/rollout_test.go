@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 )
 
-func condition(t *testing.T, s v1.FireboltEngineStatus, kind string) metav1.Condition {
+func condition(t *testing.T, s v1alpha1.FireboltEngineStatus, kind string) metav1.Condition {
 	t.Helper()
 	c := meta.FindStatusCondition(s.Conditions, kind)
 	if c == nil {
@@ -23,7 +23,7 @@ func condition(t *testing.T, s v1.FireboltEngineStatus, kind string) metav1.Cond
 
 func TestOverdueRolloutsAreShown(t *testing.T) {
 	draining := func(p *Engine) {
-		p.Plan.Next = engine.State{Phase: v1.PhaseDraining, Current: 1, Active: 1, Draining: 0, Allocated: 1}
+		p.Plan.Next = engine.State{Phase: v1alpha1.PhaseDraining, Current: 1, Active: 1, Draining: 0, Allocated: 1}
 	}
 	cases := map[string]struct {
 		change func(*Engine)
@@ -32,18 +32,18 @@ func TestOverdueRolloutsAreShown(t *testing.T) {
 	}{
 		"a settled engine": {func(*Engine) {}, metav1.ConditionFalse, "OnTime"},
 		"a generation that is not ready in time": {func(p *Engine) {
-			p.Plan.Next.Phase, p.Overdue = v1.PhaseCreating, true
+			p.Plan.Next.Phase, p.Overdue = v1alpha1.PhaseCreating, true
 		}, metav1.ConditionTrue, "ProgressDeadlineExceeded"},
 		"an overdue generation that became ready after all": {func(p *Engine) {
-			p.Plan.Next.Phase, p.Overdue = v1.PhaseSwitching, true
+			p.Plan.Next.Phase, p.Overdue = v1alpha1.PhaseSwitching, true
 		}, metav1.ConditionFalse, "OnTime"},
 		"a drain beyond its time": {func(p *Engine) { draining(p); p.Expired = true }, metav1.ConditionTrue, "DrainTimeoutExceeded"},
 		"a drain within its time": {draining, metav1.ConditionFalse, "OnTime"},
 		"the cleaning that follows an expired drain": {func(p *Engine) {
 			draining(p)
-			p.Plan.Next.Phase = v1.PhaseCleaning
+			p.Plan.Next.Phase = v1alpha1.PhaseCleaning
 			p.Object.Status.Conditions = []metav1.Condition{{
-				Type: v1.ConditionRolloutOverdue, Status: metav1.ConditionTrue, Reason: "DrainTimeoutExceeded",
+				Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionTrue, Reason: "DrainTimeoutExceeded",
 			}}
 		}, metav1.ConditionTrue, "DrainTimeoutExceeded"},
 	}
@@ -51,7 +51,7 @@ func TestOverdueRolloutsAreShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := stable()
 			tc.change(&p)
-			if c := condition(t, p.Next(now), v1.ConditionRolloutOverdue); c.Status != tc.status || c.Reason != tc.reason {
+			if c := condition(t, p.Next(now), v1alpha1.ConditionRolloutOverdue); c.Status != tc.status || c.Reason != tc.reason {
 				t.Fatalf("RolloutOverdue is %s/%s, want %s/%s", c.Status, c.Reason, tc.status, tc.reason)
 			}
 		})
@@ -65,10 +65,10 @@ func TestARollbackIsShownAndStillServes(t *testing.T) {
 	if out.RejectedRendering != "abc" || out.ObservedGeneration == p.Object.Generation {
 		t.Errorf("rejected %q, observed generation %d", out.RejectedRendering, out.ObservedGeneration)
 	}
-	if c := condition(t, out, v1.ConditionRolledBack); c.Status != metav1.ConditionTrue || c.Reason != "ProgressDeadlineExceeded" {
+	if c := condition(t, out, v1alpha1.ConditionRolledBack); c.Status != metav1.ConditionTrue || c.Reason != "ProgressDeadlineExceeded" {
 		t.Errorf("RolledBack is %s/%s", c.Status, c.Reason)
 	}
-	if c := condition(t, out, v1.ConditionReady); c.Status != metav1.ConditionTrue {
+	if c := condition(t, out, v1alpha1.ConditionReady); c.Status != metav1.ConditionTrue {
 		t.Errorf("Ready is %s/%s", c.Status, c.Reason)
 	}
 }
@@ -80,10 +80,10 @@ func TestARolloutBeginsWithItsNumberAndEndsInATerminalPhase(t *testing.T) {
 		next engine.State
 		want *metav1.Time
 	}{
-		"a new number":     {&before, engine.State{Phase: v1.PhaseCreating, Current: 1, Allocated: 1}, ptr.To(metav1.NewTime(now))},
-		"the same number":  {&before, engine.State{Phase: v1.PhaseDraining, Current: 0, Allocated: 0}, &before},
-		"a terminal phase": {&before, engine.State{Phase: v1.PhaseStable, Current: 0, Allocated: 0}, nil},
-		"a rollout that an earlier operator began": {nil, engine.State{Phase: v1.PhaseCreating}, ptr.To(metav1.NewTime(now))},
+		"a new number":     {&before, engine.State{Phase: v1alpha1.PhaseCreating, Current: 1, Allocated: 1}, ptr.To(metav1.NewTime(now))},
+		"the same number":  {&before, engine.State{Phase: v1alpha1.PhaseDraining, Current: 0, Allocated: 0}, &before},
+		"a terminal phase": {&before, engine.State{Phase: v1alpha1.PhaseStable, Current: 0, Allocated: 0}, nil},
+		"a rollout that an earlier operator began": {nil, engine.State{Phase: v1alpha1.PhaseCreating}, ptr.To(metav1.NewTime(now))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -113,14 +113,14 @@ func TestAutoscalersFindTheServingPods(t *testing.T) {
 func TestRefusedSpecsAreShown(t *testing.T) {
 	p := stable()
 	p.Rejected, p.Bounds = "spec.template.spec.hostNetwork: Forbidden", "cpu"
-	if c := condition(t, p.Next(now), v1.ConditionReady); c.Reason != "TemplateRejected" || c.Message != p.Rejected {
+	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "TemplateRejected" || c.Message != p.Rejected {
 		t.Errorf("Ready says %s: %s", c.Reason, c.Message)
 	}
 	p.Rejected = ""
-	if c := condition(t, p.Next(now), v1.ConditionReady); c.Reason != "ResourceBoundsExceeded" || c.Message != "cpu" {
+	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "ResourceBoundsExceeded" || c.Message != "cpu" {
 		t.Errorf("Ready says %s: %s", c.Reason, c.Message)
 	}
-	if c := condition(t, p.Next(now), v1.ConditionReady); c.ObservedGeneration != p.Object.Generation {
+	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.ObservedGeneration != p.Object.Generation {
 		t.Errorf("the refusal speaks of generation %d, want %d", c.ObservedGeneration, p.Object.Generation)
 	}
 }

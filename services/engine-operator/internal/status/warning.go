@@ -10,11 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-// Warning says why an engine is stuck, worded for its Ready: a Warning event of its
-// StatefulSet, or the API server's refusal of what the spec asks for.
+// Warning describes why an engine is stuck, worded for its Ready: a Warning event of its
+// StatefulSet, or the API server's refusal of what the spec requires.
 type Warning struct {
 	Reason, Message string
 	// Cause is the API server's answer to the creation of a pod, without what differs from
@@ -24,7 +24,7 @@ type Warning struct {
 	Terminal bool
 }
 
-// reasonWarning stands in for an event's reason that no condition may have.
+// reasonWarning replaces an event's reason that no condition may have.
 const reasonWarning = "StatefulSetWarning"
 
 var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
@@ -39,7 +39,7 @@ func WarningOf(statefulSet string, events []corev1.Event) Warning {
 	e := slices.MaxFunc(told, func(a, b corev1.Event) int {
 		return cmp.Or(eventTime(a).Compare(eventTime(b)), cmp.Compare(a.Name, b.Name))
 	})
-	out := Warning{Reason: e.Reason, Cause: kubeobserve.CreateFailure(e.Message), Message: fmt.Sprintf("StatefulSet %s: %s", statefulSet, strings.TrimSpace(e.Message))}
+	out := Warning{Reason: e.Reason, Cause: workload.CreateFailure(e.Message), Message: fmt.Sprintf("StatefulSet %s: %s", statefulSet, strings.TrimSpace(e.Message))}
 	if !conditionReason.MatchString(out.Reason) {
 		out.Reason = reasonWarning
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 func warned(reason, message string, after time.Duration, change ...func(*corev1.Event)) corev1.Event {
@@ -79,9 +79,9 @@ func TestAWarningRefinesRollingAndMissingPodsOnly(t *testing.T) {
 		change func(*Engine)
 		reason string
 	}{
-		"a rollout":          {func(p *Engine) { p.Plan.Next.Phase = v1.PhaseCreating }, "FailedCreate"},
+		"a rollout":          {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating }, "FailedCreate"},
 		"missing pods":       {func(p *Engine) { p.PodsReady = 1 }, "FailedCreate"},
-		"a drain in vain":    {func(p *Engine) { p.Plan.Next.Phase = v1.PhaseDraining; p.DrainTrouble = "x" }, "DrainCheckFailing"},
+		"a drain in vain":    {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainTrouble = "x" }, "DrainCheckFailing"},
 		"a missing instance": {func(p *Engine) { p.Gate = "gone" }, "InstanceNotReady"},
 		"a healthy engine":   {func(*Engine) {}, "EngineReady"},
 	}
@@ -91,7 +91,7 @@ func TestAWarningRefinesRollingAndMissingPodsOnly(t *testing.T) {
 			p.Warning = Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: quota"}
 			tc.change(&p)
 			out := p.Next(now)
-			if c := meta.FindStatusCondition(out.Conditions, v1.ConditionReady); c.Reason != tc.reason {
+			if c := meta.FindStatusCondition(out.Conditions, v1alpha1.ConditionReady); c.Reason != tc.reason {
 				t.Fatalf("Ready says %s, want %s", c.Reason, tc.reason)
 			}
 		})

@@ -10,40 +10,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 // classes validates classes and keeps those that engines use.
 type classes struct{ rules }
 
 // ValidateCreate implements admission.Validator.
-func (v classes) ValidateCreate(_ context.Context, c *v1.FireboltEngineClass) (admission.Warnings, error) {
+func (v classes) ValidateCreate(_ context.Context, c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
 	return v.judge(c)
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v classes) ValidateUpdate(_ context.Context, was, is *v1.FireboltEngineClass) (admission.Warnings, error) {
+func (v classes) ValidateUpdate(_ context.Context, was, is *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
 	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
 		return nil, nil
 	}
 	return v.judge(is)
 }
 
-func (v classes) judge(c *v1.FireboltEngineClass) (admission.Warnings, error) {
+func (v classes) judge(c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
 	if foreign(v.watched, c.Namespace) {
 		return nil, nil
 	}
-	return ignored(admit.ClassIgnored(c)), verdict("FireboltEngineClass", c, append(admit.Class(c), admit.ClassUnsupported(c)...))
+	return ignored(validation.ClassIgnored(c)), verdict("FireboltEngineClass", c, append(validation.Class(c), validation.ClassUnsupported(c)...))
 }
 
 // ValidateDelete implements admission.Validator: a class that engines use stays. When they
 // cannot be listed it stays too; the class controller's finalizer is the second guard.
-func (v classes) ValidateDelete(ctx context.Context, c *v1.FireboltEngineClass) (admission.Warnings, error) {
+func (v classes) ValidateDelete(ctx context.Context, c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
 	if foreign(v.watched, c.Namespace) || c.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	var list v1.FireboltEngineList
+	var list v1alpha1.FireboltEngineList
 	if err := v.live.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("list the engines of class %q: %w", c.Name, err))
 	}
@@ -57,6 +57,6 @@ func (v classes) ValidateDelete(ctx context.Context, c *v1.FireboltEngineClass) 
 		return nil, nil
 	}
 	slices.Sort(users)
-	return nil, apierrors.NewForbidden(v1.GroupVersion.WithResource("fireboltengineclasses").GroupResource(), c.Name,
+	return nil, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("fireboltengineclasses").GroupResource(), c.Name,
 		fmt.Errorf("metadata.name: the class is used by %d FireboltEngine(s): %s; delete them or give them another class first", len(users), some(users)))
 }

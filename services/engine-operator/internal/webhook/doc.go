@@ -1,7 +1,7 @@
 // Package webhook refuses objects that could never run, when they are written.
 //
 // The rules are those of package admit, which the controllers enforce as well: a webhook
-// changes when a user hears of a mistake, never whether. One answer names every offending
+// changes when a user learns of an error, never whether. One answer names every offending
 // path. What the rules need of other objects is read live, since a cache may be behind
 // the request.
 //

@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 // engines validates engines.
 type engines struct{ rules }
 
 // ValidateCreate implements admission.Validator.
-func (v engines) ValidateCreate(ctx context.Context, e *v1.FireboltEngine) (admission.Warnings, error) {
+func (v engines) ValidateCreate(ctx context.Context, e *v1alpha1.FireboltEngine) (admission.Warnings, error) {
 	return v.judge(ctx, e)
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v engines) ValidateUpdate(ctx context.Context, was, is *v1.FireboltEngine) (admission.Warnings, error) {
+func (v engines) ValidateUpdate(ctx context.Context, was, is *v1alpha1.FireboltEngine) (admission.Warnings, error) {
 	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
 		return nil, nil
 	}
@@ -29,18 +29,18 @@ func (v engines) ValidateUpdate(ctx context.Context, was, is *v1.FireboltEngine)
 }
 
 // ValidateDelete implements admission.Validator. An engine may always go.
-func (engines) ValidateDelete(context.Context, *v1.FireboltEngine) (admission.Warnings, error) {
+func (engines) ValidateDelete(context.Context, *v1alpha1.FireboltEngine) (admission.Warnings, error) {
 	return nil, nil
 }
 
-func (v engines) judge(ctx context.Context, e *v1.FireboltEngine) (admission.Warnings, error) {
+func (v engines) judge(ctx context.Context, e *v1alpha1.FireboltEngine) (admission.Warnings, error) {
 	if foreign(v.watched, e.Namespace) {
 		return nil, nil
 	}
 	var warnings admission.Warnings
 	spec := field.NewPath("spec")
 	var all field.ErrorList
-	instance := &v1.FireboltInstance{}
+	instance := &v1alpha1.FireboltInstance{}
 	found, failure := v.get(ctx, e.Namespace, e.Spec.InstanceRef, instance, spec.Child("instanceRef"))
 	if !found {
 		instance = nil
@@ -55,20 +55,20 @@ func (v engines) judge(ctx context.Context, e *v1.FireboltEngine) (admission.War
 	if failure != nil {
 		all = append(all, failure)
 	}
-	warnings = append(warnings, ignored(admit.EngineIgnored(e, class))...)
-	if text := admit.LongName(e.Name); text != "" {
+	warnings = append(warnings, ignored(validation.EngineIgnored(e, class))...)
+	if text := validation.LongName(e.Name); text != "" {
 		warnings = append(warnings, text)
 	}
-	all = append(all, admit.EngineAll(e, class, instance, v.bounds)...)
+	all = append(all, validation.EngineAll(e, class, instance, v.bounds)...)
 	return warnings, verdict("FireboltEngine", e, all)
 }
 
 // class returns the class that the engine names, nil when it names none.
-func (v engines) class(ctx context.Context, e *v1.FireboltEngine, at *field.Path) (*v1.FireboltEngineClass, *field.Error) {
+func (v engines) class(ctx context.Context, e *v1alpha1.FireboltEngine, at *field.Path) (*v1alpha1.FireboltEngineClass, *field.Error) {
 	if e.Spec.EngineClassRef == nil {
 		return nil, nil
 	}
-	class := &v1.FireboltEngineClass{}
+	class := &v1alpha1.FireboltEngineClass{}
 	found, failure := v.get(ctx, e.Namespace, *e.Spec.EngineClassRef, class, at)
 	if failure != nil {
 		return nil, failure

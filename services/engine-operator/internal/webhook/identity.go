@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// identityPath is where the API server asks for the id of a new instance.
+// identityPath is the path at which the API server requests the id of a new instance.
 const identityPath = "/mutate-compute-firebolt-io-v1alpha1-fireboltinstance"
 
 // identity gives a new instance its id, so that the user sees it in the answer to the
@@ -26,7 +26,7 @@ const identityPath = "/mutate-compute-firebolt-io-v1alpha1-fireboltinstance"
 // back every field which the Go type writes, and an instance whose required gateway is
 // missing would come out with an empty one.
 type identity struct {
-	// live reads Secrets one by one; nil looks for no former id.
+	// live reads Secrets one by one; nil skips the search for a former id.
 	live    client.Reader
 	newID   func() (string, error)
 	watched []string

@@ -6,20 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 // instances validates instances.
 type instances struct{ rules }
 
 // ValidateCreate implements admission.Validator.
-func (v instances) ValidateCreate(_ context.Context, i *v1.FireboltInstance) (admission.Warnings, error) {
+func (v instances) ValidateCreate(_ context.Context, i *v1alpha1.FireboltInstance) (admission.Warnings, error) {
 	return v.judge(i, nil)
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v instances) ValidateUpdate(_ context.Context, was, is *v1.FireboltInstance) (admission.Warnings, error) {
+func (v instances) ValidateUpdate(_ context.Context, was, is *v1alpha1.FireboltInstance) (admission.Warnings, error) {
 	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
 		return nil, nil
 	}
@@ -28,18 +28,18 @@ func (v instances) ValidateUpdate(_ context.Context, was, is *v1.FireboltInstanc
 
 // ValidateDelete implements admission.Validator. The controller's finalizer keeps an
 // instance that engines use.
-func (instances) ValidateDelete(context.Context, *v1.FireboltInstance) (admission.Warnings, error) {
+func (instances) ValidateDelete(context.Context, *v1alpha1.FireboltInstance) (admission.Warnings, error) {
 	return nil, nil
 }
 
 // judge checks an instance, and against what it was when it is not new.
-func (v instances) judge(i, was *v1.FireboltInstance) (admission.Warnings, error) {
+func (v instances) judge(i, was *v1alpha1.FireboltInstance) (admission.Warnings, error) {
 	if foreign(v.watched, i.Namespace) {
 		return nil, nil
 	}
-	all := admit.InstanceAll(i)
+	all := validation.InstanceAll(i)
 	if was != nil {
-		all = append(all, admit.InstanceUpdate(was, i)...)
+		all = append(all, validation.InstanceUpdate(was, i)...)
 	}
-	return ignored(admit.InstanceIgnored(i)), verdict("FireboltInstance", i, all)
+	return ignored(validation.InstanceIgnored(i)), verdict("FireboltInstance", i, all)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/certs"
 
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 // Options are the settings of admission. The zero value serves no webhooks and bounds
@@ -32,8 +32,8 @@ func Server() certs.Options {
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.Options = Server()
 	o.Options.AddFlags(f)
-	f.StringVar(&o.MaxCPU, maxCPU, "", "most cpu that an engine container may request or be limited to; empty means no bound")
-	f.StringVar(&o.MaxMemory, maxMemory, "", "most memory that an engine container may request or be limited to; empty means no bound")
+	f.StringVar(&o.MaxCPU, maxCPU, "", "maximum CPU request or limit of the engine container; empty means unlimited")
+	f.StringVar(&o.MaxMemory, maxMemory, "", "maximum memory request or limit of the engine container; empty means unlimited")
 	f.StringVar(&o.MaxEphemeralStorage, maxEphemeralStorage, "", "most ephemeral-storage that an engine container may request or be limited to; empty means no bound")
 }
 
@@ -51,15 +51,15 @@ func (o *Options) Validate() error {
 
 // Bounds are the maxima for engine containers (seed 001, "Admission resource bounds").
 // They hold in the controllers too, with and without webhooks. Call it after Validate.
-func (o *Options) Bounds() admit.Bounds {
+func (o *Options) Bounds() validation.Bounds {
 	b, err := o.bounds()
 	if err != nil {
-		return admit.Bounds{} // Validate has refused it
+		return validation.Bounds{} // Validate has refused it
 	}
 	return b
 }
 
-func (o *Options) bounds() (b admit.Bounds, err error) {
+func (o *Options) bounds() (b validation.Bounds, err error) {
 	for _, one := range []struct {
 		flag, value string
 		into        **resource.Quantity

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 func parse(t *testing.T, args ...string) *Options {
@@ -33,7 +33,7 @@ func TestTheDefaultsServeWebhooksAndBoundNothing(t *testing.T) {
 	if !o.Enabled() {
 		t.Error("no webhooks by default")
 	}
-	if diff := cmp.Diff(admit.Bounds{}, o.Bounds()); diff != "" {
+	if diff := cmp.Diff(validation.Bounds{}, o.Bounds()); diff != "" {
 		t.Errorf("bounds (-want +got):\n%s", diff)
 	}
 }
@@ -76,7 +76,7 @@ func TestFlagsThatCannotWorkAreNamed(t *testing.T) {
 func TestBoundsAreThoseOfTheFlags(t *testing.T) {
 	o := parse(t, "--engine-max-cpu=1500m", "--engine-max-ephemeral-storage=10Ti")
 	cpu, storage := resource.MustParse("1500m"), resource.MustParse("10Ti")
-	if diff := cmp.Diff(admit.Bounds{CPU: &cpu, EphemeralStorage: &storage}, o.Bounds()); diff != "" {
+	if diff := cmp.Diff(validation.Bounds{CPU: &cpu, EphemeralStorage: &storage}, o.Bounds()); diff != "" {
 		t.Errorf("bounds (-want +got):\n%s", diff)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/certs"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
@@ -43,7 +43,7 @@ func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) 
 	if err := handlers(mgr, o, d); err != nil {
 		return err
 	}
-	return o.Keep(mgr, certs.Identity{
+	return o.AddToManager(mgr, certs.Identity{
 		Clock: d.Clock, Namespace: d.Namespace, Owner: owner, FieldManager: names.FieldManager, Lifetimes: d.Lifetimes,
 	})
 }
@@ -51,13 +51,13 @@ func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) 
 // handlers registers one handler per path.
 func handlers(mgr ctrl.Manager, o Options, d Dependencies) error {
 	r := rules{live: mgr.GetAPIReader(), bounds: o.Bounds(), watched: d.Watched}
-	if err := builder.WebhookManagedBy(mgr, &v1.FireboltEngine{}).WithValidator(engines{r}).Complete(); err != nil {
+	if err := builder.WebhookManagedBy(mgr, &v1alpha1.FireboltEngine{}).WithValidator(engines{r}).Complete(); err != nil {
 		return fmt.Errorf("register the engine webhook: %w", err)
 	}
-	if err := builder.WebhookManagedBy(mgr, &v1.FireboltEngineClass{}).WithValidator(classes{r}).Complete(); err != nil {
+	if err := builder.WebhookManagedBy(mgr, &v1alpha1.FireboltEngineClass{}).WithValidator(classes{r}).Complete(); err != nil {
 		return fmt.Errorf("register the class webhook: %w", err)
 	}
-	if err := builder.WebhookManagedBy(mgr, &v1.FireboltInstance{}).WithValidator(instances{r}).Complete(); err != nil {
+	if err := builder.WebhookManagedBy(mgr, &v1alpha1.FireboltInstance{}).WithValidator(instances{r}).Complete(); err != nil {
 		return fmt.Errorf("register the instance webhook: %w", err)
 	}
 	mgr.GetWebhookServer().Register(identityPath, &webhook.Admission{Handler: identity{live: mgr.GetAPIReader(), newID: d.NewID, watched: d.Watched}})

@@ -12,29 +12,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 // rules are what the validators share.
 type rules struct {
 	live    client.Reader
-	bounds  admit.Bounds
+	bounds  validation.Bounds
 	watched []string
 }
 
-// foreign says whether an object is none of this operator's.
+// foreign reports whether an object is outside the watched namespaces.
 func foreign(watched []string, namespace string) bool {
 	return len(watched) > 0 && !slices.Contains(watched, namespace)
 }
 
-// passes says whether an update is let through unread: one that leaves the spec alone, and
+// passes reports whether an update is let through unread: one that leaves the spec alone, and
 // one of an object that is going.
 func passes(is metav1.Object, sameSpec bool) bool {
 	return sameSpec || is.GetDeletionTimestamp() != nil
 }
 
-// verdict makes one answer of all mistakes: Invalid, which the user must cure, or
+// verdict makes one answer of all errors: Invalid, which the user must fix, or
 // InternalError when nothing but a read failed and the same request may succeed later.
 // The text is the one that the controllers put into a condition; each path is a cause, too.
 func verdict(kind string, o client.Object, all field.ErrorList) error {
@@ -43,8 +43,8 @@ func verdict(kind string, o client.Object, all field.ErrorList) error {
 	}
 	for _, one := range all {
 		if one.Type != field.ErrorTypeInternal {
-			invalid := apierrors.NewInvalid(v1.GroupVersion.WithKind(kind).GroupKind(), o.GetName(), all)
-			invalid.ErrStatus.Message = fmt.Sprintf("%s %q is invalid: %s", kind, o.GetName(), admit.Message(all))
+			invalid := apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind(kind).GroupKind(), o.GetName(), all)
+			invalid.ErrStatus.Message = fmt.Sprintf("%s %q is invalid: %s", kind, o.GetName(), validation.Message(all))
 			return invalid
 		}
 	}
@@ -78,5 +78,5 @@ func ignored(fields field.ErrorList) admission.Warnings {
 	if len(fields) == 0 {
 		return nil
 	}
-	return admission.Warnings{admit.Message(fields)}
+	return admission.Warnings{validation.Message(fields)}
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 // away is an API server that does not answer.
@@ -33,9 +33,9 @@ func bad() *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{HostPID: true}}
 }
 
-func engine(change func(*v1.FireboltEngine)) *v1.FireboltEngine {
-	e := &v1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}}
-	e.Spec = v1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: ptr.To("c"), Template: bad()}
+func engine(change func(*v1alpha1.FireboltEngine)) *v1alpha1.FireboltEngine {
+	e := &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}}
+	e.Spec = v1alpha1.FireboltEngineSpec{InstanceRef: "i", EngineClassRef: ptr.To("c"), Template: bad()}
 	if change != nil {
 		change(e)
 	}
@@ -44,7 +44,7 @@ func engine(change func(*v1.FireboltEngine)) *v1.FireboltEngine {
 
 func TestWhatCannotBeReadIsNeverTakenForGood(t *testing.T) {
 	r := rules{live: away{}}
-	sound := engine(func(e *v1.FireboltEngine) { e.Spec.Template = nil })
+	sound := engine(func(e *v1alpha1.FireboltEngine) { e.Spec.Template = nil })
 	_, err := engines{r}.ValidateCreate(t.Context(), sound)
 	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "spec.engineClassRef") || !strings.Contains(err.Error(), "spec.instanceRef") {
 		t.Errorf("engine: %v", err)
@@ -53,14 +53,14 @@ func TestWhatCannotBeReadIsNeverTakenForGood(t *testing.T) {
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "hostPID") || !strings.Contains(err.Error(), "spec.engineClassRef") {
 		t.Errorf("engine with a mistake besides: %v", err)
 	}
-	_, err = classes{r}.ValidateDelete(t.Context(), &v1.FireboltEngineClass{})
+	_, err = classes{r}.ValidateDelete(t.Context(), &v1alpha1.FireboltEngineClass{})
 	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), errAway.Error()) {
 		t.Errorf("deletion of a class: %v", err)
 	}
 }
 
 func TestAnEngineThatRefersToNothingElseIsJudgedByItself(t *testing.T) {
-	e := engine(func(e *v1.FireboltEngine) { e.Spec.EngineClassRef = nil })
+	e := engine(func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
 	_, err := engines{rules{live: away{}}}.ValidateUpdate(t.Context(), engine(nil), e)
 	if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), "spec.engineClassRef") {
 		t.Errorf("%v", err)
@@ -71,24 +71,24 @@ func TestAnEngineThatRefersToNothingElseIsJudgedByItself(t *testing.T) {
 func TestWhatPassesUnread(t *testing.T) {
 	now := metav1.Now()
 	r := rules{live: away{}}
-	class := &v1.FireboltEngineClass{Spec: v1.FireboltEngineClassSpec{Template: *bad()}}
-	instance := &v1.FireboltInstance{}
+	class := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{Template: *bad()}}
+	instance := &v1alpha1.FireboltInstance{}
 	instance.Spec.Gateway.Template = bad()
 	going, goingInstance := class.DeepCopy(), instance.DeepCopy()
 	going.DeletionTimestamp, goingInstance.DeletionTimestamp = &now, &now
 	elsewhere := rules{live: away{}, watched: []string{"mine"}}
 	cases := map[string]func() (admission.Warnings, error){
 		"an engine's finalizer": func() (admission.Warnings, error) {
-			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1.FireboltEngine) { e.Finalizers = []string{"x"} }))
+			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1alpha1.FireboltEngine) { e.Finalizers = []string{"x"} }))
 		},
 		"an engine that is going": func() (admission.Warnings, error) {
-			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1.FireboltEngine) { e.Spec.Replicas, e.DeletionTimestamp = 3, &now }))
+			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1alpha1.FireboltEngine) { e.Spec.Replicas, e.DeletionTimestamp = 3, &now }))
 		},
 		"an engine's deletion": func() (admission.Warnings, error) { return engines{r}.ValidateDelete(t.Context(), engine(nil)) },
 		"an engine elsewhere":  func() (admission.Warnings, error) { return engines{elsewhere}.ValidateCreate(t.Context(), engine(nil)) },
 		"a class's label":      func() (admission.Warnings, error) { return classes{r}.ValidateUpdate(t.Context(), class, class) },
 		"a class that is going": func() (admission.Warnings, error) {
-			return classes{r}.ValidateUpdate(t.Context(), &v1.FireboltEngineClass{}, going)
+			return classes{r}.ValidateUpdate(t.Context(), &v1alpha1.FireboltEngineClass{}, going)
 		},
 		"a class going once more": func() (admission.Warnings, error) { return classes{r}.ValidateDelete(t.Context(), going) },
 		"a class elsewhere":       func() (admission.Warnings, error) { return classes{elsewhere}.ValidateCreate(t.Context(), class) },
@@ -97,7 +97,7 @@ func TestWhatPassesUnread(t *testing.T) {
 			return instances{r}.ValidateUpdate(t.Context(), instance, instance)
 		},
 		"an instance that is going": func() (admission.Warnings, error) {
-			return instances{r}.ValidateUpdate(t.Context(), &v1.FireboltInstance{}, goingInstance)
+			return instances{r}.ValidateUpdate(t.Context(), &v1alpha1.FireboltInstance{}, goingInstance)
 		},
 		"an instance's deletion": func() (admission.Warnings, error) { return instances{r}.ValidateDelete(t.Context(), instance) },
 		"an instance elsewhere":  func() (admission.Warnings, error) { return instances{elsewhere}.ValidateCreate(t.Context(), instance) },

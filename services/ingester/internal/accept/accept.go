@@ -24,17 +24,17 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
 // Env is what the command works with.
-type Env = operate.Env
+type Env = cmdutil.Env
 
 // Command is "ingester checkpoint".
 type Command struct {
-	operate.Output
+	cmdutil.Output
 	// Accept goes on with the database as it is.
 	Accept bool
 }
@@ -87,7 +87,7 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 		return err
 	}
 	if r.Database < r.Cluster {
-		return operate.Leftf("the database is older than the cluster: nothing is evicted or swept; restore a newer backup, or --accept this one")
+		return cmdutil.Leftf("the database is older than the cluster: nothing is evicted or swept; restore a newer backup, or --accept this one")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func numbers(ctx context.Context, env Env) (database, cluster int64, err error) 
 	}
 	copied := &checkpoint.Cluster{Reader: env.Client, Namespace: env.LeaseNamespace}
 	if cluster, err = copied.Read(ctx); err != nil {
-		return 0, 0, operate.Explain(err)
+		return 0, 0, cmdutil.Explain(err)
 	}
 	database, err = checkpoint.Stored(ctx, env.DB)
 	return database, cluster, err
@@ -170,7 +170,7 @@ func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.Names
 		return nil, nil
 	}
 	if err != nil {
-		return nil, operate.Explain(err)
+		return nil, cmdutil.Explain(err)
 	}
 	if !letGo(&o) {
 		return nil, nil
@@ -209,7 +209,7 @@ func compare(ctx context.Context, env Env, kind *registry.Kind) (alone []rows.Ro
 			}
 		})
 		if err != nil {
-			return nil, nil, operate.Explain(err)
+			return nil, nil, cmdutil.Explain(err)
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(open)) {

@@ -23,9 +23,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/operatetest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate/operatetest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
@@ -125,7 +125,7 @@ func (d *disaster) checkpoint(accepted bool) (string, error) {
 // older wants that the command and verify refuse the database.
 func (d *disaster) older() {
 	d.Helper()
-	var left operate.Left
+	var left cmdutil.Left
 	if out, err := d.checkpoint(false); !errors.As(err, &left) || !strings.Contains(out, "DATABASE  CLUSTER  KEPT\n") {
 		d.Fatalf("%s%v", out, err)
 	}

@@ -19,9 +19,9 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/release"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/removefinalizers"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
@@ -29,18 +29,18 @@ import (
 // tool is a command for operators.
 type tool interface {
 	AddFlags(fs *pflag.FlagSet)
-	Run(ctx context.Context, env operate.Env, out io.Writer) error
+	Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 }
 
 func (o *Options) commands() map[string]service.Command {
 	return map[string]service.Command{
-		"migrate":    {Help: "migrate status|up|verify: show, apply or check the database schema", Run: o.migrate},
-		"verify":     o.command("compare cluster and MySQL, name the differences, and with --mend repair them", &verify.Command{}),
-		"backfill":   o.command("write indexed columns or contents of rows anew, at a rate", &backfill.Command{}),
-		"purge":      o.command("delete rows that were closed long ago", &purge.Command{}),
-		"restore":    o.command("write objects from MySQL back to the cluster", &restore.Command{}),
-		"checkpoint": o.command("compare the age of the database with the cluster, and with --accept go on with an older one", &accept.Command{}),
-		"release":    o.command("take the finalizer off all objects, before the ingester is uninstalled", &release.Command{}),
+		"migrate":           {Help: "migrate status|up|verify: show, apply or check the database schema", Run: o.migrate},
+		"verify":            o.command("compare cluster and MySQL, name the differences, and with --repair repair them", &verify.Command{}),
+		"backfill":          o.command("write indexed columns or contents of rows anew, at a rate", &backfill.Command{}),
+		"purge":             o.command("delete rows that were closed long ago", &purge.Command{}),
+		"restore":           o.command("write objects from MySQL back to the cluster", &restore.Command{}),
+		"checkpoint":        o.command("compare the age of the database with the cluster, and with --accept go on with an older one", &accept.Command{}),
+		"remove-finalizers": o.command("take the finalizer off all objects, before the ingester is uninstalled", &removefinalizers.Command{}),
 	}
 }
 
@@ -60,26 +60,26 @@ func (o *Options) command(help string, t tool) service.Command {
 
 // environment connects a command to the database and the cluster. Purging and backfilling
 // need no cluster; releasing works while MySQL is away.
-func (o *Options) environment(ctx context.Context, s service.Options, t tool) (operate.Env, error) {
-	config := operate.Config{
+func (o *Options) environment(ctx context.Context, s service.Options, t tool) (cmdutil.Env, error) {
+	config := cmdutil.Config{
 		MySQL: o.MySQL, Outbox: s.NATSURL != "", Clock: clock.RealClock{}, Log: logr.FromContextOrDiscard(ctx),
 		Namespaces: s.WatchNamespaces, LeaseNamespace: s.LeaderElectionNamespace,
 	}
-	_, config.Optional = t.(*release.Command)
+	_, config.Optional = t.(*removefinalizers.Command)
 	if needsCluster(t) {
 		cfg, err := s.RESTConfig()
 		if err != nil {
-			return operate.Env{}, err
+			return cmdutil.Env{}, err
 		}
 		scheme := runtime.NewScheme()
 		if err := clientgoscheme.AddToScheme(scheme); err != nil {
-			return operate.Env{}, fmt.Errorf("build the scheme: %w", err)
+			return cmdutil.Env{}, fmt.Errorf("build the scheme: %w", err)
 		}
 		if config.Client, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
-			return operate.Env{}, fmt.Errorf("reach the cluster: %w", err)
+			return cmdutil.Env{}, fmt.Errorf("reach the cluster: %w", err)
 		}
 	}
-	return operate.Open(ctx, config)
+	return cmdutil.Open(ctx, config)
 }
 
 func needsCluster(t tool) bool {

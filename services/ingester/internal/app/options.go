@@ -10,10 +10,10 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/httpapi"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/inject"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/webhook"
 )
 
 // Options are the ingester's own settings.
@@ -39,7 +39,7 @@ type Options struct {
 	// Sweep looks for rows whose object is gone.
 	Sweep sweep.Options
 	// Finalizer is the webhook that puts the finalizer on new objects.
-	Finalizer inject.Options
+	Finalizer webhook.Options
 	// API is the HTTP API.
 	API httpapi.Options
 

@@ -17,15 +17,15 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/controller/sync"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/controller/objectsync"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/httpapi"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/incarnation"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/inject"
 	ingestermetrics "github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/outbox"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/webhook"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
@@ -38,7 +38,7 @@ func Spec() service.Spec {
 		Env:            environment(),
 		Validate:       o.Validate,
 		ManagerOptions: o.Finalizer.ManagerOptions,
-		Needs:          o.needs,
+		Prerequisites:  o.needs,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
 			return Setup(ctx, rt, o, metrics.Registry)
 		},
@@ -48,7 +48,7 @@ func Spec() service.Spec {
 
 // needs are the rights to follow the kinds. A definition may come later: the other kinds
 // need not wait for it.
-func (o *Options) needs() []service.Need {
+func (o *Options) needs() []service.Prerequisite {
 	if !o.On() {
 		return nil
 	}
@@ -56,10 +56,10 @@ func (o *Options) needs() []service.Need {
 	if err != nil {
 		return nil // Setup says so
 	}
-	var out []service.Need
+	var out []service.Prerequisite
 	for _, kind := range kinds.Kinds() {
 		resource := schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: kind.Plural}
-		out = append(out, service.Need{GroupVersionResource: resource, Late: true})
+		out = append(out, service.Prerequisite{GroupVersionResource: resource, Late: true})
 	}
 	return out
 }
@@ -186,7 +186,7 @@ func (i *ingester) addControllers(context.Context) error {
 		missing[name] = true
 	}
 	for _, kind := range i.kinds.Kinds() {
-		c := sync.New(i.Runtime, incarnation.Observed(i.store, kind.Name, i.watch), i.metrics, sync.Config{
+		c := objectsync.New(i.Runtime, incarnation.Observed(i.store, kind.Name, i.watch), i.metrics, objectsync.Config{
 			Kind: kind, Workers: i.o.workers(kind.Name), RequeuePeriod: i.o.requeuePeriod(kind.Name),
 			EvictImmutableKinds: i.o.EvictImmutableKinds,
 			OnGone:              func(namespace, name string) { i.sweeper.Suspect(kind.Name, namespace, name) },
@@ -205,7 +205,7 @@ func (i *ingester) addControllers(context.Context) error {
 }
 
 func (i *ingester) addWebhook(ctx context.Context) error {
-	return inject.Register(ctx, i.Runtime, i.o.Finalizer, inject.Dependencies{
+	return webhook.Register(ctx, i.Runtime, i.o.Finalizer, webhook.Dependencies{
 		Clock: i.Clock, Namespace: i.Options.LeaderElectionNamespace, Watched: i.Options.WatchNamespaces,
 	})
 }

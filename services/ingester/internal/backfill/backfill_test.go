@@ -16,18 +16,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/backfill"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
 )
 
 var birth = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
 // newEnv has n Models, one created each second, whose columns and protobuf are wrong.
-func newEnv(t *testing.T, n int) operate.Env {
+func newEnv(t *testing.T, n int) cmdutil.Env {
 	t.Helper()
 	_, dsn := dbtest.Migrated(t)
-	env, err := operate.Open(context.WithoutCancel(t.Context()), operate.Config{MySQL: database.Settings{DSN: dsn}, Log: logr.Discard()})
+	env, err := cmdutil.Open(context.WithoutCancel(t.Context()), cmdutil.Config{MySQL: database.Settings{DSN: dsn}, Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func newEnv(t *testing.T, n int) operate.Env {
 	return env
 }
 
-func exec(t *testing.T, env operate.Env, statement string) {
+func exec(t *testing.T, env cmdutil.Env, statement string) {
 	t.Helper()
 	if _, err := env.DB.ExecContext(t.Context(), statement); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func exec(t *testing.T, env operate.Env, statement string) {
 }
 
 // wrong counts the rows that are not rewritten yet: columns, protobuf, labels.
-func wrong(t *testing.T, env operate.Env) string {
+func wrong(t *testing.T, env cmdutil.Env) string {
 	t.Helper()
 	return dbtest.Strings(t, env.DB, "SELECT CONCAT_WS(' ', (SELECT COUNT(*) FROM model WHERE algorithm = 'wrong'),"+
 		" (SELECT COUNT(*) FROM model WHERE proto = 'wrong'), (SELECT COUNT(DISTINCT obj_uid) FROM model_labels WHERE value = 'wrong'))")[0]
@@ -65,12 +65,12 @@ func wrong(t *testing.T, env operate.Env) string {
 
 func command(what string) *backfill.Command {
 	c := &backfill.Command{What: what, Batch: 5}
-	c.Format = operate.JSON
+	c.Format = cmdutil.JSON
 	return c
 }
 
 // run returns what became of Models.
-func run(ctx context.Context, t *testing.T, c *backfill.Command, env operate.Env) (backfill.Tally, error) {
+func run(ctx context.Context, t *testing.T, c *backfill.Command, env cmdutil.Env) (backfill.Tally, error) {
 	t.Helper()
 	var out strings.Builder
 	failure := c.Run(ctx, env, &out)
@@ -120,7 +120,7 @@ func TestRowsAreChosen(t *testing.T) {
 }
 
 // breaking returns a context that ends after the first batch, as if the process were told to stop.
-func breaking(t *testing.T, env *operate.Env) context.Context {
+func breaking(t *testing.T, env *cmdutil.Env) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	env.Log = funcr.New(func(string, string) { cancel() }, funcr.Options{})

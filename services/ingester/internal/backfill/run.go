@@ -12,15 +12,15 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
 // Command is "ingester backfill".
 type Command struct {
-	operate.Scope
-	operate.Output
+	cmdutil.Scope
+	cmdutil.Output
 	// What is rewritten: index, blob or all; see package storage.
 	What string
 	// ExcludeDeleted leaves closed rows alone.
@@ -73,7 +73,7 @@ type Result struct {
 }
 
 // Run backfills and prints the result, also when it ends early. The error then says how to go on.
-func (c *Command) Run(ctx context.Context, env operate.Env, out io.Writer) error {
+func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	start, err := c.validate()
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (c *Command) Run(ctx context.Context, env operate.Env, out io.Writer) error
 	}
 	for _, tally := range result.Kinds {
 		if len(tally.Refused) > 0 {
-			return operate.Leftf("objects that cannot be stored were left as they are")
+			return cmdutil.Leftf("objects that cannot be stored were left as they are")
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ type store interface {
 
 type driver struct {
 	command    *Command
-	env        operate.Env
+	env        cmdutil.Env
 	store      store
 	start      time.Time
 	namespaces []string

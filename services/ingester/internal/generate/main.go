@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/crd"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/inject"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/webhook"
 )
 
 func main() {
@@ -39,7 +39,7 @@ func run(root string) error {
 			return err
 		}
 	}
-	for name, raw := range inject.Manifests(r.Kinds()) {
+	for name, raw := range webhook.Manifests(r.Kinds()) {
 		if err := write(filepath.Join(root, "config", filepath.FromSlash(name)), raw); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 
 // handlers answer requests.
 type handlers struct {
-	gate    *access.Gate
+	gate    *access.Authorizer
 	cluster Cluster
 	store   Store
 	kinds   map[string]*registry.Kind // by plural

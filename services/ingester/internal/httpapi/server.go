@@ -29,7 +29,7 @@ var _ Store = storage.MetadataStorage(nil)
 // Config is what a server is made of. All fields but Registerer are required.
 type Config struct {
 	Options Options
-	Gate    *access.Gate
+	Gate    *access.Authorizer
 	Cluster Cluster
 	Store   Store
 	// Registerer takes the metrics; nil keeps them private.

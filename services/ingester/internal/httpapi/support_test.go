@@ -212,7 +212,7 @@ func (b *bench) logged() string {
 }
 
 // friendlyGate lets the user ada do everything.
-func friendlyGate(t testing.TB) *access.Gate {
+func friendlyGate(t testing.TB) *access.Authorizer {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)

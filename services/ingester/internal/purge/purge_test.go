@@ -13,8 +13,8 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/purge"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
@@ -22,7 +22,7 @@ import (
 var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
 // env has live, evicted, young, old and waiting rows in model, and one old row in project.
-func env(t *testing.T) (operate.Env, *testclock.FakeClock) {
+func env(t *testing.T) (cmdutil.Env, *testclock.FakeClock) {
 	t.Helper()
 	db, _ := dbtest.Migrated(t)
 	kinds, err := registry.Load()
@@ -52,10 +52,10 @@ func env(t *testing.T) (operate.Env, *testclock.FakeClock) {
 	insert("project", "p", "one", old, old)
 	exec("INSERT INTO outbox (kind, namespace, name, uid, generation, res_version, operation, committed_at) VALUES ('model', 'one', 'waiting', 'waiting', 1, 7, 'deleted', '2026-01-01')")
 	clock := testclock.NewFakeClock(now)
-	return operate.Env{DB: db, Kinds: kinds, Clock: clock, Log: logr.Discard()}, clock
+	return cmdutil.Env{DB: db, Kinds: kinds, Clock: clock, Log: logr.Discard()}, clock
 }
 
-func left(t *testing.T, e operate.Env) map[string]string {
+func left(t *testing.T, e cmdutil.Env) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for table, column := range map[string]string{
@@ -73,7 +73,7 @@ func rest(model, project string) map[string]string {
 func TestOnlyOldClosedRowsThatNobodyWaitsForGo(t *testing.T) {
 	e, _ := env(t)
 	command := purge.Command{OlderThan: 30 * 24 * time.Hour, Batch: 2, DryRun: true}
-	command.Format = operate.JSON
+	command.Format = cmdutil.JSON
 	command.Namespaces = []string{"one"}
 	run := func() map[string]purge.Tally {
 		var out strings.Builder
@@ -117,7 +117,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	withoutDB := e
 	withoutDB.DB = nil
 	tests := map[string]struct {
-		env    operate.Env
+		env    cmdutil.Env
 		change func(*purge.Command)
 		want   string
 	}{
@@ -155,7 +155,7 @@ func TestTheSweeperPurgesEveryHour(t *testing.T) {
 		t.Helper()
 		expect.Eventually(t, expect.Long, func() error {
 			if diff := cmp.Diff(rest(model, ""), left(t, e)); diff != "" {
-				return operate.Left(diff)
+				return cmdutil.Left(diff)
 			}
 			return nil
 		})
@@ -166,7 +166,7 @@ func TestTheSweeperPurgesEveryHour(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		if !clock.HasWaiters() {
-			return operate.Left("the sweeper does not wait")
+			return cmdutil.Left("the sweeper does not wait")
 		}
 		return nil
 	})

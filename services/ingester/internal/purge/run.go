@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 )
 
 // Command is "ingester purge".
 type Command struct {
-	operate.Scope
-	operate.Output
+	cmdutil.Scope
+	cmdutil.Output
 	// OlderThan is how long ago a row must have been closed. Less than an hour needs Force.
 	OlderThan time.Duration
 	Force     bool
@@ -48,7 +48,7 @@ type Result struct {
 
 // Run purges, or counts, and prints the result. Rows that wait for their events are
 // kept; that is no error, the next purge takes them.
-func (c *Command) Run(ctx context.Context, env operate.Env, out io.Writer) error {
+func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	if err := c.validate(); err != nil {
 		return err
 	}

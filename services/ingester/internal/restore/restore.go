@@ -14,7 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
@@ -47,7 +47,7 @@ const rowsOfAPage = 200
 
 // restorer works on one kind.
 type restorer struct {
-	env      operate.Env
+	env      cmdutil.Env
 	kind     *registry.Kind
 	limiter  *rate.Limiter
 	evicted  bool
@@ -149,7 +149,7 @@ func (r *restorer) row(ctx context.Context, row rows.Row, text []byte) error {
 	case apierrors.IsAlreadyExists(err):
 		return r.exists(ctx, row, object)
 	case ends(err):
-		return operate.Explain(err)
+		return cmdutil.Explain(err)
 	case err != nil:
 		r.tally.Failed++
 		r.problem(row, "%s", explain(err))
@@ -182,7 +182,7 @@ const fieldManager = "ingester-restore"
 func (r *restorer) exists(ctx context.Context, row rows.Row, object *unstructured.Unstructured) error {
 	live := object.DeepCopy()
 	if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
-		return operate.Explain(client.IgnoreNotFound(err))
+		return cmdutil.Explain(client.IgnoreNotFound(err))
 	}
 	from := live.GetAnnotations()[FromAnnotation]
 	if from != "" && empty(live.Object["status"]) && !r.dryRun {
@@ -237,14 +237,14 @@ func (r *restorer) putStatus(ctx context.Context, row rows.Row, object *unstruct
 		case apierrors.IsNotFound(err):
 			return false, nil // deleted meanwhile
 		case ends(err):
-			return false, operate.Explain(err)
+			return false, cmdutil.Explain(err)
 		case !apierrors.IsConflict(err):
 			r.tally.Failed++
 			r.problem(row, "created, but its status is refused: %v", err)
 			return false, nil
 		}
 		if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return false, operate.Explain(client.IgnoreNotFound(err))
+			return false, cmdutil.Explain(client.IgnoreNotFound(err))
 		}
 		if !empty(object.Object["status"]) {
 			return false, nil

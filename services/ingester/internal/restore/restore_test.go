@@ -21,9 +21,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/operatetest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate/operatetest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
@@ -38,7 +38,7 @@ func command() *restore.Command {
 }
 
 // run returns the lines of the kinds that had rows, the problems, and the error's text.
-func run(t *testing.T, c *restore.Command, env operate.Env) (kinds, problems []string, failure string) {
+func run(t *testing.T, c *restore.Command, env cmdutil.Env) (kinds, problems []string, failure string) {
 	t.Helper()
 	var out strings.Builder
 	if err := c.Run(t.Context(), env, &out); err != nil {
@@ -269,7 +269,7 @@ func TestProblemsOfSingleRowsDoNotStopTheOthers(t *testing.T) {
 func TestMistakesAreNamed(t *testing.T) {
 	b := operatetest.New(t)
 	now, holder, seconds := metav1.NewMicroTime(b.Clock.Now()), "pod-1", int32(600)
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: operate.LeaseName}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: cmdutil.LeaseName}}
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}
 	if err := b.Client.Create(t.Context(), lease); err != nil {
 		t.Fatal(err)

@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/time/rate"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
 // Command is "ingester restore".
 type Command struct {
-	operate.Scope
-	operate.Output
+	cmdutil.Scope
+	cmdutil.Output
 	// Names of objects; none means all.
 	Names []string
 	// Evicted restores evicted rows instead of the live ones.
@@ -59,7 +59,7 @@ type Result struct {
 }
 
 // Run restores and prints the result. The error says what is left.
-func (c *Command) Run(ctx context.Context, env operate.Env, out io.Writer) error {
+func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	if err := c.validate(ctx, env); err != nil {
 		return err
 	}
@@ -91,14 +91,14 @@ func (c *Command) Run(ctx context.Context, env operate.Env, out io.Writer) error
 	}
 	switch {
 	case failed > 0:
-		return operate.Leftf("%s not restored", operate.Count(failed, "row"))
+		return cmdutil.Leftf("%s not restored", cmdutil.Count(failed, "row"))
 	case total == 0 && len(c.Names) > 0:
 		return fmt.Errorf("--name: no %s row has that name", map[bool]string{true: "evicted", false: "live"}[c.Evicted])
 	}
 	return nil
 }
 
-func (c *Command) validate(ctx context.Context, env operate.Env) error {
+func (c *Command) validate(ctx context.Context, env cmdutil.Env) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *Command) validate(ctx context.Context, env operate.Env) error {
 	if err := env.NeedMySQL(); err != nil {
 		return err
 	}
-	missing, err := operate.MissingNamespaces(ctx, env, c.Namespaces)
+	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (c *Command) validate(ctx context.Context, env operate.Env) error {
 
 // checkLeader refuses to race an ingester: it would take rows that are not restored
 // yet for orphans and close them. Evicted rows it never closes.
-func (c *Command) checkLeader(ctx context.Context, env operate.Env) error {
+func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
 	if c.Force || c.DryRun || c.Evicted {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (c *Command) checkLeader(ctx context.Context, env operate.Env) error {
 	}
 	if leader != "" {
 		return fmt.Errorf("the ingester %s is running and may close rows that are not restored yet: stop it first (its Lease is %s/%s), or --force",
-			leader, env.LeaseNamespace, operate.LeaseName)
+			leader, env.LeaseNamespace, cmdutil.LeaseName)
 	}
 	return nil
 }

@@ -62,9 +62,9 @@ func judge(s sight) *abort {
 		return refuse(older, "the list is of version %d, but version %d is stored: the cluster was restored; the ingester starts anew when it notices",
 			s.version, s.newest)
 	case s.lost > 0 && s.objects == 0 && s.rows > fewRows:
-		return refuse(empty, "the cluster has no object left, storage has %d: ingester verify --mend --force closes them if that is right", s.rows)
+		return refuse(empty, "the cluster has no object left, storage has %d: ingester verify --repair --force closes them if that is right", s.rows)
 	case s.lost > manyRows && 100*s.lost > manyPercent*s.rows:
-		return refuse(threshold, "%d of %d rows would be closed, which is more than %d %%: ingester verify --mend --force closes them if that is right",
+		return refuse(threshold, "%d of %d rows would be closed, which is more than %d %%: ingester verify --repair --force closes them if that is right",
 			s.lost, s.rows, manyPercent)
 	}
 	return nil

@@ -137,7 +137,7 @@ func TestTooManyOrphansAreNotBelieved(t *testing.T) {
 	if n := w.metric("orphans", "Model"); n != manyRows+1 {
 		t.Errorf("%v orphans are shown", n)
 	}
-	if event := <-w.events.Events; !strings.Contains(event, "Warning SweepAborted") || !strings.Contains(event, "verify --mend --force") {
+	if event := <-w.events.Events; !strings.Contains(event, "Warning SweepAborted") || !strings.Contains(event, "verify --repair --force") {
 		t.Errorf("event %q", event)
 	}
 	w.cfg.Events = w.recorder()

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 )
 
 // objectsOfAPage is the page size of lists without content.
@@ -64,7 +64,7 @@ func (c *comparison) pages(ctx context.Context, namespace string, f func(*metav1
 		var page metav1.PartialObjectMetadataList
 		page.SetGroupVersionKind(c.listKind())
 		if err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next)); err != nil {
-			return operate.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
+			return cmdutil.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
 		}
 		for i := range page.Items {
 			if err := f(&page.Items[i]); err != nil {
@@ -86,7 +86,7 @@ func (c *comparison) object(ctx context.Context, namespace, name, uid string) (*
 		return nil, nil //nolint:nilnil // no such object
 	}
 	if err != nil {
-		return nil, operate.Explain(fmt.Errorf("read %s %s/%s: %w", c.kind.Name, namespace, name, err))
+		return nil, cmdutil.Explain(fmt.Errorf("read %s %s/%s: %w", c.kind.Name, namespace, name, err))
 	}
 	o, err := newObject(&item)
 	return &o, err

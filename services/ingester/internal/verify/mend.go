@@ -12,8 +12,8 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
@@ -105,7 +105,7 @@ func (m *mender) mend(ctx context.Context, kind *registry.Kind, d Difference) er
 		}
 		return nil // gone since: no difference any more, or an orphan of the next look
 	case err != nil:
-		return operate.Explain(err)
+		return cmdutil.Explain(err)
 	}
 	return m.store(ctx, kind, d, &live)
 }

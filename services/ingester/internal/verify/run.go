@@ -13,14 +13,14 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/spf13/pflag"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
 // Command is "ingester verify".
 type Command struct {
 	Options
-	operate.Output
+	cmdutil.Output
 	// Mend repairs what was found, and compares again. Force closes rows however many they are.
 	Mend, Force bool
 }
@@ -32,16 +32,16 @@ func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	c.Scope.AddFlags(fs)
 	c.Output.AddFlags(fs)
 	fs.BoolVar(&c.Deep, "deep", false, "compare content too: JSON with the object; protobuf, columns, labels and annotations with the JSON")
-	fs.DurationVar(&c.Patience, "patience", defaultPatience, "how long differences are looked at again before they count")
-	fs.DurationVar(&c.TerminatingFor, "terminating-for", overdueDefault, "name objects that have waited longer than this for the ingester's finalizer; 0 for none")
-	fs.BoolVar(&c.Mend, "mend", false, "store missing and stale objects, close rows whose object is gone, and compare again")
-	fs.BoolVar(&c.Force, "force", false, "with --mend: close rows however many they are")
+	fs.DurationVar(&c.Patience, "settle-timeout", defaultPatience, "how long differences are looked at again before they count")
+	fs.DurationVar(&c.TerminatingFor, "terminating-threshold", overdueDefault, "name objects that have waited longer than this for the ingester's finalizer; 0 for none")
+	fs.BoolVar(&c.Mend, "repair", false, "store missing and stale objects, close rows whose object is gone, and compare again")
+	fs.BoolVar(&c.Force, "force", false, "with --repair: close rows however many they are")
 }
 
 // Result is what the command prints as JSON.
 type Result struct {
 	Report
-	// Mended is nil without --mend. The report is then that of the second look.
+	// Mended is nil without --repair. The report is then that of the second look.
 	Mended *Mended `json:"mended,omitempty"`
 }
 
@@ -73,9 +73,9 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	case n == 0:
 		return nil
 	case c.Mend:
-		return operate.Leftf("%s left", operate.Count(n, "difference"))
+		return cmdutil.Leftf("%s left", cmdutil.Count(n, "difference"))
 	}
-	return operate.Leftf("%s; --mend repairs what can be repaired", operate.Count(n, "difference"))
+	return cmdutil.Leftf("%s; --repair repairs what can be repaired", cmdutil.Count(n, "difference"))
 }
 
 func (c *Command) validate(ctx context.Context, env Env) error {
@@ -83,10 +83,10 @@ func (c *Command) validate(ctx context.Context, env Env) error {
 		return err
 	}
 	if c.Force && !c.Mend {
-		return errors.New("--force means nothing without --mend")
+		return errors.New("--force means nothing without --repair")
 	}
 	if c.Patience < 0 || c.TerminatingFor < 0 {
-		return errors.New("--patience and --terminating-for must not be negative")
+		return errors.New("--settle-timeout and --terminating-threshold must not be negative")
 	}
 	if _, _, err := c.Resolve(env); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (c *Command) validate(ctx context.Context, env Env) error {
 // checkNamespaces refuses a namespace that nobody knows: a typing error would look
 // like a comparison without a difference.
 func (c *Command) checkNamespaces(ctx context.Context, env Env) error {
-	missing, err := operate.MissingNamespaces(ctx, env, c.Namespaces)
+	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
 	if err != nil {
 		return err
 	}
@@ -127,13 +127,13 @@ func (r Result) text(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", k.Kind, k.Objects, k.Rows, k.Evicted, k.Differences)
 	}
 	if len(r.Differences) > 0 {
-		fmt.Fprintln(w, "\nWHAT\tKIND\tNAME\tCLUSTER\tSTORAGE")
+		fmt.Fprintln(w, "\nDIFFERENCE\tKIND\tNAME\tCLUSTER\tSTORAGE")
 		for _, d := range r.Differences {
 			fmt.Fprintf(w, "%s\t%s\t%s/%s\t%s\t%s\n", d.What, d.Kind, d.Namespace, d.Name, d.Cluster, d.Storage)
 		}
 	}
 	if r.Mended != nil {
-		fmt.Fprintf(w, "\nstored %s, closed %s\n", operate.Count(r.Mended.Stored, "object"), operate.Count(r.Mended.Closed, "row"))
+		fmt.Fprintf(w, "\nstored %s, closed %s\n", cmdutil.Count(r.Mended.Stored, "object"), cmdutil.Count(r.Mended.Closed, "row"))
 		fmt.Fprint(w, r.Mended.reasons())
 	}
 	if len(r.Differences) == 0 {

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
 // Env is what the comparison works with: Client, DB, Kinds, Clock and Log; mending needs Store too.
-type Env = operate.Env
+type Env = cmdutil.Env
 
 // What is wrong with an object or a row.
 type What string
@@ -66,7 +66,7 @@ type Report struct {
 
 // Options of a comparison.
 type Options struct {
-	operate.Scope
+	cmdutil.Scope
 	// Deep compares content too.
 	Deep bool
 	// Patience is how long differences are looked at again before they count. Zero counts them at once.

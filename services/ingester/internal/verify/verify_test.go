@@ -13,8 +13,8 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/operatetest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/operate/operatetest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
 

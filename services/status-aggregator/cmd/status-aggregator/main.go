@@ -5,12 +5,12 @@ package main
 import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/aggregator"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/app"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/bootstrap"
 )
 
 func main() {
-	spec := aggregator.Spec()
+	spec := app.Spec()
 	spec.Commands = bootstrap.Commands()
 	service.Main(spec)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// assets are the streams of the bus, that of the bucket among them, in the order in which they are told.
+// assets lists the streams of the bus, including the stream of the bucket, in output order.
 var assets = []string{
 	contract.StreamObservations, contract.StreamHeartbeats, contract.StreamLifecycle,
 	contract.StreamChanges, contract.StreamDeadLetters, statusStream,
@@ -68,7 +68,7 @@ func (f *flags) bootstrap(ctx context.Context, js jetstream.JetStream, out io.Wr
 	return f.proof(ctx, js, p, out)
 }
 
-// proof looks again: a server may take an update and not do it.
+// proof verifies the assets after an update: a server may accept an update and not apply it.
 func (f *flags) proof(ctx context.Context, js jetstream.JetStream, p bus.Params, out io.Writer) error {
 	left, err := bus.Verify(ctx, js, p)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *flags) proof(ctx context.Context, js jetstream.JetStream, p bus.Params,
 	return nil
 }
 
-// tell says what was done, or would be, one line for each difference.
+// tell prints one line for each difference that was applied or, with dryRun, would be.
 func tell(out io.Writer, drifts []bus.Drift, dryRun bool) {
 	created, changed := "created", "changed"
 	if dryRun {
@@ -122,7 +122,7 @@ func inspect(ctx context.Context, js jetstream.JetStream) (map[string]jetstream.
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("look at stream %q: %w", name, err)
+			return nil, fmt.Errorf("get stream info of %q: %w", name, err)
 		}
 		found[name] = stream.CachedInfo().Config
 	}

@@ -175,7 +175,7 @@ func TestBootstrapChangesWhatItIsToldAndKeepsTheRest(t *testing.T) {
 
 func TestInProductionTheHistoriesCannotBeTouched(t *testing.T) {
 	f := newFixture(t)
-	f.bus("bootstrap", "--production")
+	f.bus("bootstrap", "--deny-purge")
 	f.bus("bootstrap", "--lifecycle-max-age=48h") // stays in production
 	for _, name := range []string{contract.StreamLifecycle, contract.StreamChanges} {
 		stream, err := f.admin.Stream(t.Context(), name)
@@ -186,7 +186,7 @@ func TestInProductionTheHistoriesCannotBeTouched(t *testing.T) {
 			t.Errorf("%s was purged", name)
 		}
 	}
-	f.bus("verify", "--production")
+	f.bus("verify", "--deny-purge")
 }
 
 func TestPlacement(t *testing.T) {

@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	// connectPatience is how long a server is tried; the client itself would go on for ever.
+	// connectPatience bounds the connection attempts; the client itself retries without limit.
 	connectPatience = 15 * time.Second
 	connectPoll     = 50 * time.Millisecond
 	requestTimeout  = time.Minute

@@ -1,11 +1,11 @@
-// Package bootstrap is the command "bus": it makes what the services only verify.
+// Package bootstrap implements the command "bus": it creates the assets that the services only verify.
 //
-//	status-aggregator bus bootstrap --replicas=3 --production   create or update streams and bucket
-//	status-aggregator bus bootstrap --dry-run                   say what that would change
-//	status-aggregator bus verify                                name each difference, exit 1 if there is one
-//	status-aggregator bus consumer pager --filter=...           make the consumer that a tool reads from
+//	status-aggregator bus bootstrap --replicas=3 --deny-purge   create or update streams and bucket
+//	status-aggregator bus bootstrap --dry-run                   print the changes without making them
+//	status-aggregator bus verify                                print each difference, exit 1 if there is one
+//	status-aggregator bus consumer pager --filter=...           create the consumer that a tool reads from
 //
-// What no flag names stays as it is found, so a bootstrap without flags shrinks nothing
-// that an earlier one has made larger. Nothing is ever deleted. It needs the rights of
-// deploy/nats/bootstrap.conf and no cluster.
+// Settings without a flag keep their current value, so a bootstrap without flags never
+// shrinks an asset that was enlarged before. Nothing is ever deleted. The command needs the
+// permissions of deploy/nats/bootstrap.conf and no cluster.
 package bootstrap

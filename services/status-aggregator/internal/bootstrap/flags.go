@@ -20,7 +20,7 @@ type flags struct {
 
 	dryRun        bool
 	replicas      int
-	production    bool
+	denyPurge     bool
 	placementTags []string
 	ages          [len(ages)]time.Duration
 	sizes         [len(sizes)]resource.QuantityValue
@@ -63,9 +63,9 @@ const (
 func (f *flags) add(fs *pflag.FlagSet) {
 	f.set = fs
 	defaults := bus.DefaultParams()
-	fs.BoolVar(&f.dryRun, "dry-run", false, "bootstrap: say what would change, and change nothing")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "bootstrap: print the changes without making them")
 	fs.IntVar(&f.replicas, "replicas", defaults.Replicas, "copies of each stream: 1, 3 or 5")
-	fs.BoolVar(&f.production, "production", false, "forbid deleting and purging in the public histories; cannot be taken back")
+	fs.BoolVar(&f.denyPurge, "deny-purge", false, "deny deletes and purges on the public histories; irreversible")
 	fs.StringSliceVar(&f.placementTags, "placement-tags", nil, "servers must have these tags to hold the streams")
 	for i, a := range ages {
 		fs.DurationVar(&f.ages[i], a.flag, *a.of(&defaults), "how long "+a.stream+" keeps a message")
@@ -106,7 +106,7 @@ func (f *flags) given() bus.Params {
 	if f.set.Changed("replicas") {
 		p.Replicas = f.replicas
 	}
-	p.Production = f.production
+	p.Production = f.denyPurge
 	for i, a := range ages {
 		if f.set.Changed(a.flag) {
 			*a.of(&p) = f.ages[i]

@@ -24,11 +24,11 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/ingest"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
 )
 
 const (
@@ -149,8 +149,8 @@ func TestTheAggregatorHasWhatItNeedsAndNothingElse(t *testing.T) {
 	if drifts, err := bus.Verify(t.Context(), conn.JetStream(), bus.Params{}); err != nil || len(drifts) > 0 {
 		t.Errorf("drifts %v, error %v", drifts, err)
 	}
-	f.run(bus.NewHeartbeats(conn, "prod", contract.Observer{Name: me, Instance: "pod"}, func() int64 { return 1 }).Run)
-	if err := reading.Sweep(ref, 1); err != nil {
+	f.run(bus.NewHeartbeatPublisher(conn, "prod", contract.Observer{Name: me, Instance: "pod"}, func() int64 { return 1 }).Run)
+	if err := reading.PurgeTombstone(ref, 1); err != nil {
 		t.Error(err)
 	}
 
@@ -180,7 +180,7 @@ func (f fixture) reads(conn *bus.Conn, m *metrics.Metrics) *ingest.Ingest {
 	}
 	caughtUp := make(chan struct{}, 10)
 	in := ingest.New(ingest.Config{
-		Bus: conn, Cluster: "prod", Kinds: kinds, Model: model.NewStore(), Silence: silence.NewTracker(time.Second, operator),
+		Bus: conn, Cluster: "prod", Kinds: kinds, Model: model.NewStore(), Liveness: liveness.NewTracker(time.Second, operator),
 		Clock: clock.RealClock{}, Metrics: m,
 		OnObject: func(contract.Ref) {}, OnRestart: func() {}, OnCaughtUp: func() { caughtUp <- struct{}{} },
 	})
@@ -199,9 +199,9 @@ func (f fixture) operates(reading *ingest.Ingest) {
 	conn := f.service(operator)
 	publisher := bus.NewPublisher(conn)
 	observer := contract.Observer{Name: operator, Instance: "pod"}
-	observations := bus.NewObservations(publisher, "prod", observer, nil)
+	observations := bus.NewObservationPublisher(publisher, "prod", observer, nil)
 	f.run(publisher.Run)
-	f.run(bus.NewHeartbeats(conn, "prod", observer, observations.Epoch).Run)
+	f.run(bus.NewHeartbeatPublisher(conn, "prod", observer, observations.Epoch).Run)
 	observations.Offer(ref.Kind, contract.Observation{
 		Object: object("u"), Phase: "Running", Reconcile: contract.Reconcile{Outcome: contract.Succeeded},
 	})
@@ -242,7 +242,7 @@ func (f fixture) writes(conn *bus.Conn, m *metrics.Metrics) {
 			Provenance: &contract.Provenance{
 				Observer: contract.Observer{Name: operator, Instance: "pod"}, Epoch: 1, Seq: 1, StreamSequence: 1, ReceivedAt: now,
 			},
-		}, conditions.Memory{UID: "u"})
+		}, conditions.State{UID: "u"})
 		must(err)
 		must(store.Flush(ctx, ref))
 	}
@@ -256,16 +256,16 @@ func (f fixture) writes(conn *bus.Conn, m *metrics.Metrics) {
 // serves reads for the HTTP API: the history, what is new, and the newest observation.
 func (f fixture) serves(conn *bus.Conn) {
 	f.Helper()
-	hub := live.NewHub(live.HubConfig{Bus: conn, Cluster: "prod", Clock: clock.RealClock{}, Log: logr.Discard()})
+	hub := readmodel.NewHub(readmodel.HubConfig{Bus: conn, Cluster: "prod", Clock: clock.RealClock{}, Log: logr.Discard()})
 	f.run(hub.Start)
-	var subscription *live.Subscription
+	var subscription *readmodel.Subscription
 	expect.Eventually(f, expect.Long, func() (err error) {
-		subscription, err = hub.Subscribe(f.Context(), live.Filter{}, nil)
+		subscription, err = hub.Subscribe(f.Context(), readmodel.Filter{}, nil)
 		return err
 	})
 	defer subscription.Close()
 	count := 0
-	err := subscription.Past(f.Context(), 0, func(live.Event) error { count++; return nil })
+	err := subscription.Past(f.Context(), 0, func(readmodel.Event) error { count++; return nil })
 	if err != nil || count == 0 {
 		f.Errorf("%d events of the past, %v", count, err)
 	}

@@ -44,7 +44,7 @@ func (s *Store) lifecycle(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// wrongSequence recognises a refused expectation: 10071, or 10164 from a replicated stream.
+// wrongSequence reports whether the expected sequence did not match: 10071, or 10164 from a replicated stream.
 func wrongSequence(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) &&

@@ -12,10 +12,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Put writes the next entry of an object in place of the record, which must be the
-// present one and must owe nothing ([Store.Flush]). It returns the next record,
-// which owes the events of what changed, or [ErrConflict].
-func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.StatusEntry, memory conditions.Memory) (*Record, error) {
+// Put replaces the entry of an object. The record must be current and have no pending
+// events ([Store.Flush]). Put returns the next record, with the pending events of the
+// changes, or [ErrConflict].
+func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.StatusEntry, memory conditions.State) (*Record, error) {
 	r, err := s.Load(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -27,13 +27,13 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 	next.Revision, err = s.write(ctx, ref, value, r.Revision)
 	s.count(ref, err)
 	if err = s.noteWrite(storeBucket, err); err != nil {
-		s.doubt(ref)
+		s.reload(ref)
 		if errors.Is(err, ErrConflict) {
 			s.metrics.Conflicts.WithLabelValues("kv").Inc()
 		}
 		return nil, fmt.Errorf("write status entry %q: %w", ref, err)
 	}
-	next.owing = plan(next.Entry, next.private, next.Revision)
+	next.pending = plan(next.Entry, next.entryState, next.Revision)
 	s.keep(ref, next)
 	if r.Entry.Object.UID == entry.Object.UID {
 		s.metrics.Flips(ref, r.Entry.Conditions, entry.Conditions)
@@ -44,15 +44,15 @@ func (s *Store) Put(ctx context.Context, ref contract.Ref, entry contract.Status
 
 // next prepares the record that follows r, and its value in the bucket.
 func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry contract.StatusEntry,
-	memory conditions.Memory,
+	memory conditions.State,
 ) (*Record, []byte, error) {
 	before := &r.Entry
-	next := &Record{Entry: entry, Memory: memory, place: r.place, private: private{Fold: memory}}
-	next.private.Ring = r.ring(entry.Object.UID)
+	next := &Record{Entry: entry, Memory: memory, position: r.position, entryState: entryState{Fold: memory}}
+	next.entryState.Ring = r.ring(entry.Object.UID)
 	if r.Entry.Object.UID == entry.Object.UID {
-		next.private.Base = r.private.Base
+		next.entryState.Base = r.entryState.Base
 		if entry.LastTransitionSeq < r.Entry.LastTransitionSeq {
-			next.private.Ring++
+			next.entryState.Ring++
 		}
 	}
 	if !r.Known() {
@@ -61,9 +61,9 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 			return nil, nil, err
 		}
 	}
-	next.private.Owes = owes(before, entry, r.lost || next.private.Base > 0, r.private.Unjudged)
-	next.private.Unjudged = unjudged(before, entry, r.private.Unjudged)
-	raw, err := json.Marshal(next.private)
+	next.entryState.Owes = pendingEvents(before, entry, r.lost || next.entryState.Base > 0, r.entryState.Unjudged)
+	next.entryState.Unjudged = unjudged(before, entry, r.entryState.Unjudged)
+	raw, err := json.Marshal(next.entryState)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode memory of %q: %w", ref, err)
 	}
@@ -75,11 +75,11 @@ func (s *Store) next(ctx context.Context, ref contract.Ref, r *Record, entry con
 	return next, value, nil
 }
 
-// rebase keeps the ids of an entry that replaces a lost one apart from the ids of
-// that one: the revisions of a new bucket start over, the stream may remember the
-// former. Every entry begins with a snapshot event, so one of this incarnation in
-// the stream says that there was an entry. A stream that was lost as well remembers
-// nothing, while readers outside do: then the time at which it was made tells apart.
+// rebase keeps the event ids of an entry that replaces a lost one distinct from the ids of
+// that one: the revisions of a new bucket start over, while the stream may still hold the
+// old events. Every entry begins with a snapshot event, so one of this incarnation in the
+// stream proves that an entry existed. If the stream was lost as well, consumers may still
+// know the old ids: then the creation time of the stream makes them distinct.
 func (s *Store) rebase(ctx context.Context, ref contract.Ref, next *Record, older bool) error {
 	subject, err := contract.LifecycleSubject(ref, contract.EventSnapshot)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Store) rebase(ctx context.Context, ref contract.Ref, next *Record, olde
 		return err
 	}
 	if former.uid() == next.Entry.Object.UID {
-		next.private.Base = former.sequence
+		next.entryState.Base = former.sequence
 		return nil
 	}
 	if !older {
@@ -100,7 +100,7 @@ func (s *Store) rebase(ctx context.Context, ref contract.Ref, next *Record, olde
 	if err != nil {
 		return err
 	}
-	next.private.Base = uint64(max(0, stream.CachedInfo().Created.UnixMilli()))
+	next.entryState.Base = uint64(max(0, stream.CachedInfo().Created.UnixMilli()))
 	return nil
 }
 
@@ -142,14 +142,14 @@ func (s *Store) read(ctx context.Context, ref contract.Ref) (*Record, error) {
 	}
 	r := &Record{Revision: raw.Revision()}
 	if err := json.Unmarshal(raw.Value(), &r.Entry); err != nil {
-		// Not ours, or of a release to come: its place is taken, its content begins anew.
+		// Written by another client or a later release: keep its revision, discard its content.
 		r.Entry = contract.StatusEntry{}
 		r.lost = true
-		return r, nil //nolint:nilerr // a broken cache entry is replaced, it must not stop the object for good
+		return r, nil //nolint:nilerr // a broken cache entry is replaced, it must not block the object permanently
 	}
-	r.private = decodePrivate(r.Entry.Memory)
-	r.Memory = r.private.Fold
-	r.owing = plan(r.Entry, r.private, r.Revision)
+	r.entryState = decodeState(r.Entry.Memory)
+	r.Memory = r.entryState.Fold
+	r.pending = plan(r.Entry, r.entryState, r.Revision)
 	return r, nil
 }
 
@@ -176,21 +176,21 @@ func (s *Store) Keys(ctx context.Context) ([]contract.Ref, error) {
 	return out, nil
 }
 
-// Delete publishes that the object of the record is gone and drops its entry.
-// gap says that changes before its end may be missing.
+// Delete publishes that the object of the record was deleted, and deletes its entry.
+// gap marks that changes before the deletion may be missing.
 func (s *Store) Delete(ctx context.Context, ref contract.Ref, gap bool) error {
 	r, err := s.Load(ctx, ref)
 	if err != nil {
 		return err
 	}
-	if err := s.Bury(ctx, ref, gap); err != nil {
+	if err := s.PublishDeleted(ctx, ref, gap); err != nil {
 		return err
 	}
 	if r.Revision > 0 {
 		err := s.purge(ctx, ref, r.Revision)
 		s.count(ref, err)
 		if err := s.noteWrite(storeBucket, err); err != nil {
-			s.doubt(ref)
+			s.reload(ref)
 			return fmt.Errorf("drop status entry %q: %w", ref, err)
 		}
 	}
@@ -199,9 +199,9 @@ func (s *Store) Delete(ctx context.Context, ref contract.Ref, gap bool) error {
 	return nil
 }
 
-// Bury publishes that the object of the record is gone, and leaves the entry for
+// PublishDeleted publishes that the object of the record was deleted, and leaves the entry for
 // its successor of the same name to replace.
-func (s *Store) Bury(ctx context.Context, ref contract.Ref, gap bool) error {
+func (s *Store) PublishDeleted(ctx context.Context, ref contract.Ref, gap bool) error {
 	r, err := s.Load(ctx, ref)
 	if err != nil || r.Entry.Object.UID == "" {
 		return err
@@ -213,9 +213,9 @@ func (s *Store) Bury(ctx context.Context, ref contract.Ref, gap bool) error {
 	if err != nil {
 		return err
 	}
-	// Its successor may have events already, so the last event of all does not tell.
-	told, err := s.last(ctx, subject)
-	if err != nil || told.id == deletionID(r) {
+	// Its successor may have events already, so the last event of the name is not conclusive.
+	published, err := s.last(ctx, subject)
+	if err != nil || published.id == deletionID(r) {
 		return err
 	}
 	return s.publish(ctx, ref, r, []planned{deletion(r, gap, s.clock.Now())})

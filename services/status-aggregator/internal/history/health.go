@@ -16,13 +16,13 @@ const (
 	storeStream = "lifecycle"
 )
 
-// yield is how long a stream that took no events is left alone: long enough for the
-// operators to write for themselves. Whether it takes them again only an event can tell.
+// yield is how long a stream that rejected events is not used: long enough for the operators
+// to write the conditions themselves. Only another event can show whether it accepts them again.
 const yield = time.Minute
 
-// Works says whether the bus takes what the store writes: it has answered, and has
-// neither kept silent nor refused all writes for longer than patience since.
-func (s *Store) Works(patience time.Duration) bool {
+// Healthy reports whether the bus accepts the writes of the store: it has responded, and since
+// then has neither been unavailable nor rejected all writes for longer than patience.
+func (s *Store) Healthy(patience time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.proven || !s.failing.IsZero() && s.clock.Since(s.failing) >= patience {
@@ -36,15 +36,15 @@ func (s *Store) Works(patience time.Duration) bool {
 	return true
 }
 
-// Doubtful says whether [Store.Probe] could tell something new.
-func (s *Store) Doubtful() bool {
+// NeedsProbe reports whether [Store.Probe] could change the health.
+func (s *Store) NeedsProbe() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.proven || !s.failing.IsZero() || len(s.refused) > 0
 }
 
-// Probe asks the bucket and the stream whether they answer, and a bucket that took no
-// writes whether it takes them again.
+// Probe checks whether the bucket and the stream respond, and whether a bucket that rejected
+// writes accepts them again.
 func (s *Store) Probe(ctx context.Context) error {
 	kv, err := s.bucket(ctx)
 	if err == nil {
@@ -77,8 +77,8 @@ func (s *Store) Probe(ctx context.Context) error {
 	return s.noteWrite(storeBucket, kv.Purge(ctx, token+".probe", jetstream.PurgeTTL(tombstone)))
 }
 
-// note keeps count of since when the bus does not answer. A refusal that somebody
-// else's write causes is an answer.
+// note records since when the bus has not responded. A conflict with another write counts
+// as a response.
 func (s *Store) note(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +91,8 @@ func (s *Store) note(err error) error {
 	return err
 }
 
-// noteWrite is [Store.note] for a write. One that is refused says nothing of reads, and
-// a read that is answered nothing of writes.
+// noteWrite is [Store.note] for a write. A rejected write has no bearing on reads, and a
+// successful read none on writes.
 func (s *Store) noteWrite(store string, err error) error {
 	s.mu.Lock()
 	_, refused := s.refused[store]

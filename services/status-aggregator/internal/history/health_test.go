@@ -23,21 +23,21 @@ func TestBucketThatTakesNoWrites(t *testing.T) {
 	}
 	for _, wait := range []time.Duration{0, patience} {
 		f.clock.SetTime(f.clock.Now().Add(wait))
-		if _, err := f.store.Put(t.Context(), ref, f.entry("a", "Available=False@1"), conditions.Memory{}); err == nil {
+		if _, err := f.store.Put(t.Context(), ref, f.entry("a", "Available=False@1"), conditions.State{}); err == nil {
 			t.Fatal("the bucket took the entry")
 		}
 		if err := f.store.Probe(t.Context()); err == nil {
 			t.Error("the probe found nothing")
 		}
-		if got, want := f.store.Works(patience), wait < patience; got != want {
+		if got, want := f.store.Healthy(patience), wait < patience; got != want {
 			t.Errorf("after %s: works %v, want %v", wait, got, want)
 		}
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Probe(t.Context()); err != nil || !f.store.Works(patience) || f.store.Doubtful() {
-		t.Errorf("error %v, works %v, doubtful %v", err, f.store.Works(patience), f.store.Doubtful())
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) || f.store.NeedsProbe() {
+		t.Errorf("error %v, works %v, doubtful %v", err, f.store.Healthy(patience), f.store.NeedsProbe())
 	}
 	if keys, err := f.store.Keys(t.Context()); err != nil || len(keys) != 1 {
 		t.Errorf("keys %v, %v: want the object's and nothing of the probe", keys, err)
@@ -58,13 +58,13 @@ func TestStreamThatTakesNoEvents(t *testing.T) {
 		if err := f.store.Probe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := f.store.Works(patience), wait != patience; got != want {
+		if got, want := f.store.Healthy(patience), wait != patience; got != want {
 			t.Errorf("after %s: works %v, want %v", wait, got, want)
 		}
 	}
 	f.bus.before = nil
 	f.flush()
-	if f.store.Doubtful() {
+	if f.store.NeedsProbe() {
 		t.Errorf("doubtful although %s takes events", contract.StreamLifecycle)
 	}
 }

@@ -113,7 +113,7 @@ func (f *fixture) entry(uid string, statuses ...string) contract.StatusEntry {
 
 func (f *fixture) put(e contract.StatusEntry) *Record {
 	f.t.Helper()
-	r, err := f.store.Put(f.t.Context(), ref, e, conditions.Memory{UID: e.Object.UID})
+	r, err := f.store.Put(f.t.Context(), ref, e, conditions.State{UID: e.Object.UID})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func (f *fixture) live() error {
 		if cmp.Equal(r.Entry.Conditions, s.entry.Conditions) {
 			continue
 		}
-		if _, err := f.store.Put(ctx, ref, s.entry, conditions.Memory{}); err != nil {
+		if _, err := f.store.Put(ctx, ref, s.entry, conditions.State{}); err != nil {
 			return err
 		}
 		if err := f.store.Flush(ctx, ref); err != nil {
@@ -363,7 +363,7 @@ func TestPhases(t *testing.T) {
 		e.LastTransitionSeq = f.phases("a", ring(1, 3))
 		f.put(e)
 		f.flush()
-		if err := f.store.Bury(t.Context(), ref, true); err != nil {
+		if err := f.store.PublishDeleted(t.Context(), ref, true); err != nil {
 			t.Fatal(err)
 		}
 		last := f.phases("b", ring(1, 1))
@@ -378,7 +378,7 @@ func TestPhases(t *testing.T) {
 		f := newFixture(t)
 		f.put(f.entry("a", "Available=True@0"))
 		for range 2 {
-			if err := f.store.Bury(t.Context(), ref, false); err != nil {
+			if err := f.store.PublishDeleted(t.Context(), ref, false); err != nil {
 				t.Fatal(err)
 			}
 			f.phases("b", ring(1, 1))
@@ -396,7 +396,7 @@ func TestConflict(t *testing.T) {
 	f.restart()
 	f.put(f.entry("a", "Available=False@0"))
 	f.flush()
-	_, err := former.Put(t.Context(), ref, f.entry("a", "Available=Unknown@0"), conditions.Memory{})
+	_, err := former.Put(t.Context(), ref, f.entry("a", "Available=Unknown@0"), conditions.State{})
 	if !errors.Is(err, ErrConflict) {
 		t.Fatalf("got %v, want a conflict", err)
 	}
@@ -471,36 +471,36 @@ func TestForeignValueIsReplaced(t *testing.T) {
 func TestWorks(t *testing.T) {
 	f := newFixture(t)
 	const patience = 10 * time.Second
-	if f.store.Works(patience) {
+	if f.store.Healthy(patience) {
 		t.Error("works before the first answer")
 	}
-	if err := f.store.Probe(t.Context()); err != nil || !f.store.Works(patience) {
-		t.Errorf("error %v, works %v", err, f.store.Works(patience))
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) {
+		t.Errorf("error %v, works %v", err, f.store.Healthy(patience))
 	}
 	f.store.Invalidate()
-	if f.store.Works(patience) {
+	if f.store.Healthy(patience) {
 		t.Error("works although it must be asked anew")
 	}
 	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Load(t.Context(), ref); err == nil || f.store.Works(patience) {
-		t.Errorf("error %v, works %v", err, f.store.Works(patience))
+	if _, err := f.store.Load(t.Context(), ref); err == nil || f.store.Healthy(patience) {
+		t.Errorf("error %v, works %v", err, f.store.Healthy(patience))
 	}
 	if err := bus.Bootstrap(t.Context(), f.conn.JetStream(), bus.DefaultParams()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Probe(t.Context()); err != nil || !f.store.Works(patience) {
-		t.Errorf("error %v, works %v", err, f.store.Works(patience))
+	if err := f.store.Probe(t.Context()); err != nil || !f.store.Healthy(patience) {
+		t.Errorf("error %v, works %v", err, f.store.Healthy(patience))
 	}
 	if err := f.conn.JetStream().DeleteKeyValue(t.Context(), contract.BucketStatus); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.Probe(t.Context()); err == nil || !f.store.Works(patience) {
-		t.Errorf("error %v, works %v: a first refusal is no reason to give up", err, f.store.Works(patience))
+	if err := f.store.Probe(t.Context()); err == nil || !f.store.Healthy(patience) {
+		t.Errorf("error %v, works %v: a first refusal is no reason to give up", err, f.store.Healthy(patience))
 	}
 	f.clock.SetTime(start.Add(patience))
-	if f.store.Works(patience) {
+	if f.store.Healthy(patience) {
 		t.Error("works although it has refused for long")
 	}
 }

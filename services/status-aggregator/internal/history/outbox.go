@@ -11,38 +11,38 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// private is what an entry's opaque memory holds.
-type private struct {
-	// Fold is the memory of damping.
-	Fold conditions.Memory `json:"fold"`
-	// Owes lists the events that this entry gives rise to, in order.
-	Owes []owed `json:"owes,omitempty"`
-	// Base tells apart the revisions of a bucket that was lost from those of its
-	// successor: the place in the stream of the last event of the former, or, where the
-	// stream has none, since when there is the stream, in milliseconds; 0: nothing was lost.
+// entryState is what an entry's opaque memory holds.
+type entryState struct {
+	// Fold is the state of damping.
+	Fold conditions.State `json:"fold"`
+	// Owes lists the pending events of this entry, in order.
+	Owes []pendingEvent `json:"owes,omitempty"`
+	// Base distinguishes the revisions of a lost bucket from those of its successor: the
+	// stream sequence of the last event of the lost one or, if the stream has none, the
+	// creation time of the stream in milliseconds; 0 if nothing was lost.
 	Base uint64 `json:"base,omitempty"`
-	// Ring counts how often the numbers of the object's phase changes went back, as they
-	// do when the cluster is restored from a backup: numbers are used twice then.
+	// Ring counts how often the numbers of the object's phase changes restarted, as they do
+	// when the cluster is restored from a backup: numbers are then used twice.
 	Ring int64 `json:"ring,omitempty"`
 	// Unjudged lists the condition types that have been Unknown since the object was first seen.
 	Unjudged []string `json:"unjudged,omitempty"`
 }
 
-// owed is one event that an entry gives rise to.
-type owed struct {
+// pendingEvent is one event that an entry gives rise to.
+type pendingEvent struct {
 	// Type is the condition's, or typePhase; empty for the snapshot.
 	Type string `json:"type,omitempty"`
 	// Before is the condition as it was; nil when there was none.
 	Before *contract.Condition `json:"before,omitempty"`
-	// First says that the condition went False and was never True: nothing has ended.
+	// First marks a condition that went False and was never True: nothing has ended.
 	First bool `json:"first,omitempty"`
-	// Gap says that changes before this one are missing.
+	// Gap marks that changes before this one are missing.
 	Gap bool `json:"gap,omitempty"`
-	// Seq is the last phase change that was published before they went back.
+	// Seq is the last phase change that was published before they restarted.
 	Seq int64 `json:"seq,omitempty"`
 }
 
-// typePhase marks that the phase changes went back.
+// typePhase marks that the numbers of the phase changes restarted.
 const typePhase = "phase"
 
 // planned is an event that is ready to be published.
@@ -54,7 +54,7 @@ type planned struct {
 	data  contract.Lifecycle
 }
 
-// ends are the condition types whose event of going False tells of an end: a new object has
+// ends are the condition types whose change to False is the end of something: a new object has
 // not recovered, nor has it been resumed or started.
 var ends = []string{conditions.TypeDegraded, conditions.TypePaused, conditions.TypeStopped}
 
@@ -70,15 +70,15 @@ func unjudged(before *contract.StatusEntry, after contract.StatusEntry, was []st
 	return out
 }
 
-// owes compares two entries of one object. before is nil at first sight. Types in
+// pendingEvents compares two entries of one object. before is nil at first sight. Types in
 // unjudged go False for the first time.
-func owes(before *contract.StatusEntry, after contract.StatusEntry, lost bool, unjudged []string) []owed {
+func pendingEvents(before *contract.StatusEntry, after contract.StatusEntry, lost bool, unjudged []string) []pendingEvent {
 	if before == nil || before.Object.UID != after.Object.UID {
-		return []owed{{Gap: lost || carriesHistory(after)}}
+		return []pendingEvent{{Gap: lost || carriesHistory(after)}}
 	}
-	var out []owed
+	var out []pendingEvent
 	if after.LastTransitionSeq < before.LastTransitionSeq {
-		out = append(out, owed{Type: typePhase, Gap: true, Seq: before.LastTransitionSeq})
+		out = append(out, pendingEvent{Type: typePhase, Gap: true, Seq: before.LastTransitionSeq})
 	}
 	for _, c := range after.Conditions {
 		was := find(before.Conditions, c.Type)
@@ -87,16 +87,16 @@ func owes(before *contract.StatusEntry, after contract.StatusEntry, lost bool, u
 		case !public: // Ready: a summary of the others
 		case was == nil || was.Status != c.Status:
 			first := c.Status == "False" && slices.Contains(unjudged, c.Type)
-			out = append(out, owed{Type: c.Type, Before: was, First: first})
+			out = append(out, pendingEvent{Type: c.Type, Before: was, First: first})
 		case c.LastTransitionTime.After(was.LastTransitionTime):
-			// There and back again while somebody else wrote: the way is unknown.
-			out = append(out, owed{Type: c.Type, Before: was, Gap: true})
+			// Changed and changed back by another writer: the steps in between are unknown.
+			out = append(out, pendingEvent{Type: c.Type, Before: was, Gap: true})
 		}
 	}
 	return out
 }
 
-// carriesHistory says that a condition is older than the entry: somebody wrote it before us.
+// carriesHistory reports whether a condition is older than the entry, so that another client wrote it.
 func carriesHistory(e contract.StatusEntry) bool {
 	for _, c := range e.Conditions {
 		if c.LastTransitionTime.Before(e.UpdatedAt.Truncate(time.Second)) {
@@ -106,8 +106,8 @@ func carriesHistory(e contract.StatusEntry) bool {
 	return false
 }
 
-// plan makes the events that an entry owes. It depends on the entry alone.
-func plan(e contract.StatusEntry, p private, revision uint64) []planned {
+// plan returns the pending events of an entry. It depends on the entry alone.
+func plan(e contract.StatusEntry, p entryState, revision uint64) []planned {
 	out := make([]planned, 0, len(p.Owes))
 	for _, o := range p.Owes {
 		if o.Type == "" {
@@ -115,7 +115,7 @@ func plan(e contract.StatusEntry, p private, revision uint64) []planned {
 			continue
 		}
 		if o.Type == typePhase {
-			out = append(out, setBack(e, o, id(e, typePhase, p.Base, revision)))
+			out = append(out, phaseReset(e, o, id(e, typePhase, p.Base, revision)))
 			continue
 		}
 		after := find(e.Conditions, o.Type)
@@ -128,7 +128,7 @@ func plan(e contract.StatusEntry, p private, revision uint64) []planned {
 			event = contract.EventKnown
 		}
 		if o.Gap {
-			event, message = contract.EventGap, fmt.Sprintf("%s changed and changed back while nobody published it", o.Type)
+			event, message = contract.EventGap, fmt.Sprintf("%s changed and changed back without a published event", o.Type)
 		}
 		out = append(out, planned{
 			id:    id(e, o.Type, p.Base, revision),
@@ -143,7 +143,7 @@ func plan(e contract.StatusEntry, p private, revision uint64) []planned {
 	return out
 }
 
-func snapshot(e contract.StatusEntry, o owed, id string) planned {
+func snapshot(e contract.StatusEntry, o pendingEvent, id string) planned {
 	p := planned{
 		id: id, event: contract.EventSnapshot, time: e.UpdatedAt,
 		data: contract.Lifecycle{Object: e.Object, Event: contract.EventSnapshot, Gap: o.Gap, Conditions: e.Conditions},
@@ -157,21 +157,21 @@ func snapshot(e contract.StatusEntry, o owed, id string) planned {
 	return p
 }
 
-// setBack says that the object's phase changes count from an earlier number again.
-func setBack(e contract.StatusEntry, o owed, id string) planned {
+// phaseReset plans the gap event for phase changes that count from a lower number again.
+func phaseReset(e contract.StatusEntry, o pendingEvent, id string) planned {
 	return planned{
 		id: id, event: contract.EventGap, time: e.UpdatedAt,
 		data: contract.Lifecycle{
 			Object: e.Object, Event: contract.EventGap, Gap: true,
-			Message: fmt.Sprintf("the phase changes went back from %d to %d, as after a restored backup; some may be missing",
+			Message: fmt.Sprintf("phase changes regressed from %d to %d, as after a restored backup; some may be missing",
 				o.Seq, e.LastTransitionSeq),
 			Phase: &contract.PhaseChange{Seq: e.LastTransitionSeq, Time: e.UpdatedAt, To: e.Phase},
 		},
 	}
 }
 
-// planPhases makes the events of the ring's entries after the given one. When the
-// ring has lost some, the first event says so.
+// planPhases returns the events of the ring's entries after the given one. If the ring
+// overwrote some, the first event has gap set.
 func planPhases(object contract.Object, ring []transition.Entry, after phase) []planned {
 	var out []planned
 	for _, t := range ring {
@@ -199,13 +199,13 @@ func planPhases(object contract.Object, ring []transition.Entry, after phase) []
 // deletedSuffix ends the id of an object's last event.
 const deletedSuffix = ".deleted"
 
-// deletionID is `<uid>.deleted`, with the base behind it for an object that a restored
-// backup brought back: its end was told once already.
+// deletionID returns `<uid>.deleted`, with the base appended for an object that a restored
+// backup brought back: its deletion was already published once.
 func deletionID(r *Record) string {
-	if r.private.Base == 0 {
+	if r.entryState.Base == 0 {
 		return r.Entry.Object.UID + deletedSuffix
 	}
-	return fmt.Sprintf("%s%s.%d", r.Entry.Object.UID, deletedSuffix, r.private.Base)
+	return fmt.Sprintf("%s%s.%d", r.Entry.Object.UID, deletedSuffix, r.entryState.Base)
 }
 
 func deletion(r *Record, gap bool, now time.Time) planned {
@@ -217,7 +217,7 @@ func deletion(r *Record, gap bool, now time.Time) planned {
 		p.data.Phase = &contract.PhaseChange{Time: now, From: r.Entry.Phase}
 	}
 	if gap {
-		p.data.Message = "the object went while nobody watched; its last changes may be missing"
+		p.data.Message = "object was deleted while unobserved; its last changes may be missing"
 	}
 	return p
 }
@@ -262,10 +262,10 @@ func find(list []contract.Condition, conditionType string) *contract.Condition {
 	return nil
 }
 
-func decodePrivate(raw []byte) private {
-	var p private
+func decodeState(raw []byte) entryState {
+	var p entryState
 	if len(raw) == 0 || json.Unmarshal(raw, &p) != nil {
-		return private{} // of a release that kept something else: only a hold-down begins anew
+		return entryState{} // written by a release with another format: only a hold-down starts over
 	}
 	return p
 }

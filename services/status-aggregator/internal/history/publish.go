@@ -14,25 +14,25 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// attempts bounds how often one event is sent when the stream says that our
-// knowledge of its last sequence is old.
+// attempts bounds how often one event is sent when the stream rejects the expected last
+// sequence as stale.
 const attempts = 3
 
-// place is the last event of one object in the stream.
-type place struct {
+// position is the last event of an object in the stream.
+type position struct {
 	known    bool
 	sequence uint64 // 0: none
 	id       string
 }
 
-// uid is the first part of the id.
-func (p place) uid() string {
+// uid returns the first part of the id.
+func (p position) uid() string {
 	uid, _, _ := strings.Cut(p.id, ".")
 	return uid
 }
 
-// phase is the number of a phase change, zero for all other events.
-func (p place) phase() phase {
+// phase returns the number of a phase change, zero for all other events.
+func (p position) phase() phase {
 	_, rest, _ := strings.Cut(p.id, ".")
 	number, again, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(number, 10, 64)
@@ -46,19 +46,19 @@ func (p place) phase() phase {
 	return phase{ring, seq}
 }
 
-// follows says that the last event came after all that the entry owes: a phase
-// change that the entry does not know yet, or the object's end.
-func (p place) follows(r *Record) bool {
-	known := phase{r.private.Ring, r.Entry.LastTransitionSeq}
+// follows reports whether the last event came after all pending events of the entry: it is
+// a phase change that the entry does not have yet, or the deletion of the object.
+func (p position) follows(r *Record) bool {
+	known := phase{r.entryState.Ring, r.Entry.LastTransitionSeq}
 	return p.uid() == r.Entry.Object.UID && (p.phase().after(known) || p.id == deletionID(r))
 }
 
-// phase is the number of a phase change, and how often the numbers had begun anew before it.
+// phase is the number of a phase change, and how often the numbers had restarted before it.
 type phase struct{ ring, seq int64 }
 
 func (p phase) after(q phase) bool { return p.ring > q.ring || p.ring == q.ring && p.seq > q.seq }
 
-// phaseID is `<uid>.<seq>`, and `<uid>.<seq>.<ring>` once the numbers have begun anew.
+// phaseID returns `<uid>.<seq>`, and `<uid>.<seq>.<ring>` once the numbers have restarted.
 func phaseID(uid string, p phase) string {
 	if p.ring == 0 {
 		return fmt.Sprintf("%s.%d", uid, p.seq)
@@ -66,36 +66,36 @@ func phaseID(uid string, p phase) string {
 	return fmt.Sprintf("%s.%d.%d", uid, p.seq, p.ring)
 }
 
-// ErrWentBack says that the newest phase change of an object has a lower number than
-// one that was published: the reader's cache is behind, or the cluster was restored.
-var ErrWentBack = errors.New("phase changes went back")
+// ErrPhaseRegressed reports that the latest phase change of an object has a lower number than
+// a published one: the cache is stale, or the cluster was restored.
+var ErrPhaseRegressed = errors.New("phase changes regressed")
 
-// Flush publishes what the entry of an object owes and the stream does not hold yet.
+// Flush publishes the pending events of an object's entry that the stream does not hold yet.
 func (s *Store) Flush(ctx context.Context, ref contract.Ref) error {
 	r, err := s.Load(ctx, ref)
-	if err != nil || len(r.owing) == 0 {
+	if err != nil || len(r.pending) == 0 {
 		return err
 	}
 	if err := s.locateOnce(ctx, ref, r); err != nil {
 		return err
 	}
-	if r.place.follows(r) {
-		r.owing = nil
+	if r.position.follows(r) {
+		r.pending = nil
 		return nil
 	}
-	for len(r.owing) > 0 {
-		left := r.owing
+	for len(r.pending) > 0 {
+		left := r.pending
 		if err := s.publish(ctx, ref, r, left[:1]); err != nil {
 			return err
 		}
-		r.owing = left[1:]
+		r.pending = left[1:]
 	}
 	return nil
 }
 
 // Phases publishes the entries of the object's ring that follow the last one that
-// was published, and returns the newest seq that the stream has, or [ErrWentBack]. An
-// entry with a lower LastTransitionSeq than before tells of that and begins anew.
+// was published, and returns the latest seq in the stream, or [ErrPhaseRegressed]. Putting an
+// entry with a lower LastTransitionSeq than before publishes a gap and restarts the numbers.
 func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Object, ring []transition.Entry) (int64, error) {
 	r, err := s.Load(ctx, ref)
 	if err != nil {
@@ -104,17 +104,17 @@ func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Ob
 	var after phase
 	same := r.Entry.Object.UID == object.UID
 	if same {
-		after = phase{r.private.Ring, r.Entry.LastTransitionSeq}
+		after = phase{r.entryState.Ring, r.Entry.LastTransitionSeq}
 	}
 	newest := Newest(ring)
 	switch {
 	case newest < after.seq:
-		return 0, fmt.Errorf("%w: from %d to %d", ErrWentBack, after.seq, newest)
+		return 0, fmt.Errorf("%w: from %d to %d", ErrPhaseRegressed, after.seq, newest)
 	case newest == after.seq:
 		return newest, nil
 	}
 	if !same || !r.Known() {
-		// No entry tells how far we came; the stream may.
+		// Without an entry, the last published number is in the stream.
 		published, err := s.lastPhase(ctx, ref, object.UID)
 		if err != nil {
 			return 0, err
@@ -131,7 +131,7 @@ func (s *Store) Phases(ctx context.Context, ref contract.Ref, object contract.Ob
 	return max(after.seq, newest), nil
 }
 
-// Newest is the number of the last phase change of a ring; 0: none.
+// Newest returns the number of the last phase change of a ring; 0 for none.
 func Newest(ring []transition.Entry) int64 {
 	if len(ring) == 0 {
 		return 0
@@ -139,8 +139,8 @@ func Newest(ring []transition.Entry) int64 {
 	return ring[len(ring)-1].Seq
 }
 
-// publish sends events in order. Those that the stream has already, as its last
-// message shows, are left out.
+// publish sends events in order. It skips those that the stream already holds, as its last
+// message shows.
 func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pending []planned) error {
 	if len(pending) == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 	if err := s.locateOnce(ctx, ref, r); err != nil {
 		return err
 	}
-	pending = remaining(pending, r.place)
+	pending = remaining(pending, r.position)
 	for range attempts {
 		var err error
 		for len(pending) > 0 && err == nil {
@@ -160,21 +160,21 @@ func (s *Store) publish(ctx context.Context, ref contract.Ref, r *Record, pendin
 			return nil
 		}
 		if !wrongSequence(err) {
-			r.place = place{} // a lost answer: the event may be there or not
+			r.position = position{} // the acknowledgment was lost: the event may be stored or not
 			return err
 		}
 		s.metrics.Conflicts.WithLabelValues("lifecycle").Inc()
-		r.place = place{}
+		r.position = position{}
 		if err := s.locateOnce(ctx, ref, r); err != nil {
 			return err
 		}
-		pending = remaining(pending, r.place)
+		pending = remaining(pending, r.position)
 	}
 	return fmt.Errorf("publish %q of %q: %w", pending[0].id, ref, ErrConflict)
 }
 
-// remaining drops the events up to the one that stands last in the stream.
-func remaining(pending []planned, last place) []planned {
+// remaining drops the events up to the last one in the stream.
+func remaining(pending []planned, last position) []planned {
 	for i, p := range pending {
 		if p.id == last.id {
 			return pending[i+1:]
@@ -205,22 +205,22 @@ func (s *Store) send(ctx context.Context, ref contract.Ref, r *Record, p planned
 		Source:   contract.Source(s.cluster, observer),
 		Subject:  ref.Namespace + "/" + ref.Name,
 		Time:     p.time,
-		Sequence: contract.Sequence(stream.CachedInfo().Created.UnixMilli(), r.place.sequence+1),
+		Sequence: contract.Sequence(stream.CachedInfo().Created.UnixMilli(), r.position.sequence+1),
 	}, p.data)
 	if err != nil {
 		return err
 	}
 	ack, err := s.bus.Publish(ctx, bus.Message{Subject: subject, ID: p.id, Body: body},
-		jetstream.WithExpectLastSequenceForSubject(r.place.sequence, filter))
+		jetstream.WithExpectLastSequenceForSubject(r.position.sequence, filter))
 	s.metrics.Publishes.WithLabelValues(storeStream, bus.Result(ack, err)).Inc()
 	if err != nil {
 		return fmt.Errorf("publish %q to %q: %w", p.id, subject, err)
 	}
 	if ack.Duplicate {
-		r.place = place{} // it stands somewhere; the next one asks where
+		r.position = position{} // stored before, at an unknown sequence
 		return s.locateOnce(ctx, ref, r)
 	}
-	r.place = place{known: true, sequence: ack.Sequence, id: p.id}
+	r.position = position{known: true, sequence: ack.Sequence, id: p.id}
 	s.metrics.Events.WithLabelValues(string(p.event)).Inc()
 	if p.data.Gap {
 		s.metrics.Gaps.Inc()
@@ -229,14 +229,14 @@ func (s *Store) send(ctx context.Context, ref contract.Ref, r *Record, p planned
 }
 
 func (s *Store) locateOnce(ctx context.Context, ref contract.Ref, r *Record) error {
-	if r.place.known {
+	if r.position.known {
 		return nil
 	}
-	return s.locate(ctx, ref, &r.place)
+	return s.locate(ctx, ref, &r.position)
 }
 
-// locate asks the stream for the last event of an object.
-func (s *Store) locate(ctx context.Context, ref contract.Ref, p *place) error {
+// locate reads the last event of an object from the stream.
+func (s *Store) locate(ctx context.Context, ref contract.Ref, p *position) error {
 	filter, err := contract.LifecycleFilter(ref)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (s *Store) locate(ctx context.Context, ref contract.Ref, p *place) error {
 	return err
 }
 
-// lastPhase asks the stream for the last phase change of one incarnation of a name.
+// lastPhase reads the last phase change of one incarnation of a name from the stream.
 func (s *Store) lastPhase(ctx context.Context, ref contract.Ref, uid string) (phase, error) {
 	subject, err := contract.LifecycleSubject(ref, contract.EventPhase)
 	if err != nil {
@@ -258,17 +258,17 @@ func (s *Store) lastPhase(ctx context.Context, ref contract.Ref, uid string) (ph
 	return p.phase(), nil
 }
 
-func (s *Store) last(ctx context.Context, filter string) (place, error) {
+func (s *Store) last(ctx context.Context, filter string) (position, error) {
 	stream, err := s.lifecycle(ctx)
 	if err != nil {
-		return place{}, s.note(err)
+		return position{}, s.note(err)
 	}
 	m, err := stream.GetLastMsgForSubject(ctx, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return place{known: true}, s.note(nil)
+		return position{known: true}, s.note(nil)
 	}
 	if err = s.note(err); err != nil {
-		return place{}, fmt.Errorf("read the last event of %q: %w", filter, err)
+		return position{}, fmt.Errorf("read the last event of %q: %w", filter, err)
 	}
-	return place{known: true, sequence: m.Sequence, id: m.Header.Get(contract.HeaderMsgID)}, nil
+	return position{known: true, sequence: m.Sequence, id: m.Header.Get(contract.HeaderMsgID)}, nil
 }

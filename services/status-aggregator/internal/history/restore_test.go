@@ -24,8 +24,8 @@ func TestPhaseChangesThatWentBack(t *testing.T) {
 			f.put(e)
 			f.flush()
 
-			if _, err := f.store.Phases(t.Context(), ref, object("a"), ring(1, 5)); !errors.Is(err, ErrWentBack) {
-				t.Fatalf("got %v, want ErrWentBack", err)
+			if _, err := f.store.Phases(t.Context(), ref, object("a"), ring(1, 5)); !errors.Is(err, ErrPhaseRegressed) {
+				t.Fatalf("got %v, want ErrPhaseRegressed", err)
 			}
 			e.LastTransitionSeq = 5
 			f.put(e)

@@ -20,14 +20,14 @@ import (
 // observer is the aggregator's name on the bus.
 const observer = "status-aggregator"
 
-// tombstone is how long the marker of a deleted entry stays, so that a reader who was away sees it.
+// tombstone is how long the marker of a deleted entry stays, so that a reader that reconnects sees it.
 const tombstone = time.Hour
 
-// ErrConflict says that somebody else wrote the entry since it was read. What was
-// planned from it is void: load and decide again.
-var ErrConflict = errors.New("status entry was written by somebody else")
+// ErrConflict reports that another process wrote the entry since it was read. The plan is
+// void: load and decide again.
+var ErrConflict = errors.New("status entry conflict")
 
-// Bus is what the store needs of a connection; [bus.Conn] has it.
+// Bus is the part of [bus.Conn] that the store uses.
 type Bus interface {
 	JetStream() jetstream.JetStream
 	Publish(ctx context.Context, m bus.Message, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error)
@@ -46,40 +46,40 @@ type Store struct {
 	kv      jetstream.KeyValue
 	stream  jetstream.Stream
 	records map[contract.Ref]*Record
-	// remembered are records of before the last [Store.Invalidate]: what the bucket
-	// may have lost and we have not.
+	// remembered are the records from before the last [Store.Invalidate], which the bucket
+	// may have lost.
 	remembered map[contract.Ref]*Record
-	failing    time.Time            // since when the bucket or the stream does not answer; zero: does
-	refused    map[string]time.Time // since when one of them takes no writes, by its name in the metrics
-	proven     bool                 // one of them has answered since the last Invalidate
+	failing    time.Time            // since when the bucket or the stream is unavailable; zero if it is available
+	refused    map[string]time.Time // since when one of them rejects writes, by its name in the metrics
+	proven     bool                 // one of them has responded since the last Invalidate
 }
 
-// Record is what is known of one object's entry.
+// Record is the entry of one object and its state in the store.
 type Record struct {
 	Entry contract.StatusEntry
-	// Memory is the fold's.
-	Memory conditions.Memory
-	// Revision of the entry in the bucket; 0: there is none.
+	// Memory is the state of [conditions.Compute].
+	Memory conditions.State
+	// Revision of the entry in the bucket; 0 if there is none.
 	Revision uint64
 
-	private private
-	lost    bool // the bucket had this entry once, or has one that cannot be read
+	entryState entryState
+	lost       bool // the bucket had this entry once, or has one that cannot be read
 
-	owing []planned
-	place place
-	// met is how often the phase changes of an incarnation had begun anew that the entry
-	// does not know yet, as the stream shows it.
+	pending  []planned
+	position position
+	// met is how often the phase numbers of an incarnation had restarted according to the
+	// stream, where the entry does not have it yet.
 	met struct {
 		uid  string
 		ring int64
 	}
 }
 
-// ring is how often the numbers of an incarnation's phase changes have begun anew.
+// ring returns how often the phase numbers of an incarnation have restarted.
 func (r *Record) ring(uid string) int64 {
 	var ring int64
 	if r.Entry.Object.UID == uid {
-		ring = r.private.Ring
+		ring = r.entryState.Ring
 	}
 	if r.met.uid == uid {
 		ring = max(ring, r.met.ring)
@@ -87,10 +87,10 @@ func (r *Record) ring(uid string) int64 {
 	return ring
 }
 
-// Known says that the bucket holds this entry.
+// Known reports whether the bucket holds this entry.
 func (r *Record) Known() bool { return r.Revision > 0 && !r.lost }
 
-// New returns a store that reads nothing before it is asked.
+// New returns a store that reads entries on demand.
 func New(b Bus, cluster string, c clock.PassiveClock, m *metrics.Metrics) *Store {
 	return &Store{
 		bus: b, cluster: cluster, clock: c, metrics: m,
@@ -127,10 +127,10 @@ func (s *Store) Load(ctx context.Context, ref contract.Ref) (*Record, error) {
 		return nil, fmt.Errorf("read status entry %q: %w", ref, err)
 	}
 	if before != nil && r.Revision < before.Revision {
-		// The bucket lost it, or was set back to an older one. Memory and conditions go on, history has a gap.
+		// The bucket lost the entry or was reset to an older one. Memory and conditions continue, history has a gap.
 		r = &Record{
 			Entry: before.Entry, Memory: before.Memory, Revision: r.Revision,
-			lost: true, private: private{Ring: before.private.Ring},
+			lost: true, entryState: entryState{Ring: before.entryState.Ring},
 		}
 	}
 	s.keep(ref, r)
@@ -147,8 +147,8 @@ func (s *Store) keep(ref contract.Ref, r *Record) {
 	}
 }
 
-// doubt makes the next [Store.Load] read the bucket, and remembers the record in case the bucket has lost it.
-func (s *Store) doubt(ref contract.Ref) {
+// reload makes the next [Store.Load] read the bucket, and keeps the record in case the bucket has lost it.
+func (s *Store) reload(ref contract.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.records[ref]; r != nil && r.Known() {

@@ -1,17 +1,17 @@
-// Package httpapi answers over HTTP what the aggregator knows: the managed resources, one of
-// them with evidence and history, and the lifecycle events as they come (server-sent events).
+// Package httpapi serves the HTTP API of the aggregator: the managed resources, one resource
+// with evidence and history, and the stream of lifecycle events (server-sent events).
 // It also serves the status page.
 //
 //	request ──► observe ──► limit ──► who (401, 503) ──► route ──► rights (403) ──► answer
 //
-// What is answered, and how errors look, is package statusapi of libs/contract. Every request
-// but those for the page's own files is authenticated and authorised by the API server
-// (libs/kube/access). Reading one object takes the right get on it; lists and streams hold
-// what the caller may list, and a stream is asked about again while it runs. Whether an
-// object exists is told only to those who may read it.
+// Package statusapi of libs/contract defines responses and errors. Every request, except for
+// the files of the page, is authenticated and authorized by the API server
+// (libs/kube/access). Reading one object requires the permission get on it; lists and streams
+// contain what the caller may list, and a running stream is authorized again periodically.
+// Only callers that may read an object learn whether it exists.
 //
-// Every replica serves, not only the leader. While the bus is away, resources are answered
-// from the cluster and streams are 503.
+// Every replica serves, not only the leader. While the bus is unavailable, resources are
+// served from the cluster and streams return 503.
 //
 // The document of the API is docs/openapi.yaml; docs/http-api.md has examples.
 //

@@ -12,12 +12,12 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 )
 
 const (
-	// heartbeat is the pause between two signs of life on a stream. The caller's token and
-	// rights are asked about again as often.
+	// heartbeat is the interval of heartbeats on a stream. The caller's token and
+	// permissions are checked again at the same interval.
 	heartbeat = 15 * time.Second
 	// writeTimeout is how long a reader may leave the connection full.
 	writeTimeout = 10 * time.Second
@@ -75,13 +75,13 @@ func (a *handlers) events(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// serve sends what was missed, then what comes, and says why it ended.
-func (a *handlers) serve(ctx context.Context, out *stream, s *live.Subscription, f live.Filter) string {
+// serve replays missed events, then sends live ones, and returns why the stream ended.
+func (a *handlers) serve(ctx context.Context, out *stream, s *readmodel.Subscription, f readmodel.Filter) string {
 	if err := out.text(fmt.Sprintf("retry: %d\nid: %d\n\n", reconnectMillis, out.position)); err != nil {
 		return endClient
 	}
 	who := callerOf(ctx)
-	send := func(e live.Event) error { return a.deliver(ctx, out, who, e) }
+	send := func(e readmodel.Event) error { return a.deliver(ctx, out, who, e) }
 	if err := s.Past(ctx, out.position, send); err != nil {
 		return cause(ctx, err)
 	}
@@ -107,12 +107,12 @@ func (a *handlers) serve(ctx context.Context, out *stream, s *live.Subscription,
 	}
 }
 
-// errRights says that the caller may not read on, or that nobody can say whether they may.
+// errRights reports that the caller lost the permission to read, or that it cannot be checked.
 var errRights = errors.New("the right to read has ended")
 
 func cause(ctx context.Context, err error) string {
 	switch {
-	case errors.Is(err, live.ErrSlow), errors.Is(err, os.ErrDeadlineExceeded): // before ctx, which ends with a failed write
+	case errors.Is(err, readmodel.ErrSlowConsumer), errors.Is(err, os.ErrDeadlineExceeded): // before ctx, which ends with a failed write
 		return endSlow
 	case ctx.Err() != nil, errors.Is(err, errWrite):
 		return endClient
@@ -123,7 +123,7 @@ func cause(ctx context.Context, err error) string {
 }
 
 // deliver sends an event that the caller may see, and moves on behind one that they may not.
-func (a *handlers) deliver(ctx context.Context, out *stream, who caller, e live.Event) error {
+func (a *handlers) deliver(ctx context.Context, out *stream, who caller, e readmodel.Event) error {
 	if e.Sequence <= out.position {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (a *handlers) deliver(ctx context.Context, out *stream, who caller, e live.
 
 // beat asks whether the caller may still read, and tells them that the stream lives and
 // where to resume.
-func (a *handlers) beat(ctx context.Context, out *stream, s *live.Subscription, who caller, f live.Filter) error {
+func (a *handlers) beat(ctx context.Context, out *stream, s *readmodel.Subscription, who caller, f readmodel.Filter) error {
 	if err := errors.Join(who.again(ctx), a.scope(ctx, who, f)); err != nil {
 		return errors.Join(errRights, err)
 	}
@@ -162,10 +162,10 @@ type stream struct {
 	position uint64 // the last id that the reader has, or may count as had
 }
 
-// errWrite says that the reader takes nothing.
+// errWrite reports that writing to the reader failed.
 var errWrite = errors.New("write to the reader")
 
-func (s *stream) event(e live.Event) error {
+func (s *stream) event(e readmodel.Event) error {
 	if err := s.text(fmt.Sprintf("id: %d\ndata: %s\n\n", e.Sequence, e.Data)); err != nil {
 		return err
 	}

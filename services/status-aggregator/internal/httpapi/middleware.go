@@ -16,8 +16,8 @@ func limited(slots httpserver.Slots, what string, next http.Handler) http.Handle
 	return httpserver.Limited(slots, refuse, next)
 }
 
-// limitedPerUser lets so many requests of one authenticated user in at the same time, so
-// that nobody takes the slots of all. Zero means no bound.
+// limitedPerUser bounds the concurrent requests of one authenticated user, so that no user
+// can occupy all slots. Zero means no bound.
 func limitedPerUser(most int, what string, next http.Handler) http.Handler {
 	var mu sync.Mutex
 	running := map[string]int{}
@@ -48,7 +48,7 @@ func limitedPerUser(most int, what string, next http.Handler) http.Handler {
 	})
 }
 
-// streaming tells the exchange that the answer goes on.
+// streaming marks the response as a stream.
 func streaming(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpserver.ExchangeOf(r.Context()).Stream = true
@@ -61,7 +61,7 @@ func deadline(c Config, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		until := c.Clock.Now().Add(2 * c.Options.RequestTimeout)
 		if err := http.NewResponseController(w).SetWriteDeadline(until); err != nil {
-			c.Log.V(1).Info("Bounded a request in vain", "reason", err.Error())
+			c.Log.V(1).Info("Failed to set request deadline", "reason", err.Error())
 		}
 		next.ServeHTTP(w, r)
 	})

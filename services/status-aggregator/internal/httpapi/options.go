@@ -26,7 +26,7 @@ const (
 // AddFlags adds the flags. They have no values before.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Options.AddFlags(fs, httpserver.Wording{
-		Served: "the HTTP API and the status page", WithoutCertificate: "the API is plain HTTP", Request: "one request to the HTTP API that is no stream",
+		Served: "the HTTP API and the status page", WithoutCertificate: "the API is plain HTTP", Request: "one non-streaming request to the HTTP API",
 	})
 	fs.IntVar(&o.MaxStreams, "api-max-streams", defaultMaxStreams, "streams of events that the HTTP API serves at the same time; more get 429")
 	fs.IntVar(&o.MaxStreamsPerUser, "api-max-streams-per-user", defaultMaxStreamsPerUser, "streams of one user among them; more get 429; 0 means no bound")

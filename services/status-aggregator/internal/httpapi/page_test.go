@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live/livetest"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel/readmodeltest"
 )
 
 var (
@@ -32,9 +32,9 @@ func TestTheExamplesOfThePage(t *testing.T) {
 	}
 	b := newBench(t)
 	o := b.Superset("main", available, degraded)
-	seen := livetest.Seen(o)
-	b.Entry(contract.StatusEntry{Object: o, UpdatedAt: livetest.Start, Provenance: &contract.Provenance{
-		Observer: seen.Observer, Epoch: seen.Epoch, Seq: seen.Seq, ReceivedAt: livetest.Start,
+	seen := readmodeltest.Seen(o)
+	b.Entry(contract.StatusEntry{Object: o, UpdatedAt: readmodeltest.Start, Provenance: &contract.Provenance{
+		Observer: seen.Observer, Epoch: seen.Epoch, Seq: seen.Seq, ReceivedAt: readmodeltest.Start,
 	}})
 	b.Observation(seen)
 	b.Flip(o, contract.EventDegraded, sound, degraded)

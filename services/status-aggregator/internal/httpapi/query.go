@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
@@ -34,7 +34,7 @@ func parameters(r *http.Request, known ...string) (url.Values, error) {
 	}
 	for name, given := range values {
 		if !slices.Contains(known, name) {
-			return nil, badRequest("parameter %s is unknown; known are: %s", quote(name), strings.Join(known, ", "))
+			return nil, badRequest("unknown parameter %s, want one of %s", quote(name), strings.Join(known, ", "))
 		}
 		if len(given) > 1 && name != statusapi.ParamCondition {
 			return nil, badRequest("parameter %s is given %d times", quote(name), len(given))
@@ -44,8 +44,8 @@ func parameters(r *http.Request, known ...string) (url.Values, error) {
 }
 
 // filter reads what to choose.
-func filter(kinds registry.Set, values url.Values) (live.Filter, error) {
-	f := live.Filter{
+func filter(kinds registry.Set, values url.Values) (readmodel.Filter, error) {
+	f := readmodel.Filter{
 		Namespace: values.Get(statusapi.ParamNamespace),
 		Kind:      contract.Kind(values.Get(statusapi.ParamKind)),
 		Name:      values.Get(statusapi.ParamName),
@@ -59,7 +59,7 @@ func filter(kinds registry.Set, values url.Values) (live.Filter, error) {
 		}
 	}
 	if _, ok := kinds.Lookup(f.Kind); f.Kind != "" && !ok {
-		return f, badRequest("kind %s is unknown; known are: %s", quote(string(f.Kind)), tokens(kinds))
+		return f, badRequest("unknown kind %s, want one of %s", quote(string(f.Kind)), tokens(kinds))
 	}
 	for _, text := range values[statusapi.ParamCondition] {
 		c, err := condition(text)
@@ -77,7 +77,7 @@ func checkName(name string) error {
 		return badRequest("%s %s", quote(name), strings.Join(problems, ", "))
 	}
 	if _, err := contract.EncodeToken(name); err != nil {
-		return badRequest("%s is no name of a namespace or an object", quote(name))
+		return badRequest("%s is not a valid namespace or object name", quote(name))
 	}
 	return nil
 }
@@ -91,12 +91,12 @@ func tokens(kinds registry.Set) string {
 }
 
 // condition reads Type or Type=Status.
-func condition(text string) (live.ConditionFilter, error) {
+func condition(text string) (readmodel.ConditionFilter, error) {
 	kind, status, given := strings.Cut(text, "=")
 	if kind == "" || (given && !slices.Contains([]string{"True", "False", "Unknown"}, status)) {
-		return live.ConditionFilter{}, badRequest("condition %s is not Type, Type=True, Type=False or Type=Unknown", quote(text))
+		return readmodel.ConditionFilter{}, badRequest("condition %s is not Type, Type=True, Type=False or Type=Unknown", quote(text))
 	}
-	return live.ConditionFilter{Type: kind, Status: status}, nil
+	return readmodel.ConditionFilter{Type: kind, Status: status}, nil
 }
 
 func number(values url.Values, name string, b bounds) (int, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 )
 
 // list answers with a page of the resources that the caller may list.
@@ -45,7 +45,7 @@ func (a *handlers) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // visible are the resources that the filter chooses and the caller may list, in order.
-func (a *handlers) visible(ctx context.Context, f live.Filter) ([]statusapi.Resource, error) {
+func (a *handlers) visible(ctx context.Context, f readmodel.Filter) ([]statusapi.Resource, error) {
 	items, err := a.view.List(f)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func placeOf(r statusapi.Resource) place {
 // paginate cuts a page out of all items, which are in order.
 func paginate(items []statusapi.Resource, after *statusapi.Resource, size int) statusapi.ResourceList {
 	if after != nil {
-		i, found := slices.BinarySearchFunc(items, *after, live.Compare)
+		i, found := slices.BinarySearchFunc(items, *after, readmodel.Compare)
 		if found {
 			i++
 		}
@@ -89,7 +89,7 @@ func (a *handlers) one(w http.ResponseWriter, r *http.Request) error {
 	namespace, token, name := r.PathValue("namespace"), contract.Kind(r.PathValue("kind")), r.PathValue("name")
 	kind, ok := a.kinds.Lookup(token)
 	if !ok {
-		return notFound("kind %s is unknown; known are: %s", quote(string(token)), tokens(a.kinds))
+		return notFound("unknown kind %s, want one of %s", quote(string(token)), tokens(a.kinds))
 	}
 	for _, text := range []string{namespace, name} {
 		if err := checkName(text); err != nil {

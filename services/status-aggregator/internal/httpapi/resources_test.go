@@ -17,13 +17,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live/livetest"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel/readmodeltest"
 )
 
 var (
-	available = livetest.Condition("Available", "True", "AllComponentsReady", 0)
-	degraded  = livetest.Condition("Degraded", "True", "CrashLoop", 6)
-	sound     = livetest.Condition("Degraded", "False", "Healthy", 0)
+	available = readmodeltest.Condition("Available", "True", "AllComponentsReady", 0)
+	degraded  = readmodeltest.Condition("Degraded", "True", "CrashLoop", 6)
+	sound     = readmodeltest.Condition("Degraded", "False", "Healthy", 0)
 )
 
 func names(list statusapi.ResourceList) []string {
@@ -110,10 +110,10 @@ func (b *bench) path(namespace, name string) string {
 func TestOneResource(t *testing.T) {
 	b := newBench(t)
 	o := b.Superset("main", available, degraded)
-	b.Entry(contract.StatusEntry{Object: o, DeployedVersion: "6.0.0", UpdatedAt: livetest.Start, Provenance: &contract.Provenance{
-		Observer: contract.Observer{Name: "superset-operator", Instance: "pod"}, Epoch: 1, Seq: 2, ReceivedAt: livetest.Start, Evidence: []string{"e"},
+	b.Entry(contract.StatusEntry{Object: o, DeployedVersion: "6.0.0", UpdatedAt: readmodeltest.Start, Provenance: &contract.Provenance{
+		Observer: contract.Observer{Name: "superset-operator", Instance: "pod"}, Epoch: 1, Seq: 2, ReceivedAt: readmodeltest.Start, Evidence: []string{"e"},
 	}})
-	b.Observation(livetest.Seen(o))
+	b.Observation(readmodeltest.Seen(o))
 	b.Event(contract.Lifecycle{Object: o, Event: contract.EventSnapshot, Conditions: []contract.Condition{available, sound}})
 	b.Flip(o, contract.EventDegraded, sound, degraded)
 	b.login("ada", b.Namespace)
@@ -129,7 +129,7 @@ func TestOneResource(t *testing.T) {
 		t.Errorf("the newest event is %+v", d.History)
 	}
 	b.refused(b.get(b.path(b.Namespace, "none")), http.StatusNotFound, "NotFound", `Superset "none"`)
-	b.refused(b.get("/api/v1/namespaces/"+b.Namespace+"/boat/none"), http.StatusNotFound, "NotFound", `kind "boat" is unknown; known are: superset`)
+	b.refused(b.get("/api/v1/namespaces/"+b.Namespace+"/boat/none"), http.StatusNotFound, "NotFound", `unknown kind "boat", want one of superset`)
 }
 
 // One who may not look cannot tell what is there from what is not.
@@ -148,9 +148,9 @@ func TestBadQuestionsAreNamed(t *testing.T) {
 	b := newBench(t)
 	b.login("ada", b.Namespace)
 	for path, want := range map[string]string{
-		statusapi.PathResources + "?colour=red":                            `parameter "colour" is unknown; known are: namespace`,
+		statusapi.PathResources + "?colour=red":                            `unknown parameter "colour", want one of namespace`,
 		statusapi.PathResources + "?kind=superset&kind=superset":           `parameter "kind" is given 2 times`,
-		statusapi.PathResources + "?kind=boat":                             `kind "boat" is unknown; known are: superset, fireboltengine`,
+		statusapi.PathResources + "?kind=boat":                             `unknown kind "boat", want one of superset, fireboltengine`,
 		statusapi.PathResources + "?limit=0":                               "limit must be a number from 1 to 1000",
 		statusapi.PathResources + "?limit=many":                            `is "many"`,
 		statusapi.PathResources + "?continue=%21":                          "continue is not the token of a page before",
@@ -160,7 +160,7 @@ func TestBadQuestionsAreNamed(t *testing.T) {
 		b.path(b.Namespace, "main") + "?limit=501":                         "limit must be a number from 1 to 500",
 		b.path(b.Namespace, "a%2Fb"):                                       "may not contain '/'",
 		statusapi.PathEvents + "?since=now":                                `since must be the id of an event, is "now"`,
-		statusapi.PathEvents + "?limit=1":                                  `parameter "limit" is unknown`,
+		statusapi.PathEvents + "?limit=1":                                  `unknown parameter "limit"`,
 		statusapi.PathResources + "?namespace=" + strings.Repeat("n", 300): `..."`,
 	} {
 		b.refused(b.get(path), http.StatusBadRequest, "BadRequest", want)

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	contentStream = "text/event-stream"
 )
 
-// retrySeconds is when to ask again while something is away.
+// retrySeconds is the Retry-After of a 503.
 const retrySeconds = 5
 
 // problem is an answer that is not a success.
@@ -73,11 +73,11 @@ func translate(err error) *problem {
 			p.retry = int(status.Details.RetryAfterSeconds)
 		}
 		return p
-	case errors.Is(err, live.ErrNotReady):
-		return &problem{status: http.StatusServiceUnavailable, message: live.ErrNotReady.Error() + ", try again", retry: 1}
-	case errors.Is(err, live.ErrBusAway):
-		return &problem{status: http.StatusServiceUnavailable, message: live.ErrBusAway.Error() + ": there are no events until it does; resources are answered", retry: retrySeconds}
-	case errors.Is(err, live.ErrGone):
+	case errors.Is(err, readmodel.ErrNotReady):
+		return &problem{status: http.StatusServiceUnavailable, message: readmodel.ErrNotReady.Error() + ", try again", retry: 1}
+	case errors.Is(err, readmodel.ErrBusUnavailable):
+		return &problem{status: http.StatusServiceUnavailable, message: readmodel.ErrBusUnavailable.Error() + ": there are no events until it does; resources are answered", retry: retrySeconds}
+	case errors.Is(err, readmodel.ErrGone):
 		return &problem{status: http.StatusGone, message: err.Error() + "; read the resources again, then follow the events without Last-Event-ID and since"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &problem{status: http.StatusServiceUnavailable, message: "the request took too long, try again", retry: retrySeconds}

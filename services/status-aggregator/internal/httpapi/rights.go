@@ -11,11 +11,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// questions bounds how many rights of one request are asked about at the same time.
+// questions bounds the concurrent access reviews of one request.
 const questions = 16
 
 // Verbs of the API server.
@@ -36,8 +36,8 @@ func attributes(verb string, kind registry.Kind, namespace, name string) access.
 	}
 }
 
-// mayList says whether the caller may list a kind in a namespace. A right in the whole
-// cluster is asked about first: it answers for every namespace.
+// mayList reports whether the caller may list a kind in a namespace. It checks the
+// cluster-wide permission first, which covers every namespace.
 func (a *handlers) mayList(ctx context.Context, c caller, p place) (bool, error) {
 	kind, ok := a.kinds.Lookup(p.kind)
 	if !ok {
@@ -77,7 +77,7 @@ func (a *handlers) allowed(ctx context.Context, c caller, places map[place]bool)
 
 // scope refuses a caller who may list nothing of what the filter names. A filter without a
 // namespace is never refused: what may not be seen is left out.
-func (a *handlers) scope(ctx context.Context, c caller, f live.Filter) error {
+func (a *handlers) scope(ctx context.Context, c caller, f readmodel.Filter) error {
 	if f.Namespace == "" {
 		return nil
 	}

@@ -19,18 +19,18 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/docs"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/page"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// View is what answers are made from; [live.View] is one.
+// View is what answers are made from; [readmodel.View] is one.
 type View interface {
-	List(f live.Filter) ([]statusapi.Resource, error)
+	List(f readmodel.Filter) ([]statusapi.Resource, error)
 	Detail(ctx context.Context, namespace string, kind contract.Kind, name string, events int) (statusapi.ResourceDetail, error)
 }
 
-// Gate decides who may ask; [access.Gate] is one.
+// Gate decides who may ask; [access.Authorizer] is one.
 type Gate interface {
 	Authenticate(r *http.Request) (user.Info, error)
 	Authorize(ctx context.Context, u user.Info, a access.Attributes) error
@@ -40,7 +40,7 @@ type Gate interface {
 type handlers struct {
 	gate      Gate
 	view      View
-	hub       *live.Hub
+	hub       *readmodel.Hub
 	kinds     registry.Set
 	clock     clock.WithTicker
 	heartbeat time.Duration
@@ -56,7 +56,7 @@ type route struct {
 
 const routeEvents = statusapi.PathEvents
 
-// routes are all operations of the API but for streams.
+// routes lists all operations of the API except streams.
 func routes() []route {
 	return []route{
 		{statusapi.PathResources, (*handlers).list},
@@ -68,7 +68,7 @@ func routes() []route {
 // compressFrom is the size of an answer in bytes from which it is compressed.
 const compressFrom = 16 << 10
 
-// apiPrefix is where everything asks for a token.
+// apiPrefix is the path prefix under which every request requires a token.
 const apiPrefix = "/api/"
 
 // handler puts everything together.
@@ -137,4 +137,4 @@ func unrouted(mux *http.ServeMux) http.Handler {
 	})
 }
 
-func isNotFound(err error) bool { return errors.Is(err, live.ErrNotFound) }
+func isNotFound(err error) bool { return errors.Is(err, readmodel.ErrNotFound) }

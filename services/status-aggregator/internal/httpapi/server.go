@@ -10,7 +10,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
@@ -19,7 +19,7 @@ type Config struct {
 	Options Options
 	Gate    Gate
 	View    View
-	Hub     *live.Hub
+	Hub     *readmodel.Hub
 	Kinds   registry.Set
 	// Registerer takes the metrics; nil keeps them private.
 	Registerer prometheus.Registerer

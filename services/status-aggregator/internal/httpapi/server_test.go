@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/certdir"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 )
 
 // With a certificate everything is TLS, streams over HTTP/2 included.
@@ -51,7 +51,7 @@ func TestTLS(t *testing.T) {
 // broken is a view that does not work.
 type broken struct{ f func() error }
 
-func (b broken) List(live.Filter) ([]statusapi.Resource, error) { return nil, b.f() }
+func (b broken) List(readmodel.Filter) ([]statusapi.Resource, error) { return nil, b.f() }
 
 func (b broken) Detail(context.Context, string, contract.Kind, string, int) (statusapi.ResourceDetail, error) {
 	return statusapi.ResourceDetail{}, b.f()
@@ -65,7 +65,7 @@ func TestFailuresOfOurs(t *testing.T) {
 		c.View = view
 		c.Log = funcr.New(func(_, args string) { fmt.Fprintln(&log, args) }, funcr.Options{Verbosity: 1})
 	})
-	view.f = func() error { return live.ErrNotReady }
+	view.f = func() error { return readmodel.ErrNotReady }
 	b.login("ada")
 	for name, tc := range map[string]struct {
 		f      func() error
@@ -74,7 +74,7 @@ func TestFailuresOfOurs(t *testing.T) {
 	}{
 		"a panic":       {func() error { panic("secret of ours") }, http.StatusInternalServerError, "Internal"},
 		"an error":      {func() error { return errors.New("secret of ours") }, http.StatusInternalServerError, "Internal"},
-		"too early":     {func() error { return live.ErrNotReady }, http.StatusServiceUnavailable, "Unavailable"},
+		"too early":     {func() error { return readmodel.ErrNotReady }, http.StatusServiceUnavailable, "Unavailable"},
 		"took too long": {func() error { return context.DeadlineExceeded }, http.StatusServiceUnavailable, "Unavailable"},
 	} {
 		view.f = tc.f
@@ -95,7 +95,7 @@ func TestRequestsAreLimitedAndCounted(t *testing.T) {
 	view := broken{func() error {
 		entered <- struct{}{}
 		<-leave
-		return live.ErrNotReady
+		return readmodel.ErrNotReady
 	}}
 	b := newBench(t, func(_ *bench, c *Config) { c.View, c.Options.MaxRequests = view, 1 })
 	b.login("ada")

@@ -38,7 +38,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/docs"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live/livetest"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel/readmodeltest"
 )
 
 func TestMain(m *testing.M) {
@@ -58,7 +58,7 @@ var document = sync.OnceValues(func() (*openapi3.T, error) {
 
 // bench is the API with a real API server and a real bus behind it.
 type bench struct {
-	*livetest.Lab
+	*readmodeltest.Env
 	base     string
 	token    string
 	router   routers.Router
@@ -70,7 +70,7 @@ type bench struct {
 func newBench(t *testing.T, change ...func(*bench, *Config)) *bench {
 	t.Helper()
 	as := asAggregator(t)
-	b := &bench{Lab: livetest.New(t, as), registry: prometheus.NewRegistry()}
+	b := &bench{Env: readmodeltest.New(t, as), registry: prometheus.NewRegistry()}
 	gate, err := access.New(as, access.Options{TTL: time.Millisecond}) // roles that the test makes are seen at once
 	if err != nil {
 		t.Fatal(err)

@@ -10,18 +10,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// Causes of poison: the last token of the dead letter's subject.
+// Causes of poison messages; a cause is the last token of the dead letter's subject.
 const (
-	causeSubject     = "subject"     // the subject is not of the contract's form
+	causeSubject     = "subject"     // the subject does not follow the contract
 	causeOversize    = "oversize"    // larger than the contract allows
-	causeMalformed   = "malformed"   // no event, or a field that must be there is not
+	causeMalformed   = "malformed"   // not an event, or a required field is missing
 	causeUnsupported = "unsupported" // another type or major version
 	causeForged      = "forged"      // subject and payload contradict each other
 	causeKind        = "kind"        // a kind that is not managed here
-	causeObserver    = "observer"    // somebody who does not speak for the kind
+	causeObserver    = "observer"    // an observer that is not allowed for the kind
 )
 
-// poison says why a message is not believed.
+// poison is the error of a rejected message.
 type poison struct {
 	cause string
 	err   error
@@ -42,14 +42,14 @@ func observation(kinds registry.Set, cluster, subject string, data []byte) (cont
 		return ref, contract.Observation{}, &poison{cause: causeSubject, err: err}
 	}
 	if prefix != contract.ObservationPrefix || ref.Cluster != cluster {
-		return ref, contract.Observation{}, poisoned(causeSubject, "%q is no observation of cluster %q", subject, cluster)
+		return ref, contract.Observation{}, poisoned(causeSubject, "%q is not an observation subject of cluster %q", subject, cluster)
 	}
 	kind, ok := kinds.Lookup(ref.Kind)
 	if !ok {
-		return ref, contract.Observation{}, poisoned(causeKind, "nobody manages the conditions of a %s", ref.Kind)
+		return ref, contract.Observation{}, poisoned(causeKind, "kind %s is not managed", ref.Kind)
 	}
 	if who != kind.Observer {
-		return ref, contract.Observation{}, poisoned(causeObserver, "%q does not speak for %s, %q does", who, ref.Kind, kind.Observer)
+		return ref, contract.Observation{}, poisoned(causeObserver, "observer %q is not allowed for kind %s, want %q", who, ref.Kind, kind.Observer)
 	}
 	event, o, err := contract.Decode[contract.Observation](data)
 	if err != nil {
@@ -65,10 +65,10 @@ func observation(kinds registry.Set, cluster, subject string, data []byte) (cont
 	return ref, o, nil
 }
 
-// longestValidity, in seconds, is as long as anybody is believed after the last sign of life.
+// longestValidity, in seconds, bounds how long an observer counts as alive after it was last seen.
 const longestValidity = 3600
 
-// consistent compares what the subject says with what the payload says.
+// consistent compares the subject with the payload.
 func consistent(kind registry.Kind, ref contract.Ref, who string, e contract.Event, o contract.Observation) error {
 	for _, c := range []struct{ what, subject, payload string }{
 		{"namespace", ref.Namespace, o.Object.Namespace},
@@ -102,7 +102,7 @@ func heartbeat(cluster, subject string, data []byte) (contract.Heartbeat, error)
 	return h, nil
 }
 
-// validity is for how long a heartbeat is believed: three of its intervals.
+// validity returns how long a heartbeat is valid: three of its intervals.
 func validity(h contract.Heartbeat) time.Duration {
 	const missed = 3
 	return time.Duration(min(max(h.IntervalSeconds, 0), longestValidity/missed)*missed) * time.Second

@@ -1,17 +1,16 @@
 // Package ingest reads the bus: the observations of this cluster and the
 // heartbeats of its observers.
 //
-// Each stream is read by its last message of every subject first, then followed.
-// Only when both snapshots are complete are we caught up ([Ingest.CaughtUp]); a
-// restart of either makes it false again. Retained messages build the model but
-// are no sign of life: only what comes live is.
+// Each stream is read as a snapshot of the last message of every subject first, then
+// followed live. [Ingest.CaughtUp] is true once both snapshots are complete; a restart of
+// either makes it false again. Retained messages build the model, but only live messages
+// count as heartbeats.
 //
-// A message is believed when its subject and its payload say the same thing:
-// cluster, namespace, kind, name, observer. Permissions on the bus are by
-// subject, so a payload that names somebody else is forged or broken. Such a
-// message, and one that cannot be read, is poison: it is counted, parked on the
-// dead letter stream, and forgotten. It never stops the reading.
+// A message is valid when subject and payload agree on cluster, namespace, kind, name and
+// observer. Permissions on the bus are by subject, so a payload with another identity is
+// forged or broken. Such a message, and one that cannot be decoded, is poison: it is
+// counted and published to the dead-letter queue. It never blocks the reading.
 //
-// The last word on an object that is proven gone is removed from the stream
-// ([Ingest.Sweep]), never beyond the place that was read.
+// [Ingest.PurgeTombstone] purges the observations of a deleted object from the stream, up to the
+// sequence that was read.
 package ingest

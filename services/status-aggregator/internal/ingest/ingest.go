@@ -16,10 +16,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/silence"
 )
 
 // Bus is what reading needs of a connection; [bus.Conn] has it.
@@ -31,42 +31,42 @@ type Bus interface {
 	Denied(subject string) bool
 }
 
-// Config says what to read and whom to tell.
+// Config selects what to read, and has the callbacks.
 type Config struct {
-	Bus     Bus
-	Cluster string
-	Kinds   registry.Set
-	Model   *model.Store
-	Silence *silence.Tracker
-	Clock   clock.WithTicker
-	Metrics *metrics.Metrics
-	// OnObject is called when something new was heard of an object.
+	Bus      Bus
+	Cluster  string
+	Kinds    registry.Set
+	Model    *model.Store
+	Liveness *liveness.Tracker
+	Clock    clock.WithTicker
+	Metrics  *metrics.Metrics
+	// OnObject is called when a newer observation of an object was received.
 	OnObject func(contract.Ref)
-	// OnRestart is called when what was derived from the bus must be read anew.
+	// OnRestart is called when state derived from the bus must be read again.
 	OnRestart func()
 	// OnCaughtUp is called when both snapshots are complete.
 	OnCaughtUp func()
 }
 
-// streams are read side by side; each has its place in Ingest.complete.
+// streams are read concurrently; the index is that of Ingest.complete.
 var streams = [...]string{contract.StreamObservations, contract.StreamHeartbeats}
 
 // Ingest reads the bus. It runs on the leader only.
 type Ingest struct {
-	cfg     Config
-	lot     *lot
-	sweeper *sweeper
+	cfg         Config
+	deadLetters *deadLetterQueue
+	tombstones  *tombstonePurger
 
-	mu       sync.Mutex
-	complete [len(streams)]bool
-	places   map[string]uint64 // last heartbeat read, by observer
+	mu             sync.Mutex
+	complete       [len(streams)]bool
+	lastHeartbeats map[string]uint64 // last heartbeat read, by observer
 }
 
 // New returns an Ingest that reads nothing before [Ingest.Start].
 func New(cfg Config) *Ingest {
-	i := &Ingest{cfg: cfg, places: map[string]uint64{}}
-	i.lot = newLot(cfg.Bus, cfg.Metrics)
-	i.sweeper = newSweeper(cfg.Bus, cfg.Metrics)
+	i := &Ingest{cfg: cfg, lastHeartbeats: map[string]uint64{}}
+	i.deadLetters = newDeadLetterQueue(cfg.Bus, cfg.Metrics)
+	i.tombstones = newTombstonePurger(cfg.Bus, cfg.Metrics)
 	cfg.Bus.OnReconnect(i.reconnected)
 	return i
 }
@@ -74,8 +74,8 @@ func New(cfg Config) *Ingest {
 // Start reads until the context ends.
 func (i *Ingest) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return i.lot.run(ctx) })
-	group.Go(func() error { return i.sweeper.run(ctx) })
+	group.Go(func() error { return i.deadLetters.run(ctx) })
+	group.Go(func() error { return i.tombstones.run(ctx) })
 	group.Go(func() error { return i.watchLink(ctx) })
 	for n, filter := range [...]string{contract.ObservationPrefix, contract.HeartbeatPrefix} {
 		group.Go(func() error { return i.tail(ctx, n, filter) })
@@ -83,12 +83,12 @@ func (i *Ingest) Start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Sweep removes the last word on an object that is gone from the stream of
-// observations, in the background: the operator's tombstone expires by itself, but an
-// operator that went before it could say so leaves its last observation for ever.
-// upTo is the place in the stream of the newest word on the object that was heard
-// before it was proven gone. What came later, perhaps of a successor, stays.
-func (i *Ingest) Sweep(ref contract.Ref, upTo uint64) error {
+// PurgeTombstone purges the observations of a deleted object from the stream in the background. A
+// tombstone of the operator expires by itself, but an operator that was removed before it
+// published one leaves its last observation permanently. upTo is the stream sequence of the
+// newest observation received before the object was not found. Later ones, which may belong
+// to a successor, stay.
+func (i *Ingest) PurgeTombstone(ref contract.Ref, upTo uint64) error {
 	kind, ok := i.cfg.Kinds.Lookup(ref.Kind)
 	if !ok || upTo == 0 {
 		return nil
@@ -97,11 +97,11 @@ func (i *Ingest) Sweep(ref contract.Ref, upTo uint64) error {
 	if err != nil {
 		return err
 	}
-	i.sweeper.sweep(subject, upTo)
+	i.tombstones.enqueue(subject, upTo)
 	return nil
 }
 
-// CaughtUp says whether all that the streams hold has been read, and what they get is heard.
+// CaughtUp reports whether both snapshots are complete and the bus is connected.
 func (i *Ingest) CaughtUp() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -139,11 +139,11 @@ func (i *Ingest) onObservation(ctx context.Context, d bus.Delivery) {
 	defer span.End()
 	ref, o, err := observation(i.cfg.Kinds, i.cfg.Cluster, d.Subject, d.Data)
 	if err != nil {
-		i.refuse(ctx, contract.StreamObservations, d, err)
+		i.reject(ctx, contract.StreamObservations, d, err)
 		return
 	}
 	now := i.cfg.Clock.Now()
-	outcome := i.cfg.Model.Merge(ref, model.Heard{
+	outcome := i.cfg.Model.Merge(ref, model.Received{
 		Observation: o, StreamSequence: d.Sequence, StoredAt: d.Time, ReceivedAt: now, Live: !d.Snapshot,
 		Cause: span.SpanContext(),
 	})
@@ -152,16 +152,16 @@ func (i *Ingest) onObservation(ctx context.Context, d bus.Delivery) {
 	}
 	i.cfg.Metrics.Observations.WithLabelValues(string(outcome)).Inc()
 	if outcome != model.Applied {
-		return // a replay is no sign of life either
+		return // a replayed message does not count as a heartbeat
 	}
 	if !d.Snapshot {
-		i.hear(o.Observer.Name, o.Epoch, time.Duration(o.ValidForSeconds)*time.Second, now)
+		i.recordSeen(o.Observer.Name, o.Epoch, time.Duration(o.ValidForSeconds)*time.Second, now)
 	}
 	i.cfg.OnObject(ref)
 }
 
-// receive begins the span of a message that came while we listened. One that the stream
-// retained was received before by somebody, and only its trace is taken over.
+// receive starts the span of a live message. A retained message was received before, so
+// only its trace context is extracted.
 func receive(ctx context.Context, d bus.Delivery) (context.Context, trace.Span) {
 	if !d.Snapshot {
 		return bus.StartReceive(ctx, d)
@@ -173,45 +173,45 @@ func receive(ctx context.Context, d bus.Delivery) (context.Context, trace.Span) 
 func (i *Ingest) onHeartbeat(ctx context.Context, d bus.Delivery) {
 	h, err := heartbeat(i.cfg.Cluster, d.Subject, d.Data)
 	if err != nil {
-		i.refuse(ctx, contract.StreamHeartbeats, d, err)
+		i.reject(ctx, contract.StreamHeartbeats, d, err)
 		return
 	}
 	i.mu.Lock()
-	i.places[h.Observer.Name] = d.Sequence
+	i.lastHeartbeats[h.Observer.Name] = d.Sequence
 	i.mu.Unlock()
 	if !d.Snapshot {
 		now := i.cfg.Clock.Now()
-		i.hear(h.Observer.Name, h.Epoch, validity(h), now)
+		i.recordSeen(h.Observer.Name, h.Epoch, validity(h), now)
 		if n, ok := bus.Unacknowledged(h, d.Header); ok && n > 0 {
-			i.cfg.Silence.Holding(h.Observer.Name, now)
+			i.cfg.Liveness.RecordPending(h.Observer.Name, now)
 		}
 	}
 }
 
-// hear notes a sign of life of an observer that a managed kind depends on.
-func (i *Ingest) hear(observer string, epoch int64, validity time.Duration, now time.Time) {
+// recordSeen records when an observer of a managed kind was last seen.
+func (i *Ingest) recordSeen(observer string, epoch int64, validity time.Duration, now time.Time) {
 	if len(i.cfg.Kinds.ObservedBy(observer)) == 0 {
 		return
 	}
-	i.cfg.Silence.Hear(observer, epoch, validity, now)
-	i.cfg.Metrics.Heard.WithLabelValues(observer).Set(float64(now.UnixMilli()) / 1000)
+	i.cfg.Liveness.RecordSeen(observer, epoch, validity, now)
+	i.cfg.Metrics.LastSeen.WithLabelValues(observer).Set(float64(now.UnixMilli()) / 1000)
 }
 
-// refuse counts a message that is not believed, and parks it.
-func (i *Ingest) refuse(ctx context.Context, stream string, d bus.Delivery, err error) {
+// reject counts an invalid message and enqueues it as a dead letter.
+func (i *Ingest) reject(ctx context.Context, stream string, d bus.Delivery, err error) {
 	i.cfg.Metrics.Observations.WithLabelValues("poison").Inc()
 	var p *poison
 	cause := causeMalformed
 	if errors.As(err, &p) {
 		cause = p.cause
 	}
-	logr.FromContextOrDiscard(ctx).Info("Refused message", "stream", stream, "sequence", d.Sequence,
+	logr.FromContextOrDiscard(ctx).Info("Rejected message", "stream", stream, "sequence", d.Sequence,
 		"cause", cause, "reason", err.Error())
-	i.lot.park(stream, cause, d)
+	i.deadLetters.enqueue(stream, cause, d)
 }
 
-// Missed looks directly into the stream for a heartbeat that is newer than what was
-// delivered. It is the [silence.Probe].
+// Missed reads the stream for a heartbeat that is newer than the last delivered one. It is
+// the [liveness.Probe].
 func (i *Ingest) Missed(ctx context.Context, observer string) (bool, error) {
 	subject, err := contract.HeartbeatSubject(i.cfg.Cluster, observer)
 	if err != nil {
@@ -221,7 +221,7 @@ func (i *Ingest) Missed(ctx context.Context, observer string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !quorate(stream.CachedInfo().Cluster) {
+	if !hasQuorum(stream.CachedInfo().Cluster) {
 		return false, errNoQuorum
 	}
 	m, err := stream.GetLastMsgForSubject(ctx, subject)
@@ -233,5 +233,5 @@ func (i *Ingest) Missed(ctx context.Context, observer string) (bool, error) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return len(m.Data) > 0 && m.Sequence > i.places[observer], nil
+	return len(m.Data) > 0 && m.Sequence > i.lastHeartbeats[observer], nil
 }

@@ -18,7 +18,7 @@ func (i *Ingest) snapshot(ctx context.Context, n int) {
 		return
 	}
 	logr.FromContextOrDiscard(ctx).Info("Caught up with the bus", "objects", i.cfg.Model.Len())
-	i.cfg.Silence.Listen(i.cfg.Clock.Now())
+	i.cfg.Liveness.SetConnected(i.cfg.Clock.Now())
 	i.cfg.OnCaughtUp()
 }
 
@@ -26,40 +26,40 @@ func (i *Ingest) restart(ctx context.Context, n int, recreated bool) {
 	i.mu.Lock()
 	i.complete[n] = false
 	if recreated {
-		i.places = map[string]uint64{}
+		i.lastHeartbeats = map[string]uint64{}
 	}
 	i.mu.Unlock()
-	logr.FromContextOrDiscard(ctx).Info("Reads the stream anew", "stream", streams[n], "recreated", recreated)
-	i.cfg.Silence.Deafen()
+	logr.FromContextOrDiscard(ctx).Info("Restarting to read the stream", "stream", streams[n], "recreated", recreated)
+	i.cfg.Liveness.SetDisconnected()
 	i.cfg.Model.Retained()
 	if recreated && streams[n] == contract.StreamObservations {
 		i.cfg.Model.StreamRecreated()
-		i.sweeper.restart()
+		i.tombstones.restart()
 	}
 	i.cfg.OnRestart()
 }
 
-// reconnected makes what is known of the observers unsure: they may hold things back that we have not seen.
+// reconnected makes all observers unconfirmed: they may have observations pending that were not received.
 func (i *Ingest) reconnected() {
 	i.cfg.OnRestart()
-	i.Doubt()
+	i.MarkUnconfirmed()
 }
 
-// Doubt makes all that was heard so far count as heard before a pause: others may have
-// written the conditions since, and known more.
-func (i *Ingest) Doubt() {
-	i.cfg.Silence.Deafen()
+// MarkUnconfirmed marks all received observations as retained: other processes may have written the
+// conditions since, from newer state.
+func (i *Ingest) MarkUnconfirmed() {
+	i.cfg.Liveness.SetDisconnected()
 	i.cfg.Model.Retained()
 	i.mu.Lock()
 	done := i.caughtUpLocked()
 	i.mu.Unlock()
 	if done {
-		i.cfg.Silence.Listen(i.cfg.Clock.Now())
+		i.cfg.Liveness.SetConnected(i.cfg.Clock.Now())
 		i.cfg.OnCaughtUp()
 	}
 }
 
-// watchLink makes the silence ours while the connection is down.
+// watchLink marks the tracker as disconnected while the connection is down.
 func (i *Ingest) watchLink(ctx context.Context) error {
 	ticker := i.cfg.Clock.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -69,7 +69,7 @@ func (i *Ingest) watchLink(ctx context.Context) error {
 			return nil
 		case <-ticker.C():
 			if !i.cfg.Bus.Connected() {
-				i.cfg.Silence.Deafen()
+				i.cfg.Liveness.SetDisconnected()
 			}
 		}
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// errNoQuorum says that what the stream's server holds may be old.
+// errNoQuorum reports that the data of the stream's server may be stale.
 var errNoQuorum = errors.New("the stream has no leader with a majority")
 
-// lately is within when a leader hears from each of its followers: they answer every second.
+// lately bounds the age of a follower's last contact: followers respond every second.
 const lately = 5 * time.Second
 
-// quorate says whether the answer came from a leader that hears a majority of the
-// stream's copies. A server that is cut off answers too, as the leader for a while and
-// then for a stream without one, with what it had before.
-func quorate(c *jetstream.ClusterInfo) bool {
+// hasQuorum reports whether the response came from a leader in contact with a majority of the
+// replicas. A partitioned server also responds, first as the leader and then for a stream
+// without one, with stale data.
+func hasQuorum(c *jetstream.ClusterInfo) bool {
 	switch {
 	case c == nil:
 		return true // a server without a cluster

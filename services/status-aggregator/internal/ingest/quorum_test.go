@@ -23,15 +23,15 @@ func TestQuorate(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := quorate(&jetstream.ClusterInfo{Leader: "n0", Replicas: tc.replicas}); got != tc.want {
+			if got := hasQuorum(&jetstream.ClusterInfo{Leader: "n0", Replicas: tc.replicas}); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
-	if quorate(&jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{fresh, fresh, fresh}}) {
+	if hasQuorum(&jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{fresh, fresh, fresh}}) {
 		t.Error("a stream without a leader has a quorum")
 	}
-	if !quorate(nil) {
+	if !hasQuorum(nil) {
 		t.Error("a server without a cluster has no quorum")
 	}
 }

@@ -1,13 +1,13 @@
-// Package lease holds the right to write the six conditions.
+// Package lease holds the Lease that permits writing the six conditions.
 //
-// The Lease "flotilla-conditions" tells the operators that somebody else writes
-// the conditions of their objects. It is renewed only while this process is the
-// leader and healthy: connected to the bus, past the snapshot, and able to use
-// the bucket. Otherwise the renewals stop and nothing more is said: after thirty
-// seconds the operators write for themselves (architecture D2).
+// While the Lease "flotilla-conditions" is held, the operators leave the conditions of their
+// objects to the aggregator. It is renewed only while this process is the leader and healthy:
+// connected to the bus, past the snapshot, and able to use the bucket. Otherwise renewal and
+// writes stop, and after thirty seconds the operators write the conditions themselves
+// (architecture D2).
 //
-// [Keeper.Held] is what the writer asks before each write. It turns false before
-// the operators' thirty seconds are over, by our monotonic clock, so that at no
-// time two parties believe that it is their turn. A process that stood still holds
-// nothing, and renews only once leader election would have told it that it was replaced.
+// The writer checks [Holder.Held] before each write. It turns false before the operators'
+// thirty seconds have passed, by the monotonic clock, so that there is never more than one
+// writer. A process that was suspended holds nothing, and renews only after leader election
+// would have reported a new leader.
 package lease

@@ -4,61 +4,61 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are the aggregator's own. Their common prefix is flotilla_status_; the
-// package comment says what each one means.
+// Metrics holds the metrics of the aggregator. Their common prefix is flotilla_status_; the
+// package comment documents each.
 type Metrics struct {
 	Observations *prometheus.CounterVec
 	DeadLetters  *prometheus.CounterVec
 	Events       *prometheus.CounterVec
 	Gaps         prometheus.Counter
 	Publishes    *prometheus.CounterVec
-	Swept        *prometheus.CounterVec
+	Purged       *prometheus.CounterVec
 	Conflicts    *prometheus.CounterVec
 	Writes       *prometheus.CounterVec
 	Lag          *prometheus.GaugeVec
 	LeaseHeld    prometheus.Gauge
 	Observer     *prometheus.GaugeVec
-	Heard        *prometheus.GaugeVec
+	LastSeen     *prometheus.GaugeVec
 
 	objects *objects
 }
 
-// Option changes what is shown.
+// Option changes which series are exported.
 type Option func(*objects)
 
-// PerObject shows all that is known of every condition of every object: 37 series for
-// each object instead of 12.
+// PerObject exports all series of every condition of every object: 37 series for each
+// object instead of 12.
 func PerObject(o *objects) { o.all = true }
 
-// New makes the metrics and registers them.
+// New creates the metrics and registers them.
 func New(r prometheus.Registerer, options ...Option) (*Metrics, error) {
 	m := &Metrics{
 		Observations: counter("observations_total", "Observations read from the bus.", "outcome"),
 		DeadLetters:  counter("dead_letters_total", "Messages that could not be processed.", "cause", "parked"),
-		Events:       counter("events_published_total", "Lifecycle events taken by the stream.", "event"),
+		Events:       counter("events_published_total", "Lifecycle events accepted by the stream.", "event"),
 		Gaps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "gaps_total",
 			Help: "Lifecycle events that mark missing history.",
 		}),
-		Publishes: counter("publish_results_total", "What became of each write to the bus.", "store", "outcome"),
-		Swept:     counter("swept_subjects_total", "Last words on objects that are gone, removed from the bus.", "outcome"),
-		Conflicts: counter("write_conflicts_total", "Writes refused because somebody else wrote first.", "store"),
-		Writes:    counter("condition_writes_total", "What became of the conditions of a reconcile.", "outcome"),
+		Publishes: counter("publish_results_total", "Total number of writes to the bus by outcome.", "store", "outcome"),
+		Purged:    counter("tombstones_purged_total", "Purges of the observations of deleted objects from the bus.", "outcome"),
+		Conflicts: counter("write_conflicts_total", "Total number of write conflicts.", "store"),
+		Writes:    counter("condition_writes_total", "Total number of condition writes by outcome.", "outcome"),
 		Lag:       gauge("bus_lag_seconds", "Age of the newest message when it was read.", "stream"),
 		LeaseHeld: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: prefix + "lease_held",
-			Help: "Whether this process holds the right to write conditions.",
+			Help: "Whether this process holds the Lease for writing conditions.",
 		}),
-		Observer: gauge("observer", "Verdict on an observer, one series for each verdict.", "observer", "verdict"),
-		Heard:    gauge("observer_heard_timestamp_seconds", "Last sign of life of an observer.", "observer"),
+		Observer: gauge("observer", "State of an observer, one series for each state.", "observer", "state"),
+		LastSeen: gauge("observer_last_seen_timestamp_seconds", "Time of the last heartbeat or observation of an observer.", "observer"),
 		objects:  newObjects(),
 	}
 	for _, change := range options {
 		change(m.objects)
 	}
 	for _, c := range append([]prometheus.Collector{
-		m.Observations, m.DeadLetters, m.Events, m.Gaps, m.Publishes, m.Swept,
-		m.Conflicts, m.Writes, m.Lag, m.LeaseHeld, m.Observer, m.Heard,
+		m.Observations, m.DeadLetters, m.Events, m.Gaps, m.Publishes, m.Purged,
+		m.Conflicts, m.Writes, m.Lag, m.LeaseHeld, m.Observer, m.LastSeen,
 	}, m.objects.collectors()...) {
 		if err := r.Register(c); err != nil {
 			return nil, err
@@ -67,10 +67,10 @@ func New(r prometheus.Registerer, options ...Option) (*Metrics, error) {
 	return m, nil
 }
 
-// Verdict sets the one-hot series of one observer.
-func (m *Metrics) Verdict(observer, verdict string, all ...string) {
-	for _, v := range all {
-		m.Observer.WithLabelValues(observer, v).Set(oneHot(v == verdict))
+// ObserverState sets the one-hot series of one observer.
+func (m *Metrics) ObserverState(observer, state string, all ...string) {
+	for _, s := range all {
+		m.Observer.WithLabelValues(observer, s).Set(oneHot(s == state))
 	}
 }
 

@@ -119,7 +119,7 @@ flotilla_status_resources{kind="superset",status="Unknown",type="Available"} 0
 
 // What a fleet costs: at ten thousand objects each series of an object is ten thousand.
 func TestSeriesOfAnObjectAreBounded(t *testing.T) {
-	every := conditions.Fold(conditions.Input{Now: start, WithReady: true}).Conditions
+	every := conditions.Compute(conditions.Input{Now: start, WithReady: true}).Conditions
 	published := make([]contract.Condition, len(every))
 	for i, c := range every {
 		published[i] = contract.Condition{Type: c.Type, Status: string(c.Status), LastTransitionTime: start}

@@ -13,9 +13,9 @@ import (
 
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
-// shown says which statuses of a condition have a series for each object: those that
-// alerts and dashboards ask for by the object's name. Everything else is in resources,
-// whose size does not grow with the fleet.
+// shown lists the statuses of a condition that have a series for each object: those that
+// alerts and dashboards select by the object's name. All others are in resources, whose
+// cardinality does not grow with the number of objects.
 var shown = map[string][]metav1.ConditionStatus{
 	conditions.TypeAvailable:   statuses,
 	conditions.TypeDegraded:    {metav1.ConditionTrue},
@@ -36,7 +36,7 @@ type objects struct {
 	resources   *prometheus.GaugeVec
 
 	mu       sync.Mutex
-	statuses map[contract.Ref]map[string]string // by condition type; what resources counts
+	statuses map[contract.Ref]map[string]string // by condition type, as counted in resources
 }
 
 func newObjects() *objects {
@@ -54,7 +54,7 @@ func newObjects() *objects {
 			"kind", "namespace", "name"),
 		lasted: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    prefix + "time_in_state_seconds",
-			Help:    "How long a status lasted that a condition has left.",
+			Help:    "Duration of past statuses of conditions.",
 			Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600},
 		}, []string{"kind", "type", "status"}),
 		resources: gauge("resources", "Managed objects by the status of a condition.", "kind", "type", "status"),
@@ -65,7 +65,7 @@ func (o *objects) collectors() []prometheus.Collector {
 	return []prometheus.Collector{o.condition, o.since, o.transitions, o.held, o.observed, o.lasted, o.resources}
 }
 
-// Conditions shows what is published of one object.
+// Conditions exports the published conditions of one object.
 func (m *Metrics) Conditions(ref contract.Ref, published []contract.Condition) {
 	o := m.objects
 	kind := string(ref.Kind)
@@ -79,7 +79,7 @@ func (m *Metrics) Conditions(ref contract.Ref, published []contract.Condition) {
 			o.since.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type).Set(seconds(c.LastTransitionTime))
 		}
 		if o.flips(c.Type) {
-			o.transitions.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type).Add(0) // there before the first flip, so that increase() sees it
+			o.transitions.WithLabelValues(kind, ref.Namespace, ref.Name, c.Type).Add(0) // exists before the first flip, so that increase() sees it
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (o *objects) flips(conditionType string) bool {
 	return o.all || conditionType == conditions.TypeAvailable || conditionType == conditions.TypeDegraded
 }
 
-// count moves the object from the statuses that it was counted in to those of now.
+// count moves the object from its previous statuses to the current ones.
 func (o *objects) count(ref contract.Ref, now []contract.Condition) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +118,7 @@ func (o *objects) count(ref contract.Ref, now []contract.Condition) {
 }
 
 // Flips counts the conditions whose status differs between two entries of the same
-// incarnation, and notes how long the former one lasted.
+// incarnation, and records how long the previous one lasted.
 func (m *Metrics) Flips(ref contract.Ref, before, after []contract.Condition) {
 	for _, was := range before {
 		for _, is := range after {
@@ -134,7 +134,7 @@ func (m *Metrics) Flips(ref contract.Ref, before, after []contract.Condition) {
 	}
 }
 
-// Held shows whether damping holds back a flip of the condition.
+// Held exports whether damping holds back a flip of the condition.
 func (m *Metrics) Held(ref contract.Ref, conditionType string, held bool) {
 	if held {
 		m.objects.held.WithLabelValues(string(ref.Kind), ref.Namespace, ref.Name, conditionType).Set(1)
@@ -143,7 +143,7 @@ func (m *Metrics) Held(ref contract.Ref, conditionType string, held bool) {
 	}
 }
 
-// Observed shows when the observation was stored on which the conditions stand.
+// Observed exports when the observation behind the conditions was stored.
 func (m *Metrics) Observed(ref contract.Ref, stored time.Time) {
 	m.objects.observed.WithLabelValues(string(ref.Kind), ref.Namespace, ref.Name).Set(seconds(stored))
 }

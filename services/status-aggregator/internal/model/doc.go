@@ -1,4 +1,4 @@
-// Package model remembers what was heard about each object.
+// Package model keeps the observations of each object.
 //
 // It is a pure merge. An observation is versioned by (uid, epoch, seq) and
 // carries everything; [Object.Merge] keeps, for each incarnation (uid) of a
@@ -6,14 +6,12 @@
 // maxima, so messages may come twice, late, reordered or replayed and the
 // result is the same ([Object] values are equal whatever the order).
 //
-// [Object.Pick] says which of the two to believe. That is the greatest version,
-// but for one case: a later message with a lower epoch (an observer whose clock
-// went back, and which did not know its former epoch). It is believed once
-// nothing of the greater epoch has been heard for as long as that was valid.
-// The decision is made at reading, from the clock that the caller passes, so
-// the merge itself knows no time.
+// [Object.Pick] returns the one to use. That is the greatest version, with one exception: a
+// later message with a lower epoch (an observer whose clock was set back, and which did not
+// know its previous epoch). It is used once the validity of the greater epoch has passed
+// without a message. The decision is made at reading, from the clock of the caller, so the
+// merge itself does not depend on time.
 //
-// Which incarnation counts is not decided here either: the caller asks for the
-// uid that lives in the cluster, so a former object of the same name can never
-// come back, and one that the watch has not shown yet is not lost.
+// The caller also selects the incarnation, by the UID in the cluster. So a previous object
+// of the same name never reappears, and one that the watch has not shown yet is not lost.
 package model

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Heard is one observation as it came.
-type Heard struct {
+// Received is one observation as it was received.
+type Received struct {
 	Observation contract.Observation
 	// StreamSequence is the message's place in the stream, 0 when the stream was re-created since.
 	StreamSequence uint64
@@ -27,7 +27,7 @@ type Heard struct {
 	Cause trace.SpanContext
 }
 
-// Outcome says what a merge did.
+// Outcome is the result of a merge.
 type Outcome string
 
 // Outcomes of a merge.
@@ -36,8 +36,7 @@ const (
 	Stale   Outcome = "stale"   // older than, or equal to, what was known
 )
 
-// Object is what was heard about one name. The zero value has heard nothing.
-// Values are never changed in place.
+// Object holds the observations of one name. The zero value is empty. Values are immutable.
 type Object struct {
 	incarnations []incarnation // sorted by uid
 }
@@ -45,14 +44,14 @@ type Object struct {
 // incarnation is one uid of the name.
 type incarnation struct {
 	UID    string
-	Top    Heard // greatest (epoch, seq)
-	Latest Heard // greatest place in the stream
+	Top    Received // greatest (epoch, seq)
+	Latest Received // greatest place in the stream
 	// MaxResourceVersion tells earlier incarnations from later ones.
 	MaxResourceVersion uint64
 }
 
-// Merge returns the object with one more observation heard.
-func (o Object) Merge(h Heard) (Object, Outcome) {
+// Merge returns the object with one more observation.
+func (o Object) Merge(h Received) (Object, Outcome) {
 	uid := h.Observation.Object.UID
 	i, found := slices.BinarySearchFunc(o.incarnations, uid, func(in incarnation, uid string) int {
 		return cmp.Compare(in.UID, uid)
@@ -76,18 +75,18 @@ func (o Object) Merge(h Heard) (Object, Outcome) {
 	if comparePlaces(h, in.Latest) > 0 {
 		in.Latest = h
 		if h.Observation.Epoch < in.Top.Observation.Epoch {
-			outcome = Applied // a candidate for when the greater epoch falls silent
+			outcome = Applied // used once the greater epoch is stale
 		}
 	}
 	in.MaxResourceVersion = max(in.MaxResourceVersion, parseVersion(h.Observation.Object.ResourceVersion))
 	return out, outcome
 }
 
-// Pick returns the observation of the incarnation to believe. expired says
-// whether nothing of the observation's epoch, or a greater one, was heard for
-// longer than it is valid; it is asked only when a later message of a lower
-// epoch waits, and waiting reports that it said no.
-func (o Object) Pick(uid string, expired func(Heard) bool) (h Heard, waiting, ok bool) {
+// Pick returns the observation of the incarnation to use. expired reports whether no message
+// of the observation's epoch, or a greater one, was received for longer than its validity. It
+// is called only when a later message of a lower epoch is pending, and waiting reports that it
+// returned false.
+func (o Object) Pick(uid string, expired func(Received) bool) (h Received, waiting, ok bool) {
 	for _, in := range o.incarnations {
 		if in.UID != uid {
 			continue
@@ -100,7 +99,7 @@ func (o Object) Pick(uid string, expired func(Heard) bool) (h Heard, waiting, ok
 		}
 		return in.Top, true, true
 	}
-	return Heard{}, false, false
+	return Received{}, false, false
 }
 
 // StreamRecreated forgets the places in a stream that exists no longer: any
@@ -114,7 +113,7 @@ func (o Object) StreamRecreated() Object {
 	return out
 }
 
-// Retained marks everything as heard before a pause in listening.
+// Retained marks all observations as received before an interruption of the subscription.
 func (o Object) Retained() Object {
 	out := Object{incarnations: slices.Clone(o.incarnations)}
 	for i := range out.incarnations {
@@ -124,17 +123,16 @@ func (o Object) Retained() Object {
 	return out
 }
 
-// Retain forgets the incarnations that came before the one that lives: nothing
-// was heard of them at a resource version above its present one. One that the
-// watch has not shown yet stays.
-func (o Object) Retain(uid, resourceVersion string) Object {
+// Prune drops the incarnations before the current one: those without an observation at a
+// resourceVersion above its current one. One that the watch has not shown yet stays.
+func (o Object) Prune(uid, resourceVersion string) Object {
 	now := parseVersion(resourceVersion)
 	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
 		return in.UID != uid && in.MaxResourceVersion <= now
 	})}
 }
 
-// Newest is the last place in the stream at which something was heard of the name; 0: none.
+// Newest returns the stream sequence of the latest observation of the name; 0 if there is none.
 func (o Object) Newest() uint64 {
 	var newest uint64
 	for _, in := range o.incarnations {
@@ -143,7 +141,7 @@ func (o Object) Newest() uint64 {
 	return newest
 }
 
-// Place is the last place in the stream at which something was heard of one incarnation; 0: none.
+// Place returns the stream sequence of the latest observation of one incarnation; 0 if there is none.
 func (o Object) Place(uid string) uint64 {
 	for _, in := range o.incarnations {
 		if in.UID == uid {
@@ -153,7 +151,7 @@ func (o Object) Place(uid string) uint64 {
 	return 0
 }
 
-// After returns the object with the incarnations forgotten of which nothing was heard after the place.
+// After returns the object without the incarnations whose observations all have sequences up to place.
 func (o Object) After(place uint64) Object {
 	return Object{incarnations: slices.DeleteFunc(slices.Clone(o.incarnations), func(in incarnation) bool {
 		return in.Latest.StreamSequence <= place
@@ -167,11 +165,11 @@ func (o Object) Without(uid string) Object {
 	})}
 }
 
-// Empty says that nothing is remembered.
+// Empty reports whether there are no observations.
 func (o Object) Empty() bool { return len(o.incarnations) == 0 }
 
 // compareVersions orders by (epoch, seq).
-func compareVersions(a, b Heard) int {
+func compareVersions(a, b Received) int {
 	return cmp.Or(
 		cmp.Compare(a.Observation.Epoch, b.Observation.Epoch),
 		cmp.Compare(a.Observation.Seq, b.Observation.Seq),
@@ -179,11 +177,11 @@ func compareVersions(a, b Heard) int {
 }
 
 // comparePlaces orders by place in the stream, and by version so that the order is total.
-func comparePlaces(a, b Heard) int {
+func comparePlaces(a, b Received) int {
 	return cmp.Or(cmp.Compare(a.StreamSequence, b.StreamSequence), compareVersions(a, b))
 }
 
-// parseVersion is 0 for a resource version that is no number.
+// parseVersion returns 0 for a resourceVersion that is not a number.
 func parseVersion(s string) uint64 {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func heard(uid string, epoch int64, seq uint64, place uint64) Heard {
-	return Heard{
+func heard(uid string, epoch int64, seq uint64, place uint64) Received {
+	return Received{
 		Observation: contract.Observation{
 			Object: contract.Object{UID: uid, ResourceVersion: fmt.Sprint(1000*epoch + int64(seq))}, //nolint:gosec // small test numbers
 			Epoch:  epoch,
@@ -27,7 +27,7 @@ func heard(uid string, epoch int64, seq uint64, place uint64) Heard {
 	}
 }
 
-func merged(messages ...Heard) Object {
+func merged(messages ...Received) Object {
 	var o Object
 	for _, m := range messages {
 		o, _ = o.Merge(m)
@@ -36,28 +36,28 @@ func merged(messages ...Heard) Object {
 }
 
 func TestPick(t *testing.T) {
-	never := func(Heard) bool { return false }
-	always := func(Heard) bool { return true }
+	never := func(Received) bool { return false }
+	always := func(Received) bool { return true }
 	cases := map[string]struct {
-		messages []Heard
+		messages []Received
 		uid      string
-		expired  func(Heard) bool
+		expired  func(Received) bool
 		phase    string
 		waiting  bool
 		unheard  bool
 	}{
 		"nothing was heard":                      {uid: "a", expired: never, unheard: true},
-		"another incarnation was heard":          {messages: []Heard{heard("b", 1, 1, 1)}, uid: "a", expired: never, unheard: true},
-		"the greater seq wins":                   {messages: []Heard{heard("a", 1, 2, 2), heard("a", 1, 1, 1)}, uid: "a", expired: never, phase: "a/1/2"},
-		"the greater epoch wins over the seq":    {messages: []Heard{heard("a", 1, 9, 1), heard("a", 2, 1, 2)}, uid: "a", expired: never, phase: "a/2/1"},
-		"A, B, A ends at the second A":           {messages: []Heard{heard("a", 1, 1, 1), heard("a", 1, 2, 2), heard("a", 1, 3, 3)}, uid: "a", expired: never, phase: "a/1/3"},
-		"a late replay of a lower epoch is void": {messages: []Heard{heard("a", 2, 1, 2), heard("a", 1, 7, 1)}, uid: "a", expired: always, phase: "a/2/1"},
-		"a later message of a lower epoch waits": {messages: []Heard{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: never, phase: "a/2/1", waiting: true},
+		"another incarnation was heard":          {messages: []Received{heard("b", 1, 1, 1)}, uid: "a", expired: never, unheard: true},
+		"the greater seq wins":                   {messages: []Received{heard("a", 1, 2, 2), heard("a", 1, 1, 1)}, uid: "a", expired: never, phase: "a/1/2"},
+		"the greater epoch wins over the seq":    {messages: []Received{heard("a", 1, 9, 1), heard("a", 2, 1, 2)}, uid: "a", expired: never, phase: "a/2/1"},
+		"A, B, A ends at the second A":           {messages: []Received{heard("a", 1, 1, 1), heard("a", 1, 2, 2), heard("a", 1, 3, 3)}, uid: "a", expired: never, phase: "a/1/3"},
+		"a late replay of a lower epoch is void": {messages: []Received{heard("a", 2, 1, 2), heard("a", 1, 7, 1)}, uid: "a", expired: always, phase: "a/2/1"},
+		"a later message of a lower epoch waits": {messages: []Received{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: never, phase: "a/2/1", waiting: true},
 		"a later message of a lower epoch is believed when the other fell silent": {
-			messages: []Heard{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: always, phase: "a/1/1",
+			messages: []Received{heard("a", 2, 1, 1), heard("a", 1, 1, 2)}, uid: "a", expired: always, phase: "a/1/1",
 		},
 		"an old incarnation does not hide the live one": {
-			messages: []Heard{heard("new", 1, 1, 1), heard("old", 9, 9, 2)}, uid: "new", expired: always, phase: "new/1/1",
+			messages: []Received{heard("new", 1, 1, 1), heard("old", 9, 9, 2)}, uid: "new", expired: always, phase: "new/1/1",
 		},
 	}
 	for name, tc := range cases {
@@ -77,13 +77,13 @@ func TestPick(t *testing.T) {
 func TestMergeDoesNotDependOnOrderOrRepetition(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible, not secret
 	for round := range 300 {
-		var messages []Heard
+		var messages []Received
 		for place := range uint64(20) {
 			uid := string(rune('a' + random.IntN(6)))
 			messages = append(messages, heard(uid, 1+random.Int64N(3), 1+random.Uint64N(4), place+1))
 		}
 		want := merged(messages...)
-		replay := append(append([]Heard{}, messages...), messages...)
+		replay := append(append([]Received{}, messages...), messages...)
 		random.Shuffle(len(replay), func(i, j int) { replay[i], replay[j] = replay[j], replay[i] })
 		if got := merged(replay...); !reflect.DeepEqual(want, got) {
 			t.Fatalf("round %d: the state depends on the order of %d messages", round, len(messages))
@@ -95,10 +95,10 @@ func TestMergeDoesNotDependOnOrderOrRepetition(t *testing.T) {
 func TestVersionsNeverGoBack(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // reproducible, not secret
 	var o Object
-	var last Heard
+	var last Received
 	for place := range uint64(2000) {
 		o, _ = o.Merge(heard("a", random.Int64N(50), random.Uint64N(50), place+1))
-		got, _, _ := o.Pick("a", func(Heard) bool { return false })
+		got, _, _ := o.Pick("a", func(Received) bool { return false })
 		if compareVersions(got, last) < 0 {
 			t.Fatalf("went back from %d/%d to %d/%d", last.Observation.Epoch, last.Observation.Seq,
 				got.Observation.Epoch, got.Observation.Seq)
@@ -109,19 +109,19 @@ func TestVersionsNeverGoBack(t *testing.T) {
 
 func TestOutcomes(t *testing.T) {
 	cases := map[string]struct {
-		before []Heard
-		next   Heard
+		before []Received
+		next   Received
 		want   Outcome
 	}{
 		"the first observation":               {nil, heard("a", 1, 1, 1), Applied},
-		"the next":                            {[]Heard{heard("a", 1, 1, 1)}, heard("a", 1, 2, 2), Applied},
-		"the same again":                      {[]Heard{heard("a", 1, 1, 1)}, heard("a", 1, 1, 1), Stale},
-		"the same at a later place":           {[]Heard{heard("a", 1, 1, 1)}, heard("a", 1, 1, 2), Stale},
-		"an older one":                        {[]Heard{heard("a", 1, 2, 2)}, heard("a", 1, 1, 1), Stale},
-		"a lower epoch at a later place":      {[]Heard{heard("a", 2, 1, 1)}, heard("a", 1, 1, 2), Applied},
-		"another incarnation":                 {[]Heard{heard("a", 2, 1, 1)}, heard("b", 1, 1, 2), Applied},
-		"a lower epoch at an earlier place":   {[]Heard{heard("a", 2, 1, 2)}, heard("a", 1, 1, 1), Stale},
-		"the same epoch, lower seq but later": {[]Heard{heard("a", 2, 5, 1)}, heard("a", 2, 4, 2), Stale},
+		"the next":                            {[]Received{heard("a", 1, 1, 1)}, heard("a", 1, 2, 2), Applied},
+		"the same again":                      {[]Received{heard("a", 1, 1, 1)}, heard("a", 1, 1, 1), Stale},
+		"the same at a later place":           {[]Received{heard("a", 1, 1, 1)}, heard("a", 1, 1, 2), Stale},
+		"an older one":                        {[]Received{heard("a", 1, 2, 2)}, heard("a", 1, 1, 1), Stale},
+		"a lower epoch at a later place":      {[]Received{heard("a", 2, 1, 1)}, heard("a", 1, 1, 2), Applied},
+		"another incarnation":                 {[]Received{heard("a", 2, 1, 1)}, heard("b", 1, 1, 2), Applied},
+		"a lower epoch at an earlier place":   {[]Received{heard("a", 2, 1, 2)}, heard("a", 1, 1, 1), Stale},
+		"the same epoch, lower seq but later": {[]Received{heard("a", 2, 5, 1)}, heard("a", 2, 4, 2), Stale},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestOutcomes(t *testing.T) {
 
 func TestRetainForgetsWhatCameBefore(t *testing.T) {
 	o := merged(heard("old", 1, 1, 1), heard("live", 2, 1, 2), heard("next", 3, 1, 3))
-	o = o.Retain("live", "2005")
+	o = o.Prune("live", "2005")
 	for uid, want := range map[string]bool{"old": false, "live": true, "next": true} {
 		if _, _, ok := o.Pick(uid, nil); ok != want {
 			t.Errorf("%s remembered: %v, want %v", uid, ok, want)
@@ -148,7 +148,7 @@ func TestStreamRecreatedLetsNewMessagesCount(t *testing.T) {
 	if outcome != Applied {
 		t.Fatalf("got %s", outcome)
 	}
-	got, _, _ := o.Pick("a", func(Heard) bool { return true })
+	got, _, _ := o.Pick("a", func(Received) bool { return true })
 	if got.Observation.Epoch != 1 {
 		t.Errorf("picked epoch %d, want 1", got.Observation.Epoch)
 	}
@@ -176,11 +176,11 @@ func TestStore(t *testing.T) {
 func FuzzMergeIsAJoin(f *testing.F) {
 	f.Add([]byte{1, 1, 2, 2, 3, 1}, uint64(7))
 	f.Fuzz(func(t *testing.T, raw []byte, seed uint64) {
-		var messages []Heard
+		var messages []Received
 		for i := 0; i+1 < len(raw) && i < 60; i += 2 {
 			messages = append(messages, heard(string('a'+rune(raw[i]%5)), int64(raw[i+1]%4), uint64(raw[i+1]/4), uint64(i+1))) //nolint:gosec // small
 		}
-		shuffled := append([]Heard{}, messages...)
+		shuffled := append([]Received{}, messages...)
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) { //nolint:gosec // reproducible
 			shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
 		})
@@ -199,14 +199,14 @@ func TestBuryLeavesWhatCameLater(t *testing.T) {
 		t.Errorf("places %d and %d, want %d and none", s.Get(ref).Place("old"), s.Get(ref).Place("new"), place)
 	}
 	s.Merge(ref, heard("new", 1, 1, 8))
-	s.Bury(ref, place)
+	s.DeleteUpTo(ref, place)
 	if _, _, ok := s.Get(ref).Pick("old", nil); ok {
 		t.Error("the buried incarnation is still there")
 	}
 	if _, _, ok := s.Get(ref).Pick("new", nil); !ok {
 		t.Error("what came later is gone")
 	}
-	if s.Bury(ref, 8); s.Len() != 0 || len(s.Refs()) != 0 {
+	if s.DeleteUpTo(ref, 8); s.Len() != 0 || len(s.Refs()) != 0 {
 		t.Errorf("%v are still there", s.Refs())
 	}
 }

@@ -14,13 +14,13 @@ type Store struct {
 	objects map[contract.Ref]Object
 }
 
-// NewStore returns a store that has heard nothing.
+// NewStore returns an empty store.
 func NewStore() *Store {
 	return &Store{objects: map[contract.Ref]Object{}}
 }
 
-// Merge adds what was heard about one name.
-func (s *Store) Merge(ref contract.Ref, h Heard) Outcome {
+// Merge adds an observation of one name.
+func (s *Store) Merge(ref contract.Ref, h Received) Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	object, outcome := s.objects[ref].Merge(h)
@@ -28,20 +28,20 @@ func (s *Store) Merge(ref contract.Ref, h Heard) Outcome {
 	return outcome
 }
 
-// Get returns what was heard about one name.
+// Get returns the observations of one name.
 func (s *Store) Get(ref contract.Ref) Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.objects[ref]
 }
 
-// Forget drops one incarnation of a name, once its object is gone.
+// Forget drops one incarnation of a name after its object was deleted.
 func (s *Store) Forget(ref contract.Ref, uid string) {
 	s.keep(ref, func(o Object) Object { return o.Without(uid) })
 }
 
-// Bury drops what was heard of a name up to a place in the stream, once no object of that name exists.
-func (s *Store) Bury(ref contract.Ref, place uint64) {
+// DeleteUpTo drops the observations of a name up to a stream sequence, once no object of that name exists.
+func (s *Store) DeleteUpTo(ref contract.Ref, place uint64) {
 	s.keep(ref, func(o Object) Object { return o.After(place) })
 }
 
@@ -55,12 +55,12 @@ func (s *Store) keep(ref contract.Ref, change func(Object) Object) {
 	}
 }
 
-// Retain applies [Object.Retain] to one name.
-func (s *Store) Retain(ref contract.Ref, uid, resourceVersion string) {
+// Prune applies [Object.Prune] to one name.
+func (s *Store) Prune(ref contract.Ref, uid, resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if object, ok := s.objects[ref]; ok && len(object.incarnations) > 1 {
-		s.objects[ref] = object.Retain(uid, resourceVersion)
+		s.objects[ref] = object.Prune(uid, resourceVersion)
 	}
 }
 
@@ -78,14 +78,14 @@ func (s *Store) all(change func(Object) Object) {
 	}
 }
 
-// Refs lists the names of which something was heard, in no order.
+// Refs returns the names with observations, in no particular order.
 func (s *Store) Refs() []contract.Ref {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Collect(maps.Keys(s.objects))
 }
 
-// Len counts the names of which something was heard.
+// Len returns the number of names with observations.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -13,7 +13,7 @@ import (
 //go:embed assets
 var files embed.FS
 
-// root is the folder of the files.
+// root is the directory of the files.
 const root = "assets"
 
 // policy lets the page load its own files, talk to its own server, and nothing else.
@@ -53,7 +53,7 @@ func serve(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	sum := sha256.Sum256(body)
 	header.Set("Content-Type", contentType)
-	header.Set("Cache-Control", "no-cache") // asked for again, and answered by 304 until a release changes it
+	header.Set("Cache-Control", "no-cache") // revalidated, with 304 until a release changes the file
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body))
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/httpapi"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/live/livetest"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel/readmodeltest"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
@@ -50,14 +50,14 @@ func (f *fleet) Authenticate(r *http.Request) (user.Info, error) {
 
 func (f *fleet) Authorize(context.Context, user.Info, access.Attributes) error { return nil }
 
-func (f *fleet) List(live.Filter) ([]statusapi.Resource, error) {
+func (f *fleet) List(readmodel.Filter) ([]statusapi.Resource, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []statusapi.Resource
 	for _, d := range f.details {
 		out = append(out, d.Resource)
 	}
-	slices.SortFunc(out, live.Compare)
+	slices.SortFunc(out, readmodel.Compare)
 	return out, nil
 }
 
@@ -69,19 +69,19 @@ func (f *fleet) Detail(_ context.Context, namespace string, kind contract.Kind, 
 			return d, nil
 		}
 	}
-	return statusapi.ResourceDetail{}, live.ErrNotFound
+	return statusapi.ResourceDetail{}, readmodel.ErrNotFound
 }
 
 // site serves the page and the API of a fleet.
 type site struct {
-	*livetest.Bus
+	*readmodeltest.Bus
 	*fleet
 	base string
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{Bus: livetest.NewBus(t), fleet: &fleet{}}
+	s := &site{Bus: readmodeltest.NewBus(t), fleet: &fleet{}}
 	kinds, err := registry.Managed()
 	if err != nil {
 		t.Fatal(err)

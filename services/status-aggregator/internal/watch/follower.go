@@ -46,7 +46,7 @@ func (f *follower) run(ctx context.Context) {
 				if ctx.Err() != nil {
 					return
 				}
-				log.Info("Followed the kind in vain", "reason", err.Error(), "again", delay.String())
+				log.Info("Failed to watch kind", "reason", err.Error(), "retryAfter", delay.String())
 				retry, delay = f.watcher.cfg.Clock.After(delay), min(2*delay, lastRetry)
 				break
 			}
@@ -126,12 +126,12 @@ func (f *follower) ended(obj any) {
 	}
 	ref := f.watcher.ref(f.kind, o)
 	if u, ok := o.(*unstructured.Unstructured); ok && isFinal(obj) {
-		f.watcher.bury(ref, u)
+		f.watcher.keepDeleted(ref, u)
 	}
 	f.watcher.cfg.OnObject(ref)
 }
 
-// isFinal says that the state is the very last one, not just the last that was seen before a gap in the watch.
+// isFinal reports whether obj is the final state, not just the last one before a gap in the watch.
 func isFinal(obj any) bool {
 	_, unknown := obj.(toolscache.DeletedFinalStateUnknown)
 	return !unknown

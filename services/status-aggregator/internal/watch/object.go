@@ -22,7 +22,7 @@ type Object struct {
 	Phase       string
 }
 
-// Identity returns the object as it stands in messages.
+// Identity returns the object reference for messages.
 func (o Object) Identity(kind registry.Kind) contract.Object {
 	return contract.Object{
 		GroupVersionKind: contract.GroupVersionKind{Group: kind.GVK.Group, Version: kind.GVK.Version, Kind: kind.GVK.Kind},

@@ -21,16 +21,16 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// ErrGone says that there is no such object.
-var ErrGone = errors.New("object does not exist")
+// ErrNotFound reports that the object does not exist.
+var ErrNotFound = errors.New("object does not exist")
 
-// maxGraves bounds the last states that are kept.
-const maxGraves = 10_000
+// maxDeleted bounds the last states that are kept.
+const maxDeleted = 10_000
 
 // crdKind is how a CRD's existence is watched: its metadata only.
 var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// Config says what to follow and whom to tell.
+// Config selects the kinds to watch and the callbacks.
 type Config struct {
 	Cache cache.Cache
 	// Live reads from the API server.
@@ -50,12 +50,12 @@ type Watcher struct {
 
 	mu       sync.Mutex
 	followed map[contract.Kind]bool
-	graves   map[contract.Ref]*unstructured.Unstructured
+	deleted  map[contract.Ref]*unstructured.Unstructured
 }
 
 // New returns a watcher that follows nothing before [Watcher.Start].
 func New(cfg Config) *Watcher {
-	return &Watcher{cfg: cfg, followed: map[contract.Kind]bool{}, graves: map[contract.Ref]*unstructured.Unstructured{}}
+	return &Watcher{cfg: cfg, followed: map[contract.Kind]bool{}, deleted: map[contract.Ref]*unstructured.Unstructured{}}
 }
 
 // Start follows until the context ends.
@@ -95,7 +95,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// Get reads an object from the cache. It returns [ErrGone] when the cache does not
+// Get reads an object from the cache. It returns [ErrNotFound] when the cache does not
 // have it and the API server says the same, so a cache that lags behind never makes
 // an object disappear.
 func (w *Watcher) Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (Object, error) {
@@ -113,41 +113,41 @@ func (w *Watcher) Get(ctx context.Context, kind registry.Kind, ref contract.Ref)
 	if _, err := w.LiveUID(ctx, kind, ref); err != nil {
 		return Object{}, err
 	}
-	return Object{}, ErrLagging
+	return Object{}, ErrStale
 }
 
-// ErrLagging says that an object exists which the cache does not show yet; its event will come.
-var ErrLagging = errors.New("object is not in the cache yet")
+// ErrStale reports that the object exists but is not in the cache yet; its event will arrive.
+var ErrStale = errors.New("object is not in the cache yet")
 
-// LiveUID asks the API server which incarnation of a name lives, or returns [ErrGone].
+// LiveUID asks the API server which incarnation of a name lives, or returns [ErrNotFound].
 func (w *Watcher) LiveUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error) {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(kind.GVK)
 	err := w.cfg.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, m)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-		return "", ErrGone
+		return "", ErrNotFound
 	case err != nil:
 		return "", fmt.Errorf("read %s %s/%s: %w", kind.GVK.Kind, ref.Namespace, ref.Name, err)
 	}
 	return string(m.GetUID()), nil
 }
 
-// Live reads an object from the API server, or returns [ErrGone].
+// Live reads an object from the API server, or returns [ErrNotFound].
 func (w *Watcher) Live(ctx context.Context, kind registry.Kind, ref contract.Ref) (Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind.GVK)
 	err := w.cfg.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-		return Object{}, ErrGone
+		return Object{}, ErrNotFound
 	case err != nil:
 		return Object{}, fmt.Errorf("read %s %s/%s: %w", kind.GVK.Kind, ref.Namespace, ref.Name, err)
 	}
 	return Read(kind, u)
 }
 
-// Followed says whether the objects of a kind are in the cache.
+// Followed reports whether the objects of a kind are in the cache.
 func (w *Watcher) Followed(kind contract.Kind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *Watcher) List(ctx context.Context) ([]contract.Ref, error) {
 // Last returns the last state of a deleted incarnation, until [Watcher.Drop].
 func (w *Watcher) Last(kind registry.Kind, ref contract.Ref, uid string) (Object, bool) {
 	w.mu.Lock()
-	u := w.graves[ref]
+	u := w.deleted[ref]
 	w.mu.Unlock()
 	if u == nil || string(u.GetUID()) != uid {
 		return Object{}, false
@@ -189,7 +189,7 @@ func (w *Watcher) Last(kind registry.Kind, ref contract.Ref, uid string) (Object
 func (w *Watcher) Drop(ref contract.Ref) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.graves, ref)
+	delete(w.deleted, ref)
 }
 
 func (w *Watcher) ref(kind registry.Kind, o metav1.Object) contract.Ref {
@@ -202,13 +202,13 @@ func (w *Watcher) setFollowed(kind contract.Kind, followed bool) {
 	w.followed[kind] = followed
 }
 
-func (w *Watcher) bury(ref contract.Ref, u *unstructured.Unstructured) {
+func (w *Watcher) keepDeleted(ref contract.Ref, u *unstructured.Unstructured) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.graves) >= maxGraves {
-		clear(w.graves) // of a standby that nobody asks; without a last state the end of an object is marked as a gap
+	if len(w.deleted) >= maxDeleted {
+		clear(w.deleted) // on a standby they are never read; without a last state the deletion is marked as a gap
 	}
-	w.graves[ref] = u
+	w.deleted[ref] = u
 }
 
 // living unwraps what an informer's handler gets.

@@ -11,10 +11,10 @@ import (
 
 func main() {
 	service.Main(service.Spec{
-		Name:         superset.FieldManager,
-		AddToScheme:  []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
-		CacheOptions: superset.CacheOptions,
-		Needs:        superset.Needs,
-		Setup:        superset.Setup,
+		Name:          superset.FieldManager,
+		AddToScheme:   []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+		CacheOptions:  superset.CacheOptions,
+		Prerequisites: superset.Needs,
+		Setup:         superset.Setup,
 	})
 }

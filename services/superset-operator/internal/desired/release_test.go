@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/quiet"
+	"github.com/flotilla-dev/flotilla/libs/testkit/renderdiff"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 )
 
@@ -19,7 +19,7 @@ func TestUpgradeIsQuiet(t *testing.T) {
 	for i := range cases {
 		cases[i] = filepath.Dir(cases[i])
 	}
-	quiet.Renders{
+	renderdiff.Renders{
 		Cases: cases, Inputs: []string{"superset.yaml"}, Changelog: "../../CHANGELOG.md",
 		Render: func(t *testing.T, dir string) map[string][]byte {
 			state, err := desired.For(desired.Input{Superset: load(t, filepath.Join(dir, "superset.yaml"))})

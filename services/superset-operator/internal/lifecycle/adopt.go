@@ -6,10 +6,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// adopt translates a state whose checksums another operator computed, in a way that
-// says nothing here. What it completed for the image that is wanted stays complete,
-// what it began goes on, and what it gave up stays given up: taking over runs
-// nothing. Checksums that belong to no enabled task are forgotten.
+// adopt converts a state with checksums of another scheme, which cannot be compared, so that adoption runs no task.
+// Tasks that are complete for the desired image stay complete, started tasks continue, and failed tasks stay failed.
+// Checksums of tasks that are not enabled are dropped.
 func (p *pass) adopt() {
 	if p.status.ChecksumScheme == checksum.Scheme {
 		return
@@ -31,13 +30,13 @@ func (p *pass) adopt() {
 		case slot.State == v1alpha1.TaskComplete && !began:
 			p.complete(step, slot)
 		default:
-			// What comes after a task that began has to run after it.
+			// Tasks after a started task have to run after it.
 			began = began || slot.State != v1alpha1.TaskComplete
 		}
 	}
 }
 
-// inherit lets a slot of another operator count for what is wanted now, if it is for the same image.
+// inherit reuses the status of a task of another operator for the desired checksum if the image is the same.
 func (p *pass) inherit(step *Step) {
 	at := step.Kind.Slot(p.status)
 	job, exists := p.in.Jobs[step.Kind.Word]
@@ -59,15 +58,15 @@ func (p *pass) inherit(step *Step) {
 	if slot.State == v1alpha1.TaskRunning {
 		slot.Attempts = max(slot.Attempts, 1)
 	}
-	// The other operator's fingerprints of pods say nothing here either.
+	// The pod fingerprints of the other operator cannot be compared either.
 	slot.PodSpecHash = step.PodHash
 	if tick := p.tick(step); tick != nil {
 		slot.LastScheduledAt = tick
 	}
 }
 
-// sameImage says whether a slot is for the image that is wanted. A clone runs in an
-// image of its own, and again when the target's changes.
+// sameImage reports whether a status entry is for the desired image. A clone has its own image, and runs again when
+// the target image changes.
 func (p *pass) sameImage(step *Step, slot *v1alpha1.TaskRefStatus) bool {
 	if step.Kind.Type == resolve.Clone.Type || slot.Image == "" {
 		return p.in.LastImage == "" || p.in.LastImage == p.in.Image

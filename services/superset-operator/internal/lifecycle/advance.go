@@ -13,8 +13,8 @@ const (
 	unreadPause    = 200 * time.Millisecond
 )
 
-// advance brings one task forward and reports whether it is complete. When it is
-// not, the condition says why, and the tasks after it wait.
+// advance moves one task forward and reports whether it is complete. If not, it sets the condition, and the following
+// tasks wait.
 func (p *pass) advance(step *Step) bool {
 	slot := p.slot(step)
 	job, exists := p.in.Jobs[step.Kind.Word]
@@ -36,8 +36,8 @@ func (p *pass) advance(step *Step) bool {
 	return false
 }
 
-// counts says whether a Job is the attempt that is under way, and not one that was
-// made for other inputs or was given up. An earlier operator's carries no attempt.
+// counts reports whether a Job is the current attempt, and not one of other inputs or of an abandoned attempt. Jobs
+// of the legacy operator have no attempt.
 func counts(step *Step, slot *v1alpha1.TaskRefStatus, job Job) bool {
 	return job.Attempt == 0 || job.Attempt == slot.Attempts && job.Checksum == step.Checksum
 }
@@ -47,7 +47,7 @@ func (p *pass) replace(step *Step, job Job) {
 	p.at(step, v1alpha1.ReasonTaskWaiting, fmt.Sprintf("Waiting for the previous Job of task %s to be gone", step.Kind.Word))
 }
 
-// begin starts an attempt, or says why none starts.
+// begin starts an attempt, or sets the reason why it has to wait.
 func (p *pass) begin(step *Step, slot *v1alpha1.TaskRefStatus) {
 	counted := slot.State == v1alpha1.TaskRunning && slot.Attempts > 0
 	switch {
@@ -63,7 +63,7 @@ func (p *pass) begin(step *Step, slot *v1alpha1.TaskRefStatus) {
 	case !p.drained(step):
 		return
 	case counted:
-		// Its Job was not made or somebody removed it: make it, without counting again.
+		// Its Job was not created or was deleted by a user: create it without counting it again.
 		slot.PodSpecHash = step.PodHash
 	default:
 		p.count(step, slot)
@@ -85,7 +85,7 @@ func (p *pass) stopped(step *Step) {
 	p.hold()
 }
 
-// count opens a new attempt in the state.
+// count records a new attempt.
 func (p *pass) count(step *Step, slot *v1alpha1.TaskRefStatus) {
 	slot.State, slot.Attempts, slot.Image = v1alpha1.TaskRunning, slot.Attempts+1, step.Image
 	slot.StartedAt, slot.PodSpecHash = p.now(), step.PodHash
@@ -94,14 +94,13 @@ func (p *pass) count(step *Step, slot *v1alpha1.TaskRefStatus) {
 	p.normal(EventTaskStarted, "Started task %s, attempt %d of %d", step.Kind.Word, slot.Attempts, step.MaxRetries)
 }
 
-// follow goes by what the Job of the current attempt does.
+// follow evaluates the Job of the current attempt.
 func (p *pass) follow(step *Step, slot *v1alpha1.TaskRefStatus, job Job) bool {
 	otherPod := job.PodHash != step.PodHash
 	if job.Attempt == 0 {
 		otherPod = slot.PodSpecHash != step.PodHash
 	}
-	// A cluster may rewrite images on the way in. A Job made from the pod that is
-	// wanted now is not at fault for that.
+	// An admission webhook may rewrite images. A Job that was created from the desired pod is not replaced for that.
 	otherImage := job.Image != "" && job.Image != step.Image && (otherPod || job.Attempt == 0)
 	switch {
 	case otherImage:
@@ -131,13 +130,14 @@ func (p *pass) inProgress(step *Step, slot *v1alpha1.TaskRefStatus) {
 		fmt.Sprintf("Task %s is running, attempt %d of %d", step.Kind.Word, slot.Attempts, step.MaxRetries))
 }
 
-// again replaces a Job that did not do anything yet; its attempt does not count.
+// again replaces a Job whose pod did not start; its attempt does not count.
 func (p *pass) again(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	slot.State, slot.Attempts, slot.Message = v1alpha1.TaskPending, slot.Attempts-1, ""
 	p.replace(step, job)
 }
 
-// unread waits, not for long, until the pod of a Job that succeeded is seen to have ended: it says what was counted.
+// unread waits up to unreadPatience until the pod of a succeeded Job has terminated: its termination message has the
+// counts.
 func (p *pass) unread(job Job) bool {
 	if !job.Unread || job.FinishedAt == nil {
 		return false
@@ -157,7 +157,7 @@ func (p *pass) succeed(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 		step.Kind.Word, slot.Attempts, step.MaxRetries, counted(step.Kind, job.StoredSecrets))
 }
 
-// counted says what a task read and changed; empty when it counts nothing.
+// counted describes what a task read and changed; empty if it counts nothing.
 func counted(kind resolve.TaskKind, s *v1alpha1.StoredSecretsStatus) string {
 	switch {
 	case s == nil:

@@ -9,10 +9,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// FrozenTick returns the tick of the clone's schedule that its checksum has to
-// keep; nil when the schedule may move on. A sequence that has begun is finished
-// with the tick that it began with, and then runs once more for the latest. One
-// that failed for good is not going to finish: the next tick starts it again.
+// FrozenTick returns the scheduled time that the clone's checksum has to keep; nil if the schedule may advance. A
+// sequence that has started finishes with its scheduled time, and then runs once more for the latest. One that failed
+// permanently does not finish: the next scheduled time starts it again.
 func FrozenTick(status *v1alpha1.LifecycleStatus) *time.Time {
 	if status == nil || status.Clone == nil || status.Clone.LastScheduledAt == nil || !inProgress(status) {
 		return nil
@@ -21,9 +20,8 @@ func FrozenTick(status *v1alpha1.LifecycleStatus) *time.Time {
 	return &tick
 }
 
-// KeptTick returns the tick that the clone last ran for; nil for none. It stands
-// in for a schedule that was removed, so that removing it clones nothing, and
-// neither does enabling a clone again that was disabled meanwhile.
+// KeptTick returns the scheduled time of the last clone; nil for none. It replaces a removed schedule in the
+// checksum, so that neither removing a schedule nor enabling a disabled clone again runs a clone.
 func KeptTick(status *v1alpha1.LifecycleStatus) *time.Time {
 	if status == nil {
 		return nil
@@ -39,7 +37,7 @@ func KeptTick(status *v1alpha1.LifecycleStatus) *time.Time {
 	return &tick
 }
 
-// inProgress is true from the first attempt of a sequence to its end.
+// inProgress reports whether a sequence has started its first attempt and has not ended.
 func inProgress(status *v1alpha1.LifecycleStatus) bool {
 	var active, waiting, done bool
 	for _, kind := range resolve.TaskKinds() {
@@ -60,11 +58,11 @@ func inProgress(status *v1alpha1.LifecycleStatus) bool {
 	return active || waiting && done && !gated
 }
 
-// scheduled is true when the clone has a schedule.
+// scheduled reports whether the clone has a schedule.
 func (p *pass) scheduled() bool { return p.in.Schedule != nil && p.enabled(resolve.Clone) }
 
-// readable says whether the clone's schedule can be read. If not, nothing is
-// decided: without a tick nobody knows what the tasks should have run for.
+// readable reports whether the clone's schedule is valid. If it is not, nothing is decided: without a scheduled time
+// the checksums of the tasks are unknown.
 func (p *pass) readable() bool {
 	if !p.scheduled() {
 		return true
@@ -80,7 +78,7 @@ func (p *pass) readable() bool {
 	p.out.Schedule.Status, p.out.Schedule.Reason = metav1.ConditionFalse, v1alpha1.ReasonInvalidCronSchedule
 	p.out.Schedule.Message = message
 	p.waiting(v1alpha1.ReasonInvalidCronSchedule, message)
-	// A refused image change shows as blocked too. It is looked at again later, and forgotten until then.
+	// A rejected image change has the phase Blocked too. It is evaluated again later, and dropped until then.
 	before := p.was.Phase == v1alpha1.LifecycleBlocked && !refused(p.was.Upgrade)
 	if !before {
 		p.warning(EventInvalidCronSchedule, "%s", message)
@@ -97,7 +95,7 @@ func refused(context *v1alpha1.UpgradeContext) bool {
 	return context != nil && context.Direction == v1alpha1.DirectionDowngrade && context.ApprovedAt == nil
 }
 
-// tick returns the tick that a task runs for; nil for none.
+// tick returns the scheduled time that a task runs for; nil for none.
 func (p *pass) tick(step *Step) *metav1.Time {
 	if step.Kind.Type != resolve.Clone.Type || !p.scheduled() || p.in.Schedule.Err != nil {
 		return nil
@@ -105,8 +103,8 @@ func (p *pass) tick(step *Step) *metav1.Time {
 	return &metav1.Time{Time: p.in.Schedule.Tick}
 }
 
-// wake asks for a decision just after the next tick, and soon after a sequence
-// that kept an older tick is over, since a newer one may be due.
+// wake requeues the Superset just after the next scheduled time. It also requeues soon after a sequence that kept an older
+// scheduled time has ended, since a newer one may be due.
 func (p *pass) wake() {
 	slot := p.status.Clone
 	if !p.scheduled() || p.in.Schedule.Err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Decide says what becomes of the tasks.
+// Decide decides the next action of each task.
 func Decide(in Input) Decision {
 	p := begin(in)
 	p.adopt()
@@ -21,11 +21,10 @@ func Decide(in Input) Decision {
 	return p.out
 }
 
-// pass is one call of [Decide].
+// pass is the state of one call of [Decide].
 type pass struct {
 	in Input
-	// was is the state that was persisted, never nil and never changed; status is
-	// the one to come.
+	// was is the persisted state, never nil and never changed; status is the new one.
 	was, status *v1alpha1.LifecycleStatus
 	out         Decision
 }
@@ -44,7 +43,7 @@ func begin(in Input) *pass {
 	return p
 }
 
-// run brings the tasks forward, one after the other.
+// run advances the tasks, one after the other.
 func (p *pass) run() {
 	p.prune()
 	current := p.prepare()
@@ -64,7 +63,7 @@ func (p *pass) run() {
 	p.settle()
 }
 
-// queue says of the tasks behind one that it is their turn later.
+// queue marks the incomplete tasks after the current one as waiting.
 func (p *pass) queue(current int) {
 	for i := current + 1; i < len(p.in.Steps); i++ {
 		if step := &p.in.Steps[i]; p.slot(step).State != v1alpha1.TaskComplete {
@@ -73,8 +72,8 @@ func (p *pass) queue(current int) {
 	}
 }
 
-// alone removes all Jobs that run, but for the one whose turn it is. It reports
-// whether they are gone: two tasks must not meet, nor a task and components that start.
+// alone deletes all active Jobs except that of the current task, and reports whether they are gone: two tasks must
+// not overlap, nor a task and components that start.
 func (p *pass) alone(current int) bool {
 	var next *Step
 	if current < len(p.in.Steps) {
@@ -96,8 +95,8 @@ func (p *pass) alone(current int) bool {
 	return false
 }
 
-// clear removes all Jobs that run, but for one task's, and returns the task of one
-// that is still there; empty when they are gone.
+// clear deletes all active Jobs except that of one task, and returns the name of a task whose Job still exists; empty
+// if all are gone.
 func (p *pass) clear(but *Step) (word string) {
 	for _, kind := range resolve.TaskKinds() {
 		job, exists := p.in.Jobs[kind.Word]
@@ -110,7 +109,7 @@ func (p *pass) clear(but *Step) (word string) {
 	return word
 }
 
-// finish adds what follows from the decision, whatever it was.
+// finish adds what follows from every decision.
 func (p *pass) finish() {
 	p.endMaintenance()
 	p.out.Page = p.out.Page || p.status.MaintenanceActive
@@ -121,7 +120,7 @@ func (p *pass) finish() {
 	p.wake()
 }
 
-// announce says that the tasks begin, before everything that follows from it, or that they are over.
+// announce adds the event that the tasks started, before all events that follow from it, or that they are complete.
 func (p *pass) announce() {
 	over := p.status.Phase == v1alpha1.LifecycleComplete || p.status.Phase == v1alpha1.LifecycleRestoring
 	if over && running(p.was.Phase) {
@@ -141,7 +140,7 @@ func (p *pass) announce() {
 	p.out.Events = append(p.out.Events, events...)
 }
 
-// running is true for the phases in which tasks have begun, or the drain before them.
+// running reports whether the tasks, or the drain before them, have started in this phase.
 func running(phase v1alpha1.LifecyclePhase) bool {
 	switch phase {
 	case v1alpha1.LifecycleChecking, v1alpha1.LifecycleCloning, v1alpha1.LifecycleDraining, v1alpha1.LifecycleMigrating,
@@ -152,8 +151,8 @@ func running(phase v1alpha1.LifecyclePhase) bool {
 	}
 }
 
-// phase sets the phase of a task. While the Superset is stopped nothing begins, so
-// nothing that has not begun may look as if it had.
+// phase sets the lifecycle phase of a task. While the Superset is stopped no task starts, so the phase must not show
+// that one has started.
 func (p *pass) phase(phase v1alpha1.LifecyclePhase) {
 	gated := p.was.Phase == v1alpha1.LifecycleAwaitingApproval || p.was.Phase == v1alpha1.LifecycleBlocked
 	if !p.in.Stopped || running(p.was.Phase) || gated {
@@ -161,8 +160,8 @@ func (p *pass) phase(phase v1alpha1.LifecyclePhase) {
 	}
 }
 
-// hold keeps what runs on its image, unless nothing may run now. Everything else about
-// it would follow the spec, so keys that are not proven keep it from being touched at all.
+// hold allows changes to running components, on their current image, if nothing forbids it. Everything else follows
+// the spec, so the components are not changed at all while the keys are not verified.
 func (p *pass) hold() {
 	if !p.proven() {
 		return
@@ -177,14 +176,14 @@ func (p *pass) hold() {
 	}
 }
 
-// away is true when the components are not there although they were before. Deployments without pods count as such while
-// the metastore is not what the components last ran with.
+// away reports whether the components were removed. Idle Deployments count as removed while the metastore differs
+// from the one that the components last ran with.
 func (p *pass) away() bool {
 	return p.in.Components && !p.out.Initial && p.in.Workloads.absent() && (!p.in.Workloads.Exist || p.undone())
 }
 
-// undone is true from the first attempt of a task that wants to be alone until all tasks are complete, whatever the spec
-// asks for since.
+// undone reports whether a task that requires a drain has started and not all tasks are complete, whatever the spec
+// requires by now.
 func (p *pass) undone() bool {
 	for i := range p.in.Steps {
 		step := &p.in.Steps[i]
@@ -199,7 +198,7 @@ func (p *pass) undone() bool {
 	return false
 }
 
-// next asks for another decision at a time, or earlier; at once if that has passed.
+// next requeues the Superset at the given time, or at an earlier one; immediately if it has passed.
 func (p *pass) next(at time.Time) {
 	if at.Before(p.in.Now) {
 		at = p.in.Now
@@ -209,10 +208,10 @@ func (p *pass) next(at time.Time) {
 	}
 }
 
-// now is the time as it is stored.
+// now returns the current time with the precision of the status.
 func (p *pass) now() *metav1.Time { return &metav1.Time{Time: p.in.Now.Truncate(time.Second)} }
 
-// remove deletes a Job unless it is on its way out already.
+// remove deletes a Job unless it is terminating.
 func (p *pass) remove(task string, job Job) {
 	if !job.Deleting {
 		p.out.Actions = append(p.out.Actions, Action{Verb: Delete, Task: task, UID: job.UID})

@@ -8,10 +8,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// drained says whether a task may begin as far as the components are concerned,
-// and if not, does what has to come next: the maintenance page, traffic to it, and
-// only then the removal. It goes by what exists, not by what the spec asks for,
-// so that components that were just taken out of the spec count too.
+// drained reports whether the components allow a task to start. If not, it takes the next action: start the
+// maintenance page, route traffic to it, and only then delete the components. It depends on what exists, not on the
+// spec, so components that were just removed from the spec count too.
 func (p *pass) drained(step *Step) bool {
 	w := p.in.Workloads
 	began := p.was.Phase == v1alpha1.LifecycleDraining
@@ -37,11 +36,11 @@ func (p *pass) drained(step *Step) bool {
 	return false
 }
 
-// strangerPause is when to look again for what belongs to somebody else: nothing tells of its end.
+// strangerPause is when to check foreign objects again: their deletion triggers no reconcile.
 const strangerPause = 10 * time.Second
 
-// refuse keeps the components while something of somebody else's has their labels: it may use the metastore, and no drain
-// ends it.
+// refuse keeps the components while a foreign object has their labels: it may use the metastore, and no drain removes
+// it.
 func (p *pass) refuse(step *Step, strangers []string) {
 	message := fmt.Sprintf("Task %s does not start beside %s, which bears the labels of this Superset and is not its own: "+
 		"delete it or change its label %s", step.Kind.Word, strings.Join(strangers[:min(len(strangers), 3)], ", "), v1alpha1.LabelInstance)
@@ -54,8 +53,8 @@ func (p *pass) refuse(step *Step, strangers []string) {
 	p.hold()
 }
 
-// behindPage says whether the removal may begin: the maintenance page has the
-// traffic, or there is no page, or nothing that traffic reaches.
+// behindPage reports whether the components may be deleted: the maintenance page receives the traffic, or there is no
+// page, or there is no web server with traffic.
 func (p *pass) behindPage(step *Step, began bool) bool {
 	page := p.in.Page
 	if !page.Configured || !p.in.Workloads.WebExists && !p.status.MaintenanceActive {
@@ -92,8 +91,8 @@ func (p *pass) draining(step *Step) {
 	p.normal(EventDrainingStarted, "The components are removed before task %s", step.Kind.Word)
 }
 
-// endMaintenance gives the traffic back: when the web server is there to take it,
-// when there is not going to be one, and when the spec asks for no page any more.
+// endMaintenance routes traffic back to the web server when it is ready, when the spec has no web server pods, and
+// when it has no maintenance page.
 func (p *pass) endMaintenance() {
 	if !p.status.MaintenanceActive {
 		return

@@ -5,9 +5,9 @@ import "fmt"
 // Reasons of events. Each event is returned by the decision that also changes the
 // state that caused it, so that it is emitted once, after that state is stored.
 const (
-	// EventLifecycleStarted: tasks begin, for the image that ran before or for the first one.
+	// EventLifecycleStarted: tasks begin, without a change of the image or for the first one.
 	EventLifecycleStarted = "LifecycleStarted"
-	// EventLifecycleComplete: the tasks that began are complete, or what they were for was taken back.
+	// EventLifecycleComplete: the tasks are complete, or their change was reverted.
 	EventLifecycleComplete = "LifecycleComplete"
 	// EventUpgradeStarted: the tasks of an image change begin.
 	EventUpgradeStarted = "UpgradeStarted"
@@ -17,29 +17,29 @@ const (
 	EventAwaitingApproval = "AwaitingApproval"
 	// EventUpgradeApproved: an image change was approved.
 	EventUpgradeApproved = "UpgradeApproved"
-	// EventDowngradeBlocked (Warning): the image is older than the one that the metastore was migrated for.
+	// EventDowngradeBlocked (Warning): the image is older than the one of the last migration.
 	EventDowngradeBlocked = "DowngradeBlocked"
 	// EventDowngradeApproved: the change to an older image was approved.
 	EventDowngradeApproved = "DowngradeApproved"
-	// EventVersionComparisonSkipped (Warning): the tags say no order, so a downgrade would not be noticed.
+	// EventVersionComparisonSkipped (Warning): the tags cannot be ordered, so a downgrade would not be detected.
 	EventVersionComparisonSkipped = "VersionComparisonSkipped"
-	// EventInvalidCronSchedule (Warning): the clone's schedule names no time.
+	// EventInvalidCronSchedule (Warning): the clone's schedule is invalid.
 	EventInvalidCronSchedule = "InvalidCronSchedule"
-	// EventNotOwned (Warning): something of somebody else's is in the way of a task.
+	// EventNotOwned (Warning): a foreign object blocks a task.
 	EventNotOwned = "NotOwned"
-	// EventDrainingStarted: the components are removed before a task.
+	// EventDrainingStarted: the components are deleted before a task.
 	EventDrainingStarted = "DrainingStarted"
 	// EventDrainingCompleted: the last pod of the components is gone.
 	EventDrainingCompleted = "DrainingCompleted"
-	// EventMaintenanceStarted: the maintenance page takes the web server's traffic.
+	// EventMaintenanceStarted: the maintenance page receives the traffic of the web server.
 	EventMaintenanceStarted = "MaintenanceStarted"
-	// EventMaintenanceEnded: the traffic goes back to the web server.
+	// EventMaintenanceEnded: traffic is routed to the web server again.
 	EventMaintenanceEnded = "MaintenanceEnded"
 	// EventTaskStarted: an attempt begins.
 	EventTaskStarted = "TaskStarted"
 	// EventTaskSucceeded: a task is complete.
 	EventTaskSucceeded = "TaskSucceeded"
-	// EventTaskRetry (Warning): an attempt failed and another one will follow.
+	// EventTaskRetry (Warning): an attempt failed and another one follows.
 	EventTaskRetry = "TaskRetry"
 	// EventTaskFailed (Warning): the last attempt failed.
 	EventTaskFailed = "TaskFailed"

@@ -15,10 +15,9 @@ const (
 	maxBackoff   = 5 * time.Minute
 )
 
-// Backoff is how long to wait after the given number of failed attempts: 10 s,
-// doubled with each failure, at most 5 minutes. It is exact: one task of one
-// Superset runs at a time, so nothing would be spread by jitter, and people can
-// tell from the status when the next attempt comes.
+// Backoff returns how long to wait after the given number of failed attempts: 10 s, doubled with each failure, at
+// most 5 minutes. It has no jitter: one task of one Superset runs at a time, and the status shows the exact time of
+// the next attempt.
 func Backoff(failed int32) time.Duration {
 	delay := firstBackoff
 	for i := int32(1); i < failed && delay < maxBackoff; i++ {
@@ -33,8 +32,8 @@ func (p *pass) fail(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	if slot.Attempts >= step.MaxRetries {
 		p.warning(EventTaskFailed, "%s: %s", gaveUp(step, slot), job.Message)
 		p.failed(step, slot)
-		// Once its pod's last words have had a moment to arrive the Job may go, or
-		// another pod, which is wanted by now, may rescue the task.
+		// After a moment for the termination message of the pod to arrive, the Job may be deleted, or another desired
+		// pod may recover the task.
 		p.next(p.in.Now.Add(time.Second))
 		return
 	}
@@ -48,12 +47,12 @@ func (p *pass) fail(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	p.retrying(step, slot)
 }
 
-// retry waits for the next attempt and then removes the failed Job.
+// retry waits for the next attempt and then deletes the failed Job.
 func (p *pass) retry(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	lateWords(slot, job)
 	switch {
 	case job.Attempt != slot.Attempts && job.Attempt != 0, slot.Attempts == 0:
-		// A fresh start was decided: what failed before does not count.
+		// The task was reset: the former failure does not count.
 		p.replace(step, job)
 	case slot.Attempts >= step.MaxRetries:
 		p.failed(step, slot)
@@ -66,7 +65,7 @@ func (p *pass) retry(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	}
 }
 
-// lateWords adds what the failed pod left if it came only after the failure was recorded.
+// lateWords records the exit code and log of the failed pod if they arrive after the failure was recorded.
 func lateWords(slot *v1alpha1.TaskRefStatus, job Job) {
 	if job.State != JobFailed || job.Attempt != slot.Attempts {
 		return
@@ -85,14 +84,14 @@ func (p *pass) retrying(step *Step, slot *v1alpha1.TaskRefStatus) {
 		step.Kind.Word, slot.Attempts, step.MaxRetries, slot.Message))
 }
 
-// failed gives a task up. What runs beside it goes on as it is.
+// failed marks a task as failed permanently. Running components are kept.
 func (p *pass) failed(step *Step, slot *v1alpha1.TaskRefStatus) {
 	slot.State, slot.NextAttemptAt = v1alpha1.TaskFailed, nil
 	p.at(step, v1alpha1.ReasonTaskFailed, gaveUp(step, slot)+": "+slot.Message)
 	p.hold()
 }
 
-// gaveUp says that no attempt is left.
+// gaveUp describes a task without attempts left.
 func gaveUp(step *Step, slot *v1alpha1.TaskRefStatus) string {
 	attempts := fmt.Sprintf("%d attempts", slot.Attempts)
 	if slot.Attempts == 1 {
@@ -101,8 +100,8 @@ func gaveUp(step *Step, slot *v1alpha1.TaskRefStatus) string {
 	return fmt.Sprintf("Task %s failed permanently after %s", step.Kind.Word, attempts)
 }
 
-// given goes by a task that was given up: it stays so until its pod changes, which
-// may be what it failed of, or more attempts are allowed. Other inputs never get here.
+// given handles a task that failed permanently: it is retried only when its pod changes, which may be the cause, or
+// when more attempts are allowed. A change of its inputs resets it earlier.
 func (p *pass) given(step *Step, slot *v1alpha1.TaskRefStatus, job Job, exists bool) {
 	before := slot.PodSpecHash
 	if before == "" && exists && job.Attempt > 0 {
@@ -130,7 +129,7 @@ func (p *pass) given(step *Step, slot *v1alpha1.TaskRefStatus, job Job, exists b
 	p.begin(step, slot)
 }
 
-// stuck waits for a pod that does not start; the attempt's deadline still runs.
+// stuck waits for a pod that cannot start; the attempt's deadline still applies.
 func (p *pass) stuck(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
 	before := meta.FindStatusCondition(slot.Conditions, v1alpha1.ConditionTaskComplete)
 	if before == nil || before.Reason != v1alpha1.ReasonTaskCannotStart {

@@ -13,15 +13,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
-// ApprovalToken is what an annotation must hold to approve the change from one
-// image to another, each given as repository:tag, and no other change.
+// ApprovalToken returns the value of an annotation that approves the change from one image to another, each given as
+// repository:tag, and no other change.
 func ApprovalToken(from, to string) string {
 	text, err := json.Marshal(struct {
 		FromImage string `json:"fromImage"`
 		ToImage   string `json:"toImage"`
 	}{from, to})
 	if err != nil {
-		return "" // two strings can always be written
+		return "" // two strings always marshal
 	}
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -34,8 +34,8 @@ func approval(context *v1alpha1.UpgradeContext) string {
 	return context.ApprovalToken
 }
 
-// compare finds out which image the metastore was migrated for, and whether the image that is wanted is another one. A
-// migration that is complete counts although the tasks after it are not: going back from there is a downgrade too.
+// compare determines the image of the last migration and whether the desired image differs. A complete migration
+// counts even if the following tasks are not complete: a return from there is a downgrade too.
 func (p *pass) compare() {
 	slot := p.status.Migrate
 	job, exists := p.in.Jobs[resolve.Migrate.Word]
@@ -51,13 +51,13 @@ func (p *pass) compare() {
 	p.out.From, p.out.Upgrading = from, !p.in.Disabled && from != "" && from != p.in.Image
 }
 
-// older is true when the second image is known to be of an older version than the first.
+// older reports whether the version of the second image is known to be older than that of the first.
 func older(from, to string) bool {
 	return from != "" && version.Compare(from, to) == v1alpha1.DirectionDowngrade
 }
 
-// open says whether the tasks may begin: an image change has passed what it has to
-// pass. A change whose tasks have begun is not asked again.
+// open reports whether the tasks may start: an image change has passed its gates. A change whose tasks have started
+// is not checked again.
 func (p *pass) open() bool {
 	if !p.out.Upgrading {
 		p.status.Upgrade = nil
@@ -94,8 +94,8 @@ func (p *pass) open() bool {
 	}
 }
 
-// approve takes over an approval. It counts only once the change that it is for
-// was stored, so that people have seen what they approve and the state shows it.
+// approve records an approval. It is valid only after its change was stored, so that the user has seen the change and
+// the state shows it.
 func (p *pass) approve(context *v1alpha1.UpgradeContext, recorded, older bool) {
 	given := p.in.Gate.DowngradeApproval
 	if !older {
@@ -114,7 +114,7 @@ func (p *pass) approve(context *v1alpha1.UpgradeContext, recorded, older bool) {
 	}
 }
 
-// block refuses an older image than the one that the metastore was migrated for.
+// block blocks an image that is older than that of the last migration.
 func (p *pass) block() {
 	if p.shut(v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked) {
 		p.warning(EventDowngradeBlocked, "The change from %s back to %s is blocked", p.out.From, p.in.Image)
@@ -124,7 +124,7 @@ func (p *pass) block() {
 		p.in.Image, p.out.From, p.annotate(v1alpha1.AnnotationApproveDowngrade)))
 }
 
-// await waits for somebody to approve the change.
+// await waits for the approval of the change.
 func (p *pass) await() {
 	if p.shut(v1alpha1.LifecycleAwaitingApproval, v1alpha1.PhaseAwaitingApproval) {
 		p.normal(EventAwaitingApproval, "The change from %s to %s waits for an approval", p.out.From, p.in.Image)
@@ -141,9 +141,8 @@ func (p *pass) annotate(annotation string) string {
 	return fmt.Sprintf("kubectl annotate superset %s %s=%s --overwrite", name, annotation, p.status.Upgrade.ApprovalToken)
 }
 
-// shut keeps the tasks from beginning, and reports whether that is news. A Job of
-// a former target is removed; slots of completed tasks stay as they are, so that
-// taking the change back leaves no trace.
+// shut prevents the tasks from starting, and reports whether the state changed. Jobs of a former target are deleted;
+// the status of completed tasks stays, so that reverting the change leaves no trace.
 func (p *pass) shut(phase v1alpha1.LifecyclePhase, summary v1alpha1.Phase) bool {
 	p.prune()
 	for i := range p.in.Steps {

@@ -10,40 +10,40 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Input is all that [Decide] reads.
+// Input is the input of [Decide].
 type Input struct {
-	// Name is the Superset's, for messages that say what to type.
+	// Name is the Superset's, for commands in messages.
 	Name string
 	// Steps are the enabled tasks in order.
 	Steps []Step
-	// Jobs are the task Jobs that exist, by the task's word, for example "migrate".
+	// Jobs are the existing Jobs of tasks, by task name, for example "migrate".
 	Jobs map[string]Job
-	// Status is the state that was persisted; nil before the first time.
+	// Status is the persisted state; nil if there is none.
 	Status *v1alpha1.LifecycleStatus
-	// LastImage is the image for which the tasks last completed; empty before the first time.
+	// LastImage is the image for which the tasks last completed; empty if they never did.
 	LastImage string
-	// Image is the image that the tasks should have run with.
+	// Image is the desired image of the tasks.
 	Image string
-	// Components is true when there is a component to restore after the tasks.
+	// Components reports whether there is a component to restore after the tasks.
 	Components bool
-	// Disabled turns all tasks off.
+	// Disabled disables all tasks.
 	Disabled bool
 	// Stopped lets a running task finish and starts none.
 	Stopped bool
-	// Gate is what an image change has to pass.
+	// Gate holds the approvals of an image change.
 	Gate Gate
-	// Schedule is the clone's; nil without one.
+	// Schedule is the clone's; nil if it has none.
 	Schedule *Schedule
-	// Workloads are the components' workloads as they are.
+	// Workloads are the observed workloads of the components.
 	Workloads Workloads
 	// Page is the maintenance page.
 	Page Page
 	Now  time.Time
 }
 
-// Gate is what an image change has to pass.
+// Gate holds the approvals of an image change.
 type Gate struct {
-	// Supervised changes need an approval.
+	// Supervised reports whether changes need an approval.
 	Supervised bool
 	// Approval and DowngradeApproval are the tokens that the user set; empty for none.
 	Approval, DowngradeApproval string
@@ -51,68 +51,69 @@ type Gate struct {
 
 // Schedule is the clone's cron schedule.
 type Schedule struct {
-	// Err says why the expression names no time.
+	// Err is the error of an invalid expression.
 	Err error
-	// Tick is the latest time of the schedule that is due; it is part of the clone's
-	// checksum. Next is the one after now.
+	// Tick is the latest scheduled time that is due; it is part of the clone's checksum. Next is the first one after
+	// now.
 	Tick, Next time.Time
 }
 
-// Workloads are those of all components, of ones that the spec does not ask for too.
+// Workloads are those of all components, enabled or not.
 type Workloads struct {
-	// Wanted is true when the spec asks for at least one pod.
+	// Wanted reports whether the spec has at least one pod.
 	Wanted bool
-	// Exist is true while there is a Deployment, autoscaler, disruption budget, or a
-	// Service but the web server's, of any component.
+	// Exist reports whether any component has a Deployment, autoscaler, disruption budget, or a Service other than
+	// that of the web server.
 	Exist bool
-	// Idle is true when there are Deployments and none of them has or asks for a pod. They stay: nothing starts in them.
+	// Idle reports whether there are Deployments, all scaled to zero and without pods. They stay: nothing starts in
+	// them.
 	Idle bool
-	// Pods counts the components' pods, terminating ones too.
+	// Pods is the number of pods of the components, terminating ones included.
 	Pods int
-	// Strangers are Deployments and pods of others with the labels of the components, each as kind and name.
+	// Strangers are foreign Deployments and pods with the labels of the components, each as kind and name.
 	Strangers []string
-	// WebWanted is true when the spec asks for at least one pod of the web server.
+	// WebWanted reports whether the spec has at least one pod of the web server.
 	WebWanted bool
-	// WebExists is true when there is a web server to take traffic from: a Deployment
-	// that is not being deleted and asks for pods, or a pod.
+	// WebExists reports whether the web server may have traffic: it has a pod, or a Deployment with replicas that is
+	// not terminating.
 	WebExists bool
-	// WebReady is true when the web server's Deployment, as it was last applied, has a ready pod.
+	// WebReady reports whether the web server's Deployment, as last applied, has a ready pod.
 	WebReady bool
 }
 
-// absent is true when no pod of a component runs, nor is about to.
+// absent reports whether no pod of a component runs or is about to start.
 func (w Workloads) absent() bool { return w.Pods == 0 && (!w.Exist || w.Idle) }
 
 // Page is the maintenance page.
 type Page struct {
-	// Configured is true when the spec asks for one and has a web server.
+	// Configured reports whether the spec has a maintenance page and a web server.
 	Configured bool
-	// Ready is true when a pod of the page is ready.
+	// Ready reports whether a pod of the page is ready.
 	Ready bool
-	// Routed is true when the web server's Service leads to the page.
+	// Routed reports whether the web server's Service selects the page.
 	Routed bool
-	// Problem says why the page's pods do not start; empty when nothing is known.
+	// Problem is why the pods of the page do not start; empty if not known.
 	Problem string
 }
 
-// Step is one task that should have run.
+// Step is one desired task.
 type Step struct {
 	Kind    resolve.TaskKind
 	JobName string
-	// Checksum covers everything that makes the task run again; Inputs only what is
-	// its own, without the tasks before it.
+	// Checksum covers everything that makes the task run again. Inputs covers only its own inputs, without the tasks
+	// before it.
 	Checksum, Inputs string
-	// PodHash is the fingerprint of the pod that the task would run in now.
+	// PodHash is the fingerprint of the desired pod.
 	PodHash string
 	Image   string
 	// MaxRetries is the total number of attempts.
 	MaxRetries int32
-	// RequiresDrain removes the components before the task.
+	// RequiresDrain requires that the components are removed before the task.
 	RequiresDrain bool
 	Retention     v1alpha1.RetentionPolicy
 }
 
-// JobState is what became of a Job.
+// JobState is the state of a Job.
 type JobState int
 
 // Job states.
@@ -122,34 +123,34 @@ const (
 	JobFailed
 )
 
-// Job is one task Job that exists.
+// Job is the observed Job of a task.
 type Job struct {
 	UID types.UID
-	// Checksum, PodHash and Attempt are what the Job was made for. Attempt is 0 on
-	// a Job that an earlier operator made.
+	// Checksum, PodHash and Attempt are those that the Job was created for. Attempt is 0 on a Job of the legacy
+	// operator.
 	Checksum, PodHash string
 	Attempt           int32
 	// Image is the main container's.
 	Image string
 	State JobState
-	// Deleting is true from the deletion until the last pod is gone.
+	// Deleting reports whether the Job is terminating: it is deleted, and its last pod is not gone.
 	Deleting bool
 	// FinishedAt is set for a finished Job.
 	FinishedAt *metav1.Time
-	// Message says why a Job failed.
+	// Message is why a Job failed.
 	Message string
 	// ExitCode and LogTail are those of the failed pod, if it is still known.
 	ExitCode *int32
 	LogTail  string
-	// StoredSecrets is what a Job that succeeded counted, nil when it counts nothing. Unread is true while its pod, which
-	// has it, is still seen at work.
+	// StoredSecrets are the counts of a succeeded Job; nil if it has none. Unread reports whether its pod, which has
+	// them, is still observed as running.
 	StoredSecrets *v1alpha1.StoredSecretsStatus
 	Unread        bool
-	// Stuck says why the Job's pod cannot start; empty when nothing is known.
+	// Stuck is why the Job's pod cannot start; empty if not known.
 	Stuck string
 }
 
-// Verb is what to do with a Job.
+// Verb is the operation on a Job.
 type Verb string
 
 // Verbs.
@@ -158,70 +159,70 @@ const (
 	Delete Verb = "delete"
 )
 
-// Action is one change to a Job, to be made after the state is persisted.
+// Action is one operation on a Job, to be executed after the state is persisted.
 type Action struct {
 	Verb Verb
 	// Task is the task's word.
 	Task string
 	// Attempt is the number of the attempt to create.
 	Attempt int32
-	// UID is the Job to delete; another one of the same name stays.
+	// UID is that of the Job to delete, so that another one of the same name stays.
 	UID types.UID
 }
 
-// Event is something that happened and that people should hear of once.
+// Event is a Kubernetes event to emit once.
 type Event struct {
 	Warning         bool
 	Reason, Message string
 }
 
-// Mode is what may be done to the components.
+// Mode limits the changes to the components.
 type Mode string
 
 // Modes.
 const (
-	// Apply brings all components to what the spec asks for.
+	// Apply reconciles all components to the spec.
 	Apply Mode = "apply"
-	// Hold keeps the components that run on the image that they run with, and brings
-	// everything else about them to what the spec asks for. It adds none.
+	// Hold keeps running components on their current image, and reconciles everything else about them to the spec. It
+	// adds no component.
 	Hold Mode = "hold"
-	// Wait leaves the components alone: a task runs, or they are drained.
+	// Wait leaves the components unchanged: a task runs, or they are drained.
 	Wait Mode = "wait"
 )
 
-// Decision is the answer of [Decide].
+// Decision is the result of [Decide].
 type Decision struct {
-	// Status is the state to persist; nil for none.
+	// Status is the state to persist.
 	Status    *v1alpha1.LifecycleStatus
 	LastImage string
-	// Mode is what may be done to the components.
+	// Mode limits the changes to the components.
 	Mode Mode
-	// Initial is true until the tasks have completed for the first time, Upgrading
-	// while they run for another image than the last time.
+	// Initial reports whether the tasks have never completed, Upgrading whether they run for another image than the
+	// last time.
 	Initial, Upgrading bool
-	// From is the image that a change comes from: LastImage, or a newer one that the metastore was migrated for since.
-	// Empty before the first time.
+	// From is the image that a change starts from: LastImage, or the image of a newer migration since. Empty if the
+	// tasks never completed.
 	From string
-	// Phase is AwaitingApproval or Blocked while the tasks may not begin, else empty.
+	// Phase is AwaitingApproval or Blocked while the tasks may not start, otherwise empty.
 	Phase v1alpha1.Phase
-	// Condition is LifecycleComplete without its times; Schedule is ScheduleValid, nil without a schedule.
+	// Condition is LifecycleComplete without its times. Schedule is ScheduleValid, nil without a schedule.
 	Condition metav1.Condition
 	Schedule  *metav1.Condition
 	Actions   []Action
-	// Drain removes the workloads of all components. It is set only when the web
-	// server's Service leads to the maintenance page, if there is to be one.
+	// Drain deletes the workloads of all components. It is set only if the web server's Service selects the
+	// maintenance page, or if there is no page.
 	Drain bool
-	// Drained is true while the components are kept away by a drain.
+	// Drained reports whether a drain keeps the components removed.
 	Drained bool
-	// Page is true while the maintenance page has to run. The Service leads to it
-	// while Status.MaintenanceActive.
+	// Page reports whether the maintenance page has to run. The Service selects it while Status.MaintenanceActive is
+	// true.
 	Page bool
-	// ClearApprovals removes the approval annotations: what they approved is settled.
+	// ClearApprovals removes the approval annotations, since their change is settled.
 	ClearApprovals bool
 	Events         []Event
-	// Next is when to decide again although nothing happens; zero for never.
+	// Next is when to decide again without a change in the cluster; zero for never.
 	Next time.Time
 }
 
-// Done is true when components may be reconciled to what the spec asks for.
+// Done reports whether the components may be reconciled to the spec.
 func (d *Decision) Done() bool { return d.Mode == Apply }

@@ -9,7 +9,7 @@ import (
 
 func isPreflight(kind resolve.TaskKind) bool { return kind.Type == resolve.Preflight.Type }
 
-// preflight returns the check of the keys, which is the first of all tasks; nil when it is not enabled.
+// preflight returns the key check, which is the first task; nil if it is not enabled.
 func (p *pass) preflight() *Step {
 	if len(p.in.Steps) == 0 || !isPreflight(p.in.Steps[0].Kind) {
 		return nil
@@ -17,10 +17,10 @@ func (p *pass) preflight() *Step {
 	return &p.in.Steps[0]
 }
 
-// preparePreflight brings the slot of the check of the keys to the checksum that is wanted now, and reports whether there
-// is nothing to wait for. It runs when the keys change. On a first installation there is nothing to check, nor is there
-// where no check has run before and nothing is to be done: the components run with the keys that are there. first is the
-// first of the other tasks that is not complete.
+// preparePreflight moves the key check to the desired checksum and reports whether there is nothing to wait for. The
+// check runs when the keys change. A first installation has nothing to check, and neither has one without an earlier
+// check whose other tasks are complete: the components run with these keys. first is the index of the first other
+// task that is not complete.
 func (p *pass) preparePreflight(first int) bool {
 	step := p.preflight()
 	if step == nil {
@@ -42,8 +42,8 @@ func (p *pass) preparePreflight(first int) bool {
 	return true
 }
 
-// atWork reports whether the Job of a task runs for what is wanted: it is not interrupted for a check that has come up
-// since, which then follows it.
+// atWork reports whether the Job of a task runs for the desired checksum: a new key check does not interrupt it and
+// runs after it.
 func (p *pass) atWork(first int) bool {
 	if first == len(p.in.Steps) {
 		return false
@@ -53,14 +53,14 @@ func (p *pass) atWork(first int) bool {
 	return exists && job.State == JobActive && !job.Deleting && counts(step, p.slot(step), job)
 }
 
-// unchecked reports whether the check of the keys has to run before another task begins.
+// unchecked reports whether the key check has to run before another task starts.
 func (p *pass) unchecked() bool {
 	step := p.preflight()
 	return step != nil && p.slot(step).State != v1alpha1.TaskComplete
 }
 
-// proven reports whether the components may get the keys that the spec names: they were checked, and what is stored was
-// encrypted with them. Until then the components stay exactly as they are.
+// proven reports whether the components may get the desired keys: they were checked, and the stored secrets are
+// encrypted with them. Until then the components are not changed at all.
 func (p *pass) proven() bool {
 	for i := range p.in.Steps {
 		step := &p.in.Steps[i]

@@ -19,9 +19,8 @@ func (p *pass) enabled(kind resolve.TaskKind) bool {
 	return false
 }
 
-// prune clears the slots of tasks that are not enabled and removes their finished
-// Jobs. What they completed with is kept, so that enabling one again runs nothing.
-// While a Job runs, its slot stays: it may complete before it is gone.
+// prune removes the status of tasks that are not enabled and deletes their finished Jobs. Their completion is kept,
+// so that enabling one again runs nothing. While a Job is active its status stays: it may complete before it is gone.
 func (p *pass) prune() {
 	for _, kind := range resolve.TaskKinds() {
 		job, exists := p.in.Jobs[kind.Word]
@@ -38,7 +37,7 @@ func (p *pass) prune() {
 			case slot.CompletedChecksum != "":
 				p.keep(kind, slot.CompletedChecksum)
 			case isPreflight(kind):
-				// A check that was not finished leaves nothing to go by.
+				// An unfinished check leaves no result.
 				delete(p.status.LastCompletedChecksums, kind.Type)
 			}
 		}
@@ -46,7 +45,7 @@ func (p *pass) prune() {
 	}
 }
 
-// record notes that a Job completed what its slot was at, before the slot turns to something else.
+// record stores the completion by a succeeded Job before the status entry changes to another checksum.
 func (p *pass) record(kind resolve.TaskKind, slot *v1alpha1.TaskRefStatus) {
 	job, exists := p.in.Jobs[kind.Word]
 	if exists && job.State == JobSucceeded && slot.State == v1alpha1.TaskRunning &&
@@ -55,7 +54,7 @@ func (p *pass) record(kind resolve.TaskKind, slot *v1alpha1.TaskRefStatus) {
 	}
 }
 
-// keep stores the checksum that a task completed with. The map is the status's own copy.
+// keep stores the completed checksum of a task. The map is owned by the status.
 func (p *pass) keep(kind resolve.TaskKind, checksum string) {
 	if p.status.LastCompletedChecksums == nil {
 		p.status.LastCompletedChecksums = map[string]string{}
@@ -63,11 +62,10 @@ func (p *pass) keep(kind resolve.TaskKind, checksum string) {
 	p.status.LastCompletedChecksums[kind.Type] = checksum
 }
 
-// prepare brings all slots to the checksums that are wanted now and returns the
-// index of the first task that is not complete. A task is complete for the checksum
-// that it ran for last, and for the one with which the components last ran, if so
-// are all tasks before it: taking a change back runs nothing, but for a preflight,
-// since a rotation may have changed what it reads.
+// prepare moves all tasks to their desired checksums and returns the index of the first one that is not complete. A
+// task is complete for the checksum of its last run, and for the one that the components last ran with if all
+// previous tasks are complete in this way too: a reverted change runs nothing except a preflight, since a rotation
+// may have changed what it reads.
 func (p *pass) prepare() int {
 	first, settled := len(p.in.Steps), true
 	for i := range p.in.Steps {
@@ -90,7 +88,7 @@ func (p *pass) prepare() int {
 	return 0
 }
 
-// ensure returns the slot of a task, with what it does not have to run for.
+// ensure returns the status entry of a task, and creates it with the last completion.
 func (p *pass) ensure(step *Step) *v1alpha1.TaskRefStatus {
 	at := step.Kind.Slot(p.status)
 	if *at == nil {
@@ -107,7 +105,7 @@ func (p *pass) ensure(step *Step) *v1alpha1.TaskRefStatus {
 	return slot
 }
 
-// want makes a task pending when other inputs are wanted than the ones it is at.
+// want makes a task pending if its desired checksum changed.
 func (p *pass) want(step *Step, slot *v1alpha1.TaskRefStatus) {
 	if slot.DesiredChecksum == step.Checksum && slot.State != v1alpha1.TaskComplete {
 		return
@@ -118,7 +116,7 @@ func (p *pass) want(step *Step, slot *v1alpha1.TaskRefStatus) {
 	forgive(slot)
 }
 
-// forgive forgets how the last attempt failed.
+// forgive clears the failure of the last attempt.
 func forgive(slot *v1alpha1.TaskRefStatus) {
 	slot.NextAttemptAt, slot.Message, slot.ExitCode, slot.LogTail = nil, "", nil, ""
 }
@@ -140,12 +138,10 @@ func (p *pass) complete(step *Step, slot *v1alpha1.TaskRefStatus) {
 	p.mark(step, metav1.ConditionTrue, v1alpha1.ReasonTaskComplete, "Completed successfully")
 }
 
-// forget says, when an attempt begins, what no longer holds: the completion of the
-// task and of all after it, since from the Job's first moment on the database may
-// not be what it was. What the components last ran with is still worth going back
-// to, but for a clone, which drops the database. Inputs are not forgotten: they say
-// how the checksums of others are computed, not what the database holds. A preflight
-// only reads, so the others stay complete.
+// forget clears the completions that a new attempt invalidates: those of its task and of all following ones, since
+// the Job may change the database from its start. The checksums that the components last ran with stay, so that a
+// change can be reverted, except for a clone, which drops the database. Inputs stay too: they define how other
+// checksums are computed, not what the database holds. A preflight only reads, so the other tasks stay complete.
 func (p *pass) forget(step *Step) {
 	if isPreflight(step.Kind) {
 		p.slot(step).CompletedChecksum = ""
@@ -169,7 +165,7 @@ func (p *pass) forget(step *Step) {
 	}
 }
 
-// settle ends the sequence: every task is complete, and no Job runs.
+// settle ends the sequence: every task is complete, and no Job is active.
 func (p *pass) settle() {
 	if p.out.Upgrading {
 		p.normal(EventUpgradeCompleted, "The image changed from %s to %s", p.out.From, p.in.Image)
@@ -194,8 +190,8 @@ func (p *pass) settle() {
 	p.retain()
 }
 
-// retain removes finished Jobs as the retention policy says. Only now: what they
-// did is stored, and until the end they are there for people to look at.
+// retain deletes finished Jobs by retention policy. It runs last: their results are stored, and until then users can
+// inspect them.
 func (p *pass) retain() {
 	for i := range p.in.Steps {
 		step := &p.in.Steps[i]
@@ -208,14 +204,14 @@ func (p *pass) retain() {
 	}
 }
 
-// mark sets the condition of a task. Its time moves only when its status does.
+// mark sets the condition of a task. lastTransitionTime changes only with the status.
 func (p *pass) mark(step *Step, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&p.slot(step).Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionTaskComplete, Status: status, Reason: reason, Message: message, LastTransitionTime: *p.now(),
 	})
 }
 
-// at says how a task stands, in its own condition and in that of all.
+// at sets the condition of a task and LifecycleComplete.
 func (p *pass) at(step *Step, reason, message string) {
 	p.waiting(reason, message)
 	if reason == v1alpha1.ReasonDraining || reason == v1alpha1.ReasonComponentsDrained {

@@ -114,10 +114,10 @@ func (m *moment) ends(t *testing.T) (v1alpha1.Phase, map[string]metav1.Condition
 		Superset: sup, Desired: want, Snapshot: m.snapshot, Intent: intent, Applied: m.applied, Outcome: outcome, Now: noon,
 	})
 	input := conditions.Input{Observation: &o, Generation: sup.Generation, Now: noon, WithReady: true}
-	first := conditions.Fold(input)
+	first := conditions.Compute(input)
 	input.Previous, input.Memory, input.Now = first.Conditions, first.Memory, noon.Add(time.Hour)
 	out := map[string]metav1.Condition{}
-	for _, c := range conditions.Fold(input).Conditions {
+	for _, c := range conditions.Compute(input).Conditions {
 		out[c.Type] = c
 	}
 	return owned.Phase, out
@@ -234,7 +234,7 @@ func reasonRows() []reasonRow {
 		},
 		{
 			"Suspended, from birth", func(m *moment) { first(m); yes := true; m.sup.Spec.Suspend = &yes }, "Suspended",
-			"FFFFTF ReconciliationPaused ReconciliationPaused", "before anything was applied",
+			"FFFFTF ReconciliationPaused ReconciliationPaused", "before the spec was applied",
 		},
 		{"OperatorCommand", command(v1alpha1.CommandPaused), "Suspended", "TFFFTF ReconciliationPaused AsExpected", ""},
 		{"ReconciliationPaused", command(v1alpha1.CommandPaused), "Suspended", "TFFFTF ReconciliationPaused AsExpected", ""},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
@@ -38,7 +38,7 @@ type Input struct {
 func Observation(in Input) contract.Observation {
 	sup := in.Superset
 	o := contract.Observation{
-		Object:          observe.Object(sup, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)),
+		Object:          workload.Object(sup, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)),
 		ObservedAt:      in.Now,
 		ValidForSeconds: ValidForSeconds,
 		Deleting:        !sup.DeletionTimestamp.IsZero(),
@@ -96,13 +96,13 @@ func units(in Input) []contract.Unit {
 		if c.Autoscaling != nil && d != nil && want > 0 {
 			want = -1 // the autoscaler's choice, as the Deployment has it
 		}
-		out = append(out, observe.Deployment(
+		out = append(out, workload.Deployment(
 			contract.Unit{
 				Name: c.Descriptor.Key, Kind: "Deployment", Role: contract.Serving,
 				Routed: routed, Desired: want,
 			},
 			d,
-			observe.Seen{AppliedGeneration: in.Generations[c.Word], Pods: in.Snapshot.Pods[c.Word], Now: in.Now},
+			workload.Inputs{AppliedGeneration: in.Generations[c.Word], Pods: in.Snapshot.Pods[c.Word], Now: in.Now},
 		))
 	}
 	return out

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	"github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
@@ -32,7 +32,7 @@ func stuckTasks(in Input) []contract.Unit {
 		if snapshot.Stuck(pods) == "" {
 			continue
 		}
-		failures := slices.DeleteFunc(observe.Failures(pods, in.Now), func(f contract.Failure) bool {
+		failures := slices.DeleteFunc(workload.Failures(pods, in.Now), func(f contract.Failure) bool {
 			return !slices.Contains(cannotStart, f.Class)
 		})
 		if len(failures) > 0 {

@@ -47,7 +47,7 @@ func waits(reason string) corev1.ContainerState {
 func conditionsOf(in report.Input) map[string]metav1.Condition {
 	o := report.Observation(in)
 	out := map[string]metav1.Condition{}
-	for _, c := range conditions.Fold(conditions.Input{Observation: &o, Generation: 1, Now: time.Unix(1, 0)}).Conditions {
+	for _, c := range conditions.Compute(conditions.Input{Observation: &o, Generation: 1, Now: time.Unix(1, 0)}).Conditions {
 		out[c.Type] = c
 	}
 	return out

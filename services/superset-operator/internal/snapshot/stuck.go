@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
 )
 
@@ -37,7 +37,7 @@ func NotCreated(d *appsv1.Deployment) string {
 	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return Creation(observe.CreateFailure(c.Message))
+			return Creation(workload.CreateFailure(c.Message))
 		}
 	}
 	return ""

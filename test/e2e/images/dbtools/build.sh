@@ -11,5 +11,5 @@ busybox "$root" sh ash cat cut env grep mktemp rm sed sleep
 users "$root" nonroot:65532
 pack "$image" "$root" "$(labels dbtools "$(basename "$(dirname "$bin")")" debian-sid "PostgreSQL AND GPL-2.0-only")" \
   "USER 65532:65532" "ENV PATH=/usr/bin" 'CMD ["sh"]'
-# What the Superset operator runs for createDatabase, which has no setting for it.
+# The image that the Superset operator runs for createDatabase, which has no setting for it.
 also "$image" postgres:17-alpine mysql:8-alpine

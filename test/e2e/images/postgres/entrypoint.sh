@@ -13,7 +13,7 @@ quoted() {
   quoted="\"$quoted$rest\""
 }
 
-# fill makes the data under another name, so that a pod that is killed meanwhile begins anew.
+# fill makes the data under another name, so that a pod that is killed meanwhile starts over.
 fill() {
   [ -n "${POSTGRES_PASSWORD:-}" ] || { echo "POSTGRES_PASSWORD is not set" >&2; exit 1; }
   user=${POSTGRES_USER:-postgres} new=$PGDATA.new

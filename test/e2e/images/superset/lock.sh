@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the lock files of the real Superset from the .in files beside it: the packages as of a date, so that they stay
+# Writes the lock files of the real Superset from the .in files in its directory: the packages as of a date, so that they stay
 # the same. Usage: test/e2e/images/superset/lock.sh
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -10,7 +10,7 @@ debian bookworm python3 python3-sqlalchemy python3-sqlalchemy-utils python3-cryp
   alembic celery python3-redis python3-cachelib gunicorn tzdata busybox-static
 
 # The compiled form depends on nothing but the text, so that the image does not change by itself.
-bytecode() { # ROOT FOLDER...
+bytecode() { # ROOT DIR...
   chroot "$1" /usr/bin/python3 -m compileall -q --invalidation-mode unchecked-hash "${@:2}" ||
     fail "Python of $1 does not compile ${*:2}; chroot needs root"
 }

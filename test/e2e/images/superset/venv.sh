@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the folder of a virtual environment with the real Superset, and makes it first unless it is there: once per
+# Prints the directory of a virtual environment with the real Superset, and makes it first unless it is there: once per
 # content of the lock file, below ~/.cache/flotilla. "uv" instead of a version prints the path of uv itself.
 # Usage: test/e2e/images/superset/venv.sh 6.0.0|6.1.0|uv
 set -euo pipefail

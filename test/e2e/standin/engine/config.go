@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
 // Config is what an engine reads of its config.yaml. A key that is not here is refused.
@@ -25,7 +25,7 @@ type Config struct {
 	// Storage is the users' part: it is read and not used.
 	Storage map[string]any `json:"storage"`
 	// StandIn is for scenarios, which set it by customEngineConfig.
-	StandIn Whims `json:"standin"`
+	StandIn Faults `json:"standin"`
 }
 
 // Instance is the part of config.yaml that says whom the engine belongs to.
@@ -47,8 +47,8 @@ type Node struct {
 	TerminationGracePeriod string `json:"termination_grace_period"`
 }
 
-// Whims are what a real engine does by itself.
-type Whims struct {
+// Faults are the failures of a real engine that a test can request.
+type Faults struct {
 	// ReadyAfter is how long the engine takes to become ready.
 	ReadyAfter string `json:"ready_after"`
 	// Refuse ends the process with this text: an engine that never comes up.
@@ -91,7 +91,7 @@ func (c Config) check() error {
 	} {
 		if text != "" {
 			_, err := time.ParseDuration(text)
-			require(err == nil, "%s is no duration: %q", name, text)
+			require(err == nil, "%s is not a duration: %q", name, text)
 		}
 	}
 	return errors.Join(problems...)

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
-	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
 const operator = "../../../../services/engine-operator"

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 )
 
 // settle is the interval of the gateway's health checks and their timeout.
@@ -20,7 +20,7 @@ const settle = 1500 * time.Millisecond
 // metadataPoll lies between two questions to the metadata service.
 const metadataPoll = time.Second
 
-// Run is the engine of a node, as the configuration in its data folder describes it. It fills in the options that the
+// Run is the engine of a node, as the configuration in its data directory describes it. It fills in the options that the
 // configuration decides.
 func Run(ctx context.Context, node int, version string, o server.Options) error {
 	config, err := Read(filepath.Join(o.DataDir, "config.yaml"))

@@ -49,7 +49,7 @@ func Run(ctx context.Context, c Config, user, password string, logf func(string,
 	case err = <-watched:
 	}
 	state.Shutdown()
-	server.Stop() // watchers of health would keep it for ever
+	server.Stop() // watchers of health would keep it forever open
 	return err
 }
 

@@ -3,8 +3,8 @@
 //	## [Unreleased]
 //	## [1.2.0] - 2026-11-22
 //
-// A version stands there without its v. What is deliberately a change of what users run
-// stands under a heading of its own ("### Restarts pods", see docs/releasing.md).
+// Versions are written without the v. A deliberate change of the user's workloads has a heading of its own ("###
+// Restarts pods", see docs/releasing.md).
 package changelog
 
 import (
@@ -15,8 +15,8 @@ import (
 
 const unreleased = "## [Unreleased]"
 
-// Section returns what stands under the heading of a version such as v1.2.0, or of
-// "Unreleased", without the heading and without blank lines around it.
+// Section returns the text under the heading of a version such as v1.2.0, or of "Unreleased", without the heading and
+// without blank lines around it.
 func Section(text, version string) (body string, found bool) {
 	heading := "## [" + strings.TrimPrefix(version, "v") + "]"
 	var lines []string
@@ -40,7 +40,7 @@ func Cut(text, version, date string) (string, error) {
 		return "", fmt.Errorf("there is no heading %q", unreleased)
 	}
 	if body == "" {
-		return "", errors.New("nothing stands under Unreleased")
+		return "", errors.New("section Unreleased is empty")
 	}
 	if _, exists := Section(text, version); exists {
 		return "", fmt.Errorf("there is a section of %s already", version)

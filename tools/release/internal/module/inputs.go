@@ -47,7 +47,7 @@ func (in *Inputs) add(name string) {
 	}
 }
 
-// Why says how a file is one of the inputs, for people; "" if it is none.
+// Why describes how a file is one of the inputs; it is empty if it is not.
 func (in Inputs) Why(file string) string {
 	owner, owned := Owner(in.modules, file)
 	switch {
@@ -65,7 +65,7 @@ func (in Inputs) Why(file string) string {
 	return ""
 }
 
-// builtWith reports whether a file says which versions a suite is built with.
+// builtWith reports whether a file pins the versions that a suite is built with.
 func (in Inputs) builtWith(file string) func(string) bool {
 	return func(name string) bool {
 		m, _ := Find(in.modules, name)

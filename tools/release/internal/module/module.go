@@ -31,7 +31,7 @@ const (
 
 // Module is one row of modules.txt.
 type Module struct {
-	Path     string // folder inside the repository, with slashes: libs/kube
+	Path     string // directory inside the repository, with slashes: libs/kube
 	Kind     string
 	Released bool
 	Root     string   // directory of its go.mod: Path itself, or that of the module that a suite is in

@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// keep is how long a record counts that no run has asked for.
+// keep is how long an unused record is kept.
 const keep = 30 * 24 * time.Hour
 
-// Key identifies a check and the content that it reads: files are paths and the hashes of their contents, toolchain is
-// what the machine brings to it.
+// Key identifies a check and its inputs: files are paths and the hashes of their contents, toolchain is the state of
+// the machine.
 func Key(check, toolchain string, files map[string]string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00", check, toolchain)
@@ -54,7 +54,7 @@ func (s Store) Since(key string) (time.Time, bool, error) {
 	return when, true, os.Chtimes(file, now, now)
 }
 
-// Add records that the check with this key has passed, and removes records that have not been asked for in a month.
+// Add records that the check with this key passed, and removes records that were not used for a month.
 func (s Store) Add(key string) error {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return err

@@ -42,7 +42,7 @@ func For(s State, path, version string) Plan {
 	p := Plan{Tag: path + "/" + version, Versions: map[string]string{}}
 	m, known := module.Find(s.Modules, path)
 	if !known || !m.Released {
-		p.problem("%s is no released module of modules.txt", path)
+		p.problem("%s is not a released module of modules.txt", path)
 		return p
 	}
 	p.Rewrite = m.Kind != module.Service && len(m.Requires) > 0
@@ -77,7 +77,7 @@ func some(files []string) string {
 
 func (p *Plan) checkVersion(s State, m module.Module, version string) {
 	if semver.Canonical(version) != version || version == "" {
-		p.problem("%q is no version such as v1.2.3", version)
+		p.problem("%q is not a version such as v1.2.3", version)
 		return
 	}
 	// From v2 on the import path of a Go module would have to end in /v2.
@@ -90,7 +90,7 @@ func (p *Plan) checkVersion(s State, m module.Module, version string) {
 	}
 }
 
-// require finds the version of a required module, or says that it must be released first.
+// require finds the version of a required module, or reports that it must be released first.
 func (p *Plan) require(s State, m module.Module, path string) {
 	required, _ := module.Find(s.Modules, path)
 	switch last := Latest(s.Tags, path); {
@@ -155,7 +155,7 @@ func Commands(p Plan, path string) []string {
 	if !p.Rewrite {
 		return tag
 	}
-	// The commit stays beside the branch, where the replace lines keep all modules together.
+	// The commit is not part of the branch, where the replace lines keep all modules together.
 	return slices.Concat(
 		[]string{"git switch --detach", fmt.Sprintf("git commit -m %q -- %s/go.mod", path+": requires the released versions", path)},
 		tag, []string{"git switch -"},

@@ -14,13 +14,13 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Label stands on all documents that are installed, with the version of the list they belong to as its value.
+// Label is set on all installed documents; its value is the version of the list that they belong to.
 const Label = "stack.flotilla.dev/accounts"
 
 // hookAnnotation marks what Helm installs for one of its hooks only.
 const hookAnnotation = "helm.sh/hook"
 
-// namespaced says of each kind that is taken whether it lies in a namespace.
+// namespaced reports for each supported kind whether it is namespaced.
 var namespaced = map[string]bool{
 	"ServiceAccount": true, "Role": true, "RoleBinding": true, "ClusterRole": false, "ClusterRoleBinding": false,
 }

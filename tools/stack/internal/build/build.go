@@ -60,8 +60,8 @@ func NATS(ctx context.Context, c checkout.Checkout) error {
 	return nil
 }
 
-// Images builds the images of the services, of NATS and of MySQL without a registry, and saves those that are named as
-// tars in a folder.
+// Images builds the images of the services, of NATS and of MySQL without a registry, and saves the named ones as tars
+// in a directory.
 func Images(ctx context.Context, c checkout.Checkout, folder string, names []string) error {
 	script := `hack/images.sh offline >&2 && hack/images.sh save "$0" "$@"`
 	args := append([]string{"run", "bash", "-c", script, folder}, names...)

@@ -1,8 +1,8 @@
-// Package checkout knows where things lie in a checkout of Flotilla and what its local stack is called.
+// Package checkout locates the files of a Flotilla checkout and names its local stack.
 //
-// Everything the stack writes lies in one folder, .local at the top of the checkout unless FLOTILLA_LOCAL names
-// another one, and all names are derived from that folder's path. So stacks of two checkouts run side by side, and a
-// test runs one of its own beside the one that a developer uses.
+// The stack writes only to one directory, .local at the top of the checkout unless FLOTILLA_LOCAL names another one,
+// and all names are derived from the path of that directory. So stacks of two checkouts run side by side, and a test
+// runs its own while the stack of a developer runs.
 package checkout
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
-// FolderVariable names the environment variable that moves the stack's folder.
-const FolderVariable = "FLOTILLA_LOCAL"
+// DirVariable is the environment variable that names the stack's directory.
+const DirVariable = "FLOTILLA_LOCAL"
 
-// Checkout is a checkout and the folder of one stack of it.
+// Checkout is a checkout and the directory of one stack of it.
 type Checkout struct {
 	Root string // top of the checkout
-	// Folder is what the stack writes into; empty means .local in Root.
-	Folder string
+	// Dir is the directory of the stack; empty means .local in Root.
+	Dir string
 }
 
-// Find looks for the checkout in and above the working directory.
+// Find finds the checkout in and above the working directory.
 func Find() (Checkout, error) {
 	module, err := controlplane.Module()
 	if err != nil {
@@ -38,9 +38,9 @@ func Find() (Checkout, error) {
 		return Checkout{}, fmt.Errorf("find the checkout: %w", err)
 	}
 	c := Checkout{Root: root}
-	if folder := os.Getenv(FolderVariable); folder != "" {
-		if c.Folder, err = filepath.Abs(folder); err != nil {
-			return Checkout{}, fmt.Errorf("find the folder %s of the stack: %w", folder, err)
+	if dir := os.Getenv(DirVariable); dir != "" {
+		if c.Dir, err = filepath.Abs(dir); err != nil {
+			return Checkout{}, fmt.Errorf("resolve the stack directory %s: %w", dir, err)
 		}
 	}
 	return c, nil
@@ -51,16 +51,16 @@ func (c Checkout) Path(parts ...string) string {
 	return filepath.Join(append([]string{c.Root}, parts...)...)
 }
 
-// Local is a path in the stack's own folder.
+// Local returns a path in the stack's directory.
 func (c Checkout) Local(parts ...string) string {
-	folder := c.Folder
-	if folder == "" {
-		folder = c.Path(".local")
+	dir := c.Dir
+	if dir == "" {
+		dir = c.Path(".local")
 	}
-	return filepath.Join(append([]string{folder}, parts...)...)
+	return filepath.Join(append([]string{dir}, parts...)...)
 }
 
-// Log is the log file of a part of the stack.
+// Log returns the log file of a component of the stack.
 func (c Checkout) Log(part string) string {
 	return c.Local("log", part+".log")
 }
@@ -71,7 +71,8 @@ func (c Checkout) ID() string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// Marker stands in the environment of every process of the stack, so that `down` finds those that nothing else knows.
+// Marker returns the environment variable of every process of the stack, with which `down` finds processes without a
+// pid file.
 func (c Checkout) Marker() string {
 	return watchdog.Marker("FLOTILLA_STACK", c.Local())
 }
@@ -105,7 +106,7 @@ func (c Checkout) Choose(list string) ([]string, error) {
 	}
 	for _, name := range chosen {
 		if !contains(all, name) {
-			return nil, fmt.Errorf("no service %q; there are %s", name, strings.Join(all, ", "))
+			return nil, fmt.Errorf("unknown service %q, want one of %s", name, strings.Join(all, ", "))
 		}
 		if _, err := os.Stat(c.Main(name)); err != nil {
 			return nil, fmt.Errorf("service %s has no services/%s/cmd/%s yet; leave it out with --services", name, name, name)
@@ -114,7 +115,7 @@ func (c Checkout) Choose(list string) ([]string, error) {
 	return chosen, nil
 }
 
-// Main is the folder of a service's main package.
+// Main returns the directory of a service's main package.
 func (c Checkout) Main(service string) string {
 	return c.Path("services", service, "cmd", service)
 }

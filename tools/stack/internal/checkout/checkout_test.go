@@ -49,7 +49,7 @@ func TestChoose(t *testing.T) {
 		"one service":                    {list: "a", want: []string{"a"}},
 		"a service that is not built":    {list: "b", problem: "services/b/cmd/b"},
 		"all, of which one is not built": {list: "", problem: "--services"},
-		"a name that is no service":      {list: "c", problem: "there are a, b"},
+		"a name that is no service":      {list: "c", problem: "want one of a, b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestFindReturnsThisCheckout(t *testing.T) {
 
 func TestAFolderOfItsOwnMakesAnotherStack(t *testing.T) {
 	usual := newCheckout(t)
-	other := checkout.Checkout{Root: usual.Root, Folder: t.TempDir()}
-	if got, want := other.Log("nats"), filepath.Join(other.Folder, "log", "nats.log"); got != want {
+	other := checkout.Checkout{Root: usual.Root, Dir: t.TempDir()}
+	if got, want := other.Log("nats"), filepath.Join(other.Dir, "log", "nats.log"); got != want {
 		t.Errorf("log %q instead of %q", got, want)
 	}
 	if other.ID() == usual.ID() || other.Marker() == usual.Marker() {

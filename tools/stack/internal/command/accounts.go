@@ -13,17 +13,17 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/accounts"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 )
 
 // tokenLife is longer than a stack is left running; each `up` writes new tokens.
 const tokenLife = "8760h"
 
-// accountKinds are the kinds that a chart's account and rights consist of.
+// accountKinds are the kinds of a chart's account and its permissions.
 const accountKinds = "clusterrolebindings,clusterroles,rolebindings,roles,serviceaccounts"
 
-// prepareAccounts gives each chosen service its account, with the rights that its chart grants now: what an earlier
-// version of the chart granted in other documents is taken away.
+// prepareAccounts creates the account of each chosen service with the permissions that its chart grants now. It
+// deletes other documents of an earlier version of the chart.
 func (a *app) prepareAccounts(ctx context.Context, chosen []string) error {
 	var documents []map[string]any
 	for _, name := range chosen {
@@ -31,13 +31,13 @@ func (a *app) prepareAccounts(ctx context.Context, chosen []string) error {
 		if err != nil {
 			return err
 		}
-		taken, err := accounts.Documents(manifest, name, parts.SystemNamespace)
+		taken, err := accounts.Documents(manifest, name, components.SystemNamespace)
 		if err != nil {
 			return err
 		}
 		documents = append(documents, taken...)
 	}
-	if slices.Contains(chosen, parts.Aggregator) {
+	if slices.Contains(chosen, components.Aggregator) {
 		documents = append(documents, viewer()...)
 	}
 	list, version, err := accounts.List(documents)
@@ -63,7 +63,7 @@ func (a *app) prepareAccounts(ctx context.Context, chosen []string) error {
 // certificate and no token.
 func viewer() []map[string]any {
 	const rbac = "rbac.authorization.k8s.io"
-	account := map[string]any{"kind": "ServiceAccount", "name": parts.Viewer, "namespace": parts.SystemNamespace}
+	account := map[string]any{"kind": "ServiceAccount", "name": components.Viewer, "namespace": components.SystemNamespace}
 	return []map[string]any{
 		{
 			"apiVersion": "v1", "kind": account["kind"],
@@ -71,22 +71,22 @@ func viewer() []map[string]any {
 		},
 		{
 			"apiVersion": rbac + "/v1", "kind": "ClusterRoleBinding",
-			"metadata": map[string]any{"name": "flotilla-" + parts.Viewer},
+			"metadata": map[string]any{"name": "flotilla-" + components.Viewer},
 			"roleRef":  map[string]any{"apiGroup": rbac, "kind": "ClusterRole", "name": "flotilla-status-api-reader"},
 			"subjects": []any{account},
 		},
 	}
 }
 
-// renderChart renders a service's chart with the values that change its rights here.
+// renderChart renders a service's chart with the values that change its permissions here.
 func (a *app) renderChart(ctx context.Context, name string) ([]byte, error) {
 	version, err := controlplane.KubernetesVersion(a.env.Checkout.Path("tools", "controlplane"))
 	if err != nil {
 		return nil, err
 	}
 	args := []string{
-		"template", name, a.env.Chart(name), "--namespace=" + parts.SystemNamespace, "--kube-version=" + version,
-		"--set=cluster.name=" + parts.ClusterName, "--set=bus.url=" + a.env.NATSURL(),
+		"template", name, a.env.Chart(name), "--namespace=" + components.SystemNamespace, "--kube-version=" + version,
+		"--set=cluster.name=" + components.ClusterName, "--set=bus.url=" + a.env.NATSURL(),
 	}
 	cmd := exec.CommandContext(ctx, a.env.Tools.Path("helm"), args...) //nolint:gosec // our own program
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+a.env.Checkout.Local("cache", "helm"), "KUBECONFIG="+a.env.Kubeconfig())
@@ -100,7 +100,7 @@ func (a *app) renderChart(ctx context.Context, name string) ([]byte, error) {
 
 // writeCredentials writes a new token of a service's account and the kubeconfig that names it.
 func (a *app) writeCredentials(ctx context.Context, name string) error {
-	token, err := a.kubectl(ctx, "", "create", "token", name, "--namespace="+parts.SystemNamespace, "--duration="+tokenLife)
+	token, err := a.kubectl(ctx, "", "create", "token", name, "--namespace="+components.SystemNamespace, "--duration="+tokenLife)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (a *app) writeCredentials(ctx context.Context, name string) error {
 		return fmt.Errorf("write the credentials of %s: %w", name, err)
 	}
 	file := a.env.TokenFile(name)
-	config, err := accounts.Kubeconfig(admin, parts.SystemNamespace, file)
+	config, err := accounts.Kubeconfig(admin, components.SystemNamespace, file)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/hooks"
 )
 
-// prepareAdmission installs the policies and registers the webhooks of the chosen services before these start, so that
-// a service which fills in the caBundle finds them, and removes those of the others: nobody would answer them, or do
-// what they promise.
+// prepareAdmission installs the policies and registers the webhooks of the chosen services before these start, so
+// that a service that sets the caBundle finds them. It removes those of the other services: no server would answer
+// them or enforce them.
 func (a *app) prepareAdmission(ctx context.Context, chosen []string) error {
 	all, err := a.env.Checkout.Services()
 	if err != nil {

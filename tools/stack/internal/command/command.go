@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/box"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/sandbox"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/state"
 )
 
@@ -25,16 +25,16 @@ const usage = `usage: stack COMMAND
   up --node real          start a control plane with one real node and real pods (Linux, root), NATS and MySQL in
                           it, and the services by their charts and images
      --bare               only the node, without any of that
-     --images FOLDER      import these tars of images instead of building images
-     --samples FOLDER     apply these manifests at the end
+     --images DIR         import these tars of images instead of building images
+     --samples DIR        apply these manifests at the end
   down                    stop everything and remove the data
   status                  show the parts and the sample resources
   logs [--follow] NAME    show a log
   rights [--json]         show what each service may do, how often it did so since the last start from
                           nothing, and each request that was refused
   tools [--node real]     build the control plane tools and the NATS server, fetch Envoy; with --node real
-                          what a real node runs
-  import FILE...          import images into the real node: tars, or folders of them
+                          also the programs of a real node
+  import FILE...          import images into the real node: tars, or directories of them
   install --kubeconfig F  install NATS, MySQL and the services (--services a,b) by their charts into another cluster,
                           for example of kind, whose nodes have the images
 
@@ -50,8 +50,8 @@ var errUsage = errors.New("no such command")
 // app is one run of the program.
 type app struct {
 	out  io.Writer
-	env  *parts.Env
-	node *parts.RealNode
+	env  *components.Env
+	node *components.RealNode
 	info func(format string, args ...any)
 }
 
@@ -81,8 +81,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		tell(out, "%s", usage)
 		return nil
 	}
-	if args[0] == "box" && len(args) == 2 { // the real node's first process, which knows no checkout
-		return box.Run(ctx, args[1], out)
+	if args[0] == "sandbox" && len(args) == 2 { // the real node's first process, which needs no checkout
+		return sandbox.Run(ctx, args[1], out)
 	}
 	o, err := parse(args)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *app) do(ctx context.Context, o options) error {
 	case "logs":
 		return a.logs(ctx, o.args, o.follow)
 	case "rights":
-		return a.rights(ctx, o.asJSON)
+		return a.permissions(ctx, o.asJSON)
 	case "start", "stop", "restart", "kill":
 		return a.control(ctx, o.name, o.args)
 	default:
@@ -177,30 +177,30 @@ func newApp(out io.Writer) (*app, error) {
 	}
 	a := &app{out: out}
 	a.info = func(format string, args ...any) { tell(out, format+"\n", args...) }
-	a.env = &parts.Env{Checkout: c, State: s, Tools: tools, Say: a.info}
-	a.node, err = parts.NewRealNode(a.env)
+	a.env = &components.Env{Checkout: c, State: s, Tools: tools, Say: a.info}
+	a.node, err = components.NewRealNode(a.env)
 	return a, err
 }
 
 // infrastructure is what the services need, in the order in which it is started.
-func (a *app) infrastructure() (*parts.ControlPlane, parts.Part, *parts.MySQL) {
-	return parts.NewControlPlane(a.env), parts.NewNATS(a.env), parts.NewMySQL(a.env)
+func (a *app) infrastructure() (*components.ControlPlane, components.Component, *components.MySQL) {
+	return components.NewControlPlane(a.env), components.NewNATS(a.env), components.NewMySQL(a.env)
 }
 
-// all returns all parts in the order in which they are started.
-func (a *app) all() ([]parts.Part, *parts.MySQL) {
+// all returns all components in their start order.
+func (a *app) all() ([]components.Component, *components.MySQL) {
 	if a.env.State.RealNode {
-		return []parts.Part{a.node}, parts.NewMySQL(a.env)
+		return []components.Component{a.node}, components.NewMySQL(a.env)
 	}
 	cp, nats, mysql := a.infrastructure()
-	all := []parts.Part{cp, nats, mysql}
+	all := []components.Component{cp, nats, mysql}
 	for _, name := range a.env.State.Services {
-		all = append(all, parts.NewService(a.env, name, mysql.DSN))
+		all = append(all, components.NewService(a.env, name, mysql.DSN))
 	}
 	return all, mysql
 }
 
-// tell writes to the terminal. A closed terminal is no reason to stop.
+// tell writes to the terminal. It ignores write errors: a closed terminal does not stop the command.
 func tell(w io.Writer, format string, args ...any) {
 	if _, err := fmt.Fprintf(w, format, args...); err != nil {
 		return

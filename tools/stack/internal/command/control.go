@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 )
 
-// control stops, starts, restarts or kills one part; nothing is built.
+// control stops, starts, restarts or kills one component; nothing is built.
 func (a *app) control(ctx context.Context, verb string, args []string) (err error) {
 	all, mysql := a.all()
 	part, err := pick(all, args)
@@ -31,12 +31,12 @@ func (a *app) control(ctx context.Context, verb string, args []string) (err erro
 	if verb == "stop" {
 		return nil
 	}
-	// A service is told the database's address, which is known once the server was looked up.
+	// A service gets the address of the database, which is known only after this lookup.
 	mysql.Status(ctx)
 	return a.ensure(ctx, part)
 }
 
-func pick(all []parts.Part, args []string) (parts.Part, error) {
+func pick(all []components.Component, args []string) (components.Component, error) {
 	names := make([]string, 0, len(all))
 	for _, part := range all {
 		if len(args) == 1 && part.Name() == args[0] {
@@ -44,11 +44,11 @@ func pick(all []parts.Part, args []string) (parts.Part, error) {
 		}
 		names = append(names, part.Name())
 	}
-	return nil, fmt.Errorf("name one part of the stack: %s", list(names))
+	return nil, fmt.Errorf("name one component of the stack: %s", list(names))
 }
 
-// kill ends a part that is one process as a crash would.
-func kill(ctx context.Context, part parts.Part) error {
+// kill ends a component of one process as a crash would.
+func kill(ctx context.Context, part components.Component) error {
 	killable, ok := part.(interface{ Kill(context.Context) error })
 	if !ok {
 		return fmt.Errorf("%s is more than one process; stop it", part.Name())

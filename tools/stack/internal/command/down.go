@@ -10,12 +10,12 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 )
 
 const downTimeout = 2 * time.Minute
 
-// down stops everything, whatever state it is in. An `up` that is at work is stopped first.
+// down stops everything in any state. A running `up` is stopped first.
 func (a *app) down(ctx context.Context) (err error) {
 	unlock, err := a.takeLock(ctx)
 	if err != nil {
@@ -30,16 +30,16 @@ func (a *app) down(ctx context.Context) (err error) {
 }
 
 // takeDown stops the services in the order opposite to their start, so that they give back their leases, and then
-// kills whatever else carries the stack's marker. The data goes as well: the parts belong together, and a database
+// kills whatever else carries the stack's marker. The data is removed too: the components belong together, and a database
 // that remembers the objects of another cluster would only confuse.
 func (a *app) takeDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, downTimeout)
 	defer cancel()
-	mysql := parts.NewMySQL(a.env)
+	mysql := components.NewMySQL(a.env)
 	var errs []error
 	for _, name := range slices.Backward(a.env.State.Services) {
 		if !a.env.State.RealNode { // there they are pods
-			errs = append(errs, parts.NewService(a.env, name, noDSN).Stop(ctx))
+			errs = append(errs, components.NewService(a.env, name, noDSN).Stop(ctx))
 		}
 	}
 	errs = append(errs, mysql.Remove(ctx))
@@ -53,7 +53,7 @@ func (a *app) takeDown(ctx context.Context) error {
 		errs = append(errs, err)
 		a.env.State.RealNode = err != nil // for another `down`
 	} else {
-		errs = append(errs, parts.NewControlPlane(a.env).KeepLogs())
+		errs = append(errs, components.NewControlPlane(a.env).KeepLogs())
 	}
 	for _, name := range []string{"cluster", "nats", "mysql", "run", "cache", "accounts", "audit-policy.yaml"} {
 		if err := os.RemoveAll(a.env.Checkout.Local(name)); err != nil {

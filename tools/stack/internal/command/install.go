@@ -10,8 +10,8 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/authority"
 
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
 
@@ -19,10 +19,10 @@ import (
 // images must be on the cluster's nodes.
 func (a *app) install(ctx context.Context, services, kubeconfig string) error {
 	if kubeconfig == "" {
-		return fmt.Errorf("%w: install wants --kubeconfig, the file that leads to the cluster", errUsage)
+		return fmt.Errorf("%w: install requires --kubeconfig of the target cluster", errUsage)
 	}
 	if !exists(kubeconfig) {
-		return fmt.Errorf("no file %s, which should lead to the cluster", kubeconfig)
+		return fmt.Errorf("kubeconfig %s not found", kubeconfig)
 	}
 	chosen, err := a.env.Checkout.Choose(services)
 	if err != nil {
@@ -64,10 +64,10 @@ func (a *app) issue(ctx context.Context, dir, kubeconfig string) error {
 	return err
 }
 
-// platform says from what the platform is installed.
+// platform returns the sources of the installation.
 func (a *app) platform(services []string, kubeconfig, certificates string) platform.Config {
 	return platform.Config{
-		Root: a.env.Checkout.Root, Services: services, ClusterName: parts.ClusterName,
+		Root: a.env.Checkout.Root, Services: services, ClusterName: components.ClusterName,
 		Helm: a.env.Tools.Path("helm"), Kubectl: a.env.Tools.Path("kubectl"), Kubeconfig: kubeconfig,
 		Cache: a.env.Checkout.Local("cache"), NATSImage: natsImage, MySQLImage: mysqlImage,
 		Certificates: certificates, Passwords: a.env.Checkout.Local("node", "passwords.json"),

@@ -8,7 +8,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/kubectl"
 
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
 )
 
@@ -23,7 +23,7 @@ func (a *app) client() kubectl.Client {
 	}
 }
 
-const systemNamespace = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + parts.SystemNamespace + `"}}`
+const systemNamespace = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + components.SystemNamespace + `"}}`
 
 // prepareCluster installs the CRDs of all services, whether they run or not, and the system namespace.
 func (a *app) prepareCluster(ctx context.Context) error {

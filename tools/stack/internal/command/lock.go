@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lock lets one command at a time change the stack of a checkout. The lock goes with the process that holds it.
+// lock serializes the commands that change the stack of a checkout. The kernel releases it when its process ends.
 func (a *app) lock() (func() error, error) {
 	if err := os.MkdirAll(a.env.Checkout.Local(), 0o750); err != nil {
 		return nil, fmt.Errorf("create .local: %w", err)
@@ -30,7 +30,7 @@ func (a *app) lock() (func() error, error) {
 	return file.Close, nil
 }
 
-// errLocked says that another command is changing the stack.
+// errLocked is returned if another command is changing the stack.
 type errLocked struct{ pid int }
 
 func (e errLocked) Error() string {
@@ -38,7 +38,7 @@ func (e errLocked) Error() string {
 		"or stop it with `make down`", e.pid)
 }
 
-// takeLock ends another `up` and waits for the lock: who says `down` means it.
+// takeLock stops another `up` and waits for the lock: `down` has priority.
 func (a *app) takeLock(ctx context.Context) (func() error, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

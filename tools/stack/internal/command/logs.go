@@ -17,7 +17,7 @@ import (
 // tailLines are shown of a log before it is followed.
 const tailLines = 200
 
-// logs shows the end of a log, and on a terminal or when asked to goes on until it is interrupted.
+// logs prints the end of a log; on a terminal or with follow it continues until interrupted.
 func (a *app) logs(ctx context.Context, args []string, follow bool) (err error) {
 	known := a.logFiles()
 	if !anyExists(slices.Collect(maps.Values(known))) {

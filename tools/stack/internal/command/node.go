@@ -42,10 +42,10 @@ func (a *app) bringUpNode(ctx context.Context, services string, o nodeOptions) e
 	if err := a.nodeTools(ctx); err != nil {
 		return err
 	}
-	// Noted before anything is there, so that `down` finds whatever is left by a start that was killed.
+	// Recorded first, so that `down` finds what a killed start has left.
 	a.env.State.RealNode, a.env.State.Services = true, nil
 	if !o.bare {
-		a.env.State.Services = chosen // whose rights `rights` tells
+		a.env.State.Services = chosen // whose permissions `rights` reports
 	}
 	if err := a.env.State.Save(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (a *app) nodeTools(ctx context.Context) error {
 // importImages imports images into the real node.
 func (a *app) importImages(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
-		return fmt.Errorf("%w: import wants files or folders", errUsage)
+		return fmt.Errorf("%w: import requires files or directories", errUsage)
 	}
 	return a.step("images", func() (string, error) {
 		files, err := a.node.Node.Import(ctx, paths)

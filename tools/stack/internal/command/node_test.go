@@ -67,8 +67,8 @@ func TestInstallWantsACluster(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"install"}, 2, "install wants --kubeconfig"},
-		{[]string{"install", "--kubeconfig", "nowhere"}, 1, "no file nowhere"},
+		{[]string{"install"}, 2, "install requires --kubeconfig"},
+		{[]string{"install", "--kubeconfig", "nowhere"}, 1, "kubeconfig nowhere not found"},
 	} {
 		var errOut bytes.Buffer
 		if code := command.Main(t.Context(), c.args, io.Discard, &errOut); code != c.code || !strings.Contains(errOut.String(), c.want) {

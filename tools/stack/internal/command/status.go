@@ -4,12 +4,12 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/table"
 )
 
-// status shows each part and each sample.
+// status shows each component and each sample.
 func (a *app) status(ctx context.Context) error {
 	all, mysql := a.all()
 	rows := [][]string{{"PART", "PID", "ADDRESS", "HEALTH"}}
@@ -17,7 +17,7 @@ func (a *app) status(ctx context.Context) error {
 	for _, part := range all {
 		for _, s := range part.Status(ctx) {
 			rows = append(rows, statusRow(s))
-			served = served || (s.Name == "kube-apiserver" && s.Health == parts.OK)
+			served = served || (s.Name == "kube-apiserver" && s.Health == components.OK)
 		}
 	}
 	a.info("%s", table.Render(rows))
@@ -37,7 +37,7 @@ func (a *app) status(ctx context.Context) error {
 	return nil
 }
 
-func statusRow(s parts.Status) []string {
+func statusRow(s components.Status) []string {
 	pid, address := "-", s.Address
 	if s.PID != 0 {
 		pid = strconv.Itoa(s.PID)

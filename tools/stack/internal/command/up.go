@@ -12,18 +12,18 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/envoy"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/build"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/components"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/envfile"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/parts"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/samples"
 )
 
-// errInterrupted says that `up` was stopped by a signal and has taken the stack down.
+// errInterrupted is returned if a signal stopped `up` and the stack was removed.
 var errInterrupted = errors.New("interrupted; the stack was taken down")
 
 const samplesTimeout = 3 * time.Minute
 
-// up brings the stack up. When it is interrupted, nothing of the stack is left; when it fails, what runs is left for a
-// look at it, and another `up` goes on from there.
+// up starts the stack. If it is interrupted, nothing of the stack is left; if it fails, the running components stay
+// for inspection, and another `up` continues from there.
 func (a *app) up(ctx context.Context, services string) error {
 	chosen, err := a.env.Checkout.Choose(services)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *app) up(ctx context.Context, services string) error {
 	return a.guarded(ctx, func() error { return a.bringUp(ctx, chosen) })
 }
 
-// guarded brings the stack up while nobody else changes it.
+// guarded starts the stack under the lock.
 func (a *app) guarded(ctx context.Context, bringUp func() error) (err error) {
 	unlock, err := a.lock()
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *app) guarded(ctx context.Context, bringUp func() error) (err error) {
 
 func (a *app) bringUp(ctx context.Context, chosen []string) error {
 	if a.env.State.RealNode {
-		return errors.New("the stack runs on a real node: `make down` takes it down, and `make up NODE=real` goes on with it")
+		return errors.New("the stack runs on a real node: run `make down` to remove it or `make up NODE=real` to continue with it")
 	}
 	if err := a.tools(ctx, false); err != nil {
 		return err
@@ -67,18 +67,18 @@ func (a *app) bringUp(ctx context.Context, chosen []string) error {
 		return err
 	}
 	cp, nats, mysql := a.infrastructure()
-	for _, part := range []parts.Part{cp, nats, mysql} {
+	for _, part := range []components.Component{cp, nats, mysql} {
 		if err := a.ensure(ctx, part); err != nil {
 			return err
 		}
 	}
-	if err := a.step("CRDs and namespace "+parts.SystemNamespace, func() (string, error) {
+	if err := a.step("CRDs and namespace "+components.SystemNamespace, func() (string, error) {
 		return "applied", a.prepareCluster(ctx)
 	}); err != nil {
 		return err
 	}
 	if err := a.step("accounts of the services", func() (string, error) {
-		return "have the rights of their charts", a.prepareAccounts(ctx, chosen)
+		return "have the permissions of their charts", a.prepareAccounts(ctx, chosen)
 	}); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *app) bringUp(ctx context.Context, chosen []string) error {
 		}); err != nil {
 			return err
 		}
-		if err := a.ensure(ctx, parts.NewService(a.env, name, mysql.DSN)); err != nil {
+		if err := a.ensure(ctx, components.NewService(a.env, name, mysql.DSN)); err != nil {
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (a *app) bringUp(ctx context.Context, chosen []string) error {
 
 // plugin builds the kubectl plugin where there is an aggregator for it to ask.
 func (a *app) plugin(ctx context.Context, chosen []string) error {
-	if !slices.Contains(chosen, parts.Aggregator) {
+	if !slices.Contains(chosen, components.Aggregator) {
 		return nil
 	}
 	return a.step("building kubectl-flotilla", func() (string, error) {
@@ -116,7 +116,7 @@ func (a *app) plugin(ctx context.Context, chosen []string) error {
 	})
 }
 
-// tools builds what the parts run.
+// tools builds the programs of the components.
 func (a *app) tools(ctx context.Context, onNode bool) error {
 	if onNode {
 		return a.nodeTools(ctx)
@@ -140,7 +140,7 @@ func (a *app) setServices(ctx context.Context, chosen []string) error {
 		if keep[name] {
 			continue
 		}
-		if err := parts.NewService(a.env, name, noDSN).Stop(ctx); err != nil {
+		if err := components.NewService(a.env, name, noDSN).Stop(ctx); err != nil {
 			return err
 		}
 	}
@@ -150,18 +150,18 @@ func (a *app) setServices(ctx context.Context, chosen []string) error {
 
 func noDSN() string { return "" }
 
-func (a *app) ensure(ctx context.Context, part parts.Part) error {
+func (a *app) ensure(ctx context.Context, part components.Component) error {
 	return a.step(part.Name(), func() (string, error) {
 		port := a.webhookPort(part.Name())
 		outcome, err := part.Ensure(ctx)
-		if err == nil && a.webhookPort(part.Name()) != port { // somebody else took the former one
+		if err == nil && a.webhookPort(part.Name()) != port { // another process uses the previous one
 			err = a.registerWebhooks(ctx, part.Name())
 		}
 		return string(outcome), err
 	})
 }
 
-// step says what is being done, how it ended and how long it took.
+// step runs do and prints the step, its result and its duration.
 func (a *app) step(what string, do func() (string, error)) error {
 	a.info("%s ...", what)
 	start := time.Now()
@@ -186,10 +186,10 @@ func (a *app) writeEnv(dsn string) error {
 		if a.env.HasAPI(name) {
 			vars = append(vars, envfile.Var{Name: envfile.Name(name, "API"), Value: a.env.APIURL(name)})
 		}
-		if name == parts.Aggregator {
+		if name == components.Aggregator {
 			vars = append(vars,
 				envfile.Var{Name: "FLOTILLA_STATUS_URL", Value: a.env.APIURL(name)},
-				envfile.Var{Name: "FLOTILLA_STATUS_SERVICE_ACCOUNT", Value: parts.SystemNamespace + "/" + parts.Viewer})
+				envfile.Var{Name: "FLOTILLA_STATUS_SERVICE_ACCOUNT", Value: components.SystemNamespace + "/" + components.Viewer})
 		}
 	}
 	return envfile.Write(a.env.Checkout.Local("env"), vars, []string{a.env.Tools.Dir, a.env.Checkout.Local("bin")})
@@ -218,7 +218,7 @@ func (a *app) bringUpSamples(ctx context.Context, dsn string) error {
 	return a.showNext()
 }
 
-// waitSamples waits until every sample is healthy and says what is missing whenever that changes.
+// waitSamples waits until every sample is healthy and prints what is missing whenever that changes.
 func (a *app) waitSamples(ctx context.Context, set samples.Set, dsn string) ([]samples.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, samplesTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ type Var struct {
 	Name, Value string
 }
 
-// Render returns the file for a POSIX shell. The folders are put before the PATH once, however often it is sourced.
+// Render returns the file for a POSIX shell. It prepends the directories to PATH once, however often it is sourced.
 func Render(vars Vars, path []string) string {
 	var b strings.Builder
 	b.WriteString("# The local stack. Use it with: source .local/env\n")

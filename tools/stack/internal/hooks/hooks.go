@@ -46,7 +46,7 @@ func redirect(object map[string]any, address string) error {
 	for _, one := range webhooks {
 		webhook, ok := one.(map[string]any)
 		if !ok {
-			return errors.New("webhook manifests hold a webhook that is no object")
+			return errors.New("webhook manifests contain a webhook that is not an object")
 		}
 		config, ok := webhook["clientConfig"].(map[string]any)
 		if !ok {

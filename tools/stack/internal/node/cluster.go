@@ -53,11 +53,11 @@ func (n *Node) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	// What the API server says of a node that was just started again may be of the time before.
+	// The API server may still report the state from before the restart of the node.
 	return n.await(ctx, "cluster DNS", n.resolves)
 }
 
-// resolves asks cluster DNS from the node, by way of its Service.
+// resolves queries cluster DNS from the node, through its Service.
 func (n *Node) resolves(ctx context.Context) error {
 	spec, err := n.spec()
 	if err != nil {
@@ -100,7 +100,7 @@ func (n *Node) importOwn(ctx context.Context) error {
 	return nil
 }
 
-// Import imports images from tars, or from all tars of folders, and returns those tars that are new to it.
+// Import imports images from tars, or from all tars of directories, and returns those that it did not have.
 func (n *Node) Import(ctx context.Context, paths []string) ([]string, error) {
 	files, err := tars(paths)
 	if err != nil {
@@ -126,7 +126,7 @@ func (n *Node) Import(ctx context.Context, paths []string) ([]string, error) {
 	return imported, nil
 }
 
-// importedBefore knows a file by its path, its size and its time. The mark is gone with the images.
+// importedBefore identifies a file by path, size and modification time. The mark is removed with the images.
 func (n *Node) importedBefore(file string) (mark string, had bool, err error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -165,7 +165,7 @@ func tars(paths []string) ([]string, error) {
 	return files, nil
 }
 
-// ctr speaks to the node's containerd, whose socket only the box shows.
+// ctr calls the node's containerd, whose socket is visible in the sandbox only.
 func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
 	spec, err := n.spec()
 	if err != nil {

@@ -56,8 +56,8 @@ func (n *Node) writeCredentials() error {
 	return n.writeKubeconfig(n.kubeconfig, "admin", pairs)
 }
 
-// Issue makes an authority and a certificate for each subject, and writes them into a folder by their names, the authority
-// as ca. They never leave that folder.
+// Issue creates a CA and a certificate for each subject, and writes them into a directory by their names, the CA as
+// ca. They never leave that directory.
 func Issue(dir string, subjects map[string]authority.Subject) (map[string]authority.Pair, error) {
 	now := time.Now()
 	signer, err := authority.New("flotilla-node", now.Add(-time.Hour), now.Add(life))

@@ -12,7 +12,7 @@ import (
 // Name of the node in its cluster.
 const Name = "flotilla"
 
-// The networks in the box. They may be the same in each stack, since boxes do not see each other.
+// The networks in the sandbox. They may be the same in each stack, since sandboxes are isolated from each other.
 const (
 	pods     = "10.244.0.0/16"
 	services = "10.96.0.0/16"
@@ -49,7 +49,7 @@ func (l layout) node() string { return l.address(2) }
 
 func (l layout) server() string { return "https://" + l.node() + ":6443" }
 
-// values fill in the files of the folder files.
+// values are the parameters of the templates in directory files.
 type values struct {
 	Node, Pods, DNS      string
 	PKI, Conf, CNI, Runc string

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// connect joins the box to the machine by a veth pair. What an earlier try has left is made anew.
+// connect connects the sandbox and the machine by a veth pair. It replaces what an earlier attempt has left.
 func (n *Node) connect(ctx context.Context, pid int) error {
 	if err := n.disconnect(ctx); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (n *Node) connect(ctx context.Context, pid int) error {
 		{"ip", "link", "set", n.link(), "up"},
 		slices.Concat(inside, []string{"ip", "link", "set", "lo", "up"}),
 		slices.Concat(inside, []string{"ip", "link", "set", "eth0", "up"}),
-		// Last of all the address, for which the box waits; a default route makes the address the node's own.
+		// Last of all the address, for which the sandbox waits; a default route makes the address the node's own.
 		slices.Concat(inside, []string{"ip", "address", "add", n.node() + "/30", "dev", "eth0"}),
 		slices.Concat(inside, []string{"ip", "route", "add", "default", "via", n.machine()}),
 	} {
@@ -38,7 +38,7 @@ func (n *Node) connect(ctx context.Context, pid int) error {
 	return nil
 }
 
-// disconnect removes the device, which is usually gone with the box.
+// disconnect removes the device, which usually disappears with the sandbox.
 func (n *Node) disconnect(ctx context.Context) error {
 	if _, err := os.Stat("/sys/class/net/" + n.link()); err != nil {
 		return nil //nolint:nilerr // it is gone
@@ -50,9 +50,9 @@ func (n *Node) disconnect(ctx context.Context) error {
 	return err
 }
 
-// removeCgroups takes away what containers leave when they end with their box: containerd has a group for each, named
-// as the container is. The kernel needs a moment to end all processes of a box, so groups that are still busy are tried
-// again.
+// removeCgroups removes the groups that containers leave when they end with their sandbox: containerd has a group for
+// each, with the name of the container. The kernel needs a moment to end all processes of a sandbox, so it retries
+// groups that are still busy.
 func (n *Node) removeCgroups(ctx context.Context) error {
 	var ids []string
 	for _, kind := range []string{"containers", "sandboxes"} {

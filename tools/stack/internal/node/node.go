@@ -12,11 +12,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
 
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/box"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/sandbox"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/process"
 )
 
-// Node is the cluster of a stack, as one part of it.
+// Node is the cluster of a stack, as one component of it.
 type Node struct {
 	layout
 	tools      tools
@@ -24,7 +24,7 @@ type Node struct {
 	say        func(format string, args ...any)
 }
 
-// Config says whose node it is.
+// Config configures the node.
 type Config struct {
 	Tools      controlplane.Tools
 	Kubeconfig string // file for the administrator's credentials
@@ -38,24 +38,25 @@ func New(c checkout.Checkout, cfg Config) (*Node, error) {
 }
 
 const (
-	boxName      = "node"
+	sandboxName  = "node"
 	readyTimeout = 2 * time.Minute
 )
 
 // AuditLog has one line for each request of Flotilla's services to the API server.
 func (n *Node) AuditLog() string { return n.c.Log("audit") }
 
-// spec is the box: this program, as the first process of its namespaces.
+// spec is the sandbox: this program, as the first process of its namespaces.
 func (n *Node) spec() (process.Spec, error) {
 	self, err := os.Executable()
 	return process.Spec{
-		Name: boxName, Args: []string{self, "box", n.conf("box.json")}, Apart: true,
-		Dir: "/", Log: n.c.Log(boxName), Run: n.c.Local("run"), Marker: n.c.Marker(),
-		Files: []string{n.conf("box.json"), n.conf("containerd.toml"), n.conf("cni/flotilla.conflist"), n.conf("kubelet.yaml"), n.conf("kube-proxy.yaml")},
+		Name: sandboxName, Args: []string{self, "sandbox", n.conf("sandbox.json")}, Apart: true,
+		Dir: "/", Log: n.c.Log(sandboxName), Run: n.c.Local("run"), Marker: n.c.Marker(),
+		Files: []string{n.conf("sandbox.json"), n.conf("containerd.toml"), n.conf("cni/flotilla.conflist"), n.conf("kubelet.yaml"), n.conf("kube-proxy.yaml")},
 	}, err
 }
 
-// Ensure starts the box unless it runs as it should, and returns whether it was started, when the API server answers.
+// Ensure starts the sandbox unless it already runs with the current configuration, and returns whether it was
+// started, when the API server answers.
 func (n *Node) Ensure(ctx context.Context, auditPolicy string) (started bool, err error) {
 	if err := n.write(auditPolicy); err != nil {
 		return false, err
@@ -79,7 +80,7 @@ func (n *Node) Ensure(ctx context.Context, auditPolicy string) (started bool, er
 	}
 	pid := spec.PID()
 	if pid == 0 {
-		return false, fmt.Errorf("the node ended at once (make logs S=%s)", boxName)
+		return false, fmt.Errorf("the node ended at once (make logs S=%s)", sandboxName)
 	}
 	if err := n.connect(ctx, pid); err != nil {
 		return false, err
@@ -114,13 +115,13 @@ func (n *Node) write(auditPolicy string) error {
 	if err := os.WriteFile(n.conf("audit-policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return fmt.Errorf("write the audit policy: %w", err)
 	}
-	return box.Config{
+	return sandbox.Config{
 		Address: n.node(), Binds: n.binds(), Scratch: n.scratch(), Programs: n.programs(),
 		Sysctls: map[string]string{"net/ipv4/ip_forward": "1"},
-	}.Write(n.conf("box.json"))
+	}.Write(n.conf("sandbox.json"))
 }
 
-// await asks until the answer is nil or the patience is at its end.
+// await polls until the check returns nil or the timeout ends.
 func (n *Node) await(ctx context.Context, what string, ask func(context.Context) error) error {
 	spec, err := n.spec()
 	if err != nil {
@@ -129,7 +130,7 @@ func (n *Node) await(ctx context.Context, what string, ask func(context.Context)
 	err = await.Nil(ctx, readyTimeout, 200*time.Millisecond, func(ctx context.Context) error {
 		err := ask(ctx)
 		if err != nil && spec.PID() == 0 {
-			return await.Stop(fmt.Errorf("the node has ended (make logs S=%s): %w", boxName, err))
+			return await.Stop(fmt.Errorf("the node has ended (make logs S=%s): %w", sandboxName, err))
 		}
 		return err
 	})
@@ -139,7 +140,7 @@ func (n *Node) await(ctx context.Context, what string, ask func(context.Context)
 	return nil
 }
 
-// Stop ends the box, and with it all that runs in it, as if a machine were switched off. The data stays.
+// Stop ends the sandbox, and with it all that runs in it, as if a machine were switched off. The data stays.
 func (n *Node) Stop(ctx context.Context) error {
 	spec, err := n.spec()
 	if err != nil {
@@ -148,7 +149,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	return errors.Join(spec.Stop(ctx), n.disconnect(ctx))
 }
 
-// Kill ends the box at once.
+// Kill ends the sandbox at once.
 func (n *Node) Kill(ctx context.Context) error {
 	spec, err := n.spec()
 	if err != nil {
@@ -157,7 +158,7 @@ func (n *Node) Kill(ctx context.Context) error {
 	return spec.Kill(ctx)
 }
 
-// Remove takes away what is left when the box has ended. The files go last: they name the cgroups.
+// Remove removes what is left after the sandbox has ended. The files go last: they name the cgroups.
 func (n *Node) Remove(ctx context.Context) error {
 	if err := errors.Join(n.disconnect(ctx), n.removeCgroups(ctx)); err != nil {
 		return err

@@ -5,30 +5,30 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/authority"
 
-	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/box"
+	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/sandbox"
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/platform"
 )
 
 const (
-	etcdURL  = "http://127.0.0.1:2379" // within the box
+	etcdURL  = "http://127.0.0.1:2379" // within the sandbox
 	etcdPeer = "http://127.0.0.1:2380"
 )
 
-// programs are what the box keeps running, in the order of their start. Those that find another one missing end, and
+// programs are what the sandbox keeps running, in the order of their start. Those that find another one missing end, and
 // are started again.
-func (n *Node) programs() []box.Program {
-	// Not the PATH of whoever calls: another one must not restart the node.
+func (n *Node) programs() []sandbox.Program {
+	// A fixed PATH: that of another caller must not restart the node.
 	path := "PATH=" + filepath.Join(n.tools.Packages, "usr/bin") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	conf := func(name string) string { return n.conf(name + ".kubeconfig") }
-	program := func(name, file string, args ...string) box.Program {
-		return box.Program{
+	program := func(name, file string, args ...string) sandbox.Program {
+		return sandbox.Program{
 			Name: name, Args: append([]string{file}, args...), Env: []string{path}, Log: n.c.Log(name),
 		}
 	}
-	own := func(name string, args ...string) box.Program {
+	own := func(name string, args ...string) sandbox.Program {
 		return program(name, n.tools.ControlPlane.Path(name), args...)
 	}
-	return []box.Program{
+	return []sandbox.Program{
 		own("etcd", "--name=flotilla", "--data-dir="+n.dir("etcd"), "--unsafe-no-fsync",
 			"--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL,
 			"--listen-peer-urls="+etcdPeer, "--initial-advertise-peer-urls="+etcdPeer,
@@ -41,7 +41,7 @@ func (n *Node) programs() []box.Program {
 			"--root-ca-file="+n.pki("ca.crt"), "--service-account-private-key-file="+n.pki("accounts.key"),
 			"--cluster-signing-cert-file="+n.pki("ca.crt"), "--cluster-signing-key-file="+n.pki("ca.key"),
 			"--use-service-account-credentials", "--leader-elect=false",
-			// A node that says nothing is given up sooner than in production, so that tests need not wait for it.
+			// Shorter than in production, so that tests need not wait for an unreachable node.
 			"--node-monitor-grace-period=30s"),
 		own("kube-scheduler", "--kubeconfig="+conf("kube-scheduler"), "--bind-address=127.0.0.1", "--leader-elect=false"),
 		own("kubelet", "--kubeconfig="+conf("kubelet"), "--config="+n.conf("kubelet.yaml"),
@@ -72,21 +72,21 @@ func (n *Node) apiserver() []string {
 }
 
 // binds are the places that programs of a node have, by what they hold.
-func (n *Node) binds() []box.Bind {
-	return []box.Bind{
-		{Folder: n.c.Local(), At: n.c.Local()}, // wherever it is, it stays the machine's
-		{Folder: n.dir("containerd"), At: "/run/flotilla/containerd"},
-		{Folder: n.dir("volumes"), At: "/run/flotilla/volumes"},
-		{Folder: n.dir("log"), At: "/var/log"},
+func (n *Node) binds() []sandbox.Bind {
+	return []sandbox.Bind{
+		{Dir: n.c.Local(), At: n.c.Local()}, // wherever it is, it stays the machine's
+		{Dir: n.dir("containerd"), At: "/run/flotilla/containerd"},
+		{Dir: n.dir("volumes"), At: "/run/flotilla/volumes"},
+		{Dir: n.dir("log"), At: "/var/log"},
 	}
 }
 
-// scratch is the kubelet's folder, with what pods keep in emptyDir. It is small and of its own, so that a pod that fills
-// it puts this node under pressure, and never the machine.
-func (n *Node) scratch() []box.Scratch { return []box.Scratch{{At: kubeletFolder, Size: "1g"}} }
+// scratch is the kubelet's directory, with the emptyDir volumes of pods. It is small and separate, so that a pod that
+// fills it puts this node under pressure, and never the machine.
+func (n *Node) scratch() []sandbox.Scratch { return []sandbox.Scratch{{At: kubeletDir, Size: "1g"}} }
 
-// kubeletFolder is also where the kubelet expects the sockets of devices, whatever else it is told.
-const kubeletFolder = "/var/lib/kubelet"
+// kubeletDir is also where the kubelet expects device plugin sockets, independent of its configuration.
+const kubeletDir = "/var/lib/kubelet"
 
 // identities by the name of their files. The node's and the programs' are clients of the API server.
 func (n *Node) identities() map[string]authority.Subject {
@@ -107,5 +107,5 @@ func (n *Node) identities() map[string]authority.Subject {
 	}
 }
 
-// clients are the identities that get a kubeconfig beside their certificate.
+// clients are the identities that get a kubeconfig in addition to their certificate.
 var clients = []string{"kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager"}

@@ -14,7 +14,7 @@ func (n *Node) Running() (map[string]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	running := map[string]int{boxName: spec.PID()}
+	running := map[string]int{sandboxName: spec.PID()}
 	for _, p := range n.programs() {
 		running[p.Name] = 0
 	}
@@ -34,9 +34,9 @@ func (n *Node) Running() (map[string]int, error) {
 	return running, nil
 }
 
-// Names of the box and the programs in it, each of which has a log, in the order of their start.
+// Names returns the names of the sandbox and the programs in it, each of which has a log, in the order of their start.
 func (n *Node) Names() []string {
-	names := []string{boxName}
+	names := []string{sandboxName}
 	for _, p := range n.programs() {
 		names = append(names, p.Name)
 	}
@@ -46,7 +46,7 @@ func (n *Node) Names() []string {
 // Server is where the API server answers.
 func (n *Node) Server() string { return n.server() }
 
-// Certificates is the folder of the cluster's authority and of what it has signed, also for the bus.
+// Certificates returns the directory of the cluster's CA and of the certificates that it signed, also for the bus.
 func (n *Node) Certificates() string { return n.dir("pki") }
 
 // Address is the node's, as this machine sees it.

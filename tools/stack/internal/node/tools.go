@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/node/image"
 )
 
-// tools are folders of the cache, where they stay over all stacks.
+// tools are directories of the cache, which all stacks share.
 type tools struct {
 	ControlPlane controlplane.Tools
 	Packages     string // unpacked Debian packages
@@ -81,7 +81,7 @@ func (n *Node) Prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	// Built anew each time, which costs nothing when nothing has changed.
+	// Always built: the build cache makes this cheap if nothing changed.
 	return build.Static(ctx, n.c.Path("tools"), "./stack/pause", filepath.Join(n.tools.Addons, "pause"))
 }
 
@@ -108,7 +108,7 @@ func applets() []string {
 	return links
 }
 
-// Possible returns an error where system or user make a real node impossible, whatever else there is.
+// Possible returns an error if the system or the user makes a real node impossible.
 func Possible() error {
 	if missing := capability.Missing(capability.Basic().Able()); len(missing) > 0 {
 		return capability.Error{Missing: missing}
@@ -116,14 +116,14 @@ func Possible() error {
 	return nil
 }
 
-// Ready returns an error that says all that this machine lacks. What Debian has is installed first.
+// Ready returns an error that lists all that this machine lacks. It first installs the available Debian packages.
 func Ready(ctx context.Context, c checkout.Checkout) error {
 	var want []string
 	for program, pkg := range capability.Programs {
 		want = append(want, program+":"+pkg)
 	}
 	slices.Sort(want)
-	// What it cannot install is among what is missing.
+	// Packages that it cannot install are reported as missing.
 	ensure := exec.CommandContext(ctx, c.Path("hack", "ensure"), want...) //nolint:gosec // our own script
 	out, ensureErr := ensure.CombinedOutput()
 	missing := capability.Missing(capability.Look(ctx, c.Local()))

@@ -30,21 +30,21 @@ const (
 	timeout     = "5m"
 )
 
-// Config says where the platform is installed and from what.
+// Config is the target and the sources of the installation.
 type Config struct {
 	// Root of the checkout, which has the charts and the configuration of the bus.
 	Root       string
 	Helm       string // program
 	Kubectl    string // program
 	Kubeconfig string
-	Cache      string // folder for what both remember
+	Cache      string // cache directory of both
 	// Services to install, in this order.
 	Services []string
 	// ClusterName is what the services call the cluster on the bus.
 	ClusterName string
 	// NATSImage and MySQLImage; the services' are flotilla/<service>:dev.
 	NATSImage, MySQLImage string
-	// Certificates is a folder with ca.crt, nats.crt and nats.key.
+	// Certificates is a directory with ca.crt, nats.crt and nats.key.
 	Certificates string
 	// Passwords is a file that keeps them over restarts.
 	Passwords string
@@ -136,7 +136,7 @@ func object(kind, namespace, name, field string, data map[string]string) map[str
 	}
 }
 
-// busConfig is the folder deploy/nats with the names of this cluster.
+// busConfig returns the files of deploy/nats with the names of this cluster.
 func (c Config) busConfig() (map[string]string, error) {
 	paths, err := filepath.Glob(filepath.Join(c.Root, "deploy", "nats", "*.conf"))
 	if err != nil || len(paths) == 0 {

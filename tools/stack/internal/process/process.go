@@ -27,7 +27,7 @@ type Spec struct {
 	Env  []string // KEY=value, on top of the stack's own environment
 	Dir  string
 	Log  string // file; appended to
-	Run  string // folder of the pid files
+	Run  string // directory of the pid files
 	// Marker of the stack; see checkout.Marker.
 	Marker string
 	// Files whose contents belong to what runs: a change of one means that the process is out of date.
@@ -56,7 +56,7 @@ func (s Spec) PID() int {
 	return pid
 }
 
-// Current says whether the process runs and was started from the same files and arguments.
+// Current reports whether the process runs and was started from the same files and arguments.
 func (s Spec) Current() (bool, error) {
 	if s.PID() == 0 {
 		return false, nil
@@ -104,7 +104,8 @@ func (s Spec) Start() error {
 	return nil
 }
 
-// Stop asks the process to end, kills it when it does not, and forgets it. Stopping what does not run is no error.
+// Stop terminates the process, kills it after a timeout, and removes its pid file. A process that does not run is not
+// an error.
 func (s Spec) Stop(ctx context.Context) error {
 	if pid := s.PID(); pid != 0 {
 		if err := proc.Terminate(ctx, pid, grace); err != nil {

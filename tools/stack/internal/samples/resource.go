@@ -22,7 +22,7 @@ type Resource struct {
 // ingesterGroup is the API group of the kinds that are copied to MySQL.
 const ingesterGroup = "michelangelo.api"
 
-// rule says when a kind is healthy.
+// rule defines when a kind is healthy.
 type rule struct {
 	phase     string // status.phase must be this
 	condition string // this condition must be True
@@ -43,7 +43,7 @@ func (r Resource) groupKind() schema.GroupKind {
 	return r.GroupVersionKind().GroupKind()
 }
 
-// Stored says whether the resource is one that the ingester copies to MySQL.
+// Stored reports whether the ingester copies the resource to MySQL.
 func (r Resource) Stored() bool {
 	return r.groupKind().Group == ingesterGroup
 }
@@ -53,7 +53,7 @@ func (r Resource) Table() string {
 	return strings.ToLower(r.Kind)
 }
 
-// Problem says why the resource is not healthy yet, or nothing.
+// Problem returns the reason why the resource is not healthy yet; it is empty if it is.
 func (r Resource) Problem() string {
 	want, ok := rules[r.groupKind()]
 	if !ok {

@@ -20,7 +20,7 @@ type Set struct {
 	Expected []Resource
 }
 
-// Load reads the sample files of the folders; a folder that is not there has none.
+// Load reads the sample files of the directories; a missing directory has none.
 func Load(folders []string) (Set, error) {
 	var set Set
 	for _, folder := range folders {
@@ -66,9 +66,9 @@ func parse(file string) ([]Resource, error) {
 	}
 }
 
-// Store looks into the ingester's database.
+// Store queries the ingester's database.
 type Store interface {
-	// Has says whether a live row of the name is in the table.
+	// Has reports whether the table has a live row of the name.
 	Has(ctx context.Context, table, namespace, name string) (bool, error)
 }
 

@@ -18,7 +18,7 @@ type Database struct {
 // noSuchTable is MySQL's error for a table that the ingester's migrations have not created yet.
 const noSuchTable = 1146
 
-// Has says whether a live row of the name is in the table.
+// Has reports whether the table has a live row of the name.
 func (d Database) Has(ctx context.Context, table, namespace, name string) (found bool, err error) {
 	db, err := sql.Open("mysql", d.DSN)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d Database) Has(ctx context.Context, table, namespace, name string) (found
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for %s/%s in table %s: %w", namespace, name, table, err)
+		return false, fmt.Errorf("find %s/%s in table %s: %w", namespace, name, table, err)
 	}
 	return n > 0, nil
 }

@@ -18,7 +18,7 @@ type State struct {
 	Ports map[string]int `json:"ports"`
 	// Services that the last `up` ran.
 	Services []string `json:"services"`
-	// RealNode says that the last `up` made a cluster with a real node.
+	// RealNode reports whether the last `up` created a cluster with a real node.
 	RealNode bool `json:"realNode,omitempty"`
 
 	path string
@@ -35,7 +35,7 @@ func Load(path string) (*State, error) {
 		return nil, fmt.Errorf("read the state of the stack: %w", err)
 	}
 	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("read the state of the stack (remove %s to begin anew): %w", path, err)
+		return nil, fmt.Errorf("read the state of the stack (remove %s to start over): %w", path, err)
 	}
 	if s.Ports == nil {
 		s.Ports = map[string]int{}
@@ -67,8 +67,8 @@ func (s *State) Port(use string) (int, error) {
 	return s.pick(use)
 }
 
-// Settle returns the port for a use that nobody has yet: when somebody else listens on the one it had, another is
-// picked. Call it for a server that does not run.
+// Settle returns a free port for a use: if another process listens on the previous one, it picks another. Call it for
+// a server that does not run.
 func (s *State) Settle(use string) (int, error) {
 	if port, ok := s.Ports[use]; ok && freeport.Free(port) {
 		return port, nil

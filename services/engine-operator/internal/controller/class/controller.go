@@ -12,19 +12,19 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
+	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// Dependencies are what a [Controller] works with.
-type Dependencies struct {
+// Config are what a [Reconciler] works with.
+type Config struct {
 	// Client reads from the cache and writes; Live reads from the API server.
-	Client client.Client
-	Live   client.Reader
+	Client    client.Client
+	APIReader client.Reader
 	// Recorder makes the events of a class.
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
@@ -32,47 +32,47 @@ type Dependencies struct {
 	EngineIndex string
 }
 
-// Controller reconciles classes.
-type Controller struct {
-	Dependencies
+// Reconciler reconciles classes.
+type Reconciler struct {
+	Config
 	status  *ownedstatus.Writer
-	written *lastwritten.Memory[*v1.FireboltEngineClass]
-	trail   *steps.Trail
-	list    []steps.Step[pass]
+	written *mutationcache.Cache[*v1alpha1.FireboltEngineClass]
+	trail   *steps.Tracer
+	list    []steps.Step[reconcileState]
 }
 
 // New returns a Controller.
-func New(d Dependencies) *Controller {
-	c := &Controller{
-		Dependencies: d,
-		status:       ownedstatus.New(d.Client, names.FieldManager, ownedstatus.WithConditions(status.ClassConditions()...)),
-		written:      lastwritten.New[*v1.FireboltEngineClass](d.Clock),
-		trail:        steps.NewTrail("FireboltEngineClass", d.Clock),
+func New(d Config) *Reconciler {
+	c := &Reconciler{
+		Config:  d,
+		status:  ownedstatus.New(d.Client, names.FieldManager, ownedstatus.WithConditions(status.ClassConditions()...)),
+		written: mutationcache.New[*v1alpha1.FireboltEngineClass](d.Clock),
+		trail:   steps.NewTracer("FireboltEngineClass", d.Clock),
 	}
-	c.list = []steps.Step[pass]{
-		{Name: "deletion", Run: c.release},
-		{Name: "finalizer", Run: c.protect},
+	c.list = []steps.Step[reconcileState]{
+		{Name: "deletion", Run: c.reconcileDelete},
+		{Name: "finalizer", Run: c.ensureFinalizer},
 		{Name: "engines", Run: c.count},
 		{Name: "template", Run: c.judge},
 	}
 	return c
 }
 
-// retryStale is when to look again after a write met a newer object than the cache had.
-const retryStale = 250 * time.Millisecond
+// requeueStale is the delay of the next reconcile after a write conflicted because of a stale cache.
+const requeueStale = 250 * time.Millisecond
 
-// pass is the state that the steps of one reconcile share.
-type pass struct {
-	class                 *v1.FireboltEngineClass
+// reconcileState is the state that the steps of one reconcile share.
+type reconcileState struct {
+	class                 *v1alpha1.FireboltEngineClass
 	engines               []string
 	rejected, unsupported string
 	gone                  bool // nothing of the class is ours any more
 	stale                 bool // the API server has a newer version of the class
 }
 
-// Reconcile runs one pass.
-func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &pass{class: &v1.FireboltEngineClass{}}
+// Reconcile reconciles one object.
+func (c *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	p := &reconcileState{class: &v1alpha1.FireboltEngineClass{}}
 	again, err := c.written.Read(ctx, c.Client, req.NamespacedName, p.class)
 	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -90,37 +90,37 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case p.stale: // the API server has another version than the one that was written
 		c.written.Forget(req.NamespacedName)
 	case p.class.ResourceVersion != read:
-		again = c.written.Remember(p.class)
+		again = c.written.Record(p.class)
 	}
 	if err != nil {
 		return ctrl.Result{}, err // the queue has a time of its own then, and warns of another one
 	}
-	result.RequeueAfter = steps.Sooner(result.RequeueAfter, again)
+	result.RequeueAfter = steps.MinRequeue(result.RequeueAfter, again)
 	return result, nil
 }
 
-func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
+func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, error) {
 	_, err := steps.Run(ctx, p, c.list)
 	if err == nil && !p.gone {
 		err = c.record(ctx, p)
 	}
 	select {
-	case <-ctx.Done(): // shutting down; the next leader goes on
+	case <-ctx.Done(): // shutting down; the next leader continues
 		return ctrl.Result{}, nil
 	default:
 	}
-	if errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, errOutdated) {
+	if errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, errStale) {
 		p.stale = true
-		return ctrl.Result{RequeueAfter: retryStale}, nil
+		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	}
 	return ctrl.Result{}, err
 }
 
-// errOutdated says that the cache does not yet show what the API server holds.
-var errOutdated = errors.New("the cache is behind the API server")
+// errStale reports a stale cache: it does not show what the API server holds.
+var errStale = errors.New("stale cache")
 
 // record writes the status, and makes an event of what has changed in it.
-func (c *Controller) record(ctx context.Context, p *pass) error {
+func (c *Reconciler) record(ctx context.Context, p *reconcileState) error {
 	outcome := status.Class{Object: p.class, Engines: p.engines, Rejected: p.rejected, Unsupported: p.unsupported}
 	next := outcome.Next(c.Clock.Now())
 	reason, message := outcome.Event(next)

@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Register adds the controller to the manager. The cache must have the index that
-// Dependencies.EngineIndex names.
-func (c *Controller) Register(mgr ctrl.Manager) error {
+// SetupWithManager adds the controller to the manager. The cache must have the index that
+// Config.EngineIndex names.
+func (c *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("engineclass").
-		For(&v1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
-		Watches(&v1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: rebound})).
+		For(&v1alpha1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.shouldReconcile})).
+		Watches(&v1alpha1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: rebound})).
 		Complete(c)
 	if err != nil {
 		return fmt.Errorf("register the class controller: %w", err)
@@ -30,14 +30,14 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// matters drops the events of our own status writes, which the next pass knows already.
-func (c *Controller) matters(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1.FireboltEngineClass)
-	is, okIs := u.ObjectNew.(*v1.FireboltEngineClass)
+// shouldReconcile drops the events of our own status writes, which the next reconcile knows already.
+func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngineClass)
+	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngineClass)
 	if !okWas || !okIs {
 		return true
 	}
-	own := c.written.Shown(is)
+	own := c.written.Observe(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || len(was.Finalizers) != len(is.Finalizers) ||
@@ -45,10 +45,10 @@ func (c *Controller) matters(u event.UpdateEvent) bool {
 }
 
 // rebound passes the updates that move an engine from one class to another. The handler
-// wakes the class of the old object and that of the new one.
+// enqueues the class of the old object and that of the new one.
 func rebound(u event.UpdateEvent) bool { return nameOf(u.ObjectOld) != nameOf(u.ObjectNew) }
 
-// classOf wakes the class that an engine refers to.
+// classOf enqueues the class that an engine refers to.
 func classOf(_ context.Context, o client.Object) []reconcile.Request {
 	name := nameOf(o)
 	if name == "" {
@@ -59,7 +59,7 @@ func classOf(_ context.Context, o client.Object) []reconcile.Request {
 
 // nameOf is the name of an engine's class, empty for none.
 func nameOf(o client.Object) string {
-	e, ok := o.(*v1.FireboltEngine)
+	e, ok := o.(*v1alpha1.FireboltEngine)
 	if !ok || e.Spec.EngineClassRef == nil {
 		return ""
 	}

@@ -4,28 +4,28 @@ import (
 	"context"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
 // admit checks what admission checks, for clusters without the webhook and for objects
 // that were there before it. What is refused is shown; nothing is made of it, and the
-// generation that serves goes on.
+// generation that serves continues.
 //
-// What is accepted and not used is a warning.
-func (c *Controller) admit(_ context.Context, p *pass) (steps.Result, error) {
-	p.unsupported = admit.Message(admit.EngineUnsupported(p.engine, p.class))
-	p.rejected = admit.Message(append(admit.EngineTemplate(p.engine, p.instance), admit.EngineInherited(p.class, p.instance)...))
-	p.bounds = admit.Message(admit.EngineBounds(p.engine, p.class, c.Bounds))
-	p.ignored = admit.Message(admit.EngineIgnored(p.engine, p.class))
+// Fields that are accepted and not used are a warning.
+func (c *Reconciler) admit(_ context.Context, p *reconcileState) (steps.Result, error) {
+	p.unsupported = validation.Message(validation.EngineUnsupported(p.engine, p.class))
+	p.rejected = validation.Message(append(validation.EngineTemplate(p.engine, p.instance), validation.EngineInherited(p.class, p.instance)...))
+	p.bounds = validation.Message(validation.EngineBounds(p.engine, p.class, c.Bounds))
+	p.ignored = validation.Message(validation.EngineIgnored(p.engine, p.class))
 	if p.class != nil {
-		if wrong := admit.Class(p.class); len(wrong) > 0 {
-			p.noClass = "FireboltEngineClass " + p.class.Name + ": " + admit.Message(wrong)
+		if wrong := validation.Class(p.class); len(wrong) > 0 {
+			p.noClass = "FireboltEngineClass " + p.class.Name + ": " + validation.Message(wrong)
 		}
 	}
 	return steps.Result{}, nil
 }
 
-// admitted says whether a generation may be made from the spec.
-func (p *pass) admitted() bool {
+// admitted reports whether a generation may be made from the spec.
+func (p *reconcileState) admitted() bool {
 	return p.gate == "" && p.noClass == "" && p.unsupported == "" && p.rejected == "" && p.bounds == ""
 }

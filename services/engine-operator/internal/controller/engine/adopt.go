@@ -14,10 +14,10 @@ import (
 )
 
 // adopt marks the StatefulSet of an earlier operator that is as the spec wants it: from
-// then on a change of the spec is told from another operator's way to write the same.
+// then on a change of the spec is distinguishable from another operator's form of the same spec.
 // The patch names one annotation and the version that was compared; the pods' template
 // stays as it is.
-func (c *Controller) adopt(ctx context.Context, p *pass) (steps.Result, error) {
+func (c *Reconciler) adopt(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	n := p.plan.Next.Current
 	live := p.children.StatefulSets[n]
 	if p.desired == nil || live == nil || status.Intent(p.engine).Paused || p.snapshot.Generations[n].Match != engine.Same {

@@ -5,16 +5,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/report"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
 )
 
-// announce tells of what a status write changed, once it is written.
-func (c *Controller) announce(before, after *v1.FireboltEngine) {
+// recordEvents emits the events of a status change after its write.
+func (c *Reconciler) recordEvents(before, after *v1alpha1.FireboltEngine) {
 	metrics.Engine(before, after, c.Clock.Now())
-	for _, e := range report.Engine(before, after) {
+	for _, e := range statusevents.Engine(before, after) {
 		kind := corev1.EventTypeNormal
 		if e.Warning {
 			kind = corev1.EventTypeWarning
@@ -23,8 +23,8 @@ func (c *Controller) announce(before, after *v1.FireboltEngine) {
 	}
 }
 
-// announceTaken emits an event that names the objects because of which a number was given up.
-func (c *Controller) announceTaken(p *pass) {
+// announceTaken emits an event that names the objects because of which a number was abandoned.
+func (c *Reconciler) announceTaken(p *reconcileState) {
 	if p.decided && p.plan.Reason == engine.ReasonNameTaken {
 		c.Recorder.Eventf(p.engine, nil, corev1.EventTypeWarning, engine.ReasonNameTaken, "Reconcile",
 			"%s belongs to another owner; generation %d is built instead. Remove or rename the object to free its name.",

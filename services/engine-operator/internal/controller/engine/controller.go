@@ -16,71 +16,71 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
-	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// Dependencies are what a [Controller] works with.
-type Dependencies struct {
+// Config are what a [Reconciler] works with.
+type Config struct {
 	// Client reads from the cache and writes; Live reads from the API server.
-	Client   client.Client
-	Live     client.Reader
-	Reporter *standalone.Reporter
-	Prober   *drain.Prober
-	Recorder events.EventRecorder
-	Clock    clock.PassiveClock
-	Images   render.Images
+	Client    client.Client
+	APIReader client.Reader
+	Reporter  *standalone.Reporter
+	Prober    *drain.Prober
+	Recorder  events.EventRecorder
+	Clock     clock.PassiveClock
+	Images    render.Images
 	// Events reads the Warning events of StatefulSets, from the API server.
 	Events typedcorev1.EventsGetter
-	// Bounds are the most that an engine container may ask for.
-	Bounds admit.Bounds
+	// Bounds are the most that an engine container may request.
+	Bounds validation.Bounds
 	// MaxRollouts is how many engines at a time may be replaced without a change of their
 	// own spec; zero means all.
 	MaxRollouts int
 }
 
-// Controller reconciles engines.
-type Controller struct {
-	Dependencies
+// Reconciler reconciles engines.
+type Reconciler struct {
+	Config
 	applier *apply.Applier
 	status  *ownedstatus.Writer
-	written *lastwritten.Memory[*v1.FireboltEngine]
-	drains  *drain.Watch
+	written *mutationcache.Cache[*v1alpha1.FireboltEngine]
+	drains  *drain.Poller
 	// turns, warnings and sets are memories that a restart may lose.
-	turns    *turns
+	turns    *rolloutLimiter
 	sets     *sets
-	warnings *warnings
-	trail    *steps.Trail
-	list     []steps.Step[pass]
+	warnings *warningCache
+	trail    *steps.Tracer
+	list     []steps.Step[reconcileState]
 }
 
 // New returns a Controller.
-func New(d Dependencies) *Controller {
-	c := &Controller{
-		Dependencies: d,
-		applier:      apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
+func New(d Config) *Reconciler {
+	c := &Reconciler{
+		Config:  d,
+		applier: apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
 		status: ownedstatus.New(d.Client, names.FieldManager,
 			ownedstatus.WithConditions(status.EngineConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
-		written:  lastwritten.New[*v1.FireboltEngine](d.Clock),
-		drains:   drain.NewWatch(d.Prober, d.Clock),
-		turns:    newTurns(d.MaxRollouts, d.Client, d.Clock),
+		written:  mutationcache.New[*v1alpha1.FireboltEngine](d.Clock),
+		drains:   drain.NewPoller(d.Prober, d.Clock),
+		turns:    newRolloutLimiter(d.MaxRollouts, d.Client, d.Clock),
 		sets:     newSets(),
-		warnings: &warnings{of: map[types.UID]heard{}},
-		trail:    steps.NewTrail("FireboltEngine", d.Clock),
+		warnings: &warningCache{of: map[types.UID]cachedWarning{}},
+		trail:    steps.NewTracer("FireboltEngine", d.Clock),
 	}
-	c.list = []steps.Step[pass]{
-		{Name: "deletion", Run: c.clean},
-		{Name: "finalizer", Run: c.protect},
+	c.list = []steps.Step[reconcileState]{
+		{Name: "deletion", Run: c.reconcileDelete},
+		{Name: "finalizer", Run: c.ensureFinalizer},
 		{Name: "observe", Run: c.observe},
 		{Name: "class", Run: c.resolveClass},
 		{Name: "instance", Run: c.resolveInstance},
@@ -98,18 +98,18 @@ func New(d Dependencies) *Controller {
 // formerManager is what an earlier operator wrote statuses under.
 const formerManager = "manager"
 
-// retryStale is when to look again after a write met a newer object than the cache had.
-const retryStale = 250 * time.Millisecond
+// requeueStale is the delay of the next reconcile after a write conflicted because of a stale cache.
+const requeueStale = 250 * time.Millisecond
 
-// Reconcile runs one pass.
-func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &pass{engine: &v1.FireboltEngine{}}
+// Reconcile reconciles one object.
+func (c *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	p := &reconcileState{engine: &v1alpha1.FireboltEngine{}}
 	again, err := c.written.Read(ctx, c.Client, req.NamespacedName, p.engine)
 	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			c.trail.Forget(req.NamespacedName)
 			c.written.Forget(req.NamespacedName)
-			metrics.EngineGone(req.NamespacedName)
+			metrics.DeleteEngine(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get engine %q: %w", req.Name, err)
@@ -122,20 +122,20 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case p.stale: // the API server has another version than the one that was written
 		c.written.Forget(req.NamespacedName)
 	case p.engine.ResourceVersion != read:
-		again = c.written.Remember(p.engine)
+		again = c.written.Record(p.engine)
 	}
 	if err != nil {
 		return ctrl.Result{}, err // the queue has a time of its own then, and warns of another one
 	}
-	result.RequeueAfter = steps.Sooner(result.RequeueAfter, again)
+	result.RequeueAfter = steps.MinRequeue(result.RequeueAfter, again)
 	return result, nil
 }
 
-func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
+func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, error) {
 	p.begin()
 	result, err := steps.Run(ctx, p, c.list)
 	select {
-	case <-ctx.Done(): // shutting down; the next leader goes on
+	case <-ctx.Done(): // shutting down; the next leader continues
 		return ctrl.Result{}, nil
 	default:
 	}
@@ -146,14 +146,14 @@ func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	if !stale {
 		var after time.Duration
 		after, stale, err = c.finish(ctx, p, err)
-		result.Requeue = steps.Sooner(result.Requeue, after)
+		result.Requeue = steps.MinRequeue(result.Requeue, after)
 	}
 	if p.turn {
-		c.turns.giveBack(p.engine.UID)
+		c.turns.release(p.engine.UID)
 	}
 	if stale {
 		p.stale = true
-		return ctrl.Result{RequeueAfter: retryStale}, nil
+		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	}
 	if err == nil {
 		metrics.EngineReconciled(client.ObjectKeyFromObject(p.engine), c.Clock.Now())
@@ -161,9 +161,9 @@ func (c *Controller) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: result.Requeue}, err
 }
 
-// finish records what the pass decided and reports what it saw, also after a failure.
+// finish records what the reconcile decided and reports what it saw, also after a failure.
 // The report follows from the status as it was written.
-func (c *Controller) finish(ctx context.Context, p *pass, failure error) (after time.Duration, stale bool, err error) {
+func (c *Reconciler) finish(ctx context.Context, p *reconcileState, failure error) (after time.Duration, stale bool, err error) {
 	if failure != nil {
 		p.abandon()
 		p.warning = refusal(failure)
@@ -176,15 +176,15 @@ func (c *Controller) finish(ctx context.Context, p *pass, failure error) (after 
 	}
 	p.turn = p.turn && failure != nil // recorded: the status says it now
 	if changed {
-		c.announce(before, p.engine)
+		c.recordEvents(before, p.engine)
 		c.announceTaken(p)
 	}
-	if p.passing() {
+	if p.isTransitional() {
 		return 0, false, failure
 	}
 	now := c.Clock.Now()
 	after, err = c.Reporter.Report(ctx, p.engine, outcome.Observation(p.children, p.applied(), failure, now))
-	after = steps.Sooner(after, kubeobserve.UntilProbesDue(now, maps.Values(p.children.Pods)))
+	after = steps.MinRequeue(after, workload.UntilProbesDue(now, maps.Values(p.children.Pods)))
 	if isStale(err) {
 		return 0, true, nil
 	}
@@ -199,7 +199,7 @@ func refusal(err error) status.Warning {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || errors.Is(err, apply.ErrNotOwned) {
 		// A quota or a policy may change; a bad object, and one of another owner, stay until a person changes them.
 		foreign := errors.Is(err, apply.ErrNotOwned)
-		out := status.Warning{Reason: v1.ReasonApplyRefused, Message: err.Error(), Terminal: foreign || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)}
+		out := status.Warning{Reason: v1alpha1.ReasonApplyRefused, Message: err.Error(), Terminal: foreign || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)}
 		if foreign {
 			out.Message += ". Delete or rename the object that is in the way."
 		}
@@ -209,10 +209,10 @@ func refusal(err error) status.Warning {
 	return status.Warning{}
 }
 
-// isStale recognises decisions that have to be made again from a newer object.
+// isStale reports whether the decision must be made again from a newer object.
 func isStale(err error) bool {
-	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errOutdated)
+	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errStale)
 }
 
-// errOutdated says that the cache does not yet show what the API server holds.
-var errOutdated = errors.New("the cache is behind the API server")
+// errStale reports a stale cache: it does not show what the API server holds.
+var errStale = errors.New("stale cache")

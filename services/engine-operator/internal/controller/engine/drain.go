@@ -11,7 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
@@ -20,28 +20,28 @@ import (
 )
 
 // checkDrain tells what is known of the queries of the draining generation. It never
-// waits for a pod: looks happen in the background, and wake the engine when they end.
-func (c *Controller) checkDrain(ctx context.Context, p *pass) (steps.Result, error) {
+// waits for a pod: checks run in the background and enqueue the engine when they end.
+func (c *Reconciler) checkDrain(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	d := resolve.DrainOf(p.engine, p.class)
 	p.drain = engine.Drain{Skip: d.Skip, Every: d.Interval}
 	old := p.plan.Next.Draining
-	if p.engine.Status.Phase != v1.PhaseDraining || old == engine.None || d.Skip || status.Intent(p.engine).Paused {
+	if p.engine.Status.Phase != v1alpha1.PhaseDraining || old == engine.None || d.Skip || status.Intent(p.engine).Paused {
 		c.drains.Forget(p.engine.UID)
 		return steps.Result{}, nil
 	}
-	verdict := c.drains.Look(drain.Query{
+	verdict := c.drains.Check(drain.Query{
 		Engine: client.ObjectKeyFromObject(p.engine), UID: p.engine.UID, Generation: old,
 		Mode: scrapeMode(p.instance), Pods: p.children.Pods[old],
 		Switched: switchedAt(p.engine.Status.Transitions), Interval: d.Interval,
 	})
-	c.tell(ctx, p, verdict)
+	c.recordDrain(ctx, p, verdict)
 	p.drain.Drained = verdict.Drained
-	if verdict.Trouble != "" {
-		p.drainTrouble = fmt.Sprintf("Generation %d cannot be asked for its queries (%s); it is kept until it can, until its drain timeout ends, or until rollout is recreate.",
-			old, verdict.Trouble)
+	if verdict.Error != "" {
+		p.drainTrouble = fmt.Sprintf("Generation %d cannot report its running queries (%s); it is kept until a check succeeds, its drain timeout ends, or rollout is recreate.",
+			old, verdict.Error)
 	}
-	if !verdict.Looked { // after a restart, what was found before stands until somebody has looked
-		if was := meta.FindStatusCondition(p.engine.Status.Conditions, v1.ConditionReady); was != nil && was.Reason == v1.ReasonDrainCheckFailing {
+	if !verdict.Looked { // after a restart, the previous result is valid until the first check
+		if was := meta.FindStatusCondition(p.engine.Status.Conditions, v1alpha1.ConditionReady); was != nil && was.Reason == v1alpha1.ReasonDrainCheckFailing {
 			p.drainTrouble = was.Message
 		}
 	}
@@ -50,11 +50,11 @@ func (c *Controller) checkDrain(ctx context.Context, p *pass) (steps.Result, err
 	}
 	var left time.Duration
 	p.drain.Expired, left = expired(verdict.Switched, d.Timeout, c.Clock.Now())
-	return steps.Result{Requeue: steps.Sooner(left, verdict.Again)}, nil
+	return steps.Result{Requeue: steps.MinRequeue(left, verdict.Again)}, nil
 }
 
-// expired says whether queries have kept their generation for too long, and else how long
-// they may keep it yet; zero when that is for ever.
+// expired reports whether queries have kept their generation for too long, and else how long
+// they may keep it yet; zero when that is without a limit.
 func expired(switched time.Time, timeout time.Duration, now time.Time) (over bool, left time.Duration) {
 	if timeout <= 0 {
 		return false, 0
@@ -63,24 +63,24 @@ func expired(switched time.Time, timeout time.Duration, now time.Time) (over boo
 	return left <= 0, max(left, 0)
 }
 
-// tell counts a look that failed, and logs when what is wrong has changed.
-func (c *Controller) tell(ctx context.Context, p *pass, v drain.Verdict) {
-	if v.Fresh && v.Trouble != "" {
+// recordDrain counts a look that failed, and logs when what is wrong has changed.
+func (c *Reconciler) recordDrain(ctx context.Context, p *reconcileState, v drain.Result) {
+	if v.Fresh && v.Error != "" {
 		metrics.DrainCheckFailed(client.ObjectKeyFromObject(p.engine), p.engine.Spec.InstanceRef)
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues("generation", p.plan.Next.Draining)
 	switch {
-	case v.Changed && v.Trouble != "":
-		log.Info("Asked the draining generation in vain", "trouble", v.Trouble)
+	case v.Changed && v.Error != "":
+		log.Info("Failed to query the draining generation", "cause", v.Error)
 	case v.Changed:
 		log.Info("Asked the draining generation again", "queries", v.Queries)
 	}
 }
 
-// scrapeMode is the instance's; without an instance pods are asked directly.
-func scrapeMode(i *v1.FireboltInstance) v1.ScrapeMode {
+// scrapeMode is the instance's; without an instance, pods are queried directly.
+func scrapeMode(i *v1alpha1.FireboltInstance) v1alpha1.ScrapeMode {
 	if i == nil {
-		return v1.ScrapePodIP
+		return v1alpha1.ScrapePodIP
 	}
 	return i.Spec.MetricScrapeMode
 }
@@ -90,7 +90,7 @@ func scrapeMode(i *v1.FireboltInstance) v1.ScrapeMode {
 // that an earlier operator left draining.
 func switchedAt(transitions []transition.Entry) time.Time {
 	for i := len(transitions) - 1; i >= 0; i-- {
-		if t := transitions[i]; t.To == string(v1.PhaseDraining) {
+		if t := transitions[i]; t.To == string(v1alpha1.PhaseDraining) {
 			return t.Time.Add(time.Second)
 		}
 	}

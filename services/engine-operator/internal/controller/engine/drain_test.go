@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
 func TestADrainTimeoutEndsOnTime(t *testing.T) {
@@ -36,10 +36,10 @@ func TestADrainTimeoutEndsOnTime(t *testing.T) {
 }
 
 func TestTheSwitchIsTheNewestTransitionIntoDraining(t *testing.T) {
-	at := func(hour int, to v1.EnginePhase) transition.Entry {
+	at := func(hour int, to v1alpha1.EnginePhase) transition.Entry {
 		return transition.Entry{Time: metav1.NewTime(time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)), To: string(to)}
 	}
-	entries := []transition.Entry{at(1, v1.PhaseDraining), at(2, v1.PhaseStable), at(3, v1.PhaseDraining), at(4, v1.PhaseCleaning)}
+	entries := []transition.Entry{at(1, v1alpha1.PhaseDraining), at(2, v1alpha1.PhaseStable), at(3, v1alpha1.PhaseDraining), at(4, v1alpha1.PhaseCleaning)}
 	if got, want := switchedAt(entries), time.Date(2026, 1, 1, 3, 0, 1, 0, time.UTC); !got.Equal(want) {
 		t.Errorf("switched at %s, want %s", got, want)
 	}

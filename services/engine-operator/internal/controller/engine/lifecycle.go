@@ -11,23 +11,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
-	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
+	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
-// clean deletes everything of a deleted engine and lets go of it. Every deletion is
+// reconcileDelete deletes everything of a deleted engine and removes its finalizer. Every deletion is
 // tried; the finalizer stays while one of them fails. It comes before protect, so a
 // deleted engine never gets the finalizer back.
-func (c *Controller) clean(ctx context.Context, p *pass) (steps.Result, error) {
+func (c *Reconciler) reconcileDelete(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	if p.engine.DeletionTimestamp == nil {
 		return steps.Result{}, nil
 	}
 	p.gone = true
-	if !controllerutil.ContainsFinalizer(p.engine, v1.EngineFinalizer) {
+	if !controllerutil.ContainsFinalizer(p.engine, v1alpha1.EngineFinalizer) {
 		return steps.Result{Stop: true}, nil
 	}
 	children, err := observe.Read(ctx, c.Client, p.engine)
@@ -59,21 +59,21 @@ func (c *Controller) clean(ctx context.Context, p *pass) (steps.Result, error) {
 		return steps.Result{}, fmt.Errorf("remove finalizer of engine %q: %w", p.engine.Name, err)
 	}
 	c.drains.Forget(p.engine.UID)
-	c.turns.giveBack(p.engine.UID)
+	c.turns.release(p.engine.UID)
 	c.warnings.forget(p.engine.UID)
 	c.sets.forget(p.engine.UID)
-	metrics.EngineGone(client.ObjectKeyFromObject(p.engine))
-	c.Reporter.Gone(kubeobserve.Object(p.engine, v1.GroupVersion.WithKind("FireboltEngine")))
+	metrics.DeleteEngine(client.ObjectKeyFromObject(p.engine))
+	c.Reporter.Gone(workload.Object(p.engine, v1alpha1.GroupVersion.WithKind("FireboltEngine")))
 	return steps.Result{Stop: true}, nil
 }
 
-// tellHeld shows that somebody else's finalizers keep children. They do not hold up the
-// engine: their owner is gone, and what is left is for whoever set them.
-func (c *Controller) tellHeld(ctx context.Context, p *pass, held []string) error {
+// tellHeld shows that foreign finalizers hold children. They do not hold up the
+// engine: their owner is deleted, and the rest is up to the owners of the finalizers.
+func (c *Reconciler) tellHeld(ctx context.Context, p *reconcileState, held []string) error {
 	if len(held) == 0 {
 		return nil
 	}
-	p.held = fmt.Sprintf("Somebody else's finalizers keep %s.", strings.Join(held, ", "))
+	p.held = fmt.Sprintf("Foreign finalizers block the deletion of %s.", strings.Join(held, ", "))
 	outcome := p.outcome()
 	before := p.engine.DeepCopy()
 	changed, err := c.status.Apply(ctx, p.engine, outcome.Next(c.Clock.Now()))
@@ -81,14 +81,14 @@ func (c *Controller) tellHeld(ctx context.Context, p *pass, held []string) error
 		return fmt.Errorf("write status: %w", err)
 	}
 	if changed {
-		c.announce(before, p.engine)
+		c.recordEvents(before, p.engine)
 	}
 	return nil
 }
 
-// protect adds the finalizer, also to an engine that is paused: its deletion must be clean too.
-func (c *Controller) protect(ctx context.Context, p *pass) (steps.Result, error) {
-	if controllerutil.ContainsFinalizer(p.engine, v1.EngineFinalizer) {
+// ensureFinalizer adds the finalizer, also to an engine that is paused: its deletion must be clean too.
+func (c *Reconciler) ensureFinalizer(ctx context.Context, p *reconcileState) (steps.Result, error) {
+	if controllerutil.ContainsFinalizer(p.engine, v1alpha1.EngineFinalizer) {
 		return steps.Result{}, nil
 	}
 	if err := c.patchFinalizer(ctx, p.engine, controllerutil.AddFinalizer); err != nil {
@@ -97,6 +97,6 @@ func (c *Controller) protect(ctx context.Context, p *pass) (steps.Result, error)
 	return steps.Result{}, nil
 }
 
-func (c *Controller) patchFinalizer(ctx context.Context, e *v1.FireboltEngine, change func(client.Object, string) bool) error {
-	return lastwritten.Edit(ctx, c.Client, e, func(e *v1.FireboltEngine) { change(e, v1.EngineFinalizer) })
+func (c *Reconciler) patchFinalizer(ctx context.Context, e *v1alpha1.FireboltEngine, change func(client.Object, string) bool) error {
+	return mutationcache.Patch(ctx, c.Client, e, func(e *v1alpha1.FireboltEngine) { change(e, v1alpha1.EngineFinalizer) })
 }

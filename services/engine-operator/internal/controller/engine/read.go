@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/admit"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-func (c *Controller) observe(ctx context.Context, p *pass) (steps.Result, error) {
+func (c *Reconciler) observe(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	children, err := observe.Read(ctx, c.Client, p.engine)
 	if err != nil {
 		return steps.Result{}, err
@@ -25,13 +25,13 @@ func (c *Controller) observe(ctx context.Context, p *pass) (steps.Result, error)
 }
 
 // resolveClass finds the engine's class. An absent one is shown, not an error: the
-// watch wakes the engine when the class appears.
-func (c *Controller) resolveClass(ctx context.Context, p *pass) (steps.Result, error) {
+// watch enqueues the engine when the class appears.
+func (c *Reconciler) resolveClass(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	ref := p.engine.Spec.EngineClassRef
 	if ref == nil {
 		return steps.Result{}, nil
 	}
-	class := &v1.FireboltEngineClass{}
+	class := &v1alpha1.FireboltEngineClass{}
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: p.engine.Namespace, Name: *ref}, class)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -44,10 +44,10 @@ func (c *Controller) resolveClass(ctx context.Context, p *pass) (steps.Result, e
 	return steps.Result{}, nil
 }
 
-// resolveInstance finds the engine's instance and says what is missing of it.
-func (c *Controller) resolveInstance(ctx context.Context, p *pass) (steps.Result, error) {
+// resolveInstance finds the engine's instance and describes what is missing of it.
+func (c *Reconciler) resolveInstance(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	name := p.engine.Spec.InstanceRef
-	instance := &v1.FireboltInstance{}
+	instance := &v1alpha1.FireboltInstance{}
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: p.engine.Namespace, Name: name}, instance)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -55,8 +55,8 @@ func (c *Controller) resolveInstance(ctx context.Context, p *pass) (steps.Result
 		return steps.Result{}, nil
 	case err != nil:
 		return steps.Result{}, fmt.Errorf("get instance %q: %w", name, err)
-	case len(admit.InstanceUnsupported(instance)) > 0:
-		p.gate = fmt.Sprintf("FireboltInstance %q: %s", name, admit.Message(admit.InstanceUnsupported(instance)))
+	case len(validation.InstanceUnsupported(instance)) > 0:
+		p.gate = fmt.Sprintf("FireboltInstance %q: %s", name, validation.Message(validation.InstanceUnsupported(instance)))
 	case instance.Spec.ID == "":
 		p.gate = fmt.Sprintf("FireboltInstance %q has no id yet.", name)
 	case instance.Status.MetadataEndpoint == "":
@@ -68,7 +68,7 @@ func (c *Controller) resolveInstance(ctx context.Context, p *pass) (steps.Result
 
 // render draws the current generation, if its inputs are known, and compares it and the
 // one that serves with what exists.
-func (c *Controller) render(_ context.Context, p *pass) (steps.Result, error) {
+func (c *Reconciler) render(_ context.Context, p *reconcileState) (steps.Result, error) {
 	var draw func(n int64) (render.Generation, error)
 	if p.admitted() {
 		e, err := p.resolved()

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
@@ -43,23 +43,23 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := observe.Register(ctx, indexer); err != nil {
 		return err
 	}
-	for field, of := range map[string]func(*v1.FireboltEngine) string{
-		indexInstance: func(e *v1.FireboltEngine) string { return e.Spec.InstanceRef },
-		indexClass: func(e *v1.FireboltEngine) string {
+	for field, of := range map[string]func(*v1alpha1.FireboltEngine) string{
+		indexInstance: func(e *v1alpha1.FireboltEngine) string { return e.Spec.InstanceRef },
+		indexClass: func(e *v1alpha1.FireboltEngine) string {
 			if e.Spec.EngineClassRef == nil {
 				return ""
 			}
 			return *e.Spec.EngineClassRef
 		},
-		indexRolling: func(e *v1.FireboltEngine) string {
-			if replaces(e) {
+		indexRolling: func(e *v1alpha1.FireboltEngine) string {
+			if isRollingOut(e) {
 				return rolling
 			}
 			return ""
 		},
 	} {
-		err := indexer.IndexField(ctx, &v1.FireboltEngine{}, field, func(o client.Object) []string {
-			if e, ok := o.(*v1.FireboltEngine); ok && of(e) != "" {
+		err := indexer.IndexField(ctx, &v1alpha1.FireboltEngine{}, field, func(o client.Object) []string {
+			if e, ok := o.(*v1alpha1.FireboltEngine); ok && of(e) != "" {
 				return []string{of(e)}
 			}
 			return nil
@@ -71,19 +71,19 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// Register adds the controller to the manager.
-func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
+// SetupWithManager adds the controller to the manager.
+func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("engine").
-		For(&v1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
+		For(&v1alpha1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.shouldReconcile})).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(engineOfPod), builder.WithPredicates(predicate.Funcs{UpdateFunc: podMatters})).
-		Watches(&v1.FireboltInstance{}, c.enginesOf(indexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceMatters})).
-		Watches(&v1.FireboltEngineClass{}, c.enginesOf(indexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(engineOfPod), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
+		Watches(&v1alpha1.FireboltInstance{}, c.enginesOf(indexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceMatters})).
+		Watches(&v1alpha1.FireboltEngineClass{}, c.enginesOf(indexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	b = b.WatchesRawSource(c.drains.Source())
 	if gate != nil {
-		b = b.WatchesRawSource(gate.Source(&v1.FireboltEngineList{}))
+		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltEngineList{}))
 	}
 	if err := b.Complete(c); err != nil {
 		return fmt.Errorf("register the engine controller: %w", err)
@@ -91,15 +91,15 @@ func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
 	return nil
 }
 
-// matters drops the events of status writes that no decision depends on: what this process
-// wrote is known to the next pass already, and conditions of others are none of our business.
-func (c *Controller) matters(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1.FireboltEngine)
-	is, okIs := u.ObjectNew.(*v1.FireboltEngine)
+// shouldReconcile drops the events of status writes that no decision depends on: the next
+// reconcile knows our own writes already, and conditions of other writers do not concern it.
+func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
+	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)
 	if !okWas || !okIs {
 		return true
 	}
-	own := c.written.Shown(is)
+	own := c.written.Observe(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
@@ -109,7 +109,7 @@ func (c *Controller) matters(u event.UpdateEvent) bool {
 		!own && !equality.Semantic.DeepEqual(status.OwnEngine(was.Status), status.OwnEngine(is.Status))
 }
 
-func podMatters(u event.UpdateEvent) bool {
+func podChanged(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*corev1.Pod)
 	is, okIs := u.ObjectNew.(*corev1.Pod)
 	if !okWas || !okIs {
@@ -117,12 +117,12 @@ func podMatters(u event.UpdateEvent) bool {
 	}
 	totalWas, readyWas := observe.Count([]corev1.Pod{*was})
 	totalIs, readyIs := observe.Count([]corev1.Pod{*is})
-	return totalWas != totalIs || readyWas != readyIs || was.Status.Phase != is.Status.Phase || trouble(was) != trouble(is) ||
-		kubeobserve.Changed(was, is)
+	return totalWas != totalIs || readyWas != readyIs || was.Status.Phase != is.Status.Phase || waitingReasons(was) != waitingReasons(is) ||
+		workload.Changed(was, is)
 }
 
-// trouble sums up why containers wait, and how often they restarted.
-func trouble(p *corev1.Pod) string {
+// waitingReasons summarizes why containers wait, and how often they restarted.
+func waitingReasons(p *corev1.Pod) string {
 	var out string
 	for _, s := range p.Status.ContainerStatuses {
 		if s.State.Waiting != nil {
@@ -138,8 +138,8 @@ func trouble(p *corev1.Pod) string {
 }
 
 func instanceMatters(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1.FireboltInstance)
-	is, okIs := u.ObjectNew.(*v1.FireboltInstance)
+	was, okWas := u.ObjectOld.(*v1alpha1.FireboltInstance)
+	is, okIs := u.ObjectNew.(*v1alpha1.FireboltInstance)
 	if !okWas || !okIs {
 		return true
 	}
@@ -155,13 +155,13 @@ func engineOfPod(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// enginesOf wakes the engines that refer to an instance or a class.
-func (c *Controller) enginesOf(index string) handler.EventHandler {
+// enginesOf enqueues the engines that refer to an instance or a class.
+func (c *Reconciler) enginesOf(index string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-		var list v1.FireboltEngineList
+		var list v1alpha1.FireboltEngineList
 		err := c.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: o.GetName()})
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Listed the engines of an object in vain", "index", index, "name", o.GetName())
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to list engines", "index", index, "name", o.GetName())
 			return nil
 		}
 		out := make([]reconcile.Request, 0, len(list.Items))

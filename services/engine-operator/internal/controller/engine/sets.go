@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
@@ -19,7 +19,7 @@ import (
 
 // sets remembers the StatefulSet of each engine's serving generation as the cache last
 // had it: what it was made from may not be what would be rendered now, so nothing else
-// can tell how to create it again when somebody deletes it.
+// can tell how to create it again when it is deleted.
 type sets struct {
 	mu sync.Mutex
 	of map[types.UID]*appsv1.StatefulSet // by engine
@@ -28,7 +28,7 @@ type sets struct {
 func newSets() *sets { return &sets{of: map[types.UID]*appsv1.StatefulSet{}} }
 
 // past records what serves, or returns what served and is gone.
-func (s *sets) past(e *v1.FireboltEngine, c observe.Children) map[int64]*appsv1.StatefulSet {
+func (s *sets) past(e *v1alpha1.FireboltEngine, c observe.Children) map[int64]*appsv1.StatefulSet {
 	n := engine.StateOf(e.Status).Active
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func restored(was *appsv1.StatefulSet) *appsv1.StatefulSet {
 const editedRendering = "edited"
 
 // relabel gives a StatefulSet the labels back by which its generation is selected.
-func (c *Controller) relabel(ctx context.Context, p *pass, n int64) error {
+func (c *Reconciler) relabel(ctx context.Context, p *reconcileState, n int64) error {
 	live := p.children.StatefulSets[n]
 	after := live.DeepCopy()
 	if after.Labels == nil {

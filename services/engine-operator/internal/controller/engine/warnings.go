@@ -19,47 +19,47 @@ import (
 )
 
 const (
-	// patience is how long a StatefulSet may be without its pods before somebody asks why:
+	// patience is how long a StatefulSet may be without its pods before its events are read:
 	// the ordinary moments of a creation cost no request.
 	patience = 3 * time.Second
 	// refresh is how long an answer is good for.
 	refresh = 10 * time.Second
 )
 
-// warnings remembers the last answer for each StatefulSet.
-type warnings struct {
+// warningCache remembers the last answer for each StatefulSet.
+type warningCache struct {
 	mu sync.Mutex
-	of map[types.UID]heard // by engine
+	of map[types.UID]cachedWarning // by engine
 }
 
-type heard struct {
+type cachedWarning struct {
 	set     types.UID
 	at      time.Time
 	warning status.Warning
 }
 
-func (w *warnings) last(uid types.UID) heard {
+func (w *warningCache) last(uid types.UID) cachedWarning {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.of[uid]
 }
 
-func (w *warnings) keep(uid types.UID, h heard) {
+func (w *warningCache) keep(uid types.UID, h cachedWarning) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.of[uid] = h
 }
 
-func (w *warnings) forget(uid types.UID) {
+func (w *warningCache) forget(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.of, uid)
 }
 
-// warn looks for the reason why pods of the current generation are missing (seed 001,
+// warn searches the reason why pods of the current generation are missing (seed 001,
 // "StatefulSet event propagation"). It is a help, never an obstacle: a failed look is
-// logged and counted, and the pass goes on.
-func (c *Controller) warn(ctx context.Context, p *pass) (steps.Result, error) {
+// logged and counted, and the reconcile continues.
+func (c *Reconciler) warn(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	set := p.children.StatefulSets[p.plan.Next.Current]
 	if set == nil || p.snapshot.Generations[p.plan.Next.Current].PodsTotal >= ptr.Deref(set.Spec.Replicas, 1) {
 		c.warnings.forget(p.engine.UID)
@@ -73,11 +73,11 @@ func (c *Controller) warn(ctx context.Context, p *pass) (steps.Result, error) {
 	if h.set != set.UID || now.Sub(h.at) >= refresh {
 		found, err := c.warningOf(ctx, set)
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Info("Read the events of a StatefulSet in vain", "statefulset", set.Name, "error", err.Error())
-			metrics.WarningsUnread()
+			ctrl.LoggerFrom(ctx).Info("Failed to read the events of a StatefulSet", "statefulset", set.Name, "error", err.Error())
+			metrics.EventReadFailed()
 			return steps.Result{Requeue: refresh}, nil
 		}
-		h = heard{set: set.UID, at: now, warning: found}
+		h = cachedWarning{set: set.UID, at: now, warning: found}
 		c.warnings.keep(p.engine.UID, h)
 	}
 	p.warning = h.warning
@@ -86,7 +86,7 @@ func (c *Controller) warn(ctx context.Context, p *pass) (steps.Result, error) {
 
 // warningOf asks the API server and no cache: events are many, and needed rarely. It reads
 // all of the StatefulSet's: a list is in the order of names, and the newest may be the last.
-func (c *Controller) warningOf(ctx context.Context, set *appsv1.StatefulSet) (status.Warning, error) {
+func (c *Reconciler) warningOf(ctx context.Context, set *appsv1.StatefulSet) (status.Warning, error) {
 	list, err := c.Events.Events(set.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.uid": string(set.UID), "type": corev1.EventTypeWarning}.String(),
 	})

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
@@ -26,8 +26,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// decide asks for the next step; a paused engine gets none.
-func (c *Controller) decide(ctx context.Context, p *pass) (steps.Result, error) {
+// decide computes the next step; a paused engine gets none.
+func (c *Reconciler) decide(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	if status.Intent(p.engine).Paused {
 		return steps.Result{}, nil
 	}
@@ -40,13 +40,13 @@ func (c *Controller) decide(ctx context.Context, p *pass) (steps.Result, error) 
 		in.Confirmed = true
 		plan = engine.Decide(in)
 	}
-	if plan.Unasked {
-		mine, fresh, err := c.turns.take(ctx, p.engine, plan.Next.Allocated)
+	if plan.External {
+		mine, fresh, err := c.turns.acquire(ctx, p.engine, plan.Next.Allocated)
 		if err != nil {
 			return steps.Result{}, err
 		}
 		p.turn = fresh
-		if in.Held = !mine; in.Held {
+		if in.Throttled = !mine; in.Throttled {
 			plan = engine.Decide(in)
 		}
 	}
@@ -57,7 +57,7 @@ func (c *Controller) decide(ctx context.Context, p *pass) (steps.Result, error) 
 		}
 		if closed {
 			if p.turn {
-				c.turns.giveBack(p.engine.UID)
+				c.turns.release(p.engine.UID)
 				p.turn = false
 			}
 			in.Renderable = false
@@ -67,19 +67,19 @@ func (c *Controller) decide(ctx context.Context, p *pass) (steps.Result, error) 
 	p.plan, p.decided = plan, true
 	metrics.EngineHeld(client.ObjectKeyFromObject(p.engine), plan.Waiting)
 	if plan.Waiting {
-		left = retryTurn
+		left = requeueThrottled
 	}
-	return steps.Result{Requeue: steps.Sooner(plan.Requeue, left)}, nil
+	return steps.Result{Requeue: steps.MinRequeue(plan.Requeue, left)}, nil
 }
 
 // input gathers what the decision depends on, and how long until a deadline changes it.
-func (c *Controller) input(p *pass) (in engine.Input, left time.Duration) {
+func (c *Reconciler) input(p *reconcileState) (in engine.Input, left time.Duration) {
 	c.turns.seen(p.engine)
 	rollout := resolve.RolloutOf(p.engine, p.class)
 	p.overdue, left = overdue(p.engine, rollout.Deadline, c.Clock.Now())
 	in = engine.Input{
 		State: engine.StateOf(p.engine.Status), Snapshot: p.snapshot, Replicas: status.Replicas(p.engine),
-		Renderable: p.desired != nil, Asked: p.asked(),
+		Renderable: p.desired != nil, OwnSpecChanged: p.ownSpecChanged(),
 		Overdue: p.overdue, Rollback: rollout.Rollback, Drain: p.drain,
 	}
 	if p.desired != nil {
@@ -90,18 +90,18 @@ func (c *Controller) input(p *pass) (in engine.Input, left time.Duration) {
 
 // begins reports whether the plan begins something that needs the instance: another
 // number, a StatefulSet as it would be rendered now, or the switch to it.
-func (p *pass) begins(plan engine.Plan) bool {
+func (p *reconcileState) begins(plan engine.Plan) bool {
 	if !p.gateAsked() || p.instance == nil || p.desired == nil {
 		return false
 	}
-	return plan.Next.Allocated > engine.StateOf(p.engine.Status).Allocated || plan.Next.Phase == v1.PhaseSwitching ||
+	return plan.Next.Allocated > engine.StateOf(p.engine.Status).Allocated || plan.Next.Phase == v1alpha1.PhaseSwitching ||
 		slices.ContainsFunc(plan.Ensure, func(e engine.Ensure) bool { return e.StatefulSet })
 }
 
 // confirmCredentials closes the gate when the credentials of the instance's database are
 // gone: the instance notices it only after a while.
-func (c *Controller) confirmCredentials(ctx context.Context, p *pass) (closed bool, err error) {
-	secret, err := credentials.Get(ctx, c.Live, p.instance)
+func (c *Reconciler) confirmCredentials(ctx context.Context, p *reconcileState) (closed bool, err error) {
+	secret, err := credentials.Get(ctx, c.APIReader, p.instance)
 	if err != nil {
 		return false, err
 	}
@@ -112,21 +112,21 @@ func (c *Controller) confirmCredentials(ctx context.Context, p *pass) (closed bo
 	return false, nil
 }
 
-// confirm compares what the decision was made from with the API server. It goes on with
+// confirm compares what the decision was made from with the API server. It continues with
 // the object as the API server has it, so that a difference which does not matter, such
-// as somebody else's condition, costs no second pass.
-func (c *Controller) confirm(ctx context.Context, p *pass) error {
-	live := &v1.FireboltEngine{}
-	err := c.Live.Get(ctx, client.ObjectKeyFromObject(p.engine), live)
+// as a condition of another writer, costs no second reconcile.
+func (c *Reconciler) confirm(ctx context.Context, p *reconcileState) error {
+	live := &v1alpha1.FireboltEngine{}
+	err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(p.engine), live)
 	if apierrors.IsNotFound(err) {
-		return errOutdated
+		return errStale
 	}
 	if err != nil {
 		return fmt.Errorf("confirm engine %q: %w", p.engine.Name, err)
 	}
 	if live.UID != p.engine.UID || live.Generation != p.engine.Generation || live.DeletionTimestamp != nil ||
 		engine.StateOf(live.Status) != engine.StateOf(p.engine.Status) || status.Intent(live) != status.Intent(p.engine) {
-		return errOutdated
+		return errStale
 	}
 	p.engine = live
 	return nil
@@ -134,12 +134,12 @@ func (c *Controller) confirm(ctx context.Context, p *pass) error {
 
 // write carries the plan out, in its order. Deletions are all tried; anything else stops
 // at the first failure, since what follows rests on it.
-func (c *Controller) write(ctx context.Context, p *pass) (steps.Result, error) {
+func (c *Reconciler) write(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	var failed []error
 	for _, w := range p.plan.Writes() {
 		err := c.writeOne(ctx, p, w)
 		if errors.Is(err, apply.ErrBeingDeleted) {
-			return steps.Result{Requeue: engine.RequeueWait}, nil // its deletion wakes us
+			return steps.Result{Requeue: engine.RequeueWait}, nil // its deletion enqueues the engine
 		}
 		if err != nil && w.Op < engine.DeleteStatefulSet {
 			return steps.Result{}, err
@@ -149,7 +149,7 @@ func (c *Controller) write(ctx context.Context, p *pass) (steps.Result, error) {
 	return steps.Result{}, errors.Join(failed...)
 }
 
-func (c *Controller) writeOne(ctx context.Context, p *pass, w engine.Write) error {
+func (c *Reconciler) writeOne(ctx context.Context, p *reconcileState, w engine.Write) error {
 	n := w.Generation
 	switch w.Op {
 	case engine.EnsureConfig:
@@ -180,36 +180,36 @@ func (c *Controller) writeOne(ctx context.Context, p *pass, w engine.Write) erro
 }
 
 // unrouted asks the API server whether a generation can be deleted without cutting traffic.
-func (c *Controller) unrouted(ctx context.Context, p *pass, n int64) error {
+func (c *Reconciler) unrouted(ctx context.Context, p *reconcileState, n int64) error {
 	live := &corev1.Service{}
-	err := c.Live.Get(ctx, client.ObjectKey{Namespace: p.engine.Namespace, Name: names.Cluster(p.engine.Name)}, live)
+	err := c.APIReader.Get(ctx, client.ObjectKey{Namespace: p.engine.Namespace, Name: names.Cluster(p.engine.Name)}, live)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("confirm the route of engine %q: %w", p.engine.Name, err)
 	}
 	if err == nil && (observe.Children{Cluster: live}).Route() == n {
-		return errOutdated
+		return errStale
 	}
 	return nil
 }
 
-func (c *Controller) ensure(ctx context.Context, p *pass, desired, existing client.Object) error {
+func (c *Reconciler) ensure(ctx context.Context, p *reconcileState, desired, existing client.Object) error {
 	_, err := c.applier.Object(ctx, p.engine, desired, existing)
 	return err
 }
 
 // create makes a StatefulSet that does not exist. One that does, unknown to the cache, is
 // left alone: its pods may have read another configuration.
-func (c *Controller) create(ctx context.Context, p *pass, desired *appsv1.StatefulSet) error {
+func (c *Reconciler) create(ctx context.Context, p *reconcileState, desired *appsv1.StatefulSet) error {
 	_, err := c.applier.Object(ctx, p.engine, desired, nil, apply.WithCreateOnly())
 	if !errors.Is(err, apply.ErrStale) {
 		return err
 	}
 	live := &appsv1.StatefulSet{}
-	if err := c.Live.Get(ctx, client.ObjectKeyFromObject(desired), live); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("look for statefulset %q: %w", desired.Name, err)
+	if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(desired), live); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get statefulset %q: %w", desired.Name, err)
 	}
 	if live.UID != "" && !metav1.IsControlledBy(live, p.engine) {
 		return fmt.Errorf("create statefulset %q: %w", desired.Name, apply.ErrNotOwned)
 	}
-	return errOutdated
+	return errStale
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/credentials"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
@@ -19,71 +19,71 @@ import (
 
 // checkCredentials makes sure that the Secret with the database's credentials is there.
 // A password is made only for a database that was never set up.
-func (c *Controller) checkCredentials(ctx context.Context, p *pass) (steps.Result, error) {
-	if p.metadata.Trouble != nil {
+func (c *Reconciler) checkCredentials(ctx context.Context, p *reconcileState) (steps.Result, error) {
+	if p.metadata.Failure != nil {
 		return steps.Result{}, nil
 	}
 	own := p.instance.Spec.Metadata.Postgres == nil
 	secret, err := c.secret(ctx, p)
 	switch {
 	case err != nil:
-		return p.refused(&p.metadata, v1.ReasonEnsureFailed, err), nil
+		return p.handleApplyError(&p.metadata, v1alpha1.ReasonEnsureFailed, err), nil
 	case secret == nil && own:
 		return c.makeCredentials(ctx, p)
 	}
 	if missing := credentials.Missing(p.instance, secret); missing != "" {
-		return p.troubled(&p.metadata, status.Trouble{Reason: v1.ReasonPostgresSecretPreflightFailed, Message: missing}, credentials.Interval), nil
+		return p.setFailure(&p.metadata, status.Failure{Reason: v1alpha1.ReasonPostgresSecretPreflightFailed, Message: missing}, credentials.Interval), nil
 	}
 	if own {
 		if err := c.keep(ctx, p, secret); err != nil {
-			return p.refused(&p.metadata, v1.ReasonPostgresEnsureFailed, err), nil
+			return p.handleApplyError(&p.metadata, v1alpha1.ReasonPostgresEnsureFailed, err), nil
 		}
 	}
 	return steps.Result{Requeue: credentials.Interval}, nil
 }
 
 // secret reads the credentials from the API server; nil when they do not exist.
-func (c *Controller) secret(ctx context.Context, p *pass) (*corev1.Secret, error) {
-	return credentials.Get(ctx, c.Live, p.instance)
+func (c *Reconciler) secret(ctx context.Context, p *reconcileState) (*corev1.Secret, error) {
+	return credentials.Get(ctx, c.APIReader, p.instance)
 }
 
 // makeCredentials makes the Secret of the operator's own database, unless data exists
 // that was set up with another password.
-func (c *Controller) makeCredentials(ctx context.Context, p *pass) (steps.Result, error) {
+func (c *Reconciler) makeCredentials(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	lost := p.database != nil
 	if !lost {
 		var err error
 		if lost, err = c.volumeExists(ctx, p); err != nil {
-			return p.refused(&p.metadata, v1.ReasonPostgresEnsureFailed, err), nil
+			return p.handleApplyError(&p.metadata, v1alpha1.ReasonPostgresEnsureFailed, err), nil
 		}
 	}
 	if lost {
-		return p.troubled(&p.metadata, status.Trouble{
-			Reason: v1.ReasonPostgresCredentialsLost, Terminal: true,
-			Message: fmt.Sprintf("Secret %q is gone, but the database that was set up with it exists: restore the Secret.", names.PostgresSecret(p.instance.Name)),
-		}, retryTerminal), nil
+		return p.setFailure(&p.metadata, status.Failure{
+			Reason: v1alpha1.ReasonPostgresCredentialsLost, Terminal: true,
+			Message: fmt.Sprintf("Secret %q was deleted but its database exists: restore the Secret.", names.PostgresSecret(p.instance.Name)),
+		}, requeueTerminal), nil
 	}
 	if err := c.createCredentials(ctx, p); err != nil {
-		return p.refused(&p.metadata, v1.ReasonPostgresEnsureFailed, err), nil
+		return p.handleApplyError(&p.metadata, v1alpha1.ReasonPostgresEnsureFailed, err), nil
 	}
 	return steps.Result{}, nil
 }
 
-// volumeExists says whether an earlier instance of the name left its database's volume.
-func (c *Controller) volumeExists(ctx context.Context, p *pass) (bool, error) {
+// volumeExists reports whether an earlier instance of the name left its database's volume.
+func (c *Reconciler) volumeExists(ctx context.Context, p *reconcileState) (bool, error) {
 	name := names.PostgresClaim(p.instance.Name)
 	claim := &metav1.PartialObjectMetadata{}
 	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-	err := c.Live.Get(ctx, client.ObjectKey{Namespace: p.instance.Namespace, Name: name}, claim)
+	err := c.APIReader.Get(ctx, client.ObjectKey{Namespace: p.instance.Namespace, Name: name}, claim)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("get volume claim %q: %w", name, err)
 	}
 	return err == nil, nil
 }
 
-// createCredentials makes the Secret once. It is created, never applied: whoever comes
-// second must not change the password that the data was set up with.
-func (c *Controller) createCredentials(ctx context.Context, p *pass) error {
+// createCredentials makes the Secret once. It is created, never applied: a second
+// writer must not change the password that the data was initialized with.
+func (c *Reconciler) createCredentials(ctx context.Context, p *reconcileState) error {
 	password, err := c.NewPassword()
 	if err != nil {
 		return fmt.Errorf("make a password for the database of instance %q: %w", p.instance.Name, err)
@@ -96,7 +96,7 @@ func (c *Controller) createCredentials(ctx context.Context, p *pass) error {
 }
 
 // formerID is the id of an instance of the same name whose own database is still there.
-func (c *Controller) formerID(ctx context.Context, p *pass) (string, error) {
+func (c *Reconciler) formerID(ctx context.Context, p *reconcileState) (string, error) {
 	if p.instance.Spec.Metadata.Postgres != nil {
 		return "", nil
 	}
@@ -108,7 +108,7 @@ func (c *Controller) formerID(ctx context.Context, p *pass) (string, error) {
 }
 
 // keepCredentials is [Controller.keep] for an instance that is about to go.
-func (c *Controller) keepCredentials(ctx context.Context, p *pass) error {
+func (c *Reconciler) keepCredentials(ctx context.Context, p *reconcileState) error {
 	if p.instance.Spec.Metadata.Postgres != nil {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (c *Controller) keepCredentials(ctx context.Context, p *pass) error {
 
 // keep makes the Secret of the own database outlive the instance, as the database's
 // volume does: an earlier operator made it go with its owner. The id is noted once.
-func (c *Controller) keep(ctx context.Context, p *pass, secret *corev1.Secret) error {
+func (c *Reconciler) keep(ctx context.Context, p *reconcileState, secret *corev1.Secret) error {
 	before := secret.DeepCopy()
 	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == p.instance.UID })
 	if secret.Annotations[names.AnnotationInstanceID] == "" && p.instance.Spec.ID != "" {

@@ -9,7 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
@@ -17,7 +17,7 @@ import (
 )
 
 // observe reads what exists, and decides how many replicas there should be.
-func (c *Controller) observe(ctx context.Context, p *pass) (steps.Result, error) {
+func (c *Reconciler) observe(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	for name, into := range map[string]**appsv1.Deployment{
 		names.Metadata(p.instance.Name): &p.metadata.Deployment, names.Gateway(p.instance.Name): &p.gateway.Deployment,
 	} {
@@ -49,16 +49,16 @@ func (c *Controller) observe(ctx context.Context, p *pass) (steps.Result, error)
 	return steps.Result{Requeue: c.findCreateFailure(ctx, p)}, nil
 }
 
-// findCreateFailure finds out why the database has no pod, and returns when to look again.
+// findCreateFailure finds out why the database has no pod, and returns when to check again.
 // It is a help, never an obstacle: a failure is logged.
-func (c *Controller) findCreateFailure(ctx context.Context, p *pass) time.Duration {
+func (c *Reconciler) findCreateFailure(ctx context.Context, p *reconcileState) time.Duration {
 	if p.database == nil || p.database.DeletionTimestamp != nil || p.database.Status.Replicas >= ptr.Deref(p.database.Spec.Replicas, 1) {
 		return 0
 	}
 	answer, again, err := c.creation.Find(ctx, p.database)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to read events", "statefulset", p.database.Name)
-		metrics.WarningsUnread()
+		metrics.EventReadFailed()
 	}
 	if answer != "" {
 		p.databaseFailure = answer
@@ -67,9 +67,9 @@ func (c *Controller) findCreateFailure(ctx context.Context, p *pass) time.Durati
 	return again
 }
 
-// stops says whether the instance is to be at zero: a user asked for it and every engine
+// stops reports whether the instance is to be at zero: a user requested it and every engine
 // has stopped. Once it is there it stays there, whatever engines are made.
-func (p *pass) stops() bool {
+func (p *reconcileState) stops() bool {
 	if !status.Intent(p.instance).Stopped {
 		return false
 	}
@@ -77,9 +77,9 @@ func (p *pass) stops() bool {
 	return d == nil || ptr.Deref(d.Spec.Replicas, 1) == 0 || enginesStopped(p.engines.Items)
 }
 
-func enginesStopped(engines []v1.FireboltEngine) bool {
+func enginesStopped(engines []v1alpha1.FireboltEngine) bool {
 	for i := range engines {
-		if engines[i].Status.Phase != v1.PhaseStopped {
+		if engines[i].Status.Phase != v1alpha1.PhaseStopped {
 			return false
 		}
 	}

@@ -19,26 +19,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
-	v1 "github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// Register adds the controller to the manager.
-func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
+// SetupWithManager adds the controller to the manager.
+func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("instance").
-		For(&v1.FireboltInstance{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.matters})).
+		For(&v1alpha1.FireboltInstance{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.shouldReconcile})).
 		Owns(&appsv1.Deployment{}).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(instanceOf), builder.WithPredicates(predicate.Funcs{
+		Watches(&v1alpha1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(instanceOf), builder.WithPredicates(predicate.Funcs{
 			CreateFunc: func(event.CreateEvent) bool { return false },
 			UpdateFunc: stopped,
 		}))
 	if gate != nil {
-		b = b.WatchesRawSource(gate.Source(&v1.FireboltInstanceList{}))
+		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltInstanceList{}))
 	}
 	if err := b.Complete(c); err != nil {
 		return fmt.Errorf("register the instance controller: %w", err)
@@ -46,15 +46,15 @@ func (c *Controller) Register(mgr ctrl.Manager, gate *standalone.Gate) error {
 	return nil
 }
 
-// matters drops the events of status writes: what this process wrote is known to the next
-// pass already, and conditions of others are none of our business.
-func (c *Controller) matters(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1.FireboltInstance)
-	is, okIs := u.ObjectNew.(*v1.FireboltInstance)
+// shouldReconcile drops the events of status writes: the next reconcile knows
+// our own writes already, and conditions of other writers do not concern it.
+func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
+	was, okWas := u.ObjectOld.(*v1alpha1.FireboltInstance)
+	is, okIs := u.ObjectNew.(*v1alpha1.FireboltInstance)
 	if !okWas || !okIs {
 		return true
 	}
-	own := c.written.Shown(is)
+	own := c.written.Observe(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
@@ -64,13 +64,13 @@ func (c *Controller) matters(u event.UpdateEvent) bool {
 
 // stopped passes the update with which an engine stops or starts: a stopped instance waits for it.
 func stopped(u event.UpdateEvent) bool {
-	was, okWas := u.ObjectOld.(*v1.FireboltEngine)
-	is, okIs := u.ObjectNew.(*v1.FireboltEngine)
-	return okWas && okIs && (was.Status.Phase == v1.PhaseStopped) != (is.Status.Phase == v1.PhaseStopped)
+	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
+	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)
+	return okWas && okIs && (was.Status.Phase == v1alpha1.PhaseStopped) != (is.Status.Phase == v1alpha1.PhaseStopped)
 }
 
 func instanceOf(_ context.Context, o client.Object) []reconcile.Request {
-	e, ok := o.(*v1.FireboltEngine)
+	e, ok := o.(*v1alpha1.FireboltEngine)
 	if !ok {
 		return nil
 	}

@@ -13,22 +13,22 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
-// work is a workload that is to be brought about.
-type work struct {
+// workloadSpec is a workload that is to be brought about.
+type workloadSpec struct {
 	desired, live client.Object // live is nil when there is none
 	config        *corev1.ConfigMap
-	// follows: the live one is what the user's part of the spec asks for.
+	// follows: the live one is what the user's part of the spec requires.
 	follows bool
 }
 
 // workload applies a workload after its configuration. One that an earlier operator made
 // stays as it is, and its configuration too, until something else is wanted of it.
-func (c *Controller) workload(ctx context.Context, p *pass, w work) error {
+func (c *Reconciler) workload(ctx context.Context, p *reconcileState, w workloadSpec) error {
 	if w.live != nil {
-		switch adopt.Judge(w.desired, w.live, w.follows) {
-		case adopt.Mark:
-			return c.mark(ctx, w.desired, w.live)
-		case adopt.Keep:
+		switch adopt.Decide(w.desired, w.live, w.follows) {
+		case adopt.Annotate:
+			return c.annotateAdopted(ctx, w.desired, w.live)
+		case adopt.Skip:
 			return nil
 		case adopt.Apply:
 		}
@@ -42,9 +42,9 @@ func (c *Controller) workload(ctx context.Context, p *pass, w work) error {
 	return err
 }
 
-// mark notes on a workload of an earlier operator that it is taken over, and makes a
+// annotateAdopted notes on a workload of an earlier operator that it is adopted, and makes a
 // database keep its volume. Its pods are not touched.
-func (c *Controller) mark(ctx context.Context, desired, live client.Object) error {
+func (c *Reconciler) annotateAdopted(ctx context.Context, desired, live client.Object) error {
 	after, ok := live.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("copy %T %q: not an object", live, live.GetName())
@@ -55,14 +55,14 @@ func (c *Controller) mark(ctx context.Context, desired, live client.Object) erro
 	}
 	err := c.Client.Patch(ctx, after, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
 	if err != nil {
-		return fmt.Errorf("take over %T %q: %w", live, live.GetName(), err)
+		return fmt.Errorf("adopt %T %q: %w", live, live.GetName(), err)
 	}
 	return nil
 }
 
-// follows says whether a live Deployment has what the user's part of the spec sets.
+// follows reports whether a live Deployment has what the user's part of the spec sets.
 func follows(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment) bool {
-	return live == nil || adopt.Follows(user, desired, live)
+	return live == nil || adopt.MatchesSpec(user, desired, live)
 }
 
 // present hides a typed nil.

@@ -19,12 +19,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// reasonAdopted is that of the event which names an object that the Superset took over.
+// reasonAdopted is the reason of the event that names an adopted object.
 const reasonAdopted = "Adopted"
 
-// adopt takes over what a Superset of the same name left behind when it was deleted without its objects, or what a backup
-// restored: objects without an owner that have the name and all labels of one that the spec asks for. Everything else that
-// is in the way is refused when it comes to be written.
+// adopt adopts orphans: objects without an owner that have the name and all labels of a desired object. A Superset of
+// the same name that was deleted with orphaned children leaves them behind, and so does a restore from a backup. Any
+// other object in the way is rejected when it is written.
 func (r *Reconciler) adopt(ctx context.Context, p *pass) (steps.Result, error) {
 	if len(p.snapshot.Orphans) == 0 {
 		return steps.Result{}, nil
@@ -41,7 +41,7 @@ func (r *Reconciler) adopt(ctx context.Context, p *pass) (steps.Result, error) {
 		adopted = true
 	}
 	if adopted {
-		return steps.Result{Stop: true, Requeue: staleRetry}, nil // it is the Superset's once the cache shows it
+		return steps.Result{Stop: true, Requeue: staleRetry}, nil // owned once the cache shows it
 	}
 	return steps.Result{}, nil
 }
@@ -51,7 +51,7 @@ func (r *Reconciler) tellAdopted(sup *v1alpha1.Superset, obj client.Object) {
 		"Adopted %s, which had no owner and bears the name and the labels of an object of this Superset", nameOf(obj))
 }
 
-// own makes the Superset the controller of the very version of an object that was read.
+// own makes the Superset the controller of an object, at exactly the resourceVersion that was read.
 func (r *Reconciler) own(ctx context.Context, sup *v1alpha1.Superset, obj client.Object) error {
 	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": obj.GetUID(), "resourceVersion": obj.GetResourceVersion(),
@@ -62,7 +62,7 @@ func (r *Reconciler) own(ctx context.Context, sup *v1alpha1.Superset, obj client
 	}
 	copied, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("copy %s: %T is no object", nameOf(obj), obj)
+		return fmt.Errorf("copy %s: %T is not an object", nameOf(obj), obj)
 	}
 	err = r.client.Patch(ctx, copied, client.RawPatch(types.MergePatchType, text), client.FieldOwner(FieldManager))
 	switch {
@@ -74,7 +74,7 @@ func (r *Reconciler) own(ctx context.Context, sup *v1alpha1.Superset, obj client
 	return nil
 }
 
-// wanted names the objects that the spec asks for, but for those that are found by label.
+// wanted returns the kinds and names of the desired objects, except those that are listed by label.
 func (p *pass) wanted() map[string]bool {
 	out := map[string]bool{}
 	add := func(obj client.Object, exists bool) {
@@ -104,7 +104,7 @@ func (p *pass) wanted() map[string]bool {
 	return out
 }
 
-// nameOf is the kind and the name of an object, for people and as a key.
+// nameOf returns the kind and name of an object, for messages and as a key.
 func nameOf(obj client.Object) string {
 	kind := obj.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" { // a typed client leaves it out

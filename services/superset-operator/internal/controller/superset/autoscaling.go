@@ -16,12 +16,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// replicasManager owns the number of pods of a Deployment from the moment when its autoscaler is to set it until the
-// autoscaler does.
+// replicasManager owns spec.replicas of a Deployment from the moment the operator leaves it to the autoscaler until
+// the autoscaler sets it.
 const replicasManager = FieldManager + "-replicas"
 
-// autoscaled leaves the number of pods to the autoscaler. The operator sets it where no autoscaler would: on a Deployment
-// that is new, and on one that it stopped.
+// autoscaled removes spec.replicas from an autoscaled Deployment. The operator sets it where no autoscaler would: on
+// a new Deployment, and on one that it scaled to zero.
 func autoscaled(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.Deployment, error) {
 	if c.HPA == nil || c.Replicas == 0 || live == nil {
 		return d, nil
@@ -35,9 +35,9 @@ func autoscaled(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.Deplo
 	return d, nil
 }
 
-// releaseReplicas gives the number of pods to a manager that no apply of the operator takes it from: a field that is
-// applied no more and that nobody else owns falls back to its default, which is one pod. See "Transferring ownership" in
-// the documentation of server-side apply.
+// releaseReplicas transfers spec.replicas to a manager that no apply of the operator removes it from. A field that is
+// no longer applied and has no other owner falls back to its default, one pod. See "Transferring ownership" in the
+// documentation of server-side apply.
 func (r *Reconciler) releaseReplicas(ctx context.Context, live *appsv1.Deployment) error {
 	ours, others, err := replicasOwners(live.ManagedFields)
 	if err != nil || !ours || others {
@@ -56,7 +56,8 @@ func (r *Reconciler) releaseReplicas(ctx context.Context, live *appsv1.Deploymen
 	return nil
 }
 
-// replicasOwners says whether the operator, under any name it has had, and whether anybody else owns spec.replicas.
+// replicasOwners reports whether the operator owns spec.replicas, under its current or a former name, and whether
+// another manager does.
 func replicasOwners(entries []metav1.ManagedFieldsEntry) (ours, others bool, err error) {
 	own := []string{FieldManager, formerManager, beforeFirstApply}
 	for i := range entries {
@@ -74,7 +75,7 @@ func replicasOwners(entries []metav1.ManagedFieldsEntry) (ours, others bool, err
 		if fields.Spec.Replicas == nil {
 			continue
 		}
-		// The scale subresource is that of autoscalers and of kubectl scale.
+		// Autoscalers and kubectl scale use the scale subresource.
 		if slices.Contains(own, entries[i].Manager) && entries[i].Subresource == "" {
 			ours = true
 		} else {

@@ -71,7 +71,7 @@ func TestWhatIsSeenGoesOntoTheBus(t *testing.T) {
 }
 
 // connect opens a bus as the service does and returns how to read the last observation of the sample.
-func connect(t *testing.T, url string) (*bus.Observations, func(namespace string) (contract.Observation, error)) {
+func connect(t *testing.T, url string) (*bus.ObservationPublisher, func(namespace string) (contract.Observation, error)) {
 	t.Helper()
 	conn, err := bus.Connect(bus.Config{URL: url, Name: superset.FieldManager, Log: logr.Discard()})
 	if err != nil {
@@ -92,7 +92,7 @@ func connect(t *testing.T, url string) (*bus.Observations, func(namespace string
 		}
 	})
 	me := contract.Observer{Name: superset.FieldManager, Instance: "test"}
-	return bus.NewObservations(publisher, "test", me, func() int64 { return 1 }), func(namespace string) (contract.Observation, error) {
+	return bus.NewObservationPublisher(publisher, "test", me, func() int64 { return 1 }), func(namespace string) (contract.Observation, error) {
 		ref := contract.Ref{Cluster: "test", Namespace: namespace, Kind: contract.Superset, Name: "development"}
 		subject, err := contract.ObservationSubject(ref, superset.FieldManager)
 		if err != nil {

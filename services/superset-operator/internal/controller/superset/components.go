@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// serviceAccount makes the account under which all pods run, unless the user brings one.
+// serviceAccount applies the ServiceAccount of all pods, unless the user provides one.
 func (r *Reconciler) serviceAccount(ctx context.Context, p *pass) (steps.Result, error) {
 	if err := r.pruneAccounts(ctx, p); err != nil {
 		return steps.Result{}, err
@@ -34,7 +34,7 @@ func (r *Reconciler) serviceAccount(ctx context.Context, p *pass) (steps.Result,
 	return steps.Result{}, err
 }
 
-// pruneAccounts removes accounts that were made under an earlier name.
+// pruneAccounts deletes ServiceAccounts with a former name.
 func (r *Reconciler) pruneAccounts(ctx context.Context, p *pass) error {
 	var list corev1.ServiceAccountList
 	err := r.client.List(ctx, &list, client.InNamespace(p.sup.Namespace), client.MatchingFields{observe.ParentIndex: p.sup.Name})
@@ -54,8 +54,8 @@ func (r *Reconciler) pruneAccounts(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// components makes the objects of every enabled component and removes those of the others. While the web server starts,
-// what does not exist yet waits for it.
+// components applies the objects of every enabled component and deletes those of the others. While the web server
+// starts, components that do not exist yet are delayed.
 func (r *Reconciler) components(ctx context.Context, p *pass) (steps.Result, error) {
 	now := r.clock.Now()
 	order := p.order(now)
@@ -86,7 +86,8 @@ func find(list []desired.Component, name string) *desired.Component {
 	return nil
 }
 
-// applyComponent makes the objects of one component, as many as can be made. Only the pods need another one: their files.
+// applyComponent applies the objects of one component. A failure of one object does not stop the others, except that
+// the Deployment requires its ConfigMap.
 func (r *Reconciler) applyComponent(ctx context.Context, p *pass, c *desired.Component) error {
 	for _, part := range []func() error{
 		func() error { return r.applyWorkload(ctx, p, c) },
@@ -122,13 +123,13 @@ func (r *Reconciler) applyWorkload(ctx context.Context, p *pass, c *desired.Comp
 	return nil
 }
 
-// object is a pointer to an object of Kubernetes, nil for none.
+// object is a pointer to a Kubernetes object, nil for none.
 type object interface {
 	client.Object
 	comparable
 }
 
-// applyOrRemove applies what is wanted, or removes what exists and is not.
+// applyOrRemove applies the desired object, or deletes the existing one if there is none.
 func applyOrRemove[T object](ctx context.Context, r *Reconciler, p *pass, want, existing T) error {
 	var none T
 	if want == none {
@@ -138,7 +139,7 @@ func applyOrRemove[T object](ctx context.Context, r *Reconciler, p *pass, want, 
 	return err
 }
 
-// removeComponent removes all objects of a component.
+// removeComponent deletes all objects of a component.
 func (r *Reconciler) removeComponent(ctx context.Context, p *pass, name string) error {
 	if err := r.removeWorkload(ctx, p, name); err != nil {
 		return err
@@ -149,7 +150,7 @@ func (r *Reconciler) removeComponent(ctx context.Context, p *pass, name string) 
 	return r.applier.Delete(ctx, p.snapshot.ConfigMaps[name])
 }
 
-// removeWorkload removes what runs pods of a component, or would.
+// removeWorkload deletes the objects that run, scale or protect the pods of a component.
 func (r *Reconciler) removeWorkload(ctx context.Context, p *pass, name string) error {
 	for _, obj := range []client.Object{p.snapshot.Autoscalers[name], p.snapshot.Budgets[name], p.snapshot.Deployments[name]} {
 		if err := r.applier.Delete(ctx, obj); err != nil {
@@ -159,8 +160,8 @@ func (r *Reconciler) removeWorkload(ctx context.Context, p *pass, name string) e
 	return nil
 }
 
-// drain removes the workloads of all components, of those that the spec no longer
-// asks for too. The web server's Service stays: the maintenance page answers behind it.
+// drain deletes the workloads of all components, including those that the spec no longer enables. The Service of the
+// web server stays: it selects the maintenance page.
 func (r *Reconciler) drain(ctx context.Context, p *pass) error {
 	if err := r.current(ctx, p); err != nil {
 		return err
@@ -182,8 +183,7 @@ func (r *Reconciler) drain(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// scaleDown stops the components of a Superset whose tasks are not complete:
-// their Deployments stay as they are but for the number of pods.
+// scaleDown scales the components to zero while the tasks are incomplete. Nothing else of their Deployments changes.
 func (r *Reconciler) scaleDown(ctx context.Context, p *pass) error {
 	for name, d := range p.snapshot.Deployments {
 		if snapshot.Asked(d) == 0 || !d.DeletionTimestamp.IsZero() {

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
 	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
-	"github.com/flotilla-dev/flotilla/libs/kube/lastwritten"
+	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -26,48 +26,48 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// FieldManager owns everything that this operator writes but the conditions of flotilla-conditions.
+// FieldManager owns everything that this operator writes, except the conditions of flotilla-conditions.
 const FieldManager = "superset-operator"
 
-// formerManager is what the operator that came before wrote under; beforeFirstApply is the API server's name for whoever
-// wrote before the first server-side apply.
+// formerManager is the field manager of the legacy operator. beforeFirstApply is the name that the API server gives
+// to all managers before the first server-side apply.
 const (
 	formerManager    = "manager"
 	beforeFirstApply = "before-first-apply"
 )
 
-// reasonReconcileError stands on events and observations of a reconcile that failed.
+// reasonReconcileError is the reason of events and observations of a failed reconcile.
 const reasonReconcileError = "ReconcileError"
 
-// staleRetry is how long to wait for the cache after a write met newer data.
+// staleRetry is how long to wait for the cache after a conflict.
 const staleRetry = 50 * time.Millisecond
 
-// Reporter publishes observations and keeps the conditions of flotilla-conditions true.
+// Reporter publishes observations and, in standalone mode, writes the conditions of flotilla-conditions.
 type Reporter interface {
 	Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error)
 	Gone(object contract.Object)
 }
 
-// Reconciler brings the cluster to what a Superset asks for.
+// Reconciler reconciles Superset resources.
 type Reconciler struct {
-	client   client.Client // reads come from the cache
-	live     client.Reader // reads come from the API server
+	client   client.Client // reads from the cache
+	live     client.Reader // reads from the API server
 	applier  *apply.Applier
 	status   *ownedstatus.Writer
 	reporter Reporter
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
-	written  *lastwritten.Memory[*v1alpha1.Superset]
+	written  *mutationcache.Cache[*v1alpha1.Superset]
 	trouble  *trouble
 	known    *known
-	// namespaces are those of the cache; none means all.
+	// namespaces limit the cache; empty means all.
 	namespaces []string
 	optional   optionals
-	trail      *steps.Trail
+	trail      *steps.Tracer
 	creation   *createfailure.Finder
 }
 
-// Dependencies are what a [Reconciler] works with.
+// Dependencies are the collaborators of a [Reconciler].
 type Dependencies struct {
 	// Client reads from the cache and keeps the index observe.ParentIndex.
 	Client client.Client
@@ -76,7 +76,7 @@ type Dependencies struct {
 	Reporter Reporter
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// Namespaces are those that the Client's cache is limited to; none means all.
+	// Namespaces limit the cache of Client; empty means all.
 	Namespaces []string
 }
 
@@ -87,14 +87,14 @@ func New(d Dependencies) *Reconciler {
 		applier: apply.New(d.Client, FieldManager, apply.WithFormerManagers(formerManager)),
 		status: ownedstatus.New(d.Client, FieldManager,
 			ownedstatus.WithConditions(status.Conditions()...), ownedstatus.WithoutConditions(conditions.Types()...)),
-		written: lastwritten.New[*v1alpha1.Superset](d.Clock), trouble: newTrouble(), known: newKnown(),
+		written: mutationcache.New[*v1alpha1.Superset](d.Clock), trouble: newTrouble(), known: newKnown(),
 		namespaces: d.Namespaces, optional: optionals{missing: newMissing()},
-		trail: steps.NewTrail(v1alpha1.Kind, d.Clock), creation: createfailure.New(d.Live, d.Clock),
+		trail: steps.NewTracer(v1alpha1.Kind, d.Clock), creation: createfailure.New(d.Live, d.Clock),
 	}
 }
 
-// steps is the reconcile in the order of its parts. Each stops the rest when they have to wait for it; a failure of one
-// that nothing waits for is told at the end.
+// steps returns the steps of a reconcile in order. A step stops the reconcile when later steps must wait for it. The
+// error of an [unrelated] step is returned at the end.
 func (r *Reconciler) steps() []steps.Step[pass] {
 	return []steps.Step[pass]{
 		{Name: "preflight", Run: r.preflight},
@@ -111,7 +111,7 @@ func (r *Reconciler) steps() []steps.Step[pass] {
 	}
 }
 
-// Reconcile brings one Superset a step further.
+// Reconcile reconciles one Superset.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	sup := &v1alpha1.Superset{}
 	again, err := r.written.Read(ctx, r.client, req.NamespacedName, sup)
@@ -143,28 +143,28 @@ func (r *Reconciler) run(ctx context.Context, p *pass) (ctrl.Result, error) {
 	r.complain(p.sup, err)
 	after, reportErr := r.report(ctx, p, err)
 	if p.sup.ResourceVersion != read {
-		p.again = r.written.Remember(p.sup)
+		p.again = r.written.Record(p.sup)
 	}
 	if isStale(reportErr) {
 		r.written.Forget(client.ObjectKeyFromObject(p.sup))
 		after, reportErr = staleRetry, nil
 	}
-	after = steps.Sooner(after, p.again)
+	after = steps.MinRequeue(after, p.again)
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: steps.Sooner(result.Requeue, after)}, nil
+	return ctrl.Result{RequeueAfter: steps.MinRequeue(result.Requeue, after)}, nil
 }
 
-// complain tells of a failed reconcile, once for as long as it fails for the same reason.
+// complain emits a Warning event when the reconcile error changes.
 func (r *Reconciler) complain(sup *v1alpha1.Superset, err error) {
 	if message, fresh := r.trouble.news(sup, err); fresh {
 		r.recorder.Eventf(sup, nil, corev1.EventTypeWarning, reasonReconcileError, "Reconcile", "%s", message)
 	}
 }
 
-// gone forgets a Superset that no longer exists. Everything that belonged to it
-// goes with it, by its owner reference.
+// gone forgets a deleted Superset and publishes its deletion. Its children are garbage-collected by their owner
+// references.
 func (r *Reconciler) gone(key types.NamespacedName) {
 	r.written.Forget(key)
 	r.trouble.forget(key)
@@ -176,8 +176,8 @@ func (r *Reconciler) gone(key types.NamespacedName) {
 	}
 }
 
-// isStale says that the decision was made from data that is no longer current:
-// the cache will catch up, and there is nothing to report.
+// isStale reports whether err means that the reconcile read a stale cache. A retry follows, so the error is not
+// reported.
 func isStale(err error) bool {
 	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errStale)
 }

@@ -1,14 +1,13 @@
-// Package superset reconciles Superset resources.
+// Package superset reconciles Supersets.
 //
-// [Reconciler.Reconcile] is a list of named steps over one [pass]: the packages
-// resolve, desired, lifecycle and status decide, this package reads, applies and
-// persists. Three rules hold it together:
+// [Reconciler.Reconcile] runs a list of named steps on one [pass]. The packages resolve, desired, lifecycle and
+// status decide; this package reads, applies and persists. It keeps three invariants:
 //
-//   - the status is persisted before anything that depends on it is done, and every
-//     write carries the resourceVersion of what was decided from, so a decision made
-//     from old data changes nothing;
-//   - nothing is written that is already so: a reconcile in which nothing changed
-//     makes no request at all;
-//   - every reconcile ends with an observation, also one that failed, is paused, or
-//     is refused.
+//   - The status is persisted before any action that depends on it. Every write carries
+//     the resourceVersion that the decision was made from, so a stale decision changes
+//     nothing.
+//   - Objects that match the desired state are not written: a reconcile without changes
+//     sends no request.
+//   - Every reconcile ends with an observation, also if it failed, is paused, or rejected
+//     the spec.
 package superset

@@ -20,14 +20,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/optional"
 )
 
-// goneRetry is when to try again what failed because its kind vanished just then. A
-// definition that comes back wakes the Superset before that.
+// goneRetry is when to retry after a kind was removed during the reconcile. A CRD that returns enqueues the Superset
+// earlier.
 const goneRetry = 10 * time.Second
 
-// reasonOptionalKindMissing is that of the event which says that the cluster cannot hold what the spec asks for.
+// reasonOptionalKindMissing is the reason of the event for a kind that the spec requires and the cluster does not
+// serve.
 const reasonOptionalKindMissing = "OptionalKindMissing"
 
-// networking makes the Ingress or the HTTPRoute, the wanted one before the other goes.
+// networking applies the Ingress or the HTTPRoute. The desired one is applied before the other is deleted.
 func (r *Reconciler) networking(ctx context.Context, p *pass) (steps.Result, error) {
 	ingress, route, err := exposure.Networking(p.sup, p.desired.Components)
 	if err != nil {
@@ -50,7 +51,7 @@ func (r *Reconciler) networking(ctx context.Context, p *pass) (steps.Result, err
 
 func (r *Reconciler) ingress(ctx context.Context, p *pass, want *networkingv1.Ingress) error {
 	if n := p.sup.Spec.Networking; want == nil && n != nil && n.Ingress != nil {
-		return nil // one is wanted, but not to be had: what exists stays
+		return nil // desired, but cannot be rendered: keep what exists
 	}
 	var list networkingv1.IngressList
 	if err := r.children(ctx, r.client, p, &list); err != nil {
@@ -66,12 +67,12 @@ func (r *Reconciler) ingress(ctx context.Context, p *pass, want *networkingv1.In
 	return r.keepOnly(ctx, p, wanted, existing)
 }
 
-// monitoring makes the ServiceMonitor.
+// monitoring applies the ServiceMonitor.
 func (r *Reconciler) monitoring(ctx context.Context, p *pass) (steps.Result, error) {
 	return r.optionalObject(ctx, p, r.optional.monitors, exposure.ServiceMonitor(p.sup, p.desired.Components))
 }
 
-// policies makes one NetworkPolicy for each component and removes those of components that are gone.
+// policies applies one NetworkPolicy per component and deletes those of removed components.
 func (r *Reconciler) policies(ctx context.Context, p *pass) (steps.Result, error) {
 	var list networkingv1.NetworkPolicyList
 	if err := r.children(ctx, r.client, p, &list); err != nil {
@@ -87,9 +88,8 @@ func (r *Reconciler) policies(ctx context.Context, p *pass) (steps.Result, error
 	return steps.Result{}, r.keepOnly(ctx, p, wanted, existing)
 }
 
-// optionalObject makes or removes the one object of a kind that the cluster may
-// lack. Where it does, an event says so and everything else goes on; when the kind
-// comes, the Superset is reconciled again.
+// optionalObject applies or deletes the object of an optional kind. If the cluster does not serve the kind, it emits
+// an event and the reconcile continues; the Superset is enqueued again when the kind is served.
 func (r *Reconciler) optionalObject(ctx context.Context, p *pass, kind *optional.Kind, want *unstructured.Unstructured) (steps.Result, error) {
 	state, reader := kind.Look()
 	switch state {
@@ -97,7 +97,7 @@ func (r *Reconciler) optionalObject(ctx context.Context, p *pass, kind *optional
 		return steps.Result{}, nil
 	case optional.Absent:
 		if want != nil && r.optional.missing.first(p.sup, kind.Definition()) {
-			// The missing object is the related one: events that differ in nothing but the text would be joined.
+			// The missing object is the related one: events that differ only in their text are aggregated.
 			r.recorder.Eventf(p.sup, want, corev1.EventTypeWarning, reasonOptionalKindMissing, "Reconcile",
 				"The cluster does not serve %s, so %s %q is not made; it will be once the definition %s is installed",
 				kind.Definition().Kind.GroupVersion(), want.GetKind(), want.GetName(), kind.Definition().Name())
@@ -125,12 +125,13 @@ func (r *Reconciler) optionalObject(ctx context.Context, p *pass, kind *optional
 	return steps.Result{}, err
 }
 
-// children lists what bears the label of the Superset.
+// children lists the objects with the label of the Superset.
 func (r *Reconciler) children(ctx context.Context, c client.Reader, p *pass, list client.ObjectList) error {
 	return c.List(ctx, list, client.InNamespace(p.sup.Namespace), client.MatchingFields{observe.ParentIndex: p.sup.Name})
 }
 
-// applyOrAdopt applies what is wanted over what is the Superset's, or over an orphan of that name; nil for none.
+// applyOrAdopt applies the desired object over the owned one, or adopts an orphan of that name. own and other may be
+// nil.
 func (r *Reconciler) applyOrAdopt(ctx context.Context, p *pass, want, own, other client.Object) error {
 	if own != nil || other == nil || !observe.Orphan(other, want.GetLabels()) {
 		_, err := r.applier.Object(ctx, p.sup, want, own)
@@ -143,7 +144,7 @@ func (r *Reconciler) applyOrAdopt(ctx context.Context, p *pass, want, own, other
 	return err
 }
 
-// keepOnly applies what is wanted, and removes the rest of what exists and is the Superset's.
+// keepOnly applies the desired objects and deletes all other existing objects that the Superset owns.
 func (r *Reconciler) keepOnly(ctx context.Context, p *pass, wanted, existing []client.Object) error {
 	surplus, others := map[string]client.Object{}, map[string]client.Object{}
 	for _, obj := range existing {
@@ -161,7 +162,7 @@ func (r *Reconciler) keepOnly(ctx context.Context, p *pass, wanted, existing []c
 		delete(surplus, obj.GetName())
 	}
 	if len(wanted) > 0 && len(failures) == len(wanted) {
-		return join(failures) // what is to be replaced stays
+		return join(failures) // keep the objects to replace
 	}
 	for _, name := range slices.Sorted(maps.Keys(surplus)) {
 		if err := r.applier.Delete(ctx, surplus[name]); err != nil {

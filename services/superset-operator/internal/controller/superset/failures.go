@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 )
 
-// unrelated is a step that the following ones do not depend on: they run although it fails.
+// unrelated returns a step whose failure does not stop the following steps.
 func unrelated(name string, run func(context.Context, *pass) (steps.Result, error)) steps.Step[pass] {
 	return steps.Step[pass]{Name: name, Run: func(ctx context.Context, p *pass) (steps.Result, error) {
 		result, err := run(ctx, p)
@@ -19,8 +19,8 @@ func unrelated(name string, run func(context.Context, *pass) (steps.Result, erro
 	}}
 }
 
-// tolerate notes the error of a part that others do not depend on, so that one object that cannot be written holds back
-// no other. It returns the error of old data, after which nothing may be done.
+// tolerate records the error of a part that no other part depends on, so that one object that cannot be written does
+// not block the others. It returns a stale cache error, after which nothing may be written.
 func (p *pass) tolerate(part string, err error) error {
 	if err == nil {
 		return nil
@@ -33,8 +33,8 @@ func (p *pass) tolerate(part string, err error) error {
 	return nil
 }
 
-// failure is what a reconcile that ended with err reports. That nothing can be made in a namespace which is being deleted
-// is no error.
+// failure returns the joined error of a reconcile that ended with err. Failed writes to a terminating namespace are
+// not errors.
 func (p *pass) failure(err error) error {
 	all := p.failures
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *pass) failure(err error) error {
 	}))
 }
 
-// join makes one error of several, in one line.
+// join joins errors in one line.
 func join(list []error) error {
 	var out error
 	for _, err := range list {

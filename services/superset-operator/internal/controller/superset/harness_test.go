@@ -81,7 +81,7 @@ type options struct {
 	// before is run in the bed's namespace before the operator starts; nil for nothing.
 	before func(*bed)
 	// observations go to a bus; nil for none.
-	observations *bus.Observations
+	observations *bus.ObservationPublisher
 	// cluster is the one that the package shares when nil.
 	cluster *cluster.Cluster
 }
@@ -131,7 +131,7 @@ func (b *bed) operator(cfg *rest.Config, o options) {
 		o.clock = clock.RealClock{}
 	}
 	// No aggregator holds the lease in this namespace, so the operator writes the conditions itself.
-	gate, err := standalone.NewGate(mgr, b.namespace)
+	gate, err := standalone.NewLeaseWatcher(mgr, b.namespace)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func (b *bed) operator(cfg *rest.Config, o options) {
 	}
 	b.run(mgr)
 	expect.Eventually(b.t, long, func() error {
-		if !gate.MustWrite() {
+		if !gate.ShouldWrite() {
 			return errors.New("the gate has not looked for the lease yet")
 		}
 		return nil
@@ -358,8 +358,8 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // reports keeps the last observation of each object and passes everything on.
 type reports struct {
-	gate *standalone.Gate
-	bus  *bus.Observations
+	gate *standalone.LeaseWatcher
+	bus  *bus.ObservationPublisher
 	next superset.Reporter
 	mu   sync.Mutex
 	last map[string]contract.Observation

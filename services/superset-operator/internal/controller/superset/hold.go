@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// hold gives every component that runs the image that it runs with: the tasks for
-// another one have not run, or may not.
+// hold pins every running component to its current image, since the tasks for another image have not run or must not
+// run.
 func (p *pass) hold() {
 	for i := range p.desired.Components {
 		c := &p.desired.Components[i]
@@ -28,19 +28,19 @@ func (p *pass) hold() {
 	}
 }
 
-// held is true for a component that may not be added now.
+// held reports whether the component must not be added now.
 func (p *pass) held(c *desired.Component) bool {
 	return p.decision.Mode == lifecycle.Hold && p.snapshot.Deployments[c.Word] == nil
 }
 
-// order says which components wait for the web server.
+// order returns which components wait for the web server.
 func (p *pass) order(now time.Time) bringup.Order {
 	return bringup.For(p.desired.Components, p.snapshot, now)
 }
 
-// deployment is what to apply for a component. The workload of an earlier operator
-// stays as it was found, but for the number of pods, while the spec asks for what
-// it asked for then. Without replicas the number of pods is the autoscaler's.
+// deployment returns the Deployment to apply for a component. An adopted Deployment keeps its spec, except the number
+// of replicas, while the fingerprint of the desired one is the same as at the adoption. replicas is nil if the
+// autoscaler owns it.
 func (p *pass) deployment(c *desired.Component) (*appsv1.Deployment, error) {
 	live, want := p.snapshot.Deployments[c.Word], c.Deployment
 	if slot := p.slot(c); live != nil && slot != nil && slot.AdoptedSpec != "" {
@@ -57,7 +57,7 @@ func (p *pass) deployment(c *desired.Component) (*appsv1.Deployment, error) {
 	return autoscaled(c, want, live)
 }
 
-// slot is the component's place in the status; nil before it has one.
+// slot returns the component's status entry; nil if there is none yet.
 func (p *pass) slot(c *desired.Component) *v1alpha1.ComponentRefStatus {
 	if p.sup.Status.Components == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// lifecycle decides about the tasks, persists the decision, and acts on it, in this order.
+// lifecycle decides about the tasks, persists the decision, and then acts on it.
 func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, error) {
 	decision := lifecycle.Decide(r.lifecycleInput(p))
 	p.decision = &decision
@@ -40,7 +40,7 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 	if err := r.act(ctx, p); err != nil {
 		return steps.Result{}, err
 	}
-	// Before the first time there is nothing to hold, and nothing may be half made.
+	// Before the first completion there is nothing to pin, and components must not be created in part.
 	nothing := decision.Mode == lifecycle.Hold && decision.Initial
 	result := steps.Result{Stop: decision.Mode == lifecycle.Wait || nothing}
 	if decision.Mode == lifecycle.Hold {
@@ -52,10 +52,10 @@ func (r *Reconciler) lifecycle(ctx context.Context, p *pass) (steps.Result, erro
 	return result, nil
 }
 
-// act does what was decided.
+// act executes the decision.
 func (r *Reconciler) act(ctx context.Context, p *pass) error {
-	// Once all tasks are complete only finished Jobs are left to remove, which waits
-	// for the components: see retention.
+	// Once all tasks are complete only finished Jobs remain to be deleted, after the components are applied: see
+	// retention.
 	if p.decision.Mode != lifecycle.Apply {
 		if err := r.actOnJobs(ctx, p); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (r *Reconciler) act(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// retention removes finished Jobs as the policy says, after the components were made: nobody waits for it.
+// retention deletes finished Jobs by policy, after the components were applied: they need not wait for it.
 func (r *Reconciler) retention(ctx context.Context, p *pass) (steps.Result, error) {
 	if p.decision.Mode != lifecycle.Apply {
 		return steps.Result{}, nil
@@ -136,7 +136,7 @@ func gate(sup *v1alpha1.Superset) lifecycle.Gate {
 	}
 }
 
-// workloads sums up what exists of the components, whether the spec still asks for them or not.
+// workloads summarizes the existing workloads of all components, enabled or not.
 func workloads(p *pass) lifecycle.Workloads {
 	var w lifecycle.Workloads
 	for i := range p.desired.Components {
@@ -163,7 +163,7 @@ func workloads(p *pass) lifecycle.Workloads {
 	return w
 }
 
-// pods counts the pods of all components.
+// pods returns the number of pods of all components.
 func pods(s *snapshot.Snapshot) int {
 	n := 0
 	for _, list := range s.Pods {
@@ -172,12 +172,12 @@ func pods(s *snapshot.Snapshot) int {
 	return n
 }
 
-// idle is true for a component whose Deployment has no pods and asks for none.
+// idle reports whether the component has a Deployment that is scaled to zero and has no pods.
 func idle(s *snapshot.Snapshot, word string) bool {
 	return s.Deployments[word] != nil && snapshot.Idle(s.Deployments[word])
 }
 
-// toRemove is true for a component of which a drain has something to remove. One without pods stays as it is.
+// toRemove reports whether a drain has something of the component to delete. An idle component stays as it is.
 func toRemove(s *snapshot.Snapshot, word string) bool {
 	if idle(s, word) {
 		return false
@@ -186,7 +186,7 @@ func toRemove(s *snapshot.Snapshot, word string) bool {
 	return service || s.Deployments[word] != nil || s.Autoscalers[word] != nil || s.Budgets[word] != nil
 }
 
-// pageState sums up the maintenance page.
+// pageState returns the state of the maintenance page.
 func pageState(p *pass) lifecycle.Page {
 	lc := p.sup.Spec.Lifecycle
 	out := lifecycle.Page{Configured: lc != nil && lc.MaintenancePage != nil && p.sup.Spec.WebServer != nil}
@@ -202,7 +202,7 @@ func pageState(p *pass) lifecycle.Page {
 	return out
 }
 
-// clearApprovals removes what approved a change that is settled, so that it cannot approve another one.
+// clearApprovals removes the approval annotations of a settled change, so that they cannot approve another one.
 func (r *Reconciler) clearApprovals(ctx context.Context, p *pass) error {
 	annotations := map[string]any{}
 	for _, name := range []string{v1alpha1.AnnotationApproveUpgrade, v1alpha1.AnnotationApproveDowngrade} {
@@ -228,6 +228,6 @@ func (r *Reconciler) clearApprovals(ctx context.Context, p *pass) error {
 		return fmt.Errorf("clear the approval: %w", err)
 	}
 	p.sup = target
-	r.written.Remember(p.sup)
+	r.written.Record(p.sup)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// known remembers which object stood behind a name, for the time when it is gone.
+// known maps the name of a Superset to its last object, whose UID is needed after the deletion.
 type known struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]contract.Object
@@ -19,7 +19,7 @@ type known struct {
 
 func newKnown() *known { return &known{objects: map[types.NamespacedName]contract.Object{}} }
 
-// remember returns the object that stood behind the same name before, if it was another one.
+// remember stores an object and returns the former object of the same name if its UID differs.
 func (k *known) remember(o contract.Object) (before contract.Object, replaced bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -29,7 +29,7 @@ func (k *known) remember(o contract.Object) (before contract.Object, replaced bo
 	return before, found && before.UID != o.UID
 }
 
-// forget returns the object that stood behind the name, if there was one.
+// forget removes and returns the object of a name.
 func (k *known) forget(key types.NamespacedName) (contract.Object, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -38,7 +38,7 @@ func (k *known) forget(key types.NamespacedName) (contract.Object, bool) {
 	return o, found
 }
 
-// trouble remembers since when, and for what reason, the reconciles of a Superset fail.
+// trouble tracks since when, and with which error, the reconciles of a Superset fail.
 type trouble struct {
 	mu      sync.Mutex
 	start   map[types.NamespacedName]time.Time
@@ -49,7 +49,7 @@ func newTrouble() *trouble {
 	return &trouble{start: map[types.NamespacedName]time.Time{}, message: map[types.NamespacedName]string{}}
 }
 
-// since returns when the trouble began; nil when there is none.
+// since returns when the failure began; nil if the last reconcile succeeded.
 func (t *trouble) since(sup *v1alpha1.Superset, failed bool, now time.Time) *time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,7 +66,7 @@ func (t *trouble) since(sup *v1alpha1.Superset, failed bool, now time.Time) *tim
 	return &start
 }
 
-// news returns the text of an error, and whether the last reconcile failed for another reason or not at all.
+// news returns the text of the error, and whether it differs from that of the last reconcile.
 func (t *trouble) news(sup *v1alpha1.Superset, err error) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/optional"
 )
 
-// The kinds that a cluster may lack.
+// Kinds that a cluster may not serve.
 var (
 	httpRoutes = optional.Definition{
 		Kind:     schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"},
@@ -31,13 +31,13 @@ var (
 	}
 )
 
-// optionals follow the kinds that a cluster may lack. The zero value knows nothing of them.
+// optionals watch the optional kinds. The zero value reports them as unknown.
 type optionals struct {
 	routes, monitors *optional.Kind
 	missing          *missing
 }
 
-// follow prepares to watch the optional kinds; they are sources of the controller.
+// follow creates the watches of the optional kinds, which are sources of the controller.
 func (r *Reconciler) follow(mgr ctrl.Manager) error {
 	var err error
 	r.optional.routes, err = r.optionalKind(mgr, httpRoutes, func(s *v1alpha1.SupersetSpec) bool {
@@ -64,7 +64,7 @@ func (r *Reconciler) optionalKind(mgr ctrl.Manager, d optional.Definition, asks 
 	})
 }
 
-// asking returns the Supersets whose spec asks for something.
+// asking returns the Supersets whose spec uses the kind.
 func (r *Reconciler) asking(ctx context.Context, asks func(*v1alpha1.SupersetSpec) bool) []reconcile.Request {
 	var list v1alpha1.SupersetList
 	if err := r.client.List(ctx, &list); err != nil {
@@ -80,13 +80,12 @@ func (r *Reconciler) asking(ctx context.Context, asks func(*v1alpha1.SupersetSpe
 	return out
 }
 
-// declared drops updates that only report on an object, as a controller does that serves an Ingress.
+// declared ignores status updates, such as those of an Ingress controller.
 func declared() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return metadataDiffers(e.ObjectOld, e.ObjectNew) }}
 }
 
-// missing remembers which Supersets were told that the cluster lacks a kind, so
-// that each hears it once for each generation.
+// missing tracks for which generation of a Superset a missing kind was reported, so that each is reported once.
 type missing struct {
 	mu   sync.Mutex
 	told map[types.NamespacedName]map[string]version
@@ -100,7 +99,7 @@ type version struct {
 
 func newMissing() *missing { return &missing{told: map[types.NamespacedName]map[string]version{}} }
 
-// first returns true once for each generation of a Superset.
+// first reports whether the missing kind is not reported yet for this generation.
 func (m *missing) first(sup *v1alpha1.Superset, d optional.Definition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +112,7 @@ func (m *missing) first(sup *v1alpha1.Superset, d optional.Definition) bool {
 	return before != now
 }
 
-// found forgets that the kind was missing: when it vanishes again, that is news.
+// found records that the kind is served, so that it is reported again if it is removed.
 func (m *missing) found(sup *v1alpha1.Superset, d optional.Definition) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
-	kubeobserve "github.com/flotilla-dev/flotilla/libs/kube/observe"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
@@ -24,38 +24,37 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// errStale says that the API server has newer data than the decision was made from.
+// errStale means that the decision was made from a stale cache.
 var errStale = errors.New("the Superset changed since it was read")
 
-// pass is one reconcile of one Superset.
+// pass is the state of one reconcile.
 type pass struct {
-	// sup is the newest version known; status writes bring it up to date.
+	// sup is the latest known object; status writes update it.
 	sup *v1alpha1.Superset
-	// again is when to read sup again, should the cache not show the last write by then.
+	// again is when to read sup again if the cache does not show the last write by then.
 	again    time.Duration
 	intent   contract.Intent
 	refused  []string
 	desired  *desired.State
 	snapshot *snapshot.Snapshot
-	// schedule is the clone's; nil without one.
+	// schedule is the clone's; nil if it has none.
 	schedule *lifecycle.Schedule
-	// decision is nil when the tasks were not looked at.
+	// decision is nil if the tasks were not evaluated.
 	decision *lifecycle.Decision
-	// persisted is true when the decision was written in this reconcile.
+	// persisted reports whether this reconcile wrote the status.
 	persisted bool
-	// applied is true once everything in the spec was applied.
+	// applied reports whether the whole spec was applied.
 	applied bool
-	// failed is the error that ended the reconcile, if no retry cures it.
+	// failed is the permanent error that ended the reconcile; nil if there is none.
 	failed *contract.Reconcile
 	// failures are the errors that did not end the reconcile.
 	failures []error
-	// generations are those that applying the Deployments returned, by component name.
+	// generations are the generations of the Deployments after they were applied, by component name.
 	generations map[string]int64
 }
 
-// preflight reads everything and stops what must not be touched: a Superset that
-// is being deleted, paused, or whose spec contradicts itself. Their
-// status stays fresh all the same.
+// preflight reads the cluster and computes the desired state. It stops a reconcile that must not write: the Superset
+// is terminating or paused, or its spec is invalid. The status is updated in the last two cases.
 func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, error) {
 	var err error
 	p.intent = status.Intent(p.sup)
@@ -79,8 +78,8 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) (steps.Result, erro
 	return steps.Result{Requeue: podless}, nil
 }
 
-// findCreateFailures finds out why Jobs have no pods, and returns when to look again. It is
-// a help, never an obstacle: a failure is logged.
+// findCreateFailures records why Jobs have no pods, and returns when to check again. An error is only logged: the
+// reconcile does not depend on it.
 func (r *Reconciler) findCreateFailures(ctx context.Context, p *pass) (again time.Duration) {
 	for word, job := range observe.Podless(p.snapshot) {
 		answer, after, err := r.creation.Find(ctx, job)
@@ -90,12 +89,12 @@ func (r *Reconciler) findCreateFailures(ctx context.Context, p *pass) (again tim
 		if answer != "" {
 			p.snapshot.CreateFailures[word] = answer
 		}
-		again = steps.Sooner(again, after)
+		again = steps.MinRequeue(again, after)
 	}
 	return again
 }
 
-// plan computes what the spec asks for.
+// plan computes the desired state.
 func (r *Reconciler) plan(p *pass) error {
 	in := desired.Input{Superset: p.sup, Stopped: p.intent.Stopped, LastReplicas: p.lastReplicas()}
 	state := p.sup.Status.Lifecycle
@@ -118,7 +117,7 @@ func (r *Reconciler) plan(p *pass) error {
 	return err
 }
 
-// lastReplicas says how many pods each component asks for, or last asked for.
+// lastReplicas returns the current or last replica count of each component, except zero.
 func (p *pass) lastReplicas() map[string]int32 {
 	last := map[string]int32{}
 	for _, d := range component.All() {
@@ -134,14 +133,14 @@ func (p *pass) lastReplicas() map[string]int32 {
 	return last
 }
 
-// persistStatus ends a pass that went all the way.
+// persistStatus writes the status of a reconcile that ran all steps.
 func (r *Reconciler) persistStatus(ctx context.Context, p *pass) (steps.Result, error) {
 	p.applied = p.decision.Mode == lifecycle.Apply && len(p.failures) == 0
 	_, err := r.persist(ctx, p)
 	return steps.Result{}, err
 }
 
-// persist writes the owned status fields if they differ from what is stored.
+// persist writes the owned status fields if they changed.
 func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 	now := r.clock.Now()
 	owned, err := status.For(status.Input{
@@ -155,7 +154,7 @@ func (r *Reconciler) persist(ctx context.Context, p *pass) (bool, error) {
 	before := p.sup.DeepCopy()
 	changed, err := r.status.Apply(ctx, p.sup, owned)
 	if err == nil && changed {
-		r.written.Remember(p.sup)
+		r.written.Record(p.sup)
 		metrics.Observe(before, p.sup, now)
 	}
 	return changed, err
@@ -165,7 +164,7 @@ func (p *pass) outcome(failure error) contract.Reconcile {
 	return report.Outcome(p.refused, p.decision, failure)
 }
 
-// persistFailure shows an error that no retry cures in the phase, too.
+// persistFailure also writes a permanent error to the phase.
 func (r *Reconciler) persistFailure(ctx context.Context, p *pass, failure error) error {
 	if failure == nil || p.desired == nil || p.snapshot == nil {
 		return failure
@@ -178,7 +177,7 @@ func (r *Reconciler) persistFailure(ctx context.Context, p *pass, failure error)
 	return failure
 }
 
-// report tells the world what was seen, also when the reconcile failed.
+// report publishes the observation, also if the reconcile failed.
 func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.Duration, error) {
 	now := r.clock.Now()
 	outcome := p.outcome(failure)
@@ -192,7 +191,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, failure error) (time.D
 	}
 	after, err := r.reporter.Report(ctx, p.sup, observation)
 	if p.snapshot != nil {
-		after = steps.Sooner(after, kubeobserve.UntilProbesDue(now, maps.Values(p.snapshot.Pods)))
+		after = steps.MinRequeue(after, workload.UntilProbesDue(now, maps.Values(p.snapshot.Pods)))
 	}
 	return after, err
 }

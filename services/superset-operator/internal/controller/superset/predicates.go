@@ -17,8 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// relevant lets a change of a Superset through that somebody else made to
-// anything but the conditions of other managers.
+// relevant ignores updates that change only the conditions of other managers, and own status writes.
 func (r *Reconciler) relevant() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		old, okOld := e.ObjectOld.(*v1alpha1.Superset)
@@ -26,7 +25,7 @@ func (r *Reconciler) relevant() predicate.Predicate {
 		if !okOld || !okNow {
 			return true
 		}
-		own := r.written.Shown(now)
+		own := r.written.Observe(now)
 		if metadataDiffers(old, now) || old.Generation != now.Generation {
 			return true
 		}
@@ -34,7 +33,7 @@ func (r *Reconciler) relevant() predicate.Predicate {
 	}}
 }
 
-// ownStatus is the status without the conditions of other managers.
+// ownStatus returns the status without the conditions of other managers.
 func ownStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 	own := sup.Status
 	own.Conditions = nil
@@ -46,15 +45,15 @@ func ownStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 	return own
 }
 
-// meaningful drops events after which no decision could be another one.
+// meaningful ignores updates that cannot change a decision.
 func meaningful() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return metadataDiffers(e.ObjectOld, e.ObjectNew) || contentDiffers(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
-// podNews drops events of task pods that say nothing about the task: a Job tells
-// how it ends, its pod only why it does not begin and what it said last.
+// podNews ignores events of task pods, except a change of why the pod cannot start: the result of a task comes from
+// its Job.
 func podNews() predicate.Predicate {
 	isTask := func(obj client.Object) bool {
 		return obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue
@@ -82,7 +81,7 @@ func metadataDiffers(old, now client.Object) bool {
 		!equality.Semantic.DeepEqual(old.GetOwnerReferences(), now.GetOwnerReferences())
 }
 
-// contentDiffers compares what the metadata does not show, by kind.
+// contentDiffers compares the fields that the controller reads, by kind.
 func contentDiffers(old, now client.Object) bool {
 	switch now := now.(type) {
 	case *appsv1.Deployment:

@@ -30,8 +30,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
 )
 
-// CacheOptions keeps everything out of the cache that is not Superset's: all
-// objects of this operator bear one label, also those of the operator before it.
+// CacheOptions limits the cache to Superset's objects: all objects of this operator and of the legacy one have the
+// same label.
 func CacheOptions(o *cache.Options) {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue})}
 	if o.ByObject == nil {
@@ -47,21 +47,21 @@ func CacheOptions(o *cache.Options) {
 }
 
 // Needs is what the operator follows; the kinds of package optional are not needed.
-func Needs() []service.Need {
+func Needs() []service.Prerequisite {
 	return slices.Concat(
-		service.Needs(v1alpha1.GroupVersion, "supersets"),
-		service.Needs(appsv1.SchemeGroupVersion, "deployments"),
-		service.Needs(batchv1.SchemeGroupVersion, "jobs"),
-		service.Needs(corev1.SchemeGroupVersion, "services", "configmaps", "serviceaccounts", "pods"),
-		service.Needs(autoscalingv2.SchemeGroupVersion, "horizontalpodautoscalers"),
-		service.Needs(policyv1.SchemeGroupVersion, "poddisruptionbudgets"),
-		service.Needs(networkingv1.SchemeGroupVersion, "ingresses", "networkpolicies"),
+		service.Prerequisites(v1alpha1.GroupVersion, "supersets"),
+		service.Prerequisites(appsv1.SchemeGroupVersion, "deployments"),
+		service.Prerequisites(batchv1.SchemeGroupVersion, "jobs"),
+		service.Prerequisites(corev1.SchemeGroupVersion, "services", "configmaps", "serviceaccounts", "pods"),
+		service.Prerequisites(autoscalingv2.SchemeGroupVersion, "horizontalpodautoscalers"),
+		service.Prerequisites(policyv1.SchemeGroupVersion, "poddisruptionbudgets"),
+		service.Prerequisites(networkingv1.SchemeGroupVersion, "ingresses", "networkpolicies"),
 	)
 }
 
-// Setup registers the controller with the service's manager.
+// Setup registers the controller with the manager of the service.
 func Setup(ctx context.Context, rt *service.Runtime) error {
-	gate, err := standalone.NewGate(rt.Manager, rt.Options.ConditionsLeaseNamespace)
+	gate, err := standalone.NewLeaseWatcher(rt.Manager, rt.Options.ConditionsLeaseNamespace)
 	if err != nil {
 		return fmt.Errorf("watch the conditions lease: %w", err)
 	}
@@ -77,8 +77,8 @@ func Setup(ctx context.Context, rt *service.Runtime) error {
 	return r.SetupWithManager(ctx, rt.Manager, gate, rt.Options.Workers)
 }
 
-// SetupWithManager registers the controller with a manager whose cache was made with [CacheOptions].
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gate *standalone.Gate, workers int) error {
+// SetupWithManager registers the controller with a manager whose cache uses [CacheOptions].
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gate *standalone.LeaseWatcher, workers int) error {
 	if err := Index(ctx, mgr); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, gat
 	return nil
 }
 
-// Index prepares the cache for looking up what belongs to a Superset.
+// Index adds the field indexes by which the children of a Superset are listed.
 func Index(ctx context.Context, mgr ctrl.Manager) error {
 	for _, obj := range []client.Object{
 		&corev1.Pod{}, &corev1.ServiceAccount{}, &networkingv1.Ingress{}, &networkingv1.NetworkPolicy{},
@@ -120,7 +120,7 @@ func Index(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// parent finds the Superset that a pod belongs to: its owner is a ReplicaSet or a Job, so a label says it.
+// parent maps a pod to its Superset by label: the pod's owner is a ReplicaSet or a Job.
 func parent(_ context.Context, obj client.Object) []reconcile.Request {
 	name := obj.GetLabels()[v1alpha1.LabelParent]
 	if name == "" {

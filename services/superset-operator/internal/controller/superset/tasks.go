@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// actOnJobs starts and removes Jobs as decided.
+// actOnJobs creates and deletes Jobs as decided.
 func (r *Reconciler) actOnJobs(ctx context.Context, p *pass) error {
 	if len(p.decision.Actions) == 0 {
 		return nil
@@ -56,9 +56,9 @@ func (r *Reconciler) actOnJobs(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// current makes sure that the decision was made from current data, since a Job
-// made from old data could run a migration twice. A status write just before has
-// shown it; else what decisions about tasks rest on is read from the API server.
+// current returns errStale unless the decision was made from the latest data: a Job that is created from a stale
+// cache could run a migration twice. A status write in this reconcile has proven it; otherwise the relevant fields
+// are read from the API server.
 func (r *Reconciler) current(ctx context.Context, p *pass) error {
 	if p.persisted {
 		return nil
@@ -76,9 +76,9 @@ func (r *Reconciler) current(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// mustBeDrained makes sure that no component runs beside a task that must be alone
-// with the database. The cache said so, but it may lag behind a workload that was
-// made a moment ago. Before the first deployment there is none.
+// mustBeDrained returns an error if a component may still run when a task requires a drain. It reads from the API
+// server, since the cache may not show a workload that was created a moment ago. Before the first deployment there is
+// none.
 func (r *Reconciler) mustBeDrained(ctx context.Context, p *pass, t *desired.Task) error {
 	if !t.RequiresDrain || p.decision.Initial {
 		return nil
@@ -86,13 +86,13 @@ func (r *Reconciler) mustBeDrained(ctx context.Context, p *pass, t *desired.Task
 	var pods corev1.PodList
 	var deployments appsv1.DeploymentList
 	if err := errors.Join(
-		// An earlier operator's Deployments lack the label that says whose they are.
+		// Deployments of the legacy operator have no parent label.
 		r.live.List(ctx, &deployments, client.InNamespace(p.sup.Namespace), client.MatchingLabels{
 			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: p.sup.Name,
 		}),
 		r.live.List(ctx, &pods, client.InNamespace(p.sup.Namespace), client.MatchingLabels(naming.Shared(p.sup.Name))),
 	); err != nil {
-		return fmt.Errorf("look for components beside task %s: %w", t.Word, err)
+		return fmt.Errorf("list components before task %s: %w", t.Word, err)
 	}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
@@ -113,8 +113,8 @@ func (r *Reconciler) mustBeDrained(ctx context.Context, p *pass, t *desired.Task
 	return nil
 }
 
-// startTask makes the Job of an attempt. A Job of that name that is there
-// already, and ours, is one that the cache does not show yet.
+// startTask creates the Job of an attempt. An owned Job of that name that exists already is one that the cache does
+// not show yet.
 func (r *Reconciler) startTask(ctx context.Context, p *pass, t *desired.Task, attempt int32) error {
 	if t.ConfigMap != nil {
 		if _, err := r.applier.Object(ctx, p.sup, t.ConfigMap, p.snapshot.ConfigMaps[t.Word]); err != nil {
@@ -145,8 +145,8 @@ func (r *Reconciler) startTask(ctx context.Context, p *pass, t *desired.Task, at
 	return nil
 }
 
-// deleteJob removes one Job and waits for nothing: the Job stays visible until
-// its last pod is gone, so that no second one starts beside it.
+// deleteJob deletes a Job in the foreground: it stays visible until its last pod is gone, so that no second one
+// starts before.
 func (r *Reconciler) deleteJob(ctx context.Context, p *pass, action lifecycle.Action) error {
 	job := p.snapshot.Jobs[action.Task]
 	if job == nil || job.UID != action.UID {
@@ -155,7 +155,7 @@ func (r *Reconciler) deleteJob(ctx context.Context, p *pass, action lifecycle.Ac
 	return r.applier.Delete(ctx, job, apply.WithPropagation(metav1.DeletePropagationForeground))
 }
 
-// pruneTaskConfig removes the ConfigMaps of tasks that are not enabled.
+// pruneTaskConfig deletes the ConfigMaps of tasks that are not enabled.
 func (r *Reconciler) pruneTaskConfig(ctx context.Context, p *pass) error {
 	for _, kind := range resolve.TaskKinds() {
 		config := p.snapshot.ConfigMaps[kind.Word]

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// route points the web server's Service at the maintenance page while that is
-// active. Other Services stay as they are.
+// route makes the web server's Service select the maintenance page while it is active. Other Services are not
+// changed.
 func (p *pass) route(service *corev1.Service) *corev1.Service {
 	if service == nil || service.Name != naming.Component(p.sup.Name, component.WebServerName) || !p.behindPage() {
 		return service
@@ -23,12 +23,12 @@ func (p *pass) route(service *corev1.Service) *corev1.Service {
 	return service
 }
 
-// behindPage is true while the maintenance page answers for the web server.
+// behindPage reports whether the maintenance page receives the traffic of the web server.
 func (p *pass) behindPage() bool {
 	return p.decision != nil && p.decision.Status != nil && p.decision.Status.MaintenanceActive
 }
 
-// routeTraffic switches the web server's Service while components are left alone otherwise.
+// routeTraffic updates only the Service of the web server, while the other objects of the components must not change.
 func (r *Reconciler) routeTraffic(ctx context.Context, p *pass) error {
 	if pageState(p).Routed == p.behindPage() {
 		return nil
@@ -41,8 +41,7 @@ func (r *Reconciler) routeTraffic(ctx context.Context, p *pass) error {
 	return err
 }
 
-// applyPage brings up the maintenance page. A stopped Superset runs no pods, so
-// not this one's either.
+// applyPage applies the maintenance page. A stopped Superset runs no pods, including these.
 func (r *Reconciler) applyPage(ctx context.Context, p *pass) error {
 	page := resolve.MaintenancePage(p.sup)
 	if page == nil {
@@ -58,7 +57,7 @@ func (r *Reconciler) applyPage(ctx context.Context, p *pass) error {
 	return err
 }
 
-// removePage removes the maintenance page once no traffic reaches it any more.
+// removePage deletes the maintenance page once the Service no longer selects it.
 func (r *Reconciler) removePage(ctx context.Context, p *pass) (steps.Result, error) {
 	if p.decision.Page || pageState(p).Routed {
 		return steps.Result{}, nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/flotilla-dev/flotilla/libs/testkit/standin/server"
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
 	"github.com/flotilla-dev/flotilla/test/e2e/standin/engine"
 	"github.com/flotilla-dev/flotilla/test/e2e/standin/internal/command"
 )
@@ -22,7 +22,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	o := server.Options{Logf: log.New(out, "", 0).Printf}
 	f := pflag.NewFlagSet("firebolt server", pflag.ContinueOnError)
 	node := f.Int("node", 0, "index of this node in the configuration")
-	f.StringVar(&o.DataDir, "data-dir", "", "folder of local data, with config.yaml")
+	f.StringVar(&o.DataDir, "data-dir", "", "directory of local data, with config.yaml")
 	f.StringVar(&o.Query, "query-address", ":3473", "where queries arrive")
 	f.StringVar(&o.Health, "health-address", ":8122", "where probes arrive")
 	f.StringVar(&o.Metrics, "metrics-address", ":9090", "where metrics are")

@@ -1,4 +1,4 @@
-// Package capability says what a machine lacks for a real node. Look asks the machine, Missing decides.
+// Package capability determines what a machine lacks for a real node. Look reads the facts, Missing decides.
 package capability
 
 import (
@@ -11,7 +11,7 @@ import (
 type Facts struct {
 	OS  string // as in GOOS
 	UID int
-	// Filesystems that the kernel knows, as /proc/filesystems lists them.
+	// Filesystems that the kernel supports, as in /proc/filesystems.
 	Filesystems string
 	// Controllers are the cgroup controllers that are mounted.
 	Controllers []string
@@ -26,7 +26,7 @@ type Facts struct {
 // controllers are those that a pod's containers are put into.
 var controllers = []string{"cpu", "memory", "pids"}
 
-// Missing says what is missing, one line each; nothing when a real node can run.
+// Missing lists what is missing, one line each; it is empty if a real node can run.
 func Missing(f Facts) []string {
 	if f.OS != "linux" {
 		return []string{"Linux: this is " + f.OS}
@@ -43,8 +43,8 @@ func Missing(f Facts) []string {
 		missing = append(missing, "overlayfs: /proc/filesystems does not name it (modprobe overlay)")
 	}
 	if f.DataOn == "overlay" {
-		missing = append(missing, "a file system for the containers: the stack's folder lies on an overlay, on which "+
-			"no other can be mounted; let FLOTILLA_LOCAL name a folder on a disk or a volume")
+		missing = append(missing, "a file system for the containers: the stack's directory is on an overlay, on which "+
+			"no other can be mounted; set FLOTILLA_LOCAL to a directory on a disk or a volume")
 	}
 	for _, name := range controllers {
 		if !slices.Contains(f.Controllers, name) {
@@ -59,7 +59,7 @@ func Missing(f Facts) []string {
 	return missing
 }
 
-// Error says all that is missing, and what runs instead.
+// Error lists all that is missing, and the alternative.
 type Error struct{ Missing []string }
 
 func (e Error) Error() string {

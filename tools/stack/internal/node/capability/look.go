@@ -57,8 +57,8 @@ func (f Facts) Able() Facts {
 	return f
 }
 
-// Look finds out the rest, for a node whose files lie in or below folder.
-func Look(ctx context.Context, folder string) Facts {
+// Look reads the remaining facts, for a node whose files are in or below dir.
+func Look(ctx context.Context, dir string) Facts {
 	f := Basic()
 	f.Failed = map[string]string{}
 	// A file that cannot be read names nothing, which Missing reports.
@@ -66,7 +66,7 @@ func Look(ctx context.Context, folder string) Facts {
 		f.Filesystems = string(data)
 	}
 	f.Controllers = mounted("/sys/fs/cgroup")
-	f.DataOn = typeOf(ctx, folder)
+	f.DataOn = typeOf(ctx, dir)
 	for name := range Programs {
 		if _, err := exec.LookPath(name); err != nil {
 			f.Absent = append(f.Absent, name)
@@ -81,7 +81,7 @@ func Look(ctx context.Context, folder string) Facts {
 	return f
 }
 
-// mounted lists the controllers of cgroup v1, which are folders, or of v2, which are words in a file.
+// mounted lists the controllers of cgroup v1, which are directories, or of v2, which are words in a file.
 func mounted(root string) []string {
 	if data, err := os.ReadFile(filepath.Join(root, "cgroup.controllers")); err == nil { //nolint:gosec // a fixed path
 		return strings.Fields(string(data))
@@ -95,15 +95,15 @@ func mounted(root string) []string {
 	return names
 }
 
-// typeOf asks for the folder or the nearest one above it that is there.
-func typeOf(ctx context.Context, folder string) string {
+// typeOf returns the file system type of the directory or of its nearest existing parent.
+func typeOf(ctx context.Context, dir string) string {
 	for {
-		if _, err := os.Stat(folder); err == nil || folder == filepath.Dir(folder) {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
 			break
 		}
-		folder = filepath.Dir(folder)
+		dir = filepath.Dir(dir)
 	}
-	out, err := exec.CommandContext(ctx, "stat", "--file-system", "--format=%T", folder).Output() //nolint:gosec // reads only
+	out, err := exec.CommandContext(ctx, "stat", "--file-system", "--format=%T", dir).Output() //nolint:gosec // reads only
 	if err != nil {
 		return "" // unknown is not an overlay; the node would say so itself
 	}

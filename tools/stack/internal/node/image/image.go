@@ -23,7 +23,7 @@ import (
 // Image of one program.
 type Image struct {
 	Name string // the last part of the reference
-	// Program is a static program, which stands at Path in the image.
+	// Program is a static program, installed at Path in the image.
 	Program, Path string
 	// Links to the program, absolute.
 	Links []string
@@ -99,7 +99,7 @@ func diffIDs(layer v1.Layer) []v1.Hash {
 	return []v1.Hash{id}
 }
 
-// layer is a tar with the program, its links and a folder for temporary files.
+// layer is a tar with the program, its links and a directory for temporary files.
 func (i Image) layer() ([]byte, error) {
 	program, err := os.ReadFile(i.Program)
 	if err != nil {

@@ -1,0 +1,115 @@
+package printer
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+)
+
+// none is the text of an empty cell.
+const none = "-"
+
+// Formats of output.
+const (
+	JSON = "json"
+	YAML = "yaml"
+	Wide = "wide"
+)
+
+// Machine writes a value as JSON or YAML.
+func Machine(w io.Writer, format string, v any) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	if format == YAML {
+		if raw, err = yaml.JSONToYAML(raw); err != nil {
+			return fmt.Errorf("encode the output: %w", err)
+		}
+	} else {
+		raw = append(raw, '\n')
+	}
+	if _, err := w.Write(raw); err != nil {
+		return fmt.Errorf("write the output: %w", err)
+	}
+	return nil
+}
+
+// table writes rows under headers, in columns as wide as they need to be, each line behind the indent.
+func table(w io.Writer, indent string, headers []string, rows [][]string) error {
+	tabs := printers.GetNewTabWriter(w)
+	if len(headers) > 0 {
+		fmt.Fprintln(tabs, indent+strings.Join(headers, "\t"))
+	}
+	for _, row := range rows {
+		clean := make([]string, len(row))
+		for i, c := range row {
+			clean[i] = cell(c)
+		}
+		fmt.Fprintln(tabs, indent+strings.Join(clean, "\t"))
+	}
+	if err := tabs.Flush(); err != nil {
+		return fmt.Errorf("write the output: %w", err)
+	}
+	return nil
+}
+
+// cell keeps text on one line and harmless.
+func cell(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if s == "" {
+		return none
+	}
+	return Harmless(s)
+}
+
+// Harmless removes control characters that a terminal would interpret, and those that change the reading order.
+// Line breaks and tabs stay.
+func Harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return -1
+		}
+		return r
+	}, printers.EscapeTerminal(s))
+}
+
+// age is how long ago something was, as kubectl writes it.
+func age(at, now time.Time) string {
+	if at.IsZero() {
+		return none
+	}
+	return duration.HumanDuration(max(0, now.Sub(at)))
+}
+
+// writer remembers the first error, so that text can be written line by line.
+type writer struct {
+	to  io.Writer
+	err error
+}
+
+func (w *writer) line(format string, args ...any) {
+	if w.err == nil {
+		_, w.err = fmt.Fprintf(w.to, format+"\n", args...)
+	}
+}
+
+func (w *writer) table(headers []string, rows [][]string) {
+	if w.err == nil {
+		w.err = table(w.to, "  ", headers, rows)
+	}
+}
+
+func (w *writer) done() error {
+	if w.err != nil {
+		return fmt.Errorf("write the output: %w", w.err)
+	}
+	return nil
+}

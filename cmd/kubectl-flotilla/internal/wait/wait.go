@@ -1,0 +1,145 @@
+// Package wait decides whether a resource has reached the goal of a user, and if not, what is missing.
+//
+// It evaluates only the latest generation of the spec. A condition must have an observedGeneration of at least
+// metadata.generation (its own, else that of the status); a phase or a version counts only when the observedGeneration
+// of the whole status does. A resource without any observed generation never reaches a goal.
+package wait
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/cmd/kubectl-flotilla/internal/view"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+type subject string
+
+const (
+	condition subject = "condition"
+	phase     subject = "phase"
+	version   subject = "deployed-version"
+)
+
+// Goal is a state that a user waits for.
+type Goal struct {
+	of   subject
+	name string // type of the condition
+	want string
+}
+
+// Parse reads the value of --for: condition=Type, condition=Type=Status, phase=Phase or deployed-version=Version.
+func Parse(text string) (Goal, error) {
+	of, rest, _ := strings.Cut(text, "=")
+	if rest == "" {
+		return Goal{}, fmt.Errorf("--for=%q: want condition=TYPE[=STATUS], phase=PHASE or deployed-version=VERSION", text)
+	}
+	switch subject(of) {
+	case condition:
+		name, want, given := strings.Cut(rest, "=")
+		if !given {
+			want = "True"
+		}
+		if name == "" || want == "" {
+			return Goal{}, fmt.Errorf("--for=%q: want condition=TYPE[=STATUS]", text)
+		}
+		return Condition(name, want), nil
+	case phase, version:
+		return Goal{of: subject(of), want: rest}, nil
+	}
+	return Goal{}, fmt.Errorf("--for=%q: %q is not one of condition, phase and deployed-version", text, of)
+}
+
+// Condition is the goal that a condition has a status.
+func Condition(conditionType, status string) Goal {
+	return Goal{of: condition, name: conditionType, want: status}
+}
+
+// String describes the goal for people, for example "condition Available=True".
+func (g Goal) String() string {
+	if g.of == condition {
+		return "condition " + g.name + "=" + g.want
+	}
+	return strings.ReplaceAll(string(g.of), "-", " ") + " " + g.want
+}
+
+// Unknown returns a note if the status has conditions, but none of the awaited type: a typing error would otherwise
+// go unnoticed. It is not an error, since a condition may appear later.
+func (g Goal) Unknown(r view.Resource) string {
+	if _, ok := r.Condition(g.name); g.of != condition || ok || len(r.Conditions) == 0 {
+		return ""
+	}
+	names := make([]string, len(r.Conditions))
+	for i, c := range r.Conditions {
+		names[i] = c.Type
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%s has no condition %s; it has %s", r.Ref(), g.name, strings.Join(names, ", "))
+}
+
+// Missing describes what the resource lacks to reach the goal; it is empty if the goal is reached.
+func (g Goal) Missing(r view.Resource) string {
+	switch g.of {
+	case condition:
+		return g.missingCondition(r)
+	case phase:
+		return g.missingPhase(r)
+	default:
+		return g.missingVersion(r)
+	}
+}
+
+func (g Goal) missingCondition(r view.Resource) string {
+	c, ok := r.Condition(g.name)
+	switch {
+	case !ok:
+		return fmt.Sprintf("there is no condition %s", g.name)
+	case !strings.EqualFold(c.Status, g.want):
+		return fmt.Sprintf("condition %s is %s (%s)", c.Type, c.Status, sentence(c))
+	}
+	return lag(fmt.Sprintf("condition %s is %s but", c.Type, c.Status), r.CoveredBy(c), r.Generation)
+}
+
+func (g Goal) missingPhase(r view.Resource) string {
+	if !strings.EqualFold(r.Phase, g.want) {
+		return fmt.Sprintf("the phase is %q", r.Phase)
+	}
+	return lag(fmt.Sprintf("the phase is %s but", r.Phase), phaseGeneration(r), r.Generation)
+}
+
+// phaseGeneration returns the generation that the phase is valid for. The status of an engine claims a generation
+// only after its rollout; during the rollout its Ready condition, which the operator writes together with the phase,
+// has the generation. At rest only the claim counts: an engine whose rollout has not begun is at rest too.
+func phaseGeneration(r view.Resource) int64 {
+	atRest := r.Phase == "stable" || r.Phase == "stopped"
+	if ready, ok := r.Condition("Ready"); ok && r.Kind == contract.FireboltEngine && !atRest {
+		return max(r.ObservedGeneration, ready.ObservedGeneration)
+	}
+	return r.ObservedGeneration
+}
+
+func (g Goal) missingVersion(r view.Resource) string {
+	if r.DeployedVersion != g.want && view.Tag(r.DeployedVersion) != g.want {
+		return fmt.Sprintf("the deployed version is %q", r.DeployedVersion)
+	}
+	return lag(fmt.Sprintf("the deployed version is %s but", r.DeployedVersion), r.ObservedGeneration, r.Generation)
+}
+
+// lag describes how far a status is behind the spec; it is empty if it is current.
+func lag(what string, covered, generation int64) string {
+	switch {
+	case covered >= generation && covered > 0:
+		return ""
+	case covered == 0:
+		return what + " has no observed generation"
+	}
+	return fmt.Sprintf("%s observed generation %d, want %d", what, covered, generation)
+}
+
+func sentence(c contract.Condition) string {
+	if c.Message == "" {
+		return c.Reason
+	}
+	return c.Reason + ": " + c.Message
+}

@@ -1,0 +1,115 @@
+package conditions
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// State is what the fold must remember between two calls for one object. It is
+// plain JSON of bounded size, so that it survives a restart; losing it only restarts a
+// hold-down, since the rest is taken from the previous conditions.
+type State struct {
+	// UID is the incarnation of the object that the memory is about.
+	UID string `json:"uid,omitempty"`
+	// Degraded is the damped state; a stale observer hides it but does not change it.
+	Degraded bool `json:"degraded,omitempty"`
+	// BadSince is since when there has been a finding. Before Degraded is true, a time
+	// without any moves it by a part of that time rather than ending it ([FlapLeak]).
+	BadSince *time.Time `json:"badSince,omitempty"`
+	// GoodSince is since when there has been no finding, as long as that matters.
+	GoodSince *time.Time `json:"goodSince,omitempty"`
+	// Settled is the newest generation whose roll-out was seen to be complete; what
+	// is missing after that is no longer the roll-out's.
+	Settled int64 `json:"settled,omitempty"`
+	// Said is the newest transition that was given out. A later one on the object is
+	// another writer's, and this memory is behind it.
+	Said *time.Time `json:"said,omitempty"`
+	// Flaps is how often the same trouble has come back.
+	Flaps Flaps `json:"flaps,omitzero"`
+}
+
+// Flaps counts the returns of one trouble under one generation of the spec.
+type Flaps struct {
+	// Cause is the reason that the trouble had when it came; empty: not known.
+	Cause string `json:"cause,omitempty"`
+	// Generation is that of the spec in effect; another one starts afresh.
+	Generation int64 `json:"generation,omitempty"`
+	// Count is how often it came back, at most [FlapCount].
+	Count int `json:"count,omitempty"`
+	// Over is when Degraded last went False; nil when that is longer ago than [FlapWindow].
+	Over *time.Time `json:"over,omitempty"`
+}
+
+// recall returns the memory that belongs to this incarnation of the object. What is
+// not remembered, or has been overtaken by another writer, is read from the
+// conditions that the object carries: whoever writes goes on from there.
+func recall(in Input, old map[string]metav1.Condition) State {
+	uid := in.Observation.Object.UID
+	m := in.Memory
+	if m == (State{}) || (m.UID != "" && m.UID != uid) || m.overtaken(old, types(in.WithReady)) {
+		m = remembered(old)
+	}
+	m.UID = uid
+	return m
+}
+
+// remembered reads a memory from the conditions of an object.
+func remembered(old map[string]metav1.Condition) State {
+	var m State
+	if d := old[TypeDegraded]; d.Status == metav1.ConditionTrue {
+		m.Degraded = true
+		m.Flaps.Generation = d.ObservedGeneration
+		switch d.Reason {
+		case ReasonFlapping:
+			m.Flaps.Count = FlapCount
+		case ReasonRecovering:
+		default:
+			m.Flaps.Cause = d.Reason
+		}
+	}
+	switch p := old[TypeProgressing]; p.Reason {
+	case ReasonAsExpected, ReasonReplicasMissing, ReasonScalingDown:
+		if stop := old[TypeStopped].Status; stop == "" || stop == metav1.ConditionFalse {
+			m.Settled = p.ObservedGeneration // what follows a stop is a roll-out
+		}
+	default:
+		if pins(p) {
+			m.Settled = old[TypeAvailable].ObservedGeneration
+		}
+	}
+	return m
+}
+
+// pins reports whether Progressing tells of a spec that takes no effect, so that what
+// was rolled out before stays.
+func pins(progressing metav1.Condition) bool {
+	reason := progressing.Reason
+	return progressing.Status == metav1.ConditionFalse &&
+		(reason == ReasonReconciliationPaused || slices.Contains(Refusals(), reason) || slices.Contains(Holds(), reason))
+}
+
+// overtaken says whether another writer has changed a condition since this memory
+// was made. Unknown is no word about the object, and counts for nothing.
+func (m State) overtaken(old map[string]metav1.Condition, ours []string) bool {
+	if m.Said == nil {
+		return false
+	}
+	for _, t := range ours {
+		c, ok := old[t]
+		if ok && c.Status != metav1.ConditionUnknown && c.LastTransitionTime.After(*m.Said) {
+			return true
+		}
+	}
+	return false
+}
+
+// said notes the newest transition among the conditions that are given out.
+func (m *State) said(out []metav1.Condition) {
+	for i := range out {
+		if at := out[i].LastTransitionTime.Time; m.Said == nil || at.After(*m.Said) {
+			m.Said = &at
+		}
+	}
+}

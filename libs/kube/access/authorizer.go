@@ -1,0 +1,124 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/token/cache"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+// DefaultTTL is how long an answer of the API server counts.
+const DefaultTTL = 10 * time.Second
+
+// reviewTimeout bounds one question to the API server.
+const reviewTimeout = 5 * time.Second
+
+// Options of a gate.
+type Options struct {
+	// Audiences that a token must be for, any one of them. None means those of the API server.
+	Audiences []string
+	// TTL is how long an answer of the API server counts, yes or no; zero means [DefaultTTL].
+	// A token or a role that is withdrawn works on for that long.
+	TTL time.Duration
+}
+
+// Authorizer authenticates and authorises requests. It is safe for concurrent use.
+type Authorizer struct {
+	requests   authenticator.Request
+	authorizer authorizer.Authorizer
+}
+
+// New returns a gate that asks the API server of cfg. It asks nothing yet.
+func New(cfg *rest.Config, o Options) (*Authorizer, error) {
+	if o.TTL == 0 {
+		o.TTL = DefaultTTL
+	}
+	authentication, err := authenticationclient.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("create the client of token reviews: %w", err)
+	}
+	authorization, err := authorizationclient.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("create the client of access reviews: %w", err)
+	}
+	a, err := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: authorization,
+		AllowCacheTTL:             o.TTL,
+		DenyCacheTTL:              o.TTL,
+		WebhookRetryBackoff:       &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 3},
+	}.New()
+	if err != nil {
+		return nil, fmt.Errorf("create the authorizer: %w", err)
+	}
+	tokens := cache.New(&reviewer{client: authentication.TokenReviews(), audiences: o.Audiences}, false, o.TTL, o.TTL)
+	return &Authorizer{requests: group.NewAuthenticatedGroupAdder(bearertoken.New(tokens)), authorizer: a}, nil
+}
+
+// Authenticate says whose bearer token a request carries; it does not change the request.
+// The error is a 401 when there is no valid token, or a 503 when the API server does not answer.
+func (g *Authorizer) Authenticate(r *http.Request) (user.Info, error) {
+	// The authenticator takes the token out of the request that it is given.
+	bare := (&http.Request{Header: http.Header{"Authorization": r.Header.Values("Authorization")}}).WithContext(r.Context())
+	response, ok, err := g.requests.AuthenticateRequest(bare)
+	switch {
+	case isOutage(err):
+		klog.FromContext(r.Context()).Info("Got no answer about a token", "reason", err.Error())
+		return nil, unavailable("authenticate")
+	case err != nil || !ok:
+		return nil, unauthorized()
+	}
+	return response.User, nil
+}
+
+// Attributes are what a request wants to do: a verb on a resource, or on a path that is none.
+type Attributes struct {
+	// Verb of the API server: get, list, watch, delete, deletecollection.
+	Verb string
+	// Group, Version and Resource (the plural) name the kind.
+	Group, Version, Resource string
+	// Namespace is empty for all of them: that takes a right in the whole cluster.
+	Namespace string
+	// Name is empty for lists.
+	Name string
+	// Path, when set, makes it a request for that path; all but Verb is ignored then.
+	Path string
+}
+
+// Authorize returns nil if the user may do that. Else the error is a 403 that names verb,
+// resource and namespace, or a 503 when the API server does not answer.
+func (g *Authorizer) Authorize(ctx context.Context, u user.Info, a Attributes) error {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
+	decision, reason, err := g.authorizer.Authorize(ctx, a.record(u))
+	switch {
+	case decision == authorizer.DecisionAllow && err == nil:
+		return nil
+	case err != nil:
+		klog.FromContext(ctx).Info("Got no answer about a right", "reason", err.Error())
+		return unavailable("authorise")
+	}
+	return forbidden(u, a, reason)
+}
+
+func (a Attributes) record(u user.Info) authorizer.Attributes {
+	if a.Path != "" {
+		return authorizer.AttributesRecord{User: u, Verb: a.Verb, Path: a.Path}
+	}
+	return authorizer.AttributesRecord{
+		User: u, Verb: a.Verb, APIGroup: a.Group, APIVersion: a.Version, Resource: a.Resource,
+		Namespace: a.Namespace, Name: a.Name, ResourceRequest: true,
+	}
+}

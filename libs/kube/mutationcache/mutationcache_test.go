@@ -1,0 +1,168 @@
+package mutationcache_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
+)
+
+func version(uid types.UID, resourceVersion string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: uid, ResourceVersion: resourceVersion},
+		Data:       map[string]string{"version": resourceVersion},
+	}
+}
+
+// cache has one object, or none.
+type cache struct {
+	client.Reader
+	object *corev1.ConfigMap
+}
+
+func (c *cache) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	c.object.DeepCopyInto(obj.(*corev1.ConfigMap))
+	return nil
+}
+
+var key = client.ObjectKey{Namespace: "n", Name: "a"}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func newMemory() (*mutationcache.Cache[*corev1.ConfigMap], *testingclock.FakePassiveClock) {
+	clk := testingclock.NewFakePassiveClock(epoch)
+	return mutationcache.New[*corev1.ConfigMap](clk), clk
+}
+
+func read(t *testing.T, m *mutationcache.Cache[*corev1.ConfigMap], cached *corev1.ConfigMap) (*corev1.ConfigMap, time.Duration) {
+	t.Helper()
+	got := &corev1.ConfigMap{}
+	again, err := m.Read(t.Context(), &cache{object: cached}, key, got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, again
+}
+
+func TestReadReturnsNewestOfCacheAndOwnWrite(t *testing.T) {
+	for name, tc := range map[string]struct {
+		written, cached, want *corev1.ConfigMap
+	}{
+		"nothing was written":              {nil, version("1", "5"), version("1", "5")},
+		"the cache lags":                   {version("1", "10"), version("1", "9"), version("1", "10")},
+		"the cache has it":                 {version("1", "10"), version("1", "10"), version("1", "10")},
+		"somebody wrote since":             {version("1", "10"), version("1", "11"), version("1", "11")},
+		"another object bears the name":    {version("1", "10"), version("2", "9"), version("2", "9")},
+		"versions that cannot be compared": {version("1", "x"), version("1", "9"), version("1", "9")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, _ := newMemory()
+			if tc.written != nil {
+				m.Record(tc.written)
+			}
+			got, again := read(t, m, tc.cached)
+			if got.UID != tc.want.UID || got.Data["version"] != tc.want.Data["version"] {
+				t.Errorf("got %s of %s, want %s of %s", got.ResourceVersion, got.UID, tc.want.ResourceVersion, tc.want.UID)
+			}
+			if fromMemory := got.ResourceVersion != tc.cached.ResourceVersion; fromMemory != (again > 0) {
+				t.Errorf("read again after %s", again)
+			}
+		})
+	}
+}
+
+// A cluster that is restored from a backup shows older versions of the same objects.
+func TestReadReturnsRestoredObject(t *testing.T) {
+	for name, learn := range map[string]func(*mutationcache.Cache[*corev1.ConfigMap], *testingclock.FakePassiveClock){
+		"after a conflict": func(m *mutationcache.Cache[*corev1.ConfigMap], _ *testingclock.FakePassiveClock) {
+			m.Forget(key)
+		},
+		"after the cache has shown the write": func(m *mutationcache.Cache[*corev1.ConfigMap], _ *testingclock.FakePassiveClock) {
+			m.Observe(version("1", "10"))
+		},
+		"when the cache never shows the write": func(_ *mutationcache.Cache[*corev1.ConfigMap], clk *testingclock.FakePassiveClock) {
+			clk.SetTime(epoch.Add(mutationcache.Validity))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, clk := newMemory()
+			if again := m.Record(version("1", "10")); again != mutationcache.Validity {
+				t.Errorf("read again after %s, want %s", again, mutationcache.Validity)
+			}
+			learn(m, clk)
+			if got, again := read(t, m, version("1", "9")); got.ResourceVersion != "9" || again != 0 {
+				t.Errorf("got %s, again after %s", got.ResourceVersion, again)
+			}
+		})
+	}
+}
+
+// Once the cache was ahead, nothing older comes back from the memory.
+func TestReadForgetsOvertakenWrite(t *testing.T) {
+	m, _ := newMemory()
+	m.Record(version("1", "10"))
+	read(t, m, version("1", "11"))
+	if got, _ := read(t, m, version("1", "9")); got.ResourceVersion != "9" {
+		t.Errorf("got %s", got.ResourceVersion)
+	}
+}
+
+func TestShown(t *testing.T) {
+	m, _ := newMemory()
+	m.Record(version("1", "10"))
+	if m.Observe(version("1", "9")) || m.Observe(version("1", "11")) || m.Observe(version("2", "10")) {
+		t.Error("it takes another version for its own write")
+	}
+	if !m.Observe(version("1", "10")) {
+		t.Error("it does not know its own write")
+	}
+	read(t, m, version("1", "10"))
+	if !m.Observe(version("1", "10")) {
+		t.Error("a read before the event makes it forget its own write")
+	}
+	m.Forget(key)
+	if m.Observe(version("1", "10")) {
+		t.Error("it was not forgotten")
+	}
+}
+
+// Neither who wrote it nor who reads it can change what is remembered.
+func TestReadReturnsCopy(t *testing.T) {
+	m, _ := newMemory()
+	written := version("1", "10")
+	m.Record(written)
+	written.Data["version"] = "changed"
+	got, _ := read(t, m, version("1", "9"))
+	got.Data["version"] = "changed"
+	if got, _ := read(t, m, version("1", "9")); got.Data["version"] != "10" {
+		t.Errorf("got %s", got.Data["version"])
+	}
+}
+
+// refusing is an API server that takes nothing.
+type refusing struct{ client.Client }
+
+var errRefused = errors.New("refused")
+
+func (refusing) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return errRefused
+}
+
+func TestAnEditThatFailsLeavesTheObjectAsItWas(t *testing.T) {
+	obj := version("1", "10")
+	err := mutationcache.Patch(t.Context(), refusing{}, obj, func(c *corev1.ConfigMap) {
+		c.Data["version"] = "changed"
+		c.Finalizers = []string{"example.com/f"}
+	})
+	if !errors.Is(err, errRefused) || obj.Data["version"] != "10" || len(obj.Finalizers) != 0 {
+		t.Errorf("%v: %+v", err, obj)
+	}
+}

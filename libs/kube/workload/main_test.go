@@ -1,0 +1,16 @@
+package workload_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // the client would complain
+	os.Exit(cluster.Main(m, cluster.Options{}))
+}

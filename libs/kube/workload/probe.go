@@ -1,0 +1,136 @@
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// signals are the exit codes of a container that was told to end: SIGKILL and SIGTERM.
+var signals = []int32{128 + 9, 128 + 15}
+
+// lateness is how long after the start of a container its pod's conditions may still be about the time before.
+const lateness = 5 * time.Second
+
+// probeFailing says whether a probe keeps a running container from being ready, and
+// which. Kubernetes reports a failed probe in an event only, so it is told by what
+// follows from it.
+func probeFailing(p *corev1.Pod, now time.Time) (string, bool) {
+	if p.Status.Phase != corev1.PodRunning {
+		return "", false
+	}
+	lost := readinessLost(p)
+	for _, c := range probed(p) {
+		switch due := c.due(); {
+		case c.killed():
+			return fmt.Sprintf("container %q is not ready, and was ended with exit code %d, which its liveness probe may have asked for",
+				c.status.Name, c.status.LastTerminationState.Terminated.ExitCode), true
+		case lost && c.spec.ReadinessProbe != nil:
+			return fmt.Sprintf("container %q was ready and no longer is", c.status.Name), true
+		case !due.IsZero() && !now.Before(due):
+			return fmt.Sprintf("container %q runs but has not become ready", c.status.Name), true
+		}
+	}
+	return "", false
+}
+
+// ProbesDue returns the next time at which a probe of these pods counts as failing if
+// nothing changes; the zero time when there is none.
+func ProbesDue(pods []corev1.Pod, now time.Time) time.Time {
+	var next time.Time
+	for i := range pods {
+		p := &pods[i]
+		if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		for _, c := range probed(p) {
+			if due := c.due(); due.After(now) && (next.IsZero() || due.Before(next)) {
+				next = due
+			}
+		}
+	}
+	return next
+}
+
+// UntilProbesDue is after how long a probe of any of these pods counts as failing if
+// nothing changes; zero means never.
+func UntilProbesDue(now time.Time, groups iter.Seq[[]corev1.Pod]) time.Duration {
+	var next time.Duration
+	for pods := range groups {
+		due := ProbesDue(pods, now)
+		if due.IsZero() {
+			continue
+		}
+		if left := due.Sub(now); next == 0 || left < next {
+			next = left
+		}
+	}
+	return next
+}
+
+// runner is a container that runs and is not ready.
+type runner struct {
+	spec   corev1.Container
+	status corev1.ContainerStatus
+}
+
+// probed lists the pod's runners, sidecars first. An init container that is no sidecar
+// is never ready while it runs.
+func probed(p *corev1.Pod) []runner {
+	var out []runner
+	for _, s := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			if c.Name == s.Name && c.State.Running != nil && !c.Ready {
+				out = append(out, runner{spec: s, status: c})
+			}
+		}
+	}
+	return out
+}
+
+// due is when its probes have had all the time that they are given; zero without probes.
+func (r runner) due() time.Time {
+	started := r.status.Started != nil && *r.status.Started
+	if r.spec.ReadinessProbe == nil && (started || r.spec.StartupProbe == nil) {
+		return time.Time{}
+	}
+	return r.status.State.Running.StartedAt.Add(allowance(r.spec.StartupProbe) + allowance(r.spec.ReadinessProbe))
+}
+
+// killed says that it was ended by a signal before, as a failed liveness or startup
+// probe has it done. Want of memory is another matter.
+func (r runner) killed() bool {
+	last := r.status.LastTerminationState.Terminated
+	return last != nil && last.Reason != oomKilled && slices.Contains(signals, last.ExitCode) &&
+		(r.spec.LivenessProbe != nil || r.spec.StartupProbe != nil)
+}
+
+// readinessLost says that the containers were ready and that one is no longer, without
+// having been started anew: the condition then moved later than the newest of them began.
+func readinessLost(p *corev1.Pod) bool {
+	c := condition(p, corev1.ContainersReady)
+	if c.Status != corev1.ConditionFalse {
+		return false
+	}
+	var newest time.Time
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if s.State.Running != nil && s.State.Running.StartedAt.After(newest) {
+			newest = s.State.Running.StartedAt.Time
+		}
+	}
+	return c.LastTransitionTime.After(newest.Add(lateness))
+}
+
+// allowance is how long a probe may fail before that has a consequence. The API server
+// fills in the defaults; they stand here for specs that it has not seen.
+func allowance(p *corev1.Probe) time.Duration {
+	if p == nil {
+		return 0
+	}
+	seconds := p.InitialDelaySeconds + cmp.Or(p.PeriodSeconds, 10)*cmp.Or(p.FailureThreshold, 3) + cmp.Or(p.TimeoutSeconds, 1)
+	return time.Duration(seconds) * time.Second
+}

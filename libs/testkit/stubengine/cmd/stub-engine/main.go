@@ -1,0 +1,30 @@
+// Command stub-engine is the stub engine (package server) as a process of its own, without a configuration file:
+// it is ready at once.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/stubengine/server"
+)
+
+func main() {
+	o := server.Options{Logf: log.Printf, DataDir: os.TempDir()}
+	flag.StringVar(&o.Query, "query-address", "127.0.0.1:3473", "where queries arrive")
+	flag.StringVar(&o.Health, "health-address", "127.0.0.1:8122", "where probes and control arrive")
+	flag.StringVar(&o.Metrics, "metrics-address", "127.0.0.1:9090", "where metrics are")
+	flag.DurationVar(&o.Grace, "grace", time.Minute, "how long queries may run after SIGTERM")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	err := server.Run(ctx, o)
+	stop()
+	if err != nil {
+		log.Fatal(err)
+	}
+}

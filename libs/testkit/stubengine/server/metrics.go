@@ -1,0 +1,88 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Mode is how the metrics port behaves.
+type Mode string
+
+// Modes of the metrics port.
+const (
+	Sound        Mode = ""         // as an engine's
+	Broken       Mode = "broken"   // status 500
+	Slow         Mode = "slow"     // answers after a second
+	Unresponsive Mode = "silent"   // takes the request and never answers, as a black hole does
+	Missing      Mode = "missing"  // without the gauge of suspended queries
+	Labelled     Mode = "labelled" // gauges with labels only
+	Redirect     Mode = "redirect" // sends the client to another path, where all is quiet
+)
+
+var modes = []Mode{Sound, Broken, Slow, Unresponsive, Missing, Labelled, Redirect}
+
+const slowness = time.Second
+
+// setMode changes how the metrics port behaves from the next request on.
+func (q *queries) setMode(w http.ResponseWriter, r *http.Request) {
+	mode := Mode(r.FormValue("mode"))
+	if !slices.Contains(modes, mode) {
+		http.Error(w, fmt.Sprintf("unknown mode %q", mode), http.StatusBadRequest)
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mode = mode
+}
+
+// metrics answers with the gauges that the operator's drain check reads, or as the mode requires.
+func (q *queries) metrics(w http.ResponseWriter, r *http.Request) {
+	q.mu.Lock()
+	q.stats.Scrapes++
+	mode := q.mode
+	q.mu.Unlock()
+	switch mode {
+	case Broken:
+		http.Error(w, "the metrics are broken", http.StatusInternalServerError)
+		return
+	case Redirect:
+		http.Redirect(w, r, "/quiet", http.StatusFound)
+		return
+	case Unresponsive:
+		<-r.Context().Done()
+		return
+	case Slow:
+		select {
+		case <-time.After(slowness):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	page(w, mode, q.counts())
+}
+
+// page writes the gauges, with others around them.
+func page(w io.Writer, mode Mode, s Stats) {
+	labels := ""
+	if mode == Labelled {
+		labels = `{node="0"}`
+	}
+	for _, m := range []struct {
+		name, kind, help string
+		value            int
+	}{
+		{"firebolt_running_queries", "gauge", "Queries that run.", s.Running},
+		{"firebolt_suspended_queries", "gauge", "Queries that wait to resume.", s.Suspended},
+		{"firebolt_standin_finished_total", "counter", "Queries that were answered.", s.Finished},
+		{"firebolt_standin_refused_total", "counter", "Queries that were not taken.", s.Refused},
+	} {
+		if mode == Missing && m.name == "firebolt_suspended_queries" {
+			continue
+		}
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s%s %d\n", m.name, m.help, m.name, m.kind, m.name, labels, m.value)
+	}
+}

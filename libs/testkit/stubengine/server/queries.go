@@ -1,0 +1,230 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Drained is the response header of a query that the engine refused, so that the gateway retries another pod.
+const Drained = "X-Firebolt-Drained"
+
+const maxQuery = 1 << 20
+
+// pause matches a pause that a statement requests: SELECT sleep(250ms).
+var pause = regexp.MustCompile(`(?i)\b(sleep|suspend)\(\s*'?([0-9.a-zµ]+)'?\s*\)`)
+
+// Stats count queries.
+type Stats struct {
+	Running   int `json:"running"`
+	Suspended int `json:"suspended"`
+	// Finished queries were answered; Cut ones ended before their time; Refused ones were not taken.
+	Finished int `json:"finished"`
+	Cut      int `json:"cut"`
+	Refused  int `json:"refused"`
+	// Scrapes are requests for metrics.
+	Scrapes int `json:"scrapes"`
+}
+
+// queries runs queries and counts them.
+type queries struct {
+	Options
+
+	mu              sync.Mutex
+	ready, draining bool
+	stats           Stats
+	mode            Mode
+	idle            chan struct{} // closed when draining and nothing runs
+	over            chan struct{} // closed when what still runs is cut off
+}
+
+func newQueries(o Options) *queries {
+	return &queries{Options: o, idle: make(chan struct{}), over: make(chan struct{})}
+}
+
+func (q *queries) setReady() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ready = true
+}
+
+// drain refuses new queries; idle is closed when the last one has ended.
+func (q *queries) drain() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.draining = true
+	q.settle()
+}
+
+func (q *queries) settle() {
+	if q.draining && q.stats.Running+q.stats.Suspended == 0 {
+		select {
+		case <-q.idle:
+		default:
+			close(q.idle)
+		}
+	}
+}
+
+func (q *queries) counts() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.stats
+}
+
+// begin counts a query in, or returns the reason for the refusal.
+func (q *queries) begin(suspended bool) (gauge *int, refusal string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.draining:
+		refusal = "the engine is ending"
+	case !q.ready:
+		refusal = "the engine is not ready"
+	}
+	if refusal != "" {
+		q.stats.Refused++
+		return nil, refusal
+	}
+	gauge = &q.stats.Running
+	if suspended {
+		gauge = &q.stats.Suspended
+	}
+	*gauge++
+	return gauge, ""
+}
+
+func (q *queries) end(gauge *int, finished bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	*gauge--
+	if finished {
+		q.stats.Finished++
+	} else {
+		q.stats.Cut++
+	}
+	q.settle()
+}
+
+// ServeHTTP runs the query of the body, or of the parameter query. The response begins when the query is accepted, so
+// that the client sees a cut one: no proxy retries a response that has begun.
+func (q *queries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, err := statement(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	wait, suspended, err := asked(text, r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	gauge, refusal := q.begin(suspended)
+	if gauge == nil {
+		w.Header().Set(Drained, "true")
+		http.Error(w, refusal, http.StatusServiceUnavailable)
+		return
+	}
+	finished := false
+	defer func() { q.end(gauge, finished) }()
+	if err := q.spill(r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		q.Logf("begin an answer: %v", err)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+		return
+	case <-q.over:
+		panic(http.ErrAbortHandler) //nolint:forbidigo // the only way to break an answer off
+	}
+	answer := struct {
+		Identity
+		Query string `json:"query"`
+	}{q.Identity, text}
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		q.Logf("answer a query: %v", err)
+		return
+	}
+	finished = true
+}
+
+// spill writes as many bytes as the parameter says to the local disk, where they stay: a query whose data does not fit
+// into memory.
+func (q *queries) spill(r *http.Request) error {
+	text := r.URL.Query().Get("spill")
+	if text == "" {
+		return nil
+	}
+	size, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("spill: want a number of bytes: %w", err)
+	}
+	file, err := os.Create(filepath.Join(q.DataDir, "spill"))
+	if err != nil {
+		return fmt.Errorf("spill: %w", err)
+	}
+	_, err = io.CopyN(file, zeros{}, size)
+	return errors.Join(err, file.Close())
+}
+
+// zeros never end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func statement(r *http.Request) (string, error) {
+	switch r.Method {
+	case http.MethodGet:
+		return r.URL.Query().Get("query"), nil
+	case http.MethodPost:
+		text, err := io.ReadAll(io.LimitReader(r.Body, maxQuery))
+		if err == nil { // an unread rest resets the connection and the response with it
+			_, err = io.Copy(io.Discard, r.Body)
+		}
+		if err != nil {
+			return "", fmt.Errorf("read the query: %w", err)
+		}
+		return string(text), nil
+	}
+	return "", fmt.Errorf("a query is sent by POST, not by %s", r.Method)
+}
+
+// asked returns how long a query takes, and whether it does so suspended: by its text or by a parameter.
+func asked(text string, r *http.Request) (wait time.Duration, suspended bool, err error) {
+	name, value := "", ""
+	if m := pause.FindStringSubmatch(text); m != nil {
+		name, value = m[1], m[2]
+	}
+	for _, parameter := range []string{"sleep", "suspend"} {
+		if given := r.URL.Query().Get(parameter); given != "" {
+			name, value = parameter, given
+		}
+	}
+	if value == "" {
+		return 0, false, nil
+	}
+	wait, err = time.ParseDuration(value)
+	if err != nil {
+		return 0, false, fmt.Errorf("%s(%s): want a duration such as 250ms", name, value)
+	}
+	return wait, len(name) == len("suspend"), nil
+}

@@ -1,0 +1,171 @@
+// Package app puts the engine operator together: its flags, what it caches, and its
+// controllers. The rest of the process (logs, bus, manager, orderly end) is
+// libs/kube/service.
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/class"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/controller/instance"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/removefinalizers"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
+)
+
+// Name is the service's name, on the bus too.
+const Name = "engine-operator"
+
+// Spec declares the service.
+func Spec() service.Spec {
+	settings := &Settings{}
+	return service.Spec{
+		Name:           Name,
+		AddToScheme:    []func(*runtime.Scheme) error{v1alpha1.AddToScheme},
+		Flags:          settings.addFlags,
+		Validate:       func(service.Options) error { return settings.validate() },
+		CacheOptions:   trimCache,
+		ManagerOptions: settings.Admission.ManagerOptions,
+		Prerequisites:  needs,
+		Setup: func(ctx context.Context, rt *service.Runtime) error {
+			transports, err := transports(rt)
+			if err != nil {
+				return err
+			}
+			if err := admission(ctx, rt, settings.Admission); err != nil {
+				return err
+			}
+			if err := metrics.Register(ctrlmetrics.Registry, metrics.FromCache(rt.GetClient())); err != nil {
+				return err
+			}
+			return Controllers(ctx, rt, *settings, transports)
+		},
+		Commands: removefinalizers.Commands(),
+	}
+}
+
+// needs is what the controllers follow.
+func needs() []service.Prerequisite {
+	return slices.Concat(
+		service.Prerequisites(v1alpha1.GroupVersion, "fireboltengines", "fireboltengineclasses", "fireboltinstances"),
+		service.Prerequisites(appsv1.SchemeGroupVersion, "statefulsets", "deployments"),
+		service.Prerequisites(corev1.SchemeGroupVersion, "services", "configmaps", "serviceaccounts", "pods"),
+		service.Prerequisites(policyv1.SchemeGroupVersion, "poddisruptionbudgets"),
+	)
+}
+
+// admission serves the webhooks, in each replica.
+func admission(ctx context.Context, rt *service.Runtime, o webhook.Options) error {
+	return webhook.Register(ctx, rt.Manager, o, webhook.Dependencies{
+		NewID: ids(rt.Clock), Clock: rt.Clock,
+		// Without leader election that namespace may be unknown.
+		Namespace: cmp.Or(rt.Options.LeaderElectionNamespace, rt.Options.ConditionsLeaseNamespace), Watched: rt.Options.WatchNamespaces,
+	})
+}
+
+// transports are the ways to ask engine pods for their queries.
+func transports(rt *service.Runtime) (map[v1alpha1.ScrapeMode]drain.Transport, error) {
+	proxy, err := drain.NewProxy(rt.GetConfig(), rt.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	return map[v1alpha1.ScrapeMode]drain.Transport{v1alpha1.ScrapePodIP: drain.NewPodIP(names.PortMetrics), v1alpha1.ScrapeAPIServerProxy: proxy}, nil
+}
+
+// Controllers registers the service's controllers. Tests give their own settings and transports.
+func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transports map[v1alpha1.ScrapeMode]drain.Transport) error {
+	if err := engine.Index(ctx, rt.GetFieldIndexer()); err != nil {
+		return err
+	}
+	gate, err := standalone.NewLeaseWatcher(rt.Manager, rt.Options.ConditionsLeaseNamespace)
+	if err != nil {
+		return fmt.Errorf("watch the conditions lease: %w", err)
+	}
+	prober := drain.NewProber(transports, rt.Clock)
+	reporter := func(kind contract.Kind) *standalone.Reporter {
+		return standalone.NewReporter(rt.GetClient(), gate, rt.Observations, kind, rt.Clock)
+	}
+	core, err := typedcorev1.NewForConfigAndClient(rt.GetConfig(), rt.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("make a client for events: %w", err)
+	}
+	engines := engine.New(engine.Config{
+		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Reporter: reporter(contract.FireboltEngine),
+		Recorder: rt.GetEventRecorder("engine-controller"), Events: core,
+		Prober: prober, Clock: rt.Clock, Images: s.Images, Bounds: s.Admission.Bounds(), MaxRollouts: s.MaxRollouts,
+	})
+	if err := engines.SetupWithManager(rt.Manager, gate); err != nil {
+		return err
+	}
+	classes := class.New(class.Config{
+		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Recorder: rt.GetEventRecorder("class-controller"),
+		Clock: rt.Clock, EngineIndex: engine.IndexClass,
+	})
+	if err := classes.SetupWithManager(rt.Manager); err != nil {
+		return err
+	}
+	return instance.New(instance.Config{
+		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Reporter: reporter(contract.FireboltInstance),
+		Recorder: rt.GetEventRecorder("instance-controller"),
+		Clock:    rt.Clock, Images: s.Images, EngineIndex: engine.IndexInstance,
+		NewID: ids(rt.Clock), NewPassword: password,
+	}).SetupWithManager(rt.Manager, gate)
+}
+
+// ids makes ULIDs from the clock and the system's randomness.
+func ids(clk clock.PassiveClock) func() (string, error) {
+	return func() (string, error) {
+		id, err := ulid.New(ulid.Timestamp(clk.Now()), rand.Reader)
+		if err != nil {
+			return "", fmt.Errorf("make a ULID: %w", err)
+		}
+		return id.String(), nil
+	}
+}
+
+// password is 24 hexadecimal digits, 96 bits.
+func password() (string, error) {
+	raw := make([]byte, 12)
+	if _, err := rand.Read(raw); err != nil {
+		return "", fmt.Errorf("read randomness: %w", err)
+	}
+	return hex.EncodeToString(raw), nil
+}
+
+// trimCache keeps the content of foreign objects out of memory: of pods only those of
+// engines are watched, of the other kinds foreign objects keep their metadata only.
+func trimCache(o *cache.Options) {
+	if o.ByObject == nil {
+		o.ByObject = map[client.Object]cache.ByObject{}
+	}
+	o.ByObject[&corev1.Pod{}] = cache.ByObject{Label: hasLabel(names.LabelEngine), Transform: cache.TransformStripManagedFields()}
+	o.ByObject[&corev1.ConfigMap{}] = cache.ByObject{Transform: trim}
+	o.ByObject[&corev1.Service{}] = cache.ByObject{Transform: trim}
+	o.ByObject[&appsv1.StatefulSet{}] = cache.ByObject{Transform: trim}
+	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Transform: trim}
+	o.ByObject[&corev1.ServiceAccount{}] = cache.ByObject{Label: hasLabel(names.LabelInstance)}
+	o.ByObject[&policyv1.PodDisruptionBudget{}] = cache.ByObject{Label: hasLabel(names.LabelInstance)}
+}

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
+)
+
+// Settings are the service's own flags.
+type Settings struct {
+	// Images are those of containers for which users name none.
+	Images render.Images
+	// MaxRollouts is how many engines at a time are replaced without a change of their own
+	// spec; zero means all.
+	MaxRollouts int
+	// Admission are the webhooks and the bounds, which hold without webhooks too.
+	Admission webhook.Options
+}
+
+// DefaultMaxRollouts bounds how much of a fleet is doubled at once by an edit of a class.
+const DefaultMaxRollouts = 10
+
+func (s *Settings) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.Images.Engine, "engine-image", "ghcr.io/firebolt-db/engine:latest", "image of engines that name none")
+	f.StringVar(&s.Images.Web, "ui-image", "ghcr.io/firebolt-db/firebolt-core-ui:latest", "image of the web interface of engines")
+	f.StringVar(&s.Images.Metadata, "metadata-image", "ghcr.io/firebolt-db/metadata:latest", "image of metadata services that name none")
+	f.StringVar(&s.Images.Postgres, "postgres-image", "postgres:16-alpine", "image of the operator's own databases")
+	f.StringVar(&s.Images.Gateway, "gateway-image", "envoyproxy/envoy:v1.40.0", "image of gateways that name none")
+	s.Admission.AddFlags(f)
+	f.IntVar(&s.MaxRollouts, "max-concurrent-rollouts", DefaultMaxRollouts,
+		"maximum concurrent rollouts from class edits or upgrades; 0 means unlimited")
+}
+
+func (s *Settings) validate() error {
+	err := s.Admission.Validate()
+	if s.MaxRollouts < 0 {
+		err = errors.Join(err, errors.New("--max-concurrent-rollouts must not be negative"))
+	}
+	return err
+}

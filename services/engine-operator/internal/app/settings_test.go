@@ -1,0 +1,34 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestFlagsOverTheirDefaultsAreAccepted(t *testing.T) {
+	cases := map[string]struct {
+		args  []string
+		fails bool
+	}{
+		"the defaults":                  {},
+		"webhooks that nobody calls":    {args: []string{"--enable-webhooks=false"}},
+		"any number of rollouts":        {args: []string{"--max-concurrent-rollouts=0"}},
+		"fewer than no rollouts":        {args: []string{"--max-concurrent-rollouts=-1"}, fails: true},
+		"a bound that is no quantity":   {args: []string{"--engine-max-memory=much"}, fails: true},
+		"a bound on the engine's nodes": {args: []string{"--engine-max-memory=8Gi"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, flags := Settings{}, pflag.NewFlagSet(name, pflag.ContinueOnError)
+			s.addFlags(flags)
+			err := flags.Parse(tc.args)
+			if err == nil {
+				err = s.validate()
+			}
+			if (err != nil) != tc.fails {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package instance
+
+import (
+	"errors"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+)
+
+// reconcileState is the state that the steps of one reconcile share.
+type reconcileState struct {
+	instance *v1alpha1.FireboltInstance
+	stale    bool // the API server has a newer version of it
+	engines  v1alpha1.FireboltEngineList
+	// gone: there is nothing to record any more. observed: what exists has been checked.
+	// judged: the whole of the spec has been dealt with, if only by refusing it.
+	// waits: something could not be applied yet, though nothing is wrong.
+	gone, observed, judged, waits bool
+
+	metadata, gateway status.Component
+	database          *appsv1.StatefulSet
+	databaseReplicas  int32
+	databaseFailure   string // why its pod cannot be created
+
+	// trouble describes the failure of the whole instance; errs are those of single components, none of which keeps
+	// the others from being served.
+	trouble *status.Failure
+	errs    []error
+}
+
+// conclude describes what the end of the steps means for the status.
+func (p *reconcileState) conclude(result steps.Result, err error) {
+	switch {
+	case err != nil && p.trouble == nil:
+		p.trouble = &status.Failure{Reason: v1alpha1.ReasonEnsureFailed, Message: err.Error()}
+	case err == nil && !result.Stop:
+		p.judged = true
+	}
+}
+
+// outcome is what the status is made from. The message of an error that is of no single
+// component is the failure of the instance.
+func (p *reconcileState) outcome(failure error) status.Instance {
+	troubled := p.trouble != nil && p.trouble.Reason != v1alpha1.ReasonDeletionBlocked
+	return status.Instance{
+		Object: p.instance, Metadata: p.metadata, Gateway: p.gateway,
+		Database: p.database, DatabaseReplicas: p.databaseReplicas, DatabaseFailure: p.databaseFailure,
+		Failure: p.trouble, Judged: p.judged,
+		Applied: p.judged && !p.waits && failure == nil && !troubled && p.metadata.Failure == nil && p.gateway.Failure == nil,
+	}
+}
+
+// handleApplyError records what the API server said against an object that a component needs, and
+// returns when to try again. What it calls invalid stays invalid until the spec
+// or a policy changes: that is not an error of the reconcile, and is retried slowly.
+func (p *reconcileState) handleApplyError(c *status.Component, reason string, err error) steps.Result {
+	switch {
+	case errors.Is(err, apply.ErrBeingDeleted):
+		p.waits = true
+		return steps.Result{Requeue: requeueFailure}
+	case isStale(err):
+		p.errs = append(p.errs, err)
+		return steps.Result{}
+	case apierrors.IsInvalid(err):
+		return p.setFailure(c, status.Failure{Reason: reason, Message: err.Error(), Terminal: true}, requeueTerminal)
+	}
+	p.errs = append(p.errs, err)
+	return p.setFailure(c, status.Failure{Reason: reason, Message: err.Error()}, 0)
+}
+
+// setFailure records why a component is not what it should be. The other components continue.
+func (*reconcileState) setFailure(c *status.Component, t status.Failure, again time.Duration) steps.Result {
+	c.Failure = &t
+	return steps.Result{Requeue: again}
+}

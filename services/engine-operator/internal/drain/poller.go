@@ -1,0 +1,271 @@
+package drain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+const (
+	// maxEngines bounds what is remembered. An engine beyond it waits for another's drain
+	// to end: to forget one that is still drained would only make both start over.
+	maxEngines = 4096
+	// idle is after how long an engine without requests loses its place.
+	idle = 15 * time.Minute
+	// valid is how long an answer counts as the present one. It is longer than a busy
+	// operator takes from a look to the reconcile that uses it.
+	valid = 30 * time.Second
+)
+
+// Query describes the generation that the drain check of one engine checks.
+type Query struct {
+	Engine     types.NamespacedName
+	UID        types.UID
+	Generation int64
+	Mode       v1alpha1.ScrapeMode
+	Pods       []corev1.Pod
+	// Switched is when traffic was moved away from the generation. When it is not known,
+	// zero, the first query about the generation takes its place.
+	Switched time.Time
+	// Interval is the time between two looks.
+	Interval time.Duration
+}
+
+// Result is what is known so far.
+type Result struct {
+	Drained bool
+	// Queries that were running at the last check; incomplete when Error is set.
+	Queries int
+	// Error is why the last check failed, empty when it succeeded.
+	Error string
+	// Looked is true once there was a look; before, nothing is known.
+	Looked bool
+	// Fresh is true for the first verdict after a check, Changed when its Error
+	// differs from that of the verdict before it.
+	Fresh, Changed bool
+	// Switched is the query's, or the time of the first query.
+	Switched time.Time
+	// Again is how long until the next check; zero while one runs, which enqueues the engine
+	// when it ends, and when none is needed.
+	Again time.Duration
+}
+
+// Poller checks draining generations in the background and keeps the results. It is
+// safe for concurrent use. Nothing of it needs to survive: after a restart two more
+// samples are taken.
+type Poller struct {
+	prober *Prober
+	clock  clock.PassiveClock
+	begin  chan struct{} // holds one token while looks are pending
+
+	mu      sync.Mutex
+	pending []*watched
+	engines map[types.UID]*watched
+}
+
+// watched is one draining generation.
+type watched struct {
+	query   Query        // without its pods
+	pods    []corev1.Pod // of the look that is to begin
+	since   time.Time    // when the first query came
+	asked   time.Time    // when the newest query came
+	looking bool
+	cancel  context.CancelFunc // ends the look that runs
+	memory  State
+	drained bool
+	sample  Sample // of the last check; its At is zero before the first
+	told    bool   // a verdict has reported the sample
+	trouble string // of the last verdict that reported a sample
+}
+
+// NewPoller returns a Watch that does nothing until its source is started.
+func NewPoller(prober *Prober, clk clock.PassiveClock) *Poller {
+	return &Poller{prober: prober, clock: clk, begin: make(chan struct{}, 1), engines: map[types.UID]*watched{}}
+}
+
+// Source enqueues an engine whenever a check of it has ended. Starting it starts the checks;
+// they end with its context.
+func (w *Poller) Source() source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		go w.run(ctx, func(engine types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: engine}) })
+		return nil
+	})
+}
+
+// Check tells what is known of the generation and never blocks. It begins a look in the
+// background when none runs and the interval since the last one has passed.
+func (w *Poller) Check(q Query) Result {
+	now := w.clock.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.remembered(q, now)
+	if e == nil {
+		return Result{Error: fmt.Sprintf("%d other engines are being drained", maxEngines), Looked: true, Switched: cmp.Or(q.Switched, now)}
+	}
+	q.Switched = cmp.Or(q.Switched, e.since)
+	pods := q.Pods
+	q.Pods = nil // not to be kept from one look to the next
+	e.query, e.asked = q, now
+	if len(runningPods(pods)) == 0 {
+		e.record(Sample{At: now})
+	} else if e.due(now) {
+		w.schedule(e, pods)
+	}
+	return e.verdict(now)
+}
+
+// remembered finds what is known of the query's generation, or makes a place for it; nil
+// when there is none.
+func (w *Poller) remembered(q Query, now time.Time) *watched {
+	e := w.engines[q.UID]
+	if e != nil && e.memory.Generation == q.Generation {
+		return e
+	}
+	w.drop(q.UID)
+	if !w.room(now) {
+		return nil
+	}
+	e = &watched{since: now, memory: State{Generation: q.Generation}}
+	w.engines[q.UID] = e
+	return e
+}
+
+// Forget drops the state of an engine and ends a check of it.
+func (w *Poller) Forget(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drop(uid)
+}
+
+func (w *Poller) drop(uid types.UID) {
+	if e := w.engines[uid]; e != nil && e.cancel != nil {
+		e.cancel()
+	}
+	delete(w.engines, uid)
+}
+
+// room reports whether one more engine can be remembered, and makes room by forgetting
+// those that no one has asked about for long.
+func (w *Poller) room(now time.Time) bool {
+	if len(w.engines) < maxEngines {
+		return true
+	}
+	for uid, e := range w.engines {
+		if now.After(e.asked.Add(idle + 2*e.query.Interval)) {
+			w.drop(uid)
+		}
+	}
+	return len(w.engines) < maxEngines
+}
+
+func (w *Poller) schedule(e *watched, pods []corev1.Pod) {
+	e.looking, e.pods = true, pods
+	w.pending = append(w.pending, e)
+	select {
+	case w.begin <- struct{}{}:
+	default: // a token is there already
+	}
+}
+
+// run begins looks until the context ends, and returns when the last one has ended.
+func (w *Poller) run(ctx context.Context, wake func(types.NamespacedName)) {
+	var looks sync.WaitGroup
+	defer looks.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.begin:
+		}
+		w.mu.Lock()
+		pending := w.pending
+		w.pending = nil
+		w.mu.Unlock()
+		for _, e := range pending {
+			looks.Go(func() { w.probe(ctx, e, wake) })
+		}
+	}
+}
+
+func (w *Poller) probe(ctx context.Context, e *watched, wake func(types.NamespacedName)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.mu.Lock()
+	q, pods := e.query, e.pods
+	e.cancel, e.pods = cancel, nil
+	wanted := w.engines[q.UID] == e
+	w.mu.Unlock()
+	if !wanted {
+		return
+	}
+	s := w.prober.Sample(ctx, q.Mode, pods)
+	if ctx.Err() != nil {
+		return // the operator ends, or the engine was forgotten
+	}
+	w.mu.Lock()
+	e.looking, e.cancel = false, nil
+	e.record(s)
+	w.mu.Unlock()
+	wake(q.Engine)
+}
+
+// due reports whether the next look can begin.
+func (e *watched) due(now time.Time) bool {
+	if e.looking || e.current(now) && e.drained {
+		return false
+	}
+	return !now.Before(e.next())
+}
+
+// next is when the next look can begin: an interval after the last one, except the
+// first that counts, which is not put off for one that came too early.
+func (e *watched) next() time.Time {
+	settled := e.query.Switched.Add(Settle)
+	switch next := e.sample.At.Add(e.query.Interval); {
+	case e.sample.At.IsZero():
+		return time.Time{}
+	case e.sample.At.Before(settled) && settled.Before(next):
+		return settled
+	default:
+		return next
+	}
+}
+
+// current reports whether the last sample still counts.
+func (e *watched) current(now time.Time) bool {
+	return !e.sample.At.IsZero() && now.Before(e.sample.At.Add(max(valid, e.query.Interval)))
+}
+
+func (e *watched) record(s Sample) {
+	e.memory, e.drained = Evaluate(e.memory, s, e.query.Switched, e.query.Interval)
+	e.sample, e.told = s, false
+}
+
+func (e *watched) verdict(now time.Time) Result {
+	v := Result{
+		Drained: e.drained && e.current(now), Queries: e.sample.Queries,
+		Looked: !e.sample.At.IsZero(), Fresh: !e.told && !e.sample.At.IsZero(), Switched: e.query.Switched,
+	}
+	if e.sample.Err != nil {
+		v.Error = errorText(e.sample.Err)
+	}
+	if !e.looking && !v.Drained {
+		v.Again = max(e.next().Sub(now), 0)
+	}
+	v.Changed = v.Fresh && v.Error != e.trouble
+	if v.Fresh {
+		e.told, e.trouble = true, v.Error
+	}
+	return v
+}

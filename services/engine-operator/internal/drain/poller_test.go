@@ -1,0 +1,367 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// pods answers for pods by name. A pod without an answer hangs until its time is over.
+type pods struct {
+	mu        sync.Mutex
+	answers   map[string]string // a page, or "!" and an error
+	asked     map[string]int
+	open, max int
+}
+
+func (p *pods) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, error) {
+	p.mu.Lock()
+	answer, ok := p.answers[pod.Name]
+	p.asked[pod.Name]++
+	p.open++
+	p.max = max(p.max, p.open)
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.open--
+	}()
+	if !ok {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if reason, bad := strings.CutPrefix(answer, "!"); bad {
+		return nil, errors.New(reason)
+	}
+	return io.NopCloser(strings.NewReader(answer)), nil
+}
+
+func (p *pods) set(name, answer string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers[name] = answer
+}
+
+func page(queries int) string {
+	return fmt.Sprintf("firebolt_running_queries %d\nfirebolt_suspended_queries 0\n", queries)
+}
+
+// bench is a watch that runs, in a bubble of its own time.
+type bench struct {
+	*Poller
+	pods *pods
+	mu   sync.Mutex
+	woke map[string]int
+}
+
+func (b *bench) woken(name string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.woke[name]
+}
+
+// inBubble runs test beside a watch; the watch has to end when its context does.
+func inBubble(t *testing.T, test func(*testing.T, *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := &pods{answers: map[string]string{}, asked: map[string]int{}}
+		b := &bench{pods: p, woke: map[string]int{}}
+		b.Poller = NewPoller(NewProber(map[v1alpha1.ScrapeMode]Transport{v1alpha1.ScrapePodIP: p}, clock.RealClock{}), clock.RealClock{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			b.run(ctx, func(engine types.NamespacedName) {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.woke[engine.Name]++
+			})
+		}()
+		test(t, b)
+		cancel()
+		<-ended
+	})
+}
+
+func query(name string, generation int64, running ...string) Query {
+	q := Query{
+		Engine: types.NamespacedName{Namespace: "n", Name: name}, UID: types.UID(name), Generation: generation,
+		Switched: time.Now().Add(-time.Minute), Interval: 5 * time.Second,
+	}
+	for _, p := range running {
+		q.Pods = append(q.Pods, pod(p, corev1.PodRunning, "10.0.0.1"))
+	}
+	return q
+}
+
+func many(prefix string, n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("%s-%03d", prefix, i))
+	}
+	return out
+}
+
+func TestLookTellsWhatIsKnownAndNeverWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		q := query("a", 0, "a-0")
+		began := time.Now()
+		if v := b.Check(q); v.Drained || v.Fresh || v.Error != "" {
+			t.Errorf("before any look: %+v", v)
+		}
+		if time.Now() != began {
+			t.Error("Look waited for a pod that does not answer")
+		}
+		wait(podTimeout)
+		synctest.Wait()
+		v := b.Check(q)
+		if v.Drained || !v.Fresh || !v.Changed || !strings.Contains(v.Error, `scrape pod "a-0"`) || b.woken("a") != 1 {
+			t.Errorf("after a look in vain: %+v, woken %d times", v, b.woken("a"))
+		}
+		if v = b.Check(q); v.Fresh || v.Changed || v.Error == "" {
+			t.Errorf("the same again: %+v", v)
+		}
+	})
+}
+
+func TestTwoLooksAnIntervalApartDrain(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.pods.set("a-0", page(0))
+		q := query("a", 0, "a-0")
+		b.Check(q)
+		synctest.Wait()
+		for range 100 { // other events wake the engine, and are no second look
+			b.Check(q)
+		}
+		synctest.Wait()
+		if v := b.Check(q); v.Drained || b.pods.asked["a-0"] != 1 {
+			t.Errorf("within the interval: %+v, asked %d times", v, b.pods.asked["a-0"])
+		}
+		wait(q.Interval)
+		b.Check(q)
+		synctest.Wait()
+		if v := b.Check(q); !v.Drained || b.woken("a") != 2 {
+			t.Errorf("after the interval: %+v, woken %d times", v, b.woken("a"))
+		}
+		wait(valid)
+		if v := b.Check(q); v.Drained {
+			t.Error("an old answer still counts")
+		}
+		synctest.Wait()
+		if v := b.Check(q); !v.Drained {
+			t.Error("an old answer was not renewed")
+		}
+	})
+}
+
+func TestTheFirstLookThatCountsIsNotPutOff(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.pods.set("a-0", page(0))
+		q := query("a", 0, "a-0")
+		q.Switched = time.Now()
+		wait(4 * time.Second)
+		var looks []time.Duration
+		for v := b.Check(q); !v.Drained; v = b.Check(q) {
+			if v.Again == 0 {
+				looks = append(looks, time.Since(q.Switched))
+				synctest.Wait()
+				continue
+			}
+			wait(v.Again)
+		}
+		if diff := cmp.Diff([]time.Duration{4 * time.Second, Settle, Settle + q.Interval}, looks); diff != "" {
+			t.Errorf("looks after the switch (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAnotherGenerationStartsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.pods.set("a-0", page(0))
+		q := query("a", 0, "a-0")
+		b.Check(q)
+		synctest.Wait()
+		wait(q.Interval)
+		b.Check(q)
+		synctest.Wait()
+		q.Generation = 1
+		if v := b.Check(q); v.Drained {
+			t.Error("generation 1 is drained because generation 0 was")
+		}
+		synctest.Wait()
+		if v := b.Check(q); v.Drained {
+			t.Error("generation 1 is drained after one look")
+		}
+		b.Forget(q.UID)
+		if v := b.Check(q); v.Drained || v.Fresh {
+			t.Errorf("after it was forgotten: %+v", v)
+		}
+	})
+}
+
+func TestAGenerationWithoutRunningPodsIsDrainedWithoutALook(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		q := query("a", 0)
+		q.Pods = []corev1.Pod{pod("a-0", corev1.PodPending, ""), pod("a-1", corev1.PodFailed, "")}
+		if v := b.Check(q); !v.Drained || len(b.pods.asked) > 0 {
+			t.Errorf("%+v, asked %v", v, b.pods.asked)
+		}
+	})
+}
+
+func TestAnUnknownSwitchCountsFromTheFirstQuery(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.pods.set("a-0", page(0))
+		q := query("a", 0, "a-0")
+		q.Switched, q.Interval = time.Time{}, time.Second
+		first := time.Now()
+		for range 6 {
+			if v := b.Check(q); v.Drained || !v.Switched.Equal(first) {
+				t.Fatalf("%s after the first query: %+v", time.Since(first), v)
+			}
+			synctest.Wait()
+			wait(q.Interval)
+		}
+		b.Check(q)
+		synctest.Wait()
+		if v := b.Check(q); !v.Drained {
+			t.Errorf("%s after the first query: %+v", time.Since(first), v)
+		}
+	})
+}
+
+func TestTroubleIsToldWhenItChanges(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		q := query("a", 0, "a-1", "a-0", "a-2")
+		b.pods.set("a-0", page(1))
+		for i, step := range []struct {
+			answer, trouble string
+			changed         bool
+		}{
+			{"!refused", `scrape pod "a-1": refused`, true},
+			{"!refused", `scrape pod "a-1": refused`, false},
+			{"!broken", `scrape pod "a-1": broken`, true},
+			{page(2), "", true},
+			{page(2), "", false},
+		} {
+			b.pods.set("a-1", step.answer)
+			b.pods.set("a-2", step.answer)
+			b.Check(q)
+			synctest.Wait()
+			if v := b.Check(q); !v.Fresh || v.Error != step.trouble || v.Changed != step.changed {
+				t.Errorf("look %d: %+v, want %+v", i, v, step)
+			}
+			wait(q.Interval)
+		}
+	})
+}
+
+// Defect 12: one pod that does not answer stalled every engine.
+func TestDefect12AnEngineOfManySilentPodsLeavesRoomForOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		for i := range 20 {
+			name := fmt.Sprintf("silent%02d", i)
+			b.Check(query(name, 0, many(name, 200)...))
+		}
+		synctest.Wait()
+		b.pods.set("good-0", page(0))
+		began := time.Now()
+		q := query("good", 0, "good-0")
+		b.Check(q)
+		for b.woken("good") == 0 {
+			wait(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		// 20 engines have four pods each in line, 16 at a time, three seconds each.
+		if took := time.Since(began); took > 6*podTimeout {
+			t.Errorf("a pod that answers was asked after %s", took)
+		}
+		if v := b.Check(q); !v.Fresh || v.Error != "" {
+			t.Errorf("verdict %+v", v)
+		}
+		wait(20 * podTimeout)
+		if b.pods.max > parallelism {
+			t.Errorf("%d pods were asked at a time", b.pods.max)
+		}
+		for i := range 20 {
+			name := fmt.Sprintf("silent%02d", i)
+			if v := b.Check(query(name, 0, many(name, 200)...)); !strings.Contains(v.Error, name+"-000") {
+				t.Errorf("trouble = %q", v.Error)
+			}
+		}
+	})
+}
+
+func TestForgettingEndsALook(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.Check(query("a", 0, "a-0"))
+		synctest.Wait()
+		b.Forget("a")
+		synctest.Wait()
+		if b.pods.open > 0 {
+			t.Error("a forgotten engine is still asked")
+		}
+		wait(time.Minute)
+		if b.woken("a") > 0 || len(b.engines) > 0 {
+			t.Errorf("woken %d times, %d engines remembered", b.woken("a"), len(b.engines))
+		}
+	})
+}
+
+func TestTheNumberOfEnginesIsBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		for i := range maxEngines {
+			b.Check(query(fmt.Sprintf("e%d", i), 0))
+		}
+		late := query("late", 0)
+		if v := b.Check(late); v.Drained || v.Error == "" || len(b.engines) != maxEngines {
+			t.Errorf("one engine too many: %+v, %d remembered", v, len(b.engines))
+		}
+		b.Forget("e7")
+		if v := b.Check(late); !v.Drained {
+			t.Errorf("after another left: %+v", v)
+		}
+		wait(idle + time.Minute)
+		if b.Check(query("later", 0)); len(b.engines) != 1 {
+			t.Errorf("%d engines that nobody asks about are remembered", len(b.engines)-1)
+		}
+	})
+}
+
+func TestManyEnginesAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		var engines sync.WaitGroup
+		for i := range 50 {
+			name := fmt.Sprintf("e%d", i)
+			b.pods.set(name+"-0", page(0))
+			engines.Go(func() {
+				for g := range int64(3) {
+					for !b.Check(query(name, g, name+"-0")).Drained {
+						wait(time.Second)
+					}
+				}
+				b.Forget(types.UID(name))
+			})
+		}
+		engines.Wait()
+		if len(b.engines) > 0 {
+			t.Errorf("%d engines remembered", len(b.engines))
+		}
+	})
+}
+
+// wait lets the bubble's time pass.
+func wait(d time.Duration) { <-time.After(d) }

@@ -1,0 +1,248 @@
+package metrics
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Labels.
+const (
+	labelNamespace = "namespace"
+	labelName      = "name"
+	labelInstance  = "instance"
+	labelPhase     = "phase"
+	labelType      = "type"
+	labelFrom      = "from"
+	labelTo        = "to"
+	labelOutcome   = "outcome"
+)
+
+var (
+	enginePhases = []v1alpha1.EnginePhase{
+		v1alpha1.PhaseStable, v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning, v1alpha1.PhaseStopped,
+	}
+	instancePhases = []v1alpha1.InstancePhase{
+		v1alpha1.InstanceProvisioning, v1alpha1.InstanceReady, v1alpha1.InstanceDegraded, v1alpha1.InstanceFailed,
+	}
+	engineConditions = []string{
+		v1alpha1.ConditionReady, v1alpha1.ConditionInstanceReady, v1alpha1.ConditionRolloutOverdue, v1alpha1.ConditionRolledBack,
+	}
+	instanceConditions = []string{
+		v1alpha1.ConditionReady, v1alpha1.ConditionMetadataReady, v1alpha1.ConditionGatewayReady,
+		v1alpha1.ConditionAuthReady, v1alpha1.ConditionEngineTLSReady, v1alpha1.ConditionGatewayTLSReady,
+	}
+)
+
+// labelValue keeps a label's values few, whatever the status contains.
+func labelValue[T ~string](phase T, known []T) string {
+	switch {
+	case phase == "":
+		return "none"
+	case slices.Contains(known, phase):
+		return string(phase)
+	}
+	return "unknown"
+}
+
+func engineDesc(name, help string, more ...string) *prometheus.Desc {
+	labels := append([]string{labelNamespace, labelName, labelInstance}, more...)
+	return prometheus.NewDesc("firebolt_engine_"+name, help, labels, nil)
+}
+
+func instanceDesc(name, help string, more ...string) *prometheus.Desc {
+	labels := append([]string{labelNamespace, labelName}, more...)
+	return prometheus.NewDesc("firebolt_instance_"+name, help, labels, nil)
+}
+
+var (
+	enginePhase      = engineDesc("status_phase", "1 for the phase that the engine is in, 0 for the others.", labelPhase)
+	engineCondition  = engineDesc("status_condition", "1 while the condition is True.", labelType)
+	engineReplicas   = engineDesc("spec_replicas", "Desired nodes.")
+	engineActive     = engineDesc("active_generation", "Generation that serves, -1 before the first.")
+	engineDraining   = engineDesc("draining_generation", "Generation that is drained, -1 for none.")
+	enginePodsReady  = engineDesc("pods_ready", "Pods of the serving generation that are ready.")
+	enginePodsTotal  = engineDesc("pods_total", "Pods of the serving generation.")
+	engineReconciled = engineDesc("last_reconciled_timestamp_seconds", "Time of the last successful reconcile, in seconds since 1970.")
+	rolloutsHeld     = prometheus.NewDesc("firebolt_engine_rollouts_held",
+		"Engines whose external rollout waits for a rollout slot.", nil, nil)
+
+	instancePhase      = instanceDesc("status_phase", "1 for the phase that the instance is in, 0 for the others.", labelPhase)
+	instanceCondition  = instanceDesc("status_condition", "1 while the condition is True.", labelType)
+	instanceInfo       = instanceDesc("info", "Always 1; the labels describe the instance.", "id", "postgres_mode")
+	instanceReconciled = instanceDesc("last_reconciled_timestamp_seconds", "Time of the last successful reconcile, in seconds since 1970.")
+)
+
+// scrapeTimeout bounds a look into the cache, which waits until it is filled.
+const scrapeTimeout = 3 * time.Second
+
+// collector tells, at each scrape, what is true of the objects that exist.
+type collector struct {
+	list               atomic.Pointer[Lister]
+	engines, instances *reconcileTimes
+
+	mu   sync.Mutex
+	held map[types.NamespacedName]bool
+}
+
+func newCollector() *collector {
+	return &collector{engines: newReconcileTimes(), instances: newReconcileTimes(), held: map[types.NamespacedName]bool{}}
+}
+
+func (c *collector) use(list Lister) { c.list.Store(&list) }
+
+func (c *collector) hold(engine types.NamespacedName, held bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held {
+		c.held[engine] = true
+		return
+	}
+	delete(c.held, engine)
+}
+
+func (c *collector) holding() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.held)
+}
+
+// reconcileTimes remembers when a reconcile last ended without an error: no status says it, since a
+// status is written only when something changed.
+type reconcileTimes struct {
+	mu sync.Mutex
+	at map[types.NamespacedName]time.Time
+}
+
+func newReconcileTimes() *reconcileTimes {
+	return &reconcileTimes{at: map[types.NamespacedName]time.Time{}}
+}
+
+func (p *reconcileTimes) reconciled(key types.NamespacedName, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at[key] = now
+}
+
+func (p *reconcileTimes) forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.at, key)
+}
+
+// last is when that was; false when this process has not reconciled the object.
+func (p *reconcileTimes) last(namespace, name string) (time.Time, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, ok := p.at[types.NamespacedName{Namespace: namespace, Name: name}]
+	return at, ok
+}
+
+// Describe implements [prometheus.Collector].
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		enginePhase, engineCondition, engineReplicas, engineActive, engineDraining, enginePodsReady, enginePodsTotal,
+		engineReconciled, rolloutsHeld, instancePhase, instanceCondition, instanceInfo, instanceReconciled,
+	} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector]. A cache that cannot be read yields no series
+// rather than zeros, which would look like a fleet that vanished.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	out <- prometheus.MustNewConstMetric(rolloutsHeld, prometheus.GaugeValue, float64(c.holding()))
+	list := c.list.Load()
+	if list == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	if engines, err := list.Engines(ctx); err == nil {
+		for i := range engines {
+			c.engine(&engines[i], out)
+		}
+	}
+	if instances, err := list.Instances(ctx); err == nil {
+		for i := range instances {
+			c.instance(&instances[i], out)
+		}
+	}
+}
+
+func (c *collector) engine(e *v1alpha1.FireboltEngine, out chan<- prometheus.Metric) {
+	gauge := series(out, e.Namespace, e.Name, e.Spec.InstanceRef)
+	status := &e.Status
+	for _, phase := range enginePhases {
+		gauge(enginePhase, one(status.Phase == phase), string(phase))
+	}
+	conditions(status.Conditions, engineConditions, func(kind string, v float64) { gauge(engineCondition, v, kind) })
+	active, draining := status.ActiveGeneration, int64(-1)
+	if status.Phase == "" {
+		active = -1
+	}
+	if status.DrainingGeneration != nil {
+		draining = *status.DrainingGeneration
+	}
+	gauge(engineReplicas, float64(e.Spec.Replicas))
+	gauge(engineActive, float64(active))
+	gauge(engineDraining, float64(draining))
+	gauge(enginePodsReady, float64(status.ReadyReplicas))
+	gauge(enginePodsTotal, float64(status.Replicas))
+	if at, ok := c.engines.last(e.Namespace, e.Name); ok {
+		gauge(engineReconciled, seconds(at))
+	}
+}
+
+func (c *collector) instance(i *v1alpha1.FireboltInstance, out chan<- prometheus.Metric) {
+	gauge := series(out, i.Namespace, i.Name)
+	for _, phase := range instancePhases {
+		gauge(instancePhase, one(i.Status.Phase == phase), string(phase))
+	}
+	conditions(i.Status.Conditions, instanceConditions, func(kind string, v float64) { gauge(instanceCondition, v, kind) })
+	mode := "internal"
+	if i.Spec.Metadata.Postgres != nil {
+		mode = "external"
+	}
+	gauge(instanceInfo, 1, i.Spec.ID, mode)
+	if at, ok := c.instances.last(i.Namespace, i.Name); ok {
+		gauge(instanceReconciled, seconds(at))
+	}
+}
+
+// series sends gauges of one object.
+func series(out chan<- prometheus.Metric, object ...string) func(*prometheus.Desc, float64, ...string) {
+	return func(desc *prometheus.Desc, value float64, more ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, slices.Concat(object, more)...)
+	}
+}
+
+// conditions calls send for each of the types that the object carries, and for Ready, which
+// an object that no one has checked yet lacks because it is not.
+func conditions(have []metav1.Condition, types []string, send func(kind string, value float64)) {
+	for _, kind := range types {
+		i := slices.IndexFunc(have, func(c metav1.Condition) bool { return c.Type == kind })
+		if i >= 0 {
+			send(kind, one(have[i].Status == metav1.ConditionTrue))
+		} else if kind == v1alpha1.ConditionReady {
+			send(kind, 0)
+		}
+	}
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -1,0 +1,177 @@
+package removefinalizers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// kinds are released in this order: an engine refers to the other two.
+var kinds = []struct{ kind, finalizer string }{
+	{"FireboltEngine", v1alpha1.EngineFinalizer},
+	{"FireboltEngineClass", v1alpha1.ClassFinalizer},
+	{"FireboltInstance", v1alpha1.InstanceFinalizer},
+}
+
+// Tally counts the objects of one kind.
+type Tally struct {
+	Kind string
+	// Released objects have lost our finalizer, or would; Terminating ones of these were being deleted.
+	Released, Terminating int
+	// Left have got it again meanwhile.
+	Left int
+}
+
+const (
+	objectsOfAPage = 500
+	// passes over a kind: objects that are created meanwhile may carry the finalizer too.
+	passes = 3
+	// conflicts is how often the patch of an object that changes is retried.
+	conflicts = 20
+)
+
+// releaser works on one kind.
+type releaser struct {
+	client    client.Client
+	kind      string
+	finalizer string
+	dryRun    bool
+	tally     Tally
+}
+
+func (r *releaser) run(ctx context.Context, namespaces []string) (Tally, error) {
+	r.tally.Kind = r.kind
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for pass := 1; ; pass++ {
+		found := 0
+		for _, namespace := range namespaces {
+			n, err := r.pass(ctx, namespace, pass > passes)
+			if err != nil {
+				return r.tally, fmt.Errorf("release %s: %w", r.kind, err)
+			}
+			found += n
+		}
+		if pass > passes {
+			r.tally.Left = found
+		}
+		if found == 0 || r.dryRun || pass > passes {
+			return r.tally, nil
+		}
+	}
+}
+
+// pass releases every object of a list and returns how many carried our finalizer.
+func (r *releaser) pass(ctx context.Context, namespace string, look bool) (found int, err error) {
+	next := ""
+	for {
+		var page metav1.PartialObjectMetadataList
+		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind + "List"))
+		err := r.client.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next))
+		if apierrors.IsResourceExpired(err) {
+			return found + 1, nil // the list took too long: another pass sees the rest
+		}
+		if err != nil {
+			return found, fmt.Errorf("list: %w", err)
+		}
+		for i := range page.Items {
+			item := &page.Items[i]
+			if !slices.Contains(item.GetFinalizers(), r.finalizer) {
+				continue
+			}
+			found++
+			if look {
+				continue
+			}
+			if err := r.object(ctx, item); err != nil {
+				return found, err
+			}
+		}
+		if next = page.GetContinue(); next == "" {
+			return found, nil
+		}
+	}
+}
+
+// object releases one object; one that changes meanwhile is read again.
+func (r *releaser) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+	key := client.ObjectKeyFromObject(item)
+	for try := 1; ; try++ {
+		terminating := item.GetDeletionTimestamp() != nil
+		err := r.letGo(ctx, item)
+		if err == nil {
+			r.tally.Released++
+			if terminating {
+				r.tally.Terminating++
+			}
+			return nil
+		}
+		if apierrors.IsConflict(err) && try < conflicts {
+			item.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind))
+			err = r.client.Get(ctx, key, item)
+			if err == nil && !slices.Contains(item.GetFinalizers(), r.finalizer) {
+				return nil
+			}
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+}
+
+func (r *releaser) letGo(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+	if r.dryRun {
+		return nil
+	}
+	if r.finalizer == v1alpha1.InstanceFinalizer {
+		if err := r.keepCredentials(ctx, item); err != nil {
+			return err
+		}
+	}
+	keep := slices.DeleteFunc(slices.Clone(item.GetFinalizers()), func(f string) bool { return f == r.finalizer })
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": item.GetUID(), "resourceVersion": item.GetResourceVersion(), "finalizers": keep,
+	}})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	target := &metav1.PartialObjectMetadata{}
+	target.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind))
+	target.SetNamespace(item.GetNamespace())
+	target.SetName(item.GetName())
+	return r.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.FieldManager))
+}
+
+// keepCredentials makes the Secret of the instance's own database outlive it, as the
+// database's volume does: an earlier operator made it go with its owner.
+func (r *releaser) keepCredentials(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
+	secret := &corev1.Secret{}
+	name := names.PostgresSecret(instance.GetName())
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: instance.GetNamespace(), Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get secret %q: %w", name, err)
+	}
+	before := secret.DeepCopy()
+	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == instance.GetUID() })
+	if len(secret.OwnerReferences) == len(before.OwnerReferences) {
+		return nil
+	}
+	return r.client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
+}

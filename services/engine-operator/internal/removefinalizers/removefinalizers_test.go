@@ -1,0 +1,209 @@
+package removefinalizers_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/removefinalizers"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
+}
+
+// now is when all tests run the command.
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+const foreign = "example.com/keep"
+
+type stage struct {
+	*testing.T
+	client    client.Client
+	namespace string
+}
+
+func newStage(t *testing.T) stage {
+	t.Helper()
+	c := cluster.Get(t)
+	return stage{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}
+}
+
+// create makes an object of a kind that carries our finalizer and perhaps others.
+func (s stage) create(kind, name, spec string, finalizers ...string) *unstructured.Unstructured {
+	s.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte("spec: "+spec), &u.Object); err != nil {
+		s.Fatal(err)
+	}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	u.SetNamespace(s.namespace)
+	u.SetName(name)
+	u.SetFinalizers(finalizers)
+	if err := s.client.Create(s.Context(), u); err != nil {
+		s.Fatal(err)
+	}
+	return u
+}
+
+func (s stage) env() removefinalizers.Env {
+	return removefinalizers.Env{Client: s.client, Clock: clocktesting.NewFakePassiveClock(now), Namespaces: []string{s.namespace}, LeaseNamespace: s.namespace}
+}
+
+func (s stage) run(c removefinalizers.Command, env removefinalizers.Env) (string, string) {
+	s.Helper()
+	var out strings.Builder
+	err := c.Run(s.Context(), env, &out)
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	return strings.Join(strings.Fields(out.String()), " "), text
+}
+
+// as returns a client with the rights of config/rbac/operator_role.yaml and no others.
+func (s stage) as() client.Client {
+	s.Helper()
+	raw, err := os.ReadFile("../../config/rbac/operator_role.yaml")
+	if err != nil {
+		s.Fatal(err)
+	}
+	var rules []rbacv1.PolicyRule
+	for _, doc := range strings.Split(string(raw), "\n---\n") {
+		var role rbacv1.Role
+		if err := yaml.Unmarshal([]byte(doc), &role); err != nil {
+			s.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	in := metav1.ObjectMeta{Namespace: s.namespace, Name: "releaser"}
+	for _, o := range []client.Object{
+		&rbacv1.Role{ObjectMeta: in, Rules: rules},
+		&rbacv1.RoleBinding{
+			ObjectMeta: in, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: in.Name},
+			Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: s.namespace}},
+		},
+	} {
+		if err := s.client.Create(s.Context(), o); err != nil {
+			s.Fatal(err)
+		}
+	}
+	cfg := rest.CopyConfig(cluster.Get(s).Config)
+	cfg.Impersonate.UserName = s.namespace
+	c, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+func TestNothingIsUndeletableAfterwards(t *testing.T) {
+	s := newStage(t)
+	engine := s.create("FireboltEngine", "e", "{instanceRef: i, replicas: 1}", foreign, v1alpha1.EngineFinalizer)
+	gone := s.create("FireboltEngineClass", "gone", "{template: {}}", v1alpha1.ClassFinalizer)
+	class := s.create("FireboltEngineClass", "c", "{template: {}}", v1alpha1.ClassFinalizer)
+	instance := s.create("FireboltInstance", "i", "{gateway: {}, metadata: {}}", v1alpha1.InstanceFinalizer)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.namespace, Name: "i-metadata-postgres-creds", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "FireboltInstance", Name: "i", UID: instance.GetUID(),
+		}},
+	}}
+	if err := s.client.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+
+	const counted = "FireboltEngine 1 0 FireboltEngineClass 2 1 FireboltInstance 1 0"
+	out, err := s.run(removefinalizers.Command{DryRun: true}, s.env())
+	if want := "KIND WOULD BE RELEASED OF THEM TERMINATING " + counted; out != want || err != "" {
+		t.Errorf("dry run: %s %s", out, err)
+	}
+	env := s.env()
+	env.Client = s.as()
+	expect.Eventually(t, expect.Long, func() error { // the news of a role takes a moment
+		return env.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), &corev1.Secret{})
+	})
+	out, err = s.run(removefinalizers.Command{}, env)
+	if want := "KIND RELEASED OF THEM TERMINATING " + counted; out != want || err != "" {
+		t.Errorf("release: %s %s", out, err)
+	}
+	expect.Gone(t, s.client, gone)
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(engine), engine); err != nil || len(engine.GetFinalizers()) != 1 {
+		t.Errorf("finalizers of others: %v, %v", engine.GetFinalizers(), err)
+	}
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || len(secret.OwnerReferences) > 0 {
+		t.Errorf("the credentials go with the instance: %v, %v", secret.OwnerReferences, err)
+	}
+	for _, o := range []client.Object{class, instance} {
+		if err := s.client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		expect.Gone(t, s.client, o)
+	}
+}
+
+func TestItDoesNotWorkBesideAnOperator(t *testing.T) {
+	s := newStage(t)
+	class := s.create("FireboltEngineClass", "c", "{template: {}}", v1alpha1.ClassFinalizer)
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: removefinalizers.LeaseName},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("pod-a"), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-10 * time.Second))),
+		},
+	}
+	if err := s.client.Create(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.run(removefinalizers.Command{}, s.env()); !strings.Contains(err, "pod-a is running") {
+		t.Errorf("error %q", err)
+	}
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(class), class); err != nil || len(class.GetFinalizers()) != 1 {
+		t.Errorf("finalizers %v, %v", class.GetFinalizers(), err)
+	}
+	env := s.env()
+	env.Clock = clocktesting.NewFakePassiveClock(now.Add(6 * time.Second)) // the Lease has run out
+	if out, err := s.run(removefinalizers.Command{}, env); err != "" || !strings.Contains(out, "FireboltEngineClass 1 0") {
+		t.Errorf("%s %s", out, err)
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	s := newStage(t)
+	env := s.env()
+	env.LeaseNamespace = ""
+	if _, err := s.run(removefinalizers.Command{}, env); !strings.Contains(err, "--leader-election-namespace") {
+		t.Errorf("error %q", err)
+	}
+	cfg := rest.CopyConfig(cluster.Get(t).Config)
+	cfg.Impersonate.UserName = "nobody"
+	nobody, err := client.New(cfg, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = s.env()
+	env.Client = nobody
+	if _, err := s.run(removefinalizers.Command{Force: true}, env); !strings.Contains(err, "config/rbac/operator_role.yaml has the rights") {
+		t.Errorf("error %q", err)
+	}
+}

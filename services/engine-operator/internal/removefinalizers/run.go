@@ -1,0 +1,140 @@
+package removefinalizers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+)
+
+// LeaseName is the operator's leader election Lease.
+const LeaseName = "engine-operator.flotilla.dev"
+
+// Env is what the command works with.
+type Env struct {
+	// Client reads from the API server each time, never from a cache.
+	Client client.Client
+	Clock  clock.PassiveClock
+	// Namespaces that the operator works in; none means all.
+	Namespaces []string
+	// LeaseNamespace holds the operator's Lease.
+	LeaseNamespace string
+}
+
+// Command is "engine-operator remove-finalizers".
+type Command struct {
+	// Force works although an operator leads.
+	Force bool
+	// DryRun only counts.
+	DryRun bool
+}
+
+// Commands returns the command for [service.Spec].
+func Commands() map[string]service.Command {
+	c := &Command{}
+	return map[string]service.Command{"remove-finalizers": {
+		Help:  "remove the operator's finalizers from all objects before it is uninstalled",
+		Flags: c.AddFlags,
+		Run: func(ctx context.Context, o service.Options, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q, see --help", args[0])
+			}
+			cfg, err := o.RESTConfig()
+			if err != nil {
+				return err
+			}
+			scheme := runtime.NewScheme()
+			if err := clientgoscheme.AddToScheme(scheme); err != nil {
+				return fmt.Errorf("build the scheme: %w", err)
+			}
+			cl, err := client.New(cfg, client.Options{Scheme: scheme})
+			if err != nil {
+				return fmt.Errorf("reach the cluster: %w", err)
+			}
+			env := Env{Client: cl, Clock: clock.RealClock{}, Namespaces: o.WatchNamespaces, LeaseNamespace: o.LeaderElectionNamespace}
+			return c.Run(ctx, env, os.Stdout)
+		},
+	}}
+}
+
+// AddFlags adds the flags of the command.
+func (c *Command) AddFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&c.Force, "force", false, "work although an operator runs")
+	fs.BoolVar(&c.DryRun, "dry-run", false, "only count the objects")
+}
+
+// Run removes the finalizers and prints the result. The error reports what is left.
+func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
+	if !c.Force && !c.DryRun {
+		if err := checkLeader(ctx, env); err != nil {
+			return err
+		}
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "KIND\t%s\tOF THEM TERMINATING\n", map[bool]string{false: "RELEASED", true: "WOULD BE RELEASED"}[c.DryRun])
+	left := 0
+	for _, k := range kinds {
+		r := &releaser{client: env.Client, kind: k.kind, finalizer: k.finalizer, dryRun: c.DryRun}
+		tally, err := r.run(ctx, env.Namespaces)
+		if err != nil {
+			return errors.Join(w.Flush(), explain(err))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\n", tally.Kind, tally.Released, tally.Terminating)
+		left += tally.Left
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	if left > 0 {
+		return fmt.Errorf("%d objects got the finalizer again while it was removed; is an operator running?", left)
+	}
+	return nil
+}
+
+// checkLeader refuses to work next to an operator, by its Lease.
+func checkLeader(ctx context.Context, env Env) error {
+	if env.LeaseNamespace == "" {
+		return errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required, to see whether an operator runs (--force does without)")
+	}
+	var lease coordinationv1.Lease
+	err := env.Client.Get(ctx, client.ObjectKey{Namespace: env.LeaseNamespace, Name: LeaseName}, &lease)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return explain(fmt.Errorf("read lease %s/%s: %w (--force does without)", env.LeaseNamespace, LeaseName, err))
+	}
+	s := lease.Spec
+	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
+		return nil
+	}
+	if env.Clock.Now().After(s.RenewTime.Add(time.Duration(*s.LeaseDurationSeconds) * time.Second)) {
+		return nil
+	}
+	return fmt.Errorf("the engine operator %s is running and would put the finalizers on again: stop it first (its Lease is %s/%s), or --force", *s.HolderIdentity, env.LeaseNamespace, LeaseName)
+}
+
+// explain adds to an error of the API server what a person can do about it.
+func explain(err error) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w (config/rbac/operator_role.yaml has the rights that are needed)", err)
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("%w (does the cluster have the CRDs of config/crd?)", err)
+	}
+	return err
+}

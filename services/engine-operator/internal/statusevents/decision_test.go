@@ -1,0 +1,119 @@
+package statusevents
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+)
+
+// recorded is the status that a state is read from.
+func recorded(s engine.State) v1alpha1.FireboltEngineStatus {
+	out := v1alpha1.FireboltEngineStatus{
+		Phase: s.Phase, CurrentGeneration: s.Current, ActiveGeneration: s.Active,
+		LastAllocatedGeneration: ptr.To(s.Allocated), RejectedRendering: s.Rejected,
+	}
+	if s.Draining != engine.None {
+		out.DrainingGeneration = ptr.To(s.Draining)
+	}
+	return out
+}
+
+// TestADrainThatIsPassedOverHasNoBeginning: that of an earlier one says nothing about it.
+func TestADrainThatIsPassedOverHasNoBeginning(t *testing.T) {
+	switching := engineWith(draining5, to(v1alpha1.PhaseStable, 40, "RolledOut", ""), to(v1alpha1.PhaseCreating, 50, "SpecChanged", ""),
+		to(v1alpha1.PhaseSwitching, 60, "PodsReady", ""), generations(6, 5))
+	n := Diff(switching.Status, engineWith(switching, to(v1alpha1.PhaseCleaning, 61, reasonDrainSkipped, ""), generations(6, 6)).Status)
+	if n.Drain != Skipped || n.DrainingSince != nil {
+		t.Errorf("the drain ended as %q and began at %v", n.Drain, n.DrainingSince)
+	}
+}
+
+// TestTheNewsIsWhatWasDecided holds the words that are read here against the decision that
+// writes them.
+func TestTheNewsIsWhatWasDecided(t *testing.T) {
+	whole := engine.Generation{StatefulSet: engine.Present, Headless: engine.Present, Config: engine.Present, Match: engine.Same}
+	differs := whole
+	differs.Match = engine.Differs
+	is := func(p v1alpha1.EnginePhase, current, active, draining int64) engine.State {
+		return engine.State{Phase: p, Current: current, Active: active, Draining: draining, Allocated: 5}
+	}
+	sees := func(route int64, of map[int64]engine.Generation) engine.Snapshot {
+		return engine.Snapshot{Route: route, Generations: of}
+	}
+	both := map[int64]engine.Generation{4: whole, 5: whole}
+	cases := map[string]struct {
+		in      engine.Input
+		reason  string // of the transition; empty when the phase stays
+		started bool
+		outcome Outcome
+		drain   Drain
+	}{
+		"a new engine": {in: engine.Input{State: engine.StateOf(v1alpha1.FireboltEngineStatus{}), Snapshot: sees(-1, nil)}, reason: v1alpha1.ReasonInitializing, started: true},
+		"a changed spec": {
+			in:     engine.Input{State: is(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs})},
+			reason: "SpecChanged", started: true,
+		},
+		"a StatefulSet that somebody deleted": {
+			in:     engine.Input{State: is(v1alpha1.PhaseStable, 4, 4, -1), Snapshot: sees(4, nil)},
+			reason: reasonMissing, started: true,
+		},
+		"a spec that changes again": {
+			in:      engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: differs})},
+			started: true, outcome: Abandoned,
+		},
+		"a spec that goes back": {
+			in:     engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: whole, 5: differs})},
+			reason: "Reverted", outcome: Reverted,
+		},
+		"a generation that is late": {
+			in: engine.Input{
+				State: is(v1alpha1.PhaseCreating, 5, 4, -1), Overdue: true, Rollback: true,
+				Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: {StatefulSet: engine.Present, Match: engine.Same, Replicas: 2}}),
+			},
+			reason: reasonRolledBack, outcome: RolledBack,
+		},
+		"a generation that is ready": {in: engine.Input{State: is(v1alpha1.PhaseCreating, 5, 4, -1), Snapshot: sees(4, map[int64]engine.Generation{4: differs, 5: whole})}, reason: "PodsReady"},
+		"traffic that was moved":     {in: engine.Input{State: is(v1alpha1.PhaseSwitching, 5, 4, -1), Snapshot: sees(5, both)}, reason: "Switched"},
+		"the first traffic": {
+			in:     engine.Input{State: is(v1alpha1.PhaseSwitching, 5, -1, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
+			reason: "Switched", outcome: Completed,
+		},
+		"a drain that ends":       {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Drained: true}}, reason: reasonDrained, drain: Drained},
+		"a drain nobody wants":    {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Skip: true}}, reason: reasonDrainSkipped, drain: Skipped},
+		"a drain that takes long": {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both), Drain: engine.Drain{Expired: true}}, reason: v1alpha1.ReasonDrainTimeoutExceeded, drain: Expired},
+		"a drain that goes on":    {in: engine.Input{State: is(v1alpha1.PhaseDraining, 5, 5, 4), Snapshot: sees(5, both)}},
+		"an old one that is gone": {in: engine.Input{State: is(v1alpha1.PhaseCleaning, 5, 5, 4), Snapshot: sees(5, map[int64]engine.Generation{5: whole})}, reason: "RolledOut", outcome: Completed},
+		"a phase that claims to build what serves": {
+			in:     engine.Input{State: is(v1alpha1.PhaseCreating, 5, 5, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
+			reason: "AlreadyActive",
+		},
+		"states that do not fit": {in: engine.Input{State: is(v1alpha1.PhaseStable, 5, 4, -1), Snapshot: sees(4, both)}, reason: reasonInconsistent},
+		"a phase of another release": {
+			in:     engine.Input{State: is("resting", 5, 5, -1), Snapshot: sees(5, map[int64]engine.Generation{5: whole})},
+			reason: reasonUnknownPhase,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Renderable, tc.in.Confirmed, tc.in.Desired, tc.in.OwnSpecChanged, tc.in.Replicas = true, true, "wanted", true, 2
+			plan := engine.Decide(tc.in)
+			before, after := recorded(tc.in.State), recorded(plan.Next)
+			if tc.in.State.Phase == "" {
+				before = v1alpha1.FireboltEngineStatus{}
+			}
+			n := Diff(before, after)
+			if n.Started != tc.started || n.Outcome != tc.outcome || n.Moved != (tc.reason != "") {
+				t.Errorf("the news is started %v, outcome %q, moved %v", n.Started, n.Outcome, n.Moved)
+			}
+			if n.Moved && plan.Reason != tc.reason {
+				t.Errorf("the decision gives the reason %s", plan.Reason)
+			}
+			if got := drained(plan.Reason); got != tc.drain {
+				t.Errorf("the drain ended as %q", got)
+			}
+		})
+	}
+}

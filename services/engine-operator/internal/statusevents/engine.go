@@ -1,0 +1,146 @@
+package statusevents
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// Reasons of events that no condition and no transition carries.
+const (
+	// EventRolloutAbandoned: a generation was abandoned for a newer one before it served.
+	EventRolloutAbandoned = "RolloutAbandoned"
+	// EventDrainCheckRecovered: the draining generation can be requested its queries again.
+	EventDrainCheckRecovered = "DrainCheckRecovered"
+	// EventExternalFinalizer (Warning): foreign finalizers holds what belongs to a deleted engine.
+	EventExternalFinalizer = "ExternalFinalizerOnOwnedResource"
+	// EventFieldsIgnored (Warning): the templates set fields that nothing comes of.
+	EventFieldsIgnored = "FieldsIgnored"
+)
+
+// warningReasons are the reasons of Ready=False that emit an event when they begin. A reason not
+// listed here or in quiet was taken from a Warning event of a StatefulSet.
+var warningReasons = map[string]string{
+	v1alpha1.ReasonInstanceNotReady:   v1alpha1.ReasonInstanceNotReady,
+	v1alpha1.ReasonEngineClassUnready: v1alpha1.ReasonEngineClassUnready,
+	v1alpha1.ReasonNotSupported:       v1alpha1.ReasonNotSupported,
+	v1alpha1.ReasonTemplateRejected:   v1alpha1.ReasonTemplateRejected,
+	v1alpha1.ReasonBoundsExceeded:     v1alpha1.ReasonBoundsExceeded,
+	v1alpha1.ReasonDrainCheckFailing:  v1alpha1.ReasonDrainCheckFailing,
+	v1alpha1.ReasonExternalFinalizer:  EventExternalFinalizer,
+}
+
+// phaseReasons are the reasons of Ready=False that the phase events cover.
+var phaseReasons = []string{v1alpha1.ReasonInitializing, v1alpha1.ReasonStopped, v1alpha1.ReasonRolling, v1alpha1.ReasonPodsNotReady}
+
+// warnings are the reasons of transitions that need attention.
+var warnings = []string{
+	v1alpha1.ReasonDrainTimeoutExceeded, reasonMissing, reasonActiveLost, reasonInconsistent, reasonUnknownPhase, reasonRolledBack,
+}
+
+// Engine lists the events of one status write. Either may be nil: an engine that was not
+// known before, or is not known any more.
+func Engine(before, after *v1alpha1.FireboltEngine) []Event {
+	if after == nil {
+		return nil
+	}
+	var was v1alpha1.FireboltEngineStatus
+	if before != nil {
+		was = before.Status
+	}
+	is := after.Status
+	var out list
+	n := Diff(was, is)
+	if n.Moved {
+		out.add(slices.Contains(warnings, n.Entry.Reason), reason(n), "%s", moved(n, is))
+	} else if n.Outcome == Abandoned {
+		out.normal(EventRolloutAbandoned, "Generation %d was abandoned%s before it served; the rollout of generation %d started.",
+			n.Generation, lasted(stamp(n.Since), at(is.RolloutStartedAt)), is.CurrentGeneration)
+	}
+	if c, ok := began(was.Conditions, is.Conditions, v1alpha1.ConditionRolloutOverdue, metav1.ConditionTrue); ok {
+		out.warning(c.Reason, c.Message)
+	}
+	if c, ok := began(was.Conditions, is.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && !slices.Contains(phaseReasons, c.Reason) {
+		out.warning(orElse(warningReasons[c.Reason], c.Reason), c.Message)
+	}
+	if text := unused(is); text != "" && text != unused(was) {
+		out.warning(EventFieldsIgnored, text)
+	}
+	if recovered(n, was, is) {
+		out.normal(EventDrainCheckRecovered, "Generation %d answers the drain check again.", draining(was))
+	}
+	return out
+}
+
+// unused is what Ready says of fields that nothing comes of.
+func unused(s v1alpha1.FireboltEngineStatus) string {
+	c := find(s.Conditions, v1alpha1.ConditionReady)
+	if _, text, ok := strings.Cut(c.Message, ". spec."); ok && c.Status == metav1.ConditionTrue {
+		return "spec." + text
+	}
+	return ""
+}
+
+// reason of a transition; one without any is still told.
+func reason(n Change) string { return orElse(n.Entry.Reason, reasonPhaseChanged) }
+
+// moved words a change of phase and what it means for the rollout.
+func moved(n Change, is v1alpha1.FireboltEngineStatus) string {
+	text := fmt.Sprintf("Phase %s, was %s, generation %d.", orElse(n.To, "none"), orElse(n.From, "none"), is.CurrentGeneration)
+	if n.Entry.Message != "" {
+		text += " " + n.Entry.Message
+	}
+	took := lasted(stamp(n.Since), n.Entry.Time.Time)
+	switch n.Outcome {
+	case Completed:
+		text += fmt.Sprintf(" The rollout of generation %d is complete%s.", n.Generation, took)
+	case RolledBack:
+		text += fmt.Sprintf(" The rollout of generation %d was rolled back%s.", n.Generation, took)
+	case Reverted:
+		text += fmt.Sprintf(" The rollout of generation %d was reverted%s.", n.Generation, took)
+	case Abandoned:
+		text += fmt.Sprintf(" The rollout of generation %d was abandoned%s.", n.Generation, took)
+	}
+	if n.Started {
+		text += fmt.Sprintf(" The rollout of generation %d begins.", is.CurrentGeneration)
+	}
+	return text
+}
+
+// recovered reports whether the drain check works again. A failing check that is skipped, or
+// whose time is over, has not recovered, and one that something worse hides is not known to.
+func recovered(n Change, was, is v1alpha1.FireboltEngineStatus) bool {
+	if find(was.Conditions, v1alpha1.ConditionReady).Reason != v1alpha1.ReasonDrainCheckFailing {
+		return false
+	}
+	if n.Moved {
+		return n.Drain == Drained
+	}
+	return find(is.Conditions, v1alpha1.ConditionReady).Reason == v1alpha1.ReasonRolling
+}
+
+func draining(s v1alpha1.FireboltEngineStatus) int64 {
+	if s.DrainingGeneration == nil {
+		return s.ActiveGeneration
+	}
+	return *s.DrainingGeneration
+}
+
+func stamp(t *time.Time) *metav1.Time {
+	if t == nil {
+		return nil
+	}
+	return &metav1.Time{Time: *t}
+}
+
+func at(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

@@ -1,0 +1,86 @@
+package statusevents
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+// component is a part of an instance that has a condition of its own.
+type component struct{ condition, name string }
+
+var components = []component{
+	{v1alpha1.ConditionMetadataReady, "Metadata"},
+	{v1alpha1.ConditionGatewayReady, "Gateway"},
+	{v1alpha1.ConditionAuthReady, "Auth"},
+	{v1alpha1.ConditionEngineTLSReady, "EngineTLS"},
+	{v1alpha1.ConditionGatewayTLSReady, "GatewayTLS"},
+}
+
+// asked are the reasons of a component that is not ready on purpose.
+var asked = []string{v1alpha1.ReasonStopped, v1alpha1.ReasonStopping, v1alpha1.ReasonNotSupported, v1alpha1.ReasonDeletionBlocked}
+
+// refusals are reasons of the whole instance's Ready=False that no component has.
+var refusals = []string{v1alpha1.ReasonDeletionBlocked, v1alpha1.ReasonNotSupported}
+
+// Instance lists the events of one status write: changes of the phase, components that
+// became ready or lost it, and what keeps the instance from being what the spec says.
+func Instance(before, after *v1alpha1.FireboltInstance) []Event {
+	if after == nil {
+		return nil
+	}
+	var was v1alpha1.FireboltInstanceStatus
+	if before != nil {
+		was = before.Status
+	}
+	is := after.Status
+	var out list
+	if was.Phase != is.Phase {
+		e := newest(was.Transitions, is.Transitions, string(is.Phase))
+		warning := is.Phase == v1alpha1.InstanceDegraded || is.Phase == v1alpha1.InstanceFailed
+		out.add(warning, orElse(e.Reason, reasonPhaseChanged), "Phase %s, was %s. %s", orElse(is.Phase, "none"), orElse(was.Phase, "none"), e.Message)
+	}
+	if c, ok := began(was.Conditions, is.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && slices.Contains(refusals, c.Reason) {
+		out.warning(c.Reason, c.Message)
+	}
+	for _, c := range components {
+		c.emit(&out, was.Conditions, is.Conditions)
+	}
+	return out
+}
+
+// emit emits the event of a component's change. One that is created for the first time emits
+// none until it is ready, or failing.
+func (c component) emit(out *list, before, after []metav1.Condition) {
+	if is, ok := began(before, after, c.condition, metav1.ConditionTrue); ok {
+		if find(before, c.condition).Status != metav1.ConditionTrue {
+			out.normal(c.condition, "%s", is.Message)
+		}
+		return
+	}
+	is, ok := began(before, after, c.condition, metav1.ConditionFalse)
+	lost := find(before, c.condition).Status == metav1.ConditionTrue
+	switch {
+	case !ok || is.Reason == v1alpha1.ReasonProvisioning && !lost || out.contains(is.Message):
+	case slices.Contains(asked, is.Reason):
+		if lost {
+			out.normal(c.named(is.Reason), "%s", is.Message)
+		}
+	default:
+		out.warning(c.named(is.Reason), is.Message)
+	}
+}
+
+// named tells the same failure of two components apart.
+func (c component) named(reason string) string {
+	if reason == v1alpha1.ReasonProvisioning {
+		reason = "NotReady"
+	}
+	if strings.HasPrefix(reason, c.name) {
+		return reason
+	}
+	return c.name + reason
+}

@@ -1,0 +1,86 @@
+package statusevents
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Event is one Kubernetes event.
+type Event struct {
+	Warning         bool
+	Reason, Message string
+}
+
+// maxNote is the longest note that the API server takes, in bytes.
+const maxNote = 1024
+
+// list gathers the events of one write. The first event of a reason wins: a
+// condition and a transition of the same reason report the same change.
+type list []Event
+
+func (l *list) normal(reason, format string, args ...any) { l.add(false, reason, format, args...) }
+
+func (l *list) warning(reason, message string) { l.add(true, reason, "%s", message) }
+
+func (l *list) add(warning bool, reason, format string, args ...any) {
+	if slices.ContainsFunc(*l, func(e Event) bool { return e.Reason == reason }) {
+		return
+	}
+	*l = append(*l, Event{Warning: warning, Reason: reason, Message: note(fmt.Sprintf(format, args...))})
+}
+
+// contains reports whether an event holds the text already.
+func (l *list) contains(text string) bool {
+	return text != "" && slices.ContainsFunc(*l, func(e Event) bool { return strings.Contains(e.Message, text) })
+}
+
+// note makes a text valid UTF-8 and shortens it to what an event may hold.
+func note(text string) string {
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) <= maxNote {
+		return text
+	}
+	const ellipsis = "..."
+	cut := maxNote - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + ellipsis
+}
+
+// find returns a condition; one that is absent has neither status nor reason.
+func find(conditions []metav1.Condition, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// began returns the condition after the write when it has the status now, and had not, or
+// had it for another reason.
+func began(before, after []metav1.Condition, kind string, status metav1.ConditionStatus) (metav1.Condition, bool) {
+	was, is := find(before, kind), find(after, kind)
+	return is, is.Status == status && (was.Status != status || was.Reason != is.Reason)
+}
+
+// orElse names a phase for people; a new object has none.
+func orElse[T ~string](s T, other string) string {
+	if s == "" {
+		return other
+	}
+	return string(s)
+}
+
+// lasted words a duration whose ends are known to the second.
+func lasted(from *metav1.Time, to time.Time) string {
+	if from == nil || to.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" after %s", max(to.Sub(from.Time), 0).Round(time.Second))
+}

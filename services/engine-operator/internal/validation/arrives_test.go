@@ -1,0 +1,307 @@
+package validation_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
+)
+
+var images = render.Images{Engine: "engine:1", Web: "web:1", Metadata: "metadata:1", Postgres: "postgres:1"}
+
+// place is where a pod template can be written: what it admits, and what becomes of it.
+type place struct {
+	primary string
+	check   func(*corev1.PodTemplateSpec) string
+	render  func(*corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error)
+}
+
+func engineOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) (corev1.PodTemplateSpec, error) {
+	r, err := resolve.Resolve(e, class, 1)
+	if err != nil {
+		return corev1.PodTemplateSpec{}, err
+	}
+	g, err := render.Of(render.Input{Engine: r, Images: images})
+	if err != nil {
+		return corev1.PodTemplateSpec{}, err
+	}
+	return g.StatefulSet.Spec.Template, nil
+}
+
+func engineWith(t *corev1.PodTemplateSpec) *v1alpha1.FireboltEngine {
+	return &v1alpha1.FireboltEngine{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.FireboltEngineSpec{Template: t}}
+}
+
+func instanceWith(metadata, gateway *corev1.PodTemplateSpec) *v1alpha1.FireboltInstance {
+	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	i.Spec.Metadata.Template, i.Spec.Gateway.Template = metadata, gateway
+	return i
+}
+
+var places = map[string]place{
+	"engine": {
+		"engine",
+		func(t *corev1.PodTemplateSpec) string {
+			e := engineWith(t)
+			return validation.Message(append(validation.EngineTemplate(e, nil), validation.EngineIgnored(e, nil)...))
+		},
+		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) { return engineOf(engineWith(t), nil) },
+	},
+	"class": {
+		"engine",
+		func(t *corev1.PodTemplateSpec) string {
+			c := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{Template: *t}}
+			return validation.Message(append(validation.Class(c), validation.ClassIgnored(c)...))
+		},
+		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
+			return engineOf(engineWith(nil), &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{Template: *t}})
+		},
+	},
+	"metadata": {
+		"metadata",
+		func(t *corev1.PodTemplateSpec) string {
+			i := instanceWith(t, nil)
+			return validation.Message(append(validation.InstanceMetadata(i), validation.InstanceIgnored(i)...))
+		},
+		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
+			m, err := render.MetadataOf(instanceWith(t, nil), images, 1)
+			if err != nil {
+				return corev1.PodTemplateSpec{}, err
+			}
+			return m.Deployment.Spec.Template, nil
+		},
+	},
+	"gateway": {
+		"envoy",
+		func(t *corev1.PodTemplateSpec) string {
+			i := instanceWith(nil, t)
+			return validation.Message(append(validation.InstanceGateway(i), validation.InstanceIgnored(i)...))
+		},
+		func(t *corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
+			g, err := gateway.Render(instanceWith(nil, t), "envoy:1", 2)
+			if err != nil {
+				return corev1.PodTemplateSpec{}, err
+			}
+			return g.Deployment.Spec.Template, nil
+		},
+	},
+}
+
+// Whatever the rule table lets through without a warning is rendered, with everything in it: each field of
+// a pod, of its metadata and of its main container is filled to the last leaf, and when it
+// is admissible it must stand in the pods that come of it.
+func TestDefect11EveryAllowedFieldArrivesInThePods(t *testing.T) {
+	for name, p := range places {
+		t.Run(name, func(t *testing.T) {
+			admitted := 0
+			for _, f := range everyField(p.primary) {
+				user := &corev1.PodTemplateSpec{}
+				f.fill(user)
+				if p.check(user) != "" {
+					continue
+				}
+				admitted++
+				got, err := p.render(user.DeepCopy())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := missing(f.of(user), f.of(&got)); diff != "" {
+					t.Errorf("%s is admitted and does not arrive (-user +pods):\n%s", f.path, diff)
+				}
+			}
+			if admitted < 20 {
+				t.Errorf("only %d fields were admitted", admitted)
+			}
+		})
+	}
+}
+
+// leaf is a field of a pod template.
+type leaf struct {
+	path string
+	of   func(*corev1.PodTemplateSpec) reflect.Value
+	fill func(*corev1.PodTemplateSpec)
+}
+
+func everyField(primary string) []leaf {
+	var out []leaf
+	add := func(path string, in func(*corev1.PodTemplateSpec) reflect.Value) {
+		of := in(&corev1.PodTemplateSpec{}).Type()
+		for i := range of.NumField() {
+			at := func(t *corev1.PodTemplateSpec) reflect.Value { return in(t).Field(i) }
+			out = append(out, leaf{path + "." + of.Field(i).Name, at, func(t *corev1.PodTemplateSpec) { fill(at(t), of.Field(i).Name) }})
+		}
+	}
+	add("metadata", func(t *corev1.PodTemplateSpec) reflect.Value { return reflect.ValueOf(&t.ObjectMeta).Elem() })
+	add("spec", func(t *corev1.PodTemplateSpec) reflect.Value { return reflect.ValueOf(&t.Spec).Elem() })
+	add("container", func(t *corev1.PodTemplateSpec) reflect.Value {
+		i := slices.IndexFunc(t.Spec.Containers, func(c corev1.Container) bool { return c.Name == primary })
+		if i < 0 {
+			t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: primary})
+			i = len(t.Spec.Containers) - 1
+		}
+		return reflect.ValueOf(&t.Spec.Containers[i]).Elem()
+	})
+	return slices.DeleteFunc(out, func(f leaf) bool { return f.path == "container.Name" })
+}
+
+// fill gives a value, and all that is in it, a content that no default has.
+func fill(v reflect.Value, name string) {
+	switch v.Interface().(type) {
+	case resource.Quantity:
+		v.Set(reflect.ValueOf(resource.MustParse("7")))
+		return
+	case intstr.IntOrString:
+		v.Set(reflect.ValueOf(intstr.FromInt32(7)))
+		return
+	case metav1.Time:
+		v.Set(reflect.ValueOf(metav1.Unix(7, 0)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("my-" + strings.ToLower(name))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint8:
+		v.SetUint('7') // bytes are raw JSON
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), name)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), name)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, name)
+		fill(value, name)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), v.Type().Field(i).Name)
+			}
+		}
+	default:
+		panic("cannot fill a " + v.Kind().String())
+	}
+}
+
+// missing says what of want is not in got: entries of lists and maps may have others
+// beside them, everything else is equal.
+func missing(want, got reflect.Value) string {
+	switch want.Kind() {
+	case reflect.Slice:
+		for i := range got.Len() {
+			if cmp.Diff(want.Index(0).Interface(), got.Index(i).Interface()) == "" {
+				return ""
+			}
+		}
+	case reflect.Map:
+		for _, key := range want.MapKeys() {
+			if have := got.MapIndex(key); have.IsValid() && cmp.Diff(want.MapIndex(key).Interface(), have.Interface()) == "" {
+				return ""
+			}
+		}
+	}
+	return cmp.Diff(want.Interface(), got.Interface())
+}
+
+// The other direction: what the operator would leave out, because the name or the path
+// is its own, is refused or warned of.
+func TestDefect11WhatTheOperatorLeavesOutIsSaid(t *testing.T) {
+	for name, p := range places {
+		t.Run(name, func(t *testing.T) {
+			own, err := p.render(&corev1.PodTemplateSpec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken := map[string]*corev1.PodTemplateSpec{}
+			for _, v := range own.Spec.Volumes {
+				taken["volume "+v.Name] = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: v.Name}}}}
+			}
+			for _, key := range slices.Collect(maps.Keys(own.Labels)) {
+				taken["label "+key] = &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: "x"}}}
+			}
+			for _, c := range own.Spec.Containers {
+				inner := func(c corev1.Container) *corev1.PodTemplateSpec {
+					c.Name = p.primary
+					return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
+				}
+				for _, e := range c.Env {
+					taken["env "+e.Name] = inner(corev1.Container{Env: []corev1.EnvVar{{Name: e.Name, Value: "x"}}})
+				}
+				for _, m := range c.VolumeMounts {
+					taken["mount "+m.MountPath] = inner(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: "mine", MountPath: m.MountPath}}})
+					taken["mount of "+m.Name] = inner(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: m.Name, MountPath: "/mine"}}})
+				}
+			}
+			if len(taken) < 4 {
+				t.Fatalf("only %d things of the operator's found", len(taken))
+			}
+			for what, template := range taken {
+				if p.check(template) == "" {
+					t.Errorf("%s is the operator's, and a user's is admitted without a word", what)
+				}
+			}
+		})
+	}
+}
+
+// Bounds speak of the resources that the engine container runs with, whatever the layers say.
+func TestBoundsSpeakOfWhatIsRendered(t *testing.T) {
+	list := func(cpu string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	layers := []*corev1.ResourceRequirements{
+		nil,
+		{},
+		{Requests: corev1.ResourceList{}},
+		{Requests: list("1")},
+		{Requests: list("9")},
+		{Limits: list("9")},
+		{Requests: list("1"), Limits: list("9")},
+		{Claims: []corev1.ResourceClaim{{Name: "x"}}},
+	}
+	template := func(r *corev1.ResourceRequirements) *corev1.PodTemplateSpec {
+		if r == nil {
+			return &corev1.PodTemplateSpec{}
+		}
+		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "engine", Resources: *r}}}}
+	}
+	most := resource.MustParse("8")
+	for i, upper := range layers {
+		for j, lower := range layers {
+			e, class := engineWith(template(upper)), &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{Template: *template(lower)}}
+			got, err := engineOf(e, class)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			for _, in := range []corev1.ResourceList{got.Spec.Containers[0].Resources.Requests, got.Spec.Containers[0].Resources.Limits} {
+				if q, ok := in[corev1.ResourceCPU]; ok && q.Cmp(most) > 0 {
+					want++
+				}
+			}
+			if mistakes := validation.EngineBounds(e, class, validation.Bounds{CPU: &most}); len(mistakes) != want {
+				t.Errorf("engine %d over class %d: %v, want %d mistakes", i, j, mistakes, want)
+			}
+		}
+	}
+}

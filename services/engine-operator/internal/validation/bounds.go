@@ -1,0 +1,69 @@
+package validation
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+)
+
+// Bounds are the most that an engine container may request or be limited to (seed 001,
+// "Admission resource bounds"). An absent one bounds nothing.
+type Bounds struct{ CPU, Memory, EphemeralStorage *resource.Quantity }
+
+// EngineBounds checks the resources of the engine container that would run: the
+// engine's own, else its class's. Equality is allowed, resources without a bound and
+// other containers pass. class may be nil.
+func EngineBounds(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, b Bounds) field.ErrorList {
+	resources, from := effective(e, class)
+	at := templatePath.Child("spec", "containers").Key(names.ContainerEngine).Child("resources")
+	var out field.ErrorList
+	for _, of := range []struct {
+		name string
+		in   corev1.ResourceList
+	}{{"requests", resources.Requests}, {"limits", resources.Limits}} {
+		for _, bound := range []struct {
+			name corev1.ResourceName
+			most *resource.Quantity
+		}{{corev1.ResourceCPU, b.CPU}, {corev1.ResourceMemory, b.Memory}, {corev1.ResourceEphemeralStorage, b.EphemeralStorage}} {
+			asked, ok := of.in[bound.name]
+			if !ok || bound.most == nil || asked.Cmp(*bound.most) <= 0 {
+				continue
+			}
+			detail := fmt.Sprintf("%s is more than the operator's maximum of %s%s", asked.String(), bound.most.String(), from)
+			out = append(out, field.Invalid(at.Child(of.name, string(bound.name)), asked.String(), detail))
+		}
+	}
+	return out
+}
+
+// effective are the resources that the engine container runs with, and the class that
+// they come from. The layers replace each other as a whole, as they do when they merge.
+func effective(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) (r corev1.ResourceRequirements, from string) {
+	if class != nil {
+		if of, ok := resourcesIn(&class.Spec.Template); ok {
+			r, from = of, inherited(class)
+		}
+	}
+	if of, ok := resourcesIn(e.Spec.Template); ok {
+		r, from = of, ""
+	}
+	return r, from
+}
+
+func resourcesIn(t *corev1.PodTemplateSpec) (r corev1.ResourceRequirements, ok bool) {
+	if t == nil {
+		return r, false
+	}
+	for i := range t.Spec.Containers {
+		c := &t.Spec.Containers[i]
+		if c.Name == names.ContainerEngine && len(c.Resources.Requests)+len(c.Resources.Limits)+len(c.Resources.Claims) > 0 {
+			r, ok = c.Resources, true
+		}
+	}
+	return r, ok
+}

@@ -1,0 +1,76 @@
+package validation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// MessageLimit is the most bytes that a [Message] has: it fits into an Event's note,
+// which holds 1024, with a few words before it.
+const MessageLimit = 1000
+
+// Message words errors the same for an admission response, a condition and an event.
+// Mistakes of the same kind share one sentence, "path, path: what is wrong."; sentences
+// and paths are sorted, so equal errors give equal text in any order. What does not
+// fit is counted at the end. It is empty without errors.
+func Message(mistakes field.ErrorList) string {
+	sorted := slices.Clone(mistakes)
+	slices.SortFunc(sorted, func(a, b *field.Error) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(detail(a), detail(b)))
+	})
+	for n := len(sorted); n > 0; n-- {
+		if text := sentences(sorted[:n], len(sorted)-n); len(text) <= MessageLimit {
+			return text
+		}
+	}
+	if len(sorted) == 0 {
+		return ""
+	}
+	return cut(sentences(sorted[:1], len(sorted)-1)) // a path alone can be too long: names are users' text
+}
+
+// sentences groups sorted errors by what is wrong, in the order of their first paths.
+func sentences(sorted field.ErrorList, more int) string {
+	var order []string
+	paths := map[string][]string{}
+	for _, e := range sorted {
+		d := detail(e)
+		if paths[d] == nil {
+			order = append(order, d)
+		}
+		if !slices.Contains(paths[d], e.Field) {
+			paths[d] = append(paths[d], e.Field)
+		}
+	}
+	out := make([]string, 0, len(order)+1)
+	for _, d := range order {
+		out = append(out, strings.Join(paths[d], ", ")+": "+d+".")
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("And %d more.", more))
+	}
+	return strings.Join(out, " ")
+}
+
+// detail is what is wrong, without the path.
+func detail(e *field.Error) string {
+	if e.Detail == "" {
+		return e.ErrorBody()
+	}
+	return e.Detail
+}
+
+// cut keeps whole characters up to the limit.
+func cut(s string) string {
+	const dots = "..."
+	end := MessageLimit - len(dots)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + dots
+}

@@ -1,0 +1,141 @@
+package validation
+
+import "github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+
+// The rule table: what users may write into the pod templates of each component
+// (reference 2.7; seed 001, "Pod template merge"). It is data. The code next to it walks
+// every field of a template and asks the table, so a field that the table does not know,
+// from a newer Kubernetes, gets a warning. docs/templates.md shows it.
+
+// fields sorts the fields of a struct, by their JSON names.
+type fields struct {
+	allowed []string // adopted into the pods
+	owned   []string // the operator sets it
+	unused  []string // nothing comes of it; setting it is a warning
+}
+
+// component is a kind of pod whose template users may write.
+type component struct {
+	// primary is the container that the component is for, reserved the names of the
+	// containers that the operator puts next to it.
+	primary  string
+	reserved []string
+	// container are the fields of the primary container, env the variables in it that
+	// the operator sets, mountPaths the paths at which the operator mounts something.
+	container       fields
+	env, mountPaths []string
+	// volumes are patterns of the names of the operator's volumes; of these, secret are
+	// made from Secrets, and sidecars may mount the others only.
+	volumes, secret []string
+	// drops is true when a user's volume of the name of one of the operator's is left out,
+	// as the earlier operator did, and not refused.
+	drops bool
+}
+
+// metadataFields are those of a template's metadata.
+var metadataFields = fields{
+	allowed: []string{"labels", "annotations"},
+	owned: []string{
+		"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
+		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers",
+		"managedFields",
+	},
+}
+
+// reservedPrefix is that of the operator's own labels and annotations.
+const reservedPrefix = "firebolt.io/"
+
+// podFields are those of a pod, the same for every component.
+var podFields = fields{
+	allowed: []string{
+		"affinity", "containers", "dnsConfig", "dnsPolicy", "hostAliases", "imagePullSecrets", "initContainers",
+		"nodeSelector", "os", "overhead", "preemptionPolicy", "priorityClassName", "readinessGates", "resourceClaims",
+		"runtimeClassName", "schedulerName", "securityContext", "serviceAccountName", "tolerations",
+		"topologySpreadConstraints", "volumes",
+	},
+	owned: []string{
+		"activeDeadlineSeconds", "hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "restartPolicy",
+		"shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
+	},
+	unused: []string{
+		"automountServiceAccountToken", "enableServiceLinks", "ephemeralContainers", "evictionResponders",
+		"hostnameOverride", "nodeName", "priority", "resources", "schedulingGates", "schedulingGroup",
+		"serviceAccount", "setHostnameAsFQDN",
+	},
+}
+
+// engineFields are those of the container engine.
+var engineFields = fields{
+	allowed: []string{
+		"env", "envFrom", "image", "imagePullPolicy", "lifecycle", "name", "resizePolicy", "resources",
+		"securityContext", "terminationMessagePath", "terminationMessagePolicy", "volumeDevices", "volumeMounts",
+		"workingDir",
+	},
+	owned: []string{
+		"args", "command", "livenessProbe", "ports", "readinessProbe", "restartPolicy", "startupProbe", "stdin",
+		"stdinOnce", "tty",
+	},
+	unused: []string{"restartPolicyRules"},
+}
+
+// serviceFields are those of the containers envoy and metadata.
+var serviceFields = fields{
+	allowed: []string{"image", "imagePullPolicy", "name", "resources"},
+	owned: []string{
+		"args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "ports", "readinessProbe", "restartPolicy",
+		"securityContext", "startupProbe", "stdin", "stdinOnce", "terminationMessagePath", "terminationMessagePolicy",
+		"tty", "volumeDevices", "volumeMounts", "workingDir",
+	},
+	unused: []string{"resizePolicy", "restartPolicyRules"},
+}
+
+// The components.
+var (
+	engineRules = component{
+		primary: names.ContainerEngine, reserved: []string{names.ContainerWeb},
+		container:  engineFields,
+		env:        []string{"POD_INDEX", "FB_AWS_EC2_METADATA_CLIENT_ENABLED"},
+		mountPaths: []string{"/var/lib/firebolt", "/var/lib/firebolt/config.yaml", "/run/firebolt"},
+		volumes: []string{
+			"data", "engine-config", "runtime", "nginx-writable-dir", "auth-admin", "auth-signing-*", "tls-engine",
+		},
+		secret: []string{"auth-admin", "auth-signing-*", "tls-engine"},
+		drops:  true,
+	}
+	gatewayRules = component{
+		primary: names.ContainerEnvoy, reserved: []string{names.ContainerWakeAgent},
+		container: serviceFields,
+		volumes: []string{
+			"config", "tmp", "engine-ca", "tls-gateway", "client-ca", "engine-crl", "client-crl", "wake-agent-token",
+		},
+		secret: []string{"engine-ca", "tls-gateway", "client-ca", "engine-crl", "client-crl", "wake-agent-token"},
+	}
+	metadataRules = component{
+		primary:   names.ContainerMetadata,
+		container: serviceFields,
+		volumes:   []string{"config", "postgres-creds"},
+		secret:    []string{"postgres-creds"},
+	}
+)
+
+// protectedShapes are patterns of the names of Secrets that belong to some instance or
+// engine, whichever it is.
+var protectedShapes = []string{
+	"*-auth-signing", "*-auth-signing-*", // signing keys of an instance
+	"*-g[0-9]*-engine-tls",      // the certificate of an engine's generation
+	"*-metadata-postgres-creds", // the password of an instance's own database
+}
+
+// Details of errors. They follow the path, in the words that users read.
+const (
+	isOwned      = "is managed by the operator"
+	isUnused     = "is not used by the operator"
+	isReserved   = "keys that begin with " + reservedPrefix + " belong to the operator"
+	isNameTaken  = "a container of this name is made by the operator"
+	isPrimary    = "the name of the main container must not be an init container's"
+	isDuplicate  = "the name is used twice in the template"
+	isVolume     = "a volume of this name is made by the operator"
+	isMountPath  = "the operator mounts its own volume at this path"
+	isProtected  = "the Secret belongs to the operator or to the instance and must not be handed on"
+	isSecretMade = "the volume holds a Secret of the operator"
+)

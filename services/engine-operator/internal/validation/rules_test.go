@@ -1,0 +1,163 @@
+package validation
+
+import (
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// components are all of them, with the words of docs/templates.md.
+var components = []struct {
+	component
+	title, at string
+}{
+	{engineRules, "Engine and class", "spec.template"},
+	{gatewayRules, "Gateway", "spec.gateway.template"},
+	{metadataRules, "Metadata", "spec.metadata.template"},
+}
+
+// A field that no set names gets the warning of one that nothing is done with. That is
+// safe, but nobody would have thought about it: a new version of the Kubernetes libraries
+// fails here until somebody has.
+func TestDefect11EveryFieldStandsInExactlyOneSet(t *testing.T) {
+	tables := map[string]struct {
+		of   any
+		sets fields
+	}{
+		"metadata": {metav1.ObjectMeta{}, metadataFields},
+		"pod":      {corev1.PodSpec{}, podFields},
+	}
+	for _, c := range components {
+		tables["container "+c.primary] = struct {
+			of   any
+			sets fields
+		}{corev1.Container{}, c.container}
+	}
+	for name, table := range tables {
+		t.Run(name, func(t *testing.T) {
+			want := jsonNames(reflect.TypeOf(table.of))
+			got := slices.Concat(table.sets.allowed, table.sets.owned, table.sets.unused)
+			slices.Sort(want)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("fields of %T (-Kubernetes +rule table):\n%s", table.of, diff)
+			}
+		})
+	}
+}
+
+func jsonNames(of reflect.Type) []string {
+	var out []string
+	for i := range of.NumField() {
+		out = append(out, jsonName(of.Field(i)))
+	}
+	return out
+}
+
+// A field of a newer Kubernetes is not ignored in silence.
+func TestDefect11AFieldThatTheTableDoesNotKnowIsSaid(t *testing.T) {
+	future := &struct {
+		Old string   `json:"old,omitempty"`
+		New string   `json:"new,omitempty"`
+		Nil []string `json:"nil,omitempty"`
+	}{Old: "x", New: "y", Nil: []string{}}
+	got := paths(fields{allowed: []string{"old"}}.ignored(templatePath, future))
+	if diff := cmp.Diff([]string{"spec.template.new"}, got); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+// Every place in a volume that can hold the name of a Secret is looked at.
+func TestEverySecretOfAVolumeIsFound(t *testing.T) {
+	v := &corev1.VolumeSource{}
+	want := plant(reflect.ValueOf(v).Elem(), nil)
+	if len(want) < 11 {
+		t.Fatalf("only %d places found: the search is broken", len(want))
+	}
+	var got []string
+	for _, e := range (protected{"stolen"}).volume(templatePath, v) {
+		got = append(got, strings.TrimPrefix(e.Field, templatePath.String()+"."))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("places that name a Secret (-there +checked):\n%s", diff)
+	}
+}
+
+// plant puts the name "stolen" wherever a volume source can name a Secret, and returns
+// the paths: fields whose name says Secret and that are a name or a reference to one.
+func plant(v reflect.Value, at []string) []string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return plant(v.Elem(), at)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.Struct {
+			return nil
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		at = append(slices.Clone(at[:len(at)-1]), at[len(at)-1]+"[0]")
+		return plant(v.Index(0), at)
+	case reflect.String:
+		if name := at[len(at)-1]; name == "secretName" || name == "name" && underSecret(at) {
+			v.SetString("stolen")
+			return []string{strings.Join(at, ".")}
+		}
+	case reflect.Struct:
+		var out []string
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() || f.Type == reflect.TypeFor[*corev1.EphemeralVolumeSource]() {
+				continue // a claim names no Secret
+			}
+			here := at
+			if name := jsonName(f); name != "" {
+				here = append(slices.Clone(at), name)
+			}
+			out = append(out, plant(v.Field(i), here)...)
+		}
+		return out
+	}
+	return nil
+}
+
+func underSecret(at []string) bool {
+	return len(at) > 1 && strings.Contains(strings.ToLower(at[len(at)-2]), "secret")
+}
+
+func TestShapesAreWellFormed(t *testing.T) {
+	shapes := slices.Clone(protectedShapes)
+	for _, c := range components {
+		shapes = append(shapes, c.volumes...)
+		for _, s := range c.secret {
+			if !slices.Contains(c.volumes, s) {
+				t.Errorf("%s: secret volume %q is not among the operator's volumes", c.title, s)
+			}
+		}
+	}
+	for _, s := range shapes {
+		if _, err := path.Match(s, "x"); err != nil {
+			t.Errorf("shape %q: %v", s, err)
+		}
+	}
+}
+
+func TestProtectedShapes(t *testing.T) {
+	for name, want := range map[string]bool{
+		"shop-auth-signing": true, "shop-auth-signing-signing-2": true, "shop-auth-signing-1": true,
+		"a-g0-engine-tls": true, "a-b-g117-engine-tls": true, "shop-metadata-postgres-creds": true,
+		"auth-signing": false, "shop-auth": false, "a-gold-engine-tls": false, "engine-tls": false,
+		"my-postgres-creds": false, "shop-auth-signingx": false,
+	} {
+		if got := protected(nil).holds(name); got != want {
+			t.Errorf("protected %q = %v, want %v", name, got, want)
+		}
+	}
+}

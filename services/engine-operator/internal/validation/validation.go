@@ -1,0 +1,115 @@
+// Package validation validates objects before anything is created from them.
+//
+// The rules are one table (rules.go) for admission and for the controllers: a webhook
+// that is not installed changes when a user learns of an error, never whether, and
+// [Message] words it the same in both places. All functions are pure and return every
+// offending path at once. Named entries of lists are in a path by their name:
+// spec.template.spec.containers[engine].command.
+//
+// Rules that the CRD schema enforces on every write are not repeated here.
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+)
+
+var templatePath = field.NewPath("spec", "template")
+
+// EngineAll checks everything about an engine: what an admission webhook rejects, and
+// specs from which a controller creates nothing. class and instance may be nil when the engine
+// refers to none, or when they do not exist. The class's own template is not checked
+// again ([Class]), except Secrets of the engine's instance.
+func EngineAll(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, instance *v1alpha1.FireboltInstance, bounds Bounds) field.ErrorList {
+	out := EngineTemplate(e, instance)
+	out = append(out, EngineInherited(class, instance)...)
+	out = append(out, EngineBounds(e, class, bounds)...)
+	return append(out, EngineUnsupported(e, class)...)
+}
+
+// EngineTemplate checks an engine's own pod template, below spec.template. instance may
+// be nil when it does not exist.
+func EngineTemplate(e *v1alpha1.FireboltEngine, instance *v1alpha1.FireboltInstance) field.ErrorList {
+	return engineRules.template(templatePath, e.Spec.Template, protectedBy(instance))
+}
+
+// EngineInherited checks that the template of an engine's class hands none of the
+// instance's Secrets on: the class itself knows no instance. Both may be nil.
+func EngineInherited(class *v1alpha1.FireboltEngineClass, instance *v1alpha1.FireboltInstance) field.ErrorList {
+	if class == nil || instance == nil {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, e := range Class(class) { // the class says so itself
+		known[e.Field] = true
+	}
+	var out field.ErrorList
+	for _, e := range engineRules.template(templatePath, &class.Spec.Template, protectedBy(instance)) {
+		if !known[e.Field] {
+			e.Detail += inherited(class)
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Class checks the pod template of a class.
+func Class(c *v1alpha1.FireboltEngineClass) field.ErrorList {
+	return engineRules.template(templatePath, &c.Spec.Template, nil)
+}
+
+// EngineUnsupported names what the engine or its class requires and this release lacks.
+// Running it without the feature would change what users get. class may be nil.
+func EngineUnsupported(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) field.ErrorList {
+	switch {
+	case e.Spec.AutoStop != nil:
+		return autoStop(e.Spec.AutoStop, "")
+	case class != nil:
+		return autoStop(class.Spec.AutoStop, inherited(class))
+	}
+	return nil
+}
+
+// ClassUnsupported names what the class requires and this release lacks.
+func ClassUnsupported(c *v1alpha1.FireboltEngineClass) field.ErrorList {
+	return autoStop(c.Spec.AutoStop, "")
+}
+
+func autoStop(a *v1alpha1.AutoStopSpec, from string) field.ErrorList {
+	if a == nil || !a.Enabled {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "autoStop", "enabled"), isUnsupported+from)}
+}
+
+// inherited is appended to an error of the class, not of the engine.
+func inherited(class *v1alpha1.FireboltEngineClass) string {
+	return " (inherited from FireboltEngineClass \"" + class.Name + "\")"
+}
+
+// EngineIgnored names what the engine's template or that of its class sets and nothing
+// comes of. class may be nil.
+func EngineIgnored(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) field.ErrorList {
+	out := append(engineRules.ignored(templatePath, e.Spec.Template), rounded(e.Spec.CustomEngineConfig)...)
+	if class == nil {
+		return out
+	}
+	for _, one := range ClassIgnored(class) {
+		one.Detail += inherited(class)
+		out = append(out, one)
+	}
+	return out
+}
+
+// ClassIgnored names what the class's template sets and nothing comes of.
+func ClassIgnored(c *v1alpha1.FireboltEngineClass) field.ErrorList {
+	return append(engineRules.ignored(templatePath, &c.Spec.Template), rounded(c.Spec.CustomEngineConfig)...)
+}
+
+// InstanceIgnored names what the instance's templates set and nothing comes of.
+func InstanceIgnored(i *v1alpha1.FireboltInstance) field.ErrorList {
+	spec := field.NewPath("spec")
+	return append(metadataRules.ignored(spec.Child("metadata", "template"), i.Spec.Metadata.Template),
+		gatewayRules.ignored(spec.Child("gateway", "template"), i.Spec.Gateway.Template)...)
+}

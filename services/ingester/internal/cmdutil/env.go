@@ -1,0 +1,173 @@
+package cmdutil
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
+)
+
+// Env is what commands work with.
+type Env struct {
+	// Client reads from the API server each time, never from a cache. Nil for commands that need no cluster.
+	Client client.Client
+	// DB and Store are nil when no MySQL is configured. Store is the same database; it
+	// writes only after [Env.Settle].
+	DB    *sql.DB
+	Store *mysql.Storage
+	Kinds *registry.Registry
+	Clock clock.WithTicker
+	Log   logr.Logger
+	// Namespaces that the ingester works in, where a command is not told others; none means all.
+	Namespaces []string
+	// LeaseNamespace holds the ingester's Lease.
+	LeaseNamespace string
+}
+
+// Config says how to make an Env.
+type Config struct {
+	// MySQL says where the database is; unconfigured means that the command works without.
+	MySQL database.Settings
+	// Optional says that the command works without MySQL when that does not answer.
+	Optional bool
+	// Outbox says that changes are announced: an ingester with a bus relays them.
+	Outbox         bool
+	Client         client.Client
+	Clock          clock.WithTicker
+	Log            logr.Logger
+	Namespaces     []string
+	LeaseNamespace string
+}
+
+// Open makes an Env and checks that MySQL answers and has the current schema. It
+// never changes the schema. ctx bounds the life of the Env; call Close at the end.
+func Open(ctx context.Context, config Config) (Env, error) {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	kinds, err := registry.Load()
+	if err != nil {
+		return Env{}, err
+	}
+	env := Env{
+		Client: config.Client, Kinds: kinds, Clock: config.Clock, Log: config.Log,
+		Namespaces: config.Namespaces, LeaseNamespace: config.LeaseNamespace,
+	}
+	if !config.MySQL.Configured() {
+		return env, nil
+	}
+	connector, err := config.MySQL.Connector()
+	if err != nil {
+		return Env{}, err
+	}
+	store, err := mysql.Open(ctx, mysql.Options{
+		Connector: connector, Pool: config.MySQL.Pool, Log: config.Log, Clock: config.Clock, Outbox: config.Outbox,
+	})
+	if err != nil {
+		return Env{}, err
+	}
+	env.Store, env.DB = store, store.DB()
+	err = env.check(ctx)
+	if err == nil {
+		return env, nil
+	}
+	if closing := store.Close(); closing != nil || !config.Optional {
+		return Env{}, errors.Join(err, closing)
+	}
+	config.Log.Info("Working without MySQL", "reason", err.Error())
+	env.Store, env.DB = nil, nil
+	return env, nil
+}
+
+func (e Env) check(ctx context.Context) error {
+	if err := database.Ping(ctx, e.DB); err != nil {
+		return err
+	}
+	states, err := migrations.List(ctx, e.DB)
+	if err != nil {
+		return err
+	}
+	pending := 0
+	for _, s := range states {
+		if !s.Applied {
+			pending++
+		}
+	}
+	if pending > 0 {
+		return fmt.Errorf("%d migrations of the database are pending: run ingester migrate up, or start the ingester", pending)
+	}
+	return nil
+}
+
+// Close closes the connections of Open.
+func (e Env) Close() error {
+	if e.Store == nil {
+		return nil
+	}
+	return e.Store.Close()
+}
+
+// NeedMySQL says that a command cannot work without.
+func (e Env) NeedMySQL() error {
+	if e.DB == nil {
+		return errors.New("this command needs MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
+	}
+	return nil
+}
+
+// Incarnation returns the one that the cluster's rows are written with, as the
+// ingester has settled it. Known is false when this database has never seen the
+// cluster; then it is the one that the ingester would begin with.
+func (e Env) Incarnation(ctx context.Context) (n int64, known bool, err error) {
+	uid, err := e.clusterUID(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	var ours sql.NullInt64
+	var newest int64
+	err = e.DB.QueryRowContext(ctx, "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM "+
+		schema.Quote(schema.IncarnationTable), uid).Scan(&ours, &newest)
+	if err != nil {
+		return 0, false, fmt.Errorf("read incarnation: %w", err)
+	}
+	if !ours.Valid {
+		return newest + 1, false, nil
+	}
+	return ours.Int64, true, nil
+}
+
+func (e Env) clusterUID(ctx context.Context) (string, error) {
+	var system metav1.PartialObjectMetadata
+	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := e.Client.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return "", Explain(fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err))
+	}
+	return string(system.GetUID()), nil
+}
+
+// Settle lets the store write with the incarnation that the ingester uses. It never
+// raises it: an ingester that runs would not know, and its writes would look stale.
+func (e Env) Settle(ctx context.Context) error {
+	n, known, err := e.Incarnation(ctx)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return errors.New("this database has never seen this cluster: start the ingester once, so that it settles the incarnation")
+	}
+	e.Store.Settle(n)
+	return nil
+}

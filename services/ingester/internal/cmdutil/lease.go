@@ -1,0 +1,41 @@
+package cmdutil
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// LeaseName is the ingester's leader election Lease.
+const LeaseName = "ingester.flotilla.dev"
+
+// Leader returns the name of the ingester that leads, or nothing when none does: the
+// Lease is not there, has been given back, or has run out.
+func (e Env) Leader(ctx context.Context) (string, error) {
+	if e.LeaseNamespace == "" {
+		return "", errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required, to see whether an ingester runs")
+	}
+	var lease coordinationv1.Lease
+	err := e.Client.Get(ctx, types.NamespacedName{Namespace: e.LeaseNamespace, Name: LeaseName}, &lease)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", Explain(fmt.Errorf("read lease %s/%s: %w", e.LeaseNamespace, LeaseName, err))
+	}
+	spec := lease.Spec
+	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
+		return "", nil
+	}
+	end := spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second)
+	if e.Clock.Now().After(end) {
+		return "", nil
+	}
+	return *spec.HolderIdentity, nil
+}

@@ -1,0 +1,245 @@
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// keeper notes what is asked of storage, and answers Finish and Upsert with an error.
+type keeper struct {
+	storage.Keeper // the rest is not used
+	err            error
+	calls          []string
+}
+
+func (k *keeper) Upsert(context.Context, runtime.Object, bool, []storage.IndexedField) error {
+	k.calls = append(k.calls, "upsert")
+	return k.err
+}
+
+func (k *keeper) Finish(context.Context, runtime.Object) error {
+	k.calls = append(k.calls, "finish")
+	return k.err
+}
+
+func (k *keeper) Abandon(context.Context, runtime.Object) error {
+	k.calls = append(k.calls, "abandon")
+	return nil
+}
+
+// setting is a controller of Models whose storage and cluster are played.
+type setting struct {
+	*Controller
+	keeper   *keeper
+	requests []string // to the cluster, by method
+	events   *events.FakeRecorder
+	clock    *clocktesting.FakeClock
+}
+
+func newSetting(t *testing.T, err error) *setting {
+	t.Helper()
+	kinds, loadErr := registry.Load()
+	if loadErr != nil {
+		t.Fatal(loadErr)
+	}
+	model, _ := kinds.Lookup("Model")
+	m, metricsErr := metrics.New(nil)
+	if metricsErr != nil {
+		t.Fatal(metricsErr)
+	}
+	s := &setting{
+		keeper: &keeper{err: err}, events: events.NewFakeRecorder(10), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)),
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		s.requests = append(s.requests, req.Method)
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := fmt.Fprint(w, text("")); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, clusterErr := newCluster(model, connection{config: &rest.Config{Host: server.URL}, http: server.Client(), clock: s.clock}, nil)
+	if clusterErr != nil {
+		t.Fatal(clusterErr)
+	}
+	s.Controller = &Controller{
+		config: Config{Kind: model, Checkpoint: fresh{}, Clock: s.clock, RequeuePeriod: time.Minute}, cluster: c, store: s.keeper, events: s.events, metrics: m, pauses: newPauses(time.Minute),
+	}
+	return s
+}
+
+// text is a Model with more members in its metadata, each with a comma at its end.
+func text(metadata string) string {
+	return `{"apiVersion":"michelangelo.api/v2","kind":"Model","metadata":{` + metadata +
+		`"name":"churn","namespace":"default","resourceVersion":"7","uid":"u1"}}`
+}
+
+const held = `"finalizers":["michelangelo/Ingester"],`
+
+// handle decides about an object and acts.
+func (s *setting) handle(t *testing.T, metadata string) (reconcile.Result, error) {
+	t.Helper()
+	o, err := object.Parse([]byte(text(metadata)), api.DeletingAnnotation, api.ImmutableAnnotation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Received = s.clock.Now()
+	s.clock.Step(3 * time.Second)
+	return s.result(t.Context(), o, s.act(t.Context(), decide.For(s.seen(o)), o))
+}
+
+var errLong = fmt.Errorf("%w: %w", storage.ErrRejected, wire.Within("spec", wire.Within("algorithm", wire.Invalid("too long"))))
+
+// A final state that cannot be stored must not hold the object for ever.
+func TestARejectedObjectIsLetGo(t *testing.T) {
+	cases := map[string]struct {
+		metadata string
+		requests []string
+	}{
+		"when it is Terminating": {held + `"deletionTimestamp":"2026-11-22T05:00:00Z",`, []string{"PATCH"}},
+		"when it is marked":      {held + `"annotations":{"michelangelo/Deleting":"true"},`, []string{"PATCH", "DELETE"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSetting(t, errLong)
+			if result, err := s.handle(t, tc.metadata); err != nil || !result.IsZero() {
+				t.Fatal(result, err)
+			}
+			if want := []string{"finish", "abandon"}; !slices.Equal(s.keeper.calls, want) {
+				t.Errorf("storage was asked to %v, want %v", s.keeper.calls, want)
+			}
+			if !slices.Equal(s.requests, tc.requests) {
+				t.Errorf("the cluster was asked to %v, want %v", s.requests, tc.requests)
+			}
+			if n := testutil.ToFloat64(s.metrics.Incomplete.WithLabelValues("Model")); n != 1 {
+				t.Errorf("%v rows are counted as incomplete", n)
+			}
+			s.warned(t)
+		})
+	}
+}
+
+// warned says whether the one event and the metric name the field.
+func (s *setting) warned(t *testing.T) {
+	t.Helper()
+	if n := testutil.ToFloat64(s.metrics.Rejected.WithLabelValues("Model", "spec.algorithm")); n != 1 {
+		t.Errorf("%v objects are counted as rejected for spec.algorithm", n)
+	}
+	if len(s.events.Events) != 1 {
+		t.Fatalf("%d events", len(s.events.Events))
+	}
+	if e := <-s.events.Events; !strings.Contains(e, "Warning StorageRejected") || !strings.Contains(e, "spec.algorithm") {
+		t.Errorf("the event is %q", e)
+	}
+}
+
+func TestARejectedObjectIsNotTriedAgain(t *testing.T) {
+	s := newSetting(t, errLong)
+	if _, err := s.handle(t, held); !errors.Is(err, reconcile.TerminalError(nil)) {
+		t.Errorf("got %v, want an end", err)
+	}
+	s.warned(t)
+}
+
+// When storage has a newer version than the cache shows, the object is not let go: the
+// newest state would be lost. The cache catches up, and then it ends well.
+func TestAnOutdatedCopyIsNotLetGo(t *testing.T) {
+	s := newSetting(t, storage.ErrStale)
+	terminating := held + `"deletionTimestamp":"2026-11-22T05:00:00Z",`
+	result, err := s.handle(t, terminating)
+	if err != nil || result.RequeueAfter != conflictPause {
+		t.Errorf("got %v and %v, want another look after %s", result, err, conflictPause)
+	}
+	if len(s.requests) > 0 {
+		t.Errorf("the cluster was asked to %v", s.requests)
+	}
+	s.keeper.err = nil
+	if result, err := s.handle(t, terminating); err != nil || !result.IsZero() {
+		t.Error(result, err)
+	}
+	if !slices.Equal(s.requests, []string{"PATCH"}) {
+		t.Errorf("the cluster was asked to %v, want our finalizer off", s.requests)
+	}
+}
+
+func TestTheTimeFromEventToCommitIsMeasured(t *testing.T) {
+	s := newSetting(t, nil)
+	if _, err := s.handle(t, held); err != nil {
+		t.Fatal(err)
+	}
+	want := `# HELP flotilla_ingester_event_to_commit_seconds Time from the watch event of a change to its commit.
+# TYPE flotilla_ingester_event_to_commit_seconds histogram
+`
+	for i, le := 0, 0.001; i < 18; i, le = i+1, le*2 {
+		n := 0
+		if le >= 3 {
+			n = 1
+		}
+		want += fmt.Sprintf("flotilla_ingester_event_to_commit_seconds_bucket{kind=\"Model\",le=\"%v\"} %d\n", le, n)
+	}
+	want += `flotilla_ingester_event_to_commit_seconds_bucket{kind="Model",le="+Inf"} 1
+flotilla_ingester_event_to_commit_seconds_sum{kind="Model"} 3
+flotilla_ingester_event_to_commit_seconds_count{kind="Model"} 1
+`
+	if err := testutil.CollectAndCompare(s.metrics.EventToCommit, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheLabelFieldHasFewValues(t *testing.T) {
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, _ := kinds.Lookup("Model")
+	for path, want := range map[string]string{
+		"spec.owner.name": "spec.owner", "spec.qualityScores[2].value": "spec.qualityScores", "spec.quality_scores[2]": "spec.qualityScores",
+		"spec.whatever": "spec.other", "metadata.labels.some.domain/key": "metadata.labels", "metadata.colour": "other", "surprise": "other",
+	} {
+		if got := field(model, fmt.Errorf("store: %w", &wire.FieldError{Path: path})); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+	if got := field(model, errors.New("Data too long")); got != "unknown" {
+		t.Errorf("an error without a field is %s", got)
+	}
+}
+
+// TestAnObjectThatIsNotWrittenIsTriedAgainQuietly: the writer logs a failed batch once.
+func TestAnObjectThatIsNotWrittenIsTriedAgainQuietly(t *testing.T) {
+	s := newSetting(t, fmt.Errorf("%w: deadlock", storage.ErrNotWritten))
+	for _, want := range []time.Duration{firstRequeue, 2 * firstRequeue} {
+		if result, err := s.handle(t, held); err != nil || result.RequeueAfter != want {
+			t.Errorf("got %v and %v, want another try after %s", result, err, want)
+		}
+	}
+}
+
+// fresh is a checkpoint of a database that lacks nothing.
+type fresh struct{}
+
+func (fresh) Behind(context.Context) error  { return nil }
+func (fresh) Check(context.Context) error   { return nil }
+func (fresh) Advance(context.Context) error { return nil }

@@ -1,0 +1,107 @@
+package objectsync
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+)
+
+// cluster is one kind in the cluster: what is known of its objects, and writes to them.
+type cluster struct {
+	*object.Client
+	// informers by namespace; one for "" when all namespaces are watched.
+	informers map[string]*informer
+}
+
+// informer is the objects of one namespace, or of all of them.
+type informer struct {
+	cache.SharedIndexInformer
+	early    *early
+	refusals *refusals
+}
+
+// connection is how the API server is reached.
+type connection struct {
+	config *rest.Config
+	http   *http.Client
+	clock  clock.PassiveClock
+	log    logr.Logger
+}
+
+func newCluster(kind *registry.Kind, c connection, namespaces []string) (*cluster, error) {
+	resource := schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: kind.Plural}
+	client, err := object.NewClient(c.config, c.http, c.clock, resource, api.DeletingAnnotation, api.ImmutableAnnotation)
+	if err != nil {
+		return nil, err
+	}
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	out := &cluster{Client: client, informers: map[string]*informer{}}
+	for _, ns := range namespaces {
+		// No resync: what fails is tried again by the queue, and what has not changed needs nothing.
+		first := newEarly()
+		source := object.ListWatch{Client: client, Namespace: ns, Arrived: first.arrived}
+		shared, said := cache.NewSharedIndexInformer(source, &object.Object{}, 0, cache.Indexers{}), &refusals{log: c.log.WithValues("kind", kind.Name)}
+		if err := shared.SetWatchErrorHandlerWithContext(said.handle); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", kind.Plural, err)
+		}
+		out.informers[ns] = &informer{shared, first, said}
+	}
+	return out, nil
+}
+
+// get returns the object as it was last seen, or nil.
+func (c *cluster) get(key types.NamespacedName) (*object.Object, error) {
+	informer := c.informers[key.Namespace]
+	if informer == nil {
+		informer = c.informers[""]
+	}
+	if informer == nil {
+		return nil, nil //nolint:nilnil // a namespace that is not watched
+	}
+	item, found, err := informer.GetStore().GetByKey(key.String())
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", key, err)
+	}
+	if !found {
+		return informer.early.get(key), nil // nil: gone
+	}
+	o, ok := item.(*object.Object)
+	if !ok {
+		return nil, fmt.Errorf("look up %s: the store holds %T", key, item)
+	}
+	return o, nil
+}
+
+// Start implements manager.Runnable: it follows the cluster until ctx ends.
+func (c *cluster) Start(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, informer := range c.informers {
+		running.Go(func() { informer.RunWithContext(ctx) })
+		running.Go(func() {
+			if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+				informer.early.end(informer.GetStore())
+				informer.refusals.over()
+			}
+		})
+	}
+	running.Wait()
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Replicas in waiting know
+// the objects as well, so the next leader can begin at once.
+func (*cluster) NeedLeaderElection() bool { return false }

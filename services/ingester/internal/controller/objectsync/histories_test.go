@@ -1,0 +1,297 @@
+package objectsync
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
+)
+
+const (
+	ends     = 300 // histories
+	endSteps = 25  // of a history
+)
+
+// TestHowObjectsEnd generates histories of one object each: updates, marks, deletions and
+// foreign finalizers come in any order between the steps of the real controller on a real
+// database, while its cache lags, requests break off, and it restarts. However an object
+// ends, its row must hold the last content that the API server acknowledged, and be closed
+// if somebody deleted the object and evicted if not. The database is restored from older
+// backups at any moment, and the real sweep runs between: it must not close the only copy of an
+// object. FLOTILLA_SEED repeats one history.
+func TestHowObjectsEnd(t *testing.T) {
+	db, dsn := dbtest.Migrated(t)
+	store, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn, Outbox: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	store.Settle(1)
+	n := ends
+	if os.Getenv("FLOTILLA_SEED") != "" {
+		n = 1
+	}
+	for i := range n {
+		seed := rand.Uint64() >> 32
+		if text := os.Getenv("FLOTILLA_SEED"); text != "" {
+			if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h := newEnd(t, db, store, seed, i)
+		h.run()
+		if t.Failed() {
+			t.Fatalf("seed %d:\n%s", seed, strings.Join(h.log, "\n"))
+		}
+	}
+}
+
+// end is the history of one object.
+type end struct {
+	*testing.T
+	*users
+	db         *sql.DB
+	store      *faulty
+	controller *Controller
+	key        types.NamespacedName
+	uid        string
+	seen       int // versions that the cache has had
+	calm       bool
+	closed     bool // the row was closed once
+	*backups
+	log []string
+}
+
+// faulty is storage whose calls fail before or after they took effect.
+type faulty struct {
+	storage.Keeper
+	fault func() bool
+}
+
+var errBroke = errors.New("broke off")
+
+func (f *faulty) Upsert(ctx context.Context, o runtime.Object, _ bool, _ []storage.IndexedField) error {
+	return f.call(func() error { return f.Keeper.Upsert(ctx, o, false, nil) })
+}
+
+func (f *faulty) Finish(ctx context.Context, o runtime.Object) error {
+	return f.call(func() error { return f.Keeper.Finish(ctx, o) })
+}
+
+func (f *faulty) Evict(ctx context.Context, o runtime.Object) error {
+	return f.call(func() error { return f.Keeper.Evict(ctx, o) })
+}
+
+func (f *faulty) Release(ctx context.Context, o runtime.Object) error {
+	return f.call(func() error { return f.Keeper.Release(ctx, o) })
+}
+
+func (f *faulty) call(do func() error) error {
+	if f.fault() {
+		return errBroke
+	}
+	err := do()
+	if f.fault() {
+		return errBroke
+	}
+	return err
+}
+
+func newEnd(t *testing.T, db *sql.DB, store storage.Keeper, seed uint64, i int) *end {
+	t.Helper()
+	h := &end{T: t, db: db, uid: fmt.Sprintf("u-%d", i), key: types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("m-%d", i)}}
+	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // not a secret
+	h.users = &users{apiServer: &apiServer{t: t}, rand: random}
+	h.fault = func() bool { return !h.calm && random.IntN(10) == 0 }
+	h.store = &faulty{store, h.fault}
+	o := dbtest.Model(h.key.Name, h.uid, 1)
+	o.SetFinalizers([]string{api.IngesterFinalizer})
+	h.content = "algorithm-1"
+	h.commit(o)
+	server := httptest.NewServer(h.apiServer)
+	t.Cleanup(server.Close)
+	kinds, err := registry.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, _ := kinds.Lookup("Model")
+	m, err := metrics.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCluster(model, connection{config: &rest.Config{Host: server.URL}, http: server.Client(), clock: clock.RealClock{}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.backups = newBackups(h, model)
+	h.controller = &Controller{
+		config:  Config{Kind: model, Checkpoint: h.backups, Clock: clock.RealClock{}, RequeuePeriod: time.Second, OnGone: func(string, string) {}},
+		cluster: c, store: h.store, events: events.NewFakeRecorder(100), metrics: m, pauses: newPauses(time.Minute),
+	}
+	return h
+}
+
+// run takes steps in any order, and then lets the object end.
+func (h *end) run() {
+	h.Helper()
+	h.deliver(1)
+	for range endSteps {
+		switch h.rand.IntN(8) {
+		case 6:
+			h.sweep()
+		case 7:
+			h.backUpOrRestore()
+		case 0, 1:
+			if h.object != nil {
+				h.note(h.act())
+			}
+		case 2:
+			h.deliver(1 + h.rand.IntN(3))
+		case 3:
+			if h.object != nil && h.rand.IntN(3) == 0 {
+				h.restart()
+			}
+		default:
+			h.reconcile()
+		}
+	}
+	h.calm = true
+	h.sweep()
+	h.accept()
+	for gone := 0; gone < 2 && len(h.log) < 10*endSteps; {
+		h.deliver(len(h.versions))
+		h.reconcile()
+		switch {
+		case h.object == nil:
+			gone++
+		case h.has(foreign):
+			h.note("let go at the end")
+			h.change(func(o *unstructured.Unstructured) {
+				o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == foreign }))
+			})
+		case h.object.GetDeletionTimestamp() == nil && !api.IsSet(h.object.GetAnnotations(), api.ImmutableAnnotation) &&
+			!api.IsSet(h.object.GetAnnotations(), api.DeletingAnnotation):
+			h.note("delete at the end")
+			h.deleted = true
+			h.remove()
+		}
+	}
+	h.ended()
+}
+
+func (h *end) note(what string) {
+	h.log = append(h.log, fmt.Sprintf("%-18s version %d", what, h.version))
+}
+
+// deliver lets the cache see up to n further versions.
+func (h *end) deliver(n int) {
+	h.Helper()
+	informer := h.controller.cluster.informers[""]
+	for ; n > 0 && h.seen < len(h.versions); n-- {
+		v := h.versions[h.seen]
+		h.seen++
+		o, err := object.Parse(slices.Clone(v.json), api.DeletingAnnotation, api.ImmutableAnnotation)
+		if err != nil {
+			h.Fatal(err)
+		}
+		if !v.gone {
+			err = informer.GetStore().Update(o)
+		} else if err = informer.GetStore().Delete(o); err == nil {
+			h.controller.last.predicate().Delete(event.DeleteEvent{Object: o})
+		}
+		if err != nil {
+			h.Fatal(err)
+		}
+		h.log = append(h.log, fmt.Sprintf("%-18s version %s", "seen", o.ResourceVersion))
+	}
+}
+
+// restart begins with a fresh list.
+func (h *end) restart() {
+	h.Helper()
+	h.note("restart")
+	h.seen = len(h.versions) - 1
+	h.deliver(1)
+	h.controller.last = lastStates{}
+}
+
+func (h *end) reconcile() {
+	h.Helper()
+	result, err := h.controller.Reconcile(h.Context(), ctrl.Request{NamespacedName: h.key})
+	row := h.row()
+	h.log = append(h.log, fmt.Sprintf("%-18s version %d, %v %v, row %+v", "reconciled", h.version, result, err, row))
+	if h.closed && !row.closed {
+		h.Errorf("the closed row of %s is live again", h.uid)
+	}
+	h.closed = row.closed
+}
+
+type endRow struct {
+	found, closed, evicted bool
+	version                int
+	algorithm              string
+}
+
+func (h *end) row() (r endRow) {
+	h.Helper()
+	err := h.db.QueryRowContext(h.Context(), "SELECT TRUE, delete_time IS NOT NULL, evict_time IS NOT NULL, res_version, algorithm FROM model WHERE uid = ?", h.uid).
+		Scan(&r.found, &r.closed, &r.evicted, &r.version, &r.algorithm)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		h.Fatal(err)
+	}
+	return r
+}
+
+// ended checks what is left of the object.
+func (h *end) ended() {
+	h.Helper()
+	row := h.row()
+	if h.object == nil && h.lost {
+		h.endedInAnOlderDatabase(row)
+		return
+	}
+	if h.object != nil {
+		h.Fatalf("seed of %s: the object is there still: %v\n%s", h.uid, h.object.Object["metadata"], strings.Join(h.log, "\n"))
+	}
+	if deleted := h.deleted && (!h.doubt || !row.evicted); row.closed != deleted || row.evicted == deleted {
+		h.Errorf("somebody deleted %s: %t, its row is %+v", h.uid, h.deleted, row)
+	}
+	if row.algorithm != h.content || row.version < h.at {
+		h.Errorf("%s of version %d was acknowledged, stored is %+v", h.content, h.at, row)
+	}
+	if !h.deleted && row.version < h.precondition {
+		h.Errorf("version %d was evicted, stored is %d", h.precondition, row.version)
+	}
+	if n := dbtest.Strings(h, h.db, "SELECT COUNT(*) FROM outbox WHERE uid = ? AND operation = 'deleted'", h.uid); n[0] > "1" && !h.restored {
+		h.Errorf("the deletion of %s is announced %s times", h.uid, n[0])
+	}
+}

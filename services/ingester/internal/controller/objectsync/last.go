@@ -1,0 +1,52 @@
+package objectsync
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
+)
+
+// lastStates keeps the last state of objects that foreign finalizers held and let go, until
+// it is stored. No finalizer of ours made them wait, so the cache may show the end of such an
+// object before the changes that came just before.
+type lastStates struct {
+	mu      sync.Mutex
+	objects map[types.NamespacedName]*object.Object
+}
+
+// predicate lets everything pass, and keeps what the deletion of an object shows.
+func (l *lastStates) predicate() predicate.Predicate {
+	return predicate.Funcs{DeleteFunc: func(d event.DeleteEvent) bool {
+		o, ok := d.Object.(*object.Object)
+		if ok && o.DeletionTimestamp != nil && !slices.Contains(o.Finalizers, api.IngesterFinalizer) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.objects == nil {
+				l.objects = map[types.NamespacedName]*object.Object{}
+			}
+			l.objects[nameOf(o)] = o
+		}
+		return true
+	}}
+}
+
+func (l *lastStates) get(key types.NamespacedName) *object.Object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.objects[key]
+}
+
+// forget drops a state that is stored, unless a later object of the name has ended meanwhile.
+func (l *lastStates) forget(o *object.Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.objects[nameOf(o)] == o {
+		delete(l.objects, nameOf(o))
+	}
+}

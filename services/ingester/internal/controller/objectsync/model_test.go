@@ -1,0 +1,239 @@
+package objectsync
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+)
+
+const foreign = "example.com/other"
+
+// apiServer is the API server with one object, as far as the ingester's requests show it.
+type apiServer struct {
+	t       *testing.T
+	object  *unstructured.Unstructured // nil once it is gone
+	version int
+	// versions are all states that a watch shows, the last one of a deletion included.
+	versions []seenVersion
+	// precondition is the version of the last deletion by the ingester.
+	precondition int
+	// fault is asked before and after each request of the ingester takes effect.
+	fault func() bool
+}
+
+type seenVersion struct {
+	json []byte
+	gone bool
+}
+
+// commit stores the object as a new version, and drops it when nothing holds it any more.
+func (a *apiServer) commit(changed *unstructured.Unstructured) {
+	a.version++
+	changed.SetResourceVersion(strconv.Itoa(a.version))
+	ends := changed.GetDeletionTimestamp() != nil && len(changed.GetFinalizers()) == 0
+	show := changed
+	if ends { // the state that is stored last, at the version of the deletion
+		show = a.object.DeepCopy()
+		show.SetResourceVersion(changed.GetResourceVersion())
+	}
+	text, err := json.Marshal(show.Object)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.versions = append(a.versions, seenVersion{text, ends})
+	a.object = changed
+	if ends {
+		a.object = nil
+	}
+}
+
+// change is an update by anybody.
+func (a *apiServer) change(f func(*unstructured.Unstructured)) {
+	changed := a.object.DeepCopy()
+	f(changed)
+	a.commit(changed)
+}
+
+// remove is a deletion by anybody.
+func (a *apiServer) remove() {
+	if a.object.GetDeletionTimestamp() != nil {
+		return
+	}
+	a.change(func(o *unstructured.Unstructured) {
+		now := metav1.Unix(2e9, 0)
+		o.SetDeletionTimestamp(&now)
+		o.SetGeneration(o.GetGeneration() + 1)
+	})
+}
+
+// ServeHTTP answers the ingester's requests: patches of finalizers, and deletions.
+func (a *apiServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		a.t.Error(err)
+	}
+	if a.fault() {
+		answer(a.t, w, apierrors.NewInternalError(fmt.Errorf("broke before")).Status())
+		return
+	}
+	var reply any
+	switch req.Method {
+	case http.MethodPatch:
+		reply = a.patch(body)
+	case http.MethodDelete:
+		reply = a.delete(body)
+	default:
+		a.t.Errorf("unexpected %s", req.Method)
+	}
+	if a.fault() {
+		reply = apierrors.NewInternalError(fmt.Errorf("broke after")).Status()
+	}
+	answer(a.t, w, reply)
+}
+
+func answer(t *testing.T, w http.ResponseWriter, reply any) {
+	w.Header().Set("Content-Type", "application/json")
+	if s, ok := reply.(metav1.Status); ok && s.Code != 0 {
+		s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		reply = s
+		w.WriteHeader(int(s.Code))
+	}
+	if err := json.NewEncoder(w).Encode(reply); err != nil {
+		t.Error(err)
+	}
+}
+
+var models = schema.GroupResource{Group: api.Group, Resource: "models"}
+
+// refuse returns the answer to a request that was decided from another version.
+func (a *apiServer) refuse(version string, uid types.UID) *metav1.Status {
+	var status metav1.Status
+	switch {
+	case a.object == nil:
+		status = apierrors.NewNotFound(models, "m").Status()
+	case version != a.object.GetResourceVersion(), uid != a.object.GetUID():
+		status = apierrors.NewConflict(models, "m", fmt.Errorf("is at %s", a.object.GetResourceVersion())).Status()
+	default:
+		return nil
+	}
+	return &status
+}
+
+func (a *apiServer) patch(body []byte) any {
+	var p struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		a.t.Error(err)
+	}
+	if refused := a.refuse(p.Metadata.ResourceVersion, p.Metadata.UID); refused != nil {
+		return *refused
+	}
+	changed := a.object.DeepCopy()
+	changed.SetFinalizers(p.Metadata.Finalizers)
+	a.commit(changed)
+	return maps.Clone(changed.Object)
+}
+
+func (a *apiServer) delete(body []byte) any {
+	var o metav1.DeleteOptions
+	if err := json.Unmarshal(body, &o); err != nil {
+		a.t.Error(err)
+	}
+	if refused := a.refuse(*o.Preconditions.ResourceVersion, *o.Preconditions.UID); refused != nil {
+		return *refused
+	}
+	a.precondition, _ = strconv.Atoi(*o.Preconditions.ResourceVersion)
+	a.remove()
+	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
+}
+
+// users do to the object what people and other controllers do.
+type users struct {
+	*apiServer
+	rand *rand.Rand
+	// acknowledged is the content of the last update that the API server accepted, and at which version.
+	content string
+	at      int
+	deleted bool // somebody asked for the deletion before the object was evicted
+}
+
+func (u *users) has(finalizer string) bool {
+	return slices.Contains(u.object.GetFinalizers(), finalizer)
+}
+
+// act does one thing, and returns what it was.
+func (u *users) act() string {
+	mark := func(name, value string) {
+		if u.object.GetAnnotations()[name] == value {
+			return
+		}
+		u.change(func(o *unstructured.Unstructured) {
+			annotations := o.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[name] = value
+			o.SetAnnotations(annotations)
+		})
+		u.at = u.version
+	}
+	switch u.rand.IntN(9) {
+	case 0, 1, 2:
+		u.content = fmt.Sprintf("algorithm-%d", u.version+1)
+		u.change(func(o *unstructured.Unstructured) {
+			if err := unstructured.SetNestedField(o.Object, u.content, "spec", "algorithm"); err != nil {
+				u.t.Fatal(err)
+			}
+		})
+		u.at = u.version
+		return "update"
+	case 3, 4:
+		mark(api.ImmutableAnnotation, "true")
+		return "mark immutable"
+	case 5:
+		if u.object.GetDeletionTimestamp() == nil && u.has(api.IngesterFinalizer) {
+			u.deleted = true
+		}
+		if u.object.GetDeletionTimestamp() != nil || !u.has(api.IngesterFinalizer) {
+			return "nothing" // after our finalizer is off nobody can tell an eviction from a deletion
+		}
+		u.remove()
+		return "delete"
+	case 6:
+		if u.object.GetDeletionTimestamp() != nil {
+			return "nothing"
+		}
+		mark(api.DeletingAnnotation, "true")
+		u.deleted = true
+		return "mark deleting"
+	case 7:
+		if u.object.GetDeletionTimestamp() != nil || u.has(foreign) {
+			return "nothing"
+		}
+		u.change(func(o *unstructured.Unstructured) { o.SetFinalizers(append(o.GetFinalizers(), foreign)) })
+		return "hold"
+	default:
+		if !u.has(foreign) {
+			return "nothing"
+		}
+		u.change(func(o *unstructured.Unstructured) {
+			o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == foreign }))
+		})
+		return "let go"
+	}
+}

@@ -1,0 +1,78 @@
+package objectsync
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
+)
+
+// reasonRejected is the event on an object that cannot be stored.
+const reasonRejected = "StorageRejected"
+
+// reject tells people and metrics that an object cannot be stored as it is, and why.
+func (c *Controller) reject(o *object.Object, err error) {
+	c.metrics.Rejected.WithLabelValues(c.config.Kind.Name, field(c.config.Kind, err)).Inc()
+	c.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", message(err))
+}
+
+// maxMessage is the longest note that the API server takes for an event.
+const maxMessage = 1000
+
+func message(err error) string {
+	text := err.Error()
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "")
+	}
+	return text
+}
+
+// Values of the label field for what is no field of the kind.
+const (
+	otherField = "other"
+	noField    = "unknown"
+)
+
+// field is the culprit as a label: the first two parts of its path, such as
+// "spec.owner", if the kind has such a field. So the label has few values, whatever
+// objects contain.
+func field(kind *registry.Kind, err error) string {
+	var culprit *wire.FieldError
+	if !errors.As(err, &culprit) {
+		return noField
+	}
+	first, rest, _ := strings.Cut(culprit.Path, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	second, _, _ = strings.Cut(second, "[")
+	switch {
+	case first == "metadata" && metadataFields[second]:
+		return first + "." + second
+	case first != "spec" && first != "status":
+		return otherField
+	}
+	fields := kind.Message.Fields().ByName(protoreflect.Name(first)).Message().Fields()
+	known := fields.ByJSONName(second)
+	if known == nil {
+		known = fields.ByName(protoreflect.Name(second))
+	}
+	if known == nil {
+		return first + "." + otherField
+	}
+	return first + "." + known.JSONName()
+}
+
+// metadataFields are the JSON names of the fields of metadata.
+var metadataFields = func() map[string]bool {
+	names := map[string]bool{}
+	for f := range reflect.TypeFor[metav1.ObjectMeta]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+}()

@@ -1,0 +1,246 @@
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
+)
+
+// backups restores the database of a history from older backups, with the real checkpoint
+// and the real sweep beside it.
+type backups struct {
+	*checkpoint.Keeper
+	h        *end
+	model    *registry.Kind
+	configs  *configMaps
+	saved    bool  // there is a backup
+	number   int64 // the checkpoint in the backup
+	restored bool
+	lost     bool // a restore came after the object had gone
+	evicted  bool // the object had gone by an eviction
+	doubt    bool // nobody can tell any more whether it was evicted or deleted
+	found    bool // the restored database has a row of it
+}
+
+func newBackups(h *end, model *registry.Kind) *backups {
+	b := &backups{h: h, model: model, configs: &configMaps{fault: h.fault}}
+	b.exec("CREATE TABLE IF NOT EXISTS backup LIKE model")
+	b.exec("DELETE FROM backup")
+	b.exec("DELETE FROM checkpoint")
+	b.exec("INSERT IGNORE INTO incarnation (cluster_uid, incarnation, raised_at) VALUES ('cluster', 1, NOW(6))")
+	b.newKeeper()
+	return b
+}
+
+// newKeeper begins with a keeper that remembers nothing.
+func (b *backups) newKeeper() {
+	var err error
+	b.Keeper, err = checkpoint.New(checkpoint.Config{
+		DB: b.h.db, Cluster: &checkpoint.Cluster{Reader: b.configs, Writer: b.configs, Namespace: "flotilla-system"},
+		Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	if err != nil {
+		b.h.Fatal(err)
+	}
+}
+
+func (b *backups) exec(statement string, args ...any) {
+	b.h.Helper()
+	if _, err := b.h.db.ExecContext(b.h.Context(), statement, args...); err != nil {
+		b.h.Fatal(err)
+	}
+}
+
+// backUpOrRestore makes a backup of the database, or goes back to the last one.
+func (b *backups) backUpOrRestore() {
+	if !b.saved || b.h.rand.IntN(2) == 0 {
+		b.saved = true
+		b.exec("DELETE FROM backup")
+		b.exec("INSERT INTO backup SELECT * FROM model WHERE uid = ?", b.h.uid)
+		b.number, _ = strconv.ParseInt(dbtest.Strings(b.h, b.h.db, "SELECT COALESCE(MAX(number), 0) FROM checkpoint")[0], 10, 64)
+		b.h.note("back up")
+		return
+	}
+	if b.h.object == nil && !b.lost { // later ones only repeat it
+		b.lost, b.evicted = true, b.h.row().evicted && !b.h.deleted
+	}
+	b.restored = true
+	if o := b.h.object; o != nil && o.GetDeletionTimestamp() != nil && !b.h.has(api.IngesterFinalizer) {
+		b.doubt = true
+	}
+	b.exec("DELETE FROM model WHERE uid = ?", b.h.uid)
+	b.exec("INSERT INTO model SELECT * FROM backup")
+	b.exec("DELETE FROM checkpoint")
+	b.exec("INSERT INTO checkpoint (id, number) VALUES (1, ?)", b.number)
+	row := b.h.row()
+	b.h.closed, b.found = row.closed, row.found && !row.closed
+	b.newKeeper()
+	b.h.note("restore the database")
+	if b.h.object != nil {
+		b.h.restart()
+		return
+	}
+	b.h.deliver(len(b.h.versions))
+	b.h.controller.last = lastStates{}
+}
+
+// sweep runs the real one. It must not close the row of an object that was evicted.
+func (b *backups) sweep() {
+	b.h.Helper()
+	before := b.h.row()
+	s, err := sweep.New(sweep.Config{
+		DB: b.h.db, Kinds: []*registry.Kind{b.model}, Close: b.h.store.Keeper.(*mysql.Storage).CloseRows, Checkpoint: b.Check,
+		Live: &lister{b.h.apiServer}, Clock: clock.RealClock{}, Random: func() float64 { return 0 }, Log: logr.Discard(),
+	})
+	if err != nil {
+		b.h.Fatal(err)
+	}
+	err = s.Sweep(b.h.Context())
+	after := b.h.row()
+	b.h.log = append(b.h.log, fmt.Sprintf("%-18s %v, row %+v", "swept", err, after))
+	if b.evicted && !before.closed && after.closed {
+		b.h.Errorf("the only copy of %s is closed", b.h.uid)
+	}
+	b.h.closed = after.closed
+}
+
+// accept goes on with the database as ingester checkpoint --accept does.
+func (b *backups) accept() {
+	b.h.Helper()
+	if err := b.Check(b.h.Context()); !errors.Is(err, checkpoint.ErrBehind) {
+		return
+	}
+	store := b.h.store.Keeper.(*mysql.Storage)
+	switch {
+	case b.h.object == nil:
+		page, err := rows.Page(b.h.Context(), b.h.db, b.model, rows.Query{State: rows.Here, UIDs: []string{b.h.uid}, Limit: 1})
+		if err != nil {
+			b.h.Fatal(err)
+		}
+		if _, err := store.KeepRows(b.h.Context(), b.model, page); err != nil {
+			b.h.Fatal(err)
+		}
+	case b.h.object.GetDeletionTimestamp() != nil && !b.h.has(api.IngesterFinalizer):
+		if err := store.Evict(b.h.Context(), b.h.object.DeepCopy()); err != nil {
+			b.h.Fatal(err)
+		}
+	}
+	if err := checkpoint.Accept(b.h.Context(), b.h.db, b.configs.number()); err != nil {
+		b.h.Fatal(err)
+	}
+	b.h.note("accept")
+	if err := b.Check(b.h.Context()); err != nil {
+		b.h.Fatal(err)
+	}
+	b.sweep()
+}
+
+// endedInAnOlderDatabase checks an object that had gone when the database was restored.
+func (h *end) endedInAnOlderDatabase(row endRow) {
+	h.Helper()
+	if h.evicted && h.found && (row.closed || !row.evicted) {
+		h.Errorf("the only copy of %s is %+v", h.uid, row)
+	}
+	if open := dbtest.Strings(h, h.db, "SELECT COUNT(*) FROM model WHERE uid = ? AND delete_time IS NULL AND evict_time IS NULL", h.uid); open[0] != "0" {
+		h.sweep() // nobody had evicted anything: the sweep closes it
+		if row = h.row(); !row.closed {
+			h.Errorf("the row of %s, which is gone, stays open: %+v", h.uid, row)
+		}
+	}
+}
+
+// configMaps is the API server as the checkpoint uses it: one ConfigMap.
+type configMaps struct {
+	client.Writer
+	object *corev1.ConfigMap
+	fault  func() bool
+}
+
+func (c *configMaps) number() int64 {
+	n, _ := strconv.ParseInt(c.object.Data["number"], 10, 64)
+	return n
+}
+
+func (c *configMaps) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	if c.fault() {
+		return errBroke
+	}
+	if c.object == nil {
+		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
+	}
+	c.object.DeepCopyInto(o.(*corev1.ConfigMap))
+	return nil
+}
+
+func (*configMaps) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errBroke
+}
+
+func (c *configMaps) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	if c.object != nil {
+		return apierrors.NewAlreadyExists(corev1.Resource("configmaps"), o.GetName())
+	}
+	return c.put(o)
+}
+
+func (c *configMaps) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
+	if c.object == nil || o.GetResourceVersion() != c.object.GetResourceVersion() {
+		return apierrors.NewConflict(corev1.Resource("configmaps"), o.GetName(), errBroke)
+	}
+	return c.put(o)
+}
+
+func (c *configMaps) put(o client.Object) error {
+	if c.fault() {
+		return errBroke
+	}
+	o.SetResourceVersion(strconv.FormatInt(time.Now().UnixNano(), 10))
+	c.object = o.(*corev1.ConfigMap).DeepCopy()
+	if c.fault() {
+		return errBroke
+	}
+	return nil
+}
+
+// lister shows the one object to the sweep.
+type lister struct{ *apiServer }
+
+func (l *lister) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	if key.Name == metav1.NamespaceSystem {
+		o.SetUID("cluster")
+		return nil
+	}
+	if l.object == nil || l.object.GetName() != key.Name {
+		return apierrors.NewNotFound(models, key.Name)
+	}
+	o.SetUID(l.object.GetUID())
+	return nil
+}
+
+func (l *lister) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	page := list.(*metav1.PartialObjectMetadataList)
+	page.SetResourceVersion(strconv.Itoa(max(l.version, 1000)))
+	if l.object != nil && strings.HasSuffix(page.Kind, "List") {
+		page.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{UID: l.object.GetUID()}}}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package legacyschema
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+// objects makes the rows of the main table fit our schema, batch by batch. Each statement
+// does nothing when it has been done. Text is compared as bytes: the tables' own collation
+// takes "app" and "App" for the same.
+func (r *run) objects(ctx context.Context, f *found) error {
+	table := f.kind.Table
+	twice := &names{seen: map[uint64]bool{}}
+	seed := maphash.MakeSeed()
+	r.progress.begin("repairing "+table, r.rows(ctx, table))
+	err := r.walk(ctx, table, "uid", "PRIMARY", func(s span) error {
+		if statements := append(f.fill(s), f.numbers(s)...); len(statements) > 0 {
+			if err := commit(ctx, r.tx, statements...); err != nil {
+				return err
+			}
+		}
+		if !f.earlier() {
+			return nil
+		}
+		return r.live(ctx, table, s, func(n name) { twice.add(maphash.Comparable(seed, n), n) })
+	})
+	if err != nil || !f.earlier() {
+		return err
+	}
+	if err := r.closeRivals(ctx, f, twice); err != nil {
+		return err
+	}
+	r.progress.begin("marking evicted rows of "+table, r.rows(ctx, table))
+	return r.walk(ctx, table, "uid", "PRIMARY", func(s span) error { return r.markEvicted(ctx, f, s) })
+}
+
+// ofTakeOver is an index that a take-over needs and removes again.
+const ofTakeOver = "flotilla_take_over"
+
+// pairs repairs labels or annotations, of some objects at a time.
+func (r *run) pairs(ctx context.Context, table string, have *schema.Found) error {
+	index := have.IndexOn("obj_uid")
+	if index == "" {
+		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" ADD INDEX "+ofTakeOver+" (obj_uid)"); err != nil {
+			return fmt.Errorf("add an index to %s: %w", table, err)
+		}
+		index = ofTakeOver
+	}
+	r.progress.begin("repairing "+table, r.rows(ctx, table))
+	err := r.walk(ctx, table, "obj_uid", index, func(s span) error {
+		if statements := pairsOf(table, have, s); len(statements) > 0 {
+			return commit(ctx, r.tx, statements...)
+		}
+		return nil
+	})
+	if err != nil || index != ofTakeOver {
+		return err
+	}
+	if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" DROP INDEX "+ofTakeOver); err != nil {
+		return fmt.Errorf("remove an index of %s: %w", table, err)
+	}
+	return nil
+}
+
+func pairsOf(table string, have *schema.Found, s span) []statement {
+	t := schema.Quote(table)
+	where, args := s.where("")
+	var out []statement
+	if have.Has("id") {
+		ranked := "(SELECT id, ROW_NUMBER() OVER w AS place, FIRST_VALUE(id) OVER w AS newest FROM " + t + " WHERE " + where +
+			" WINDOW w AS (PARTITION BY CAST(obj_uid AS BINARY), CAST(`key` AS BINARY) ORDER BY id DESC)) ranked"
+		out = append(out,
+			statement{note(table, entry{"o.obj_uid", "''", "''", "CONCAT('duplicate row of key \"', o.`key`, '\" removed, a newer one had another value')", "o.value"},
+				ranked+" JOIN "+t+" o ON o.id = ranked.id JOIN "+t+" n ON n.id = ranked.newest"+
+					" WHERE ranked.place > 1 AND NOT CAST(o.value AS BINARY) <=> CAST(n.value AS BINARY) ORDER BY o.id"), args},
+			// A join: MariaDB runs a subquery of a DELETE once for each row.
+			statement{"DELETE o FROM " + t + " o JOIN " + ranked + " ON ranked.id = o.id WHERE ranked.place > 1", args})
+	}
+	if have.Nullable("value") {
+		out = append(out, statement{"UPDATE " + t + " SET value = '' WHERE " + where + " AND value IS NULL", args})
+	}
+	return out
+}
+
+// fill puts what the rest of the row says where a column holds NULL and must not.
+// The assignments run from left to right and see each other's results.
+func (f *found) fill(s span) []statement {
+	values := []struct{ column, value string }{
+		{"group_ver", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.apiVersion')), '" + api.GroupVersion + "')"},
+		{"namespace", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.namespace')), '')"},
+		{"name", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.metadata.name')), '')"},
+		{"res_version", "0"},
+		{"create_time", "COALESCE(update_time, delete_time, TIMESTAMP'1970-01-01 00:00:00')"},
+		{"update_time", "create_time"},
+		{"proto", "''"},
+		{"json", "JSON_OBJECT('apiVersion', group_ver, 'kind', '" + f.kind.Name + "', 'metadata', JSON_OBJECT('name', name, 'namespace', namespace," +
+			" 'uid', uid, 'resourceVersion', CAST(res_version AS CHAR), 'creationTimestamp', DATE_FORMAT(create_time, '%Y-%m-%dT%H:%i:%sZ')))"},
+	}
+	var set, null, names []string
+	for _, v := range values {
+		if !f.main.Nullable(v.column) {
+			continue
+		}
+		c := schema.Quote(v.column)
+		set = append(set, c+" = IF("+c+" IS NULL, "+v.value+", "+c+")")
+		null = append(null, c+" IS NULL")
+		names = append(names, "IF("+c+" IS NULL, '"+v.column+"', NULL)")
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	within, args := s.where("")
+	t, where := schema.Quote(f.kind.Table), " WHERE "+within+" AND ("+strings.Join(null, " OR ")+")"
+	return []statement{
+		{note(f.kind.Table, entry{
+			"uid", "COALESCE(namespace, '')", "COALESCE(name, '')",
+			"CONCAT('filled what was NULL: ', CONCAT_WS(', ', " + strings.Join(names, ", ") + "))", "NULL",
+		}, t+where+" ORDER BY uid"), args},
+		{"UPDATE " + t + " SET " + strings.Join(set, ", ") + where, args},
+	}
+}
+
+// ranges of the integer columns, and the most digits that can be read without an error.
+var ranges = map[string]struct {
+	digits      int
+	least, most string
+}{
+	"INT":        {10, "-2147483648", "2147483647"},
+	"BIGINT":     {18, "-999999999999999999", "999999999999999999"},
+	"TINYINT(1)": {3, "-128", "127"},
+}
+
+// numbers sets NULL where text does not fit a column that becomes a number.
+func (f *found) numbers(s span) []statement {
+	t := schema.Quote(f.kind.Table)
+	within, args := s.where("")
+	var out []statement
+	for _, column := range f.kind.Columns {
+		r, ok := ranges[column.SQLType]
+		if !ok || !f.main.Text(column.Name) {
+			continue
+		}
+		c := schema.Quote(column.Name)
+		where := fmt.Sprintf(" WHERE %s AND %s IS NOT NULL AND NOT IF(%s REGEXP '^-?[0-9]{1,%d}$', CAST(%s AS SIGNED) BETWEEN %s AND %s, FALSE)",
+			within, c, c, r.digits, c, r.least, r.most)
+		out = append(out,
+			statement{note(f.kind.Table, ofRow("'"+column.Name+" was no number and is NULL now'", c), t+where+" ORDER BY uid"), args},
+			statement{"UPDATE " + t + " SET " + c + " = NULL" + where, args})
+	}
+	return out
+}
+
+// closeRivals closes all live rows of a namespace and name but the newest.
+func (r *run) closeRivals(ctx context.Context, f *found, twice *names) error {
+	if len(twice.twice) == 0 {
+		return nil
+	}
+	t := schema.Quote(f.kind.Table)
+	index := f.main.IndexOn("namespace", "name")
+	if index == "" {
+		index = "idx_namespace_name" // of our schema, which wants it anyway
+		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+t+" ADD INDEX "+index+" (namespace, name)"); err != nil {
+			return fmt.Errorf("add an index to %s: %w", f.kind.Table, err)
+		}
+	}
+	return twice.chunks(func(where string, args []any) error {
+		rivals := "(SELECT uid, namespace, name, ROW_NUMBER() OVER w AS place, FIRST_VALUE(uid) OVER w AS newest FROM " + t +
+			" FORCE INDEX (" + schema.Quote(index) + ") WHERE " + where +
+			" AND delete_time IS NULL WINDOW w AS (PARTITION BY CAST(namespace AS BINARY), CAST(name AS BINARY)" +
+			" ORDER BY create_time DESC, res_version DESC, CAST(uid AS BINARY) DESC)) rivals"
+		return commit(ctx, r.tx,
+			statement{note(f.kind.Table, ofRow("CONCAT('closed: the row of uid ', newest, ' is newer and was live as well')", "NULL"),
+				rivals+" WHERE place > 1 ORDER BY uid"), args},
+			statement{"UPDATE " + t + " o JOIN " + rivals + " ON rivals.uid = o.uid SET o.delete_time = UTC_TIMESTAMP(6), o.update_time = UTC_TIMESTAMP(6)" +
+				" WHERE rivals.place > 1", args})
+	})
+}
+
+// markEvicted marks the live rows whose objects may have left the cluster on purpose, and
+// adds their number to the note about them.
+func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
+	t, annotations := schema.Quote(f.kind.Table), schema.Quote(f.kind.AnnotationsTable())
+	within, args := s.where("o.")
+	from, why := t+" o", "the kind is immutable"
+	where := " WHERE " + within + " AND o.delete_time IS NULL AND o.evict_time IS NULL"
+	if !f.kind.Immutable {
+		why = "they have the annotation " + api.ImmutableAnnotation
+		// The table of annotations has its shape already.
+		from += " JOIN " + annotations + " a ON a.obj_uid = CONVERT(o.uid USING utf8mb4) COLLATE utf8mb4_bin" +
+			" AND a.`key` = '" + api.ImmutableAnnotation + "' AND a.value = '" + api.AnnotationTrue + "'"
+	}
+	var n int
+	if err := r.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+from+where, args...).Scan(&n); err != nil {
+		return fmt.Errorf("count evicted rows of %s: %w", f.kind.Table, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	text := " live rows marked as evicted, since " + why
+	taken := schema.Quote(schema.TakenOverTable)
+	var before int
+	var told sql.NullInt64
+	err := r.tx.QueryRowContext(ctx, "SELECT id, CAST(SUBSTRING_INDEX(note, ' ', 1) AS SIGNED) FROM "+taken+
+		" WHERE table_name = ? AND uid = '' AND note LIKE ? ORDER BY id DESC LIMIT 1", f.kind.Table, "%"+text).Scan(&told, &before)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("read the note about %s: %w", f.kind.Table, err)
+	}
+	add := statement{note(f.kind.Table, entry{"''", "''", "''", "CONCAT(?, ?)", "NULL"}, "DUAL"), []any{n, text}}
+	if told.Valid {
+		add = statement{"UPDATE " + taken + " SET note = CONCAT(?, ?) WHERE id = ?", []any{before + n, text, told.Int64}}
+	}
+	return commit(ctx, r.tx, add, statement{"UPDATE " + from + " SET o.evict_time = o.update_time" + where, args})
+}
+
+// entry is what taken_over says of a row, in SQL expressions.
+type entry struct {
+	uid, namespace, name string
+	text                 string // what was done
+	was                  string // the value that is lost
+}
+
+// ofRow is an entry about a row of a main table.
+func ofRow(text, was string) entry {
+	return entry{uid: "uid", namespace: "namespace", name: "name", text: text, was: was}
+}
+
+// note lists rows of a table in taken_over; from is what follows FROM.
+func note(table string, e entry, from string) string {
+	return "INSERT INTO " + schema.Quote(schema.TakenOverTable) + " (table_name, uid, namespace, name, note, was, noted_at)" +
+		" SELECT '" + table + "', " + strings.Join([]string{e.uid, e.namespace, e.name, e.text, e.was}, ", ") + ", UTC_TIMESTAMP(6) FROM " + from
+}
+
+func firstLine(statement string) string {
+	line, _, _ := strings.Cut(statement, "\n")
+	const longest = 80
+	if len(line) > longest {
+		line = line[:longest] + "..."
+	}
+	return line
+}

@@ -1,0 +1,147 @@
+package legacyschema
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+// mark is the column that only tables of ours have. It is added last.
+const mark = "incarnation"
+
+// Options of a take-over.
+type Options struct {
+	// Batch is how many objects one transaction repairs; zero means 5000.
+	Batch int
+	// Progress is told how far the work has come. Nil means nobody.
+	Progress func(line string)
+	// Clock is the real one when nil.
+	Clock clock.PassiveClock
+}
+
+// run is one take-over.
+type run struct {
+	tx       *sql.Tx
+	batch    int
+	progress *progress
+}
+
+// Run takes over those tables of the kinds that are not as they should be. The tables
+// must exist, taken_over among them. It commits on its way; tx is only a connection
+// to it, the one that holds the lock of the migrations.
+func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) error {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	r := &run{tx: tx, batch: cmp.Or(o.Batch, defaultBatch), progress: &progress{say: o.Progress, clock: o.Clock}}
+	// An ALTER that waits for somebody's open transaction stops everybody behind it.
+	if _, err := tx.ExecContext(ctx, "SET SESSION lock_wait_timeout = 30"); err != nil {
+		return fmt.Errorf("bound the wait for table locks: %w", err)
+	}
+	for _, kind := range kinds {
+		if err := r.takeOver(ctx, kind); err != nil {
+			return fmt.Errorf("take over the tables of %s: %w", kind.Name, err)
+		}
+	}
+	return nil
+}
+
+// takeOver repairs and reshapes one table after the other. A table that has its shape is
+// not looked at again, so a run that is begun anew goes on where the last one ended.
+func (r *run) takeOver(ctx context.Context, kind *registry.Kind) error {
+	have, err := tables(ctx, r.tx, kind)
+	if err != nil || len(have.reshape()) == 0 {
+		return err
+	}
+	if have.earlier() {
+		if add := schema.AddMissing(schema.MainTable(kind), have.main, mark); add != "" {
+			if err := r.alter(ctx, kind.Table, add); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range []struct {
+		want   schema.Table
+		found  *schema.Found
+		repair func(context.Context, *found) error
+	}{
+		{schema.LabelsTable(kind), have.labels, func(ctx context.Context, f *found) error { return r.pairs(ctx, kind.LabelsTable(), f.labels) }},
+		{schema.AnnotationsTable(kind), have.annotations, func(ctx context.Context, f *found) error { return r.pairs(ctx, kind.AnnotationsTable(), f.annotations) }},
+		{schema.MainTable(kind), have.main, r.objects},
+	} {
+		if schema.Reshape(t.want, t.found) == "" {
+			continue
+		}
+		now, err := tables(ctx, r.tx, kind)
+		if err != nil {
+			return err
+		}
+		if err := t.repair(ctx, now); err != nil {
+			return err
+		}
+		// What the repair added, such as an index, is there already.
+		if now, err = tables(ctx, r.tx, kind); err != nil {
+			return err
+		}
+		if err := r.alter(ctx, t.want.Name, schema.Reshape(t.want, now.of(t.want.Name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found is what a kind has in the database.
+type found struct {
+	kind                      *registry.Kind
+	main, labels, annotations *schema.Found
+}
+
+func tables(ctx context.Context, tx *sql.Tx, kind *registry.Kind) (*found, error) {
+	all, err := schema.Read(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	f := &found{kind: kind, main: all[kind.Table], labels: all[kind.LabelsTable()], annotations: all[kind.AnnotationsTable()]}
+	if f.main == nil || f.labels == nil || f.annotations == nil {
+		return nil, fmt.Errorf("a table is missing: want %s, %s and %s", kind.Table, kind.LabelsTable(), kind.AnnotationsTable())
+	}
+	return f, nil
+}
+
+// of returns one of the tables by its name.
+func (f *found) of(table string) *schema.Found {
+	switch table {
+	case f.kind.LabelsTable():
+		return f.labels
+	case f.kind.AnnotationsTable():
+		return f.annotations
+	}
+	return f.main
+}
+
+// earlier says whether the kind has not been taken over yet.
+func (f *found) earlier() bool { return !f.main.Has(mark) }
+
+// reshape returns the statements that give the tables their shape, the main table's last.
+func (f *found) reshape() []string {
+	var out []string
+	for _, alter := range []string{
+		schema.Reshape(schema.LabelsTable(f.kind), f.labels),
+		schema.Reshape(schema.AnnotationsTable(f.kind), f.annotations),
+		schema.Reshape(schema.MainTable(f.kind), f.main),
+	} {
+		if alter != "" {
+			out = append(out, alter)
+		}
+	}
+	return out
+}

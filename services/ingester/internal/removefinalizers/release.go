@@ -1,0 +1,205 @@
+package removefinalizers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// Tally counts the objects of one kind.
+type Tally struct {
+	Kind string `json:"kind"`
+	// Released objects have lost our finalizer, or would.
+	Released int `json:"released"`
+	// Terminating ones of these were being deleted, and are gone unless somebody else holds them.
+	Terminating int `json:"terminating"`
+	// RowsClosed were closed for these; RowsLive stay live, since MySQL could not be asked.
+	RowsClosed int `json:"rowsClosed"`
+	RowsLive   int `json:"rowsLive"`
+	// Left have got the finalizer again meanwhile.
+	Left int `json:"left"`
+}
+
+const (
+	objectsOfAPage = 500
+	parallel       = 8
+	// passes over a kind: objects that are created meanwhile may carry the finalizer too.
+	passes = 3
+	// conflicts is how often a patch is made anew for one object that changes.
+	conflicts = 20
+)
+
+// releaser works on one kind.
+type releaser struct {
+	env    cmdutil.Env
+	kind   *registry.Kind
+	dryRun bool
+	close  bool // rows of Terminating objects
+
+	mu    sync.Mutex
+	tally Tally
+}
+
+func (r *releaser) run(ctx context.Context, namespaces []string) (Tally, error) {
+	r.tally.Kind = r.kind.Name
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for pass := 1; ; pass++ {
+		found := 0
+		for _, namespace := range namespaces {
+			n, err := r.pass(ctx, namespace, pass > passes)
+			if err != nil {
+				return r.tally, cmdutil.Explain(fmt.Errorf("release %s: %w", r.kind.Plural, err))
+			}
+			found += n
+		}
+		if pass > passes {
+			r.tally.Left = found
+		}
+		if found == 0 || r.dryRun || pass > passes {
+			return r.tally, nil
+		}
+	}
+}
+
+// pass releases every object of a list and returns how many carried our finalizer.
+func (r *releaser) pass(ctx context.Context, namespace string, look bool) (found int, err error) {
+	next := ""
+	for {
+		var page metav1.PartialObjectMetadataList
+		gvk := r.kind.GVK()
+		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		err := r.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next))
+		if apierrors.IsResourceExpired(err) {
+			return found + 1, nil // the list took too long: another pass sees the rest
+		}
+		if err != nil {
+			return found, fmt.Errorf("list: %w", err)
+		}
+		group, inner := errgroup.WithContext(ctx)
+		group.SetLimit(parallel)
+		for i := range page.Items {
+			item := &page.Items[i]
+			if !ours(item) {
+				continue
+			}
+			found++
+			if !look {
+				group.Go(func() error { return r.object(inner, item) })
+			}
+		}
+		if err := group.Wait(); err != nil {
+			return found, err
+		}
+		r.env.Log.V(1).Info("Released", "kind", r.kind.Name, "objects", r.tally.Released)
+		if next = page.GetContinue(); next == "" {
+			return found, nil
+		}
+	}
+}
+
+func ours(item *metav1.PartialObjectMetadata) bool {
+	return slices.Contains(item.GetFinalizers(), api.IngesterFinalizer)
+}
+
+// object releases one object, whose row is closed first when it is being deleted.
+func (r *releaser) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+	key := types.NamespacedName{Namespace: item.GetNamespace(), Name: item.GetName()}
+	for try := 1; ; try++ {
+		terminating := item.GetDeletionTimestamp() != nil
+		closed := false
+		if terminating && r.close {
+			closed = r.dryRun || r.finish(ctx, item)
+		}
+		err := r.patch(ctx, item)
+		if err == nil {
+			r.count(terminating, closed)
+			return nil
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) || try == conflicts {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		item.SetGroupVersionKind(r.kind.GVK())
+		if err := r.env.Client.Get(ctx, key, item); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		if !ours(item) {
+			return nil
+		}
+	}
+}
+
+func (r *releaser) count(terminating, closed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tally.Released++
+	if !terminating {
+		return
+	}
+	r.tally.Terminating++
+	if closed {
+		r.tally.RowsClosed++
+	} else {
+		r.tally.RowsLive++
+	}
+}
+
+// finish stores the final state and closes the row. What goes wrong is said and counted: the object is let go all the same.
+func (r *releaser) finish(ctx context.Context, item *metav1.PartialObjectMetadata) bool {
+	var live unstructured.Unstructured
+	live.SetGroupVersionKind(r.kind.GVK())
+	err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(item), &live)
+	if err == nil && live.GetUID() == item.GetUID() {
+		err = r.env.Store.Finish(ctx, &live)
+	}
+	if err == nil || errors.Is(err, storage.ErrStale) {
+		return err == nil
+	}
+	r.env.Log.Error(err, "The row stays live", "kind", r.kind.Name, "namespace", item.GetNamespace(), "name", item.GetName())
+	return false
+}
+
+// patch takes our finalizer off, provided that the object has not changed.
+func (r *releaser) patch(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+	if r.dryRun {
+		return nil
+	}
+	keep := slices.DeleteFunc(slices.Clone(item.GetFinalizers()), func(f string) bool { return f == api.IngesterFinalizer })
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": item.GetUID(), "resourceVersion": item.GetResourceVersion(), "finalizers": keep,
+	}})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	target := &metav1.PartialObjectMetadata{}
+	target.SetGroupVersionKind(r.kind.GVK())
+	target.SetNamespace(item.GetNamespace())
+	target.SetName(item.GetName())
+	return r.env.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+}
+
+// fieldManager is the ingester's: what it put on, its manager takes off.
+const fieldManager = "ingester"

@@ -1,0 +1,125 @@
+package removefinalizers
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+)
+
+// Command is "ingester remove-finalizers".
+type Command struct {
+	cmdutil.Scope
+	cmdutil.Output
+	// Force works although an ingester leads.
+	Force bool
+	// DryRun only counts.
+	DryRun bool
+	// KeepRows leaves the rows of objects that are being deleted live.
+	KeepRows bool
+}
+
+// AddFlags adds the flags of the command.
+func (c *Command) AddFlags(fs *pflag.FlagSet) {
+	c.Scope.AddFlags(fs)
+	c.Output.AddFlags(fs)
+	fs.BoolVar(&c.Force, "force", false, "work although an ingester runs")
+	fs.BoolVar(&c.DryRun, "dry-run", false, "only count the objects")
+	fs.BoolVar(&c.KeepRows, "keep-rows", false, "do not close the rows of objects that are being deleted")
+}
+
+// Result is what the command prints as JSON.
+type Result struct {
+	DryRun bool    `json:"dryRun"`
+	Kinds  []Tally `json:"kinds"`
+}
+
+// Run takes the finalizer off and prints the result. The error says what is left.
+func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	kinds, namespaces, err := c.Resolve(env)
+	if err != nil {
+		return err
+	}
+	if err := c.checkNamespaces(ctx, env); err != nil {
+		return err
+	}
+	if err := c.checkLeader(ctx, env); err != nil {
+		return err
+	}
+	closes := c.canClose(ctx, env)
+	result := Result{DryRun: c.DryRun, Kinds: []Tally{}}
+	left := 0
+	for _, kind := range kinds {
+		r := &releaser{env: env, kind: kind, dryRun: c.DryRun, close: closes}
+		tally, err := r.run(ctx, namespaces)
+		if err != nil {
+			return err
+		}
+		result.Kinds = append(result.Kinds, tally)
+		left += tally.Left
+	}
+	if err := c.Print(out, result, result.text); err != nil {
+		return err
+	}
+	if left > 0 {
+		return cmdutil.Leftf("%s got the finalizer again while it was taken off; is an ingester running, or its admission policy still installed?", cmdutil.Count(left, "object"))
+	}
+	return nil
+}
+
+func (c *Command) checkNamespaces(ctx context.Context, env cmdutil.Env) error {
+	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("--namespaces: the cluster has no namespace %q", missing[0])
+	}
+	return err
+}
+
+func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
+	if c.Force || c.DryRun {
+		return nil
+	}
+	leader, err := env.Leader(ctx)
+	if err != nil {
+		return fmt.Errorf("%w (--force does without)", err)
+	}
+	if leader != "" {
+		return fmt.Errorf("the ingester %s is running and would put the finalizers on again: stop it first (its Lease is %s/%s), or --force", leader, env.LeaseNamespace, cmdutil.LeaseName)
+	}
+	return nil
+}
+
+// canClose says whether rows can be closed, and logs why not.
+func (c *Command) canClose(ctx context.Context, env cmdutil.Env) bool {
+	if c.KeepRows || env.Store == nil {
+		return false
+	}
+	if err := env.Settle(ctx); err != nil {
+		env.Log.Info("Rows of objects that are being deleted stay live", "reason", err.Error())
+		return false
+	}
+	return true
+}
+
+func (r Result) text(w io.Writer) {
+	verb := "RELEASED"
+	if r.DryRun {
+		verb = "WOULD BE RELEASED"
+	}
+	fmt.Fprintf(w, "KIND\t%s\tOF THEM TERMINATING\tROWS CLOSED\n", verb)
+	live := 0
+	for _, k := range r.Kinds {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", k.Kind, k.Released, k.Terminating, k.RowsClosed)
+		live += k.RowsLive
+	}
+	if live > 0 {
+		stay := map[bool]string{true: "would stay", false: "stayed"}[r.DryRun]
+		fmt.Fprintf(w, "\n%s of objects that are being deleted %s live; ingester verify --repair closes them as orphans\n", cmdutil.Count(live, "row"), stay)
+	}
+}

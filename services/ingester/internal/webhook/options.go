@@ -1,0 +1,60 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/certs"
+)
+
+// Options are the settings of the webhook. The zero value serves none.
+type Options struct {
+	certs.Options
+}
+
+// name is that of the webhook configuration, of the policy and of what marks our Secret.
+const name = "flotilla-ingester"
+
+// fieldManager is our name in managedFields.
+const fieldManager = "ingester"
+
+// AddFlags adds the flags with their defaults. The webhook is off: clusters that serve
+// MutatingAdmissionPolicy need neither it nor rights for its certificates.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	o.Options = certs.Options{
+		BindAddress: certs.DefaultAddress, CertSecret: "ingester-webhook-cert",
+		Service: "ingester-webhook", Configuration: name,
+	}
+	o.Options.AddFlags(f)
+}
+
+// Dependencies are what the webhook works with.
+type Dependencies struct {
+	Clock clock.WithTicker
+	// Namespace is the ingester's own: that of the leader election, else any that it may
+	// keep a Secret in. It is unused with Options.CertDir.
+	Namespace string
+	// Watched are the namespaces that the ingester works in; none means all. Objects
+	// elsewhere never get the finalizer: nobody would take it off.
+	Watched []string
+}
+
+// Register puts the webhook, its certificates and its readiness on the manager, which
+// has its server from [certs.Options.ManagerOptions]. It does nothing when o serves none.
+func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) error {
+	if !o.Enabled() {
+		ctrl.LoggerFrom(ctx).V(1).Info("Serving no webhook for finalizers")
+		return nil
+	}
+	mgr.GetWebhookServer().Register(path, &webhook.Admission{Handler: handler{watched: d.Watched}})
+	err := o.AddToManager(mgr, certs.Identity{Clock: d.Clock, Namespace: d.Namespace, Owner: name, FieldManager: fieldManager})
+	if err != nil {
+		return fmt.Errorf("serve the webhook for finalizers: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// An object is deleted and made anew under its name while everything is down: the
+// former one ends with a gap, and what was said of it never counts for the new one.
+func TestRecreatedWhileEverythingWasDown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	former := f.superset("main")
+	o.observe(former, 2)
+	f.condition(former, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	r.stop()
+	f.nats.Stop()
+	if err := f.client.Delete(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+	u := f.superset("main")
+	flips := f.record(u)
+	f.nats.Start()
+	since := time.Now()
+	f.start()
+	f.leading(since)
+	o.observe(u, 0)
+	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
+	f.wantHistory("main snapshot", "main deleted gap", "main snapshot")
+	flips.want(t, conditions.TypeAvailable, "False")
+}
+
+// An API server that refuses writes is asked again, at growing intervals, until it takes them.
+func TestWritesAreRefusedForAWhile(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{
+		"throttled": http.StatusTooManyRequests, "conflict": http.StatusConflict, "broken": http.StatusInternalServerError,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			r := f.start()
+			o := f.operator("superset-operator", contract.Superset)
+			f.leading(time.Time{})
+			u := f.superset("main")
+			var refused atomic.Int64
+			answer := func(req *http.Request) *http.Response {
+				if req.Method != http.MethodPatch {
+					return nil
+				}
+				refused.Add(1)
+				return refusal(req, status)
+			}
+			r.requests.answer.Store(&answer)
+			o.observe(u, 2)
+			f.wantHistory("main snapshot") // the bus is told although the API server takes nothing
+			expect.Never(t, 3*time.Second, func() error {
+				if n := refused.Load(); n > 40 {
+					return fmt.Errorf("%d writes within three seconds, want a few", n)
+				}
+				return nil
+			})
+			if refused.Load() == 0 {
+				t.Error("no write was tried")
+			}
+			r.requests.answer.Store(nil)
+			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+			f.wantHistory("main snapshot")
+		})
+	}
+}
+
+func refusal(req *http.Request, status int) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Request: req,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"refused by the test","reason":"` +
+			map[int]string{409: "Conflict", 429: "TooManyRequests", 500: "InternalError"}[status] + `"}`)),
+	}
+}

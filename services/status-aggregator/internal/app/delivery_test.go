@@ -1,0 +1,192 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// Acknowledgements that get lost leave one stored copy of each message, be it an
+// operator's observation or the aggregator's entry and events.
+func TestAcknowledgementsAreLost(t *testing.T) {
+	t.Parallel()
+	for _, who := range []string{"superset-operator", Name} {
+		t.Run("on the way to "+who, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			wire := f.link(who)
+			f.start()
+			o := f.operator("superset-operator", contract.Superset)
+			f.leading(time.Time{})
+			u := f.superset("main")
+			flips := f.record(u)
+			o.observe(u, 2)
+			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+			f.wantHistory("main snapshot")
+
+			wire.deafen()
+			o.observe(u, 1)
+			expect.Eventually(t, expect.Long, func() error {
+				if said, err := f.said("main"); err != nil || said.Units[0].Available != 1 {
+					return errors.Join(fmt.Errorf("not stored yet: %+v", said), err)
+				}
+				return nil
+			})
+			wire.heal()
+			f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
+			o.observe(u, 2)
+			flips.want(t, conditions.TypeAvailable, "True", "False", "True")
+			f.wantHistory("main snapshot",
+				"main unavailable Available=False", "main progressing Progressing=True", "main notupgradable Upgradable=False",
+				"main available Available=True", "main settled Progressing=False", "main upgradable Upgradable=True")
+		})
+	}
+}
+
+// A state that comes back within the window of deduplication is a third state, not a duplicate of the first.
+func TestStateThatComesBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	want := []string{}
+	for _, available := range []int32{2, 1, 2, 1, 2} {
+		o.observe(u, available)
+		want = append(want, map[int32]string{2: "True", 1: "False"}[available])
+		flips.want(t, conditions.TypeAvailable, want...)
+	}
+	expect.Eventually(t, expect.Long, func() error {
+		told := 0
+		for _, line := range f.history() {
+			if line == "main available Available=True" || line == "main unavailable Available=False" {
+				told++
+			}
+		}
+		if told != 4 {
+			return fmt.Errorf("%d flips of Available were told", told)
+		}
+		return nil
+	})
+}
+
+// send publishes an observation as it is, past the publisher and without an id.
+func (o *operator) send(u *unstructured.Unstructured, available int32, seq uint64) {
+	o.f.t.Helper()
+	obs := o.observation(u, available)
+	obs.Observer, obs.Epoch, obs.Seq = contract.Observer{Name: o.name, Instance: "pod"}, o.observations.Epoch(), seq
+	body, err := contract.Encode(contract.Event{
+		ID: fmt.Sprintf("%s.%d", u.GetUID(), seq), Time: time.Now(), Source: contract.Source(clusterName, o.name),
+	}, obs)
+	if err != nil {
+		o.f.t.Fatal(err)
+	}
+	subject := fmt.Sprintf("flotilla.obs.v1.%s.%s.superset.%s.%s", clusterName, o.f.namespace, u.GetName(), o.name)
+	if _, err := o.f.conn.JetStream().Publish(o.f.t.Context(), subject, body); err != nil {
+		o.f.t.Fatal(err)
+	}
+}
+
+// What comes twice and in any order leads to the same end as what comes once and in order.
+func TestDuplicatedAndReordered(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	ordered, shuffled := f.superset("ordered"), f.superset("shuffled")
+	const last = 20
+	available := func(seq int) int32 { return int32(1 + seq%2) } //nolint:gosec // 1 or 2
+	var log []int
+	for seq := 1; seq <= last; seq++ {
+		o.send(ordered, available(seq+1), uint64(seq)) //nolint:gosec // small
+		log = append(log, seq, seq)
+	}
+	random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // reproducible
+	random.Shuffle(len(log), func(i, j int) { log[i], log[j] = log[j], log[i] })
+	for _, seq := range log {
+		o.send(shuffled, available(seq+1), uint64(seq)) //nolint:gosec // small
+	}
+	var ends [2][]contract.Condition
+	for i, u := range []*unstructured.Unstructured{ordered, shuffled} {
+		f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+		expect.Eventually(t, expect.Long, func() error {
+			e := f.entry(contract.Superset, u)
+			if e.Provenance.Seq != last {
+				return fmt.Errorf("the entry stands on seq %d, want %d", e.Provenance.Seq, last)
+			}
+			ends[i] = e.Conditions
+			return nil
+		})
+	}
+	if diff := cmp.Diff(ends[0], ends[1], cmpopts.IgnoreFields(contract.Condition{}, "LastTransitionTime")); diff != "" {
+		t.Errorf("in order and shuffled differ:\n%s", diff)
+	}
+	f.history() // tells of ids that stand in the stream twice
+}
+
+// A late retry of an old message, which a restarted server does not know for a
+// duplicate any more, takes the newer one's place in the stream and changes nothing.
+func TestLateRetryAfterARestartOfTheServer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	o.send(u, 2, 7)
+	expect.Eventually(t, expect.Long, func() error {
+		if e := f.entry(contract.Superset, u); e.Provenance.Seq != 7 {
+			return fmt.Errorf("the entry stands on seq %d", e.Provenance.Seq)
+		}
+		return nil
+	})
+	f.nats.Stop()
+	f.nats.Start()
+	expect.Eventually(t, expect.Long, func() error {
+		if !f.conn.Connected() || !r.conn.Connected() {
+			return fmt.Errorf("not connected")
+		}
+		return nil
+	})
+	stale := func() float64 {
+		return r.metric(t, "flotilla_status_observations_total", map[string]string{"outcome": "stale"})
+	}
+	before := stale()
+	o.send(u, 1, 6)
+	expect.Eventually(t, expect.Long, func() error {
+		if now := stale(); now <= before {
+			return fmt.Errorf("%v stale observations", now)
+		}
+		return nil
+	})
+	// Nor does it for a process that knows nothing but what the stream holds now.
+	r.stop()
+	since := time.Now()
+	f.start()
+	f.leading(since)
+	o.send(u, 2, 8)
+	expect.Eventually(t, expect.Long, func() error {
+		if e := f.entry(contract.Superset, u); e.Provenance.Seq != 8 {
+			return fmt.Errorf("the entry stands on seq %d", e.Provenance.Seq)
+		}
+		return nil
+	})
+	flips.want(t, conditions.TypeAvailable, string(metav1.ConditionTrue))
+}

@@ -1,0 +1,150 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// said returns the last word on an object that the stream of observations holds; nil for none.
+func (f *fixture) said(name string) (*contract.Observation, error) {
+	subject := fmt.Sprintf("flotilla.obs.v1.%s.%s.superset.%s.superset-operator", clusterName, f.namespace, name)
+	stream, err := f.conn.JetStream().Stream(f.t.Context(), contract.StreamObservations)
+	if err != nil {
+		return nil, err
+	}
+	m, err := stream.GetLastMsgForSubject(f.t.Context(), subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, o, err := contract.Decode[contract.Observation](m.Data)
+	return &o, err
+}
+
+func (f *fixture) swept(name string) {
+	f.t.Helper()
+	expect.Eventually(f.t, expect.Long, func() error {
+		if o, err := f.said(name); o != nil || err != nil {
+			return errors.Join(fmt.Errorf("the stream says of the object: %+v", o), err)
+		}
+		return nil
+	})
+}
+
+// An operator that went before its object leaves its last word, which goes with the
+// object: while the aggregator watches, and when it finds out later.
+func TestLastWordGoesWithTheObject(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	seen, missed := f.superset("seen"), f.superset("missed")
+	for _, u := range []*unstructured.Unstructured{seen, missed} {
+		o.observe(u, 2)
+		f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	}
+	if err := f.client.Delete(t.Context(), seen); err != nil {
+		t.Fatal(err)
+	}
+	f.swept("seen")
+	r.stop()
+	if err := f.client.Delete(t.Context(), missed); err != nil {
+		t.Fatal(err)
+	}
+	second := f.start()
+	f.swept("missed")
+	if n, err := testutil.GatherAndCount(second.registry, "flotilla_status_condition", "flotilla_status_observation_timestamp_seconds"); err != nil || n != 0 {
+		t.Errorf("%d series of objects that are gone, %v", n, err)
+	}
+}
+
+// Nothing but the bus knows of an object whose entry was lost too.
+func TestLastWordOnAnUnknownObject(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	o := f.operator("superset-operator", contract.Superset)
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(supersetKind)
+	u.SetNamespace(f.namespace)
+	u.SetName("ghost")
+	u.SetUID("ghost")
+	o.observe(u, 2)
+	expect.Eventually(t, expect.Long, func() error {
+		if said, err := f.said("ghost"); said == nil {
+			return errors.Join(errors.New("nothing is said yet"), err)
+		}
+		return nil
+	})
+	f.start()
+	f.leading(time.Time{})
+	f.swept("ghost")
+	f.wantHistory()
+}
+
+// A cluster that is restored from a backup has phase changes with lower numbers. That
+// is told once, and what follows is published.
+func TestPhaseChangesOfARestoredCluster(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	for _, to := range []string{"Initializing", "Running", "Degraded"} {
+		o.phase(u, to)
+	}
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	f.phasesToldUpTo(u, 3)
+
+	f.read(u)
+	status, ok := u.Object["status"].(map[string]any)
+	if !ok {
+		t.Fatal("no status")
+	}
+	ring, ok := status["transitions"].([]any)
+	if !ok || len(ring) != 3 {
+		t.Fatalf("transitions %v", status["transitions"])
+	}
+	if _, err := ownedstatus.New(f.client, o.name).Apply(t.Context(), u, map[string]any{"phase": "Initializing", "transitions": ring[:1]}); err != nil {
+		t.Fatal(err)
+	}
+	f.phasesToldUpTo(u, 1)
+	o.phase(u, "Running")
+	f.phasesToldUpTo(u, 2)
+	var told []string
+	for _, line := range f.history() {
+		switch line {
+		case "main phase Initializing", "main phase Running", "main phase Degraded", "main gap Initializing gap":
+			told = append(told, line)
+		}
+	}
+	want := []string{"main phase Initializing", "main phase Running", "main phase Degraded", "main gap Initializing gap", "main phase Running"}
+	if fmt.Sprint(told) != fmt.Sprint(want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+func (f *fixture) phasesToldUpTo(u *unstructured.Unstructured, seq int64) {
+	f.t.Helper()
+	expect.Eventually(f.t, expect.Long, func() error {
+		if e := f.entry(contract.Superset, u); e.LastTransitionSeq != seq {
+			return fmt.Errorf("told up to %d, want %d", e.LastTransitionSeq, seq)
+		}
+		return nil
+	})
+}

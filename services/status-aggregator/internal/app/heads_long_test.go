@@ -1,0 +1,59 @@
+//go:build long
+
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+)
+
+// Two readers of one stream see different heads: stood in for by a second server that
+// went on from a copy of the first one's disk. The standby reads the old head; conditions
+// stay those of the leader, who reads the new one.
+func TestTwoHeadsOfOneStream(t *testing.T) {
+	var store string
+	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })
+	f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+
+	f.nats.Stop()
+	fork := filepath.Join(t.TempDir(), "nats")
+	if err := os.CopyFS(fork, os.DirFS(store)); err != nil {
+		t.Fatal(err)
+	}
+	f.nats.Start()
+	f.reached()
+	other := natstest.Start(t, func(o *natstest.Options) { o.StoreDir = fork })
+	f.urls[Name] = other.URL()
+	second := f.start()
+	expect.Eventually(t, expect.Long, func() error {
+		if !second.conn.Connected() {
+			return fmt.Errorf("the standby is not connected")
+		}
+		return nil
+	})
+	o.observe(u, 1)
+	flips.want(t, conditions.TypeAvailable, "True", "False")
+	expect.Never(t, 15*time.Second, func() error {
+		if got := flips.of(conditions.TypeAvailable); got != "[True False]" {
+			return fmt.Errorf("Available was %s", got)
+		}
+		if held := value(t, second, "flotilla_status_lease_held"); held != 0 {
+			return fmt.Errorf("the standby holds the lease")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,132 @@
+package app
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// link is a wire between clients and the NATS server that a test can cut or make deaf.
+type link struct {
+	t        *testing.T
+	listener net.Listener
+	server   string
+
+	mu    sync.Mutex
+	down  bool // nobody gets through
+	deaf  bool // what the server says does not arrive
+	conns map[net.Conn]bool
+}
+
+// link gives the clients of a name a wire of their own. It is to be called before they connect.
+func (f *fixture) link(name string) *link {
+	f.t.Helper()
+	l := newLink(f.t, strings.TrimPrefix(f.nats.URL(), "nats://"))
+	f.urls[name] = "nats://" + l.listener.Addr().String()
+	return l
+}
+
+// newLink leads to a server, host:port.
+func newLink(t *testing.T, server string) *link {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a listener of the test, on loopback
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{t: t, listener: listener, server: server, conns: map[net.Conn]bool{}}
+	go l.accept()
+	t.Cleanup(func() {
+		l.cut()
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func (l *link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", l.server) //nolint:noctx // on loopback
+		if err != nil || !l.keep(client, server) {
+			hangUp(client, server)
+			continue
+		}
+		go l.carry(server, client, func() bool { return false })
+		go l.carry(client, server, l.isDeaf)
+	}
+}
+
+// keep says whether the wire takes the connection.
+func (l *link) keep(conns ...net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range conns {
+		l.conns[c] = true
+	}
+	return !l.down
+}
+
+// carry copies until one end is closed, and then closes the other.
+func (l *link) carry(to io.WriteCloser, from io.ReadCloser, drop func() bool) {
+	buf := make([]byte, 32*1024)
+	for {
+		n, err := from.Read(buf)
+		if err == nil && !drop() {
+			_, err = to.Write(buf[:n])
+		}
+		if err != nil {
+			hangUp(to, from)
+			return
+		}
+	}
+}
+
+func (l *link) isDeaf() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deaf
+}
+
+// deafen drops what the server says: publishes are stored, their acknowledgements get lost.
+func (l *link) deafen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaf = true
+}
+
+// cut ends all connections and takes no new ones.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = true
+	for c := range l.conns {
+		hangUp(c)
+		delete(l.conns, c)
+	}
+}
+
+// heal lets clients through again, over new connections.
+func (l *link) heal() {
+	l.cut()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down, l.deaf = false, false
+}
+
+func hangUp(ends ...io.Closer) {
+	for _, c := range ends {
+		if c == nil {
+			continue
+		}
+		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			continue // the other end was faster
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package app
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// With the bus down the aggregator holds no Lease and writes nothing; the operator
+// writes for itself. When the bus is back nothing flips that the operator did not flip.
+func TestBusGoesAndComesBack(t *testing.T) {
+	t.Parallel()
+	for name, wiped := range map[string]bool{"as it was": false, "empty": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			r := f.start()
+			o := f.operator("superset-operator", contract.Superset)
+			f.leading(time.Time{})
+			u := f.superset("main")
+			flips := f.record(u)
+			o.observe(u, 2)
+			f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+			f.wantHistory("main snapshot")
+
+			f.nats.Stop()
+			expect.Eventually(t, expect.Long, func() error {
+				if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
+					return fmt.Errorf("lease held: %v", held)
+				}
+				return nil
+			})
+			renewed := f.lease().Spec.RenewTime
+			o.standIn(u, o.observe(u, 1)) // what it would do 30 s after the last renewal
+			version := u.GetResourceVersion()
+			expect.Never(t, 2*time.Second, func() error {
+				f.read(u)
+				if now := f.lease().Spec.RenewTime; !now.Equal(renewed) || u.GetResourceVersion() != version {
+					return fmt.Errorf("lease renewed at %s, resourceVersion %s to %s", now, version, u.GetResourceVersion())
+				}
+				return nil
+			})
+
+			if wiped {
+				f.nats.Wipe()
+			} else {
+				f.nats.Start()
+			}
+			f.bootstrap()
+			f.leading(renewed.Time)
+			if wiped {
+				f.wantHistory("main snapshot gap")
+			} else {
+				f.wantHistory("main snapshot", "main unavailable Available=False", "main progressing Progressing=True",
+					"main notupgradable Upgradable=False")
+			}
+			f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
+			flips.want(t, conditions.TypeAvailable, "True", "False")
+			o.observe(u, 2)
+			flips.want(t, conditions.TypeAvailable, "True", "False", "True")
+			flips.want(t, conditions.TypeDegraded, "False")
+		})
+	}
+}
+
+// Streams that are deleted under a running aggregator are read again once they are back.
+func TestStreamsAreRecreated(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats, "KV_" + contract.BucketStatus, contract.StreamLifecycle} {
+		if err := f.conn.JetStream().DeleteStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.bootstrap()
+	f.wantHistory("main snapshot gap")
+	o.observe(u, 1)
+	flips.want(t, conditions.TypeAvailable, "True", "False")
+}
+
+// Taking over from an operator that wrote the conditions itself writes nothing when both say the same.
+func TestTakeOverWritesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	o := f.operator("superset-operator", contract.Superset)
+	u := f.superset("main")
+	o.standIn(u, o.observe(u, 2))
+	version := u.GetResourceVersion()
+	f.start()
+	f.leading(time.Time{})
+	f.wantHistory("main snapshot gap") // what was before is not in the history
+	expect.Never(t, time.Second, func() error {
+		if f.read(u); u.GetResourceVersion() != version {
+			return fmt.Errorf("resourceVersion %s to %s", version, u.GetResourceVersion())
+		}
+		return nil
+	})
+}
+
+// Of two replicas one acts; the other takes over when it goes.
+func TestStandbyTakesOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	second := f.start()
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	if held := value(t, second, "flotilla_status_lease_held"); held != 0 {
+		t.Errorf("the standby holds the lease: %v", held)
+	}
+	first.stop()
+	o.observe(u, 1)
+	flips.want(t, conditions.TypeAvailable, "True", "False")
+	if diff := cmp.Diff([]string{"main snapshot", "main unavailable Available=False"}, f.history()[:2]); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+}
+
+// value reads a metric without labels.
+func value(t *testing.T, r *running, name string) float64 {
+	t.Helper()
+	return r.metric(t, name, nil)
+}
+
+// metric reads a counter or gauge of an aggregator.
+func (r *running) metric(t *testing.T, name string, labels map[string]string) float64 {
+	t.Helper()
+	families, err := r.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name && matches(m, labels) {
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+func matches(m *dto.Metric, labels map[string]string) bool {
+	for _, l := range m.GetLabel() {
+		if want, ok := labels[l.GetName()]; ok && want != l.GetValue() {
+			return false
+		}
+	}
+	return true
+}

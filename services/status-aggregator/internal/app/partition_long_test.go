@@ -1,0 +1,98 @@
+//go:build long
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/faults/bar"
+)
+
+// One of three servers is cut off, with the aggregator on its side and the operator on
+// the other. The aggregator hears nobody, says nothing of anybody, and gives up its right
+// although it is connected and has read all that its server holds. The majority works on.
+// When the servers find each other again nothing is lost and nothing flips without cause.
+func TestServersArePartitioned(t *testing.T) {
+	cluster := startTrio(t)
+	params := bus.DefaultParams()
+	params.Replicas = 3
+	f := newFixtureAt(t, cluster.servers[1].URL(), params)
+	f.urls[Name] = cluster.servers[0].URL()
+	f.interval = bus.HeartbeatInterval
+	r := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	s := &stubborn{}
+	f.urls["changes"] = cluster.servers[2].URL()
+	conn := f.connect("changes")
+	stop := f.run(func(ctx context.Context) error { return s.run(ctx, conn) })
+	s.more(t)
+
+	cluster.isolate(0)
+	cut := time.Now()
+	seen := o.observe(u, 1)
+	s.more(t) // the majority goes on, whoever led
+	silent := false
+	expect.Eventually(t, 2*expect.Long, func() error {
+		state := map[string]string{"observer": o.name, "state": "Stale"}
+		silent = silent || r.metric(t, "flotilla_status_observer", state) == 1
+		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
+			return fmt.Errorf("the lease is held by an aggregator that hears nobody: %v", held)
+		}
+		return nil
+	})
+	deaf := time.Since(cut)
+	if silent {
+		t.Error("our own silence was taken for that of the operator")
+	}
+	renewed := f.lease().Spec.RenewTime
+	o.standIn(u, seen)
+	flips.want(t, conditions.TypeAvailable, "True", "False")
+
+	cluster.rejoin(0)
+	f.leading(renewed.Time)
+	s.more(t)
+	o.observe(u, 2)
+	flips.want(t, conditions.TypeAvailable, "True", "False", "True")
+	flips.want(t, conditions.TypeDegraded, "False")
+
+	for _, line := range f.history() {
+		if strings.Contains(line, "unknown") {
+			t.Errorf("our own silence was told as that of the operator: %q", line)
+		}
+	}
+
+	leader := cluster.leader(f, contract.StreamChanges)
+	if leader != 2 { // not the one that the publisher is connected to, who stays there
+		cluster.isolate(leader)
+		s.more(t)
+		cluster.rejoin(leader)
+		s.more(t)
+	}
+	stop()
+	lost := 0
+	expect.Eventually(t, expect.Long, func() error {
+		if lost = cluster.missing(f, s.acked); lost > 0 {
+			return fmt.Errorf("%d of %d acknowledged messages are missing", lost, len(s.acked))
+		}
+		return nil
+	})
+	if err := bar.Print(os.Stdout, "B4", float64(lost), fmt.Sprintf("of %d acknowledged messages lost by three servers, of which one was cut off", len(s.acked)), "0"); err != nil {
+		t.Error(err)
+	}
+	t.Logf("the aggregator that was cut off had given up its right after %s", deaf.Round(time.Second))
+}

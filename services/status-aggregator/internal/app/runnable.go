@@ -1,0 +1,27 @@
+package app
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+)
+
+// starter is a part that runs until its context ends.
+type starter interface {
+	Start(ctx context.Context) error
+}
+
+// runnable adds the logger that the manager's context lacks, and where the part runs.
+type runnable struct {
+	part       starter
+	log        logr.Logger
+	leaderOnly bool
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (r runnable) NeedLeaderElection() bool { return r.leaderOnly }
+
+// Start runs the part.
+func (r runnable) Start(ctx context.Context) error {
+	return r.part.Start(logr.NewContext(ctx, r.log))
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/httpapi"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
+)
+
+// Name is the service's name: its binary, its observer on the bus, its client on NATS.
+const Name = "status-aggregator"
+
+// Spec declares the service.
+func Spec() service.Spec {
+	api, perObject := &httpapi.Options{}, false
+	return service.Spec{
+		Name: Name,
+		Flags: func(fs *pflag.FlagSet) {
+			api.AddFlags(fs)
+			fs.BoolVar(&perObject, "metrics-per-object", false, "serve every condition of every object as metrics: 37 series for each instead of 12")
+		},
+		Validate: func(o service.Options) error {
+			return errors.Join(Validate(o), api.Validate())
+		},
+		Setup: func(_ context.Context, rt *service.Runtime) error {
+			return setup(rt, *api, perObject)
+		},
+		CacheOptions:  CacheOptions,
+		Prerequisites: prerequisites,
+		Election:      election,
+	}
+}
+
+// prerequisites returns the prerequisites: the permission to watch CRDs, and to watch the managed
+// kinds once their CRDs exist.
+func prerequisites() []service.Prerequisite {
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	out := []service.Prerequisite{{GroupVersionResource: definitions, ClusterWide: true}}
+	kinds, err := registry.Managed()
+	if err != nil {
+		return out // setup says so
+	}
+	for _, kind := range kinds.Kinds() {
+		resource := kind.GVK.GroupVersion().WithResource(kind.Resource)
+		out = append(out, service.Prerequisite{GroupVersionResource: resource, Late: true})
+	}
+	return out
+}
+
+// election fails over sooner than the default: conditions do not change while no aggregator
+// leads. A needless failover costs little, since the next leader continues from the bucket.
+var election = service.Election{LeaseDuration: 7 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: time.Second}
+
+// CacheOptions keeps of each object only what the aggregator reads.
+func CacheOptions(o *cache.Options) { o.DefaultTransform = watch.Trim }
+
+// Validate refuses settings under which the aggregator has nothing to do.
+func Validate(o service.Options) error {
+	if o.NATSURL == "" {
+		return errors.New("--nats-url (FLOTILLA_NATS_URL, NATS_URL) is required: without a bus there is nothing to aggregate")
+	}
+	return nil
+}
+
+// setup adds the aggregator, and the HTTP API if it is on, to the service's manager.
+func setup(rt *service.Runtime, api httpapi.Options, perObject bool) error {
+	kinds, err := registry.Managed()
+	if err != nil {
+		return err
+	}
+	if err := Add(Config{
+		Manager: rt.Manager, Bus: rt.Bus, Kinds: kinds, Cluster: rt.Options.ClusterName,
+		LeaseNamespace: rt.Options.ConditionsLeaseNamespace, Instance: rt.Instance,
+		Clock: rt.Clock, Registerer: metrics.Registry, Settle: Settle, Workers: max(rt.Options.Workers, workers),
+		Election: rt.Options.Election, PerObject: perObject,
+	}); err != nil {
+		return err
+	}
+	_, err = Serve(ServeConfig{
+		Manager: rt.Manager, Bus: rt.Bus, Kinds: kinds, Cluster: rt.Options.ClusterName, Options: api,
+		Clock: rt.Clock, Registerer: metrics.Registry, Log: rt.Log,
+	})
+	return err
+}

@@ -1,0 +1,154 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
+)
+
+// NATS that is restored from an old backup loses history, which is told, and no truth.
+func TestBusIsRestoredFromABackup(t *testing.T) {
+	t.Parallel()
+	var store string
+	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })
+	backup := filepath.Join(t.TempDir(), "backup")
+	f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	f.wantHistory("main snapshot")
+
+	f.nats.Stop()
+	if err := os.CopyFS(backup, os.DirFS(store)); err != nil {
+		t.Fatal(err)
+	}
+	f.nats.Start()
+	f.reached()
+	o.observe(u, 1)
+	f.condition(u, conditions.TypeAvailable, "False", conditions.ReasonInsufficientReplicas)
+	f.wantHistory("main snapshot", "main unavailable Available=False", "main progressing Progressing=True",
+		"main notupgradable Upgradable=False")
+
+	f.nats.Stop()
+	if err := os.RemoveAll(store); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(store, os.DirFS(backup)); err != nil {
+		t.Fatal(err)
+	}
+	f.nats.Start()
+	f.reached()
+	f.wantHistory("main snapshot", "main snapshot gap")
+	if e := f.entry(contract.Superset, u); e.Conditions[0].Status != "False" {
+		t.Errorf("the entry says %+v, want what the object says", e.Conditions[0])
+	}
+	o.observe(u, 2)
+	flips.want(t, conditions.TypeAvailable, "True", "False", "True")
+	flips.want(t, conditions.TypeDegraded, "False")
+}
+
+// A missing right is told apart from an outage, and ends the right to write: the
+// operators take over.
+func TestBucketIsForbidden(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, func(o *natstest.Options) {
+		all := &natstest.Permissions{Publish: &natstest.SubjectPermission{Allow: []string{">"}}}
+		o.NoAuthUser = "anybody"
+		o.Users = []*natstest.User{
+			{Username: "anybody", Permissions: all},
+			{Username: Name, Password: "x", Permissions: &natstest.Permissions{
+				Publish: &natstest.SubjectPermission{Deny: []string{"$KV.>"}},
+			}},
+		}
+	})
+	f.urls[Name] = strings.Replace(f.nats.URL(), "//", "//"+Name+":x@", 1)
+	r := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	o.observe(u, 2)
+	expect.Eventually(t, expect.Long, func() error {
+		if n := r.metric(t, "flotilla_status_publish_results_total", map[string]string{"store": "kv", "outcome": "denied"}); n == 0 {
+			return fmt.Errorf("no write was counted as denied")
+		}
+		return nil
+	})
+	expect.Eventually(t, expect.Long, func() error {
+		if held := value(t, r, "flotilla_status_lease_held"); held != 0 {
+			return fmt.Errorf("lease held: %v", held)
+		}
+		return nil
+	})
+	if present, err := expect.Conditions(u); err != nil || len(present) != 0 {
+		t.Errorf("conditions were written: %v, %v", present, err)
+	}
+}
+
+// A consumer that goes under its reader is noticed, and nothing is missed.
+func TestConsumersAreDeleted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats} {
+		for _, name := range f.consumers(stream) {
+			if err := f.conn.JetStream().DeleteConsumer(t.Context(), stream, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	o.observe(u, 1)
+	flips.want(t, conditions.TypeAvailable, "True", "False")
+	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats} {
+		expect.Eventually(t, expect.Long, func() error {
+			if n := len(f.consumers(stream)); n != 1 {
+				return fmt.Errorf("%d consumers on %s", n, stream)
+			}
+			return nil
+		})
+	}
+}
+
+// reached waits until the test's own connection is back.
+func (f *fixture) reached() {
+	f.t.Helper()
+	expect.Eventually(f.t, expect.Long, func() error {
+		if !f.conn.Connected() {
+			return fmt.Errorf("not connected")
+		}
+		return nil
+	})
+}
+
+func (f *fixture) consumers(stream string) []string {
+	f.t.Helper()
+	s, err := f.conn.JetStream().Stream(f.t.Context(), stream)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	list := s.ConsumerNames(f.t.Context())
+	var names []string
+	for n := range list.Name() {
+		names = append(names, n)
+	}
+	if err := list.Err(); err != nil {
+		f.t.Fatal(err)
+	}
+	return names
+}

@@ -1,0 +1,54 @@
+//go:build long
+
+package app
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+// A connection that breaks again and again leaves neither consumers nor goroutines
+// behind, and nothing is said that is not so.
+func TestReconnectStorm(t *testing.T) {
+	f := newFixture(t)
+	wire := f.link(Name)
+	r := f.start()
+	o := f.operator("superset-operator", contract.Superset)
+	f.leading(time.Time{})
+	u := f.superset("main")
+	flips := f.record(u)
+	o.observe(u, 2)
+	f.condition(u, conditions.TypeAvailable, "True", conditions.ReasonAllComponentsReady)
+	before := runtime.NumGoroutine()
+	for range 50 {
+		wire.heal() // breaks all connections
+		expect.Eventually(t, expect.Long, func() error {
+			if !r.conn.Connected() {
+				return fmt.Errorf("not connected")
+			}
+			return nil
+		})
+	}
+	o.observe(u, 1)
+	flips.want(t, conditions.TypeAvailable, "True", "False")
+	for _, stream := range []string{contract.StreamObservations, contract.StreamHeartbeats} {
+		expect.Eventually(t, 3*time.Minute, func() error { // the server removes abandoned ones after a minute
+			if n := len(f.consumers(stream)); n != 1 {
+				return fmt.Errorf("%d consumers on %s", n, stream)
+			}
+			return nil
+		})
+	}
+	expect.Eventually(t, expect.Long, func() error {
+		if now := runtime.NumGoroutine(); now > before+20 {
+			return fmt.Errorf("%d goroutines, before the storm %d", now, before)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,185 @@
+package object
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
+)
+
+// Bounds of the backoff after a failed reconcile.
+const (
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// Config holds the dependencies of the controller.
+type Config struct {
+	Kinds    registry.Set
+	Model    *model.Store
+	Liveness *liveness.Tracker
+	Watcher  Objects
+	History  Records
+	Writer   Writer
+	Queue    *Queue
+	// Permitted reports whether this process may act: it is the leader, has caught up with
+	// the bus and holds the Lease. The caller that makes it true enqueues all objects.
+	Permitted func() bool
+	// PurgeTombstone removes the observations of a deleted object up to a stream sequence.
+	PurgeTombstone func(ref contract.Ref, upTo uint64) error
+	Clock          clock.PassiveClock
+	Metrics        *metrics.Metrics
+	Workers        int
+}
+
+// Objects reads the managed objects. [watch.Watcher] implements it and documents the methods.
+type Objects interface {
+	Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (watch.Object, error)
+	Live(ctx context.Context, kind registry.Kind, ref contract.Ref) (watch.Object, error)
+	LiveUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error)
+	Last(kind registry.Kind, ref contract.Ref, uid string) (watch.Object, bool)
+	Drop(ref contract.Ref)
+}
+
+// Records stores the status entry of each object. [history.Store] implements it and documents the methods.
+type Records interface {
+	Load(ctx context.Context, ref contract.Ref) (*history.Record, error)
+	Put(ctx context.Context, ref contract.Ref, e contract.StatusEntry, m conditions.State) (*history.Record, error)
+	Phases(ctx context.Context, ref contract.Ref, o contract.Object, ring []transition.Entry) (int64, error)
+	Flush(ctx context.Context, ref contract.Ref) error
+	PublishDeleted(ctx context.Context, ref contract.Ref, gap bool) error
+	Delete(ctx context.Context, ref contract.Ref, gap bool) error
+}
+
+// Writer applies conditions to an object under its resourceVersion. [ownedstatus.Writer] implements it.
+type Writer interface {
+	ApplyConditions(ctx context.Context, current client.Object, conditions []metav1.Condition) (changed bool, err error)
+}
+
+// Reconciler reconciles managed objects by their name on the bus.
+type Reconciler struct {
+	cfg Config
+
+	mu      sync.Mutex
+	written map[contract.Ref]string    // resourceVersion before the controller's last write
+	waiting map[contract.Ref]time.Time // start of the wait for a usable observation
+}
+
+// New returns a reconciler that does nothing before [Reconciler.SetupWithManager].
+func New(cfg Config) *Reconciler {
+	return &Reconciler{cfg: cfg, written: map[contract.Ref]string{}, waiting: map[contract.Ref]time.Time{}}
+}
+
+// steps lists the steps of a reconcile in order.
+func (c *Reconciler) steps() []steps.Step[reconcileState] {
+	return []steps.Step[reconcileState]{
+		{Name: "check permission", Run: c.guard},
+		{Name: "load", Run: c.load},
+		{Name: "replace incarnation", Run: c.replace},
+		{Name: "fold", Run: c.fold},
+		{Name: "publish phases", Run: c.phases},
+		{Name: "record", Run: c.record},
+		{Name: "publish events", Run: c.events},
+		{Name: "write conditions", Run: c.write},
+	}
+}
+
+// Reconcile computes and writes the status of one object.
+func (c *Reconciler) Reconcile(ctx context.Context, ref contract.Ref) (reconcile.Result, error) {
+	s := &reconcileState{ref: ref, now: c.cfg.Clock.Now()}
+	result, err := steps.Run(ctx, s, c.steps())
+	s.finish(err)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: result.Requeue}, nil
+}
+
+// SetupWithManager adds the controller to the manager, which runs it on the leader only.
+func (c *Reconciler) SetupWithManager(mgr manager.Manager) error {
+	ctl, err := controller.NewTyped("status", mgr, controller.TypedOptions[contract.Ref]{
+		Reconciler:              c,
+		MaxConcurrentReconciles: c.cfg.Workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[contract.Ref](minBackoff, maxBackoff),
+	})
+	if err != nil {
+		return err
+	}
+	return ctl.Watch(c.cfg.Queue.Source())
+}
+
+// isStale reports whether the cache still shows the object from before the last write.
+func (c *Reconciler) isStale(ref contract.Ref, resourceVersion string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, wrote := c.written[ref]
+	if wrote && before != resourceVersion {
+		delete(c.written, ref)
+	}
+	return wrote && before == resourceVersion
+}
+
+func (c *Reconciler) wrote(ref contract.Ref, before string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written[ref] = before
+}
+
+// waitingSince returns since when the object has waited for a usable observation; now if it has not yet.
+func (c *Reconciler) waitingSince(ref contract.Ref, now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if since, ok := c.waiting[ref]; ok {
+		return since
+	}
+	return now
+}
+
+// startWaiting records now as the start of the wait, unless the object waits already.
+func (c *Reconciler) startWaiting(ref contract.Ref, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.waiting[ref]; !ok {
+		c.waiting[ref] = now
+	}
+}
+
+// ResetGrace restarts the grace period of all objects: time in which the controller could
+// not act does not count.
+func (c *Reconciler) ResetGrace() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.waiting)
+}
+
+func (c *Reconciler) clearWaiting(ref contract.Ref) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, ref)
+}
+
+func (c *Reconciler) forget(ref contract.Ref) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, ref)
+	delete(c.written, ref)
+}

@@ -1,0 +1,293 @@
+package object
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+)
+
+// grace is how long an object may lack a usable observation while its observer is alive.
+const grace = 30 * time.Second
+
+// facts are the inputs of a decision.
+type facts struct {
+	now   time.Time
+	state liveness.State
+	// received is the observation to use; nil if this incarnation has none.
+	received *model.Received
+	// formerAlive is when the validity of the previous epoch ends; zero if it has ended.
+	formerAlive time.Time
+	// waitingSince is when the wait began for a first observation, or for one that covers
+	// the generation that the object shows.
+	waitingSince time.Time
+	// entry is the last status entry of this incarnation; nil if there is none.
+	entry *contract.StatusEntry
+	// present are the managed conditions on the object.
+	present []metav1.Condition
+}
+
+// decision is the result of [decide].
+type decision struct {
+	// hold keeps the conditions of the object unchanged.
+	hold      bool
+	freshness conditions.Freshness
+	// again is when to decide again without a change; zero for no time limit.
+	again time.Time
+}
+
+// decide returns whether to act on the observation, and its freshness.
+func decide(f facts) decision {
+	d := judge(f)
+	if d.again.IsZero() {
+		d.again = f.formerAlive // an observation of a lower epoch may be used then
+	}
+	return d
+}
+
+// judge evaluates the rules in order; the first match wins.
+func judge(f facts) decision {
+	switch {
+	case f.state == liveness.Disconnected:
+		return decision{hold: true}
+	case f.received == nil:
+		return decideUnobserved(f)
+	case f.state == liveness.Stale:
+		return decision{freshness: conditions.ObserverStale}
+	case older(f):
+		// The observation is older than the one behind the entry: the stream lost newer ones, or
+		// the observer's clock was set back. The newer one counts while its epoch may be alive.
+		return decision{hold: true}
+	case behind(f) && f.now.Before(f.waitingSince.Add(grace)):
+		return decision{hold: true, again: f.waitingSince.Add(grace)}
+	case f.state == liveness.Alive:
+		return decision{freshness: conditions.Fresh}
+	case newer(f) && untouched(f) || len(f.present) == 0:
+		return decision{freshness: conditions.Fresh}
+	default:
+		// Unconfirmed: operators may have written since, from newer state than what arrives now.
+		return decision{hold: true}
+	}
+}
+
+// decideUnobserved decides for an object without an observation.
+func decideUnobserved(f facts) decision {
+	until := f.waitingSince.Add(grace)
+	switch {
+	case f.state == liveness.Stale:
+		return decision{freshness: conditions.NeverObserved}
+	case f.state == liveness.Alive && !f.now.Before(until):
+		return decision{freshness: conditions.NeverObserved}
+	default:
+		return decision{hold: true, again: until}
+	}
+}
+
+// evidence returns the observation to compute conditions from, and its freshness. One that is not
+// fresh contributes only the covered generation, which is never lower than that of the conditions on the
+// object: an operator may have written since, or the bus may have lost its data.
+func evidence(f facts, freshness conditions.Freshness, observer string) (*contract.Observation, conditions.Freshness) {
+	if freshness == conditions.Fresh {
+		return &f.received.Observation, freshness
+	}
+	o := contract.Observation{Observer: contract.Observer{Name: observer}}
+	if f.received != nil {
+		o = f.received.Observation
+	}
+	for _, c := range f.present {
+		if c.Type == conditions.TypePaused {
+			o.Object.Generation = max(o.Object.Generation, c.ObservedGeneration)
+		} else {
+			o.ObservedGeneration = max(o.ObservedGeneration, c.ObservedGeneration)
+		}
+	}
+	if f.received == nil && o.ObservedGeneration == 0 && o.Object.Generation == 0 {
+		return nil, freshness
+	}
+	return &o, conditions.ObserverStale
+}
+
+// older reports whether the observation is older than the one behind the entry.
+func older(f facts) bool {
+	p := provenance(f)
+	if p == nil {
+		return false
+	}
+	o := f.received.Observation
+	if o.Epoch != p.Epoch {
+		return o.Epoch < p.Epoch && !f.formerAlive.IsZero()
+	}
+	return o.Seq < p.Seq
+}
+
+// behind reports whether the observation covers an older generation than the conditions on the
+// object: an operator has written since, and its newer observation has not arrived yet.
+func behind(f facts) bool {
+	o := f.received.Observation
+	for _, c := range f.present {
+		covers := o.ObservedGeneration
+		if c.Type == conditions.TypePaused {
+			covers = o.Object.Generation
+		}
+		if covers < c.ObservedGeneration {
+			return true
+		}
+	}
+	return false
+}
+
+// newer reports whether the observation arrived live and is newer than the one behind the entry.
+func newer(f facts) bool {
+	p := provenance(f)
+	o := f.received.Observation
+	return f.received.Live && (p == nil || o.Epoch > p.Epoch || o.Epoch == p.Epoch && o.Seq > p.Seq)
+}
+
+// untouched reports whether the object shows the conditions of the entry, so that no other client has
+// written since.
+func untouched(f facts) bool {
+	if f.entry == nil {
+		return false
+	}
+	for _, c := range f.present {
+		recorded := find(f.entry.Conditions, c.Type)
+		if recorded == nil || recorded.Status != string(c.Status) || recorded.Reason != c.Reason || recorded.Message != c.Message ||
+			recorded.ObservedGeneration != c.ObservedGeneration ||
+			!recorded.LastTransitionTime.Truncate(time.Second).Equal(c.LastTransitionTime.Truncate(time.Second)) {
+			return false
+		}
+	}
+	return true
+}
+
+func find(list []contract.Condition, conditionType string) *contract.Condition {
+	for i := range list {
+		if list[i].Type == conditionType {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func provenance(f facts) *contract.Provenance {
+	if f.entry == nil {
+		return nil
+	}
+	return f.entry.Provenance
+}
+
+// previous merges the managed conditions of the object with those of the entry: the latest
+// transition of each type wins. The object may be ahead (operators wrote while the
+// aggregator was down) or behind (the last write failed). Within the same second, the
+// resolution of the API server, it is behind: operators wait longer than that before they
+// write.
+func previous(present []metav1.Condition, entry *contract.StatusEntry) []metav1.Condition {
+	merged := slices.Clone(present)
+	if entry == nil {
+		return merged
+	}
+	for _, c := range entry.Conditions {
+		recorded := toKubernetes(c)
+		i := index(merged, c.Type)
+		switch {
+		case i < 0:
+			merged = append(merged, recorded)
+		case !recorded.LastTransitionTime.Before(&merged[i].LastTransitionTime):
+			merged[i] = recorded
+		}
+	}
+	return merged
+}
+
+// ours returns the conditions that the aggregator writes. Ready is included only where the
+// operator defines none of its own: such a Ready follows other rules and would look like a
+// write by another client.
+func ours(present []metav1.Condition, withReady bool) []metav1.Condition {
+	var out []metav1.Condition
+	for _, c := range present {
+		switch c.Type {
+		case conditions.TypeAvailable, conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable,
+			conditions.TypePaused, conditions.TypeStopped:
+			out = append(out, c)
+		case conditions.TypeReady:
+			if withReady {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// sameEntry reports whether two entries are equal, ignoring times and versions.
+func sameEntry(a, b contract.StatusEntry) (bool, error) {
+	left, err := json.Marshal(essence(a))
+	if err != nil {
+		return false, err
+	}
+	right, err := json.Marshal(essence(b))
+	if err != nil {
+		return false, err
+	}
+	return bytes.Equal(left, right), nil
+}
+
+func essence(e contract.StatusEntry) contract.StatusEntry {
+	e.Object.ResourceVersion = "" // the controller's own status write changes it
+	e.UpdatedAt = time.Time{}
+	e.Memory = nil
+	if e.Provenance != nil {
+		p := *e.Provenance
+		p.StreamSequence, p.ReceivedAt = 0, time.Time{}
+		e.Provenance = &p
+	}
+	return e
+}
+
+func sameMemory(a, b conditions.State) (bool, error) {
+	left, err := json.Marshal(a)
+	if err != nil {
+		return false, err
+	}
+	right, err := json.Marshal(b)
+	if err != nil {
+		return false, err
+	}
+	return bytes.Equal(left, right), nil
+}
+
+func index(list []metav1.Condition, conditionType string) int {
+	for i := range list {
+		if list[i].Type == conditionType {
+			return i
+		}
+	}
+	return -1
+}
+
+func toContract(list []metav1.Condition) []contract.Condition {
+	out := make([]contract.Condition, 0, len(list))
+	for _, c := range list {
+		out = append(out, contract.Condition{
+			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: c.ObservedGeneration,
+			// The API server stores whole seconds.
+			LastTransitionTime: c.LastTransitionTime.UTC().Truncate(time.Second),
+		})
+	}
+	return out
+}
+
+func toKubernetes(c contract.Condition) metav1.Condition {
+	return metav1.Condition{
+		Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+		ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.LastTransitionTime),
+	}
+}

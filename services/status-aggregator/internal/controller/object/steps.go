@@ -1,0 +1,287 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
+)
+
+const (
+	// requeueStale is the fallback for a missed event of the change that our write conflicted with.
+	requeueStale = time.Second
+	// requeueRejected is the pause after a write that the API server rejects until another client
+	// changes the object. Such a change also arrives as an event.
+	requeueRejected = 30 * time.Second
+)
+
+// reconcileState is the state of one reconcile.
+type reconcileState struct {
+	ref    contract.Ref
+	now    time.Time
+	kind   registry.Kind
+	live   watch.Object
+	record *history.Record
+	// held keeps the conditions of the object unchanged.
+	held     bool
+	folded   conditions.Result
+	entry    contract.StatusEntry
+	received *model.Received // observation of the decision; nil if there was none
+	span     trace.Span      // nil until the reconcile writes something
+}
+
+// known returns the last status entry of the current incarnation.
+func (s *reconcileState) known() *contract.StatusEntry {
+	if s.record.Entry.Object.UID != string(s.live.GetUID()) {
+		return nil
+	}
+	return &s.record.Entry
+}
+
+func (c *Reconciler) guard(_ context.Context, s *reconcileState) (steps.Result, error) {
+	kind, managed := c.cfg.Kinds.Lookup(s.ref.Kind)
+	s.kind = kind
+	return steps.Result{Stop: !managed || !c.cfg.Permitted()}, nil
+}
+
+// load reads the object and its entry, and publishes the pending events of the entry.
+func (c *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	received := c.cfg.Model.Get(s.ref).Newest() // must precede Get, so that an observation of a successor is kept
+	live, err := c.cfg.Watcher.Get(ctx, s.kind, s.ref)
+	switch {
+	case errors.Is(err, watch.ErrNotFound):
+		return steps.Result{Stop: true}, c.reconcileDelete(ctx, s, received)
+	case errors.Is(err, watch.ErrStale):
+		return steps.Result{Stop: true}, nil // its event will come
+	case err != nil:
+		return steps.Result{}, err
+	}
+	if c.isStale(s.ref, live.GetResourceVersion()) {
+		return steps.Result{Stop: true, Requeue: requeueStale}, nil
+	}
+	s.live = live
+	if s.record, err = c.cfg.History.Load(ctx, s.ref); err != nil {
+		return steps.Result{}, err
+	}
+	return steps.Result{}, c.cfg.History.Flush(ctx, s.ref)
+}
+
+// fold decides, and computes the next conditions.
+func (c *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, error) {
+	f := c.facts(s)
+	c.noteFacts(s, f)
+	s.received = f.received
+	d := decide(f)
+	result := steps.Result{Requeue: until(d.again, s.now)}
+	s.held = d.hold
+	if d.hold {
+		known := s.known()
+		if known == nil {
+			return steps.Result{Stop: true, Requeue: result.Requeue}, nil
+		}
+		s.entry = *known
+	} else {
+		in := conditions.Input{
+			Generation: s.live.GetGeneration(),
+			Deleting:   s.live.GetDeletionTimestamp() != nil,
+			Freshness:  d.freshness,
+			Now:        s.now,
+			Previous:   previous(f.present, s.known()),
+			Memory:     s.record.Memory,
+			WithReady:  s.kind.WithReady,
+		}
+		in.Observation, in.Freshness = evidence(f, d.freshness, s.kind.Observer)
+		s.folded = conditions.Compute(in)
+		// All other types are published at once.
+		c.cfg.Metrics.Held(s.ref, conditions.TypeDegraded, !s.folded.Next.IsZero())
+		s.entry = newEntry(s, f.received, in.Freshness)
+		result.Requeue = steps.MinRequeue(result.Requeue, until(s.folded.Next, s.now))
+	}
+	s.entry.Object = s.live.Identity(s.kind)
+	s.entry.Phase = s.live.Phase
+	s.entry.UpdatedAt = s.now.UTC()
+	return result, nil
+}
+
+// facts gathers the inputs of the decision. It changes nothing.
+func (c *Reconciler) facts(s *reconcileState) facts {
+	f := facts{now: s.now, entry: s.known(), present: ours(s.live.Conditions, s.kind.WithReady)}
+	state, end := c.cfg.Liveness.State(s.kind.Observer, s.now)
+	if state == liveness.Alive && !s.now.Before(end) {
+		state = liveness.Unconfirmed // past its deadline, and the watchdog has not probed the stream yet
+	}
+	f.state = state
+	received, _, ok := c.cfg.Model.Get(s.ref).Pick(string(s.live.GetUID()), func(h model.Received) bool {
+		over, at := c.cfg.Liveness.EpochExpired(s.kind.Observer, h.Observation.Epoch, validity(h), s.now)
+		if !over {
+			f.formerAlive = at
+		}
+		return over
+	})
+	if !ok {
+		f.waitingSince = c.waitingSince(s.ref, s.now)
+		return f
+	}
+	f.received = &received
+	if behind(f) {
+		f.waitingSince = c.waitingSince(s.ref, s.now)
+	}
+	if p := provenance(f); p != nil && p.Epoch > received.Observation.Epoch {
+		if over, at := c.cfg.Liveness.EpochExpired(s.kind.Observer, p.Epoch, validity(received), s.now); !over {
+			f.formerAlive = at
+		}
+	}
+	return f
+}
+
+// noteFacts records what later reconciles and the metrics need of the facts.
+func (c *Reconciler) noteFacts(s *reconcileState, f facts) {
+	if f.waitingSince.IsZero() {
+		c.clearWaiting(s.ref)
+	} else {
+		c.startWaiting(s.ref, s.now)
+	}
+	if f.received != nil {
+		c.cfg.Metrics.Observed(s.ref, f.received.StoredAt)
+	}
+}
+
+// phases publishes the phase changes in the status of the object.
+func (c *Reconciler) phases(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if history.Newest(s.live.Transitions) > s.record.Entry.LastTransitionSeq {
+		ctx = s.saying(ctx)
+	}
+	last, err := c.cfg.History.Phases(ctx, s.ref, s.entry.Object, s.live.Transitions)
+	if errors.Is(err, history.ErrPhaseRegressed) {
+		return c.phaseRegressed(ctx, s)
+	}
+	s.entry.LastTransitionSeq = last
+	return steps.Result{}, err
+}
+
+// phaseRegressed distinguishes a stale cache from a cluster that was restored from a backup, by
+// reading from the API server. After a restore the entry is reset too, which publishes a gap.
+func (c *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	live, err := c.cfg.Watcher.Live(ctx, s.kind, s.ref)
+	switch {
+	case errors.Is(err, watch.ErrNotFound) || err == nil && live.GetResourceVersion() != s.live.GetResourceVersion():
+		return steps.Result{Stop: true, Requeue: requeueStale}, nil
+	case err != nil:
+		return steps.Result{}, err
+	}
+	s.entry.LastTransitionSeq = history.Newest(s.live.Transitions)
+	return steps.Result{}, nil
+}
+
+// record writes the entry if it changed.
+func (c *Reconciler) record(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	memory := s.folded.Memory
+	if s.held {
+		memory = s.record.Memory
+	}
+	same, err := sameEntry(s.record.Entry, s.entry)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	remembered, err := sameMemory(s.record.Memory, memory)
+	if err != nil || same && remembered && s.record.Known() {
+		return steps.Result{}, err
+	}
+	s.record, err = c.cfg.History.Put(s.saying(ctx), s.ref, s.entry, memory)
+	if errors.Is(err, history.ErrConflict) {
+		return steps.Result{Stop: true, Requeue: minBackoff}, nil // the plan is based on an old entry
+	}
+	return steps.Result{}, err
+}
+
+// events publishes the pending events of the entry.
+func (c *Reconciler) events(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	return steps.Result{Stop: s.held}, c.cfg.History.Flush(s.within(ctx), s.ref)
+}
+
+// write applies the conditions if they differ and the process is still permitted to.
+func (c *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if !c.cfg.Permitted() {
+		return steps.Result{Stop: true}, nil
+	}
+	before := s.live.GetResourceVersion()
+	changed, err := c.cfg.Writer.ApplyConditions(s.within(ctx), s.live.Unstructured, s.folded.Conditions)
+	switch {
+	case errors.Is(err, ownedstatus.ErrStale):
+		c.cfg.Metrics.Conflicts.WithLabelValues("status").Inc()
+		return steps.Result{Requeue: requeueStale}, nil
+	case apierrors.IsNotFound(err):
+		return steps.Result{}, nil // its event will come
+	case apierrors.IsInvalid(err):
+		// A schema may require status fields that the operator has not written yet.
+		c.cfg.Metrics.Writes.WithLabelValues("refused").Inc()
+		logr.FromContextOrDiscard(ctx).Info("API server rejected conditions", "object", s.ref.String(), "reason", err.Error())
+		return steps.Result{Requeue: requeueRejected}, nil
+	case err != nil:
+		return steps.Result{}, err
+	case !changed:
+		c.cfg.Metrics.Writes.WithLabelValues("unchanged").Inc()
+		return steps.Result{}, nil
+	}
+	c.cfg.Metrics.Writes.WithLabelValues("written").Inc()
+	s.saying(ctx)
+	c.wrote(s.ref, before)
+	logr.FromContextOrDiscard(ctx).V(1).Info("Wrote conditions", "object", s.ref.String())
+	return steps.Result{}, nil
+}
+
+// newEntry returns the entry for the computed conditions. Stale observations keep the provenance of the
+// previous entry.
+func newEntry(s *reconcileState, received *model.Received, freshness conditions.Freshness) contract.StatusEntry {
+	e := contract.StatusEntry{Conditions: toContract(s.folded.Conditions)}
+	if known := s.known(); known != nil && known.Provenance != nil && freshness != conditions.Fresh {
+		before := *known.Provenance
+		before.Held = nil // no flip is pending without a fresh observation
+		e.Provenance, e.DeployedVersion = &before, known.DeployedVersion
+		return e
+	}
+	if received == nil {
+		return e
+	}
+	o := received.Observation
+	e.DeployedVersion = o.DeployedVersion
+	e.Provenance = &contract.Provenance{
+		Observer: o.Observer, Epoch: o.Epoch, Seq: o.Seq,
+		StreamSequence: received.StreamSequence, ReceivedAt: received.ReceivedAt.UTC(), Evidence: s.folded.Evidence,
+	}
+	if held := s.folded.Held(); held != nil {
+		e.Provenance.Held = &contract.Held{
+			Type: conditions.TypeDegraded, Status: string(held.Status), Since: held.Since.UTC(), Until: held.Until.UTC(),
+		}
+	}
+	return e
+}
+
+func validity(h model.Received) time.Duration {
+	if h.Observation.ValidForSeconds <= 0 {
+		return liveness.DefaultValidity
+	}
+	return time.Duration(h.Observation.ValidForSeconds) * time.Second
+}
+
+// until is the time left, at least a moment; zero for never.
+func until(at, now time.Time) time.Duration {
+	if at.IsZero() {
+		return 0
+	}
+	return max(at.Sub(now), time.Millisecond)
+}

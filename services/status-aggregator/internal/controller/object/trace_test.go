@@ -1,0 +1,85 @@
+package object
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
+)
+
+func TestWhatIsSaidBelongsToTheObservation(t *testing.T) {
+	cause := trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, Remote: true,
+	})
+	received := func(before time.Duration) *model.Received {
+		return &model.Received{Cause: cause, ReceivedAt: now.Add(-before)}
+	}
+	for name, c := range map[string]struct {
+		received *model.Received
+		parent   bool
+		link     bool
+	}{
+		"at once":                        {received(0), true, false},
+		"that came while we were at it":  {received(-time.Second), true, false},
+		"held back for a while":          {received(2 * time.Minute), true, false},
+		"long after it":                  {received(steps.Continued), false, true},
+		"that came without a trace":      {&model.Received{ReceivedAt: now}, false, false},
+		"of an object never heard about": {nil, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spans := tracetest.NewInMemoryExporter()
+			otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
+			defer otel.SetTracerProvider(noop.NewTracerProvider())
+
+			s := &reconcileState{ref: contract.Ref{Namespace: "ns", Name: "main"}, now: now, received: c.received, live: watch.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{}}}}
+			s.kind.GVK.Kind = "Superset"
+			if within := trace.SpanContextFromContext(s.within(t.Context())); within.Equal(cause) != c.parent {
+				t.Errorf("nothing is said yet, and it belongs to %+v", within)
+			}
+			first := trace.SpanContextFromContext(s.saying(t.Context()))
+			for _, ctx := range []trace.SpanContext{
+				trace.SpanContextFromContext(s.saying(t.Context())), trace.SpanContextFromContext(s.within(t.Context())),
+			} {
+				if !ctx.Equal(first) {
+					t.Error("a reconcile has two spans")
+				}
+			}
+			s.finish(errors.New("broken"))
+
+			got := spans.GetSpans()
+			if len(got) != 1 || got[0].Name != "aggregate Superset" {
+				t.Fatalf("spans %+v", got)
+			}
+			if got[0].Parent.Equal(cause) != c.parent || (len(got[0].Links) == 1) != c.link || got[0].Parent.IsValid() != c.parent {
+				t.Errorf("parent %+v, links %+v", got[0].Parent, got[0].Links)
+			}
+			if c.received != nil && got[0].StartTime.Before(c.received.ReceivedAt) {
+				t.Error("it began before what it follows from")
+			}
+		})
+	}
+}
+
+func TestAReconcileThatSaysNothingLeavesNoSpan(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
+	defer otel.SetTracerProvider(noop.NewTracerProvider())
+	s := &reconcileState{now: now}
+	s.within(t.Context())
+	s.finish(nil)
+	if got := spans.GetSpans(); len(got) > 0 {
+		t.Errorf("spans %+v", got)
+	}
+}

@@ -1,0 +1,184 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Times of the Lease.
+const (
+	// Duration is after how long without a renewal the operators write for themselves.
+	Duration = 30 * time.Second
+	// RenewEvery is the pause between two renewals.
+	RenewEvery = 10 * time.Second
+	// RetryEvery is the pause after a failed renewal, and between two health checks.
+	RetryEvery = time.Second
+	// margin ends the own validity before that of the Lease.
+	margin = 5 * time.Second
+)
+
+// Config selects the Lease and when to hold it.
+type Config struct {
+	// Client reads and writes the Lease without a cache.
+	Client    client.Client
+	Namespace string
+	Name      string
+	// Identity is this process.
+	Identity string
+	// Healthy reports whether this process can write conditions.
+	Healthy func() bool
+	// OnChange is called when [Holder.Held] changes.
+	OnChange func(held bool)
+	Clock    clock.WithTicker
+	// Pause is how long this process may be suspended without a consequence: less than the
+	// shortest failover.
+	Pause time.Duration
+	// HoldOff is how long the process does not renew after a longer suspension: more than leader
+	// election takes to stop a replaced leader.
+	HoldOff time.Duration
+}
+
+// Holder renews the Lease while it may. It runs on the leader only.
+type Holder struct {
+	cfg Config
+
+	mu       sync.Mutex
+	renewed  time.Time // last renewal; zero if not held
+	stepped  time.Time // last sign that this process runs
+	resumed  time.Time // end of the last suspension
+	reported bool
+}
+
+// New returns a holder that holds nothing before [Holder.Start].
+func New(cfg Config) *Holder { return &Holder{cfg: cfg} }
+
+// Held reports whether this process may write the conditions now.
+func (k *Holder) Held() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.heldLocked()
+}
+
+// Start renews until the context ends.
+func (k *Holder) Start(ctx context.Context) error {
+	ticker := k.cfg.Clock.NewTicker(RetryEvery)
+	defer ticker.Stop()
+	for {
+		if err := k.Step(ctx); err != nil {
+			logr.FromContextOrDiscard(ctx).Info("Failed to renew lease", "lease", k.cfg.Name, "reason", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			k.drop()
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// Step checks the health once and renews the Lease if that is due.
+func (k *Holder) Step(ctx context.Context) error {
+	k.detectStall()
+	defer k.report()
+	if !k.cfg.Healthy() {
+		k.drop()
+		return nil
+	}
+	k.mu.Lock()
+	due := k.cfg.Clock.Since(k.renewed) >= RenewEvery && k.cfg.Clock.Since(k.resumed) >= k.cfg.HoldOff
+	k.mu.Unlock()
+	if !due {
+		return nil
+	}
+	// The time counts from before the request: the operators see the renewal later than that.
+	now := k.cfg.Clock.Now()
+	if err := k.renew(ctx, now); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.renewed, k.stepped = now, k.cfg.Clock.Now()
+	return nil
+}
+
+// detectStall drops the Lease after a suspension of this process: other processes may have
+// written since, and it must start over like any other leader.
+func (k *Holder) detectStall() {
+	now := k.cfg.Clock.Now()
+	k.mu.Lock()
+	stood := !k.renewed.IsZero() && now.Sub(k.stepped) >= k.cfg.Pause
+	if stood {
+		k.renewed, k.resumed = time.Time{}, now
+	}
+	k.stepped = now
+	k.mu.Unlock()
+	if stood {
+		k.report()
+	}
+}
+
+// renew makes this process the holder. It acquires the Lease from a previous leader without
+// waiting: leader election has stopped that one.
+func (k *Holder) renew(ctx context.Context, now time.Time) error {
+	var l coordinationv1.Lease
+	key := client.ObjectKey{Namespace: k.cfg.Namespace, Name: k.cfg.Name}
+	err := k.cfg.Client.Get(ctx, key, &l)
+	if apierrors.IsNotFound(err) {
+		l = coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		k.fill(&l, now)
+		if err := k.cfg.Client.Create(ctx, &l); err != nil {
+			return fmt.Errorf("create lease %q: %w", key, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read lease %q: %w", key, err)
+	}
+	k.fill(&l, now)
+	if err := k.cfg.Client.Update(ctx, &l); err != nil { // carries the resourceVersion that was read
+		return fmt.Errorf("renew lease %q: %w", key, err)
+	}
+	return nil
+}
+
+func (k *Holder) fill(l *coordinationv1.Lease, now time.Time) {
+	if ptr.Deref(l.Spec.HolderIdentity, "") != k.cfg.Identity {
+		l.Spec.HolderIdentity = ptr.To(k.cfg.Identity)
+		l.Spec.AcquireTime = ptr.To(metav1.NewMicroTime(now))
+		l.Spec.LeaseTransitions = ptr.To(ptr.Deref(l.Spec.LeaseTransitions, -1) + 1)
+	}
+	l.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
+	l.Spec.LeaseDurationSeconds = ptr.To(int32(Duration / time.Second))
+}
+
+func (k *Holder) drop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.renewed = time.Time{}
+}
+
+// report reports a change of the answer, once.
+func (k *Holder) report() {
+	k.mu.Lock()
+	held := k.heldLocked()
+	changed := held != k.reported
+	k.reported = held
+	k.mu.Unlock()
+	if changed {
+		k.cfg.OnChange(held)
+	}
+}
+
+func (k *Holder) heldLocked() bool {
+	return !k.renewed.IsZero() && k.cfg.Clock.Since(k.renewed) < Duration-margin && k.cfg.Clock.Since(k.stepped) < k.cfg.Pause
+}

@@ -1,0 +1,212 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// unreliable refuses updates while broken.
+type unreliable struct {
+	client.Client
+	broken bool
+}
+
+func (u *unreliable) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
+	if u.broken {
+		return errors.New("no route to the API server")
+	}
+	return u.Client.Update(ctx, o, opts...)
+}
+
+type fixture struct {
+	t        *testing.T
+	client   *unreliable
+	clock    *clocktesting.FakeClock
+	healthy  bool
+	reported []bool
+	cfg      Config
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	c := cluster.Get(t)
+	f := &fixture{t: t, client: &unreliable{Client: c.Client(t, scheme.Scheme)}, clock: clocktesting.NewFakeClock(start), healthy: true}
+	f.cfg = Config{
+		Client: f.client, Namespace: c.Namespace(t), Name: "flotilla-conditions", Identity: "one",
+		Healthy:  func() bool { return f.healthy },
+		OnChange: func(held bool) { f.reported = append(f.reported, held) },
+		Clock:    f.clock, Pause: 10 * time.Second, HoldOff: 15 * time.Second,
+	}
+	return f
+}
+
+func (f *fixture) lease() coordinationv1.LeaseSpec {
+	f.t.Helper()
+	var l coordinationv1.Lease
+	if err := f.client.Get(f.t.Context(), client.ObjectKey{Namespace: f.cfg.Namespace, Name: f.cfg.Name}, &l); err != nil {
+		f.t.Fatal(err)
+	}
+	return l.Spec
+}
+
+// pass lets time go by, a look at a time.
+func (f *fixture) pass(k *Holder, d time.Duration) error {
+	var err error
+	for range int(d / RetryEvery) {
+		f.clock.Step(RetryEvery)
+		err = errors.Join(err, k.Step(f.t.Context()))
+	}
+	return err
+}
+
+func (f *fixture) want(k *Holder, held bool, renewed time.Duration) {
+	f.t.Helper()
+	l := f.lease()
+	if got := l.RenewTime.Sub(start); k.Held() != held || got != renewed {
+		f.t.Errorf("held %v, renewed at %s; want %v, %s", k.Held(), got, held, renewed)
+	}
+}
+
+func TestRenewsWhileHealthy(t *testing.T) {
+	f := newFixture(t)
+	k := New(f.cfg)
+	if k.Held() {
+		t.Error("held before the first renewal")
+	}
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, 0)
+	if err := f.pass(k, 25*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, 20*time.Second)
+
+	f.healthy = false
+	if err := f.pass(k, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, false, 20*time.Second) // no renewal, and our right ends at once
+
+	f.healthy = true
+	if err := f.pass(k, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, 86*time.Second)
+	if diff := cmp.Diff([]bool{true, false, true}, f.reported); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if l := f.lease(); *l.HolderIdentity != "one" || *l.LeaseTransitions != 0 || *l.LeaseDurationSeconds != 30 {
+		t.Errorf("lease %+v", l)
+	}
+}
+
+// Our right ends before that of the operators begins, 30 s after the last renewal.
+func TestRightEndsBeforeTheOperatorsBegins(t *testing.T) {
+	f := newFixture(t)
+	k := New(f.cfg)
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.client.broken = true
+	if err := f.pass(k, 24*time.Second); err == nil {
+		t.Error("no error from the broken client")
+	}
+	if !k.Held() {
+		t.Error("lost after 24 s")
+	}
+	f.clock.Step(time.Second) // no look needed
+	if k.Held() {
+		t.Error("still held after 25 s")
+	}
+	f.client.broken = false
+	if err := f.pass(k, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, 26*time.Second)
+}
+
+func TestTakesOverFromAFormerLeader(t *testing.T) {
+	f := newFixture(t)
+	former := New(f.cfg)
+	if err := former.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Step(3 * time.Second)
+	cfg := f.cfg
+	cfg.Identity = "two"
+	second := New(cfg)
+	if err := second.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.want(second, true, 3*time.Second)
+	l := f.lease()
+	if diff := cmp.Diff([]any{"two", int32(1)}, []any{*l.HolderIdentity, ptr.Deref(l.LeaseTransitions, -1)}); diff != "" {
+		t.Errorf("holder and transitions (-want +got):\n%s", diff)
+	}
+}
+
+func TestStartRunsUntilTheContextEnds(t *testing.T) {
+	f := newFixture(t)
+	k := New(f.cfg)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- k.Start(ctx) }()
+	expect.Eventually(t, expect.Long, func() error {
+		if !k.Held() {
+			return fmt.Errorf("not held at %s", f.clock.Now())
+		}
+		return nil
+	})
+	cancel()
+	if err := <-done; err != nil || k.Held() {
+		t.Errorf("ended with %v, held %v", err, k.Held())
+	}
+}
+
+// A process that stood still holds nothing before it has renewed, and is told that it
+// did not hold it in between.
+func TestProcessStoodStill(t *testing.T) {
+	f := newFixture(t)
+	k := New(f.cfg)
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Step(f.cfg.Pause - time.Second)
+	if !k.Held() {
+		t.Error("lost by a standstill in which nobody could take over")
+	}
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Step(f.cfg.Pause)
+	if k.Held() {
+		t.Error("held by a process that stood still")
+	}
+	if err := k.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, false, 0) // a leader that was replaced hears of it now
+	if err := f.pass(k, f.cfg.HoldOff); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, true, 2*f.cfg.Pause-time.Second+f.cfg.HoldOff)
+	if diff := cmp.Diff([]bool{true, false, true}, f.reported); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}

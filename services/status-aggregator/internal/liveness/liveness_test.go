@@ -1,0 +1,238 @@
+package liveness
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const (
+	operator = "superset-operator"
+	settle   = 5 * time.Second
+	validity = 30 * time.Second
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+
+// step is one thing that happens at a second.
+type step struct {
+	at   int
+	what string // listen, deafen, hear, hold, confirm
+}
+
+func play(t *testing.T, steps []step) *Tracker {
+	t.Helper()
+	tracker := NewTracker(settle, operator)
+	for _, s := range steps {
+		switch s.what {
+		case "listen":
+			tracker.SetConnected(at(s.at))
+		case "deafen":
+			tracker.SetDisconnected()
+		case "hear":
+			tracker.RecordSeen(operator, 1, validity, at(s.at))
+		case "hold":
+			tracker.RecordPending(operator, at(s.at))
+		case "confirm":
+			tracker.Confirm(operator, at(s.at))
+		default:
+			t.Fatalf("unknown step %q", s.what)
+		}
+	}
+	return tracker
+}
+
+func TestJudge(t *testing.T) {
+	cases := map[string]struct {
+		steps []step
+		at    int
+		want  State
+		until int // second at which it may change; -1: never
+	}{
+		"before we listen":                                {nil, 100, Disconnected, -1},
+		"listening, not heard yet":                        {[]step{{0, "listen"}}, 10, Unconfirmed, 30},
+		"silence alone proves nothing":                    {[]step{{0, "listen"}}, 300, Unconfirmed, 30},
+		"silence that a look into the stream confirms":    {[]step{{0, "listen"}, {30, "confirm"}}, 31, Stale, -1},
+		"a confirmation that comes too early":             {[]step{{0, "listen"}, {20, "hear"}, {31, "confirm"}}, 31, Alive, 50},
+		"just heard: it may have held something back":     {[]step{{0, "listen"}, {3, "hear"}}, 4, Unconfirmed, 8},
+		"heard and settled":                               {[]step{{0, "listen"}, {3, "hear"}, {13, "hear"}}, 14, Alive, 43},
+		"heard, and it says that it holds something back": {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}}, 9, Unconfirmed, 18},
+		"it held something back, and no longer does":      {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}, {13, "hear"}}, 18, Alive, 43},
+		"it never gets rid of what it holds back":         {[]step{{0, "listen"}, {3, "hear"}, {3, "hold"}, {13, "hear"}, {13, "hold"}, {23, "hear"}, {23, "hold"}}, 33, Alive, 53},
+		"what it holds back later says nothing":           {[]step{{0, "listen"}, {3, "hear"}, {13, "hear"}, {13, "hold"}}, 14, Alive, 43},
+		"heard again after silence":                       {[]step{{0, "listen"}, {30, "confirm"}, {60, "hear"}}, 61, Unconfirmed, 65},
+		"the bus is lost":                                 {[]step{{0, "listen"}, {3, "hear"}, {20, "deafen"}}, 300, Disconnected, -1},
+		"the bus is back: what we know may be old":        {[]step{{0, "listen"}, {3, "hear"}, {20, "deafen"}, {3600, "listen"}}, 3601, Unconfirmed, 3630},
+		"the bus is back and the observer was heard":      {[]step{{0, "listen"}, {20, "deafen"}, {3600, "listen"}, {3602, "hear"}}, 3608, Alive, 3632},
+		"silent before the outage is unsure after it":     {[]step{{0, "listen"}, {30, "confirm"}, {40, "deafen"}, {50, "listen"}}, 51, Unconfirmed, 80},
+		"listening twice changes nothing":                 {[]step{{0, "listen"}, {3, "hear"}, {10, "listen"}}, 14, Alive, 33},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, until := play(t, tc.steps).State(operator, at(tc.at))
+			want := time.Time{}
+			if tc.until >= 0 {
+				want = at(tc.until)
+			}
+			if got != tc.want || !until.Equal(want) {
+				t.Errorf("got %s until %v, want %s until %v", got, until, tc.want, want)
+			}
+		})
+	}
+}
+
+func TestEpochExpired(t *testing.T) {
+	tracker := play(t, []step{{0, "listen"}})
+	tracker.RecordSeen(operator, 5, validity, at(10))
+	tracker.RecordSeen(operator, 3, validity, at(60))
+	cases := map[string]struct {
+		epoch int64
+		at    int
+		want  bool
+		until int
+	}{
+		"within its validity":                 {5, 39, false, 40},
+		"its validity has passed":             {5, 40, true, 40},
+		"a lower epoch does not keep it":      {5, 70, true, 40},
+		"an epoch is kept by a greater one":   {2, 70, false, 90},
+		"never heard, counted from the start": {9, 29, false, 30},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, until := tracker.EpochExpired(operator, tc.epoch, validity, at(tc.at))
+			if got != tc.want || !until.Equal(at(tc.until)) {
+				t.Errorf("got %v until %v", got, until)
+			}
+		})
+	}
+	tracker.SetDisconnected()
+	if got, _ := tracker.EpochExpired(operator, 5, validity, at(900)); got {
+		t.Error("an epoch expired while we were deaf")
+	}
+}
+
+func TestEpochsAreBounded(t *testing.T) {
+	tracker := play(t, []step{{0, "listen"}})
+	for e := range int64(100) {
+		tracker.RecordSeen(operator, e, validity, at(int(e)))
+	}
+	if n := len(tracker.observers[operator].epochs); n > keepEpochs {
+		t.Errorf("%d epochs remembered", n)
+	}
+	tracker.RecordSeen("a stranger", 1, validity, at(1))
+	if diff := cmp.Diff([]string{operator}, tracker.Observers()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWatchdogAsksTheStreamBeforeItCallsAnObserverSilent(t *testing.T) {
+	answers := []struct {
+		heard bool
+		err   error
+	}{{err: errors.New("no responders")}, {heard: true}, {heard: false}}
+	asked := 0
+	var published []string
+	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
+	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) {
+		a := answers[asked]
+		asked++
+		return a.heard, a.err
+	}, clocktesting.NewFakeClock(start), func(_ string, v State) { published = append(published, v.String()) })
+
+	next := []time.Time{
+		dog.Step(t.Context(), at(0)),  // unsure until it has settled
+		dog.Step(t.Context(), at(5)),  // speaking until 30
+		dog.Step(t.Context(), at(30)), // asked in vain: again in a second
+		dog.Step(t.Context(), at(31)), // the stream has something newer
+		dog.Step(t.Context(), at(61)), // nothing: silent
+	}
+	want := []time.Time{at(5), at(30), at(31), at(61), {}}
+	if diff := cmp.Diff(want, next); diff != "" {
+		t.Errorf("next looks (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"Unconfirmed", "Alive", "Stale"}, published); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if asked != len(answers) {
+		t.Errorf("asked %d times, want %d", asked, len(answers))
+	}
+}
+
+// A stream that cannot be asked about a silent observer proves nothing, and for longer it
+// says that we are cut off.
+func TestWatchdogIsBlindWhileTheStreamCannotBeAsked(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
+	var failure error
+	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, failure }, clock,
+		func(_ string, v State) {
+			if v == Stale && failure != nil {
+				t.Error("silent, and nobody could be asked")
+			}
+		})
+	const patience = 10 * time.Second
+	failure = errors.New("no responders")
+	for second := 20; second <= 45; second++ {
+		clock.SetTime(at(second))
+		dog.Step(t.Context(), clock.Now())
+		if got, want := dog.ProbeFailing(patience), second >= 40; got != want {
+			t.Errorf("at %d s: blind is %v, want %v", second, got, want)
+		}
+	}
+	failure = nil
+	dog.Step(t.Context(), clock.Now())
+	if dog.ProbeFailing(patience) {
+		t.Error("blind although the stream answered")
+	}
+}
+
+func TestWatchdogWakesAtTheDeadline(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
+	verdicts := make(chan State, 10)
+	dog := NewWatchdog(tracker, func(context.Context, string) (bool, error) { return false, nil }, clock,
+		func(_ string, v State) { verdicts <- v })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- dog.Start(ctx) }()
+
+	for _, want := range []State{Unconfirmed, Alive, Stale} {
+		for got := range nextVerdict(t, clock, verdicts) {
+			if got != want {
+				t.Fatalf("got %s, want %s", got, want)
+			}
+		}
+	}
+	if passed := clock.Since(start); passed < validity || passed > validity+time.Second {
+		t.Errorf("silent after %s, want %s", passed, validity)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nextVerdict steps the clock, whenever the watchdog waits for it, until it tells something.
+func nextVerdict(t *testing.T, clock *clocktesting.FakeClock, verdicts <-chan State) func(func(State) bool) {
+	return func(yield func(State) bool) {
+		for {
+			select {
+			case v := <-verdicts:
+				yield(v)
+				return
+			case <-t.Context().Done():
+				t.Fatal("the watchdog told nothing")
+			default:
+				if clock.HasWaiters() {
+					clock.Step(500 * time.Millisecond)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/await"
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+	"github.com/flotilla-dev/flotilla/test/e2e/run"
+)
+
+// LoadgenImage is the image of load generators.
+const LoadgenImage = "flotilla-e2e/loadgen:dev"
+
+const (
+	loadgenPort = 8090
+	// patience is how long a load generator, or the proxy to it, may be unreachable.
+	patience = 30 * time.Second
+)
+
+// Pod is the kind of pods.
+var Pod = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+
+// Loadgen is a load generator that runs as a pod.
+type Loadgen struct {
+	cluster         *Cluster
+	namespace, name string
+}
+
+// StartLoadgen starts a load generator pod with the arguments of the program, and waits until it responds. It is never
+// started again, since its counts would be lost.
+func (c *Cluster) StartLoadgen(ctx context.Context, step *run.Step, namespace, name string, args ...string) (*Loadgen, error) {
+	manifest, err := json.Marshal(loadgenPod(name, args))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Apply(ctx, namespace, string(manifest)); err != nil {
+		return nil, err
+	}
+	a := &Loadgen{c, namespace, name}
+	return a, step.Until(ctx, "the loadgen "+name+" answers", func(ctx context.Context) error {
+		if _, err := a.once(ctx, http.MethodGet, "/counts"); err != nil {
+			return fmt.Errorf("%w; %s", err, c.Explain(ctx, namespace, name))
+		}
+		return nil
+	})
+}
+
+func loadgenPod(name string, args []string) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name, "labels": map[string]any{"app": name}},
+		"spec": map[string]any{
+			"restartPolicy": "Never", "automountServiceAccountToken": false, "terminationGracePeriodSeconds": 1,
+			"securityContext": map[string]any{
+				"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": map[string]any{"type": "RuntimeDefault"},
+			},
+			"containers": []any{map[string]any{
+				"name": "loadgen", "image": LoadgenImage, "imagePullPolicy": "IfNotPresent", "args": args,
+				"ports": []any{map[string]any{"containerPort": loadgenPort}},
+				"securityContext": map[string]any{
+					"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": map[string]any{"drop": []any{"ALL"}},
+				},
+			}},
+		},
+	}
+}
+
+// Explain says in words how a pod is, for messages.
+func (c *Cluster) Explain(ctx context.Context, namespace, name string) string {
+	pod, err := c.Get(ctx, Pod, namespace, name)
+	if err != nil {
+		return err.Error()
+	}
+	phase, _, err := unstructured.NestedString(pod.Object, "status", "phase")
+	if err != nil {
+		return err.Error()
+	}
+	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	if err != nil {
+		return err.Error()
+	}
+	states := ""
+	for _, entry := range statuses {
+		if s, ok := entry.(map[string]any); ok {
+			states += fmt.Sprintf(" %v %v", s["name"], s["state"])
+		}
+	}
+	return fmt.Sprintf("pod %s is %s%s", name, phase, states)
+}
+
+// Reset forgets everything that was counted and begins a phase.
+func (a *Loadgen) Reset(ctx context.Context, phase string) ([]load.Figures, error) {
+	return a.ask(ctx, http.MethodPost, "/reset?name="+url.QueryEscape(phase))
+}
+
+// Phase begins a phase.
+func (a *Loadgen) Phase(ctx context.Context, phase string) ([]load.Figures, error) {
+	return a.ask(ctx, http.MethodPost, "/phase?name="+url.QueryEscape(phase))
+}
+
+// Figures returns what was counted.
+func (a *Loadgen) Figures(ctx context.Context) ([]load.Figures, error) {
+	return a.ask(ctx, http.MethodGet, "/counts")
+}
+
+// Sees waits for an answer of a class in the present phase.
+func (a *Loadgen) Sees(ctx context.Context, step *run.Step, class string) error {
+	return step.Until(ctx, "the loadgen "+a.name+" gets "+class, func(ctx context.Context) error {
+		phases, err := a.Figures(ctx)
+		if err != nil {
+			return err
+		}
+		if now := phases[len(phases)-1]; now.Classes[class] == 0 {
+			return fmt.Errorf("phase %s has the answers %v", now.Phase, now.Classes)
+		}
+		return nil
+	})
+}
+
+// ask asks again for a while: the API server may be busy, and each request may be repeated.
+func (a *Loadgen) ask(ctx context.Context, method, path string) (figures []load.Figures, err error) {
+	err = await.Nil(ctx, patience, time.Second, func(ctx context.Context) (err error) {
+		figures, err = a.once(ctx, method, path)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", a.name, err)
+	}
+	return figures, nil
+}
+
+func (a *Loadgen) once(ctx context.Context, method, path string) ([]load.Figures, error) {
+	text, err := a.cluster.Pod(ctx, method, a.namespace, a.name, loadgenPort, path)
+	if err != nil {
+		return nil, err
+	}
+	var figures []load.Figures
+	if err := json.Unmarshal(text, &figures); err != nil {
+		return nil, fmt.Errorf("read the figures: %w", err)
+	}
+	return figures, nil
+}

@@ -1,0 +1,186 @@
+package eventcheck
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/test/e2e/subscriber"
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+// Outage is a time in which no service could publish. Several changes meanwhile may be published as one change, and
+// written as one: until the operators write the conditions, for 30 s, no service does.
+type Outage struct{ From, To time.Time }
+
+func during(list []Outage, at time.Time) bool {
+	return slices.ContainsFunc(list, func(a Outage) bool {
+		return !at.Before(a.From.Truncate(time.Second)) && (a.To.IsZero() || !at.After(a.To))
+	})
+}
+
+// published is the state of one object that its events describe, in their order.
+type published struct {
+	status    map[string]string // of each condition, now
+	flips     map[flip]bool
+	phases    map[int64]string
+	phase     int64 // the last one
+	snapshots int
+	ended     bool
+	problems  []error
+}
+
+// read reads the events of an object: each begins where the one before ended.
+func read(uid string, events []subscriber.Event) *published {
+	t := &published{status: map[string]string{}, flips: map[flip]bool{}, phases: map[int64]string{}}
+	for _, e := range events {
+		if e.Data.Object.UID != uid {
+			continue
+		}
+		if t.ended {
+			t.wrong("event %s comes after the end", e.ID)
+		}
+		switch data := e.Data; {
+		case data.Event == contract.EventSnapshot:
+			t.snapshot(e)
+		case data.Event == contract.EventPhase && data.Phase != nil:
+			if data.Phase.Seq != t.phase+1 && !data.Gap {
+				t.wrong("phase change %d follows number %d", data.Phase.Seq, t.phase)
+			}
+			t.phase = data.Phase.Seq
+			t.phases[t.phase] = data.Phase.To
+		case data.Event == contract.EventDeleted:
+			t.ended = true
+		case data.Condition != nil:
+			t.change(e)
+		}
+	}
+	return t
+}
+
+func (t *published) wrong(format string, args ...any) {
+	t.problems = append(t.problems, fmt.Errorf(format, args...))
+}
+
+// snapshot begins a history: the first one with nothing missing before it, a later one after the former was lost.
+func (t *published) snapshot(e subscriber.Event) {
+	t.snapshots++
+	if e.Data.Gap != (t.snapshots > 1) {
+		t.wrong("snapshot %s is the %d. and says gap: %t", e.ID, t.snapshots, e.Data.Gap)
+	}
+	clear(t.status)
+	for _, c := range e.Data.Conditions {
+		t.take(c)
+	}
+	if e.Data.Phase != nil {
+		t.phase = max(t.phase, e.Data.Phase.Seq)
+	}
+}
+
+func (t *published) change(e subscriber.Event) {
+	c := e.Data.Condition
+	before := ""
+	if c.Before != nil {
+		before = c.Before.Status
+	}
+	if before != t.status[c.Type] {
+		t.wrong("event %s has %s before = %q, want %q of the previous event", e.ID, c.Type, before, t.status[c.Type])
+	}
+	if (before == c.After.Status) != e.Data.Gap {
+		t.wrong("event %s has a change of %s to %s from %s, with gap: %t", e.ID, c.Type, c.After.Status, before, e.Data.Gap)
+	}
+	t.take(c.After)
+}
+
+func (t *published) take(c contract.Condition) {
+	t.status[c.Type] = c.Status
+	if slices.Contains(timeline.Types, c.Type) {
+		t.flips[flip{c.Type, c.Status, c.LastTransitionTime.UTC().Truncate(time.Second)}] = true
+	}
+}
+
+// between reports whether the events have another status for a moment between the two times.
+func (t *published) between(m move) bool {
+	for f := range t.flips {
+		if f.Type == m.Type && f.Status != m.Status && !f.At.Before(m.From) && !f.At.After(m.To) {
+			return true
+		}
+	}
+	return false
+}
+
+// Compare compares the events of an object with its life: all changes, in order, and the final state. Each snapshot
+// begins a history. A status that lasted for a moment may be published and never written: it is published first,
+// and when the object was changed in between, the conditions are computed again before they are written.
+func Compare(uid string, l Life, events []subscriber.Event, snapshots int, lost []Outage) error {
+	t := read(uid, events)
+	problems := slices.Clone(t.problems)
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if t.snapshots != snapshots {
+		wrong("got %d snapshots, want %d", t.snapshots, snapshots)
+	}
+	for _, f := range l.flips {
+		if !t.flips[f] && !during(lost, f.At) {
+			wrong("missing event: %s became %s at %s", f.Type, f.Status, f.At.Format(time.TimeOnly))
+		}
+	}
+	for _, m := range l.moves {
+		if !t.between(m) && !during(lost, m.To) {
+			wrong("%s stayed %s, and its lastTransitionTime moved from %s to %s", m.Type, m.Status, m.From.Format(time.TimeOnly), m.To.Format(time.TimeOnly))
+		}
+	}
+	for conditionType, f := range l.last {
+		if t.status[conditionType] != f.Status && !l.gone {
+			wrong("%s is %s, and its last event has %q", conditionType, f.Status, t.status[conditionType])
+		}
+	}
+	for seq, to := range l.phases {
+		if t.phases[seq] != to {
+			wrong("phase change %d to %s was published as one to %q", seq, to, t.phases[seq])
+		}
+	}
+	if l.gone != t.ended {
+		wrong("object deleted: %t, deletion published: %t", l.gone, t.ended)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", l.Name, errors.Join(problems...))
+}
+
+// Agree compares the events that a subscriber received for some objects with the stream, which has each event once
+// and, unless it was lost in between, no others.
+func Agree(lives map[string]Life, told, stored []subscriber.Event, whole bool) error {
+	ids := func(events []subscriber.Event) map[string]int {
+		out := map[string]int{}
+		for _, e := range events {
+			if _, ours := lives[e.Data.Object.UID]; ours {
+				out[e.ID]++
+			}
+		}
+		return out
+	}
+	heard, held := ids(told), ids(stored)
+	var problems []string
+	for id, n := range held {
+		if n > 1 {
+			problems = append(problems, fmt.Sprintf("%s is in the stream %d times", id, n))
+		}
+		if heard[id] == 0 {
+			problems = append(problems, id+" did not arrive")
+		}
+	}
+	for id := range heard {
+		if whole && held[id] == 0 {
+			problems = append(problems, id+" arrived and is not in the stream")
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	return errors.New(strings.Join(problems, "; "))
+}

@@ -1,0 +1,123 @@
+package eventcheck
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/test/e2e/subscriber"
+)
+
+var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+func at(second int) time.Time { return start.Add(time.Duration(second) * time.Second) }
+
+func available(status string, second int) contract.Condition {
+	return contract.Condition{Type: "Available", Status: status, LastTransitionTime: at(second)}
+}
+
+func event(id string, data contract.Lifecycle) subscriber.Event {
+	data.Object.UID = "u"
+	return subscriber.Event{ID: id, Data: data}
+}
+
+func snapshot(id string, gap bool, c contract.Condition, phase int64) subscriber.Event {
+	return event(id, contract.Lifecycle{
+		Event: contract.EventSnapshot, Gap: gap, Conditions: []contract.Condition{c}, Phase: &contract.PhaseChange{Seq: phase},
+	})
+}
+
+func change(id string, before, after contract.Condition, gap bool) subscriber.Event {
+	return event(id, contract.Lifecycle{
+		Event: contract.EventAvailable, Gap: gap, Condition: &contract.ConditionChange{Type: "Available", Before: &before, After: after},
+	})
+}
+
+func phase(id string, seq int64, to string) subscriber.Event {
+	return event(id, contract.Lifecycle{Event: contract.EventPhase, Phase: &contract.PhaseChange{Seq: seq, To: to}})
+}
+
+func TestWhatWasToldOfALife(t *testing.T) {
+	no, yes, noAgain := available("False", 1), available("True", 2), available("False", 9)
+	lived := Life{
+		Name:   "Boat b",
+		flips:  []flip{{"Available", "False", at(1)}, {"Available", "True", at(2)}, {"Available", "False", at(9)}},
+		phases: map[int64]string{1: "creating", 2: "stable"},
+		last:   map[string]flip{"Available": {"Available", "False", at(9)}},
+	}
+	begin := []subscriber.Event{phase("1", 1, "creating"), snapshot("s", false, no, 1)}
+	all := slices.Concat(begin, []subscriber.Event{phase("2", 2, "stable"), change("a", no, yes, false), change("b", yes, noAgain, false)})
+	// Between its first and its last status there was another one, which the API server never showed.
+	moved := Life{
+		Name: "Boat b", flips: []flip{{"Available", "False", at(1)}, {"Available", "False", at(9)}},
+		moves:  []move{{"Available", "False", at(1), at(9)}},
+		phases: lived.phases, last: lived.last,
+	}
+	jumped := slices.Concat(begin, []subscriber.Event{all[2], change("g", no, noAgain, true)})
+	ended := lived
+	ended.gone = true
+	end := event("d", contract.Lifecycle{Event: contract.EventDeleted})
+	for name, test := range map[string]struct {
+		life      Life
+		events    []subscriber.Event
+		snapshots int
+		lost      []Outage
+		want      string // part of what is wrong; empty: nothing
+	}{
+		"everything once":                 {lived, all, 1, nil, ""},
+		"another object's events":         {lived, append(all[:len(all):len(all)], subscriber.Event{ID: "x"}), 1, nil, ""},
+		"its end":                         {ended, append(all[:len(all):len(all)], end), 1, nil, ""},
+		"its end is missing":              {ended, all, 1, nil, "deletion published: false"},
+		"it ended though it lives":        {lived, append(all[:len(all):len(all)], end), 1, nil, "deletion published: true"},
+		"something after the end":         {ended, append(begin[:2:2], all[2], all[3], end, all[4]), 1, nil, "comes after the end"},
+		"a change is missing":             {lived, append(begin[:2:2], all[2], all[4]), 1, nil, "of the previous event"},
+		"the last change is missing":      {lived, all[:4], 1, nil, "missing event: Available became False at 10:00:09"},
+		"a change twice":                  {lived, append(all[:4:4], all[3], all[4]), 1, nil, "of the previous event"},
+		"a change that did not last":      {lived, append(all[:4:4], change("c", yes, noAgain, false), change("d", noAgain, available("True", 9), false), change("e", available("True", 9), noAgain, false)), 1, nil, ""},
+		"a change that was none":          {lived, append(all[:5:5], change("c", noAgain, available("True", 12), false)), 1, nil, "Available is False"},
+		"a phase is missing":              {lived, append(begin[:2:2], all[3], all[4]), 1, nil, "phase change 2 to stable"},
+		"a phase twice":                   {lived, append(all[:3:3], all[2], all[3], all[4]), 1, nil, "follows number 2"},
+		"no change at all":                {lived, append(all[:5:5], change("c", noAgain, noAgain, false)), 1, nil, "with gap: false"},
+		"the stream was lost":             {lived, append(all[:3:3], snapshot("t", true, noAgain, 2)), 2, []Outage{{at(2), at(9)}}, ""},
+		"the loss was not told":           {lived, append(all[:3:3], snapshot("t", false, noAgain, 2)), 2, []Outage{{at(2), at(9)}}, "gap: false"},
+		"a loss that was none":            {lived, append(all[:5:5], snapshot("t", true, noAgain, 2)), 1, nil, "2 snapshots"},
+		"one change stands for several":   {lived, append(begin[:2:2], all[2], change("g", no, noAgain, true)), 1, []Outage{{at(2), at(9)}}, ""},
+		"but it must not claim a status":  {lived, append(begin[:2:2], all[2], change("g", no, yes, false)), 1, []Outage{{at(2), time.Time{}}}, "Available is False"},
+		"a status told and never written": {moved, all, 1, nil, ""},
+		"nothing told between":            {moved, jumped, 1, nil, "stayed False, and its lastTransitionTime moved from 10:00:01 to 10:00:09"},
+		"and nobody could write then":     {moved, jumped, 1, []Outage{{at(2), at(9)}}, ""},
+		"nor after that":                  {moved, jumped, 1, []Outage{{at(2), at(4)}}, "stayed False"},
+		"an outage that was over already": {lived, append(begin[:2:2], all[2], change("g", no, noAgain, true)), 1, []Outage{{at(4), at(9)}}, "became True at 10:00:02"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Compare("u", test.life, test.events, test.snapshots, test.lost)
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestSubscriberAndStreamAgree(t *testing.T) {
+	lives := map[string]Life{"u": {}}
+	a, b, other := phase("1", 1, "x"), phase("2", 2, "y"), subscriber.Event{ID: "foreign"}
+	for name, test := range map[string]struct {
+		told, stored []subscriber.Event
+		whole, ok    bool
+	}{
+		"the same":                    {[]subscriber.Event{a, b}, []subscriber.Event{a, b, other}, true, true},
+		"one did not arrive":          {[]subscriber.Event{a}, []subscriber.Event{a, b}, true, false},
+		"one was stored twice":        {[]subscriber.Event{a, b}, []subscriber.Event{a, b, b}, true, false},
+		"one is not in the stream":    {[]subscriber.Event{a, b}, []subscriber.Event{b}, true, false},
+		"the stream was lost between": {[]subscriber.Event{a, b}, []subscriber.Event{b}, false, true},
+	} {
+		if err := Agree(lives, test.told, test.stored, test.whole); (err == nil) != test.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

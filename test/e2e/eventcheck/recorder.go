@@ -1,0 +1,160 @@
+package eventcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/timeline"
+)
+
+// flip is a condition that took a status. Times are those of the conditions, which have seconds.
+type flip struct {
+	Type, Status string
+	At           time.Time
+}
+
+// move is a lastTransitionTime that changed while the status was the same before and after.
+type move struct {
+	Type, Status string
+	From, To     time.Time
+}
+
+// Life of one object, as the API server showed it.
+type Life struct {
+	Name   string
+	flips  []flip
+	moves  []move
+	phases map[int64]string // status.transitions by number
+	last   map[string]flip  // by type
+	gone   bool
+}
+
+// Recorder keeps the lives of the objects of a namespace, by their uid. It is safe for use by several watches.
+type Recorder struct {
+	mu       sync.Mutex
+	lives    map[string]*Life
+	problems []error
+}
+
+// NewRecorder has seen nothing yet.
+func NewRecorder() *Recorder { return &Recorder{lives: map[string]*Life{}} }
+
+// see records an object's status. blind means that earlier states may have been missed.
+func (r *Recorder) see(o *unstructured.Unstructured, blind bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.lives[string(o.GetUID())]
+	if l == nil {
+		l = &Life{Name: o.GetKind() + " " + o.GetName(), phases: map[int64]string{}, last: map[string]flip{}}
+		r.lives[string(o.GetUID())] = l
+	}
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		r.problems = append(r.problems, err)
+	}
+	for _, entry := range conditions {
+		c, ok := entry.(map[string]any)
+		if !ok || !slices.Contains(timeline.Types, fmt.Sprint(c["type"])) {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(c["lastTransitionTime"]))
+		if err != nil {
+			r.problems = append(r.problems, fmt.Errorf("%s: %w", l.Name, err))
+		}
+		now := flip{fmt.Sprint(c["type"]), fmt.Sprint(c["status"]), at.UTC()}
+		r.problems = append(r.problems, l.turn(now, blind))
+	}
+	transitions, _, err := unstructured.NestedSlice(o.Object, "status", "transitions")
+	if err != nil {
+		r.problems = append(r.problems, err)
+	}
+	for _, entry := range transitions {
+		if p, ok := entry.(map[string]any); ok {
+			if seq, ok := p["seq"].(int64); ok {
+				l.phases[seq] = fmt.Sprint(p["to"])
+			}
+		}
+	}
+}
+
+// turn adds a flip, and returns an error for a wrong time.
+func (l *Life) turn(now flip, blind bool) error {
+	before, known := l.last[now.Type]
+	if before == now {
+		return nil
+	}
+	l.last[now.Type] = now
+	l.flips = append(l.flips, now)
+	switch {
+	case known && now.At.Before(before.At):
+		return fmt.Errorf("%s: %s is %s since %s, after it was %s since %s", l.Name, now.Type, now.Status, now.At, before.Status, before.At)
+	case known && !blind && before.Status == now.Status:
+		l.moves = append(l.moves, move{now.Type, now.Status, before.At, now.At})
+	}
+	return nil
+}
+
+func (r *Recorder) end(o *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.lives[string(o.GetUID())]; l != nil {
+		l.gone = true
+	}
+}
+
+// Lives returns the lives as they are now, and what was wrong so far.
+func (r *Recorder) Lives() (map[string]Life, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]Life{}
+	for uid, l := range r.lives {
+		out[uid] = Life{l.Name, slices.Clone(l.flips), slices.Clone(l.moves), maps.Clone(l.phases), maps.Clone(l.last), l.gone}
+	}
+	return out, errors.Join(r.problems...)
+}
+
+// Watch follows all objects of a kind in a namespace until ctx ends.
+func (r *Recorder) Watch(ctx context.Context, c client.WithWatch, gvk schema.GroupVersionKind, namespace string) {
+	for first := true; ctx.Err() == nil; first = false {
+		r.watchOnce(ctx, c, gvk, namespace, !first)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (r *Recorder) watchOnce(ctx context.Context, c client.WithWatch, gvk schema.GroupVersionKind, namespace string, again bool) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	w, err := c.Watch(ctx, list, client.InNamespace(namespace))
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	seen := map[string]bool{}
+	for event := range w.ResultChan() {
+		o, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Error {
+			return
+		}
+		r.see(o, again && !seen[string(o.GetUID())])
+		seen[string(o.GetUID())] = true
+		if event.Type == watch.Deleted {
+			r.end(o)
+		}
+	}
+}
+
+// Changes counts those of conditions and those of phases.
+func (l Life) Changes() (conditions, phases int) { return len(l.flips), len(l.phases) }

@@ -1,0 +1,129 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxFailures is how many failed requests of a phase are kept in words.
+const maxFailures = 20
+
+// Outcome is how one request ended.
+type Outcome struct {
+	Class    string
+	Good     bool
+	Answered bool // a server answered, so Took is a latency
+	Retried  bool
+	Took     time.Duration // from when it began
+	Detail   string        // of a failure, in words
+}
+
+// Recorder counts outcomes by phase. It is safe for use by many clients.
+type Recorder struct {
+	mu       sync.Mutex
+	now      func() time.Time
+	lastGood time.Time // the end of the last good answer, or the beginning
+	phases   []Figures // the last one is the present
+}
+
+// NewRecorder begins with the given phase.
+func NewRecorder(now func() time.Time, phase string) *Recorder {
+	t := &Recorder{now: now}
+	t.Reset(phase)
+	return t
+}
+
+// Reset forgets everything and begins with the given phase.
+func (t *Recorder) Reset(phase string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.phases = nil
+	t.lastGood = t.now()
+	t.begin(phase)
+}
+
+// Phase ends the present phase and begins another. The same name again changes nothing, so that a lost answer may
+// be sent a second time.
+func (t *Recorder) Phase(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.phases[len(t.phases)-1].Phase == name {
+		return
+	}
+	t.close()
+	t.begin(name)
+}
+
+// Add counts an outcome that ends now, in the phase in which it began: requests that follow a phase in which no pod can be
+// reached does not count the last requests of that one.
+func (t *Recorder) Add(o Outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	f := t.at(now.Add(-o.Took))
+	f.Answers++
+	f.Classes[o.Class]++
+	if o.Retried {
+		f.Retried++
+	}
+	if o.Answered {
+		f.Latency[bucket(o.Took)].Count++
+	}
+	t.gap(&t.phases[len(t.phases)-1], now)
+	if o.Good {
+		t.lastGood = now
+		return
+	}
+	f.Failed++
+	if len(f.Failures) < maxFailures {
+		f.Failures = append(f.Failures, fmt.Sprintf("%s %s: %s", now.UTC().Format("15:04:05.000"), o.Class, o.Detail))
+	}
+}
+
+// Figures returns what happened in each phase until now.
+func (t *Recorder) Figures() []Figures {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.close()
+	out := make([]Figures, len(t.phases))
+	for i, f := range t.phases {
+		f.Classes, f.Latency, f.Failures = maps.Clone(f.Classes), slices.Clone(f.Latency), slices.Clone(f.Failures)
+		out[i] = f
+	}
+	return out
+}
+
+// at returns the phase of a time, the first one for what was before it.
+func (t *Recorder) at(when time.Time) *Figures {
+	i := len(t.phases) - 1
+	for i > 0 && when.Before(t.phases[i].Began) {
+		i--
+	}
+	return &t.phases[i]
+}
+
+func (t *Recorder) begin(name string) {
+	t.phases = append(t.phases, Figures{Phase: name, Began: t.now(), Classes: map[string]int{}, Latency: newBuckets()})
+}
+
+// close brings the present phase up to date.
+func (t *Recorder) close() {
+	f := &t.phases[len(t.phases)-1]
+	now := t.now()
+	f.Seconds = now.Sub(f.Began).Seconds()
+	t.gap(f, now)
+}
+
+func (t *Recorder) gap(f *Figures, now time.Time) {
+	if gap := now.Sub(t.lastGood).Seconds(); gap > f.LongestGap {
+		f.LongestGap, f.GapBegan = gap, t.lastGood
+	}
+}
+
+func bucket(took time.Duration) int {
+	i, _ := slices.BinarySearch(bounds, took.Seconds())
+	return i
+}

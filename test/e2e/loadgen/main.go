@@ -1,0 +1,100 @@
+// Command loadgen sends requests to a URL at a rate, counts every answer and serves the counts.
+// In a scenario it runs as a pod next to its target, and the runner reaches it through the API server.
+//
+//	loadgen --url http://main-gateway.data.svc.cluster.local/ --header 'X-Firebolt-Engine: etl' --body 'SELECT 1'
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/textproto"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-dev/flotilla/test/e2e/load"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "loadgen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	config, listen, err := parse(args)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	fmt.Println("loadgen: counts at", listener.Addr())
+	recorder := load.NewRecorder(time.Now, "begin")
+	server := &http.Server{Handler: load.Control(recorder), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	go func() { load.Ask(asking, config, recorder); close(done) }()
+	select {
+	case err := <-served: // the counts could not be read any more
+		cancel()
+		<-done
+		return err
+	case <-ctx.Done():
+	}
+	<-done
+	return server.Close()
+}
+
+func parse(args []string) (load.Config, string, error) {
+	var c load.Config
+	var headers, labels []string
+	var connections string
+	flags := pflag.NewFlagSet("loadgen", pflag.ContinueOnError)
+	flags.StringVar(&c.URL, "url", "", "what to ask")
+	flags.StringVar(&c.Method, "method", http.MethodGet, "method of the requests")
+	flags.StringArrayVar(&headers, "header", nil, "header of the requests, NAME: VALUE; may be given again")
+	flags.StringArrayVar(&c.Bodies, "body", nil, "body of the requests; several are sent in turn")
+	flags.IntVar(&c.Clients, "clients", 4, "how many ask at the same time")
+	flags.Float64Var(&c.Rate, "rate", 20, "requests a second of all clients together")
+	flags.StringVar(&connections, "connections", string(load.Both), "fresh: one for each request; kept; both: every other client each way")
+	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second, "how long an answer may take")
+	flags.StringArrayVar(&labels, "label", nil, "NAME=REGEXP: answers with such a body get this label; the first that fits counts")
+	flags.StringSliceVar(&c.Good, "good", nil, "labels of good answers; without it those with status 200 are good")
+	flags.BoolVar(&c.RetryDrained, "retry-drained", false, "send a request once more when its connection was drained")
+	listen := flags.String("listen", ":8090", "where the counts are served")
+	if err := flags.Parse(args); err != nil {
+		return c, "", err
+	}
+	c.Connections, c.Header = load.Connections(connections), http.Header{}
+	for _, h := range headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || name == "" {
+			return c, "", fmt.Errorf("header %q: want NAME: VALUE", h)
+		}
+		c.Header.Add(textproto.CanonicalMIMEHeaderKey(name), strings.TrimSpace(value))
+	}
+	for _, text := range labels {
+		label, err := load.ParseLabel(text)
+		if err != nil {
+			return c, "", err
+		}
+		c.Labels = append(c.Labels, label)
+	}
+	return c, *listen, c.Validate()
+}

@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const networkTimeout = time.Minute
+
+// Run runs the sandbox. It must be the first process of its namespaces, and it ends when ctx does.
+func Run(ctx context.Context, file string, log io.Writer) error {
+	if os.Getpid() != 1 {
+		return errors.New("the sandbox must be the first process of a node, which `stack up --node real` starts")
+	}
+	c, err := read(file)
+	if err != nil {
+		return err
+	}
+	if err := c.mount(); err != nil {
+		return err
+	}
+	if err := c.awaitNetwork(ctx); err != nil {
+		return err
+	}
+	for path, value := range c.Sysctls {
+		if err := os.WriteFile(filepath.Join("/proc/sys", path), []byte(value), 0o600); err != nil {
+			return fmt.Errorf("set %s: %w", path, err)
+		}
+	}
+	return newSupervisor(c.Programs, log).run(ctx)
+}
+
+// mount gives the sandbox mounts of its own. What the machine has under /run is hidden, so that nothing of the node
+// and of the machine meets there: containerd's and iptables' locks, network namespaces, sockets.
+func (c Config) mount() error {
+	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts to the node: %w", err)
+	}
+	// Volumes are handed to containers by mounts that must be shared within the node.
+	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("share mounts within the node: %w", err)
+	}
+	// Opened before anything is hidden.
+	var folders []*os.File
+	for _, b := range c.Binds {
+		if err := os.MkdirAll(b.Dir, 0o750); err != nil {
+			return fmt.Errorf("show %s at %s: %w", b.Dir, b.At, err)
+		}
+		folder, err := os.Open(b.Dir)
+		if err != nil {
+			return fmt.Errorf("show %s at %s: %w", b.Dir, b.At, err)
+		}
+		defer folder.Close() //nolint:errcheck // only read
+		folders = append(folders, folder)
+	}
+	for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"tmpfs", "/run"}} {
+		if err := syscall.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	if err := cover("/var/lib"); err != nil {
+		return err
+	}
+	for i, b := range c.Binds {
+		if err := os.MkdirAll(b.At, 0o750); err != nil {
+			return fmt.Errorf("show %s at %s: %w", b.Dir, b.At, err)
+		}
+		source := fmt.Sprintf("/proc/self/fd/%d", folders[i].Fd())
+		if err := syscall.Mount(source, b.At, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
+			return fmt.Errorf("show %s at %s: %w", b.Dir, b.At, err)
+		}
+	}
+	return c.scratch()
+}
+
+func (c Config) scratch() error {
+	for _, s := range c.Scratch {
+		if err := os.MkdirAll(s.At, 0o750); err != nil {
+			return fmt.Errorf("make %s: %w", s.At, err)
+		}
+		if err := syscall.Mount("tmpfs", s.At, "tmpfs", 0, "mode=0750,size="+s.Size); err != nil {
+			return fmt.Errorf("mount %s of %s: %w", s.At, s.Size, err)
+		}
+	}
+	return nil
+}
+
+// cover shows a directory of the machine to the node, and keeps mount points that the node creates in it private. A
+// directory that was created on the machine as a mount point, and removed there, would remove the mount from every
+// other node.
+func cover(folder string) error {
+	upper, work := "/run/cover/upper", "/run/cover/work"
+	if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil { //nolint:gosec // as the folder is
+		return fmt.Errorf("cover %s: %w", folder, err)
+	}
+	options := "lowerdir=" + folder + ",upperdir=" + upper + ",workdir=" + work
+	if err := syscall.Mount("overlay", folder, "overlay", 0, options); err != nil {
+		return fmt.Errorf("cover %s: %w", folder, err)
+	}
+	return nil
+}
+
+// awaitNetwork waits until the machine has given the node its address.
+func (c Config) awaitNetwork(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, networkTimeout)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		addresses, err := net.InterfaceAddrs()
+		if err != nil {
+			return fmt.Errorf("get the node's address: %w", err)
+		}
+		for _, one := range addresses {
+			if ip, ok := one.(*net.IPNet); ok && ip.IP.String() == c.Address {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the node has not got its address %s: %w", c.Address, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}

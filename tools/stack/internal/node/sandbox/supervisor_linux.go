@@ -1,0 +1,138 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+const (
+	// pause before a program that ended is started again.
+	pause = time.Second
+	// grace is what programs get to write down what they know, before the kernel kills them with the sandbox.
+	grace = 5 * time.Second
+)
+
+// supervisor keeps programs running, and as the first process of its namespace it takes leave of every process whose
+// parent has gone.
+type supervisor struct {
+	programs []Program
+	log      io.Writer
+	running  map[int]Program // by process
+	again    chan Program
+}
+
+func newSupervisor(programs []Program, log io.Writer) *supervisor {
+	return &supervisor{programs: programs, log: log, running: map[int]Program{}, again: make(chan Program)}
+}
+
+type ended struct {
+	pid    int
+	status syscall.WaitStatus
+}
+
+func (s *supervisor) run(ctx context.Context) error {
+	for _, p := range s.programs {
+		if err := s.start(p); err != nil {
+			return err
+		}
+	}
+	gone := make(chan ended)
+	go reap(gone)
+	for {
+		select {
+		case <-ctx.Done():
+			s.stop(gone)
+			return nil
+		case p := <-s.again:
+			if err := s.start(p); err != nil {
+				return err
+			}
+		case e := <-gone:
+			p, ours := s.running[e.pid]
+			if !ours {
+				continue
+			}
+			delete(s.running, e.pid)
+			s.say("%s ended (%s) and is started again", p.Name, describe(e.status))
+			time.AfterFunc(pause, func() { s.again <- p })
+		}
+	}
+}
+
+// stop asks the programs to end. Containers are not asked: their processes go as they would with a machine that is
+// switched off.
+func (s *supervisor) stop(gone <-chan ended) {
+	for pid := range s.running {
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+			s.say("%v", err)
+		}
+	}
+	late := time.After(grace)
+	for len(s.running) > 0 {
+		select {
+		case e := <-gone:
+			delete(s.running, e.pid)
+		case <-late:
+			return
+		}
+	}
+}
+
+func (s *supervisor) start(p Program) error {
+	program, err := exec.LookPath(p.Args[0])
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	defer log.Close() //nolint:errcheck // the program has it now
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	defer null.Close() //nolint:errcheck // only read
+	pid, err := syscall.ForkExec(program, p.Args, &syscall.ProcAttr{
+		Dir: "/", Env: append(os.Environ(), p.Env...),
+		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	s.running[pid] = p
+	s.say("%s started", p.Name)
+	return nil
+}
+
+// reap reports every process that ended, those of programs and others.
+func reap(gone chan<- ended) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, syscall.ECHILD): // until one is started again
+			<-time.After(pause / 2)
+		case err == nil:
+			gone <- ended{pid, status}
+		}
+	}
+}
+
+func describe(status syscall.WaitStatus) string {
+	if status.Signaled() {
+		return status.Signal().String()
+	}
+	return fmt.Sprintf("exit code %d", status.ExitStatus())
+}
+
+func (s *supervisor) say(format string, args ...any) {
+	fmt.Fprintf(s.log, time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
+}

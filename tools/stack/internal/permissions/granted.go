@@ -1,0 +1,106 @@
+package permissions
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/audit"
+)
+
+// Account is a service account.
+type Account struct{ Namespace, Name string }
+
+// User is the user name of the account for the API server.
+func (a Account) User() string { return audit.ServiceAccount(a.Namespace, a.Name) }
+
+// Policy is all roles and bindings of a cluster.
+type Policy struct {
+	roles    map[roleKey][]rbacv1.PolicyRule
+	bindings []binding
+}
+
+// roleKey has an empty namespace for a ClusterRole.
+type roleKey struct{ namespace, name string }
+
+type binding struct {
+	namespace string // empty for a ClusterRoleBinding
+	role      rbacv1.RoleRef
+	subjects  []rbacv1.Subject
+}
+
+// object is a role or a binding of either kind.
+type object struct {
+	Kind     string
+	Metadata struct{ Namespace, Name string }
+	Rules    []rbacv1.PolicyRule
+	RoleRef  rbacv1.RoleRef
+	Subjects []rbacv1.Subject
+}
+
+// ParsePolicy reads a List of roles and bindings in JSON; other kinds are passed over.
+func ParsePolicy(list []byte) (Policy, error) {
+	var objects struct{ Items []object }
+	if err := json.Unmarshal(list, &objects); err != nil {
+		return Policy{}, fmt.Errorf("parse the roles and their bindings: %w", err)
+	}
+	p := Policy{roles: map[roleKey][]rbacv1.PolicyRule{}}
+	for _, o := range objects.Items {
+		switch o.Kind {
+		case "Role", "ClusterRole":
+			p.roles[roleKey{o.Metadata.Namespace, o.Metadata.Name}] = o.Rules
+		case "RoleBinding", "ClusterRoleBinding":
+			p.bindings = append(p.bindings, binding{o.Metadata.Namespace, o.RoleRef, o.Subjects})
+		}
+	}
+	return p, nil
+}
+
+// Granted lists the permissions that are bound to the account itself, each once. What every account has by its
+// groups, such as discovery, is not among them. A binding to a role that is not there grants nothing.
+func (p Policy) Granted(account Account) []Permission {
+	var granted []Permission
+	for _, b := range p.bindings {
+		if !b.binds(account) {
+			continue
+		}
+		key := roleKey{name: b.role.Name}
+		if b.role.Kind == "Role" {
+			key.namespace = b.namespace
+		}
+		for _, rule := range p.roles[key] {
+			granted = append(granted, expand(b.namespace, rule)...)
+		}
+	}
+	slices.SortFunc(granted, comparePermissions)
+	return slices.CompactFunc(granted, func(a, b Permission) bool { return comparePermissions(a, b) == 0 })
+}
+
+func (b binding) binds(account Account) bool {
+	return slices.ContainsFunc(b.subjects, func(s rbacv1.Subject) bool {
+		return s.Kind == rbacv1.ServiceAccountKind && s.Namespace == account.Namespace && s.Name == account.Name
+	})
+}
+
+// expand lists what a rule grants when it is bound in a namespace. URLs count in no namespace: RBAC grants them
+// cluster-wide or not at all.
+func expand(namespace string, rule rbacv1.PolicyRule) []Permission {
+	var permissions []Permission
+	names := slices.Sorted(slices.Values(rule.ResourceNames))
+	for _, verb := range rule.Verbs {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				permissions = append(permissions, Permission{namespace, group, resource, names, verb})
+			}
+		}
+		if namespace != "" {
+			continue
+		}
+		for _, url := range rule.NonResourceURLs {
+			permissions = append(permissions, Permission{Resource: url, Verb: verb})
+		}
+	}
+	return permissions
+}

@@ -1,0 +1,90 @@
+package permissions
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Permission is one verb on one resource, as a rule of a role grants it.
+type Permission struct {
+	Namespace string `json:"namespace,omitempty"` // empty: all namespaces
+	Group     string `json:"group"`
+	// Resource with its subresource, such as pods/proxy, or the path of a URL that is not a resource, such as /metrics.
+	Resource string   `json:"resource"`
+	Names    []string `json:"names,omitempty"` // sorted; empty: all names
+	Verb     string   `json:"verb"`
+}
+
+// Target is "<group>/<resource>", where the nameless group is core, or the path.
+func (r Permission) Target() string { return target(r.Group, r.Resource) }
+
+// Scope describes the namespace and the names that limit the permission; it is empty without a limit.
+func (r Permission) Scope() string {
+	var limits []string
+	if r.Namespace != "" {
+		limits = append(limits, "in "+r.Namespace)
+	}
+	if len(r.Names) > 0 {
+		limits = append(limits, "named "+strings.Join(r.Names, ","))
+	}
+	return strings.Join(limits, " ")
+}
+
+// limits returns how narrow the permission is: names limit more than a namespace does.
+func (r Permission) limits() int {
+	n := 0
+	if r.Namespace != "" {
+		n++
+	}
+	if len(r.Names) > 0 {
+		n += 2
+	}
+	return n
+}
+
+// permits reports whether the permission alone allows a request.
+func (r Permission) permits(q Request) bool {
+	if r.Verb != q.Verb && r.Verb != all || isPath(r.Resource) != isPath(q.Resource) {
+		return false
+	}
+	if isPath(q.Resource) {
+		prefix, open := strings.CutSuffix(r.Resource, all)
+		return r.Resource == q.Resource || open && strings.HasPrefix(q.Resource, prefix)
+	}
+	return (r.Group == q.Group || r.Group == all) &&
+		(r.Namespace == "" || r.Namespace == q.Namespace) &&
+		coversResource(r.Resource, q.Resource) &&
+		(len(r.Names) == 0 || slices.Contains(r.Names, q.Name))
+}
+
+const all = "*"
+
+// coversResource understands "*", which is every resource and subresource, and "*/scale".
+func coversResource(rule, resource string) bool {
+	if rule == all || rule == resource {
+		return true
+	}
+	_, subresource, found := strings.Cut(resource, "/")
+	return found && rule == all+"/"+subresource
+}
+
+func target(group, resource string) string {
+	if isPath(resource) {
+		return resource
+	}
+	if group == "" {
+		group = "core"
+	}
+	return group + "/" + resource
+}
+
+func isPath(resource string) bool { return strings.HasPrefix(resource, "/") }
+
+func comparePermissions(a, b Permission) int {
+	return cmp.Or(
+		strings.Compare(a.Group, b.Group),
+		strings.Compare(a.Resource, b.Resource),
+		strings.Compare(a.Scope(), b.Scope()),
+		strings.Compare(a.Verb, b.Verb))
+}
