@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Params are what an installation may choose about the streams and the bucket. Sizes
-// are in bytes. [Bootstrap] needs all of them; to [Verify] a zero value means that
-// any choice will do.
+// Params are the settings of the streams and the bucket that an installation chooses.
+// Sizes are in bytes. [Bootstrap] requires all of them; [Verify] accepts any value for
+// a zero one.
 type Params struct {
 	Replicas   int  // copies of each asset: 1, 3 or 5
 	Production bool // forbid deleting and purging in the public histories
@@ -34,11 +34,11 @@ const (
 
 	statusHistory     = 20
 	heartbeatMaxBytes = 16 * mebibyte
-	markerTTL         = 10 * time.Minute // how long a reader may be away and still see a marker
+	markerTTL         = 10 * time.Minute // how long a reader may be disconnected and still see a marker
 	statusMarkerTTL   = day
 )
 
-// DefaultParams are those of the local stack: one copy, modest sizes, nothing forbidden.
+// DefaultParams returns those of the local stack: one copy, small sizes, deletes permitted.
 func DefaultParams() Params {
 	return Params{
 		Replicas:             1,
@@ -53,9 +53,9 @@ func DefaultParams() Params {
 	}
 }
 
-// advisories are what the server says of a message that a durable consumer gave up
-// on: delivered as often as allowed, or ended by its reader. The advisory names the
-// stream and the sequence; the message itself stays where it is.
+// advisories are the subjects of the server's advisories about a message that a durable
+// consumer no longer delivers: it was delivered as often as allowed, or its reader
+// terminated it. The advisory names the stream and the sequence; the message itself stays.
 var advisories = []string{
 	"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>",
 	"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.>",
@@ -84,8 +84,8 @@ func (p Params) streams() []jetstream.StreamConfig {
 	observations.SubjectDeleteMarkerTTL = markerTTL
 
 	heartbeats := stream(contract.StreamHeartbeats, contract.HeartbeatPrefix, "Who is alive")
-	// In a file although nobody needs the beats after a restart: a single server forgets
-	// a stream in memory altogether, and whoever listens for beats would miss them all.
+	// File storage, although no reader needs heartbeats after a restart: a single server loses
+	// a memory stream itself, and its readers would then miss all heartbeats.
 	heartbeats.MaxMsgsPerSubject = 1
 	heartbeats.MaxBytes = heartbeatMaxBytes
 	heartbeats.AllowMsgTTL = true
@@ -125,7 +125,7 @@ func (p Params) bucket() jetstream.KeyValueConfig {
 	}
 }
 
-// Bootstrap creates every asset, or brings it in line with p; it may be run again and again.
+// Bootstrap creates every asset, or updates it to match p; it is idempotent.
 func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error {
 	for _, cfg := range p.streams() {
 		err := again(ctx, func() error {
@@ -146,9 +146,9 @@ func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error {
 	return nil
 }
 
-// errCodeStreamCreate is what the server answers when it could not create a stream.
-// Among others that happens right after the account's last stream was deleted, when
-// the folder of the account is removed at the same time; the next try then succeeds.
+// errCodeStreamCreate is the server's error code for a stream that it failed to create.
+// One cause is the deletion of the account's last stream just before: the server removes
+// the account's directory at the same time. The next attempt then succeeds.
 const errCodeStreamCreate = 10049
 
 const createTries = 5

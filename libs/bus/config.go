@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Config says how to reach the bus.
+// Config configures the connection to the bus.
 type Config struct {
 	// URL is one NATS URL or several separated by commas.
 	URL string
@@ -39,9 +39,9 @@ type TLS struct {
 	CAFile, CertFile, KeyFile string
 }
 
-// How a connection behaves. The client's own defaults give up after two minutes of
-// outage, notice a half-open connection after minutes, and send what was published
-// during an outage long after its publisher was told that it failed.
+// Settings of a connection. The client's defaults stop reconnecting after two minutes of
+// outage, detect a half-open connection only after minutes, and send messages that were
+// published during an outage long after their publisher got an error.
 const (
 	dialTimeout     = 2 * time.Second
 	reconnectWait   = time.Second
@@ -52,7 +52,7 @@ const (
 	noBuffer        = -1
 )
 
-// check completes the configuration and refuses a wrong one.
+// check completes the configuration and rejects an invalid one.
 func (cfg *Config) check() error {
 	if cfg.URL == "" {
 		return errors.New("the bus has no URL")

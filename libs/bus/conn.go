@@ -15,13 +15,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// drainTimeout bounds what Close waits for even when its context does not end.
+// drainTimeout limits how long Close waits even if its context does not end.
 const drainTimeout = 10 * time.Second
 
-// deniedMemory is how long a refused subject explains a publish that got no answer.
+// deniedMemory is how long a denied subject explains a publish without an answer.
 const deniedMemory = time.Minute
 
-// Conn is a connection that never gives up.
+// Conn is a connection that reconnects without a limit.
 type Conn struct {
 	cfg     Config
 	log     logr.Logger
@@ -35,12 +35,12 @@ type Conn struct {
 	mu          sync.Mutex
 	publishers  []*Publisher
 	onReconnect []func()
-	denied      map[string]time.Time // subjects that the server refused, and when
+	denied      map[string]time.Time // subjects that the server denied, and when
 }
 
-// Connect starts to connect and returns at once, or after the dial timeout when the
-// server's machine does not answer at all. The error is for a wrong [Config] only; a
-// server that is not there is tried again for ever.
+// Connect starts to connect and returns at once, or after the dial timeout if the
+// server's host does not answer at all. It returns an error for an invalid [Config] only;
+// it retries an unavailable server without a limit.
 func Connect(cfg Config) (*Conn, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Connect(cfg Config) (*Conn, error) {
 // JetStream returns the JetStream context.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
-// Connected says whether a server is connected right now.
+// Connected reports whether the connection to a server is up.
 func (c *Conn) Connected() bool { return c != nil && c.nc.IsConnected() }
 
 // OnReconnect adds a function that runs, on a goroutine of its own, each time a
@@ -138,8 +138,8 @@ func (c *Conn) lost(err error) {
 	}
 }
 
-// asyncError takes what the server says outside of any request. A refused publish is
-// told here only, while its sender just never gets an answer.
+// asyncError handles errors that the server sends outside of any request. A denied
+// publish is reported here only; its sender never gets an answer.
 func (c *Conn) asyncError(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		c.log.Info("Bus reported an error", "cause", text(err))
@@ -156,8 +156,8 @@ func (c *Conn) asyncError(err error) {
 	}
 }
 
-// Denied says whether the server has lately refused this client the subject: what
-// else looks like an outage, since a refused request just gets no answer.
+// Denied reports whether the server recently denied this client the subject. Without it
+// a denial looks like an outage, since a denied request gets no answer.
 func (c *Conn) Denied(subject string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 	FileKey   File = "certificate's key"
 )
 
-// FileError says which file of a [Config] cannot be used, and why. It never repeats
-// what stands in the file.
+// FileError reports which file of a [Config] is unusable, and why. It never contains
+// the content of the file.
 type FileError struct {
 	File File
 	Err  error
@@ -118,17 +118,17 @@ func publicKey(file string) (string, error) {
 	return pair.PublicKey()
 }
 
-// keyDialer makes the client show the key that the file holds when it connects. The
-// client reads only the seed again, for the signature; the public key that goes with it
-// is fixed with its options, which it lets nobody else change. But it dials with those
-// locked, so the dialer may.
+// keyDialer makes the client present the key that the file holds at the time of the
+// connect. The client rereads only the seed, for the signature; the matching public key is
+// fixed in its options, which other code cannot change. The client holds the lock on its
+// options while it dials, so the dialer can change them.
 type keyDialer struct {
 	net.Dialer
 	file string
 	nc   atomic.Pointer[nats.Conn] // nil until the first dial is over, which had the key a moment ago
 }
 
-// Dial is [net.Dialer.Dial] with a look at the key before it.
+// Dial reads the key again, then calls [net.Dialer.Dial].
 func (d *keyDialer) Dial(network, address string) (net.Conn, error) {
 	key, err := publicKey(d.file)
 	if err != nil {
@@ -140,8 +140,8 @@ func (d *keyDialer) Dial(network, address string) (net.Conn, error) {
 	return d.Dialer.Dial(network, address)
 }
 
-// credentials are the client's options that say who it is, and whom it believes. All
-// files are read again on every reconnect.
+// credentials returns the client's options for its own identity and for the CAs that it
+// trusts. All files are read again on every reconnect.
 func (c *Conn) credentials() ([]nats.Option, error) {
 	var opts []nats.Option
 	if c.cfg.CredsFile != "" {

@@ -4,15 +4,15 @@
 // for hours or lose everything, and no service may block, fail or report not-ready
 // for that reason. Hence:
 //
-//   - [Connect] succeeds while no server is there and never gives up;
+//   - [Connect] succeeds while no server is available and retries without a limit;
 //   - [Publisher.Offer] is a memory write; a background sender publishes the newest
 //     message of each subject, one at a time, and keeps what is not acknowledged;
-//   - [Publisher.OnReset] tells when the stream was re-created or went back, so that
-//     the state of the world can be offered again ([ObservationPublisher] does so by itself);
-//   - [Tail] reads the last message of each subject, then follows, and starts over by
-//     itself whenever it cannot be sure to have seen everything.
+//   - [Publisher.OnReset] reports a stream reset, so that the caller can offer its whole
+//     state again ([ObservationPublisher] does so by itself);
+//   - [Tail] reads the last message of each subject, then new messages, and restarts
+//     with a snapshot whenever it may have missed one.
 //
-// [Bootstrap] creates the streams and the bucket, [Verify] names each difference
-// between what is there and what the contract wants. Services verify; only the
-// bootstrap command and the local stack create.
+// [Bootstrap] creates the streams and the bucket, [Verify] lists each difference
+// between the server and the contract. Services verify; only the bootstrap command
+// and the local stack create.
 package bus

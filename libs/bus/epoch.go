@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// headPatience is how long the head is asked for before the start alone decides.
+// headPatience is the timeout for reading the head; after it the start of the term alone decides.
 const headPatience = 10 * time.Second
 
 // epoch is the version of one observer's leadership term.
@@ -28,7 +28,7 @@ type epoch struct {
 
 func newEpoch(conn *Conn, cluster, observer string, start func() int64) *epoch {
 	e := &epoch{conn: conn, start: start, born: conn.cfg.Clock.Now().UnixMilli()}
-	// A name that is no token is refused by every subject later on, so there is no head either.
+	// A name that is not a valid token is rejected in every subject later, so there is no head either.
 	c, errC := contract.EncodeToken(cluster)
 	o, errO := contract.EncodeToken(observer)
 	if errC == nil && errO == nil {
@@ -56,8 +56,8 @@ func (e *epoch) atLeast(floor int64) int64 {
 	return e.using
 }
 
-// resolve returns the epoch once the head is known. It touches the network the first
-// time, and says [ErrLater] while it gets no answer.
+// resolve returns the epoch once the head is known. It uses the network the first
+// time, and returns [ErrLater] while it gets no answer.
 func (e *epoch) resolve() (int64, error) {
 	e.looking.Lock()
 	defer e.looking.Unlock()

@@ -9,18 +9,18 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// How often an observer says that it is alive, and how long its last word stands.
+// Interval of an observer's heartbeats, and TTL of its last one.
 const (
 	HeartbeatInterval = 10 * time.Second
 	HeartbeatTTL      = 35 * time.Second
 )
 
-// HeaderUnacknowledged is a header of heartbeats that says the same as their field
-// Unacknowledged: readers and observers of v1.0 know the header only.
+// HeaderUnacknowledged is a header of heartbeats with the same value as their field
+// Unacknowledged: readers and observers of v1.0 support the header only.
 const HeaderUnacknowledged = "Flotilla-Unacknowledged"
 
-// Unacknowledged returns how many subjects an observer has not got rid of yet: the
-// heartbeat's field, else its header; ok is false where both are missing.
+// Unacknowledged returns how many subjects of an observer are not acknowledged yet: the
+// heartbeat's field, else its header; ok is false if both are missing.
 func Unacknowledged(h contract.Heartbeat, header map[string][]string) (n int, ok bool) {
 	if h.Unacknowledged != nil {
 		return *h.Unacknowledged, *h.Unacknowledged >= 0
@@ -33,9 +33,9 @@ func Unacknowledged(h contract.Heartbeat, header map[string][]string) (n int, ok
 	return n, err == nil && n >= 0
 }
 
-// HeartbeatPublisher says every ten seconds that an observer is alive. A beat that cannot be
-// sent is not kept: the next one says more. The server replaces the last beat by a
-// marker when none has followed for [HeartbeatTTL].
+// HeartbeatPublisher publishes a heartbeat of an observer every ten seconds. It drops a
+// heartbeat that cannot be sent: the next one is more recent. The server replaces the last
+// heartbeat by a marker if none has followed for [HeartbeatTTL].
 type HeartbeatPublisher struct {
 	conn    *Conn
 	cluster string
@@ -45,7 +45,7 @@ type HeartbeatPublisher struct {
 	beats   uint64
 }
 
-// NewHeartbeatPublisher returns the heart of one observer in one cluster; epoch is usually [ObservationPublisher.Epoch].
+// NewHeartbeatPublisher returns the HeartbeatPublisher of one observer in one cluster; epoch is usually [ObservationPublisher.Epoch].
 func NewHeartbeatPublisher(conn *Conn, cluster string, me contract.Observer, epoch func() int64) *HeartbeatPublisher {
 	return &HeartbeatPublisher{conn: conn, cluster: cluster, me: me, epoch: epoch, wake: make(chan struct{}, 1)}
 }
@@ -53,7 +53,7 @@ func NewHeartbeatPublisher(conn *Conn, cluster string, me contract.Observer, epo
 // Start is [HeartbeatPublisher.Run] under the name that controller-runtime's manager expects.
 func (h *HeartbeatPublisher) Start(ctx context.Context) error { return h.Run(ctx) }
 
-// Run beats until ctx ends: now, every ten seconds, and whenever the bus is back.
+// Run publishes heartbeats until ctx ends: now, every ten seconds, and on each reconnect.
 func (h *HeartbeatPublisher) Run(ctx context.Context) error {
 	h.conn.OnReconnect(func() {
 		select {

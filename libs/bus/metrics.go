@@ -49,7 +49,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	)
 }
 
-// register adds a collector, or takes the one that an earlier connection of the same process has added.
+// register adds a collector, or reuses the one that an earlier connection of the same process added.
 func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
 	err := reg.Register(*c)
 	var already prometheus.AlreadyRegisteredError

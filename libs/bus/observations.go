@@ -13,15 +13,15 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// TombstoneTTL is how long the last word on a deleted object stays on the bus.
+// TombstoneTTL is how long the tombstone of a deleted object stays on the bus.
 const TombstoneTTL = time.Hour
 
 const headerTTL = "Nats-TTL"
 
 // ObservationPublisher publishes what one observer sees: the newest observation of each
 // object, with a version that only ever grows. It remembers what it was last offered,
-// so it drops repetitions, and offers everything again by itself when the stream was
-// lost. A nil *ObservationPublisher is "no bus": it takes everything and does nothing.
+// so it drops repetitions, and offers all observations again by itself after a stream
+// reset. A nil *ObservationPublisher means "no bus": its methods do nothing.
 type ObservationPublisher struct {
 	p       *Publisher
 	cluster string
@@ -32,7 +32,7 @@ type ObservationPublisher struct {
 	objects map[string]*observed // by subject
 }
 
-// observed is what was last said about one object.
+// observed is the observation of one object that was last offered.
 type observed struct {
 	last    contract.Observation
 	gone    bool
@@ -54,15 +54,15 @@ func NewObservationPublisher(p *Publisher, cluster string, me contract.Observer,
 }
 
 // Offer publishes obs as the newest observation of its object, unless it equals the
-// last one but for ObservedAt and the object's resource version (which the writing of
-// conditions moves). It sets Observer, Epoch, Seq and Coalesced.
+// last one in all but ObservedAt and the object's resource version, which changes when
+// conditions are written. It sets Observer, Epoch, Seq and Coalesced.
 func (o *ObservationPublisher) Offer(kind contract.Kind, obs contract.Observation) {
 	o.offer(kind, obs, trace.SpanContext{}, false)
 }
 
 // OfferContext is [ObservationPublisher.Offer] for an observation that belongs to the trace of
-// ctx. Of several that one message covers the newest counts. What is sent once more since
-// the stream was lost has no trace.
+// ctx. If one message covers several, the newest counts. A message that is sent again
+// after a stream reset has no trace.
 func (o *ObservationPublisher) OfferContext(ctx context.Context, kind contract.Kind, obs contract.Observation) {
 	o.offer(kind, obs, trace.SpanContextFromContext(ctx), false)
 }
@@ -102,7 +102,7 @@ func (o *ObservationPublisher) offer(kind contract.Kind, obs contract.Observatio
 	}
 }
 
-// remember takes note of an observation and says whether it brings anything new.
+// remember stores an observation and reports whether it differs from the stored one.
 func (o *ObservationPublisher) remember(subject string, obs contract.Observation, cause trace.SpanContext, gone bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,13 +119,13 @@ func (o *ObservationPublisher) remember(subject string, obs contract.Observation
 	return true
 }
 
-// offerAll offers everything once more.
+// offerAll offers all observations again.
 func (o *ObservationPublisher) offerAll() {
 	o.mu.Lock()
 	subjects := make([]string, 0, len(o.objects))
 	for subject, said := range o.objects {
 		if said.unacked == 0 {
-			said.cause = trace.SpanContext{} // told, and nothing has happened since
+			said.cause = trace.SpanContext{} // published, and unchanged since
 		}
 		said.unacked++
 		subjects = append(subjects, subject)
@@ -136,7 +136,7 @@ func (o *ObservationPublisher) offerAll() {
 	}
 }
 
-// build makes the message of what was last said on a subject; it runs in the sender.
+// build builds the message of the last observation of a subject; it runs in the sender.
 func (o *ObservationPublisher) build(subject string) (Message, error) {
 	epoch, err := o.epoch.resolve()
 	if err != nil {
@@ -199,7 +199,7 @@ func (o *ObservationPublisher) acknowledged(subject string, said *observed, cove
 	}
 }
 
-// sameObservation compares what two observations say of the object.
+// sameObservation reports whether two observations describe the object alike.
 func sameObservation(a, b contract.Observation) bool {
 	for _, o := range []*contract.Observation{&a, &b} {
 		o.ObservedAt = time.Time{}

@@ -14,21 +14,21 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Message is what goes on the bus.
+// Message is a message to publish.
 type Message struct {
 	Subject string
 	ID      string // Nats-Msg-Id; equals the id of the event in Body
 	Body    []byte
-	Header  map[string][]string // beside Content-Type and Nats-Msg-Id, which are set here
+	Header  map[string][]string // in addition to Content-Type and Nats-Msg-Id, which Publish sets
 
 	acked func()            // runs in the sender once the stream has it
 	cause trace.SpanContext // of what made the message; zero: not known
 }
 
-// ErrDenied says that the server refuses this client the subject.
+// ErrDenied means that the server denies this client the subject.
 var ErrDenied = errors.New("the bus refuses this client the subject")
 
-// publishTimeout is how long an acknowledgement may take.
+// publishTimeout is how long an acknowledgment may take.
 const publishTimeout = 2 * time.Second
 
 // Outcomes of a publish, as the metric counts them.
@@ -36,20 +36,20 @@ const (
 	outcomeAcked        = "acked"
 	outcomeDuplicate    = "duplicate"    // the stream had it already
 	outcomeDisconnected = "disconnected" // not sent
-	outcomeNoStream     = "no_stream"    // no stream takes the subject
+	outcomeNoStream     = "no_stream"    // no stream has the subject
 	outcomeTimeout      = "timeout"      // may or may not be stored
 	outcomeDenied       = "denied"       // no permission for the subject
 	outcomeConflict     = "conflict"     // the caller expected another last sequence
-	outcomeRejected     = "rejected"     // the stream refused it, for example because it is full
-	outcomeInvalid      = "invalid"      // too large, or not to be built at all; not tried again
+	outcomeRejected     = "rejected"     // the stream rejected it, for example because it is full
+	outcomeInvalid      = "invalid"      // too large, or cannot be built; not retried
 )
 
-// Publish sends one message and waits for the stream's acknowledgement, for two
-// seconds unless ctx has a deadline. It is for callers that keep an outbox of their
-// own; everyone else uses a [Publisher]. See [StartPublish] for the trace.
+// Publish sends one message and waits for the stream's acknowledgment, for two
+// seconds unless ctx has a deadline. It is for callers with an outbox of their
+// own; all others use a [Publisher]. See [StartPublish] for the trace.
 //
-// An error says that the message may or may not be stored; sending it again with the
-// same ID is safe for as long as the stream remembers ids.
+// After an error the message may or may not be stored; sending it again with the
+// same ID is safe within the stream's deduplication window.
 func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -77,7 +77,7 @@ func (c *Conn) Publish(ctx context.Context, m Message, opts ...jetstream.Publish
 
 // wire adds the headers that every message has.
 func wire(m Message) *nats.Msg {
-	header := make(nats.Header, len(m.Header)+4) // a trace may come
+	header := make(nats.Header, len(m.Header)+4) // with room for the trace headers
 	maps.Copy(header, m.Header)
 	header[contract.HeaderContentType] = []string{contract.ContentType}
 	if m.ID != "" {
@@ -87,7 +87,7 @@ func wire(m Message) *nats.Msg {
 }
 
 // Result names the outcome of a write, for a metric: stored, duplicate, conflict
-// (somebody else wrote first), denied, or failed for all else.
+// (another writer was first), denied, or failed for all other errors.
 func Result(ack *jetstream.PubAck, err error) string {
 	switch {
 	case err == nil && ack != nil && ack.Duplicate:
@@ -103,7 +103,7 @@ func Result(ack *jetstream.PubAck, err error) string {
 	}
 }
 
-// isConflict recognises a refused expectation of the last sequence.
+// isConflict reports whether err is the server's rejection of the expected last sequence.
 func isConflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// ErrLater makes the publisher call a build again after a while. Any other error of
+// ErrLater makes the publisher call a build again after a backoff. Any other error of
 // a build drops the message.
 var ErrLater = errors.New("the message cannot be built yet")
 
@@ -19,13 +19,13 @@ const (
 	maxInFlight        = 64               // subjects that are being sent at a time
 	streamCheckEvery   = 15 * time.Second // how soon a re-created stream is noticed at the latest
 	streamCheckTimeout = 2 * time.Second
-	streamRecheck      = time.Second // after a look that failed
+	streamRecheck      = time.Second // after a failed check
 )
 
 // Publisher sends the newest message of each subject in the background: one at a
-// time for each subject, again and again until the stream has acknowledged it or a
-// newer one has been offered. It holds one entry for each subject with something to
-// send, and nothing for the others.
+// time for each subject, repeatedly until the stream has acknowledged it or a newer
+// one has been offered. It holds one entry for each subject with a message to send,
+// and none for the others.
 type Publisher struct {
 	conn       *Conn
 	log        logr.Logger
@@ -36,12 +36,12 @@ type Publisher struct {
 	mu       sync.Mutex
 	entries  map[string]*entry
 	ready    []*entry
-	later    []*entry  // waiting for their own turn, see entry.due
+	later    []*entry  // waiting until entry.due
 	nextDue  time.Time // not after the first of them
 	inFlight int
 	brake    brake
 	checkDue bool
-	recheck  time.Time // when to look again after a look that failed
+	recheck  time.Time // when to retry a failed check
 	onReset  []func()
 }
 
@@ -59,7 +59,7 @@ type entry struct {
 // PublisherOption changes a [Publisher].
 type PublisherOption func(*Publisher)
 
-// WithStreams names the streams whose loss makes the publisher call OnReset; the
+// WithStreams names the streams whose reset makes the publisher call OnReset; the
 // default is the stream of observations.
 func WithStreams(names ...string) PublisherOption {
 	return func(p *Publisher) { p.streams = newStreamWatch(names) }
@@ -91,8 +91,8 @@ func NewPublisher(conn *Conn, opts ...PublisherOption) *Publisher {
 }
 
 // Offer makes build the next message of subject, in place of any that was not sent
-// yet. It never blocks, never touches the network and cannot fail; build runs in the
-// sender, so it must not wait for anything that waits for Offer.
+// yet. It never blocks, never uses the network and cannot fail; build runs in the
+// sender, so it must not wait for code that waits for Offer.
 func (p *Publisher) Offer(subject string, build func() (Message, error)) {
 	p.mu.Lock()
 	e := p.entries[subject]
@@ -109,15 +109,15 @@ func (p *Publisher) Offer(subject string, build func() (Message, error)) {
 	p.nudge()
 }
 
-// OnReset adds a function that runs when the stream was re-created or went back:
-// everything must be offered again. It is called between two sends and must not block.
+// OnReset adds a function that runs after a stream reset: the caller must offer its whole
+// state again. It is called between two sends and must not block.
 func (p *Publisher) OnReset(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.onReset = append(p.onReset, f)
 }
 
-// Depth is the number of subjects with a message that is not acknowledged yet.
+// Depth returns the number of subjects with a message that is not acknowledged yet.
 func (p *Publisher) Depth() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +127,7 @@ func (p *Publisher) Depth() int {
 // Start is [Publisher.Run] under the name that controller-runtime's manager expects.
 func (p *Publisher) Start(ctx context.Context) error { return p.Run(ctx) }
 
-// Run sends until ctx ends. It is to be called once.
+// Run sends until ctx ends. Call it once only.
 func (p *Publisher) Run(ctx context.Context) error {
 	clk := p.conn.cfg.Clock
 	p.conn.OnReconnect(p.reconnected)
@@ -162,7 +162,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 // idle is how long Run sleeps when only an event can give it something to do.
 const idle = time.Hour
 
-// next takes the subject to send now, or says how long there is none.
+// next takes the subject to send now, or returns how long to wait for one.
 func (p *Publisher) next(now time.Time) (*entry, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,7 +186,7 @@ func (p *Publisher) next(now time.Time) (*entry, time.Duration) {
 	return e, 0
 }
 
-// collectDue moves entries whose turn has come to the ready queue and says when the next one is due.
+// collectDue moves due entries to the ready queue and returns when the next one is due.
 func (p *Publisher) collectDue(now time.Time) time.Duration {
 	if len(p.later) == 0 {
 		return idle
@@ -209,7 +209,7 @@ func (p *Publisher) collectDue(now time.Time) time.Duration {
 	return wait
 }
 
-// enqueue puts an entry in line unless it is there or being sent. The caller holds the lock.
+// enqueue adds an entry to the queue unless it is queued or being sent. The caller holds the lock.
 func (p *Publisher) enqueue(e *entry) {
 	if e.waiting || e.sending {
 		return
@@ -225,7 +225,7 @@ func (p *Publisher) nudge() {
 	}
 }
 
-// reconnected lets everything that is not acknowledged go out at once.
+// reconnected makes all unacknowledged messages due at once.
 func (p *Publisher) reconnected() {
 	p.mu.Lock()
 	p.checkDue = true

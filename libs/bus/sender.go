@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Back-off between tries: doubled from first to longest, each time shortened by up
-// to half at random, so that many clients do not come back at the same moment.
+// Backoff between attempts: doubled from firstWait to longestWait, each time shortened by
+// up to half at random, so that many clients do not reconnect at the same moment.
 const (
 	firstWait   = 100 * time.Millisecond
 	longestWait = 10 * time.Second
@@ -24,8 +24,8 @@ func backoff(failures int) time.Duration {
 	return d/2 + rand.N(d/2) //nolint:gosec // spreads load, guards nothing
 }
 
-// brake slows the whole publisher down while the fault is not one subject's: at most
-// one try at a time, further and further apart.
+// brake is the backoff of the whole publisher while the failure is not specific to one
+// subject: at most one attempt at a time, at increasing intervals.
 type brake struct {
 	failures int
 	until    time.Time
@@ -55,7 +55,7 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 		return
 	}
 	before := p.streams.mark()
-	// What has left for the wire is waited for even when Run ends.
+	// A message that is being sent is waited for even if Run ends.
 	sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
 	ack, err := p.conn.Publish(sendCtx, *message)
@@ -98,7 +98,7 @@ func (p *Publisher) take(e *entry) (*Message, error) {
 	return e.message, nil
 }
 
-// unbuilt puts an entry off whose message cannot be built yet, and drops one that never can.
+// unbuilt delays an entry whose message cannot be built yet, and drops one that never can.
 func (p *Publisher) unbuilt(e *entry, err error) {
 	if !errors.Is(err, ErrLater) {
 		p.conn.metrics.published.WithLabelValues(outcomeInvalid).Inc()
@@ -141,7 +141,7 @@ func (p *Publisher) unsent(e *entry, m Message, err error) {
 	})
 }
 
-// putOff lets one entry wait for its own sake. The caller holds the lock.
+// putOff delays one entry by its own backoff. The caller holds the lock.
 func (p *Publisher) putOff(e *entry, now time.Time) {
 	e.failures++
 	e.due = now.Add(backoff(e.failures))
@@ -152,8 +152,8 @@ func (p *Publisher) putOff(e *entry, now time.Time) {
 	p.later = append(p.later, e)
 }
 
-// done ends a try: settle says what becomes of the entry, which then goes back in
-// line or, with nothing left to send, away.
+// done ends an attempt: settle updates the entry, which then returns to the queue
+// or, with nothing left to send, is removed.
 func (p *Publisher) done(e *entry, settle func(now time.Time)) {
 	now := p.conn.cfg.Clock.Now()
 	p.mu.Lock()
@@ -170,7 +170,7 @@ func (p *Publisher) done(e *entry, settle func(now time.Time)) {
 	p.nudge()
 }
 
-// checkStreams looks whether the streams are still those that took our messages.
+// checkStreams checks whether the streams are still those that stored our messages.
 func (p *Publisher) checkStreams(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, streamCheckTimeout)
 	defer cancel()
@@ -193,7 +193,7 @@ func (p *Publisher) checkAgainAt(at time.Time) {
 	p.recheck = at
 }
 
-// reset tells everyone to offer everything again.
+// reset calls the functions of OnReset, which offer their whole state again.
 func (p *Publisher) reset(stream string) {
 	p.conn.metrics.resets.Inc()
 	p.log.Info("Stream was re-created or set back; offering everything again", "stream", stream)

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// streamWatch notices that a stream is not the one that took our messages: it was
-// created anew, or its last sequence lies before one that we were given.
+// streamWatch detects a stream reset: the stream was re-created, or its last sequence
+// is lower than one that it acknowledged to us.
 type streamWatch struct {
 	names []string
 
@@ -22,7 +22,7 @@ type streamWatch struct {
 	resets  int
 }
 
-// mark is what the watch knew before a publish.
+// mark is the state of the watch before a publish.
 type mark struct {
 	heads  map[string]uint64
 	resets int
@@ -38,8 +38,8 @@ func (w *streamWatch) mark() mark {
 	return mark{heads: maps.Clone(w.heads), resets: w.resets}
 }
 
-// regressed takes note of an acknowledgement. It is true, once for each loss, when a
-// message that left after the mark got a sequence that had been given before it.
+// regressed records an acknowledgment. It reports, once for each reset, whether a message
+// that was sent after the mark got a sequence that had been assigned before it.
 func (w *streamWatch) regressed(before mark, ack *jetstream.PubAck) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,9 +55,9 @@ func (w *streamWatch) regressed(before mark, ack *jetstream.PubAck) bool {
 	return true
 }
 
-// check compares a stream with what is known of it.
+// check compares a stream with its recorded state.
 func (w *streamWatch) check(ctx context.Context, js jetstream.JetStream, name string) (replaced bool, err error) {
-	before := w.mark() // later acknowledgements may well be ahead of the answer
+	before := w.mark() // later acknowledgments may be ahead of the answer
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
 		return false, fmt.Errorf("look at stream %q: %w", name, err)

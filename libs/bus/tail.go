@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TailConfig says what to read.
+// TailConfig configures what [Tail] reads.
 type TailConfig struct {
 	Stream  string
 	Filters []string // subjects with wildcards; none means all
@@ -21,9 +21,9 @@ type TailConfig struct {
 	// OnSnapshot runs when the last message of every subject has been delivered. It
 	// runs again after each restart, which delivers all of them again.
 	OnSnapshot func()
-	// OnRestart, if set, runs before deliveries begin anew. recreated is true when the
+	// OnRestart, if set, runs before deliveries restart. recreated is true when the
 	// stream is not the one read before: sequences start over, and what is not in the
-	// coming snapshot is gone.
+	// coming snapshot no longer exists.
 	OnRestart func(recreated bool)
 	Log       logr.Logger
 	// Clock is the real one when nil.
@@ -38,7 +38,7 @@ type Delivery struct {
 	Sequence uint64
 	Time     time.Time // when the stream stored it
 	// Deleted is true for a marker that the server left in place of an expired or
-	// removed message; Data is empty then and Reason says why (MaxAge, Purge, Remove).
+	// removed message; Data is empty then and Reason is the cause (MaxAge, Purge, Remove).
 	Deleted bool
 	Reason  string
 	// Snapshot is true until OnSnapshot.
@@ -51,7 +51,7 @@ const (
 	tailHeartbeat  = 5 * time.Second // two missed ones end a session
 	tailPull       = 2000
 	tailAPITimeout = 5 * time.Second
-	// A consumer that nobody pulls from any more, because its reader died or lost it, goes by itself.
+	// The server deletes a consumer without pulls, whose reader crashed or lost it.
 	tailAbandoned = time.Minute
 )
 
@@ -60,14 +60,14 @@ var (
 	errSkipped     = errors.New("consumer skipped a delivery")
 )
 
-// Tail delivers the last message of each subject, then follows the stream, until ctx
-// ends; then it returns nil. It returns an error for a wrong configuration only.
+// Tail delivers the last message of each subject, then new messages, until ctx ends;
+// then it returns nil. It returns an error for an invalid configuration only.
 //
-// Whenever it cannot be sure to have seen everything (the connection was lost, the
-// consumer or its heartbeats are gone, a delivery was skipped, the stream was
-// re-created) it starts over with a new snapshot, after a back-off. Readers merge
-// monotonically, so seeing a message twice changes nothing, and a snapshot of ten
-// thousand subjects costs tens of milliseconds.
+// Whenever it may have missed a message (the connection was lost, the consumer or its
+// heartbeats are missing, a delivery was skipped, the stream was re-created) it
+// restarts with a new snapshot, after a backoff. Readers merge monotonically, so a
+// repeated message changes nothing, and a snapshot of ten thousand subjects costs
+// tens of milliseconds.
 func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error {
 	if cfg.Stream == "" || cfg.OnMessage == nil {
 		return errors.New("tail needs a stream and a function for its messages")
@@ -107,7 +107,7 @@ func (t *tail) again(ctx context.Context, err error) {
 	}
 }
 
-// pause waits for the back-off to pass, or for a server to be reached.
+// pause waits for the end of the backoff, or for a reconnect.
 func (t *tail) pause(ctx context.Context) {
 	t.failures++
 	reached := t.js.Conn().StatusChanged(nats.CONNECTED)
@@ -121,9 +121,9 @@ func (t *tail) pause(ctx context.Context) {
 	}
 }
 
-// session reads from one consumer until something is wrong with it.
+// session reads from one consumer until it fails.
 func (t *tail) session(ctx context.Context) error {
-	// Listen before anything is asked, so that no reconnect goes unnoticed.
+	// Subscribe before the first request, so that no reconnect goes unnoticed.
 	reached := t.js.Conn().StatusChanged(nats.CONNECTED)
 	defer t.js.Conn().RemoveStatusListener(reached)
 
@@ -150,7 +150,7 @@ func (t *tail) session(ctx context.Context) error {
 	return t.read(ctx, messages, consumer.CachedInfo().NumPending)
 }
 
-// consumer makes an ephemeral one that starts with the last message of each subject.
+// consumer creates an ephemeral consumer that starts with the last message of each subject.
 func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, tailAPITimeout)
 	defer cancel()
@@ -171,7 +171,7 @@ func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
 		InactiveThreshold: tailAbandoned,
 	}
 	if len(filters) == 1 {
-		cfg.FilterSubject = filters[0] // stands in the request's subject, where permissions see it
+		cfg.FilterSubject = filters[0] // part of the request's subject, where permissions apply to it
 	} else {
 		cfg.FilterSubjects = filters
 	}
@@ -183,7 +183,7 @@ func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	return consumer, nil
 }
 
-// restart tells the reader that deliveries begin anew.
+// restart notifies the reader that deliveries restart.
 func (t *tail) restart(info *jetstream.StreamInfo) {
 	recreated := t.started && (!t.created.Equal(info.Created) || info.State.LastSeq < t.last)
 	if recreated {
@@ -244,8 +244,8 @@ func delivery(m jetstream.Msg, meta *jetstream.MsgMetadata, snapshot bool) Deliv
 	return d
 }
 
-// discard removes the consumer, so that reconnects leave none behind; where that
-// fails the server removes it after a while.
+// discard deletes the consumer, so that reconnects leave none behind; if that fails,
+// the server deletes it after [tailAbandoned].
 func (t *tail) discard(ctx context.Context, name string) {
 	if !t.js.Conn().IsConnected() {
 		return

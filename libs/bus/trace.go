@@ -22,7 +22,7 @@ const (
 	attrMessageID = attribute.Key("messaging.message.id")
 )
 
-// StartPublish starts the span of one try to publish a message and writes it into the
+// StartPublish starts the span of one attempt to publish a message and writes it into the
 // message's header, where the readers' spans find their parent. It continues the trace
 // that the header names or else that of ctx; a message without either gets no span, for a
 // message begins no trace. End the span with [EndPublish].
@@ -42,7 +42,7 @@ func StartPublish(ctx context.Context, m *nats.Msg) (context.Context, trace.Span
 	return ctx, span
 }
 
-// EndPublish ends the span of a try with what became of it, for example "acked".
+// EndPublish ends the span of an attempt with its outcome, for example "acked".
 func EndPublish(span trace.Span, outcome string, err error) {
 	if span.IsRecording() {
 		span.SetAttributes(telemetry.AttrOutcome.String(outcome))

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Drift is one difference between an asset and what the contract wants.
+// Drift is one difference between an asset and the contract.
 type Drift struct {
 	Asset string // name of the stream or bucket, or "server"
 	Field string // "exists" when all of it is missing
@@ -26,11 +26,11 @@ func (d Drift) String() string {
 	return fmt.Sprintf("%s: %s is %s, want %s", d.Asset, d.Field, d.Got, d.Want)
 }
 
-// oldestServer is the first release that knows message TTLs and their markers.
+// oldestServer is the first release that supports message TTLs and their markers.
 const oldestServer = "2.11"
 
-// Verify lists each difference between the assets and p; none means that all is well.
-// The error says that the server did not answer.
+// Verify lists each difference between the assets and p; an empty list means that they match.
+// It returns an error if the server did not answer.
 func Verify(ctx context.Context, js jetstream.JetStream, p Params) ([]Drift, error) {
 	drifts := verifyServer(js.Conn().ConnectedServerVersion())
 	for _, want := range p.streams() {
@@ -50,7 +50,7 @@ func Verify(ctx context.Context, js jetstream.JetStream, p Params) ([]Drift, err
 func verifyServer(version string) []Drift {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return nil // not connected at this moment: the next call tells
+		return nil // not connected at this moment: the next call fails
 	}
 	if major > 2 || (major == 2 && minor >= 11) {
 		return nil

@@ -27,7 +27,7 @@ const (
 	TypeReady       = "Ready"       // summary: Available is True and Degraded is not True
 )
 
-// Types lists all condition types that Fold writes; Ready only on request.
+// Types lists all condition types that [Compute] writes; Ready only on request.
 func Types() []string {
 	return []string{TypeAvailable, TypeProgressing, TypeDegraded, TypeUpgradable, TypePaused, TypeStopped, TypeReady}
 }
@@ -69,21 +69,21 @@ type Input struct {
 	// Deleting is true when the object carries a deletion timestamp.
 	Deleting  bool
 	Freshness Freshness
-	// Now is the time of the fold.
+	// Now is the time of the computation.
 	Now time.Time
-	// Previous are the conditions that the object carries; types that Fold does not own are ignored.
+	// Previous are the conditions that the object carries; types that [Compute] does not own are ignored.
 	Previous []metav1.Condition
-	// Memory is what the last Fold for this object returned; the zero value is a fresh start.
+	// Memory is the State that the last [Compute] for this object returned; the zero value is a fresh start.
 	Memory State
 	// WithReady adds the summary Ready.
 	WithReady bool
 }
 
-// Result is the answer of [Compute].
+// Result is the result of [Compute].
 type Result struct {
 	// Conditions has one entry for each type, in the order of the Type constants.
 	Conditions []metav1.Condition
-	// Memory is to be handed to the next Fold for the same object.
+	// Memory is the State to pass to the next [Compute] for the same object.
 	Memory State
 	// Next is the time at which a hold-down ends; zero if none is pending.
 	Next time.Time

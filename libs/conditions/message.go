@@ -10,14 +10,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// MaxMessageBytes is the longest message that the API server takes in a condition.
+// MaxMessageBytes is the longest message that the API server accepts in a condition.
 const MaxMessageBytes = 32768
 
 // maxNamed is how many things a message names before it counts the rest.
 const maxNamed = 5
 
 // clamp makes a text fit for a condition: valid UTF-8 without control characters and
-// not too long. The API server would refuse the whole status otherwise.
+// not too long. The API server would reject the whole status otherwise.
 func clamp(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -62,7 +62,7 @@ func names(units []contract.Unit) []string {
 	return out
 }
 
-// by names who asked for something.
+// by returns the phrase that names the requester.
 func by(who string) string {
 	if who == "" {
 		return ""
@@ -103,7 +103,7 @@ func jobMessage(j contract.Job) string {
 	return detail(j.Name+" failed, and no retry is left.", j.Message)
 }
 
-// reconcileReason is the observer's own for a spec that it refuses, if the list has it.
+// reconcileReason returns the observer's own reason for a spec that it rejects, if the list has it.
 func reconcileReason(r contract.Reconcile) string {
 	if r.Terminal && slices.Contains(Refusals(), r.Reason) {
 		return r.Reason

@@ -118,8 +118,8 @@ func unitsAreStuck(v *view) (verdict, bool) {
 	return no(ReasonStalled, list(names(held))+" gets no further.")
 }
 
-// specWaits: what waits for an approval, or for its turn, does not move by itself. What
-// runs meanwhile may.
+// specWaits: a spec that waits for an approval, or for a rollout slot, does not progress by
+// itself. The running version may.
 func specWaits(v *view) (verdict, bool) {
 	if !v.held() {
 		return pass()
@@ -131,7 +131,7 @@ func nothingMoves(*view) (verdict, bool) {
 	return no(ReasonAsExpected, "Everything stands as the spec asks.")
 }
 
-// moves says whether a unit is anywhere but where it should end up.
+// moves reports whether a unit has not reached its desired state.
 func moves(u contract.Unit) bool {
 	if replacing(u) || short(u) {
 		return true
@@ -142,7 +142,7 @@ func moves(u contract.Unit) bool {
 	return u.Present && (u.Updated < u.Desired || u.Current > u.Desired || u.Available > u.Desired)
 }
 
-// stuck says whether waiting alone will not bring a unit further.
+// stuck reports whether a unit will not progress by waiting alone.
 func stuck(u contract.Unit) bool {
 	if u.Stalled {
 		return true

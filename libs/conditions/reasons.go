@@ -5,32 +5,32 @@ import "slices"
 // Reasons of the conditions. The list is closed ([Reasons]) and part of the API.
 const (
 	ReasonAllComponentsReady    = "AllComponentsReady"    // Available, Ready: every serving unit has the replicas it needs
-	ReasonScaledToZero          = "ScaledToZero"          // Available, Ready: every serving unit is meant to have no replicas
+	ReasonScaledToZero          = "ScaledToZero"          // Available, Ready: the desired replicas of every serving unit are 0
 	ReasonInsufficientReplicas  = "InsufficientReplicas"  // Available, Degraded, Ready, Upgradable: a serving unit has too few available replicas
 	ReasonNotRouted             = "NotRouted"             // Available, Ready: traffic does not reach a serving unit
 	ReasonNodeUnreachable       = "NodeUnreachable"       // Available, Ready: replicas are missing only because their node is lost
 	ReasonNoComponentsEnabled   = "NoComponentsEnabled"   // Available, Ready: the spec enables no component, and nothing is missing
 	ReasonNoWorkloads           = "NoWorkloads"           // Available, Ready: no unit is known
-	ReasonObserverStale         = "ObserverStale"         // any: the observer has fallen silent
+	ReasonObserverStale         = "ObserverStale"         // any: the observer is stale
 	ReasonNotYetObserved        = "NotYetObserved"        // any: no observation was received so far
-	ReasonSpecNotObserved       = "SpecNotObserved"       // Progressing, Degraded, Upgradable: the newest spec has not been taken up yet
+	ReasonSpecNotObserved       = "SpecNotObserved"       // Progressing, Degraded, Upgradable: the latest spec is not yet observed
 	ReasonDeleting              = "Deleting"              // Progressing, Upgradable: the object is being deleted
-	ReasonReconciliationPaused  = "ReconciliationPaused"  // Paused, Progressing, Stopped, Upgradable: the user asked for a pause
-	ReasonNotPaused             = "NotPaused"             // Paused: no pause is asked for
-	ReasonStopped               = "Stopped"               // Available, Degraded, Ready, Stopped, Upgradable: the user asked for no pods
-	ReasonStopping              = "Stopping"              // Progressing, Stopped, Upgradable: pods are still going
-	ReasonRunning               = "Running"               // Stopped: no stop is asked for
+	ReasonReconciliationPaused  = "ReconciliationPaused"  // Paused, Progressing, Stopped, Upgradable: the user requested a pause
+	ReasonNotPaused             = "NotPaused"             // Paused: no pause is requested
+	ReasonStopped               = "Stopped"               // Available, Degraded, Ready, Stopped, Upgradable: the user requested a stop
+	ReasonStopping              = "Stopping"              // Progressing, Stopped, Upgradable: pods are still terminating
+	ReasonRunning               = "Running"               // Stopped: no stop is requested
 	ReasonJobRunning            = "JobRunning"            // Progressing, Upgradable: a task of the object runs
-	ReasonJobFailed             = "JobFailed"             // Progressing, Degraded: a task failed for good
+	ReasonJobFailed             = "JobFailed"             // Progressing, Degraded: a task failed permanently
 	ReasonRollingOut            = "RollingOut"            // Progressing, Upgradable: on the way to a new spec
-	ReasonReplicasMissing       = "ReplicasMissing"       // Progressing, Upgradable: replicas come back, or more are added, outside a roll-out
-	ReasonScalingDown           = "ScalingDown"           // Progressing, Upgradable: surplus replicas go
-	ReasonStalled               = "Stalled"               // Progressing, Degraded: a unit gets no further
+	ReasonReplicasMissing       = "ReplicasMissing"       // Progressing, Upgradable: replicas come back, or more are added, outside a rollout
+	ReasonScalingDown           = "ScalingDown"           // Progressing, Upgradable: surplus replicas terminate
+	ReasonStalled               = "Stalled"               // Progressing, Degraded: a unit makes no progress
 	ReasonReconcileError        = "ReconcileError"        // Progressing, Degraded, Upgradable: the observer's last reconcile failed
 	ReasonDependencyUnavailable = "DependencyUnavailable" // Degraded, Upgradable: a resource that the object needs is not ready
-	ReasonWithinTolerance       = "WithinTolerance"       // Degraded: there is trouble, too young to count
-	ReasonRecovering            = "Recovering"            // Degraded: the trouble is gone, not yet for long enough
-	ReasonFlapping              = "Flapping"              // Degraded: the same trouble comes and goes
+	ReasonWithinTolerance       = "WithinTolerance"       // Degraded: a failure is within the hold-down
+	ReasonRecovering            = "Recovering"            // Degraded: the failure has cleared, not yet for long enough
+	ReasonFlapping              = "Flapping"              // Degraded: the same failure appears and clears repeatedly
 	ReasonUpgradeBlocked        = "UpgradeBlocked"        // Upgradable: the observer names a blocker
 	ReasonDegraded              = "Degraded"              // Upgradable, Ready: Degraded is True
 	ReasonAsExpected            = "AsExpected"            // Progressing, Degraded, Upgradable: nothing to report
@@ -51,15 +51,15 @@ const (
 	ReasonUnknownFailure = "UnknownFailure" // a class that this release does not know
 )
 
-// Reasons that an operator gives for a spec that it refuses, or that cannot take effect
-// until the spec or what it refers to changes. Progressing is False and Degraded True.
+// Reasons of an operator for a spec that it rejects, or that cannot take effect until
+// the spec or what it refers to changes. Progressing is False and Degraded True.
 const (
 	ReasonInvalidSpec             = "InvalidSpec"                // the spec contradicts itself
 	ReasonInvalidCronSchedule     = "InvalidCronSchedule"        // a schedule names no time
 	ReasonDowngradeBlocked        = "DowngradeBlocked"           // the image is older than the database
 	ReasonNotOwned                = "NotOwned"                   // an object of another owner has a name that is needed
 	ReasonApplyRefused            = "ApplyRefused"               // the API server calls an object invalid
-	ReasonEngineClassUnready      = "FireboltEngineClassUnready" // the class is absent or refused
+	ReasonEngineClassUnready      = "FireboltEngineClassUnready" // the class is absent or rejected
 	ReasonNotSupported            = "NotSupported"               // the release lacks a feature
 	ReasonTemplateRejected        = "TemplateRejected"           // a template sets what belongs to the operator
 	ReasonBoundsExceeded          = "ResourceBoundsExceeded"     // resources beyond what the operator allows
@@ -71,14 +71,14 @@ const (
 	ReasonPostgresSecretPreflightFailed = "PostgresSecretPreflightFailed" // the credentials are absent or incomplete
 )
 
-// Reasons that an operator gives for a spec that waits although nothing is wrong.
+// Reasons of an operator for a spec that waits without a failure.
 // Progressing and Upgradable are False.
 const (
 	ReasonAwaitingApproval = "AwaitingApproval" // an image change waits for an approval
 	ReasonRolloutThrottled = "RolloutThrottled" // a rollout waits for others to end
 )
 
-// Refusals lists the reasons of a reconcile that no retry cures, in alphabetical order.
+// Refusals lists the reasons of a reconcile with a permanent failure, in alphabetical order.
 func Refusals() []string {
 	return []string{
 		ReasonApplyRefused, ReasonDowngradeBlocked, ReasonEnsureFailed, ReasonEngineClassUnready, ReasonInvalidCronSchedule,
@@ -91,7 +91,7 @@ func Refusals() []string {
 // Holds lists the reasons of a reconcile that succeeded and whose spec waits, in alphabetical order.
 func Holds() []string { return []string{ReasonAwaitingApproval, ReasonRolloutThrottled} }
 
-// Reasons lists every reason that Fold emits, in alphabetical order.
+// Reasons lists every reason that [Compute] emits, in alphabetical order.
 func Reasons() []string {
 	return slices.Sorted(slices.Values(slices.Concat(ownReasons(), Refusals(), Holds())))
 }

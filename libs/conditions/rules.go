@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// verdict is the answer for one condition type.
+// verdict is the result for one condition type.
 type verdict struct {
 	status  metav1.ConditionStatus
 	reason  string
@@ -29,10 +29,10 @@ func unknown(reason, message string) (verdict, bool) {
 
 func pass() (verdict, bool) { return verdict{}, false }
 
-// rule answers, or passes to the next one.
+// rule returns a verdict, or passes to the next rule.
 type rule func(*view) (verdict, bool)
 
-// firstMatch returns the first answer. The last rule of every list always answers.
+// firstMatch returns the first verdict. The last rule of every list always has one.
 func firstMatch(rules []rule, v *view) verdict {
 	for _, r := range rules {
 		if says, ok := r(v); ok {
@@ -61,16 +61,16 @@ func newView(in Input, old map[string]metav1.Condition) *view {
 	return v
 }
 
-// covered is the generation that the observation speaks for: what was applied and
-// what every child has seen. A cache that lags behind the observer lowers it.
+// covered returns the generation that the observation is valid for: it was applied and
+// every child has observed it. A cache that is older than the observation lowers it.
 func (v *view) covered() int64 {
 	return max(0, min(v.o.ObservedGeneration, v.in.Generation))
 }
 
-// observedGeneration is what a condition of this type claims. Paused is about what
-// the user asked for, which the observer knows once it has read the spec, even
-// though it then applies nothing. So are Progressing, Degraded and Upgradable of a
-// spec that takes no effect: what they say holds for that spec. Available and Stopped
+// observedGeneration returns the observedGeneration of a condition of this type. Paused
+// describes the user's request, which is observed once the observer has read the spec,
+// even though it then applies nothing. So do Progressing, Degraded and Upgradable of a
+// spec that takes no effect: they are valid for that spec. Available and Stopped
 // describe what runs.
 func (v *view) observedGeneration(conditionType string) int64 {
 	switch conditionType {
@@ -84,11 +84,11 @@ func (v *view) observedGeneration(conditionType string) int64 {
 	return v.covered()
 }
 
-// read is the generation that the observer has read.
+// read returns the generation that the observer has read.
 func (v *view) read() int64 { return max(0, min(v.o.Object.Generation, v.in.Generation)) }
 
 // pinned reports whether the spec that was read takes no effect for now: waiting alone
-// does not bring it about.
+// does not change that.
 func (v *view) pinned() bool {
 	return v.o.Intent.Paused || v.refused() || v.held() || (v.taskFailed() && !v.taskRuns())
 }
@@ -98,15 +98,15 @@ func (v *view) refused() bool {
 	return v.o.Reconcile.Outcome == contract.Failed && v.o.Reconcile.Terminal
 }
 
-// held reports whether the spec waits for something although nothing is wrong.
+// held reports whether the spec waits without a failure.
 func (v *view) held() bool {
 	return v.o.Reconcile.Outcome == contract.Succeeded && slices.Contains(Holds(), v.o.Reconcile.Reason)
 }
 
-// specSeen says whether the observer has read the newest spec.
+// specSeen reports whether the observer has read the latest spec.
 func (v *view) specSeen() bool { return v.o.Object.Generation >= v.in.Generation }
 
-// specApplied says whether the newest spec was applied and every child has seen it.
+// specApplied reports whether the latest spec was applied and every child has observed it.
 func (v *view) specApplied() bool { return v.covered() >= v.in.Generation && v.covered() > 0 }
 
 func (v *view) deleting() bool { return v.in.Deleting || v.o.Deleting }
@@ -135,9 +135,9 @@ func (v *view) units(match func(contract.Unit) bool) []contract.Unit {
 
 func serves(u contract.Unit) bool { return u.Role == contract.Serving }
 
-// settle returns the newest generation known to be rolled out: the covered one when
-// everything stands as wanted, none while old pods are being replaced, a task runs or
-// a stop is asked for, since what follows each of these is a roll-out again.
+// settle returns the newest generation known to be rolled out: the covered one if
+// observed matches desired, none while old pods are being replaced, a task runs or
+// a stop is requested, since a rollout follows each of these.
 func (v *view) settle() int64 {
 	if v.o.Intent.Stopped || v.taskRuns() || len(v.units(replacing)) > 0 {
 		return 0
@@ -152,8 +152,8 @@ func (v *view) taskRuns() bool { return len(v.activeJobs()) > 0 }
 
 func (v *view) taskFailed() bool { return len(v.jobsIn(contract.JobFailed)) > 0 }
 
-// activeJobs are the tasks that run or are about to. What waits behind a task that
-// failed for the last time is not.
+// activeJobs returns the tasks that run or will run. A task that waits for one that
+// failed for the last time is not among them.
 func (v *view) activeJobs() []string {
 	if v.taskFailed() {
 		return v.jobsIn(contract.JobRunning)
@@ -161,8 +161,8 @@ func (v *view) activeJobs() []string {
 	return v.jobsIn(contract.JobPending, contract.JobRunning)
 }
 
-// rollingOut says whether the object is on its way to a new spec, as opposed to
-// having lost what it had. A spec that takes no effect leaves what was rolled out before.
+// rollingOut reports whether the object changes to a new spec, as opposed to having
+// lost replicas. A spec that takes no effect leaves what was rolled out before.
 func (v *view) rollingOut() bool {
 	switch {
 	case v.taskRuns():
@@ -174,8 +174,8 @@ func (v *view) rollingOut() bool {
 	}
 }
 
-// explained reports whether a roll-out accounts for the missing replicas of a serving
-// unit. One that brings another unit in beside it touches no pod of it.
+// explained reports whether a rollout accounts for the missing replicas of a serving
+// unit. A rollout that adds another unit changes no pod of this one.
 func (v *view) explained(u contract.Unit) bool {
 	beside := func(o contract.Unit) bool { return o.Role == contract.Incoming && o.Kind == u.Kind }
 	if u.Routed && !v.o.Intent.Stopped && slices.ContainsFunc(v.o.Units, beside) {
@@ -184,7 +184,7 @@ func (v *view) explained(u contract.Unit) bool {
 	return v.rollingOut()
 }
 
-// replacing says whether a unit is being exchanged for another one, or its pods for newer ones.
+// replacing reports whether a unit is being replaced by another one, or its pods by newer ones.
 func replacing(u contract.Unit) bool {
 	switch u.Role {
 	case contract.Incoming:
@@ -196,7 +196,7 @@ func replacing(u contract.Unit) bool {
 	}
 }
 
-// short says whether a unit that is meant to run has fewer available replicas than wanted.
+// short reports whether a unit that should run has fewer available replicas than desired.
 func short(u contract.Unit) bool {
 	return u.Role != contract.Outgoing && count(u, u.Available) < u.Desired
 }

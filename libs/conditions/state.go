@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// State is what the fold must remember between two calls for one object. It is
+// State is what [Compute] must remember between two calls for one object. It is
 // plain JSON of bounded size, so that it survives a restart; losing it only restarts a
-// hold-down, since the rest is taken from the previous conditions.
+// hold-down, since the rest is derived from the previous conditions.
 type State struct {
-	// UID is the incarnation of the object that the memory is about.
+	// UID identifies the incarnation of the object that the State belongs to.
 	UID string `json:"uid,omitempty"`
 	// Degraded is the damped state; a stale observer hides it but does not change it.
 	Degraded bool `json:"degraded,omitempty"`
@@ -20,31 +20,31 @@ type State struct {
 	BadSince *time.Time `json:"badSince,omitempty"`
 	// GoodSince is since when there has been no finding, as long as that matters.
 	GoodSince *time.Time `json:"goodSince,omitempty"`
-	// Settled is the newest generation whose roll-out was seen to be complete; what
-	// is missing after that is no longer the roll-out's.
+	// Settled is the newest generation whose rollout was observed as complete; replicas
+	// that are missing after that are no longer due to the rollout.
 	Settled int64 `json:"settled,omitempty"`
-	// Said is the newest transition that was given out. A later one on the object is
-	// another writer's, and this memory is behind it.
+	// Said is the newest transition that [Compute] returned. A later one on the object is
+	// another writer's, and this State is older than it.
 	Said *time.Time `json:"said,omitempty"`
-	// Flaps is how often the same trouble has come back.
+	// Flaps counts the returns of the same failure.
 	Flaps Flaps `json:"flaps,omitzero"`
 }
 
-// Flaps counts the returns of one trouble under one generation of the spec.
+// Flaps counts the returns of one failure under one generation of the spec.
 type Flaps struct {
-	// Cause is the reason that the trouble had when it came; empty: not known.
+	// Cause is the reason of the failure at its onset; empty if unknown.
 	Cause string `json:"cause,omitempty"`
-	// Generation is that of the spec in effect; another one starts afresh.
+	// Generation is that of the spec in effect; a change resets the count.
 	Generation int64 `json:"generation,omitempty"`
-	// Count is how often it came back, at most [FlapCount].
+	// Count is how often the failure returned, at most [FlapCount].
 	Count int `json:"count,omitempty"`
 	// Over is when Degraded last went False; nil when that is longer ago than [FlapWindow].
 	Over *time.Time `json:"over,omitempty"`
 }
 
-// recall returns the memory that belongs to this incarnation of the object. What is
-// not remembered, or has been overtaken by another writer, is read from the
-// conditions that the object carries: whoever writes goes on from there.
+// recall returns the State of this incarnation of the object. If there is none, or
+// another writer has overtaken it, recall derives it from the conditions of the
+// object: every writer continues from there.
 func recall(in Input, old map[string]metav1.Condition) State {
 	uid := in.Observation.Object.UID
 	m := in.Memory
@@ -55,7 +55,7 @@ func recall(in Input, old map[string]metav1.Condition) State {
 	return m
 }
 
-// remembered reads a memory from the conditions of an object.
+// remembered derives a State from the conditions of an object.
 func remembered(old map[string]metav1.Condition) State {
 	var m State
 	if d := old[TypeDegraded]; d.Status == metav1.ConditionTrue {
@@ -72,7 +72,7 @@ func remembered(old map[string]metav1.Condition) State {
 	switch p := old[TypeProgressing]; p.Reason {
 	case ReasonAsExpected, ReasonReplicasMissing, ReasonScalingDown:
 		if stop := old[TypeStopped].Status; stop == "" || stop == metav1.ConditionFalse {
-			m.Settled = p.ObservedGeneration // what follows a stop is a roll-out
+			m.Settled = p.ObservedGeneration // a rollout follows a stop
 		}
 	default:
 		if pins(p) {
@@ -82,7 +82,7 @@ func remembered(old map[string]metav1.Condition) State {
 	return m
 }
 
-// pins reports whether Progressing tells of a spec that takes no effect, so that what
+// pins reports whether Progressing describes a spec that takes no effect, so that what
 // was rolled out before stays.
 func pins(progressing metav1.Condition) bool {
 	reason := progressing.Reason
@@ -90,8 +90,8 @@ func pins(progressing metav1.Condition) bool {
 		(reason == ReasonReconciliationPaused || slices.Contains(Refusals(), reason) || slices.Contains(Holds(), reason))
 }
 
-// overtaken says whether another writer has changed a condition since this memory
-// was made. Unknown is no word about the object, and counts for nothing.
+// overtaken reports whether another writer has changed a condition since this State
+// was computed. Unknown says nothing about the object, and does not count.
 func (m State) overtaken(old map[string]metav1.Condition, ours []string) bool {
 	if m.Said == nil {
 		return false
@@ -105,7 +105,7 @@ func (m State) overtaken(old map[string]metav1.Condition, ours []string) bool {
 	return false
 }
 
-// said notes the newest transition among the conditions that are given out.
+// said records the newest transition among the conditions that [Compute] returns.
 func (m *State) said(out []metav1.Condition) {
 	for i := range out {
 		if at := out[i].LastTransitionTime.Time; m.Said == nil || at.After(*m.Said) {

@@ -14,10 +14,10 @@ var (
 	revision string
 )
 
-// Unknown stands for what a build does not tell about itself.
+// Unknown is the value of a field that the build does not contain.
 const Unknown = "unknown"
 
-// Build says which build is running.
+// Build identifies the running build.
 type Build struct {
 	Version  string // semantic version, or "devel"
 	Revision string // commit, with "-dirty" when the tree had changes
@@ -29,7 +29,7 @@ func (b Build) String() string {
 	return strings.Join([]string{b.Version, b.Revision, b.Go}, " ")
 }
 
-// BuildInfo reads what the linker was told, else what the Go toolchain stamped.
+// BuildInfo returns the values set by linker flags, else those that the Go toolchain stamped.
 // No field is ever empty.
 func BuildInfo() Build {
 	info, ok := debug.ReadBuildInfo()

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Formats that [NewLogger] knows.
+// Formats that [NewLogger] supports.
 const (
 	FormatJSON = "json"
 	FormatText = "text"

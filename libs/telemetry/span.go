@@ -19,12 +19,12 @@ const (
 	AttrOutcome    = attribute.Key("flotilla.outcome")    // what became of it; see docs/telemetry.md
 )
 
-// Traced says whether ctx belongs to a trace, be it one that is sampled or not.
+// Traced reports whether ctx belongs to a trace, sampled or not.
 func Traced(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).IsValid() }
 
 // Child starts a span in the trace that ctx belongs to; scope is the import path of the
-// caller. Outside of a trace it returns ctx, a span that does nothing, and costs nothing:
-// a part of some work is no trace of its own.
+// caller. Outside of a trace it returns ctx and a no-op span, and costs nothing:
+// a part of some work does not start its own trace.
 func Child(ctx context.Context, scope, name string) (context.Context, trace.Span) {
 	if !Traced(ctx) {
 		return ctx, trace.SpanFromContext(ctx)

@@ -27,9 +27,9 @@ var propagator = propagation.TraceContext{}
 // or grpc; OTEL_SDK_DISABLED=true and OTEL_TRACES_EXPORTER=none turn it off; the
 // other OTEL_* variables mean what the OpenTelemetry specification says.
 //
-// An absent collector never blocks: spans are dropped, and the logger of ctx is
-// told at V(1). Call shutdown before the
-// process ends to send what is still buffered; it is never nil.
+// An unavailable collector never blocks: spans are dropped and the error is logged to
+// the logger of ctx at V(1). Call shutdown before the process exits to send the
+// buffered spans; it is never nil.
 func SetupTracing(ctx context.Context, service string) (shutdown func(context.Context) error, err error) {
 	otel.SetTextMapPropagator(propagator)
 	nothing := func(context.Context) error { return nil }

@@ -20,28 +20,28 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// DefaultTTL is how long an answer of the API server counts.
+// DefaultTTL is how long a review is cached.
 const DefaultTTL = 10 * time.Second
 
-// reviewTimeout bounds one question to the API server.
+// reviewTimeout is the timeout of one review request to the API server.
 const reviewTimeout = 5 * time.Second
 
-// Options of a gate.
+// Options configure an [Authorizer].
 type Options struct {
 	// Audiences that a token must be for, any one of them. None means those of the API server.
 	Audiences []string
-	// TTL is how long an answer of the API server counts, yes or no; zero means [DefaultTTL].
-	// A token or a role that is withdrawn works on for that long.
+	// TTL is how long a review is cached, allowed or denied; zero means [DefaultTTL].
+	// A revoked token or role stays effective for that long.
 	TTL time.Duration
 }
 
-// Authorizer authenticates and authorises requests. It is safe for concurrent use.
+// Authorizer authenticates and authorizes requests. It is safe for concurrent use.
 type Authorizer struct {
 	requests   authenticator.Request
 	authorizer authorizer.Authorizer
 }
 
-// New returns a gate that asks the API server of cfg. It asks nothing yet.
+// New returns an Authorizer that sends reviews to the API server of cfg. It sends no request yet.
 func New(cfg *rest.Config, o Options) (*Authorizer, error) {
 	if o.TTL == 0 {
 		o.TTL = DefaultTTL
@@ -67,10 +67,10 @@ func New(cfg *rest.Config, o Options) (*Authorizer, error) {
 	return &Authorizer{requests: group.NewAuthenticatedGroupAdder(bearertoken.New(tokens)), authorizer: a}, nil
 }
 
-// Authenticate says whose bearer token a request carries; it does not change the request.
-// The error is a 401 when there is no valid token, or a 503 when the API server does not answer.
+// Authenticate returns the user of the request's bearer token; it does not change the request.
+// The error is a 401 without a valid token, or a 503 if the API server does not answer.
 func (g *Authorizer) Authenticate(r *http.Request) (user.Info, error) {
-	// The authenticator takes the token out of the request that it is given.
+	// The authenticator removes the token from the request that it gets.
 	bare := (&http.Request{Header: http.Header{"Authorization": r.Header.Values("Authorization")}}).WithContext(r.Context())
 	response, ok, err := g.requests.AuthenticateRequest(bare)
 	switch {
@@ -83,13 +83,13 @@ func (g *Authorizer) Authenticate(r *http.Request) (user.Info, error) {
 	return response.User, nil
 }
 
-// Attributes are what a request wants to do: a verb on a resource, or on a path that is none.
+// Attributes describe a request: a verb on a resource, or on a non-resource path.
 type Attributes struct {
 	// Verb of the API server: get, list, watch, delete, deletecollection.
 	Verb string
 	// Group, Version and Resource (the plural) name the kind.
 	Group, Version, Resource string
-	// Namespace is empty for all of them: that takes a right in the whole cluster.
+	// Namespace is empty for all namespaces, which requires a cluster-wide permission.
 	Namespace string
 	// Name is empty for lists.
 	Name string
@@ -97,8 +97,8 @@ type Attributes struct {
 	Path string
 }
 
-// Authorize returns nil if the user may do that. Else the error is a 403 that names verb,
-// resource and namespace, or a 503 when the API server does not answer.
+// Authorize returns nil if the user has the permission. Otherwise the error is a 403 that
+// names verb, resource and namespace, or a 503 if the API server does not answer.
 func (g *Authorizer) Authorize(ctx context.Context, u user.Info, a Attributes) error {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()

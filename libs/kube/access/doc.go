@@ -1,5 +1,5 @@
-// Package access decides who may ask a service over HTTP: every request is authenticated
-// by a TokenReview and authorised by a SubjectAccessReview, so a service's endpoints obey
+// Package access controls access to a service over HTTP: a TokenReview authenticates every
+// request and a SubjectAccessReview authorizes it, so the service's endpoints follow
 // the same roles as the API server.
 //
 //	gate, err := access.New(restConfig, access.Options{})
@@ -11,8 +11,8 @@
 //		access.WriteError(w, err)                           // 403 or 503
 //	}
 //
-// Answers of the API server are kept for [Options.TTL]. When there is none, the caller gets
-// 503 with Retry-After: nothing is ever let through unasked. Errors are those of the
+// Reviews are cached for [Options.TTL]. If the API server does not answer, the caller gets
+// 503 with Retry-After: no request passes without a review. Errors are those of the
 // Kubernetes API (metav1.Status); they and the logs never contain a token.
 //
 // The service needs the verb create on tokenreviews.authentication.k8s.io and

@@ -31,8 +31,8 @@ func (g *Authorizer) Authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// Authorized lets only requests through whose user may do what attributes says. It comes
-// behind [Authorizer.Authenticated]; without it everything is 401.
+// Authorized passes only requests whose user has the permission that attributes describe. It
+// requires [Authorizer.Authenticated] before it; without that every request is a 401.
 func (g *Authorizer) Authorized(attributes Attributes, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.AuthorizeRequest(r.Context(), attributes); err != nil {

@@ -12,9 +12,9 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// reviewer asks the API server about a token. Unlike the webhook authenticator of
-// k8s.io/apiserver it tells a token that is refused from a question that got no answer:
-// the first is cached and is 401, the second is not and is 503.
+// reviewer sends TokenReviews to the API server. Unlike the webhook authenticator of
+// k8s.io/apiserver it distinguishes a rejected token from a review without an answer:
+// the first is cached and is a 401, the second is not cached and is a 503.
 type reviewer struct {
 	client    authenticationclient.TokenReviewInterface
 	audiences authenticator.Audiences
@@ -33,7 +33,7 @@ func (r *reviewer) AuthenticateToken(ctx context.Context, token string) (*authen
 	if !status.Authenticated {
 		return nil, false, nil
 	}
-	// An API server that knows nothing of audiences answers without any: that is no proof.
+	// An API server without support for audiences returns none, which proves nothing.
 	matching := r.audiences.Intersect(status.Audiences)
 	if len(r.audiences) > 0 && len(matching) == 0 {
 		return nil, false, nil
@@ -47,7 +47,7 @@ func (r *reviewer) AuthenticateToken(ctx context.Context, token string) (*authen
 	}}, true, nil
 }
 
-// outage is a question that got no answer.
+// outage is the error of a review without an answer.
 type outage struct{ error }
 
 // Unwrap returns the reason.

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/httpserver"
 )
 
-// retrySeconds is when a caller shall ask again while the API server is away.
+// retrySeconds is the Retry-After value while the API server is unavailable.
 const retrySeconds = 5
 
 func unauthorized() error {
@@ -28,7 +28,7 @@ func unavailable(what string) error {
 	return err
 }
 
-// forbidden says what the API server says.
+// forbidden returns the same error as the API server.
 func forbidden(u user.Info, a Attributes, reason string) error {
 	var text string
 	resource := schema.GroupResource{Group: a.Group, Resource: a.Resource}
@@ -46,9 +46,8 @@ func forbidden(u user.Info, a Attributes, reason string) error {
 	return apierrors.NewForbidden(resource, a.Name, errors.New(text))
 }
 
-// WriteError answers with the metav1.Status of an error of the Kubernetes API, and with the
-// headers WWW-Authenticate and Retry-After that belong to it. Any other error is a 500
-// whose text is kept from the caller.
+// WriteError writes the metav1.Status of an error of the Kubernetes API, and its headers
+// WWW-Authenticate and Retry-After. Any other error is a 500 without the error text.
 func WriteError(w http.ResponseWriter, err error) {
 	status := statusOf(err)
 	body, err := json.Marshal(status)

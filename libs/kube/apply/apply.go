@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/managedfields"
 )
 
-// Outcome says what [Applier.Object] did.
+// Outcome is what [Applier.Object] did.
 type Outcome string
 
 // Outcomes of an apply.
@@ -29,12 +29,12 @@ const (
 
 // Errors that callers branch on with errors.Is.
 var (
-	// ErrNotOwned says that the object exists and is not the owner's: another controller
-	// owns it, or nobody does and [WithAdoption] was not given.
+	// ErrNotOwned means that the object exists and is not the owner's: another controller
+	// owns it, or it has no controller and [WithAdoption] was not given.
 	ErrNotOwned = errors.New("object exists and is not ours")
-	// ErrBeingDeleted says that the existing object is on its way out; apply again once it is gone.
+	// ErrBeingDeleted means that the existing object is terminating; apply again after its deletion.
 	ErrBeingDeleted = errors.New("object is being deleted")
-	// ErrStale says that the cache does not show the object as it is; requeue and look again.
+	// ErrStale means that the cached object is stale; requeue and read it again.
 	ErrStale = errors.New("cached object is stale")
 )
 
@@ -81,8 +81,8 @@ func (a *Applier) Object(ctx context.Context, owner, desired, existing client.Ob
 	return outcome, nil
 }
 
-// NotInstalled says that the API server does not serve the object's kind, as when
-// the resource definitions of an optional component are absent.
+// NotInstalled reports whether the API server does not serve the object's kind, as when
+// the CRDs of an optional component are absent.
 func NotInstalled(err error) bool { return meta.IsNoMatchError(err) }
 
 // call is one use of [Applier.Object].
@@ -107,9 +107,9 @@ func (c *call) run(ctx context.Context, existing client.Object) (Outcome, client
 	return c.update(ctx, existing)
 }
 
-// create applies under a resourceVersion that no stored object can have. The API
-// server ignores it for an object that does not exist and answers with a conflict
-// for one that does: this is how an apply can create without ever taking over.
+// create applies with a resourceVersion that no stored object can have. The API
+// server ignores it for an object that does not exist and returns a conflict for one
+// that does, so the apply creates an object and never adopts one.
 func (c *call) create(ctx context.Context) (client.Object, error) {
 	u := c.cfg.fresh()
 	u.SetResourceVersion("1")
@@ -159,9 +159,9 @@ func (c *call) update(ctx context.Context, existing client.Object) (Outcome, cli
 
 // replace applies to the object that was seen, and to no other.
 //
-// When somebody changes the merge key of a list item, the changed item is theirs
-// and ours is missing, and putting ours back beside it may be invalid, as with two
-// Service ports of one name. Then what they wrote with Update is taken over first.
+// When another field manager changes the merge key of a list item, it owns the changed
+// item and ours is missing. Adding ours again may be invalid, as with two Service ports
+// of one name. Then replace first transfers to us the fields that it wrote with Update.
 func (c *call) replace(ctx context.Context, seen state, found differences) (client.Object, error) {
 	apply := func() (client.Object, error) {
 		u := c.cfg.fresh()
@@ -182,7 +182,7 @@ func (c *call) replace(ctx context.Context, seen state, found differences) (clie
 	return apply()
 }
 
-// mayWrite refuses objects that are not the owner's.
+// mayWrite rejects objects that are not the owner's.
 func (c *call) mayWrite(existing client.Object) error {
 	controller := metav1.GetControllerOf(existing)
 	switch {
@@ -196,10 +196,10 @@ func (c *call) mayWrite(existing client.Object) error {
 	return nil
 }
 
-// state is the part of the existing object that taking over changes.
+// state is the part of the existing object that a transfer of fields changes.
 type state struct{ metav1.ObjectMeta }
 
-// blind says that nothing tells which fields are ours, as when a cache strips managed fields.
+// blind reports whether the owned fields are unknown, as when a cache strips managed fields.
 func (s state) blind() bool { return len(s.ManagedFields) == 0 }
 
 func stateOf(obj client.Object) state {
@@ -229,7 +229,7 @@ func (c *call) takeOver(ctx context.Context, seen *state, former []string) (bool
 	return true, nil
 }
 
-// unchanged says whether an apply would change nothing.
+// unchanged reports whether an apply would change nothing.
 func (c *call) unchanged(found differences, seen state) bool {
 	if c.answers.known(seen.GetUID(), answer{hash: c.cfg.hash, found: found}) {
 		return true
@@ -243,8 +243,8 @@ func (c *call) send(ctx context.Context, u *unstructured.Unstructured, blind boo
 	if err != nil {
 		return nil, classify(err)
 	}
-	// What differs right after our own apply is the API server's doing, for example
-	// a mutating webhook, and no drift.
+	// A difference right after our own apply comes from the API server, for example
+	// from a mutating webhook, and is not drift.
 	seen := stateOf(u)
 	if blind { // compare later with what can be seen later
 		seen.ManagedFields = nil
@@ -268,7 +268,7 @@ func classify(err error) error {
 	return err
 }
 
-// onlyUID recognises the answer to an apply for an object that was re-created meanwhile.
+// onlyUID reports whether err is the response to an apply for an object that was re-created meanwhile.
 func onlyUID(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -6,14 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxAnswers bounds the memory; forgetting costs one request for each object.
+// maxAnswers limits the cache; a dropped entry costs one request for its object.
 const maxAnswers = 10_000
 
-// answers remembers what the API server made of our applies where that cannot be
-// seen on the object: differences that remained right after an apply (a webhook,
-// or a value that is stored in another spelling) would look like drift for ever,
-// and without managed fields nothing tells what we own. It is a cache: a new
-// process learns it again.
+// answers remembers the results of our applies that the object does not show:
+// differences that remained right after an apply (a webhook, or a value that is stored
+// in another spelling) would look like permanent drift, and without managed fields
+// the owned fields are unknown. It is a cache: a new process fills it again.
 type answers struct {
 	mu    sync.Mutex
 	byUID map[types.UID]answer

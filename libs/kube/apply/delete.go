@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Delete removes the object that the caller's cache shows, and only that one: a
-// re-created object of the same name stays. An object that is gone or already
-// being deleted is no error and, if the cache shows it, no request.
+// Delete deletes the object that the caller's cache shows, and only that one: a
+// re-created object of the same name stays. It returns no error for an object that is
+// deleted or terminating and, if the cache shows that, sends no request.
 func (a *Applier) Delete(ctx context.Context, obj client.Object, opts ...Option) error {
 	if isNil(obj) || obj.GetDeletionTimestamp() != nil {
 		return nil
@@ -25,7 +25,7 @@ func (a *Applier) Delete(ctx context.Context, obj client.Object, opts ...Option)
 	err := a.client.Delete(ctx, obj, client.PropagationPolicy(o.propagation), client.Preconditions{UID: ptr.To(obj.GetUID())})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		// Gone, or gone and re-created by somebody: the one we meant does not exist.
+		// Deleted, or deleted and re-created: the object in question does not exist.
 		a.answers.forget(obj.GetUID())
 		return nil
 	case err != nil:

@@ -15,8 +15,8 @@ import (
 )
 
 // difference is one desired field that the cluster's object does not have, or that
-// is not ours any more. What the live value is stays out of it but for a hash:
-// differences are logged, and the value may be a secret.
+// is no longer ours. It contains only a hash of the live value: differences are
+// logged, and the value may be a secret.
 type difference struct {
 	path string
 	live uint64
@@ -50,11 +50,10 @@ func (d differences) paths() []string {
 
 // differences compares the configuration with an object of the cluster.
 //
-// A desired field must have its value; what stands beside it is defaulted, or
-// somebody else's. As far as managed fields are known each desired field must
-// also be owned by us, which shows what others added to lists and maps that are
-// owned as a whole, and we must own nothing that is not desired any more. That is
-// exactly when an apply changes nothing.
+// A desired field must have its value; other fields are defaulted or foreign. As far
+// as managed fields are known we must also own each desired field, which shows what
+// others added to lists and maps that are owned as a whole, and we must own no field
+// that is no longer desired. That is exactly when an apply changes nothing.
 func (c config) differences(live client.Object, entries []metav1.ManagedFieldsEntry, manager string) (differences, error) {
 	owned, err := managedfields.Applied(&metav1.ObjectMeta{ManagedFields: entries}, manager, "")
 	if err != nil {
@@ -69,7 +68,7 @@ func (c config) differences(live client.Object, entries []metav1.ManagedFieldsEn
 	}
 	found := compare(c.content.Object, content, owned)
 	if owned != nil {
-		// What we own and no longer want goes with the next apply.
+		// The next apply removes fields that we own and that are no longer desired.
 		for _, path := range managedfields.Surplus(owned, c.content.Object) {
 			found = append(found, difference{path: "-" + path.String()})
 		}
@@ -94,11 +93,11 @@ func compare(wanted, live map[string]any, owned *fieldpath.Set) differences {
 
 type comparison struct{ found differences }
 
-// pair is a desired value and what stands in its place; live is nil when nothing does.
+// pair is a desired value and the live value of the same field, nil if the field is absent.
 type pair struct{ wanted, live any }
 
-// metadata compares labels, annotations and the like; name and namespace are
-// equal or it would be another object, and belong to nobody.
+// metadata compares labels, annotations and the like; name and namespace are equal, or
+// it would be another object, and have no field manager.
 func (c *comparison) metadata(owned *fieldpath.Set, wanted, live any) {
 	w, _ := wanted.(map[string]any) // an object always has metadata, and a nil map compares as empty
 	l, _ := live.(map[string]any)

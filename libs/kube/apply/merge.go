@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// keys are the fields that tell the items of a list apart; none means that the
-// items are told apart by their value, as in a set.
+// keys are the fields that identify the items of a list; without any, the value
+// identifies an item, as in a set.
 type keys []string
 
 // listKeys are the merge keys of the built-in lists, by field name. Lists that are
@@ -31,8 +31,8 @@ var listKeys = map[string]keys{
 	"finalizers":                {},
 }
 
-// mergeKeys returns the keys of a list, nil for an atomic one. What the API server
-// recorded in the managed fields is believed first, since it knows the schema.
+// mergeKeys returns the keys of a list, nil for an atomic one. It prefers the keys that
+// the API server recorded in the managed fields, since those follow the schema.
 func mergeKeys(name string, owned *fieldpath.Set, wanted []any) keys {
 	if k := recordedKeys(owned); k != nil {
 		return k
@@ -73,8 +73,8 @@ func recordedKeys(owned *fieldpath.Set) keys {
 	return out
 }
 
-// keyed says whether every item has the key fields; a list of the same field name
-// elsewhere may not.
+// keyed reports whether every item has the key fields; a list of the same field name
+// in another place may not.
 func keyed(k keys, items []any) bool {
 	for _, item := range items {
 		m, ok := item.(map[string]any)

@@ -24,22 +24,22 @@ func (o options) with(opts []Option) options {
 // Option changes how an [Applier] writes, for all its calls or for one.
 type Option func(*options)
 
-// WithFormerManagers names field managers whose fields are taken over, typically
-// those of an earlier release that wrote with Update. They must not write any
-// more. The Applier's own name is always among them.
+// WithFormerManagers names field managers whose fields the Applier takes ownership of,
+// typically those of an earlier release that wrote with Update. They must no longer
+// write. The Applier's own name is always among them.
 func WithFormerManagers(names ...string) Option {
 	return func(o *options) { o.former = append(o.former, names...) }
 }
 
 // WithCreateOnly makes an apply without an existing object create or fail with
-// [ErrStale]: an object that the cache does not show is left as it is.
+// [ErrStale]: an object that the cache does not show stays unchanged.
 func WithCreateOnly() Option { return func(o *options) { o.createOnly = true } }
 
 // WithAdoption lets an existing object without any controller become the owner's.
 // An object that has another controller is never adopted.
 func WithAdoption() Option { return func(o *options) { o.adopt = true } }
 
-// WithPropagation chooses how the dependents of a deleted object go; the default is Background.
+// WithPropagation sets the deletion propagation policy; the default is Background.
 func WithPropagation(p metav1.DeletionPropagation) Option {
 	return func(o *options) { o.propagation = p }
 }

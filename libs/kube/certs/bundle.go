@@ -12,9 +12,9 @@ import (
 
 // Keys of the Secret. The first two are those that every TLS Secret has.
 const (
-	keyServing      = "tls.crt" // the serving certificate, then what vouches for its authority
+	keyServing      = "tls.crt" // the serving certificate, then the cross-signed certificates of its CA
 	keyServingKey   = "tls.key"
-	keyAuthority    = "ca.crt" // the authority that signs, then its predecessors until they expire
+	keyAuthority    = "ca.crt" // the CA that signs, then its predecessors until they expire
 	keyAuthorityKey = "ca.key"
 )
 
@@ -28,7 +28,7 @@ type Bundle struct {
 	authorityKey, servingKey crypto.Signer
 }
 
-// Parse reads the content of a Secret. The error says which key is unusable.
+// Parse reads the content of a Secret. The error names the unusable key.
 func Parse(data map[string][]byte) (*Bundle, error) {
 	b := &Bundle{}
 	var err error

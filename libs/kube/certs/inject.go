@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// injectors are annotations by which somebody else is asked to fill in the caBundle.
+// injectors are annotations that make another controller set the caBundle.
 var injectors = []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca"}
 
-// inject has the webhook configurations trust the bundle. One that does not exist is not
-// created: whether requests pass the webhooks is for those to decide who install them.
+// inject makes the webhook configurations trust the bundle. It creates none: whether
+// requests pass the webhooks is the decision of those who install them.
 func (k *Rotator) inject(ctx context.Context, bundle []byte) error {
 	validating, mutating := &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{}
 	return errors.Join(
@@ -37,7 +37,7 @@ func (k *Rotator) inject(ctx context.Context, bundle []byte) error {
 
 type clientConfigs func() []*admissionv1.WebhookClientConfig
 
-// trustAtLast tries again when another replica was faster.
+// trustAtLast retries after a conflict with another replica.
 func (k *Rotator) trustAtLast(ctx context.Context, into client.Object, bundle []byte, clients clientConfigs) error {
 	var err error
 	for range lostRaces {
@@ -48,15 +48,15 @@ func (k *Rotator) trustAtLast(ctx context.Context, into client.Object, bundle []
 	return err
 }
 
-// trust patches one configuration. The patch carries the resource version and nothing but
-// what changes.
+// trust patches one configuration. The patch carries the resource version and only the
+// changes.
 func (k *Rotator) trust(ctx context.Context, into client.Object, bundle []byte, clients clientConfigs) error {
 	err := k.Live.Get(ctx, client.ObjectKey{Name: k.Configuration}, into)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		// Whoever withholds the right fills in the caBundle.
+		// An administrator who withholds the permission sets the caBundle.
 		ctrl.LoggerFrom(ctx).V(1).Info("May not look after the caBundle", "reason", err.Error())
 		return nil
 	case err != nil:

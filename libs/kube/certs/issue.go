@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Lifetimes say how long certificates are valid. Each is renewed when a third is left.
+// Lifetimes are the validity periods of certificates. Each is renewed when a third is left.
 type Lifetimes struct{ Authority, Serving time.Duration }
 
 // DefaultLifetimes are those of an installation.
@@ -42,7 +42,7 @@ func HostsOf(service, namespace string) Hosts {
 	}
 }
 
-// newAuthority makes a certificate authority that is valid from now on.
+// newAuthority creates a CA that is valid from now on.
 func newAuthority(now time.Time, valid time.Duration) (*x509.Certificate, crypto.Signer, error) {
 	key, id, err := newKey()
 	if err != nil {
@@ -52,7 +52,7 @@ func newAuthority(now time.Time, valid time.Duration) (*x509.Certificate, crypto
 	if err != nil {
 		return nil, nil, err
 	}
-	// Names of two authorities differ, so that no client takes one for the other.
+	// Names of two CAs differ, so that no client mistakes one for the other.
 	template.Subject = pkix.Name{CommonName: "flotilla webhooks " + hex.EncodeToString(id[:4])}
 	template.SubjectKeyId = id
 	template.IsCA = true
@@ -62,7 +62,7 @@ func newAuthority(now time.Time, valid time.Duration) (*x509.Certificate, crypto
 	return cert, key, err
 }
 
-// vouch has the old authority sign the new one.
+// vouch cross-signs the new CA with the old one.
 func vouch(successor, old *x509.Certificate, by crypto.Signer) (*x509.Certificate, error) {
 	template := *successor
 	template.AuthorityKeyId = nil
@@ -72,7 +72,7 @@ func vouch(successor, old *x509.Certificate, by crypto.Signer) (*x509.Certificat
 	return sign(&template, old, successor.PublicKey, by)
 }
 
-// newServing makes a serving certificate, valid no longer than its authority.
+// newServing creates a serving certificate, valid no longer than its CA.
 func newServing(h Hosts, until, now time.Time, ca *x509.Certificate, by crypto.Signer) (*x509.Certificate, crypto.Signer, error) {
 	key, _, err := newKey()
 	if err != nil {

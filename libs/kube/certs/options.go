@@ -27,7 +27,7 @@ type Options struct {
 	Service       string
 	Configuration string
 
-	// serving is shared by the server that ManagerOptions makes and the keeper that Keep adds.
+	// serving is shared by the server of ManagerOptions and the [Rotator] of AddToManager.
 	serving *Serving
 }
 
@@ -47,7 +47,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Configuration, "webhook-configuration", o.Configuration, "name of the webhook configurations whose caBundle is filled in while the service makes its own certificates")
 }
 
-// Enabled says whether webhooks are served.
+// Enabled reports whether webhooks are served.
 func (o *Options) Enabled() bool { return o.Enable && o.BindAddress != disabled }
 
 // Validate checks the flags when webhooks are served. Each error names its flag.
@@ -82,7 +82,7 @@ func (o *Options) validateCertificates() error {
 	return errors.Join(errs...)
 }
 
-// address splits BindAddress. The server takes port 0 for its default, so it is refused.
+// address splits BindAddress. It rejects port 0, which the server treats as its default.
 func (o *Options) address() (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(o.BindAddress)
 	if err != nil {
@@ -94,7 +94,7 @@ func (o *Options) address() (host string, port int, err error) {
 	return host, port, nil
 }
 
-// ManagerOptions gives the manager the webhook server, for service.Spec. It comes before
+// ManagerOptions sets the webhook server of the manager, for service.Spec. Call it before
 // [Options.AddToManager].
 func (o *Options) ManagerOptions(m *ctrl.Options) {
 	if !o.Enabled() {
@@ -102,7 +102,7 @@ func (o *Options) ManagerOptions(m *ctrl.Options) {
 	}
 	host, port, err := o.address()
 	if err != nil {
-		return // Validate has refused it
+		return // Validate has rejected it
 	}
 	options := webhook.Options{Host: host, Port: port, CertDir: o.CertDir}
 	if o.CertDir == "" {
@@ -113,7 +113,7 @@ func (o *Options) ManagerOptions(m *ctrl.Options) {
 	m.WebhookServer = webhook.NewServer(options)
 }
 
-// Identity says whose certificates are kept.
+// Identity identifies the service whose certificates are rotated.
 type Identity struct {
 	Clock clock.WithTicker
 	// Namespace is the service's own: that of the leader election, else any that it may
@@ -125,11 +125,11 @@ type Identity struct {
 	Lifetimes Lifetimes
 }
 
-// errServer says that Options.ManagerOptions was not called before.
+// errServer means that Options.ManagerOptions was not called before.
 var errServer = errors.New("keep webhook certificates: the manager has no webhook server of these options")
 
-// AddToManager puts the readiness of the webhooks on the manager and, without CertDir, the
-// keeper of their certificates. It is for options that are [Options.Enabled].
+// AddToManager adds the readiness check of the webhooks to the manager and, without CertDir,
+// the [Rotator] of their certificates. It is for options that are [Options.Enabled].
 func (o *Options) AddToManager(mgr ctrl.Manager, who Identity) error {
 	if err := mgr.AddReadyzCheck("webhooks", mgr.GetWebhookServer().StartedChecker()); err != nil {
 		return fmt.Errorf("check the webhook server: %w", err)

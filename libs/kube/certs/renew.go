@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Renew returns the bundle that should be in place, and why it is another one than b; the
-// reason is empty, and the bundle b itself, when nothing is to be done. A nil b is made
-// from nothing.
+// Renew returns the desired bundle, and why it differs from b. If nothing needs renewal,
+// it returns b itself and an empty reason. For a nil b it creates a new bundle.
 func Renew(b *Bundle, h Hosts, l Lifetimes, now time.Time) (next *Bundle, reason string, err error) {
 	if b == nil {
 		next, err = begin(h, l, now)
@@ -32,7 +31,7 @@ func Renew(b *Bundle, h Hosts, l Lifetimes, now time.Time) (next *Bundle, reason
 	return b, "", nil
 }
 
-// begin makes a bundle that nobody trusts yet.
+// begin creates a bundle that no client trusts yet.
 func begin(h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
 	ca, key, err := newAuthority(now, l.Authority)
 	if err != nil {
@@ -42,9 +41,9 @@ func begin(h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
 	return b, b.serve(h, l, now, nil)
 }
 
-// succeed makes a new authority that the present one vouches for. The former key is
-// forgotten; the former certificate stays trusted while another replica may still serve
-// what it signed.
+// succeed creates a new CA, cross-signed by the current one. It discards the former key;
+// the former certificate stays trusted while another replica may still serve a
+// certificate that it signed.
 func succeed(b *Bundle, h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
 	next, err := begin(h, l, now)
 	if err != nil {
@@ -63,7 +62,7 @@ func succeed(b *Bundle, h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
 	return next, nil
 }
 
-// serve makes a new serving certificate.
+// serve creates a new serving certificate.
 func (b *Bundle) serve(h Hosts, l Lifetimes, now time.Time, chain []*x509.Certificate) error {
 	leaf, key, err := newServing(h, now.Add(l.Serving), now, b.Authorities[0], b.authorityKey)
 	if err != nil {
@@ -73,7 +72,7 @@ func (b *Bundle) serve(h Hosts, l Lifetimes, now time.Time, chain []*x509.Certif
 	return nil
 }
 
-// unfit says why the serving certificate must be replaced.
+// unfit returns why the serving certificate must be replaced.
 func unfit(b *Bundle, h Hosts, l Lifetimes, now time.Time) string {
 	leaf := b.Chain[0]
 	switch {
@@ -95,7 +94,7 @@ func unfit(b *Bundle, h Hosts, l Lifetimes, now time.Time) string {
 	return ""
 }
 
-// due says whether less than a third of a lifetime is left, or none has begun.
+// due reports whether less than a third of a lifetime is left, or none has begun.
 func due(c *x509.Certificate, lifetime time.Duration, now time.Time) bool {
 	return now.Before(c.NotBefore) || c.NotAfter.Sub(now) < lifetime/3
 }
@@ -104,12 +103,12 @@ func valid(c *x509.Certificate, now time.Time) bool {
 	return !now.Before(c.NotBefore) && now.Before(c.NotAfter)
 }
 
-// living are the authorities that have not ended.
+// living returns the CAs that have not expired.
 func living(all []*x509.Certificate, now time.Time) []*x509.Certificate {
 	return slices.DeleteFunc(slices.Clone(all), func(c *x509.Certificate) bool { return !now.Before(c.NotAfter) })
 }
 
-// vouchers are the signatures of former authorities under the present one that still count.
+// vouchers returns the cross-signed certificates of former CAs for the current one that are still valid.
 func vouchers(b *Bundle, now time.Time) []*x509.Certificate {
 	return slices.DeleteFunc(slices.Clone(b.Chain[1:]), func(c *x509.Certificate) bool {
 		return !valid(c, now) || !slices.Equal(c.SubjectKeyId, b.Authorities[0].SubjectKeyId)

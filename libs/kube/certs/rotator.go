@@ -21,16 +21,16 @@ import (
 const Label = "app.kubernetes.io/managed-by"
 
 const (
-	lookEvery   = time.Minute     // more often when certificates live for less than six minutes
+	lookEvery   = time.Minute     // more often when certificates are valid for less than six minutes
 	retryAfter  = 5 * time.Second // after a failure, and twice as long after each further one
-	lostRaces   = 5               // writes that another replica may win before a round gives up
+	lostRaces   = 5               // conflicts with other replicas before a reconcile returns an error
 	roundBudget = 30 * time.Second
 )
 
 // Dependencies are what a [Rotator] works with.
 type Dependencies struct {
-	// Live reads from the API server: nothing here is cached, so that no right to list
-	// Secrets is needed.
+	// Live is the API reader: no Secret is cached, so the service needs no permission to
+	// list Secrets.
 	Live   client.Reader
 	Client client.Writer
 	Clock  clock.WithTicker
@@ -46,7 +46,7 @@ type Dependencies struct {
 	Lifetimes Lifetimes
 }
 
-// Rotator keeps certificates, in every replica. It is a manager.Runnable.
+// Rotator rotates certificates, in every replica. It is a manager.Runnable.
 type Rotator struct {
 	Dependencies
 	serving *Serving
@@ -54,7 +54,7 @@ type Rotator struct {
 	last    *Bundle
 }
 
-// NewRotator returns a Keeper that fills s.
+// NewRotator returns a Rotator that fills s.
 func NewRotator(d Dependencies, s *Serving) *Rotator {
 	if d.Lifetimes == (Lifetimes{}) {
 		d.Lifetimes = DefaultLifetimes
@@ -62,10 +62,10 @@ func NewRotator(d Dependencies, s *Serving) *Rotator {
 	return &Rotator{Dependencies: d, serving: s, every: min(lookEvery, d.Lifetimes.Serving/6)}
 }
 
-// NeedLeaderElection says that every replica serves.
+// NeedLeaderElection returns false: every replica serves.
 func (*Rotator) NeedLeaderElection() bool { return false }
 
-// Start looks after the certificates until ctx ends. What fails is logged and tried again.
+// Start rotates the certificates until ctx ends. It logs failures and retries.
 func (k *Rotator) Start(ctx context.Context) error {
 	retry := retryAfter
 	for {
@@ -94,7 +94,7 @@ func (k *Rotator) reconcileOnce(ctx context.Context) error {
 	return err
 }
 
-// Reconcile looks once: at the Secret, then at the webhook configurations.
+// Reconcile reconciles the Secret once, then the webhook configurations.
 func (k *Rotator) Reconcile(ctx context.Context) error {
 	b, err := k.bundle(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (k *Rotator) Reconcile(ctx context.Context) error {
 	return k.inject(ctx, b.CABundle())
 }
 
-// bundle returns what the Secret holds after it has been put in order.
+// bundle reconciles the Secret and returns its content.
 func (k *Rotator) bundle(ctx context.Context) (*Bundle, error) {
 	var err error
 	for range lostRaces {
@@ -147,8 +147,8 @@ var (
 	errAbsent  = errors.New("the Secret was not there")
 )
 
-// read returns the bundle to go on from. When the Secret was deleted or damaged, that is
-// what this replica serves: a webhook configuration trusts it already.
+// read returns the bundle to continue with. If the Secret was deleted or damaged, that is
+// the one that this replica serves: a webhook configuration trusts it already.
 func (k *Rotator) read(secret *corev1.Secret, absent bool) (held *Bundle, trouble error) {
 	if absent {
 		return k.last, errAbsent
@@ -164,7 +164,7 @@ func (k *Rotator) read(secret *corev1.Secret, absent bool) (held *Bundle, troubl
 	return b, nil
 }
 
-// write creates the Secret, or changes it unless somebody else has.
+// write creates the Secret, or updates it unless another writer has.
 func (k *Rotator) write(ctx context.Context, secret *corev1.Secret, b *Bundle, absent bool) error {
 	data, err := b.Data()
 	if err != nil {

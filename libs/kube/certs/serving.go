@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// Serving hands the present certificate to a TLS server. Its zero value has none yet.
+// Serving provides the current certificate to a TLS server. Its zero value has none yet.
 type Serving struct {
 	mu   sync.Mutex
 	cert *tls.Certificate
-	err  error // why there is none, or why the first round was not completed
+	err  error // why there is none, or why the first reconcile failed
 	done bool
 }
 
@@ -28,8 +28,8 @@ func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
 // Check is a readiness check: nil once there is a certificate and the webhook
-// configurations, where they exist, trust it. What fails later does not make a replica
-// unready that serves a good certificate.
+// configurations, where they exist, trust it. A later failure does not make a replica
+// unready that serves a valid certificate.
 func (s *Serving) Check(*http.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Serving) show(c *tls.Certificate) {
 	s.cert = c
 }
 
-// note records how a round ended.
+// note records the result of a reconcile.
 func (s *Serving) note(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

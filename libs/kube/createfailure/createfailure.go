@@ -22,14 +22,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-// Reason is the reason of the events that tell.
+// Reason is the reason of the events that report a failed creation.
 const Reason = "FailedCreate"
 
 const (
 	// GracePeriod is how long a new workload may be without pods before events are read: the
 	// ordinary moments of a creation cost no request.
 	GracePeriod = 3 * time.Second
-	// Refresh is how long an answer is good for.
+	// Refresh is how long a result is cached.
 	Refresh = 10 * time.Second
 )
 
@@ -77,7 +77,7 @@ func (f *Finder) Find(ctx context.Context, owner client.Object) (message string,
 	return a.message, Refresh, nil
 }
 
-// fresh returns a remembered answer that is still good, and drops all that are not.
+// fresh returns a cached result that is still valid, and drops all expired ones.
 func (f *Finder) fresh(uid types.UID, now time.Time) (answer, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,7 +17,7 @@ type certificate struct {
 	watch  func(ctx context.Context) error
 }
 
-// files reads the certificate from a folder.
+// files reads the certificate from a directory.
 func files(dir string) (certificate, error) {
 	watcher, err := certwatcher.New(filepath.Join(dir, CertFile), filepath.Join(dir, KeyFile))
 	if err != nil {
@@ -27,7 +27,7 @@ func files(dir string) (certificate, error) {
 	return certificate{config: config, watch: watcher.Start}, nil
 }
 
-// inMemory makes a certificate for loopback, which nobody else trusts.
+// inMemory creates a certificate for loopback that no other process trusts.
 func inMemory() (certificate, error) {
 	loopback := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", loopback, nil)

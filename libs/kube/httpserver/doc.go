@@ -1,6 +1,6 @@
-// Package httpserver serves a service's HTTP API: its settings, its certificate, an orderly
-// start and end, and what surrounds every request. What is answered, and how an error looks,
-// is the service's own.
+// Package httpserver serves a service's HTTP API: settings, certificate, graceful start and
+// shutdown, and the middleware of every request. The service itself defines the responses
+// and the format of errors.
 //
 //	options.AddFlags(flags, httpserver.Wording{...})                     // --api-bind-address and others
 //	...
@@ -10,6 +10,6 @@
 //	...
 //	err = manager.Add(server)
 //
-// Who may ask is decided by package access. Every replica serves, not only the leader.
-// Nothing is served on an address that others reach without a certificate from outside.
+// Package access controls who may send requests. Every replica serves, not only the leader.
+// On an address other than loopback the server requires a provided certificate.
 package httpserver

@@ -5,19 +5,19 @@ import (
 	"net/http"
 )
 
-// Exchange is what the log, the metrics and the span say about one request. Handlers fill it in.
+// Exchange holds the values of one request for the log, the metrics and the span. Handlers fill it in.
 type Exchange struct {
 	http.ResponseWriter
 
 	// Route is the pattern without the method, so that the number of series is fixed.
 	Route string
-	// User is who asks.
+	// User is the name of the caller.
 	User string
-	// Source is where the answer comes from; logged where [ObserverConfig.Sources] is set.
+	// Source is the source of the response; logged if [ObserverConfig.Sources] is set.
 	Source string
-	// Stream says that the answer goes on until somebody ends it; it is not timed.
+	// Stream is true for a response that continues until one side ends it; it is not timed.
 	Stream bool
-	// Cause of an answer from 500 on, for the log only.
+	// Cause is the error of a response with a status of 500 or above, for the log only.
 	Cause error
 
 	code  int
@@ -26,7 +26,7 @@ type Exchange struct {
 
 type exchangeKey struct{}
 
-// ExchangeOf returns the exchange of a request; outside of [Observer.Observe] it is one that nobody reads.
+// ExchangeOf returns the exchange of a request; outside of [Observer.Observe] it is a discarded one.
 func ExchangeOf(ctx context.Context) *Exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*Exchange); ok {
 		return x
@@ -55,7 +55,7 @@ func (x *Exchange) Write(body []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (x *Exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// Noted tells the exchange which route it is about.
+// Noted sets the route of the exchange.
 func Noted(route string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ExchangeOf(r.Context()).Route = route
@@ -66,7 +66,7 @@ func Noted(route string, next http.Handler) http.Handler {
 // RouteOther is the route of requests that match none.
 const RouteOther = "other"
 
-// KnownMethod returns the method if HTTP knows it, so that callers cannot make up labels.
+// KnownMethod returns the method if it is a standard one, so that callers cannot invent labels.
 func KnownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Fail answers with an error, in the form that the service has for errors.
+// Fail writes an error response in the service's format.
 type Fail func(w http.ResponseWriter, r *http.Request, err error)
 
-// Recovered turns a panic into an error, so that one request cannot end the process. Where
-// the answer has begun, only the log has it.
+// Recovered turns a panic into an error, so that one request cannot crash the process. If
+// the response has started, only the log has the error.
 func Recovered(fail Fail, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -31,11 +31,11 @@ func Recovered(fail Fail, next http.Handler) http.Handler {
 	})
 }
 
-// Slots are how many requests are answered at the same time.
+// Slots limit the number of concurrent requests.
 type Slots chan struct{}
 
-// Limited lets so many requests in at the same time; the others are refused. Handlers with
-// the same slots share them.
+// Limited serves as many concurrent requests as there are slots and rejects the others.
+// Handlers with the same slots share them.
 func Limited(slots Slots, refuse http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -48,7 +48,7 @@ func Limited(slots Slots, refuse http.HandlerFunc, next http.Handler) http.Handl
 	})
 }
 
-// Within bounds how long a request may take.
+// Within sets a timeout for each request.
 func Within(timeout time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -57,7 +57,7 @@ func Within(timeout time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// Write answers with a body that is already encoded. No answer is kept by caches or guessed at by browsers.
+// Write writes an encoded response body. Its headers disable caching and content sniffing.
 func Write(w http.ResponseWriter, code int, contentType string, body []byte) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)

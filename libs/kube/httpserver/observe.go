@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ObserverConfig is what an observer is made of.
+// ObserverConfig configures an [Observer].
 type ObserverConfig struct {
 	Log   logr.Logger
 	Clock clock.PassiveClock
@@ -22,7 +22,7 @@ type ObserverConfig struct {
 	Namespace string
 	// Registerer takes the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
-	// Sources says that answers have a source, for the log and the span.
+	// Sources enables the source of a response in the log and the span.
 	Sources bool
 }
 
@@ -53,7 +53,7 @@ func NewObserver(c ObserverConfig) (*Observer, error) {
 	return o, errors.Join(c.Registerer.Register(o.requests), c.Registerer.Register(o.duration))
 }
 
-// Observe surrounds everything else.
+// Observe returns the outermost handler of the chain.
 func (o *Observer) Observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &Exchange{ResponseWriter: w, Route: RouteOther}

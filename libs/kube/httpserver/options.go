@@ -16,13 +16,13 @@ type Options struct {
 	// BindAddress is host:port; "0" and "" serve nothing.
 	BindAddress string
 	// CertDir holds [CertFile] and [KeyFile], which are read again when they change. Without
-	// it the API is for loopback only; [Config.Plain] says how it is served there.
+	// it the API is for loopback only; [Config.Plain] selects how it is served there.
 	CertDir string
 	// TokenAudiences are what tokens must be for; none means the API server.
 	TokenAudiences []string
 	// MaxRequests is how many requests are answered at the same time, streams left out.
 	MaxRequests int
-	// RequestTimeout bounds one request that is no stream.
+	// RequestTimeout is the timeout of one request other than a stream.
 	RequestTimeout time.Duration
 }
 
@@ -38,7 +38,7 @@ const (
 	defaultRequestTimeout = 30 * time.Second
 )
 
-// Wording is what the help of the flags says differently from service to service.
+// Wording is the part of the flags' help that differs between services.
 type Wording struct {
 	// Served at the address.
 	Served string
@@ -57,7 +57,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet, w Wording) {
 	fs.DurationVar(&o.RequestTimeout, "api-request-timeout", defaultRequestTimeout, "longest time for "+w.Request)
 }
 
-// Enabled says whether the API is served.
+// Enabled reports whether the API is served.
 func (o *Options) Enabled() bool { return o.BindAddress != "" && o.BindAddress != disabled }
 
 // Validate checks the settings when the API is served. Each error names its flag.

@@ -12,7 +12,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Timeouts of a connection, beside [Options.RequestTimeout].
+// Timeouts of a connection, in addition to [Options.RequestTimeout].
 const (
 	headerTimeout   = 10 * time.Second
 	idleTimeout     = 2 * time.Minute
@@ -20,7 +20,7 @@ const (
 	maxHeaderBytes  = 64 << 10
 )
 
-// Config is what a server is made of.
+// Config configures a [Server].
 type Config struct {
 	Options Options
 	Handler http.Handler
@@ -28,10 +28,10 @@ type Config struct {
 	// Plain serves HTTP without TLS where there is no certificate from outside; else one is
 	// made in memory.
 	Plain bool
-	// Streams leaves it to the handler to bound reading and writing, since it has answers
-	// that take longer than a request may.
+	// Streams leaves the read and write timeouts to the handler, since some of its responses
+	// take longer than the timeout of a request.
 	Streams bool
-	// OnShutdown is called when the server is about to wait for requests that have begun; nil is none.
+	// OnShutdown is called before the server waits for running requests; it may be nil.
 	OnShutdown func()
 }
 
@@ -99,7 +99,7 @@ func (s *Server) server(ctx context.Context) *http.Server {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		// Callers that break off a handshake are no news.
+		// A client that aborts a handshake is not worth an error log.
 		ErrorLog: log.New(lines{s.Log.V(1)}, "", 0),
 		// Requests that have begun outlive the signal.
 		BaseContext: func(net.Listener) context.Context { return logr.NewContext(context.WithoutCancel(ctx), s.Log) },
@@ -127,7 +127,7 @@ func stop(ctx context.Context, server *http.Server) error {
 	return nil
 }
 
-// Address waits until the server listens and says where.
+// Address waits until the server listens and returns its address.
 func (s *Server) Address(ctx context.Context) (string, error) {
 	select {
 	case <-s.listening:

@@ -1,17 +1,16 @@
 // Package mutationcache lets a controller read its own writes.
 //
-// A cache shows a write a moment after the API server has taken it. A reconcile
-// in that moment that decides from the cache finds that its older version says
-// already what is to be said, writes nothing, and is not woken again where events
-// of own writes are dropped: what was written stands, though it is wrong. [Cache]
-// gives the reconcile what this process wrote, until the cache shows that version
-// or a newer one.
+// An informer cache shows a write shortly after the API server has accepted it. A
+// reconcile in between that decides from the stale version may find it equal to the
+// desired one, write nothing, and not be enqueued again where a predicate drops events
+// of own writes: the wrong write then stays. [Cache] returns to the reconcile what this
+// process wrote, until the informer cache shows that version or a newer one.
 //
-// A cluster that is restored from a backup goes back to older versions of the same
-// objects. A remembered version gives way to them as soon as one of three things
-// shows it: a write under it conflicts ([Cache.Forget]), the cache shows an older
-// version although it showed the remembered one before, or the cache has not shown
-// it for [Validity].
+// A cluster that is restored from a backup returns to older versions of the same
+// objects. A remembered version is dropped as soon as one of three signs shows that:
+// a write with it conflicts ([Cache.Forget]), the informer cache shows an older
+// version although it showed the remembered one before, or the informer cache has
+// not shown it for [Validity].
 //
 // controller-runtime can do the same for all kinds that a client writes. That takes
 // an informer of each of them, Secrets among them, which no service here may list.
@@ -29,15 +28,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Validity is for how long a remembered version that the cache has never shown is
-// preferred to the cache. Afterwards the controller is as after a restart: what it
-// decides from the cache carries the resourceVersion of the cache.
+// Validity is how long a remembered version that the informer cache has never shown takes
+// precedence over the informer cache. After that the controller is as after a restart: its
+// decisions carry the resourceVersion of the informer cache.
 const Validity = 30 * time.Second
 
-// Cache has the objects of one kind as this process last wrote them. A write under
-// the resourceVersion that was read succeeds on top of that version only, so what is
-// remembered is all of the newest object at that moment, its spec included. It is safe
-// for concurrent use, and a restart may lose it.
+// Cache holds the objects of one kind as this process last wrote them. A write with
+// the resourceVersion that was read succeeds on top of that version only, so the
+// remembered object is complete and the newest at that moment, including its spec. Cache
+// is safe for concurrent use, and a restart may lose it.
 type Cache[T client.Object] struct {
 	clock clock.PassiveClock
 
@@ -52,17 +51,17 @@ type write[T client.Object] struct {
 	shown  bool // by the cache
 }
 
-// New returns an empty memory.
+// New returns an empty Cache.
 func New[T client.Object](clk clock.PassiveClock) *Cache[T] {
 	return &Cache[T]{clock: clk, last: map[types.NamespacedName]write[T]{}}
 }
 
-// Read reads an object into obj: as the cache has it, or as it was written since.
-// Then it says after how long the caller has to read it again, should the cache not
-// show the write by then; zero means never.
+// Read reads an object into obj: from the informer cache, or as this process wrote it
+// since. In the second case it returns the time after which the caller must read it
+// again, in case the informer cache does not show the write by then; zero means never.
 //
-// The cache is read while the memory is locked. Otherwise the cache could show the
-// write in between, and the version read before would look like that of a restored
+// It reads the informer cache under the lock. Otherwise the informer cache could show
+// the write in between, and the version read before would look like that of a restored
 // cluster.
 func (m *Cache[T]) Read(ctx context.Context, cache client.Reader, key types.NamespacedName, obj T) (again time.Duration, err error) {
 	m.mu.Lock()
@@ -89,7 +88,7 @@ func (m *Cache[T]) Read(ctx context.Context, cache client.Reader, key types.Name
 	return left, nil
 }
 
-// Record keeps a copy of an object as the API server answered a write with it, and
+// Record keeps a copy of an object from the API server's response to a write, and
 // returns [Validity]: read the object again after that time.
 func (m *Cache[T]) Record(written T) (again time.Duration) {
 	m.mu.Lock()
@@ -98,8 +97,8 @@ func (m *Cache[T]) Record(written T) (again time.Duration) {
 	return Validity
 }
 
-// Observe takes note of an object that the cache shows, and says whether it is, as it
-// stands, what this process wrote last. Call it for every event of the kind.
+// Observe records an object that the informer cache shows, and reports whether it is
+// exactly what this process wrote last. Call it for every event of the kind.
 func (m *Cache[T]) Observe(obj client.Object) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,16 +112,17 @@ func (m *Cache[T]) Observe(obj client.Object) bool {
 	return true
 }
 
-// Forget drops what is remembered: the object no longer exists, or a write under the
-// remembered version conflicted, so that the API server has another one.
+// Forget drops the remembered version: the object no longer exists, or a write with
+// that version conflicted, so that the API server has another one.
 func (m *Cache[T]) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.last, key)
 }
 
-// Patch changes an object itself by a merge patch that carries its resourceVersion, so that no list replaces somebody
-// else's. When it fails, obj is as it was: what the API server has not taken must not be remembered.
+// Patch changes an object itself by a merge patch that carries its resourceVersion, so that no list overwrites the
+// change of another writer. If Patch fails, obj is unchanged: the mutation cache must not hold what the API server
+// has not accepted.
 func Patch[T client.Object](ctx context.Context, c client.Client, obj T, change func(T), options ...client.PatchOption) error {
 	after := clone(obj)
 	change(after)
@@ -133,7 +133,7 @@ func Patch[T client.Object](ctx context.Context, c client.Client, obj T, change 
 	return nil
 }
 
-// set makes obj what value is.
+// set copies value into obj.
 func set[T client.Object](obj, value T) {
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(value).Elem())
 }

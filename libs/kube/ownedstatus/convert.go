@@ -80,7 +80,7 @@ func statusOf(obj client.Object) (any, error) {
 	return map[string]any{}, nil
 }
 
-// adopt gives current the status and the version that the API server answered with.
+// adopt copies the status and the version of the API server's response into current.
 func adopt(current client.Object, answer *unstructured.Unstructured) error {
 	if u, ok := current.(*unstructured.Unstructured); ok {
 		u.Object[subresource] = answer.Object[subresource]

@@ -20,15 +20,15 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
-// ErrStale says that the object changed since it was read. Requeue: the cache will
-// show the change, and the decision has to be made again.
+// ErrStale means that the object changed since it was read. Requeue: the cache will
+// show the change, and the controller decides again.
 var ErrStale = errors.New("object changed since it was read")
 
 const subresource = "status"
 
 const scope = "github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 
-// attrManager is the field manager of a write, which tells conditions from an operator's own fields.
+// attrManager is the field manager of a write, which separates conditions from an operator's own fields.
 const attrManager = attribute.Key("flotilla.field_manager")
 
 // Writer applies owned status fields under one field manager. It is safe for concurrent use.
@@ -48,13 +48,13 @@ func WithConditions(types ...string) Option {
 }
 
 // WithoutConditions names the condition types that another Writer owns. The Writer
-// leaves them alone, whoever wrote them.
+// never changes them, whichever manager wrote them.
 func WithoutConditions(types ...string) Option {
 	return func(w *Writer) { w.reserved.Insert(types...) }
 }
 
 // New returns a Writer. It needs the permission to patch the status, and to patch the
-// object itself if it owns more than conditions: metadata.managedFields is no part of
+// object itself if it owns more than conditions: metadata.managedFields is not part of
 // the status subresource.
 func New(c client.Client, fieldManager string, opts ...Option) *Writer {
 	w := &Writer{client: c, manager: fieldManager, types: sets.New[string](), reserved: sets.New[string]()}
@@ -70,10 +70,11 @@ func New(c client.Client, fieldManager string, opts ...Option) *Writer {
 // a struct or map that marshals to the whole set of status fields that this manager
 // owns. A field that it owned before and that is absent now is removed; null and
 // empty lists and maps count as absent. Fields that another manager wrote although
-// they are the Writer's are taken back first. The API server refuses to let the last
-// owned field of a whole status go (it would become null), so own at least one. On success current carries the new status,
-// resourceVersion and managed fields, so that a second write in the same reconcile
-// does not conflict with the first; its spec is left alone.
+// they are the Writer's are taken back first. The API server rejects the removal of the
+// last owned field of a whole status (it would become null), so own at least one. On
+// success current carries the new status, resourceVersion and managed fields, so that a
+// second write in the same reconcile does not conflict with the first; its spec stays
+// unchanged.
 func (w *Writer) Apply(ctx context.Context, current client.Object, owned any) (changed bool, err error) {
 	gvk, err := w.client.GroupVersionKindFor(current)
 	if err != nil {
@@ -111,7 +112,7 @@ func (w *Writer) ApplyConditions(ctx context.Context, current client.Object, con
 	return w.Apply(ctx, current, map[string]any{"conditions": conditions})
 }
 
-// upToDate says whether the cached object already has what would be applied.
+// upToDate reports whether the cached object already has what would be applied.
 func (w *Writer) upToDate(current client.Object, wanted map[string]any) (bool, error) {
 	set, err := managedfields.Applied(current, w.manager, subresource)
 	if err != nil {
@@ -131,8 +132,8 @@ func (w *Writer) upToDate(current client.Object, wanted map[string]any) (bool, e
 	return managedfields.UpToDate(set, wanted, live) && len(managedfields.Surplus(set, wanted)) == 0, nil
 }
 
-// takeBack gives the fields that others own although they are the Writer's to its manager.
-// Without this the others stay co-owners, and a field that is no longer applied never goes.
+// takeBack transfers the Writer's fields that other managers own to its own manager. Without
+// this the others stay co-owners, and a field that is no longer applied is never removed.
 // A Writer of conditions applies the same types each time: force is enough for it.
 func (w *Writer) takeBack(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, wanted map[string]any) (bool, error) {
 	if conditionsAlone(wanted) {
@@ -157,9 +158,9 @@ func (w *Writer) takeBack(ctx context.Context, current client.Object, gvk schema
 	return true, nil
 }
 
-// send applies under the resourceVersion of current, with force: the fields are the
-// Writer's, and the resourceVersion keeps a stale decision out. The apply configuration is
-// made afresh: the response overwrites it with what other managers own.
+// send applies with the resourceVersion of current, with force: the fields are the
+// Writer's, and the resourceVersion prevents a stale decision. The apply configuration is
+// created for each call: the response overwrites it with the fields of other managers.
 func (w *Writer) send(ctx context.Context, current client.Object, gvk schema.GroupVersionKind, wanted map[string]any) (err error) {
 	ctx, span := telemetry.Child(ctx, scope, "apply status")
 	if span.IsRecording() {

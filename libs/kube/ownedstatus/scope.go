@@ -43,7 +43,7 @@ func conditionsAlone(wanted map[string]any) bool {
 	return len(wanted) == 0 || len(wanted) == 1 && wanted[conditionsField] != nil
 }
 
-// part says where in a status a path leads.
+// part is the part of a status that a path leads to.
 type part int
 
 const (

@@ -52,7 +52,7 @@ func (o Options) loadConfig() (*rest.Config, error) {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 }
 
-// apiServer knows whether the API server answers.
+// apiServer checks whether the API server answers.
 type apiServer struct {
 	client rest.Interface
 	clock  clock.Clock

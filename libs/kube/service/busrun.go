@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// busCloseTimeout is how long the last observations may take to leave.
+	// busCloseTimeout is how long publishing the last observations may take.
 	busCloseTimeout = 5 * time.Second
-	// assetsEvery is how often the streams are looked at while the connection stays up.
+	// assetsEvery is the interval between checks of the streams while the connection stays up.
 	assetsEvery   = time.Minute
 	assetsTimeout = 30 * time.Second
 	flushPoll     = 20 * time.Millisecond
 )
 
-// busRun is the process's end of the bus: the connection and what runs on it.
+// busRun is the bus client of the process: the connection and what runs on it.
 type busRun struct {
 	conn         *bus.Conn
 	publisher    *bus.Publisher
@@ -45,7 +45,7 @@ type busRun struct {
 
 // openBus connects without waiting; it returns nil when no bus is configured.
 // The sender runs outside the manager, so that it outlives the controllers and
-// can send what they said last.
+// can send their last messages.
 func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c clock.WithTicker) (*busRun, error) {
 	if o.NATSURL == "" {
 		return nil, nil
@@ -79,8 +79,8 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 	return b, nil
 }
 
-// lead runs while this process leads: it begins the term and beats. The heart is
-// the observer's, not the process's, so replicas in waiting have none.
+// lead runs while this process is the leader: it starts the term and publishes heartbeats.
+// They are the observer's, not the process's, so a standby publishes none.
 func (b *busRun) lead() manager.Runnable {
 	hearts := bus.NewHeartbeatPublisher(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
 	return manager.RunnableFunc(func(ctx context.Context) error {
@@ -97,7 +97,7 @@ func (b *busRun) background(ctx context.Context, name string, run func(context.C
 	})
 }
 
-// close sends what is left, for a few seconds at most.
+// close sends the remaining messages, for a few seconds at most.
 func (b *busRun) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, busCloseTimeout)
 	defer cancel()
@@ -120,7 +120,7 @@ func (b *busRun) close(ctx context.Context) error {
 func (b *busRun) watchAssets(ctx context.Context) error {
 	verdict := ""
 	for {
-		// Not only when told: a server may have been reached before anybody could be told.
+		// Check at once too: the connection may have been up before the callback was added.
 		if b.conn.Connected() {
 			now := b.checkAssets(ctx)
 			if ctx.Err() != nil {

@@ -1,5 +1,5 @@
-// Package service is the body of every main: options, logs, tracing, the bus,
-// the manager, and an orderly end.
+// Package service implements the main function of every service: options, logs,
+// tracing, the bus, the manager, and a graceful shutdown.
 //
 // A service declares itself as a [Spec] and calls [Main]:
 //
@@ -11,12 +11,12 @@
 //		})
 //	}
 //
-// What may be absent for a while is waited for: an API server that does not
-// answer, and definitions and rights without which nothing can begin ([Spec.Needs]),
-// cost one log line when the wait begins and one when it ends; the bus is never
-// waited for at all. What is wrong is one line on stderr that names the
-// setting, and exit code 1.
+// A service waits for what may be unavailable at first: an API server that does not
+// answer, and the CRDs and permissions that it cannot start without
+// ([Spec.Prerequisites]). Such a wait costs one log line when it begins and one when it
+// ends; a service never waits for the bus. An invalid setting is reported in one line on
+// stderr that names it, with exit code 1.
 //
-// Readiness says whether the API server answers and what is needed was there at the
-// start. It never depends on the bus.
+// A service is ready if the API server answers and the prerequisites were met at the
+// start. Readiness never depends on the bus.
 package service

@@ -10,18 +10,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Election is how a leader is elected. Another process takes over after
-// LeaseDuration, plus up to 2.2 times RetryPeriod, from the leader's last renewal.
+// Election configures the leader election. A failover takes LeaseDuration, plus up to
+// 2.2 times RetryPeriod, from the leader's last renewal.
 type Election struct {
-	// LeaseDuration is after how long without a renewal another process takes over, in whole seconds.
+	// LeaseDuration is the time without a renewal after which a standby becomes the leader, in whole seconds.
 	LeaseDuration time.Duration
-	// RenewDeadline is after how long without a successful renewal a leader ends.
+	// RenewDeadline is the time without a successful renewal after which a leader exits.
 	RenewDeadline time.Duration
-	// RetryPeriod is the pause between two tries to renew, or to become the leader.
+	// RetryPeriod is the interval between attempts to renew, or to become the leader.
 	RetryPeriod time.Duration
 }
 
-// DefaultElection has the terms that controllers usually have.
+// DefaultElection has the usual durations of controllers.
 var DefaultElection = Election{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
 
 const (
@@ -39,8 +39,8 @@ func (e *Election) addFlags(fs *pflag.FlagSet, defaults Election) {
 	fs.DurationVar(&e.RetryPeriod, retryPeriodFlag, defaults.RetryPeriod, "pause between two tries to lead, or to renew")
 }
 
-// validate refuses terms by which two processes would lead at the same time, or a
-// leader would end after one request that failed.
+// validate rejects durations with which two processes would lead at the same time, or a
+// leader would exit after one failed request.
 func (e Election) validate() error {
 	var errs []error
 	if e.RetryPeriod <= 0 {
@@ -63,8 +63,8 @@ func (e Election) apply(o *ctrl.Options) {
 	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = ptr.To(e.LeaseDuration), ptr.To(e.RenewDeadline), ptr.To(e.RetryPeriod)
 }
 
-// Takeover is the longest time from a leader's last renewal until another process leads,
-// while the API server answers at once.
+// Takeover returns the longest time of a failover, from the leader's last renewal until
+// another process leads, while the API server answers at once.
 func (e Election) Takeover() time.Duration {
 	return e.LeaseDuration + time.Duration((1+leaderelection.JitterFactor)*float64(e.RetryPeriod))
 }

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// pingEvery bounds how often readiness probes reach the API server.
+// pingEvery limits how often readiness probes reach the API server.
 const pingEvery = 3 * time.Second
 
-// health serves /healthz and /readyz from the first moment of the process, also
-// while it still waits for the API server. The manager's own endpoints begin too
-// late for that: a liveness probe would kill a pod that only waits.
+// health serves /healthz and /readyz from the start of the process, also while it
+// waits for the API server. The manager's own endpoints start too late for that: a
+// liveness probe would kill a pod that only waits.
 type health struct {
 	mu     sync.Mutex
 	live   map[string]healthz.Checker
@@ -33,7 +33,7 @@ func newHealth() *health {
 	}
 }
 
-// listen serves in the background; an empty or disabled address serves nothing.
+// listen serves in the background; with an empty or disabled address it does nothing.
 func (h *health) listen(ctx context.Context, address string) error {
 	if address == Disabled {
 		return nil
@@ -47,8 +47,8 @@ func (h *health) listen(ctx context.Context, address string) error {
 	h.handle(mux, "/readyz", h.ready)
 	h.server = &http.Server{Handler: mux, ReadHeaderTimeout: pingTimeout}
 	go func() {
-		// Serve ends with ErrServerClosed when close is called; a listener that
-		// breaks shows as failing probes, which is what probes are for.
+		// Serve returns ErrServerClosed after close; a broken listener makes the
+		// probes fail, which is their purpose.
 		if err := h.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return
 		}
@@ -83,8 +83,8 @@ func (h *health) add(checks map[string]healthz.Checker, name string, check healt
 	checks[name] = check
 }
 
-// readiness is the check that the API server answers. Its answer is kept for
-// [pingEvery], so that eager probes cost no requests, and shown as a metric.
+// readiness checks that the API server answers. The result is cached for
+// [pingEvery], so that frequent probes cost no requests, and exported as a metric.
 type readiness struct {
 	api   *apiServer
 	clock clock.PassiveClock

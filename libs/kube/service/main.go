@@ -71,8 +71,8 @@ func newLogger(o Options) (logr.Logger, error) {
 	return log, nil
 }
 
-// errStartOver says that the run ended for a reason that may pass: the Lease went
-// to somebody else, or the API server went away.
+// errStartOver means that the run ended for a transient reason: another process
+// acquired the Lease, or the API server became unavailable.
 var errStartOver = errors.New("start over")
 
 // restart replaces the process with a fresh one. After a lost Lease controllers

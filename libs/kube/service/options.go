@@ -93,7 +93,7 @@ func validateAddress(flag, address string) error {
 	return nil
 }
 
-// settingError says what is wrong with a setting, by flag and by environment variable.
+// settingError returns an error about a setting that names its flag and its environment variable.
 func settingError(flag, format string, args ...any) error {
 	return fmt.Errorf("--%s (%s) %w", flag, envName(flag), fmt.Errorf(format, args...))
 }

@@ -26,7 +26,7 @@ type invocation struct {
 	args    []string
 }
 
-// errDone says that the command line asked for a text that has been printed.
+// errDone means that the command line requested a text that has been printed.
 var errDone = errors.New("nothing left to do")
 
 // parse reads the command line and the environment. Flags win over the environment, which wins over defaults.
@@ -87,7 +87,7 @@ func fromEnvironment(fs *pflag.FlagSet, extra map[string]string, getenv func(str
 				continue
 			}
 			if err := f.Value.Set(getenv(name)); err != nil {
-				// The value may be a secret; the parser's text repeats it, so only the kind is told.
+				// The value may be a secret, and the parser's error repeats it, so the message names only the kind.
 				errs = append(errs, fmt.Errorf("--%s (%s) is not a valid %s", f.Name, name, f.Value.Type()))
 			}
 			return
@@ -107,7 +107,7 @@ func (o *Options) complete(getenv func(string) string) error {
 	}
 	content, err := os.ReadFile(podNamespaceFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // not in a pod; Validate asks for the flag
+		return nil // not in a pod; Validate requires the flag
 	}
 	if err != nil {
 		return settingError("leader-election-namespace", "cannot be read from the pod: %w", err)

@@ -20,13 +20,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Prerequisite is a resource that a service follows: it begins once the resource is served
-// and may be listed and watched.
+// Prerequisite is a resource that a service watches: the service starts once the API server
+// serves the resource and permits list and watch.
 type Prerequisite struct {
 	schema.GroupVersionResource
-	// Late says that the definition may come while the service works already.
+	// Late permits the CRD to appear after the service has started.
 	Late bool
-	// ClusterWide says that its objects have no namespace, whatever namespaces are watched.
+	// ClusterWide is true for objects without a namespace, whichever namespaces are watched.
 	ClusterWide bool
 }
 
@@ -39,9 +39,9 @@ func Prerequisites(gv schema.GroupVersion, resources ...string) []Prerequisite {
 	return out
 }
 
-// prerequisites waits for definitions and rights. A manager would do so in silence at best: its
-// caches ask again and again, it does not end on a signal before they are filled, or it
-// ends with an error after two minutes.
+// prerequisites waits for CRDs and permissions. A manager would at best wait without a log
+// line: its caches retry repeatedly, it does not exit on a signal before they are filled, or
+// it exits with an error after two minutes.
 type prerequisites struct {
 	wanted    []Prerequisite
 	rights    []authorizationv1.ResourceAttributes
@@ -76,7 +76,8 @@ func newPrerequisites(spec Spec, o Options, cfg *rest.Config, c clock.Clock) (*p
 	return n, nil
 }
 
-// rights are those without which nothing begins: to elect a leader and to follow what is needed.
+// rights returns the permissions that the service cannot start without: those for leader
+// election, and those to list and watch its prerequisites.
 func rights(name string, o Options, wanted []Prerequisite) []authorizationv1.ResourceAttributes {
 	var out []authorizationv1.ResourceAttributes
 	if o.LeaderElect {
@@ -106,7 +107,7 @@ func rights(name string, o Options, wanted []Prerequisite) []authorizationv1.Res
 // lack is what is missing.
 type lack struct {
 	definitions, rights []string
-	unanswered          error // the API server could not be asked
+	unanswered          error // the API server could not be reached
 }
 
 func (l lack) err() error {
@@ -172,7 +173,7 @@ func (n *prerequisites) check(*http.Request) error {
 	return n.err
 }
 
-// look asks for everything once. Rights are asked for when all definitions are there.
+// look checks all prerequisites once. It checks permissions only if all CRDs are installed.
 func (n *prerequisites) look(ctx context.Context) (l lack) {
 	if l.definitions, l.unanswered = n.missingDefinitions(ctx); l.unanswered != nil || len(l.definitions) > 0 {
 		return l
@@ -212,7 +213,7 @@ func (n *prerequisites) missingRights(ctx context.Context) (missing []string, er
 		review, err := n.reviews.Create(ctx, review, metav1.CreateOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			return nil, nil // a cluster that does not tell: the requests themselves will show
+			return nil, nil // a cluster without such reviews: the requests themselves will fail
 		case err != nil:
 			return nil, fmt.Errorf("ask for rights: %w", err)
 		case !review.Status.Allowed:
@@ -222,8 +223,8 @@ func (n *prerequisites) missingRights(ctx context.Context) (missing []string, er
 	return describe(refused), nil
 }
 
-// describe says "list, watch supersets.superset.apache.org in namespace team", one text
-// for all verbs of a resource.
+// describe returns texts such as "list, watch supersets.superset.apache.org in namespace
+// team", one for all verbs of a resource.
 func describe(rights []authorizationv1.ResourceAttributes) (out []string) {
 	var order []authorizationv1.ResourceAttributes
 	verbs := map[authorizationv1.ResourceAttributes][]string{}

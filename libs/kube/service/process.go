@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
-// closeTimeout bounds everything that happens after the controllers have ended.
+// closeTimeout limits the shutdown after the controllers have stopped.
 const closeTimeout = 8 * time.Second
 
 // process is one run of a service from valid options to the end.
@@ -37,7 +37,7 @@ func (p *process) close(ctx context.Context) {
 	defer cancel()
 	for _, f := range slices.Backward(p.closers) {
 		if err := f(ctx); err != nil {
-			// The work is done; what cannot be handed over any more is lost either way.
+			// The work is done; messages that can no longer be sent are lost either way.
 			p.log.Error(err, "Shut down incompletely")
 		}
 	}
@@ -88,8 +88,9 @@ func (p *process) run(ctx context.Context) error {
 	return err
 }
 
-// mayPass tells an end that another start can cure from a mistake: the Lease was
-// lost, the API server is away, or a definition or a right was taken away.
+// mayPass reports whether a restart can clear the cause of an exit, as opposed to a
+// permanent error: the Lease was lost, the API server is unavailable, or a CRD or a
+// permission was removed.
 func mayPass(err, ping error, missing lack) bool {
 	return ping != nil || missing.err() != nil || errors.Is(err, errLeaseLost)
 }

@@ -29,11 +29,11 @@ type Spec struct {
 	Env map[string]string
 	// Validate checks the service's own flags. The error is one line that names the flag.
 	Validate func(Options) error
-	// Prerequisites are what the service follows; nil means nothing that it has to wait for. It is
-	// called when the settings are known.
+	// Prerequisites returns the resources that the service watches; nil means that it waits for
+	// none. It is called when the settings are known.
 	Prerequisites func() []Prerequisite
-	// Setup registers the controllers. The API server answers when it is called, and what
-	// Needs names is there.
+	// Setup registers the controllers. When it is called, the API server answers and the
+	// Prerequisites are met.
 	Setup func(ctx context.Context, rt *Runtime) error
 	// Commands are run by the first argument instead of the service.
 	Commands map[string]Command
@@ -58,7 +58,7 @@ type Runtime struct {
 	Options Options
 	Log     logr.Logger
 	// Bus, Publisher and Observations are nil when no bus is configured.
-	// A nil *bus.Observations takes everything and does nothing.
+	// The methods of a nil *bus.ObservationPublisher do nothing.
 	Bus          *bus.Conn
 	Publisher    *bus.Publisher
 	Observations *bus.ObservationPublisher

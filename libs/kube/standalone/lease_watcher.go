@@ -22,13 +22,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 )
 
-// StaleAfter is how long the Lease may go without a renewal before operators write themselves.
+// StaleAfter is the time without a renewal of the Lease after which operators write the conditions themselves.
 const StaleAfter = 30 * time.Second
 
 // retryAfter is how soon a failed read is tried again.
 const retryAfter = 2 * time.Second
 
-// LeaseWatcher tells whether this process has to write the conditions.
+// LeaseWatcher decides whether this process must write the conditions.
 type LeaseWatcher struct {
 	objects client.Reader // the manager's cache, for Source
 	live    client.Reader // the API server
@@ -48,8 +48,8 @@ type LeaseWatcherOption func(*LeaseWatcher)
 // WithClock replaces the real clock.
 func WithClock(c clock.Clock) LeaseWatcherOption { return func(g *LeaseWatcher) { g.clock = c } }
 
-// NewLeaseWatcher returns a Gate on the Lease in the given namespace and adds it to mgr,
-// which runs it on every replica, leader or not. It needs the permissions to get,
+// NewLeaseWatcher returns a LeaseWatcher for the Lease in the given namespace and adds it to
+// mgr, which runs it on every replica, leader or not. It needs the permissions to get,
 // list and watch that one Lease.
 func NewLeaseWatcher(mgr manager.Manager, namespace string, opts ...LeaseWatcherOption) (*LeaseWatcher, error) {
 	g := &LeaseWatcher{
@@ -87,15 +87,15 @@ func NewLeaseWatcher(mgr manager.Manager, namespace string, opts ...LeaseWatcher
 	return g, nil
 }
 
-// ShouldWrite says whether this process has to write the conditions. It is false
-// until the Lease has been looked for once.
+// ShouldWrite reports whether this process must write the conditions. It returns false
+// until the Lease has been read once.
 func (g *LeaseWatcher) ShouldWrite() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.must
 }
 
-// NeedLeaderElection is false: every replica knows the answer, so that a new leader starts with it.
+// NeedLeaderElection returns false: every replica watches the Lease, so a new leader starts with a decision.
 func (g *LeaseWatcher) NeedLeaderElection() bool { return false }
 
 // Start watches the Lease until ctx ends.
@@ -132,7 +132,7 @@ func (g *LeaseWatcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// follow decides anew when the Lease changes, and at the moment it goes stale.
+// follow decides again when the Lease changes, and at the moment it becomes stale.
 func (g *LeaseWatcher) follow(ctx context.Context, changed <-chan struct{}) {
 	var seen sighting
 	reader := client.Reader(g.leases)
@@ -150,7 +150,7 @@ func (g *LeaseWatcher) follow(ctx context.Context, changed <-chan struct{}) {
 		case <-changed:
 			reader = g.leases
 		case <-due:
-			// The watch may be behind: ask the API server before calling it stale.
+			// The cache may be stale: read from the API server before declaring the Lease stale.
 			reader = g.live
 		}
 		if timer != nil {
@@ -159,8 +159,8 @@ func (g *LeaseWatcher) follow(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// look reads the Lease, decides, and returns after how long to look again; zero
-// means only when the Lease changes.
+// look reads the Lease, decides, and returns the time until the next read; zero
+// means that only a change of the Lease requires one.
 func (g *LeaseWatcher) look(ctx context.Context, reader client.Reader, seen *sighting) time.Duration {
 	var lease coordinationv1.Lease
 	err := reader.Get(ctx, g.lease, &lease)
@@ -171,7 +171,7 @@ func (g *LeaseWatcher) look(ctx context.Context, reader client.Reader, seen *sig
 		g.set(true, "no lease")
 		return 0
 	case err != nil:
-		// Nothing is known anew: an API server that is away is no dead aggregator.
+		// Keep the decision: an unavailable API server does not mean that the aggregator crashed.
 		g.log.V(1).Info("Lease not readable", "reason", err.Error())
 		return retryAfter
 	}

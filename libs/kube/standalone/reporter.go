@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 )
 
-// Reporter publishes observations and, while the [LeaseWatcher] says so, writes the
-// conditions that follow from them. It is safe for concurrent use.
+// Reporter publishes observations and, while [LeaseWatcher.ShouldWrite] is true, writes
+// the conditions that follow from them. It is safe for concurrent use.
 type Reporter struct {
 	writer       *ownedstatus.Writer
 	gate         *LeaseWatcher
@@ -43,8 +43,8 @@ func NewReporter(c client.Client, gate *LeaseWatcher, observations *bus.Observat
 }
 
 // Report offers o to the bus and, while this process must write, applies the
-// conditions to cr. The answer is after how long the conditions may change by the
-// mere passing of time; zero means never.
+// conditions to cr. It returns the time after which the conditions may change without
+// a change of the object; zero means never.
 //
 // cr is the object as read from the cache, after the operator's own status write if
 // it made one; after a write it carries the new resourceVersion. The error is
@@ -80,13 +80,13 @@ func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Obse
 	return max(folded.Next.Sub(now), time.Millisecond), nil
 }
 
-// Gone publishes that the object no longer exists and drops what is remembered of it.
+// Gone publishes that the object no longer exists and drops its remembered state.
 func (r *Reporter) Gone(object contract.Object) {
 	r.observations.Delete(r.kind, object)
 	r.Forget(types.UID(object.UID))
 }
 
-// Forget drops what is remembered of an object that no longer exists.
+// Forget drops the remembered state of an object that no longer exists.
 func (r *Reporter) Forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // Source enqueues every object of list's kind, from the manager's cache, each
-// time the answer of [LeaseWatcher.ShouldWrite] changes. list is a template: an empty list
+// time the result of [LeaseWatcher.ShouldWrite] changes. list is a template: an empty list
 // of the kind, for example &v1alpha1.SupersetList{}.
 func (g *LeaseWatcher) Source(list client.ObjectList) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {

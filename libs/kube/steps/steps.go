@@ -10,26 +10,26 @@ import (
 
 const scope = "github.com/flotilla-dev/flotilla/libs/kube/steps"
 
-// Result is what a step, or a whole run, asks for.
+// Result is what a step, or a whole run, requests.
 type Result struct {
-	// Requeue is after how long to reconcile again; zero means not by time.
+	// Requeue is the time after which to requeue; zero means that only an event enqueues.
 	Requeue time.Duration
 	// Stop ends the run after this step, without an error.
 	Stop bool
 }
 
-// Step is one named part of a reconcile. The name stands in errors and spans:
+// Step is one named part of a reconcile. Errors and spans contain the name:
 // a few words, lower case, for example "preflight" or "apply networking".
 type Step[S any] struct {
 	Name string
 	Run  func(ctx context.Context, state *S) (Result, error)
 }
 
-// Run executes the steps in order until one fails or asks to stop.
+// Run executes the steps in order until one fails or requests a stop.
 //
-// The result holds the shortest requeue that any executed step asked for, also
-// when an error is returned, and Stop when a step ended the run. An error is
-// wrapped with the name of its step.
+// The result holds the shortest requeue that any executed step requested, also
+// with an error, and Stop if a step ended the run. An error is wrapped with the
+// name of its step.
 func Run[S any](ctx context.Context, state *S, list []Step[S]) (Result, error) {
 	var total Result
 	for _, step := range list {

@@ -39,7 +39,7 @@ type cause struct {
 	since      time.Time
 }
 
-// NewTracer returns the trail of a kind, for example "Superset".
+// NewTracer returns the Tracer of a kind, for example "Superset".
 func NewTracer(kind string, clk clock.PassiveClock) *Tracer {
 	return &Tracer{kind: kind, clock: clk, seen: map[types.NamespacedName]cause{}}
 }
@@ -66,7 +66,7 @@ func (t *Tracer) Begin(ctx context.Context, object metav1.Object) (context.Conte
 	return traced, ender(span)
 }
 
-// Forget drops what is remembered of an object that is gone.
+// Forget drops the remembered state of a deleted object.
 func (t *Tracer) Forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +74,7 @@ func (t *Tracer) Forget(key types.NamespacedName) {
 }
 
 // before returns the first reconcile of the object's generation, the zero value if there
-// was none, and whether its trace still goes on.
+// was none, and whether its trace still continues.
 func (t *Tracer) before(key types.NamespacedName, object metav1.Object) (cause, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *Tracer) remember(key types.NamespacedName, c cause) {
 }
 
 // Begin starts the span of a reconcile whose object needs no [Tracer], since one reconcile
-// does all that a change of it asks for. The returned function ends it; it is never nil.
+// does all that a change of it requires. The returned function ends it; it is never nil.
 func Begin(ctx context.Context, kind string, object metav1.Object) (context.Context, func(error)) {
 	traced, span := start(ctx, kind, object)
 	if !span.SpanContext().IsValid() {

@@ -2,16 +2,16 @@
 // bus contract: [Deployment] and [StatefulSet] into units, [Job] into tasks, pods
 // into [Failures].
 //
-// It is pure: no client, no clock of its own; what it says depends on its arguments
+// It is pure: no client, no clock of its own; its results depend on its arguments
 // only, and not on the order of pods.
 //
-// Every class of failure is told from the objects themselves, without events. Where
-// Kubernetes says something in an event only, what follows from it is looked for: a
-// failed probe leaves a running container that is not ready though it was, or though
-// its probes have had their time ([ProbesDue]); a node that is no longer heard takes
-// Ready from its pods, and leaves their containers ready.
+// It derives every failure class from the objects themselves, without events. Where
+// Kubernetes reports a failure in an event only, it detects the consequence: after a
+// failed probe a running container is no longer ready, or is not ready after its
+// probes' time limit ([ProbesDue]); an unreachable node removes Ready from its pods,
+// and leaves their containers ready.
 //
-// A workload has been observed when its controller has seen the generation that
-// the caller's last apply returned. Before that its counts are about an older spec,
+// A workload is observed when its controller has seen the generation that the
+// caller's last apply returned. Before that its counts belong to an older spec,
 // and readers treat them so.
 package workload

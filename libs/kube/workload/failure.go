@@ -18,7 +18,7 @@ const (
 	maxMessageBytes = 1024
 )
 
-// order is how failure classes are listed: those that do not heal by waiting first.
+// order is the order of failure classes: those that do not clear by waiting first.
 var order = []contract.FailureClass{
 	contract.FailureCrashLoop, contract.FailureImagePull, contract.FailureConfigError, contract.FailurePodFailed,
 	contract.FailureEvicted, contract.FailureOOMKilled, contract.FailureUnschedulable, contract.FailureNodeLost,
@@ -46,10 +46,10 @@ var waiting = map[string]contract.FailureClass{
 // evictions are the reasons with which a node or the scheduler ends a pod.
 var evictions = []string{"Evicted", "Preempting", "Preempted", "NodeShutdown", "Shutdown", "Terminated", "NodeAffinity"}
 
-// Failures groups the troubles of pods by class, each pod by its worst one. Pods
-// that are being deleted are not in trouble, unless their node is lost. now is the
-// caller's clock, for probes that have failed since the pod started; with the zero
-// time only those count that had succeeded before. [ProbesDue] says when to look again.
+// Failures groups the failures of pods by class, each pod by its worst one. A
+// terminating pod is not a failure, unless its node is lost. now is the caller's
+// clock, for probes that have failed since the pod started; with the zero time only
+// those count that had succeeded before. [ProbesDue] returns when to check again.
 func Failures(pods []corev1.Pod, now time.Time) []contract.Failure {
 	byClass := map[contract.FailureClass][]trouble{}
 	for i := range pods {
@@ -77,7 +77,7 @@ func summarise(class contract.FailureClass, found []trouble) contract.Failure {
 	return f
 }
 
-// diagnose returns the class of a pod's trouble, empty if it has none, and one line about it.
+// diagnose returns the class of a pod's failure, empty if it has none, and one line about it.
 func diagnose(p *corev1.Pod, now time.Time) (contract.FailureClass, string) {
 	if message, lost := nodeLost(p); lost {
 		return contract.FailureNodeLost, message
@@ -109,8 +109,8 @@ func diagnose(p *corev1.Pod, now time.Time) (contract.FailureClass, string) {
 	return "", ""
 }
 
-// Changed says whether the class of a pod's trouble, or when one is due, differs between
-// two states of the pod. A watch may leave out all other updates; counts of pods come
+// Changed reports whether the failure class of a pod, or when one is due, differs between
+// two states of the pod. A predicate may drop all other updates; the counts of pods come
 // from their workload.
 func Changed(before, after *corev1.Pod) bool {
 	was, _ := diagnose(before, time.Time{})
@@ -119,14 +119,14 @@ func Changed(before, after *corev1.Pod) bool {
 		!ProbesDue([]corev1.Pod{*before}, time.Time{}).Equal(ProbesDue([]corev1.Pod{*after}, time.Time{}))
 }
 
-// unscheduled are the reasons for which the scheduler gives a pod no node. One that is
-// gated waits as its owner asked.
+// unscheduled are the reasons of a pod that the scheduler assigns to no node. A gated pod
+// waits at the request of its owner.
 var unscheduled = []string{corev1.PodReasonUnschedulable, corev1.PodReasonSchedulerError}
 
-// nodeLost says whether the pod's node is no longer heard. Kubernetes shows it in three
-// ways: as the pod's reason, in the name of the node's garbage collector, or by taking
-// Ready away while the containers stay ready. The kubelet itself does the last for
-// readiness gates only, and gives a reason then.
+// nodeLost reports whether the pod's node is unreachable. Kubernetes shows it in three
+// ways: as the pod's reason, in the name of the node's garbage collector, or by setting
+// Ready to False while the containers stay ready. The kubelet itself does the last for
+// readiness gates only, and sets a reason then.
 func nodeLost(p *corev1.Pod) (string, bool) {
 	if p.Status.Reason == "NodeLost" || p.Status.Phase == corev1.PodUnknown {
 		return p.Status.Message, true

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Job says where the task called name stands; nil, suspended and not yet started
-// jobs are pending. A job that is bound to fail but still has pods is running.
+// Job returns the state of the task called name; nil, suspended and not yet started
+// jobs are pending. A job that will fail but still has pods is running.
 func Job(name string, j *batchv1.Job) contract.Job {
 	out := contract.Job{Name: name, State: contract.JobPending}
 	if j == nil {

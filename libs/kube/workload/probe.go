@@ -10,15 +10,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// signals are the exit codes of a container that was told to end: SIGKILL and SIGTERM.
+// signals are the exit codes of a container that a signal terminated: SIGKILL and SIGTERM.
 var signals = []int32{128 + 9, 128 + 15}
 
-// lateness is how long after the start of a container its pod's conditions may still be about the time before.
+// lateness is how long after the start of a container its pod's conditions may still describe the time before.
 const lateness = 5 * time.Second
 
-// probeFailing says whether a probe keeps a running container from being ready, and
-// which. Kubernetes reports a failed probe in an event only, so it is told by what
-// follows from it.
+// probeFailing reports whether a failing probe keeps a running container from being
+// ready, and which probe. Kubernetes reports a failed probe in an event only, so
+// probeFailing detects it by its consequences.
 func probeFailing(p *corev1.Pod, now time.Time) (string, bool) {
 	if p.Status.Phase != corev1.PodRunning {
 		return "", false
@@ -56,7 +56,7 @@ func ProbesDue(pods []corev1.Pod, now time.Time) time.Time {
 	return next
 }
 
-// UntilProbesDue is after how long a probe of any of these pods counts as failing if
+// UntilProbesDue returns the time until a probe of any of these pods counts as failing if
 // nothing changes; zero means never.
 func UntilProbesDue(now time.Time, groups iter.Seq[[]corev1.Pod]) time.Duration {
 	var next time.Duration
@@ -78,7 +78,7 @@ type runner struct {
 	status corev1.ContainerStatus
 }
 
-// probed lists the pod's runners, sidecars first. An init container that is no sidecar
+// probed lists the pod's runners, sidecars first. An init container other than a sidecar
 // is never ready while it runs.
 func probed(p *corev1.Pod) []runner {
 	var out []runner
@@ -92,7 +92,7 @@ func probed(p *corev1.Pod) []runner {
 	return out
 }
 
-// due is when its probes have had all the time that they are given; zero without probes.
+// due returns when the time limit of all its probes ends; zero without probes.
 func (r runner) due() time.Time {
 	started := r.status.Started != nil && *r.status.Started
 	if r.spec.ReadinessProbe == nil && (started || r.spec.StartupProbe == nil) {
@@ -101,16 +101,16 @@ func (r runner) due() time.Time {
 	return r.status.State.Running.StartedAt.Add(allowance(r.spec.StartupProbe) + allowance(r.spec.ReadinessProbe))
 }
 
-// killed says that it was ended by a signal before, as a failed liveness or startup
-// probe has it done. Want of memory is another matter.
+// killed reports whether a signal terminated the container before, as after a failed
+// liveness or startup probe. Running out of memory does not count.
 func (r runner) killed() bool {
 	last := r.status.LastTerminationState.Terminated
 	return last != nil && last.Reason != oomKilled && slices.Contains(signals, last.ExitCode) &&
 		(r.spec.LivenessProbe != nil || r.spec.StartupProbe != nil)
 }
 
-// readinessLost says that the containers were ready and that one is no longer, without
-// having been started anew: the condition then moved later than the newest of them began.
+// readinessLost reports whether the containers were ready and one no longer is, without
+// a restart: the condition then changed later than the newest of them started.
 func readinessLost(p *corev1.Pod) bool {
 	c := condition(p, corev1.ContainersReady)
 	if c.Status != corev1.ConditionFalse {
@@ -125,8 +125,8 @@ func readinessLost(p *corev1.Pod) bool {
 	return c.LastTransitionTime.After(newest.Add(lateness))
 }
 
-// allowance is how long a probe may fail before that has a consequence. The API server
-// fills in the defaults; they stand here for specs that it has not seen.
+// allowance returns how long a probe may fail before that has a consequence. The API server
+// sets the defaults; they are repeated here for specs that it has not seen.
 func allowance(p *corev1.Probe) time.Duration {
 	if p == nil {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// Inputs is what a caller knows about a workload beside the workload itself.
+// Inputs is what a caller passes about a workload in addition to the workload itself.
 type Inputs struct {
 	// AppliedGeneration is the generation that the caller's last apply returned, or
 	// zero. It matters while the cache still shows an older one.
@@ -57,7 +57,7 @@ func Deployment(base contract.Unit, d *appsv1.Deployment, seen Inputs) contract.
 		case c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded":
 			base.Stalled = true
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
-			// Copied from the newest ReplicaSet, which retries and takes it back. A
+			// Copied from the newest ReplicaSet, which retries and then clears it. A
 			// StatefulSet has no such condition, only events.
 			base.Failures = append(base.Failures, contract.Failure{
 				Class: contract.FailureCreateFailed, Count: max(base.Desired-base.Current, 1), Message: CreateFailure(c.Message),
@@ -80,7 +80,7 @@ func StatefulSet(base contract.Unit, s *appsv1.StatefulSet, seen Inputs) contrac
 	return withPods(base, seen, nil)
 }
 
-// absent is a unit whose workload does not exist. Pods of it may still do.
+// absent returns a unit whose workload does not exist. Its pods may still exist.
 func absent(base contract.Unit, seen Inputs) contract.Unit {
 	base.Present, base.Observed, base.Stalled = false, false, false
 	base.Desired = max(base.Desired, 0)

@@ -24,7 +24,7 @@ type Client struct {
 	requests *atomic.Int64
 }
 
-// New returns a client of the test binary's control plane. extra registers kinds beside the built-in ones.
+// New returns a client of the test binary's control plane. extra registers kinds in addition to the built-in ones.
 func New(t testing.TB, extra ...func(*runtime.Scheme) error) *Client {
 	t.Helper()
 	scheme := runtime.NewScheme()

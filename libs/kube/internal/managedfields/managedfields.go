@@ -1,5 +1,5 @@
 // Package managedfields reads and rewrites metadata.managedFields: who owns which
-// field, and how the fields of a former manager become those of the present one.
+// field, and how the fields of a former manager become those of the current one.
 package managedfields
 
 import (
@@ -33,12 +33,12 @@ func Applied(obj metav1.Object, manager, subresource string) (*fieldpath.Set, er
 	return nil, nil
 }
 
-// TakeOver returns a JSON patch that gives the fields of the former managers to
-// manager, or nil when there is nothing to take over. What manager itself wrote
-// with Update counts as former. The patch carries the resourceVersion of obj.
+// TakeOver returns a JSON patch that transfers the fields of the former managers to
+// manager, or nil if they own none. Fields that manager itself wrote with Update
+// count as former. The patch carries the resourceVersion of obj.
 //
 // Without this a former manager stays a co-owner: fields that are no longer
-// applied would never go, and changed ones would conflict.
+// applied would never be removed, and changed ones would conflict.
 func TakeOver(obj metav1.Object, manager, subresource string, former []string) ([]byte, error) {
 	entries := obj.GetManagedFields()
 	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
@@ -46,7 +46,7 @@ func TakeOver(obj metav1.Object, manager, subresource string, former []string) (
 	}) {
 		return nil, nil
 	}
-	// csaupgrade knows former managers by the operation Update only.
+	// csaupgrade identifies former managers by the operation Update only.
 	entries = slices.Clone(entries)
 	for i, e := range entries {
 		if isFormer(e, manager, subresource, former) {
@@ -78,9 +78,9 @@ func isFormer(e metav1.ManagedFieldsEntry, manager, subresource string, former [
 // second stays with the other. What is in neither is left without an owner.
 type Scope func(*fieldpath.Set) (taken, left *fieldpath.Set)
 
-// TakeBack returns a JSON patch that gives to manager what other managers own
-// although it is in scope, and the names of those managers; nil when there is
-// nothing to take back. What manager itself wrote with Update is always in scope.
+// TakeBack returns a JSON patch that transfers to manager the fields in scope that
+// other managers own, and the names of those managers; nil if there are no such
+// fields. Fields that manager itself wrote with Update are always in scope.
 // The patch carries the resourceVersion of obj.
 func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patch []byte, losers []string, err error) {
 	var entries []metav1.ManagedFieldsEntry

@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// UpToDate says whether applying the value wanted would change nothing: each part
-// of it is owned, as set tells, and has its value in live. All values are JSON
-// values as encoding/json makes them, with int64 for whole numbers.
+// UpToDate reports whether applying the value wanted would change nothing: set contains
+// each part of it, and live has the same value. All values are JSON values as
+// encoding/json decodes them, with int64 for whole numbers.
 func UpToDate(set *fieldpath.Set, wanted, live any) bool {
 	switch w := wanted.(type) {
 	case map[string]any:
@@ -31,8 +31,8 @@ func UpToDate(set *fieldpath.Set, wanted, live any) bool {
 	return reflect.DeepEqual(wanted, live)
 }
 
-// partUpToDate compares one field or item. A part with owned parts of its own is
-// looked into; one that is owned as a whole must be equal as a whole.
+// partUpToDate compares one field or item. It descends into a part with owned parts of
+// its own; a part that is owned as a whole must be equal as a whole.
 func partUpToDate(set *fieldpath.Set, pe fieldpath.PathElement, wanted, live any) bool {
 	if child, ok := set.Children.Get(pe); ok {
 		return UpToDate(child, wanted, live)
@@ -123,7 +123,7 @@ func step(v any, pe fieldpath.PathElement) (any, bool) {
 	return nil, false
 }
 
-// matches says whether pe names the list item, by its key fields or by its value.
+// matches reports whether pe identifies the list item, by its key fields or by its value.
 func matches(pe fieldpath.PathElement, item any) bool {
 	if pe.Value != nil {
 		return value.Equals(*pe.Value, value.NewValueInterface(item))
