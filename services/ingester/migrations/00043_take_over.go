@@ -15,7 +15,7 @@ const takeOverVersion = 43
 // takeOver is the migration that brings the tables of an earlier installation to our
 // schema. All tables exist when it runs: CREATE TABLE IF NOT EXISTS left those of an
 // earlier installation as they were. It compares with the registry of this binary, so
-// columns of later migrations are made here already, and those find nothing to do.
+// columns of later migrations are created here already, and those have nothing to do.
 func takeOver(kinds []*registry.Kind, o legacyschema.Options) *goose.Migration {
 	return goose.NewGoMigration(takeOverVersion, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		return legacyschema.Run(ctx, tx, kinds, o)

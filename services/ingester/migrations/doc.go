@@ -2,7 +2,7 @@
 //
 // The files are embedded, numbered and forward only. Each holds one DDL statement
 // that can be run again, since DDL cannot be rolled back: a migration killed halfway
-// is simply run once more. Changes expand first and contract releases later, so that
+// runs again. Changes expand first and contract releases later, so that
 // the previous release works on this one's schema; a database that is ahead of the
 // binary is therefore accepted.
 //
@@ -12,5 +12,5 @@
 // Files for new tables, columns and indexes are written by go generate (see package
 // registry); the lines "-- makes:" tell it what exists. What they cannot say is a
 // numbered Go file: 00043_take_over brings an earlier database to our schema (see
-// package legacyschema). docs/migrations.md tells operators about all this.
+// package legacyschema). docs/migrations.md is the page for operators.
 package migrations

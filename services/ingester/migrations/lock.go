@@ -8,12 +8,12 @@ import (
 	"fmt"
 )
 
-// sessionLock is a named lock that belongs to the connection: when its holder dies,
-// the server frees it at once. The name holds the database's, since such locks are server-wide.
+// sessionLock is a named lock that belongs to the connection: when its holder crashes,
+// the server frees it at once. The name contains the database's, since such locks are server-wide.
 type sessionLock struct{}
 
 // lockWaitSeconds is how long one attempt waits. It stays below the read timeout of
-// the connection; attempts go on until the context ends.
+// the connection; attempts continue until the context ends.
 const lockWaitSeconds = 5
 
 // SessionLock implements goose's lock.SessionLocker.

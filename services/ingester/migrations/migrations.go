@@ -28,25 +28,25 @@ type Status struct {
 	Applied bool
 }
 
-// Report is what Up did.
+// Report is the result of [Up].
 type Report struct {
 	// Applied are the names of the migrations, in their order.
 	Applied []string
-	// Notes say what became of rows of an earlier installation; see [Notes]. There are
-	// none when the take-over was done before.
+	// Notes describe the changes to rows of an earlier installation; see [Notes]. There
+	// are none when the adoption was done before.
 	Notes []string
 }
 
-// Up applies what is pending.
+// Up applies the pending migrations.
 //
 // A change of a large table may take longer than the connection waits for an answer.
-// The server goes on with it all the same, and keeps the lock for as long, so Up
-// waits for the lock and goes on from there, while the server answers at all.
+// The server continues with it and keeps the lock until it ends, so Up waits for the
+// lock and continues from there, as long as the server answers.
 func Up(ctx context.Context, db *sql.DB) (Report, error) {
 	return UpWith(ctx, db, nil)
 }
 
-// UpWith is Up that tells progress how far a long take-over has come.
+// UpWith is like Up, and reports the progress of a long adoption to progress.
 func UpWith(ctx context.Context, db *sql.DB, progress func(line string)) (Report, error) {
 	set, err := all()
 	if err != nil {
@@ -61,11 +61,11 @@ func UpWith(ctx context.Context, db *sql.DB, progress func(line string)) (Report
 	}
 }
 
-// set is what there is to run.
+// set holds the migrations to run.
 type set struct {
 	files fs.FS
-	kinds []*registry.Kind // to be taken over
-	// takeOver says how.
+	kinds []*registry.Kind // to adopt
+	// takeOver configures the adoption.
 	takeOver legacyschema.Options
 }
 
@@ -120,7 +120,7 @@ func List(ctx context.Context, db *sql.DB) ([]Status, error) {
 }
 
 // Verify returns one line for each pending migration and for each difference
-// between the database and the registry. Nothing returned means that all is well.
+// between the database and the registry. It returns no lines when there are none.
 func Verify(ctx context.Context, db *sql.DB) ([]string, error) {
 	states, err := List(ctx, db)
 	if err != nil {
@@ -146,8 +146,8 @@ func Verify(ctx context.Context, db *sql.DB) ([]string, error) {
 	return out, nil
 }
 
-// Notes lists what the take-over of an earlier installation decided about rows, in
-// the order in which it did; see package legacyschema. It is empty elsewhere.
+// Notes lists the decisions about rows that the adoption of an earlier installation made,
+// in their order; see package legacyschema. It is empty on other databases.
 func Notes(ctx context.Context, db *sql.DB) (notes []string, err error) {
 	var tables int
 	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",
@@ -183,7 +183,7 @@ func (s set) provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) 
 	p, err := goose.NewProvider(goose.DialectCustom, db, s.files,
 		goose.WithStore(store),
 		goose.WithGoMigrations(takeOver(s.kinds, s.takeOver)),
-		goose.WithAllowOutofOrder(true), // each can run at any time, and a fix for an older release comes late
+		goose.WithAllowOutofOrder(true), // each can run at any time, and a fix for an older release gets a lower number
 		goose.WithSessionLocker(&sessionLock{}),
 		goose.WithDisableGlobalRegistry(true),
 		goose.WithSlog(slog.New(logr.ToSlogHandler(logr.FromContextOrDiscard(ctx)))),

@@ -7,12 +7,12 @@ import (
 	"github.com/pressly/goose/v3/database"
 )
 
-// versionTable is goose's own table of what has been applied.
+// versionTable is goose's table of applied migrations.
 const versionTable = "goose_db_version"
 
-// versions keeps that table as goose does, but can be interrupted and run beside
-// itself while the table is being made: goose's own way leaves a table without its
-// first row when it is killed between the two, and refuses it ever after.
+// versions keeps that table as goose does, but can be interrupted and run concurrently
+// while the table is created: goose itself leaves a table without its first row when it
+// is killed between the two, and rejects that table from then on.
 type versions struct{ database.Store }
 
 func newVersions() (*versions, error) {
@@ -50,8 +50,8 @@ func (*versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) e
 // first is the version of the row that goose wants in a table without migrations.
 const first = 0
 
-// Insert implements goose's database.Store. Of several processes that make the table
-// one writes the first row.
+// Insert implements goose's database.Store. Of several processes that create the
+// table, one writes the first row.
 func (v *versions) Insert(ctx context.Context, db database.DBTxConn, req database.InsertRequest) error {
 	if req.Version != first {
 		return v.Store.Insert(ctx, db, req)

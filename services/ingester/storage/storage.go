@@ -11,23 +11,23 @@ import (
 
 // Errors that callers branch on, with errors.Is.
 var (
-	// ErrNotFound says that there is no live row.
+	// ErrNotFound means that there is no live row.
 	ErrNotFound = errors.New("not found in storage")
-	// ErrConflict says that a direct update was made from another version than storage holds.
+	// ErrConflict means that a direct update was based on another version than storage holds.
 	ErrConflict = errors.New("storage holds another version")
-	// ErrStale says that storage holds a newer version than the one that was offered.
+	// ErrStale means that storage holds a newer version than the given one.
 	ErrStale = errors.New("storage holds a newer version")
-	// ErrRejected says that the object's content cannot be stored; only a change of it helps.
+	// ErrRejected means that the object's content cannot be stored; only a change of it helps.
 	// The error names the field.
 	ErrRejected = errors.New("object cannot be stored")
-	// ErrInvalid says that a question cannot be answered as it was put: an unknown kind, field,
-	// operator or template, a selector that does not parse, a continue token of another question.
-	// The error names the culprit.
+	// ErrInvalid means that a request cannot be answered exactly: an unknown kind, field,
+	// operator or template, a selector that does not parse, a continue token of another request.
+	// The error names the invalid part.
 	ErrInvalid = errors.New("invalid request to storage")
-	// ErrNotWritten says that the database failed to write, for no reason that lies in the
-	// object. It is logged once for all objects that were to be written together.
+	// ErrNotWritten means that the database failed to write, for a reason other than the
+	// object. It is logged once for all objects of the same write.
 	ErrNotWritten = errors.New("not written")
-	// ErrNotReady says that the database has not been reached yet.
+	// ErrNotReady means that the database has not been reached yet.
 	ErrNotReady = errors.New("storage is not ready")
 )
 
@@ -45,13 +45,13 @@ type MetadataStorage interface {
 	//
 	// With direct true it is an object that lives in storage only (an evicted one): its
 	// labels and annotations are stored, provided that its resourceVersion is the stored
-	// one, and the object gets a new resourceVersion. The rest of it is not looked at. When
+	// one, and the object gets a new resourceVersion. The rest of it is ignored. When
 	// both are the same already, nothing is written and the version stays. Errors:
 	// ErrNotFound, ErrConflict (also for an object that is in the cluster), ErrRejected, ErrInvalid.
 	//
-	// indexedFields may be nil: the columns follow from the kind's description. Fields
-	// that are given must name columns of the kind; they override what follows. Their
-	// values are those of the column's type, or pointers to them; nil is NULL.
+	// indexedFields may be nil: the columns are computed from the kind's description. Given
+	// fields must name columns of the kind; they override the computed ones. Their values have
+	// the column's type, or are pointers to it; nil is NULL.
 	Upsert(ctx context.Context, object runtime.Object, direct bool, indexedFields []IndexedField) error
 	// GetByName fills object, whose kind must be set, from the live row of that name. Errors: ErrNotFound, ErrInvalid.
 	GetByName(ctx context.Context, namespace, name string, object runtime.Object) error
@@ -62,8 +62,8 @@ type MetadataStorage interface {
 	// Without an order the newest object comes first. An error leaves response as it was.
 	// Errors: ErrInvalid.
 	List(ctx context.Context, typeMeta *metav1.TypeMeta, namespace string, listOptions *metav1.ListOptions, ext *ListOptionsExt, response *ListResponse) error
-	// Delete closes the live row of that name as it is. A row that is closed already, or
-	// that never was, is no error. Errors: ErrInvalid.
+	// Delete closes the live row of that name as it is. It returns nil for a closed or missing
+	// row. Errors: ErrInvalid.
 	Delete(ctx context.Context, typeMeta *metav1.TypeMeta, namespace, name string) error
 	// DeleteCollection closes the live rows that the selectors and the limit choose, the newest
 	// first; namespace "" means all of them. It works in pages, each atomic: a row that leaves
@@ -74,11 +74,11 @@ type MetadataStorage interface {
 	// name the parameter, with OpEqual; pagination and skip list are obeyed, and there is no
 	// continue token. Errors: ErrInvalid, which lists what there is.
 	QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMeta, templateID string, ext *ListOptionsExt, response *ListResponse) error
-	// Backfill rewrites rows of a kind in the order of their creation: prepare says what
-	// each becomes; no prepare rewrites each object as it is. It returns the creation time to
-	// go on with, also beside an error, or nil when the end is reached. Rows that hold the
-	// right content already cost no write, and there are no change events. Objects that
-	// cannot be stored are left, and named in ErrRejected at the end. Errors: ErrInvalid,
+	// Backfill rewrites rows of a kind in the order of their creation. prepare returns the new
+	// content of each row; without prepare each object is rewritten as it is. Backfill returns the
+	// creation time at which to continue, also together with an error, or nil at the end. Rows
+	// that hold the right content already cost no write, and there are no change events. Objects
+	// that cannot be stored are skipped, and named in ErrRejected at the end. Errors: ErrInvalid,
 	// ErrRejected, that of prepare.
 	Backfill(ctx context.Context, prepare PrepareBackfillParams, options BackfillOptions) (endTime *time.Time, err error)
 	// Close writes what waits and closes the connections. It may be called again.
@@ -100,9 +100,9 @@ type Keeper interface {
 	// Release stores a later state of an object that is Terminating without our finalizer. An
 	// evicted row stays evicted, any other row is closed. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Release(ctx context.Context, object runtime.Object) error
-	// Abandon closes an object's row, found by uid, with what is stored: for an object whose
+	// Abandon closes an object's row, found by uid, with its stored content: for an object whose
 	// final state is rejected. The row of an evicted object that is Terminating without our
-	// finalizer stays as it is. A row that is closed already, or that never was, is no error.
+	// finalizer stays as it is. It returns nil for a closed or missing row.
 	// Errors: ErrStale when the row changes meanwhile, ErrNotReady.
 	Abandon(ctx context.Context, object runtime.Object) error
 }

@@ -22,13 +22,13 @@ type IndexedField struct {
 	Value any
 }
 
-// IndexedObject is implemented by typed objects that say their indexed columns themselves.
+// IndexedObject is implemented by typed objects that provide their indexed columns themselves.
 type IndexedObject interface {
 	GetIndexedKeyValuePairs() []IndexedField
 	IsImmutableKind() bool
 }
 
-// ListOptionsExt are the questions that metav1.ListOptions cannot put.
+// ListOptionsExt holds list options that metav1.ListOptions lacks.
 //
 // Fields are named by proto path ("spec.owner.name", "metadata.creation_timestamp"), by JSON
 // path ("metadata.creationTimestamp") or by the name of their indexed column ("owner").
@@ -38,7 +38,7 @@ type ListOptionsExt struct {
 	OrderBy    []OrderBy
 	Operation  *CriterionOperation
 	Pagination *Pagination
-	// ReturnedFieldSkipList are proto paths of fields that are left out of the answer.
+	// ReturnedFieldSkipList holds the proto paths of fields to omit from the result.
 	ReturnedFieldSkipList []string
 }
 
@@ -58,8 +58,8 @@ const (
 	SortDesc    SortOrder = 2
 )
 
-// Pagination asks for the objects [Offset, Offset+Limit); a limit of 0 is none. An offset cannot
-// be used together with a continue token.
+// Pagination selects the objects [Offset, Offset+Limit); a limit of 0 means unlimited. An offset
+// cannot be used together with a continue token.
 type Pagination struct {
 	Offset, Limit int32
 }
@@ -107,13 +107,13 @@ type Criterion struct {
 	MatchValue any
 }
 
-// BackfillParams say what a row becomes.
+// BackfillParams define the new content of a row.
 type BackfillParams struct {
 	Object        runtime.Object
 	IndexedFields []IndexedField
 }
 
-// PrepareBackfillParams makes the new content of a row from the stored object. Nil means: leave it.
+// PrepareBackfillParams computes the new content of a row from the stored object. Nil leaves it unchanged.
 type PrepareBackfillParams func(object runtime.Object) (*BackfillParams, error)
 
 // Commands of a backfill: what is rewritten.
@@ -133,6 +133,6 @@ type BackfillOptions struct {
 	ExcludeDeleted bool `json:"excludeDeleted" yaml:"excludeDeleted"`
 	// NameSpaces to work in; none means all.
 	NameSpaces []string `json:"namespaces" yaml:"namespaces"`
-	// BatchSize is how many rows one call rewrites at least, if there are so many. Zero means 500.
+	// BatchSize is the minimum number of rows that one call rewrites, if there are so many. Zero means 500.
 	BatchSize int `json:"batchSize" yaml:"batchSize"`
 }

@@ -1,9 +1,9 @@
-// Package accept is the command "ingester checkpoint": it compares the age of the
-// database with the cluster, and lets the ingester go on with an older one.
+// Package accept implements the command "ingester checkpoint": it compares the age of
+// the database with the cluster, and lets the ingester continue with an older database.
 //
-// In an older database the row of an object that is not in the cluster may be the only
-// copy of one that was evicted since, or the row of one that somebody deleted. Nobody
-// can tell them apart, so accepting marks all of them as evicted: nothing is closed.
+// In an older database, the row of an object that is not in the cluster may be the only
+// copy of an object that was evicted since, or the row of a deleted one. The two cannot
+// be told apart, so accepting marks all such rows as evicted: nothing is closed.
 package accept
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
-// Env is what the command works with.
+// Env holds the connections of the command.
 type Env = cmdutil.Env
 
-// Command is "ingester checkpoint".
+// Command implements "ingester checkpoint".
 type Command struct {
 	cmdutil.Output
-	// Accept goes on with the database as it is.
+	// Accept continues with the database as it is.
 	Accept bool
 }
 
@@ -61,7 +61,7 @@ type Kept struct {
 	UID       string `json:"uid"`
 }
 
-// Run compares, accepts if asked to, and prints the result.
+// Run compares, accepts if Accept is set, and prints the result.
 func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (r Result) text(w io.Writer) {
 }
 
 // Behind returns an error while the database lacks evictions that were carried out, or
-// while that cannot be told.
+// if the comparison fails.
 func Behind(ctx context.Context, env Env) error {
 	database, cluster, err := numbers(ctx, env)
 	if err == nil && database < cluster {
@@ -130,7 +130,7 @@ func numbers(ctx context.Context, env Env) (database, cluster int64, err error) 
 // rowsOfAKeep bounds the rows of one transaction.
 const rowsOfAKeep = 100
 
-// keep marks what may be an only copy as evicted, of all kinds before anything is accepted.
+// keep marks rows that may be the only copy as evicted, for all kinds before anything is accepted.
 func keep(ctx context.Context, env Env) ([]Kept, error) {
 	if err := env.Settle(ctx); err != nil {
 		return nil, err
@@ -160,8 +160,8 @@ func keep(ctx context.Context, env Env) ([]Kept, error) {
 	return kept, nil
 }
 
-// keepHeld stores an object as evicted that the ingester has let go and others hold: the
-// older database does not say whether that was an eviction.
+// keepHeld stores as evicted an object that only foreign finalizers hold: the older
+// database does not show whether the ingester evicted it.
 func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.NamespacedName) ([]Kept, error) {
 	var o unstructured.Unstructured
 	o.SetGroupVersionKind(kind.GVK())
@@ -186,8 +186,8 @@ func letGo(o metav1.Object) bool {
 }
 
 // compare returns live rows that are not evicted and whose uid the cluster does not have,
-// and objects that only others hold. The cluster is listed last: an object that came
-// meanwhile has no row here.
+// and objects that only foreign finalizers hold. The cluster is listed last: an object
+// that was created meanwhile has no row here.
 func compare(ctx context.Context, env Env, kind *registry.Kind) (alone []rows.Row, held []types.NamespacedName, err error) {
 	open := map[string]rows.Row{}
 	err = rows.Each(ctx, env.DB, kind, rows.Query{State: rows.Here, Namespaces: env.Namespaces}, func(r rows.Row) error {

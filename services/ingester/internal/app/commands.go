@@ -58,8 +58,8 @@ func (o *Options) command(help string, t tool) service.Command {
 	}}
 }
 
-// environment connects a command to the database and the cluster. Purging and backfilling
-// need no cluster; releasing works while MySQL is away.
+// environment connects a command to the database and the cluster. Purge and backfill
+// need no cluster; removing finalizers works while MySQL is unavailable.
 func (o *Options) environment(ctx context.Context, s service.Options, t tool) (cmdutil.Env, error) {
 	config := cmdutil.Config{
 		MySQL: o.MySQL, Outbox: s.NATSURL != "", Clock: clock.RealClock{}, Log: logr.FromContextOrDiscard(ctx),

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The keys of the configuration file and the flags that they stand for. Files of
-// Michelangelo's controllermgr are taken as they are: other stanzas are not ours, and
-// three keys of its own are accepted without effect, as they are there.
+// The keys of the configuration file and their flags. Files of Michelangelo's
+// controllermgr are accepted unchanged: other stanzas are ignored, and three keys of
+// controllermgr have no effect, as they have none there.
 //
 // Source: reference section 4.3.
 var fileKeys = map[string]map[string]string{

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
 )
 
-// "migrate up" runs as a Job before an upgrade, when MySQL or the cluster's DNS may be away for a moment. A Job that
-// ends then is begun again after ever longer pauses, longer than helm waits.
+// "migrate up" runs as a Job before an upgrade, when MySQL or the cluster's DNS may be unavailable for a moment. A Job
+// that fails then is retried with a growing backoff, which exceeds the timeout of helm.
 const (
 	migratePatience = 2 * time.Minute
 	migratePause    = time.Second

@@ -18,27 +18,26 @@ import (
 
 // Options are the ingester's own settings.
 type Options struct {
-	// ConfigFile holds settings that are given neither as flags nor in the environment.
+	// ConfigFile is a file of settings; flags and the environment override it.
 	ConfigFile string
-	// Enabled says whether objects are stored at all; without settings of MySQL they are not.
+	// Enabled enables the storage of objects; without MySQL settings nothing is stored.
 	Enabled bool
-	// MySQL says where objects are stored.
+	// MySQL holds the connection settings of the database.
 	MySQL database.Settings
-	// ConcurrentReconciles is how many objects of a kind are handled at the same time;
+	// ConcurrentReconciles is how many objects of a kind are reconciled at the same time;
 	// the map overrides it by kind.
 	ConcurrentReconciles    int
 	ConcurrentReconcilesMap map[string]int
-	// RequeuePeriod is the longest pause before a failure is tried again; the map
-	// overrides it by kind.
+	// RequeuePeriod is the maximum backoff after a failure; the map overrides it by kind.
 	RequeuePeriod    time.Duration
 	RequeuePeriodMap map[string]string
 	// EvictImmutableKinds evicts every object of a kind that is immutable by definition.
 	EvictImmutableKinds bool
-	// Retention is how long closed rows are kept; zero keeps them for ever.
+	// Retention is how long closed rows are kept; zero disables the purge.
 	Retention time.Duration
-	// Sweep looks for rows whose object is gone.
+	// Sweep finds rows whose object no longer exists.
 	Sweep sweep.Options
-	// Finalizer is the webhook that puts the finalizer on new objects.
+	// Finalizer is the webhook that adds the finalizer to new objects.
 	Finalizer webhook.Options
 	// API is the HTTP API.
 	API httpapi.Options
@@ -67,7 +66,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	o.API.AddFlags(fs)
 }
 
-// serverSettings are the settings to look at when the server does not let us in.
+// serverSettings names the settings to check when MySQL rejects the connection.
 func (o *Options) serverSettings() string {
 	if o.MySQL.DSN != "" {
 		return "--mysql-dsn (FLOTILLA_MYSQL_DSN, MYSQL_DSN)"
@@ -104,7 +103,7 @@ func environment() map[string]string {
 	}
 }
 
-// On says whether objects are stored.
+// On reports whether objects are stored.
 func (o *Options) On() bool { return o.Enabled && o.MySQL.Configured() }
 
 // Validate checks the settings. Each error names its flag.

@@ -46,15 +46,15 @@ func Spec() service.Spec {
 	}
 }
 
-// needs are the rights to follow the kinds. A definition may come later: the other kinds
-// need not wait for it.
+// needs returns the permissions to watch the kinds. A CRD may be installed later: the
+// other kinds do not wait for it.
 func (o *Options) needs() []service.Prerequisite {
 	if !o.On() {
 		return nil
 	}
 	kinds, err := registry.Load()
 	if err != nil {
-		return nil // Setup says so
+		return nil // Setup returns the error
 	}
 	var out []service.Prerequisite
 	for _, kind := range kinds.Kinds() {
@@ -64,7 +64,7 @@ func (o *Options) needs() []service.Prerequisite {
 	return out
 }
 
-// ingester is one ingester while it is put together.
+// ingester holds the parts of one ingester during Setup.
 type ingester struct {
 	*service.Runtime
 	o          *Options
@@ -77,7 +77,7 @@ type ingester struct {
 	checkpoint *checkpoint.Keeper
 }
 
-// Setup puts the ingester on a manager.
+// Setup adds the ingester to a manager.
 func Setup(ctx context.Context, rt *service.Runtime, o *Options, registerer prometheus.Registerer) error {
 	if !o.On() {
 		rt.Log.Info("Metadata storage not configured, skipping ingester controller setup")

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
-// addStore lets the store live with the manager: every replica prepares the schema,
-// so that it is ready to take over; the leader settles the incarnation before its
+// addStore adds the store to the manager. Every replica prepares the schema, so that a
+// standby is ready for failover; the leader determines the incarnation before its
 // controllers may write.
 func addStore(rt *service.Runtime, store *mysql.Storage, watch *incarnation.Watch) error {
 	if err := rt.Add(everywhere(func(ctx context.Context) error {
@@ -42,8 +42,8 @@ func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (everywhere) NeedLeaderElection() bool { return false }
 
-// settler asks the cluster how far it has come, settles the incarnation, and then looks
-// whether the cluster goes back.
+// settler reads the resource version of the cluster, determines the incarnation, and then
+// watches whether the cluster is restored to an earlier state.
 type settler struct {
 	rt    *service.Runtime
 	store *mysql.Storage
@@ -76,7 +76,7 @@ func (s *settler) run(ctx context.Context) error {
 	}
 }
 
-// once settles the incarnation, and returns where the cluster was and with which incarnation to write.
+// once determines the incarnation, and returns the position of the cluster and the incarnation to write with.
 func (s *settler) once(ctx context.Context) (cluster incarnation.Cluster, current int64, err error) {
 	cluster, err = incarnation.Position(ctx, s.watch.Live, s.watch.Kinds, s.watch.Namespaces)
 	if err != nil {

@@ -17,21 +17,21 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Command is "ingester backfill".
+// Command implements "ingester backfill".
 type Command struct {
 	cmdutil.Scope
 	cmdutil.Output
-	// What is rewritten: index, blob or all; see package storage.
+	// What selects the parts to rewrite: index, blob or all; see package storage.
 	What string
-	// ExcludeDeleted leaves closed rows alone.
+	// ExcludeDeleted skips closed rows.
 	ExcludeDeleted bool
-	// StartTime, in RFC 3339, is the creation time to begin with; empty is the beginning, or where the state says.
+	// StartTime, in RFC 3339, is the creation time to begin with; empty is the beginning, or the position in State.
 	StartTime string
-	// Rate is the greatest number of rows per second; zero means no limit.
+	// Rate is the maximum number of rows per second; zero means no limit.
 	Rate int
-	// Batch is how many rows are rewritten between two looks at rate and state.
+	// Batch is how many rows are rewritten between two checks of the rate and the state.
 	Batch int
-	// State is a file that remembers how far it came; empty means none.
+	// State is the file that records the progress; empty means none.
 	State string
 }
 
@@ -56,13 +56,13 @@ func (c *Command) AddFlags(fs *pflag.FlagSet) {
 // Tally counts the rows of one kind in this run.
 type Tally struct {
 	Kind string `json:"kind"`
-	// Rows that were looked at; those that would not change are not written.
+	// Rows counts the rows that were read; unchanged ones are not written.
 	Rows int `json:"rows"`
-	// Done says that the end was reached, now or in an earlier run.
+	// Done reports whether this run or an earlier one reached the end.
 	Done bool `json:"done"`
-	// Next is where to go on.
+	// Next is the creation time to resume from.
 	Next *time.Time `json:"next,omitempty"`
-	// Refused says which objects were left as they are, and why.
+	// Refused lists the objects that were left unchanged, each with the reason.
 	Refused []string `json:"refused,omitempty"`
 }
 
@@ -72,7 +72,8 @@ type Result struct {
 	Kinds   []Tally `json:"kinds"`
 }
 
-// Run backfills and prints the result, also when it ends early. The error then says how to go on.
+// Run backfills and prints the result, also when it ends early. The error then names the
+// flags that resume the run.
 func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	start, err := c.validate()
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *Command) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(c.Rate), 1)
 }
 
-// store is what is driven.
+// store is the part of the storage that the backfill calls.
 type store interface {
 	Backfill(ctx context.Context, prepare storage.PrepareBackfillParams, options storage.BackfillOptions) (*time.Time, error)
 }
@@ -198,7 +199,7 @@ func (d *driver) kind(ctx context.Context, tally *Tally) error {
 	}
 }
 
-// counted hands every object back unchanged, at the rate: the store derives the rest anew.
+// counted returns every object unchanged, at the limited rate: the store derives the rest again.
 func (d *driver) counted(ctx context.Context, tally *Tally) storage.PrepareBackfillParams {
 	return func(object runtime.Object) (*storage.BackfillParams, error) {
 		if err := d.limiter.Wait(ctx); err != nil {
@@ -209,7 +210,7 @@ func (d *driver) counted(ctx context.Context, tally *Tally) storage.PrepareBackf
 	}
 }
 
-// goOn adds to an error how the same backfill is gone on with.
+// goOn adds to an error the flags that resume the same backfill.
 func (d *driver) goOn(tally Tally, err error) error {
 	if d.command.State != "" {
 		return fmt.Errorf("%w; the same command goes on from --state %s", err, d.command.State)

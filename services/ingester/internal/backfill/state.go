@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// state is what the state file holds.
+// state is the content of the state file.
 type state struct {
-	// What is being done: another backfill must not go on from here.
+	// Command, with the fields below, identifies the backfill: another one must not resume from this state.
 	Command        string   `json:"command"`
 	ExcludeDeleted bool     `json:"excludeDeleted"`
 	Namespaces     []string `json:"namespaces"`
-	// Next is the creation time to go on with, by kind; Done are the kinds that are finished.
+	// Next is the creation time to resume from, by kind; Done lists the finished kinds.
 	Next map[string]time.Time `json:"next"`
 	Done []string             `json:"done"`
 }
@@ -37,7 +37,7 @@ func (c *Command) loadState(namespaces []string) (state, error) {
 	}
 	raw, err := os.ReadFile(c.State)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fresh, c.saveState(fresh) // what cannot be written is better known at once
+		return fresh, c.saveState(fresh) // report an unwritable file at once
 	}
 	if err != nil {
 		return state{}, fmt.Errorf("--state: %w", err)

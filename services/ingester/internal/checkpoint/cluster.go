@@ -17,7 +17,7 @@ const Name = "ingester-checkpoint"
 
 const numberKey = "number"
 
-// Cluster is the copy in the cluster. It is not safe for concurrent use.
+// Cluster reads and writes the copy in the cluster. It is not safe for concurrent use.
 type Cluster struct {
 	// Reader reads from the API server each time, never from a cache.
 	Reader client.Reader
@@ -28,7 +28,7 @@ type Cluster struct {
 	last *corev1.ConfigMap // as it was written last; nil means that it is read first
 }
 
-// Read returns the number; without a ConfigMap nothing was evicted.
+// Read returns the number; 0 without a ConfigMap, since nothing was evicted.
 func (c *Cluster) Read(ctx context.Context) (int64, error) {
 	number, _, err := c.get(ctx)
 	return number, err
@@ -58,8 +58,8 @@ func numberOf(m *corev1.ConfigMap) (int64, error) {
 	return number, nil
 }
 
-// Raise writes the number, unless a higher one is there. Somebody else's write in
-// between is a conflict, and nothing is lost.
+// Raise writes the number, unless the ConfigMap has a higher one. A concurrent write of
+// another client is a conflict, and nothing is lost.
 func (c *Cluster) Raise(ctx context.Context, number int64) error {
 	if c.Namespace == "" {
 		return nil

@@ -1,10 +1,10 @@
 // Package checkpoint detects a database that was restored from an older backup.
 //
 // The row of an evicted object is its only copy. In a backup that is older than the
-// eviction that row says that the object is in the cluster, and the sweep would close
-// it. A number that grows with the evictions is therefore kept twice: in the table
-// checkpoint and in a ConfigMap of the service's namespace. Before an object is deleted
-// for its eviction, in this order,
+// eviction, that row is still live, as if the object were in the cluster, and the sweep
+// would close it. A number that grows with the evictions is therefore kept twice: in the
+// table checkpoint and in a ConfigMap of the service's namespace. Before an object is
+// deleted for its eviction, in this order,
 //
 //  1. its row is committed as evicted,
 //  2. the number in the database grows and is committed,
@@ -15,5 +15,5 @@
 // the object is still there. While the database is behind, nothing is evicted and the
 // sweep closes nothing, until "ingester checkpoint --accept" has been run.
 //
-// Evictions that wait at the same time share one growth of the number.
+// Evictions that wait at the same time share one increment of the number.
 package checkpoint

@@ -19,13 +19,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Config of a keeper.
+// Config holds the settings of a Keeper.
 type Config struct {
 	DB      *sql.DB
 	Cluster *Cluster
 	Clock   clock.WithTicker
 	Log     logr.Logger
-	// Events takes a warning, on the ConfigMap, when the database is behind. Nil means none.
+	// Events receives a Warning event, on the ConfigMap, when the database is behind. Nil disables it.
 	Events events.EventRecorder
 	// Registerer takes the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
@@ -33,7 +33,7 @@ type Config struct {
 	Ready <-chan struct{}
 }
 
-// Keeper compares the two numbers and lets them grow. The leader runs it; it is a
+// Keeper compares and increments the two numbers. The leader runs it; it is a
 // manager.Runnable. It is safe for concurrent use.
 type Keeper struct {
 	cfg     Config
@@ -51,16 +51,16 @@ type Keeper struct {
 	running bool
 }
 
-// round is one growth of the number, for all that wait.
+// round is one increment of the number, for all evictions that wait.
 type round struct {
 	done chan struct{}
 	err  error
 }
 
 const (
-	// lookEvery is the pause between two comparisons.
+	// lookEvery is the interval between two comparisons.
 	lookEvery = 10 * time.Second
-	// timeout bounds one comparison, and one growth.
+	// timeout bounds one comparison, and one increment.
 	timeout = 10 * time.Second
 )
 
@@ -76,8 +76,8 @@ func New(cfg Config) (*Keeper, error) {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (k *Keeper) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable: it compares until ctx ends, so that the alarm does not wait for
-// an eviction, and ends when somebody has accepted the database.
+// Start implements manager.Runnable. It compares the numbers until ctx ends, so that the alarm
+// does not wait for an eviction, and returns once the database is accepted.
 func (k *Keeper) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -96,7 +96,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// Check compares the numbers as they are now. The error is ErrBehind, or says why they cannot be read.
+// Check compares the current numbers. The error is ErrBehind, or the failure to read them.
 func (k *Keeper) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -126,8 +126,8 @@ func (k *Keeper) read(ctx context.Context) (int64, error) {
 	return number, k.permitted(err)
 }
 
-// Behind compares the database as it is now with the cluster as it was seen last, which
-// costs no request to the API server.
+// Behind compares the current database with the last observed number of the cluster,
+// which costs no request to the API server.
 func (k *Keeper) Behind(ctx context.Context) error {
 	k.mu.Lock()
 	checked, least := k.checked, k.highest
@@ -144,8 +144,8 @@ func (k *Keeper) Behind(ctx context.Context) error {
 	return err
 }
 
-// Advance lets both numbers grow, after an eviction was committed and before its object
-// is deleted. All that wait at the same time share one growth that begins after they came.
+// Advance increments both numbers, after an eviction was committed and before its object
+// is deleted. Concurrent callers share one increment that begins after their calls.
 func (k *Keeper) Advance(ctx context.Context) error {
 	k.mu.Lock()
 	r := k.next
@@ -216,8 +216,8 @@ func (k *Keeper) advance(ctx context.Context) error {
 	return nil
 }
 
-// permitted drops the error of a missing permission and says once what is missing: an
-// ingester that was upgraded with an old Role goes on as before.
+// permitted drops the error of a missing permission and logs once what is missing: an
+// ingester that was upgraded with an old Role continues as before.
 func (k *Keeper) permitted(err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -237,7 +237,7 @@ func (k *Keeper) permitted(err error) error {
 	return nil
 }
 
-// say records a comparison and tells when its result has changed.
+// say records a comparison, and logs and emits changes of its result.
 func (k *Keeper) say(err error) {
 	k.mu.Lock()
 	was := k.behind

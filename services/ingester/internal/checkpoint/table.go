@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// ErrBehind says that the database lacks evictions that were carried out.
+// ErrBehind means that the database lacks evictions that were carried out.
 var ErrBehind = errors.New("the database was restored from an older backup")
 
 // compare returns ErrBehind, with what to do, for a database below the cluster. It is pure.
@@ -43,8 +43,8 @@ func advance(ctx context.Context, db *sql.DB, least int64) (number int64, err er
 	return number, err
 }
 
-// Accept raises the number in the database to that of the cluster: what the database
-// lacks is given up.
+// Accept raises the number in the database to that of the cluster: the evictions that
+// the database lacks are abandoned.
 func Accept(ctx context.Context, db *sql.DB, cluster int64) error {
 	var now int64
 	return change(ctx, db, func(was int64) (int64, error) { return max(was, cluster), nil }, &now)

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
-// Env is what commands work with.
+// Env holds the connections of a command.
 type Env struct {
 	// Client reads from the API server each time, never from a cache. Nil for commands that need no cluster.
 	Client client.Client
@@ -31,19 +31,19 @@ type Env struct {
 	Kinds *registry.Registry
 	Clock clock.WithTicker
 	Log   logr.Logger
-	// Namespaces that the ingester works in, where a command is not told others; none means all.
+	// Namespaces that the ingester works in, the default of a command; empty means all.
 	Namespaces []string
 	// LeaseNamespace holds the ingester's Lease.
 	LeaseNamespace string
 }
 
-// Config says how to make an Env.
+// Config holds the settings of an Env.
 type Config struct {
-	// MySQL says where the database is; unconfigured means that the command works without.
+	// MySQL holds the connection settings; if unconfigured, the command runs without MySQL.
 	MySQL database.Settings
-	// Optional says that the command works without MySQL when that does not answer.
+	// Optional allows the command to run without MySQL when MySQL is unavailable.
 	Optional bool
-	// Outbox says that changes are announced: an ingester with a bus relays them.
+	// Outbox adds an event to the outbox for each change; an ingester with a bus publishes them.
 	Outbox         bool
 	Client         client.Client
 	Clock          clock.WithTicker
@@ -120,7 +120,7 @@ func (e Env) Close() error {
 	return e.Store.Close()
 }
 
-// NeedMySQL says that a command cannot work without.
+// NeedMySQL returns an error if there is no connection to MySQL.
 func (e Env) NeedMySQL() error {
 	if e.DB == nil {
 		return errors.New("this command needs MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
@@ -128,9 +128,9 @@ func (e Env) NeedMySQL() error {
 	return nil
 }
 
-// Incarnation returns the one that the cluster's rows are written with, as the
-// ingester has settled it. Known is false when this database has never seen the
-// cluster; then it is the one that the ingester would begin with.
+// Incarnation returns the incarnation that the ingester writes the cluster's rows with.
+// Known is false if the database has no incarnation of the cluster; n is then the one
+// that the ingester would begin with.
 func (e Env) Incarnation(ctx context.Context) (n int64, known bool, err error) {
 	uid, err := e.clusterUID(ctx)
 	if err != nil {
@@ -158,8 +158,8 @@ func (e Env) clusterUID(ctx context.Context) (string, error) {
 	return string(system.GetUID()), nil
 }
 
-// Settle lets the store write with the incarnation that the ingester uses. It never
-// raises it: an ingester that runs would not know, and its writes would look stale.
+// Settle makes the store write with the incarnation that the ingester uses. It never
+// raises it: a running ingester would keep the old one, and its writes would look stale.
 func (e Env) Settle(ctx context.Context) error {
 	n, known, err := e.Incarnation(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Left says that a command did its work and something is left to do. The exit code is not 0.
+// Left is the error of a command that did its work but left something to do. The exit code is not 0.
 type Left string
 
 // Error implements error.
@@ -17,7 +17,7 @@ func (l Left) Error() string { return string(l) }
 // Leftf makes a Left.
 func Leftf(format string, args ...any) error { return Left(fmt.Sprintf(format, args...)) }
 
-// Explain adds to an error of the API server what a person can do about it.
+// Explain adds the remedy to an error of the API server.
 func Explain(err error) error {
 	switch {
 	case err == nil:

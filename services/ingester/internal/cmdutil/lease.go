@@ -15,8 +15,8 @@ import (
 // LeaseName is the ingester's leader election Lease.
 const LeaseName = "ingester.flotilla.dev"
 
-// Leader returns the name of the ingester that leads, or nothing when none does: the
-// Lease is not there, has been given back, or has run out.
+// Leader returns the name of the leading ingester, or "" without a leader: the Lease is
+// not found, was released, or has expired.
 func (e Env) Leader(ctx context.Context) (string, error) {
 	if e.LeaseNamespace == "" {
 		return "", errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required, to see whether an ingester runs")

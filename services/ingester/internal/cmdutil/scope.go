@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Scope is what a command works on.
+// Scope selects the kinds and namespaces of a command.
 type Scope struct {
 	// Kinds by name, resource or table, in any case; none means all.
 	Kinds []string

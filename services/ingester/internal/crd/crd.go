@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// FileName is where the CRD of a kind stands under config/crd.
+// FileName returns the name of the file under config/crd that holds the CRD of a kind.
 func FileName(kind *registry.Kind) string { return api.Group + "_" + kind.Plural + ".yaml" }
 
 // Definition returns the CRD of a kind.
@@ -42,7 +42,7 @@ func Definition(kind *registry.Kind) (*apiextensionsv1.CustomResourceDefinition,
 	}, nil
 }
 
-// printerColumns are what kubectl shows of an object: its state, whose it is, and its age.
+// printerColumns returns the columns of kubectl get: the state, the owner and the age of an object.
 func printerColumns(kind *registry.Kind) []apiextensionsv1.CustomResourceColumnDefinition {
 	var out []apiextensionsv1.CustomResourceColumnDefinition
 	fields := kind.Message.Fields()
@@ -62,7 +62,7 @@ func printerColumns(kind *registry.Kind) []apiextensionsv1.CustomResourceColumnD
 	})
 }
 
-// YAML renders the CRD of a kind as it is committed.
+// YAML renders the CRD of a kind in its committed form.
 func YAML(kind *registry.Kind) ([]byte, error) {
 	definition, err := Definition(kind)
 	if err != nil {

@@ -33,7 +33,7 @@ func root(kind *registry.Kind) (*props, error) {
 	return out, nil
 }
 
-// walker holds the messages on the way down, to notice recursion.
+// walker holds the enclosing messages, to detect recursion.
 type walker struct {
 	parents []protoreflect.FullName
 }

@@ -67,7 +67,7 @@ func settle(cfg *mysql.Config) error {
 	cfg.Collation = "utf8mb4_bin"
 	cfg.MaxAllowedPacket = 0 // ask the server
 	cfg.MultiStatements = false
-	cfg.Logger = &mysql.NopLogger{} // what it would print comes back as an error as well
+	cfg.Logger = &mysql.NopLogger{} // every message that it would log is also returned as an error
 	if cfg.Timeout == 0 {
 		cfg.Timeout = dialTimeout
 	}
@@ -80,7 +80,7 @@ func settle(cfg *mysql.Config) error {
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	// Reading two whole indexes to intersect them takes longer than one of them and a look at its rows.
+	// Intersecting two indexes reads both completely, which takes longer than reading one and its rows.
 	cfg.Params["optimizer_switch"] = "'index_merge_intersection=off'"
 	cfg.Params["time_zone"] = "'+00:00'"
 	cfg.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
@@ -110,13 +110,13 @@ var content = map[uint16]bool{
 	1153: true, // packet larger than max_allowed_packet
 }
 
-// TooDeep says whether an error is that of a JSON document that is nested deeper than the server stores.
+// TooDeep reports whether err means that a JSON document is nested deeper than the server stores.
 func TooDeep(err error) bool {
 	var server *mysql.MySQLError
 	return errors.As(err, &server) && (server.Number == 3157 || server.Number == 4025)
 }
 
-// Class is what an error of the database means for the caller.
+// Class is the meaning of a database error for the caller.
 type Class string
 
 // Classes of errors.
@@ -127,7 +127,7 @@ const (
 	Other      Class = "other"
 )
 
-// Classify says what an error means.
+// Classify returns the class of an error.
 func Classify(err error) Class {
 	var server *mysql.MySQLError
 	if errors.As(err, &server) {
@@ -150,7 +150,7 @@ func Classify(err error) Class {
 	return Other
 }
 
-// Ping says whether the server answers.
+// Ping checks that the server answers.
 func Ping(ctx context.Context, db *sql.DB) error {
 	if err := db.PingContext(ctx); err != nil {
 		return fmt.Errorf("reach MySQL: %w", err)
@@ -158,8 +158,8 @@ func Ping(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Await pings until the server answers, as long as nothing but the way to it is the trouble, and ctx lasts. The last
-// trouble is the error. It calls tell once with each trouble that differs from the one before.
+// Await pings until the server answers, ctx ends or an error other than a connection failure occurs. It returns
+// the last failure. It calls tell once for each failure that differs from the previous one.
 func Await(ctx context.Context, db *sql.DB, pause time.Duration, tell func(error)) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -167,7 +167,7 @@ func Await(ctx context.Context, db *sql.DB, pause time.Duration, tell func(error
 	for {
 		err := Ping(ctx, db)
 		switch {
-		case ctx.Err() != nil && trouble != nil: // a question that was broken off says nothing
+		case ctx.Err() != nil && trouble != nil: // a canceled ping carries no information
 			return trouble
 		case err == nil || Classify(err) != Lost:
 			return err

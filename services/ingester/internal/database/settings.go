@@ -44,15 +44,15 @@ type Pool struct {
 	MaxLifetime      time.Duration // 5 minutes
 }
 
-// Configured says whether there is any setting that names a database.
+// Configured reports whether any setting names a database.
 func (s Settings) Configured() bool {
 	return s.DSN != "" || s.Host != "" || s.User != "" || s.Database != ""
 }
 
 const defaultPort = 3306
 
-// Connector returns what makes connections. It does not connect; an error says which
-// setting is wrong, and never contains a password.
+// Connector returns the connector for these settings. It does not connect. An error names the
+// wrong setting and never contains a password.
 func (s Settings) Connector() (driver.Connector, error) {
 	cfg, err := s.base()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package decide chooses what to do with one object. It is pure: a function of what
-// was seen, without clients, clocks or I/O.
+// Package decide chooses the action for one object. It is pure: a function of the
+// observed state, without clients, clocks or I/O.
 //
 // The tree, in order (seed 003, "Reconcile Decision Tree"):
 //
@@ -9,12 +9,12 @@
 //	annotation michelangelo/Immutable     store one last time as evicted, release, delete the object
 //	otherwise                             store; give the object our finalizer if it lacks it
 //
-// One branch is ours: foreign finalizers may hold an object that is Terminating without
-// our finalizer. Whether it was evicted or deleted stands in its row only, since marks may
+// One branch is ours: foreign finalizers may hold an object that is terminating without
+// our finalizer. Only its row shows whether it was evicted or deleted, since marks may
 // change until the object is gone: an evicted row stays evicted, any other row is closed.
 package decide
 
-// Seen is what was seen of an object.
+// Seen is the observed state of an object.
 type Seen struct {
 	Found bool
 	// Terminating: metadata.deletionTimestamp is set.
@@ -27,28 +27,28 @@ type Seen struct {
 	ImmutableKind bool
 }
 
-// Action is what to do.
+// Action is the action for an object.
 type Action string
 
 // Actions.
 const (
 	// Nothing: the object is gone. Its row was closed or evicted before it could go.
 	Nothing Action = "nothing"
-	// Finish a deletion: close the row, then take our finalizer off.
+	// Finish a deletion: close the row, then remove our finalizer.
 	Finish Action = "finish"
-	// Delete: close the row, take our finalizer off, delete the object.
+	// Delete: close the row, remove our finalizer, delete the object.
 	Delete Action = "delete"
-	// Evict: store as evicted, take our finalizer off, delete the object.
+	// Evict: store as evicted, remove our finalizer, delete the object.
 	Evict Action = "evict"
 	// Release: store the state of an object that only foreign finalizers hold.
 	Release Action = "release"
-	// Adopt: put our finalizer on, then store.
+	// Adopt: add our finalizer, then store.
 	Adopt Action = "adopt"
 	// Sync: store.
 	Sync Action = "sync"
 )
 
-// For returns the action for what was seen.
+// For returns the action for the observed state.
 func For(s Seen) Action {
 	immutable := s.ImmutableMark || s.ImmutableKind
 	switch {

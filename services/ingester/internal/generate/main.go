@@ -1,7 +1,7 @@
-// Command generate writes what follows from the registry: the CRDs, the manifests that
-// put the finalizer on new objects, the schema page and, for tables, columns and indexes
-// that no migration makes yet, new migrations.
-// It runs in go generate after the descriptor set was compiled.
+// Command generate writes the files that follow from the registry: the CRDs, the manifests
+// that add the finalizer to new objects, the schema page and new migrations for tables,
+// columns and indexes that no migration creates yet.
+// It runs in go generate after the descriptor set is compiled.
 package main
 
 import (
@@ -61,7 +61,7 @@ func run(root string) error {
 }
 
 func write(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // source folders, readable like all others
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // source directories, readable like all others
 		return err
 	}
 	return os.WriteFile(path, content, 0o644) //nolint:gosec // generated source files, readable like all others

@@ -18,17 +18,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Cluster is what the API needs of the Kubernetes API server. Errors are those of the
+// Cluster is the part of the Kubernetes API server that the API uses. Errors are those of the
 // Kubernetes API; an object that is not there is apierrors.IsNotFound.
 type Cluster interface {
 	// Get returns the object as the API server has it now.
 	Get(ctx context.Context, kind *registry.Kind, namespace, name string) (*unstructured.Unstructured, error)
-	// MarkDeleting sets the annotation that asks the ingester to delete the object.
+	// MarkDeleting sets the annotation that makes the ingester delete the object.
 	// Another object of that name, or another version if one is given, is apierrors.IsConflict.
 	MarkDeleting(ctx context.Context, kind *registry.Kind, mark Mark) error
 }
 
-// Mark names the object that shall be deleted.
+// Mark names the object to delete.
 type Mark struct {
 	Namespace, Name string
 	UID             types.UID
@@ -41,10 +41,10 @@ type Mark struct {
 // fieldManager is our name in managedFields.
 const fieldManager = "ingester-api"
 
-// liveCluster asks the API server each time: an answer is never older than the question.
+// liveCluster reads from the API server each time: an answer is never older than its request.
 type liveCluster struct{ client dynamic.Interface }
 
-// NewCluster returns a Cluster that asks the API server of cfg.
+// NewCluster returns a Cluster that uses the API server of cfg.
 func NewCluster(cfg *rest.Config) (Cluster, error) {
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
@@ -89,8 +89,8 @@ func (c *liveCluster) MarkDeleting(ctx context.Context, kind *registry.Kind, mar
 	return err
 }
 
-// changedUID says whether the API server refused the patch since the name belongs to
-// another object now.
+// changedUID reports whether the API server rejected the patch because the name now belongs to
+// another object.
 func changedUID(err error) bool {
 	var known apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &known) || known.Status().Details == nil {

@@ -18,7 +18,7 @@ import (
 
 var deleteCollectionParameters = []string{paramLabels, paramFields, paramLimit, paramContinue, paramDryRun}
 
-// deleteWorkers is how many objects of a collection are deleted at the same time.
+// deleteWorkers is the number of objects of a collection that are deleted concurrently.
 const deleteWorkers = 8
 
 // tally counts what became of the objects of a page.
@@ -26,7 +26,7 @@ type tally struct {
 	marked, pending, closed, changed, gone atomic.Int64
 }
 
-// add counts one object. An object that left in between is no failure.
+// add counts one object. An object that was deleted in between is not a failure.
 func (c *tally) add(result outcome, err error) error {
 	switch {
 	case errors.Is(err, errChanged):
@@ -50,9 +50,9 @@ func (c *tally) String() string {
 		c.marked.Load(), c.closed.Load(), c.pending.Load(), c.gone.Load(), c.changed.Load())
 }
 
-// deleteCollection deletes one page of the objects that the selectors choose, and says how
-// many and where to go on. Selectors are obeyed twice: storage chooses by what it has, and
-// each object must still be chosen as it is in the cluster now.
+// deleteCollection deletes one page of the objects that match the selectors, and returns their
+// number and the continue token. It applies the selectors twice: storage selects by its rows,
+// and each object must still match as it is in the cluster now.
 func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t target) error {
 	options, err := deleteOptions(r, t)
 	if err != nil {
@@ -96,12 +96,12 @@ func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t ta
 	return respond(w, r, http.StatusAccepted, sourceStorage, status)
 }
 
-// errChanged says that an object is no longer one that the selectors choose.
+// errChanged means that an object no longer matches the selectors.
 var errChanged = errors.New("the object changed")
 
-// stillChosen compares an object with what storage chose. Storage follows the cluster, so
-// the object may have changed since: labels are looked at again, and where fields matter,
-// which only storage can compare, a changed object is left for the next deletion.
+// stillChosen compares an object with the row that storage selected. Storage lags behind the
+// cluster, so the object may have changed since: labels are matched again. Only storage can
+// compare fields, so with a field selector a changed object is left for the next deletion.
 func stillChosen(stored metav1.Object, selector labels.Selector, byField bool) accept {
 	return func(now *unstructured.Unstructured) error {
 		same := now.GetResourceVersion() == stored.GetResourceVersion()

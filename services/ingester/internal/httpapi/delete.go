@@ -16,10 +16,10 @@ import (
 
 var deleteParameters = []string{paramDryRun}
 
-// attempts is how often a deletion is decided anew when the name changes hands meanwhile.
+// attempts limits how often a deletion is retried because another object took the name meanwhile.
 const attempts = 5
 
-// outcome is what became of a deletion.
+// outcome is the result of a deletion.
 type outcome int
 
 const (
@@ -54,14 +54,14 @@ func (a *handlers) deleteOne(w http.ResponseWriter, r *http.Request, t target) e
 	}
 }
 
-// accept says whether an object, as it is now, is one that shall be deleted.
+// accept returns an error unless the object, in its current state, is to be deleted.
 type accept func(*unstructured.Unstructured) error
 
 func anyObject(*unstructured.Unstructured) error { return nil }
 
-// remove deletes the object of that name. The decision is made from the object as it is
-// now and carried out on that uid only, so an object that takes the name meanwhile is
-// decided on anew.
+// remove deletes the object of that name. It decides from the current object and deletes
+// with that uid as a precondition. If another object takes the name meanwhile, it decides
+// again.
 func (a *handlers) remove(ctx context.Context, t target, options *metav1.DeleteOptions, wanted accept) (outcome, error) {
 	var err error
 	for range attempts {
@@ -73,7 +73,7 @@ func (a *handlers) remove(ctx context.Context, t target, options *metav1.DeleteO
 	return 0, apierrors.NewConflict(resource(t.kind), t.name, err)
 }
 
-// errMoved says that the object is another one, or elsewhere, than when it was looked at.
+// errMoved means that the object was replaced, or moved between stores, since it was read.
 var errMoved = errors.New("the object changed while it was to be deleted")
 
 func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.DeleteOptions, wanted accept) (outcome, error) {
@@ -150,7 +150,7 @@ func checkPreconditions(t target, object *unstructured.Unstructured, p *metav1.P
 
 func dryRun(o *metav1.DeleteOptions) bool { return len(o.DryRun) > 0 }
 
-// deleteOptions reads the body and the parameters of a deletion. What would not be obeyed is refused.
+// deleteOptions reads the body and the parameters of a deletion. It rejects unsupported options.
 func deleteOptions(r *http.Request, t target) (*metav1.DeleteOptions, error) {
 	var o metav1.DeleteOptions
 	if err := decodeBody(r, &o); err != nil {

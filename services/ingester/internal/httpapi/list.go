@@ -40,7 +40,7 @@ const (
 	maxLimit     = 1000
 )
 
-// question is what a list asks of storage.
+// question holds the options of a list request to storage.
 type question struct {
 	options  metav1.ListOptions
 	ext      storage.ListOptionsExt

@@ -22,7 +22,7 @@ const (
 	retrySoon = 1
 )
 
-// surrounded puts around the routes what every request goes through.
+// surrounded wraps the routes in the middleware of every request.
 func surrounded(c Config, routes http.Handler) (http.Handler, error) {
 	observer, err := httpserver.NewObserver(httpserver.ObserverConfig{
 		Log: c.Log, Clock: c.Clock, Namespace: metricsNamespace, Registerer: c.Registerer, Sources: true,
@@ -48,7 +48,7 @@ func tooMany(w http.ResponseWriter, _ *http.Request) {
 	access.WriteError(w, apierrors.NewTooManyRequests("too many requests at the same time, try again", retrySoon))
 }
 
-// failUnasked answers with an error before it is known what the request is about.
+// failUnasked responds with an error before the target of the request is resolved.
 func failUnasked(w http.ResponseWriter, r *http.Request, err error) { fail(w, r, target{}, err) }
 
 // short bounds how much a request may send.

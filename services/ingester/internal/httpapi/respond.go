@@ -28,7 +28,7 @@ const (
 	sourceStorage = "storage"
 )
 
-// retryLater is when to ask again while a store is away, in seconds.
+// retryLater is the Retry-After value while a store is unavailable, in seconds.
 const retryLater = 5
 
 // respond answers with a value as JSON. It is encoded first, so that an error is not half an answer.
@@ -53,7 +53,7 @@ func fail(w http.ResponseWriter, r *http.Request, t target, err error) {
 	access.WriteError(w, answer)
 }
 
-// failure is an answer that still knows what caused it.
+// failure is an error response together with its cause.
 type failure struct {
 	apierrors.StatusError
 	cause error
@@ -99,7 +99,7 @@ func away(what string) error {
 	return err
 }
 
-// errClusterAway marks an error of the API server that is none of the caller's.
+// errClusterAway marks an error of the API server that the caller did not cause.
 var errClusterAway = errors.New("ask the cluster")
 
 // errClusterRefused marks a right that the ingester lacks.

@@ -38,9 +38,9 @@ const (
 // route is one operation.
 type route struct {
 	method, path string
-	// verb is what the caller must be allowed to do.
+	// verb is the verb that the caller needs permission for.
 	verb string
-	// parameters are the query parameters that the operation knows.
+	// parameters are the query parameters that the operation supports.
 	parameters []string
 	answer     func(*handlers, http.ResponseWriter, *http.Request, target) error
 }
@@ -113,7 +113,7 @@ func (a *handlers) route(one route) http.Handler {
 	}))
 }
 
-// unrouted answers what no route takes: 405 where another method is served, else 404.
+// unrouted responds to requests without a route: 405 if another method is served, else 404.
 func unrouted(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string

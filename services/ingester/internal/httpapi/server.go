@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Store is what the API needs of storage.MetadataStorage.
+// Store is the part of storage.MetadataStorage that the API uses.
 type Store interface {
 	GetByName(ctx context.Context, namespace, name string, object runtime.Object) error
 	List(ctx context.Context, typeMeta *metav1.TypeMeta, namespace string, listOptions *metav1.ListOptions, ext *storage.ListOptionsExt, response *storage.ListResponse) error
@@ -26,13 +26,13 @@ type Store interface {
 
 var _ Store = storage.MetadataStorage(nil)
 
-// Config is what a server is made of. All fields but Registerer are required.
+// Config holds the dependencies of a server. All fields except Registerer are required.
 type Config struct {
 	Options Options
 	Gate    *access.Authorizer
 	Cluster Cluster
 	Store   Store
-	// Registerer takes the metrics; nil keeps them private.
+	// Registerer registers the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 	Log        logr.Logger
 	Clock      clock.PassiveClock

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// target is what a request is about.
+// target is the kind, and possibly the object, that a request addresses.
 type target struct {
 	kind       *registry.Kind
 	namespace  string // empty for all of them
@@ -60,7 +60,7 @@ func (a *handlers) plurals() string {
 	return strings.Join(names, ", ")
 }
 
-// object returns an empty object of the kind, as storage wants it.
+// object returns an empty object of the kind, as storage requires it.
 func (t target) object() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(t.kind.GVK())
@@ -102,7 +102,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// acceptable says whether the caller takes JSON.
+// acceptable returns an error unless the caller accepts JSON.
 func acceptable(r *http.Request) error {
 	header := strings.Join(r.Header.Values("Accept"), ",")
 	if header == "" || goautoneg.Negotiate(header, []string{contentType}) != "" {

@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// Cluster says which cluster this is and how far it has come.
+// Cluster identifies the cluster and holds its current version.
 type Cluster struct {
 	// UID of the namespace kube-system: it lasts as long as the cluster.
 	UID string
@@ -58,8 +58,8 @@ func Settle(ctx context.Context, db *sql.DB, kinds *registry.Registry, cluster C
 	return raise(ctx, tx, cluster.UID, newest+1, now)
 }
 
-// Raise raises the incarnation of a cluster that went back, unless somebody has done so
-// since it was the given one, and returns the current one.
+// Raise raises the incarnation of a restored cluster, unless it is no longer the given one,
+// and returns the current one.
 func Raise(ctx context.Context, db *sql.DB, clusterUID string, was int64, now time.Time) (current int64, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -105,7 +105,7 @@ func withRollback(err, rollback error) error {
 	return errors.Join(err, rollback)
 }
 
-// Current returns the incarnation of a cluster that is known.
+// Current returns the incarnation of a registered cluster.
 func Current(ctx context.Context, db *sql.DB, clusterUID string) (current int64, err error) {
 	err = db.QueryRowContext(ctx, "SELECT incarnation FROM "+schema.IncarnationTable+" WHERE cluster_uid = ?", clusterUID).Scan(&current)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Observed returns the store of one kind's controller. What it refuses as stale makes the
-// watch look at the object: either an old copy came late, or the cluster went back.
+// Observed returns the store for the controller of one kind. For an object that the store rejects
+// as stale, the watch checks whether an old copy came late or the cluster was restored.
 func Observed(store storage.Keeper, kind string, w *Watch) storage.Keeper {
 	return &observed{Keeper: store, kind: kind, watch: w}
 }

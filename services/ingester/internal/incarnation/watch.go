@@ -27,18 +27,18 @@ import (
 var ErrWentBack = errors.New("the cluster went back to an earlier state; starting anew")
 
 const (
-	// lookEvery is the pause between two looks at the cluster's version.
+	// lookEvery is the interval between two checks of the cluster's version.
 	lookEvery = 10 * time.Second
-	// askTimeout bounds one look.
+	// askTimeout bounds one check.
 	askTimeout = 10 * time.Second
-	// mostSuspects bounds the objects to look at; any one of a restored cluster tells.
+	// mostSuspects bounds the objects to check; any one of a restored cluster is enough.
 	mostSuspects = 100
 )
 
-// Watch notices that the cluster goes back while the process leads, or went back while
-// nobody looked. It has two signs: the version of the cluster, which only rises; and an
+// Watch detects that the cluster is restored to an earlier state, while the process leads or
+// while no replica ran. It has two signs: the version of the cluster, which only rises; and an
 // object with a lower version than its row, read from the API server after the row. The
-// second one also tells when the cluster has passed its old version meanwhile, or was
+// second sign also works when the cluster has passed its old version meanwhile, or was
 // restored with its counter moved ahead, as etcd recommends.
 type Watch struct {
 	DB    *sql.DB
@@ -58,7 +58,7 @@ type Watch struct {
 
 type suspect struct{ kind, namespace, name string }
 
-// Suspect asks for a look at an object whose row seemed newer. It never blocks.
+// Suspect requests a check of an object whose row seemed newer. It never blocks.
 func (w *Watch) Suspect(kind, namespace, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *Watch) Suspect(kind, namespace, name string) {
 	}
 }
 
-// hints is the channel that wakes Run. The caller holds the lock.
+// hints returns the channel that triggers Run. The caller holds the lock.
 func (w *Watch) hints() chan struct{} {
 	if w.hint == nil {
 		w.hint = make(chan struct{}, 1)
@@ -134,7 +134,7 @@ func (w *Watch) version(ctx context.Context, uid string, highest *int64) (sign s
 	return "", nil
 }
 
-// objects looks at the suspects until one of them tells. What cannot be read now is looked at again later.
+// objects checks the suspects until one of them proves a restore. It retries later those that it cannot read now.
 func (w *Watch) objects(ctx context.Context, current int64) (sign string, err error) {
 	w.mu.Lock()
 	all := w.suspects
@@ -150,8 +150,8 @@ func (w *Watch) objects(ctx context.Context, current int64) (sign string, err er
 	return "", err
 }
 
-// object compares a live object with its row. The row is read first: whoever wrote it
-// had seen that version by then, and so a later answer of the same cluster is not older.
+// object compares a live object with its row. It reads the row first: its writer had
+// observed that version by then, so a later answer of the same cluster is not older.
 func (w *Watch) object(ctx context.Context, s suspect, current int64) (sign string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// sayEvery is the least time between two lines of progress.
+// sayEvery is the minimum interval between two lines of progress.
 const sayEvery = 5 * time.Second
 
-// progress says how far the work on a table has come.
+// progress reports the progress of the work on a table.
 type progress struct {
 	say   func(line string)
 	clock clock.PassiveClock

@@ -12,9 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// objects makes the rows of the main table fit our schema, batch by batch. Each statement
-// does nothing when it has been done. Text is compared as bytes: the tables' own collation
-// takes "app" and "App" for the same.
+// objects repairs the rows of the main table until they fit our schema, batch by batch.
+// Each statement is idempotent. Text is compared as bytes: in the tables' own collation
+// "app" equals "App".
 func (r *run) objects(ctx context.Context, f *found) error {
 	table := f.kind.Table
 	twice := &names{seen: map[uint64]bool{}}
@@ -41,7 +41,7 @@ func (r *run) objects(ctx context.Context, f *found) error {
 	return r.walk(ctx, table, "uid", "PRIMARY", func(s span) error { return r.markEvicted(ctx, f, s) })
 }
 
-// ofTakeOver is an index that a take-over needs and removes again.
+// ofTakeOver is the name of the index that the adoption adds and removes again.
 const ofTakeOver = "flotilla_take_over"
 
 // pairs repairs labels or annotations, of some objects at a time.
@@ -89,8 +89,8 @@ func pairsOf(table string, have *schema.Found, s span) []statement {
 	return out
 }
 
-// fill puts what the rest of the row says where a column holds NULL and must not.
-// The assignments run from left to right and see each other's results.
+// fill replaces NULL in a column that must not hold it by the value that follows from the
+// rest of the row. The assignments run from left to right and see each other's results.
 func (f *found) fill(s span) []statement {
 	values := []struct{ column, value string }{
 		{"group_ver", "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(json, '$.apiVersion')), '" + api.GroupVersion + "')"},
@@ -157,7 +157,7 @@ func (f *found) numbers(s span) []statement {
 	return out
 }
 
-// closeRivals closes all live rows of a namespace and name but the newest.
+// closeRivals closes all live rows of a namespace and name except the newest.
 func (r *run) closeRivals(ctx context.Context, f *found, twice *names) error {
 	if len(twice.twice) == 0 {
 		return nil
@@ -219,10 +219,10 @@ func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
 	return commit(ctx, r.tx, add, statement{"UPDATE " + from + " SET o.evict_time = o.update_time" + where, args})
 }
 
-// entry is what taken_over says of a row, in SQL expressions.
+// entry is the entry of a row in taken_over, as SQL expressions.
 type entry struct {
 	uid, namespace, name string
-	text                 string // what was done
+	text                 string // the repair that was made
 	was                  string // the value that is lost
 }
 

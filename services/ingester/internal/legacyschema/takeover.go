@@ -12,29 +12,29 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// mark is the column that only tables of ours have. It is added last.
+// mark is the column that only tables of our schema have. It is added last.
 const mark = "incarnation"
 
-// Options of a take-over.
+// Options configures the adoption of the tables.
 type Options struct {
 	// Batch is how many objects one transaction repairs; zero means 5000.
 	Batch int
-	// Progress is told how far the work has come. Nil means nobody.
+	// Progress is called with each line about the progress. Nil disables it.
 	Progress func(line string)
 	// Clock is the real one when nil.
 	Clock clock.PassiveClock
 }
 
-// run is one take-over.
+// run is one run of the adoption.
 type run struct {
 	tx       *sql.Tx
 	batch    int
 	progress *progress
 }
 
-// Run takes over those tables of the kinds that are not as they should be. The tables
-// must exist, taken_over among them. It commits on its way; tx is only a connection
-// to it, the one that holds the lock of the migrations.
+// Run adopts those tables of the kinds that differ from the schema. The tables must
+// exist, taken_over among them. It commits several times; tx serves only as a
+// connection, the one that holds the lock of the migrations.
 func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) error {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -43,7 +43,7 @@ func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) err
 		o.Clock = clock.RealClock{}
 	}
 	r := &run{tx: tx, batch: cmp.Or(o.Batch, defaultBatch), progress: &progress{say: o.Progress, clock: o.Clock}}
-	// An ALTER that waits for somebody's open transaction stops everybody behind it.
+	// An ALTER that waits for an open transaction blocks all later statements on the table.
 	if _, err := tx.ExecContext(ctx, "SET SESSION lock_wait_timeout = 30"); err != nil {
 		return fmt.Errorf("bound the wait for table locks: %w", err)
 	}
@@ -56,7 +56,7 @@ func Run(ctx context.Context, tx *sql.Tx, kinds []*registry.Kind, o Options) err
 }
 
 // takeOver repairs and reshapes one table after the other. A table that has its shape is
-// not looked at again, so a run that is begun anew goes on where the last one ended.
+// skipped, so a run that is started again resumes where the last one ended.
 func (r *run) takeOver(ctx context.Context, kind *registry.Kind) error {
 	have, err := tables(ctx, r.tx, kind)
 	if err != nil || len(have.reshape()) == 0 {
@@ -88,7 +88,7 @@ func (r *run) takeOver(ctx context.Context, kind *registry.Kind) error {
 		if err := t.repair(ctx, now); err != nil {
 			return err
 		}
-		// What the repair added, such as an index, is there already.
+		// Read the tables again: the repair may have added an index.
 		if now, err = tables(ctx, r.tx, kind); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (f *found) of(table string) *schema.Found {
 	return f.main
 }
 
-// earlier says whether the kind has not been taken over yet.
+// earlier reports whether the kind is not adopted yet.
 func (f *found) earlier() bool { return !f.main.Has(mark) }
 
 // reshape returns the statements that give the tables their shape, the main table's last.

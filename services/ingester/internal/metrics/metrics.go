@@ -20,11 +20,11 @@ type Metrics struct {
 	Deletes   *prometheus.CounterVec   // kind: rows closed
 	Evictions *prometheus.CounterVec   // kind
 	Unchanged *prometheus.CounterVec   // kind: writes that were not necessary
-	Stale     *prometheus.CounterVec   // kind: older versions that were refused
+	Stale     *prometheus.CounterVec   // kind: older versions that were rejected
 	Batches   *prometheus.CounterVec   // kind: transactions
 	BatchRows prometheus.Histogram     // objects in a transaction
 	CommitLag *prometheus.HistogramVec // kind: seconds from the reconcile to the commit
-	// EventToCommit is the time from a watch event to the commit of what it showed, by kind.
+	// EventToCommit is the time from a watch event to the commit of its object, by kind.
 	EventToCommit *prometheus.HistogramVec
 	// Statements is the time that MySQL takes for a statement, by what it does.
 	Statements *prometheus.HistogramVec
@@ -33,10 +33,10 @@ type Metrics struct {
 	Incomplete *prometheus.CounterVec // kind: rows closed without the final state, which was rejected
 	Adopted    *prometheus.CounterVec // kind: finalizers added to objects that lacked it
 	Published  prometheus.Counter
-	Compacted  prometheus.Counter // change events given up since the outbox was full
+	Compacted  prometheus.Counter // change events dropped because the outbox was full
 	Depth      prometheus.Gauge   // rows in the outbox
 	OutboxLag  prometheus.Gauge   // age of the oldest row in the outbox, seconds
-	Reachable  prometheus.Gauge   // 1 while MySQL answers
+	Reachable  prometheus.Gauge   // 1 while MySQL is reachable
 	registerer prometheus.Registerer
 }
 

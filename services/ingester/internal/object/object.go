@@ -13,8 +13,8 @@ import (
 
 // Object is one object of the cluster. It is immutable: copies share its bytes.
 //
-// Of ObjectMeta these fields are filled: name, namespace, uid, resourceVersion, generation,
-// deletionTimestamp, finalizers, and those annotations that [Parse] was asked for.
+// Of ObjectMeta these fields are set: name, namespace, uid, resourceVersion, generation,
+// deletionTimestamp, finalizers, and the annotations that the caller of [Parse] named.
 type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -44,7 +44,7 @@ func (o *Object) Status() []byte { return o.JSON[o.status.start:o.status.end] }
 // Unknown is a key of the object besides those that every kind has, or empty.
 func (o *Object) Unknown() string { return o.unknown }
 
-// DeepCopyObject implements runtime.Object. What the copies share nobody changes.
+// DeepCopyObject implements runtime.Object. The copies share their data, which is immutable.
 func (o *Object) DeepCopyObject() runtime.Object {
 	out := *o
 	o.DeepCopyInto(&out.ObjectMeta)
@@ -72,7 +72,7 @@ func FromUnstructured(u *unstructured.Unstructured, annotations ...string) (*Obj
 	return Parse(data, annotations...)
 }
 
-// List is what a list of objects answers.
+// List is the response to a list of objects.
 type List struct {
 	metav1.TypeMeta
 	metav1.ListMeta

@@ -16,8 +16,8 @@ import (
 // made of the object, where an error is the object's own and not that of a whole list.
 var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// Parse reads one object. It keeps data, which nobody may change any more. The
-// annotations that are named are read, no others.
+// Parse reads one object. It keeps data, which the caller must not change afterwards. It
+// reads the named annotations only.
 func Parse(data []byte, annotations ...string) (*Object, error) {
 	p := &parser{data: data, annotations: annotations, object: &Object{JSON: data}}
 	p.dec = jsontext.NewDecoder(bytes.NewBuffer(data), lenient...)
@@ -91,7 +91,7 @@ func (p *parser) part(name []byte) error {
 	return p.dec.SkipValue()
 }
 
-// section notes where the value that read takes stands in the JSON.
+// section records the position in the JSON of the value that read consumes.
 func (p *parser) section(s *section, read func() error) error {
 	kind := p.dec.PeekKind()
 	start := int(p.dec.InputOffset())

@@ -35,7 +35,7 @@ func (e *events) Decode() (watch.EventType, runtime.Object, error) {
 		return e.dec.SkipValue()
 	})
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.ErrUnexpectedEOF // as is: that is how an interrupted watch is told from a broken one
+		err = io.ErrUnexpectedEOF // unwrapped: StreamWatcher compares it to detect an interrupted watch
 	}
 	if err != nil {
 		return "", nil, err
@@ -58,6 +58,6 @@ func (e *events) Decode() (watch.EventType, runtime.Object, error) {
 
 // Close implements watch.Decoder.
 func (e *events) Close() {
-	// Whether closing succeeds changes nothing: the stream is given up either way.
+	// The stream is discarded whether or not closing it succeeds.
 	_ = e.body.Close()
 }

@@ -16,7 +16,7 @@ const (
 	countedRange = 100_000
 	compactPage  = 10_000
 	removeAtOnce = 1_000
-	// mostAtOnce bounds the superseded events that one walk drops; the next one goes on.
+	// mostAtOnce bounds the superseded events that one walk drops; the next walk drops more.
 	mostAtOnce = 500_000
 )
 
@@ -24,7 +24,7 @@ const (
 func (r *Relay) measure(ctx context.Context) {
 	depth, oldest, err := r.depth(ctx)
 	if err != nil {
-		return // the relay reports a database that is away
+		return // the relay reports an unavailable database
 	}
 	r.cfg.Metrics.Depth.Set(float64(depth))
 	lag := time.Duration(0)
@@ -101,10 +101,10 @@ func (r *Relay) dropOldest(ctx context.Context, n int64) (dropped int64, err err
 }
 
 // compact drops up to excess events that a later event of the same object supersedes,
-// oldest first, and says how many. The last event of an object is not dropped. It
-// walks from the newest row to the oldest in pages: one statement over millions of rows
-// would take longer than a connection waits. It remembers the objects that it has seen last
-// only, so that it needs no more memory when objects are many.
+// oldest first, and returns how many it dropped. It does not drop the last event of an object.
+// It walks from the newest row to the oldest in pages: one statement over millions of rows
+// would take longer than a connection waits. It remembers only the objects that it read last,
+// so that memory does not grow with the number of objects.
 func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
 	excess = min(excess, mostAtOnce)
 	if excess <= 0 {

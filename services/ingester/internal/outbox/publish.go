@@ -32,7 +32,7 @@ func (r *Relay) publish(ctx context.Context, rows []*row, began time.Time) error
 		}
 		round, rest := split(rows)
 		done, err := r.send(ctx, round)
-		// What the stream has acknowledged is removed even when the rest failed, or when the process is told to end.
+		// Acknowledged rows are removed even if other rows failed or the process is stopping.
 		removeErr := r.removeInAnyCase(ctx, done)
 		if err != nil {
 			r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
@@ -77,7 +77,7 @@ func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error
 	for _, o := range round {
 		msg, buildErr := r.message(o)
 		if buildErr != nil {
-			// It can never be sent, and would block all others for ever.
+			// The row can never be sent, and would block all others permanently.
 			r.cfg.Metrics.Errors.WithLabelValues("publish", "malformed").Inc()
 			r.cfg.Log.Error(buildErr, "Dropped a change event that cannot be sent", "id", o.id, "kind", o.kind, "namespace", o.namespace,
 				"name", o.name, "uid", o.uid, "resourceVersion", o.resVersion, "operation", o.operation)

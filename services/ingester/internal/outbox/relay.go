@@ -16,7 +16,7 @@ import (
 // Config of a relay.
 type Config struct {
 	DB *sql.DB
-	// JetStream publishes; Connected says whether that is worth a try.
+	// JetStream publishes; Connected reports whether the bus is connected, and so whether to try.
 	JetStream jetstream.JetStream
 	Connected func() bool
 	// Cluster names the cluster in subjects.
@@ -37,7 +37,7 @@ const (
 	// two maps of so many uids take some 40 MB
 	defaultRemembered = 200_000
 	window            = 500              // rows read at once
-	pollEvery         = 5 * time.Second  // without a wake-up
+	pollEvery         = 5 * time.Second  // if no signal arrives
 	measureEvery      = 15 * time.Second // depth and lag
 	ackTimeout        = 5 * time.Second  // for one round of messages
 	firstPause        = 200 * time.Millisecond
@@ -51,7 +51,7 @@ type Relay struct {
 	back chan struct{} // the bus is back
 	// stuck holds the last reason why nothing moves, so that it is logged once.
 	stuck string
-	// doubt is how many of the next rows may be in the stream already.
+	// doubt is the number of next rows that may be in the stream already.
 	doubt int
 }
 
@@ -64,10 +64,10 @@ func New(cfg Config) *Relay {
 	return &Relay{cfg: cfg, wake: make(chan struct{}, 1), back: make(chan struct{}, 1), doubt: doubtful}
 }
 
-// Wake says that there are new rows. It never blocks.
+// Wake signals that there are new rows. It never blocks.
 func (r *Relay) Wake() { signal(r.wake) }
 
-// Reconnected says that the bus is back. It never blocks.
+// Reconnected signals that the bus is connected again. It never blocks.
 func (r *Relay) Reconnected() { signal(r.back) }
 
 func signal(c chan struct{}) {

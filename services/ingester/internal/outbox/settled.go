@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// doubtful is how many rows may be in the stream already when a relay begins, or
-	// after a round that failed: what another relay had in flight, the lowest rows of
+	// doubtful is the number of rows that may be in the stream already when a relay starts, or
+	// after a round that failed: those that another relay had in flight, the lowest rows of
 	// its window, between rows that were committed since.
 	doubtful   = 2 * window
 	askTimeout = 2 * time.Second
-	// settledFor is how long it is sure what the stream has. It is far less than the stream's
-	// window of duplicates: a relay that stands still for longer asks again.
+	// settledFor is how long a read of the stream's contents stays valid. It is far less than the
+	// stream's duplicate window: a relay that pauses for longer reads again.
 	settledFor = time.Minute
 )
 
-// settle removes rows whose events the stream has, and returns the others. The stream
-// drops an event that it has seen in the last minutes (its window of duplicates); this
-// is for those that were sent earlier: by a relay that died between acknowledgement and
+// settle removes rows whose events are in the stream, and returns the others. The stream
+// drops an event that it received within its duplicate window, the last minutes; settle
+// covers events that were sent earlier: by a relay that crashed between acknowledgement and
 // removal, or before an outage.
 //
-// Events of one object are stored in the order of their ids. So those up to the id of
-// its last event in the stream are there, unless the database is another one than
-// before and counts from the beginning: then they were committed later.
+// Events of one object are stored in the order of their ids. So all ids up to that of the
+// last event in the stream are there, unless the database was replaced and counts from the
+// beginning: then the rows were committed later than that event.
 //
-// While the stream does not answer nothing is sent: an event that came again would be a new
-// one to those who go by the place in the stream.
+// While the stream does not answer, nothing is sent: a repeated event would be a new one to
+// readers that track their position in the stream.
 func (r *Relay) settle(ctx context.Context, rows []*row) ([]*row, error) {
 	if r.doubt <= 0 {
 		return rows, nil

@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// Request says which rows of a kind go.
+// Request selects the rows of a kind to delete.
 type Request struct {
 	Kind *registry.Kind
-	// Before: rows that were closed before.
+	// Before selects rows that were closed before this time.
 	Before time.Time
 	// Namespaces to work in; none means all.
 	Namespaces []string
@@ -37,7 +37,7 @@ type Tally struct {
 	Waiting int `json:"waiting"`
 }
 
-// Count says what Delete would do.
+// Count returns what Delete would do.
 func Count(ctx context.Context, db *sql.DB, r Request) (Tally, error) {
 	where, args := r.where()
 	query, args, err := sqlx.In("SELECT COUNT(*), COALESCE(SUM(uid IN (SELECT uid FROM "+schema.Quote(schema.OutboxTable)+")), 0) FROM "+
@@ -60,8 +60,8 @@ func (r Request) where() (string, []any) {
 	return where, args
 }
 
-// Delete deletes the rows, batch after batch. Broken off it has deleted whole batches;
-// running it again goes on.
+// Delete deletes the rows, batch after batch. If interrupted, it has deleted whole
+// batches; another run continues.
 func Delete(ctx context.Context, db *sql.DB, r Request) (Tally, error) {
 	tally := Tally{Kind: r.Kind.Name}
 	if r.Batch == 0 {
@@ -86,7 +86,7 @@ func Delete(ctx context.Context, db *sql.DB, r Request) (Tally, error) {
 	}
 }
 
-// closed is a row that may go.
+// closed is a row that may be deleted.
 type closed struct {
 	UID  string    `db:"uid"`
 	Time time.Time `db:"delete_time"`
@@ -110,7 +110,7 @@ func (r Request) page(ctx context.Context, db *sql.DB, last closed) ([]closed, e
 	return out, nil
 }
 
-// attempts is how often a batch is tried that another transaction is in the way of.
+// attempts is how often a batch is tried that conflicts with another transaction.
 const attempts = 5
 
 func (r Request) retry(ctx context.Context, db *sql.DB, page []closed) (deleted, waiting int, err error) {
@@ -143,12 +143,12 @@ func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted
 	}
 	slices.Sort(uids)
 	table := schema.Quote(r.Kind.Table)
-	// A row may have become live again since, in a cluster that was restored.
+	// In a restored cluster, a row may be live again.
 	locked, err := column(ctx, tx, "SELECT uid FROM "+table+" FORCE INDEX (PRIMARY) WHERE uid IN (?) AND delete_time IS NOT NULL AND delete_time < ? ORDER BY uid FOR UPDATE", uids, r.Before.UTC())
 	if err != nil || len(locked) == 0 {
 		return 0, 0, err
 	}
-	// Whoever adds an event holds the lock of the row, so none can come any more.
+	// A writer that adds an event locks the row first, so no event can be added now.
 	kept, err := column(ctx, tx, "SELECT DISTINCT uid FROM "+schema.Quote(schema.OutboxTable)+" WHERE uid IN (?)", locked)
 	if err != nil {
 		return 0, 0, err

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 )
 
-// Command is "ingester purge".
+// Command implements "ingester purge".
 type Command struct {
 	cmdutil.Scope
 	cmdutil.Output
@@ -46,8 +46,8 @@ type Result struct {
 	Kinds  []Tally   `json:"kinds"`
 }
 
-// Run purges, or counts, and prints the result. Rows that wait for their events are
-// kept; that is no error, the next purge takes them.
+// Run purges, or counts, and prints the result. Rows with pending events are kept
+// without an error; the next purge deletes them.
 func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	if err := c.validate(); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 type Sweeper struct {
 	DB    *sql.DB
 	Kinds *registry.Registry
-	// Retention is how long closed rows are kept. Zero keeps them for ever.
+	// Retention is how long closed rows are kept. Zero disables the purge.
 	Retention time.Duration
 	// Ready is closed once the schema is current.
 	Ready <-chan struct{}
@@ -26,13 +26,13 @@ type Sweeper struct {
 // MinRetention is the shortest time that closed rows are kept.
 const MinRetention = time.Hour
 
-// sweepEvery lies between two sweeps.
+// sweepEvery is the interval between two sweeps.
 const sweepEvery = time.Hour
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: one replica sweeps.
 func (*Sweeper) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable. A sweep that fails is logged and begun anew at the next turn.
+// Start implements manager.Runnable. A failed sweep is logged and retried after the interval.
 func (s *Sweeper) Start(ctx context.Context) error {
 	if s.Retention <= 0 {
 		return nil

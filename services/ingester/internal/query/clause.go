@@ -90,7 +90,7 @@ func (f *Field) notEqual(values []any) clause {
 	return clause{"(" + f.sql(main) + " IS NULL OR " + column + in + ")", values}
 }
 
-// known makes a comparison false, not NULL, where there is no value.
+// known makes a comparison with a missing value false, not NULL.
 func (f *Field) known(c clause) clause {
 	if !f.Nullable {
 		return c

@@ -1,14 +1,14 @@
-// Package query turns questions about stored objects into SQL text and arguments.
-// It is pure: package storage/mysql runs what comes out.
+// Package query compiles requests for stored objects into SQL text and arguments.
+// It is pure: package storage/mysql runs the statements.
 //
-// [Compile] reads a question (namespace, selectors, criteria, order, page) into a
-// [Plan]; everything in it that is unknown or cannot be read is a storage.ErrInvalid
-// that names the culprit. Nothing is ever ignored: a selector that was dropped would
-// answer with, or delete, objects that nobody asked for.
+// [Compile] compiles a request (namespace, selectors, criteria, order, page) into a
+// [Plan]; every unknown or malformed part of it is a storage.ErrInvalid that names the
+// part. Nothing is ever ignored: without one of its selectors a request would return, or
+// delete, objects that it does not select.
 //
 // # How a page is found
 //
-// The tables are wide and their primary key is random, so each row that is looked at
+// The tables are wide and their primary key is random, so each row that is examined
 // costs a random read. A plan therefore has three forms, and [Plan.Choose] takes the
 // cheapest one by counting, up to a bound, what a label matches:
 //

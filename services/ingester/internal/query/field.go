@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Field is a column that questions may name.
+// Field is a column that requests may name.
 type Field struct {
 	Column   string
 	Type     registry.ColumnType
@@ -34,7 +34,7 @@ var base = []Field{
 	{Column: "update_time", Type: registry.Time, names: []string{"metadata.update_timestamp", "metadata.updateTimestamp", "update_time"}},
 }
 
-// Fields lists what can be asked of a kind: the base fields, then the indexed columns.
+// Fields lists the fields of a kind that requests may name: the base fields, then the indexed columns.
 func Fields(kind *registry.Kind) []Field {
 	out := append([]Field{}, base...)
 	for i := range kind.Columns {

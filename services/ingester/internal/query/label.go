@@ -91,7 +91,7 @@ func sorted(values []string) []string {
 	return out
 }
 
-// condition is what the label row behind an alias has to meet.
+// condition is the condition for the label row behind an alias.
 func (l label) condition(alias string) clause {
 	c := clause{alias + ".`key` = ?", []any{l.key}}
 	value := alias + ".value"

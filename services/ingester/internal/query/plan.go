@@ -7,17 +7,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Question is what a caller asks of the live objects of a kind.
+// Question is a request for live objects of a kind.
 type Question struct {
 	Kind *registry.Kind
-	// Namespace to look at; "" means all.
+	// Namespace restricts the request to one namespace; "" means all.
 	Namespace string
 	// Options and Ext may be nil.
 	Options *metav1.ListOptions
 	Ext     *storage.ListOptionsExt
 }
 
-// Plan is a question that has been understood.
+// Plan is a compiled request.
 type Plan struct {
 	kind      *registry.Kind
 	namespace string
@@ -27,7 +27,7 @@ type Plan struct {
 	skips     []skipped
 	limit     int64 // 0 means all
 	offset    int64
-	after     []any // sort values of the row to go on behind; nil is the beginning
+	after     []any // sort values of the last row of the previous page; nil is the beginning
 	remaining *int64
 	// drive is the label that leads to the rows, or one of the values below.
 	drive int
@@ -39,7 +39,7 @@ const (
 	inOrder = -2
 )
 
-// Compile reads a question. Errors: storage.ErrInvalid.
+// Compile compiles a request. Errors: storage.ErrInvalid.
 func Compile(q Question) (*Plan, error) {
 	p := &Plan{kind: q.Kind, namespace: q.Namespace, drive: plain}
 	options, ext := q.Options, q.Ext
@@ -90,7 +90,7 @@ func (p *Plan) conditions(options *metav1.ListOptions, ext *storage.ListOptionsE
 	return err
 }
 
-// checkOptions refuses what storage cannot do: it knows the newest state only.
+// checkOptions rejects unsupported options: storage holds the latest state only.
 func checkOptions(o *metav1.ListOptions) error {
 	switch {
 	case o.Watch:
@@ -111,7 +111,7 @@ func checkOptions(o *metav1.ListOptions) error {
 	return nil
 }
 
-// page sets limit, offset and the place to go on from.
+// page sets the limit, the offset and the start position.
 func (p *Plan) page(o *metav1.ListOptions, pagination *storage.Pagination) error {
 	p.limit = o.Limit
 	if pagination != nil {
@@ -132,7 +132,7 @@ func (p *Plan) page(o *metav1.ListOptions, pagination *storage.Pagination) error
 	return p.resume(o.Continue)
 }
 
-// Kind is the kind that is asked for.
+// Kind returns the kind of the requested objects.
 func (p *Plan) Kind() *registry.Kind { return p.kind }
 
 // Limit is the greatest number of rows of a page; 0 means all.

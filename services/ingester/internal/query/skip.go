@@ -11,14 +11,14 @@ import (
 // skipped is a field that is left out of the answer.
 type skipped struct {
 	path []step
-	// flat says that no list or map is on the way, so that the server can leave it out.
+	// flat means that the path has no list or map, so that the server can leave the field out.
 	flat bool
 }
 
 // step is one JSON key on the way.
 type step struct {
 	key   string
-	isMap bool // of messages: the next key is looked for in each value
+	isMap bool // of messages: the next key applies to each value
 }
 
 const maxSkips = 100
@@ -67,7 +67,7 @@ func resolveSkip(m protoreflect.MessageDescriptor, path string) (skipped, bool) 
 	return s, true
 }
 
-// foreign says that the JSON form of a message may have other keys than the message.
+// foreign reports whether the JSON form of a message may have other keys than the message.
 func foreign(m protoreflect.MessageDescriptor) bool {
 	pkg := string(m.ParentFile().Package())
 	return pkg == "google.protobuf" || strings.HasPrefix(pkg, "k8s.io.") && m.Name() != "ObjectMeta"

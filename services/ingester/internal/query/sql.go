@@ -92,8 +92,8 @@ func (p *Plan) read(columns clause, most int64) Statement {
 	return Statement{t.b.String(), t.args}
 }
 
-// Matching is the statement that reads which of these uids belong to the answer, wherever they
-// stand in its order.
+// Matching returns the statement that reads which of these uids match the request, at any
+// position in its order.
 func (p *Plan) Matching(uids []string) Statement {
 	t := (&text{}).add("SELECT t.uid FROM " + p.table() + " t FORCE INDEX (PRIMARY) WHERE t.uid IN (" + marks(len(uids)) + ") AND ")
 	for _, uid := range uids {
@@ -115,7 +115,7 @@ func (p *Plan) Count(given int64) (s Statement, ok bool) {
 	return Statement{t.b.String(), t.args}, true
 }
 
-// Counted says whether a result of Count is the whole number.
+// Counted reports whether a result of Count is exact.
 func Counted(n int64) bool { return n <= countable }
 
 // found renders the rows of the answer by uid and sort values k0, k1, ..., at most that many; 0 means all.
@@ -205,5 +205,5 @@ func (p *Plan) Token(after []any, remaining *int64) (string, error) {
 	return token{Version: tokenVersion, Question: p.fingerprint(), After: encodeSorted(after), Remaining: remaining}.encode()
 }
 
-// After makes the plan go on behind a row with these sort values.
+// After makes the plan start behind the row with these sort values.
 func (p *Plan) After(values []any) { p.after, p.offset = values, 0 }

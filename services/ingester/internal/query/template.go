@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Template is a predefined question about a kind.
+// Template is a predefined request for objects of a kind.
 type Template struct {
 	ID          string
 	Kind        string // "" means every kind
@@ -28,9 +28,9 @@ type Ask struct {
 	Field     string // as in a criterion; for a reference, the path of the ResourceIdentifier
 	Operator  storage.CriterionOperator
 	Value     any
-	// Reference asks for objects that refer to the object whose namespace and name are given
+	// Reference selects objects that refer to the object whose namespace and name are given
 	// by the parameters "namespace" and "name". A reference without a namespace means the
-	// namespace of the object that refers.
+	// namespace of the referring object.
 	Reference bool
 }
 
@@ -46,7 +46,7 @@ type Parameter struct {
 	Optional bool
 }
 
-// Parameters lists what the template takes, in the order of its conditions.
+// Parameters lists the parameters of the template, in the order of its conditions.
 func (t *Template) Parameters() []Parameter {
 	var out []Parameter
 	for _, a := range t.Asks {
@@ -71,9 +71,9 @@ func Templates(kind *registry.Kind) []Template {
 	return out
 }
 
-// Expand makes a question out of a template. The parameters stand in the operation of ext:
+// Expand builds a request from a template. The operation of ext holds the parameters:
 // criteria named by parameter, with EQUAL and without nesting. Pagination and skip list of
-// ext are kept. Errors: storage.ErrInvalid, listing what there is.
+// ext are kept. Errors: storage.ErrInvalid, listing the supported values.
 func Expand(kind *registry.Kind, id string, ext *storage.ListOptionsExt) (*storage.ListOptionsExt, error) {
 	if ext == nil {
 		ext = &storage.ListOptionsExt{}
@@ -130,7 +130,7 @@ func (t *Template) Usage() string {
 	return fmt.Sprintf("%s(%s)", t.ID, strings.Join(names, ", "))
 }
 
-// read takes the parameters out of an operation and checks that they are those of the template.
+// read extracts the parameters of an operation and checks that they are those of the template.
 func (t *Template) read(o *storage.CriterionOperation) (map[string]any, error) {
 	given := map[string]any{}
 	if o != nil {
@@ -186,8 +186,8 @@ func (t *Template) operation(given map[string]any) (*storage.CriterionOperation,
 	return out, nil
 }
 
-// reference asks for the name, and for the namespace either in the reference or, where that
-// names none, of the object itself.
+// reference matches the name, and the namespace either in the reference or, if the reference
+// has none, of the object itself.
 func (a *Ask) reference(given map[string]any) (storage.CriterionOperation, error) {
 	for _, name := range []string{namespaceParameter, nameParameter} {
 		if s, reason := readText(given[name]); reason != "" || s == "" {

@@ -17,8 +17,8 @@ const tokenVersion = 1
 // maxToken bounds what is decoded.
 const maxToken = 16 << 10
 
-// token is a place in the answer to one question. It holds no secret; whoever makes one up
-// gets no row that the question itself would not give.
+// token is a position in the result of one request. It holds no secret: a forged token
+// returns only rows that the request itself would return.
 type token struct {
 	Version  int    `json:"v"`
 	Question string `json:"q"` // fingerprint of the question
@@ -54,7 +54,7 @@ func decodeToken(text string) (*token, error) {
 	return t, nil
 }
 
-// resume sets the place where the plan goes on.
+// resume sets the position at which the plan starts.
 func (p *Plan) resume(text string) error {
 	t, err := decodeToken(text)
 	if err != nil {

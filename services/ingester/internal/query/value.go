@@ -16,9 +16,9 @@ import (
 // maxText bounds the text of one value in bytes; no column is as wide.
 const maxText = 4096
 
-// Value converts what a caller gave to the Go type of the column: string, int64,
-// float64, bool or time.Time in UTC. Text is taken for every type and read as it is
-// written in JSON or in a selector. Nil is no value.
+// Value converts a caller's value to the Go type of the column: string, int64,
+// float64, bool or time.Time in UTC. Text is accepted for every type and parsed as it is
+// written in JSON or in a selector. Nil is not a value.
 func (f *Field) Value(v any) (any, error) {
 	out, reason := f.convert(v)
 	if reason != "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
 )
 
-// State is what the row shall be after the write.
+// State is the desired state of the row after the write.
 type State int
 
 // States of a row.
@@ -57,7 +57,7 @@ func (r *Record) Size() int {
 	return size
 }
 
-// Rejected says whether the object's content is the reason, so that only a change of it helps.
+// Rejected reports whether the object's content is the cause, so that only a change of it helps.
 func Rejected(err error) bool {
 	var field *wire.FieldError
 	return errors.As(err, &field)
@@ -89,7 +89,7 @@ func NewBuilder(r *registry.Registry) (*Builder, error) {
 	return b, nil
 }
 
-// Build makes the record of an object.
+// Build builds the record of an object.
 func (b *Builder) Build(object *unstructured.Unstructured, state State) (*Record, error) {
 	gvk := object.GroupVersionKind()
 	kind, ok := b.registry.Lookup(gvk.Kind)

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// ColumnType says how a column's value is taken from the object.
+// ColumnType defines how a column's value is read from the object.
 type ColumnType int
 
 // Column types.
@@ -44,7 +44,7 @@ const (
 
 const defaultWidth = 255
 
-// newColumns makes the columns of one index option: two for a ResourceIdentifier, else one.
+// newColumns returns the columns of one index option: two for a ResourceIdentifier, else one.
 func newColumns(m protoreflect.MessageDescriptor, o indexOptions) ([]Column, error) {
 	if !identifier.MatchString(o.key) {
 		return nil, fmt.Errorf("key is no SQL identifier that we accept")

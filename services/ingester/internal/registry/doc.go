@@ -1,4 +1,4 @@
-// Package registry knows the kinds that the ingester stores.
+// Package registry describes the kinds that the ingester stores.
 //
 // A kind is described in one place: its .proto file. The message gives the wire
 // layout and the CRD's schema; the options on it give the table, the indexed

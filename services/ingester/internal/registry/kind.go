@@ -21,7 +21,7 @@ type Kind struct {
 	Table string
 	// Description is for CRDs and docs.
 	Description string
-	// Immutable says that objects of the kind never change after creation.
+	// Immutable means that objects of the kind never change after creation.
 	Immutable bool
 	// Message describes the protobuf form: type_meta=1, metadata=2, spec=3, status=4.
 	Message protoreflect.MessageDescriptor

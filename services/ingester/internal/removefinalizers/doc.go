@@ -1,9 +1,9 @@
-// Package removefinalizers takes the ingester's finalizer off every object, before the
-// ingester is uninstalled or switched off: nobody else would, and the objects could
-// never be deleted.
+// Package removefinalizers removes the ingester's finalizer from every object, before
+// the ingester is uninstalled or disabled: nothing else removes it, and the objects
+// could never be deleted.
 //
-// It takes only ours, by a patch that carries the version it was decided from. Rows of
-// objects that are being deleted at that moment are closed first when MySQL answers;
-// without it the command says how many rows stay live. It refuses to work while an
-// ingester leads, which would put the finalizers on again.
+// It removes only our finalizer, by a patch that carries the version of the decision.
+// Rows of terminating objects are closed first if MySQL is available; otherwise the
+// command reports how many rows stay live. It refuses to run while an ingester is the
+// leader, which would add the finalizers again.
 package removefinalizers

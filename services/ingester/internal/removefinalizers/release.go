@@ -25,14 +25,14 @@ import (
 // Tally counts the objects of one kind.
 type Tally struct {
 	Kind string `json:"kind"`
-	// Released objects have lost our finalizer, or would.
+	// Released counts objects whose finalizer was removed, or would be.
 	Released int `json:"released"`
-	// Terminating ones of these were being deleted, and are gone unless somebody else holds them.
+	// Terminating counts those of them that were terminating; they are gone unless a foreign finalizer holds them.
 	Terminating int `json:"terminating"`
-	// RowsClosed were closed for these; RowsLive stay live, since MySQL could not be asked.
+	// RowsClosed counts their rows that were closed, RowsLive those that stay live because MySQL was unavailable.
 	RowsClosed int `json:"rowsClosed"`
 	RowsLive   int `json:"rowsLive"`
-	// Left have got the finalizer again meanwhile.
+	// Left counts objects that got the finalizer again meanwhile.
 	Left int `json:"left"`
 }
 
@@ -41,7 +41,7 @@ const (
 	parallel       = 8
 	// passes over a kind: objects that are created meanwhile may carry the finalizer too.
 	passes = 3
-	// conflicts is how often a patch is made anew for one object that changes.
+	// conflicts is how often the patch of one object is retried after a conflict.
 	conflicts = 20
 )
 
@@ -79,7 +79,7 @@ func (r *releaser) run(ctx context.Context, namespaces []string) (Tally, error) 
 	}
 }
 
-// pass releases every object of a list and returns how many carried our finalizer.
+// pass releases every object of one list and returns how many had our finalizer.
 func (r *releaser) pass(ctx context.Context, namespace string, look bool) (found int, err error) {
 	next := ""
 	for {
@@ -88,7 +88,7 @@ func (r *releaser) pass(ctx context.Context, namespace string, look bool) (found
 		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		err := r.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next))
 		if apierrors.IsResourceExpired(err) {
-			return found + 1, nil // the list took too long: another pass sees the rest
+			return found + 1, nil // the list expired: the next list returns the rest
 		}
 		if err != nil {
 			return found, fmt.Errorf("list: %w", err)
@@ -119,7 +119,7 @@ func ours(item *metav1.PartialObjectMetadata) bool {
 	return slices.Contains(item.GetFinalizers(), api.IngesterFinalizer)
 }
 
-// object releases one object, whose row is closed first when it is being deleted.
+// object releases one object. If the object is terminating, its row is closed first.
 func (r *releaser) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	key := types.NamespacedName{Namespace: item.GetNamespace(), Name: item.GetName()}
 	for try := 1; ; try++ {
@@ -167,7 +167,7 @@ func (r *releaser) count(terminating, closed bool) {
 	}
 }
 
-// finish stores the final state and closes the row. What goes wrong is said and counted: the object is let go all the same.
+// finish stores the final state and closes the row. A failure is logged and counted; the finalizer is removed nevertheless.
 func (r *releaser) finish(ctx context.Context, item *metav1.PartialObjectMetadata) bool {
 	var live unstructured.Unstructured
 	live.SetGroupVersionKind(r.kind.GVK())
@@ -182,7 +182,7 @@ func (r *releaser) finish(ctx context.Context, item *metav1.PartialObjectMetadat
 	return false
 }
 
-// patch takes our finalizer off, provided that the object has not changed.
+// patch removes our finalizer, provided that the object has not changed.
 func (r *releaser) patch(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	if r.dryRun {
 		return nil
@@ -201,5 +201,5 @@ func (r *releaser) patch(ctx context.Context, item *metav1.PartialObjectMetadata
 	return r.env.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 }
 
-// fieldManager is the ingester's: what it put on, its manager takes off.
+// fieldManager is the ingester's: the manager that added the finalizer removes it.
 const fieldManager = "ingester"

@@ -10,15 +10,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 )
 
-// Command is "ingester remove-finalizers".
+// Command implements "ingester remove-finalizers".
 type Command struct {
 	cmdutil.Scope
 	cmdutil.Output
-	// Force works although an ingester leads.
+	// Force runs the command even if an ingester is the leader.
 	Force bool
 	// DryRun only counts.
 	DryRun bool
-	// KeepRows leaves the rows of objects that are being deleted live.
+	// KeepRows keeps the rows of terminating objects live.
 	KeepRows bool
 }
 
@@ -37,7 +37,7 @@ type Result struct {
 	Kinds  []Tally `json:"kinds"`
 }
 
-// Run takes the finalizer off and prints the result. The error says what is left.
+// Run removes the finalizers and prints the result. The error reports what is left.
 func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
 	return nil
 }
 
-// canClose says whether rows can be closed, and logs why not.
+// canClose reports whether rows can be closed, and logs why not.
 func (c *Command) canClose(ctx context.Context, env cmdutil.Env) bool {
 	if c.KeepRows || env.Store == nil {
 		return false

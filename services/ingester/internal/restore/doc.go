@@ -1,16 +1,16 @@
 // Package restore writes rows back to a cluster as objects: live ones after a cluster
 // was lost, evicted ones when they are wanted again.
 //
-// A restored object is a new one. What the server owns (uid, versions, times,
-// managedFields) is left out, our finalizer is on from the beginning, and the status
-// is put back through the status subresource. Owners are pointed at by uid, so each
-// is looked up by name; one that is not there is left out, as the garbage collector
+// A restored object is a new one. The fields that the server sets (uid, versions, times,
+// managedFields) are left out, the object is created with our finalizer, and the status
+// is restored through the status subresource. Owner references hold a uid, so each owner
+// is looked up by name; an owner that is not found is left out, as the garbage collector
 // would delete the object at once. The annotation flotilla.dev/restored-from names the
-// row that it came from, so a run that was broken off between object and status is
-// completed by the next one.
+// row of the object, so the next run completes one that was interrupted between object
+// and status.
 //
-// What exists is never changed, so running it again creates nothing twice. When the
-// ingester runs afterwards it stores the new objects and closes the old rows, since the
+// An existing object is never changed, so another run creates nothing twice. When the
+// ingester runs afterwards, it stores the new objects and closes the old rows, since the
 // newer object has the name.
 //
 // An evicted object comes back without the annotation michelangelo/Immutable, or it

@@ -20,13 +20,13 @@ import (
 // FromAnnotation names the uid of the row that an object was restored from.
 const FromAnnotation = "flotilla.dev/restored-from"
 
-// serverOwned is the metadata that the API server gives.
+// serverOwned lists the metadata that the API server sets.
 var serverOwned = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink",
 }
 
-// prepare returns the object to create, and its status apart. It is pure.
+// prepare returns the object to create, and its status separately. It is pure.
 func prepare(stored *unstructured.Unstructured, evicted bool) (*unstructured.Unstructured, any) {
 	u := stored.DeepCopy()
 	for _, field := range serverOwned {
@@ -49,7 +49,7 @@ func prepare(stored *unstructured.Unstructured, evicted bool) (*unstructured.Uns
 	return u, status
 }
 
-// unwanted says why a stored object is better not restored, or nothing.
+// unwanted returns the reason not to restore a stored object, or "".
 func unwanted(stored *unstructured.Unstructured) string {
 	switch {
 	case stored.GetDeletionTimestamp() != nil:
@@ -83,7 +83,7 @@ func owners(ctx context.Context, c client.Client, u *unstructured.Unstructured) 
 	return dropped, nil
 }
 
-// ownerUID returns nothing for an owner that is not there, or that we may not see.
+// ownerUID returns "" for an owner that is not found, or that we may not get.
 func ownerUID(ctx context.Context, c client.Client, namespace string, ref metav1.OwnerReference) (types.UID, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -101,7 +101,7 @@ func ownerUID(ctx context.Context, c client.Client, namespace string, ref metav1
 	return owner.GetUID(), nil
 }
 
-// empty says that a status says nothing.
+// empty reports whether a status has no content.
 func empty(status any) bool {
 	m, ok := status.(map[string]any)
 	return status == nil || (ok && len(m) == 0)

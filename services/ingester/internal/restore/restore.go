@@ -23,19 +23,19 @@ import (
 // Tally counts the rows of one kind.
 type Tally struct {
 	Kind string `json:"kind"`
-	// Rows that were chosen.
+	// Rows counts the selected rows.
 	Rows int `json:"rows"`
-	// Created objects; Completed ones had been created before and lacked their status.
+	// Created counts new objects, Completed those that an earlier run created without their status.
 	Created   int `json:"created"`
 	Completed int `json:"completed"`
-	// Existing objects have the name already, and were left alone.
+	// Existing counts objects that already have the name; they are unchanged.
 	Existing int `json:"existing"`
-	// Skipped rows belong to objects that were to be deleted; Failed ones have a problem.
+	// Skipped counts rows of objects that were to be deleted, Failed rows with a problem.
 	Skipped int `json:"skipped"`
 	Failed  int `json:"failed"`
 }
 
-// Problem is what a person should know about one row.
+// Problem describes a problem with one row.
 type Problem struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -125,7 +125,7 @@ func (r *restorer) problem(row rows.Row, format string, args ...any) {
 	r.problems = append(r.problems, Problem{r.kind.Name, row.Namespace, row.Name, fmt.Sprintf(format, args...)})
 }
 
-// row restores one row. An error ends the whole run; what concerns this row alone is a problem.
+// row restores one row. An error ends the whole run; a failure of this row only is a problem.
 func (r *restorer) row(ctx context.Context, row rows.Row, text []byte) error {
 	r.tally.Rows++
 	stored := &unstructured.Unstructured{}
@@ -167,7 +167,7 @@ func (r *restorer) row(ctx context.Context, row rows.Row, text []byte) error {
 }
 
 func (r *restorer) createOptions() []client.CreateOption {
-	// Strict: a field that the CRD does not have any more is better named than lost.
+	// Strict: report a field that the CRD no longer has instead of dropping it.
 	options := []client.CreateOption{client.FieldOwner(fieldManager), client.FieldValidation("Strict")}
 	if r.dryRun {
 		options = append(options, client.DryRunAll)
@@ -178,7 +178,7 @@ func (r *restorer) createOptions() []client.CreateOption {
 // fieldManager is our name in managedFields.
 const fieldManager = "ingester-restore"
 
-// exists leaves an object alone, unless an earlier run was broken off before its status.
+// exists keeps an existing object unchanged, unless an earlier run was interrupted before its status.
 func (r *restorer) exists(ctx context.Context, row rows.Row, object *unstructured.Unstructured) error {
 	live := object.DeepCopy()
 	if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
@@ -199,7 +199,7 @@ func (r *restorer) exists(ctx context.Context, row rows.Row, object *unstructure
 	return nil
 }
 
-// complete puts back the status of the row that an object was restored from.
+// complete restores the status of the row that an object was restored from.
 func (r *restorer) complete(ctx context.Context, row rows.Row, live *unstructured.Unstructured, from string) (bool, error) {
 	contents, err := r.contents(ctx, []rows.Row{{UID: from}})
 	if err != nil {
@@ -223,10 +223,10 @@ func (r *restorer) complete(ctx context.Context, row rows.Row, live *unstructure
 	return put, err
 }
 
-// conflicts is how often a status is put anew on an object that changes.
+// conflicts is how often the update of a status is retried after a conflict.
 const conflicts = 5
 
-// putStatus puts a status back, unless somebody has written one meanwhile.
+// putStatus restores a status, unless another client has written one meanwhile.
 func (r *restorer) putStatus(ctx context.Context, row rows.Row, object *unstructured.Unstructured, status any) (bool, error) {
 	for range conflicts {
 		object.Object["status"] = status
@@ -255,7 +255,7 @@ func (r *restorer) putStatus(ctx context.Context, row rows.Row, object *unstruct
 	return false, nil
 }
 
-// ends says that an error is not about one object: the next one would meet it too.
+// ends reports whether an error ends the run: it does not concern one object only, so the next one would fail too.
 func ends(err error) bool {
 	if err == nil {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
-// Command is "ingester restore".
+// Command implements "ingester restore".
 type Command struct {
 	cmdutil.Scope
 	cmdutil.Output
@@ -25,13 +25,13 @@ type Command struct {
 	DryRun bool
 	// Existing is skip or fail.
 	Existing string
-	// Rate is the greatest number of objects per second.
+	// Rate is the maximum number of objects per second.
 	Rate float64
-	// Force works although an ingester leads.
+	// Force runs the command even if an ingester is the leader.
 	Force bool
 }
 
-// What is done about objects that exist.
+// Actions for objects that exist.
 const (
 	skipExisting = "skip"
 	failExisting = "fail"
@@ -58,7 +58,7 @@ type Result struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Run restores and prints the result. The error says what is left.
+// Run restores and prints the result. The error reports what is left.
 func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	if err := c.validate(ctx, env); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 		result.Kinds = append(result.Kinds, r.tally)
 		result.Problems = append(result.Problems, r.problems...)
 		if err != nil {
-			// What was done so far is worth knowing: running it again goes on.
+			// Print the result so far: another run continues from there.
 			return errors.Join(err, c.Print(out, result, result.text))
 		}
 		total += r.tally.Rows
@@ -124,8 +124,8 @@ func (c *Command) validate(ctx context.Context, env cmdutil.Env) error {
 	return c.checkLeader(ctx, env)
 }
 
-// checkLeader refuses to race an ingester: it would take rows that are not restored
-// yet for orphans and close them. Evicted rows it never closes.
+// checkLeader returns an error while an ingester is the leader: it would close rows that
+// are not restored yet as orphans. It never closes evicted rows.
 func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
 	if c.Force || c.DryRun || c.Evicted {
 		return nil

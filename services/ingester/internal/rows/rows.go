@@ -28,10 +28,10 @@ type Row struct {
 	EvictTime   sql.NullTime `db:"evict_time"`
 }
 
-// Live says that the row is not closed.
+// Live reports whether the row is not closed.
 func (r Row) Live() bool { return !r.DeleteTime.Valid }
 
-// Evicted says that the object left the cluster on purpose.
+// Evicted reports whether the object was evicted from the cluster.
 func (r Row) Evicted() bool { return r.EvictTime.Valid }
 
 // State chooses rows.
@@ -46,16 +46,16 @@ const (
 	Closed  State = "delete_time IS NOT NULL"
 )
 
-// Query says which rows of a kind are wanted.
+// Query selects rows of a kind.
 type Query struct {
 	State State
-	// Namespaces to look at; none means all.
+	// Namespaces to read; none means all.
 	Namespaces []string
-	// Names to look at; none means all.
+	// Names to read; none means all.
 	Names []string
-	// UIDs to look at; none means all.
+	// UIDs to read; none means all.
 	UIDs []string
-	// After is the uid to go on behind, in the order of the uids.
+	// After is the uid behind which to continue, in the order of the uids.
 	After string
 	// Limit is the greatest number of rows; zero means 1000.
 	Limit int
@@ -94,7 +94,7 @@ func Page(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query) ([]Row,
 	return out, nil
 }
 
-// Each calls f for every row that the query chooses, page by page. An error of f ends the walk.
+// Each calls f for every row that matches the query, page by page. An error of f ends the walk.
 func Each(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query, f func(Row) error) error {
 	if q.Limit == 0 {
 		q.Limit = pageRows

@@ -33,7 +33,7 @@ func AddKey(table string, k Key) string {
 	return guarded("statistics", table, "index_name", k.Name, "ADD "+keyDDL(k))
 }
 
-// guarded asks information_schema first: ADD COLUMN IF NOT EXISTS is MariaDB's alone.
+// guarded reads information_schema first: only MariaDB supports ADD COLUMN IF NOT EXISTS.
 func guarded(view, table, nameColumn, name, change string) string {
 	alter := fmt.Sprintf("ALTER TABLE %s %s", Quote(table), change)
 	return fmt.Sprintf(`SET @ddl = IF((SELECT COUNT(*) FROM information_schema.%s

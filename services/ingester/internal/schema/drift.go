@@ -16,9 +16,9 @@ type Drift struct {
 // String returns "table: what".
 func (d Drift) String() string { return d.Table + ": " + d.What }
 
-// Compare lists what the database lacks or has otherwise than wanted. Tables,
-// columns and indexes beyond those wanted are no drift, since a newer release may
-// have added them; but for columns without which nothing can be inserted.
+// Compare lists where the database differs from the desired tables. Extra tables, columns
+// and indexes are not drift, since a newer release may have added them. The exception is an
+// extra column without which nothing can be inserted.
 func Compare(ctx context.Context, db Queryer, want []Table) ([]Drift, error) {
 	have, err := Read(ctx, db)
 	if err != nil {

@@ -34,7 +34,7 @@ type foundKey struct {
 	unique  bool
 }
 
-// Has says whether the table has a column of that name.
+// Has reports whether the table has a column of that name.
 func (f *Found) Has(column string) bool {
 	_, ok := f.columns[column]
 	return ok
@@ -54,16 +54,16 @@ func (f *Found) IndexOn(columns ...string) string {
 	return slices.Min(out)
 }
 
-// Nullable says whether the column is there and may hold NULL.
+// Nullable reports whether the column exists and may hold NULL.
 func (f *Found) Nullable(column string) bool { return f.columns[column].nullable }
 
-// Text says whether the column is there and holds text that is no JSON.
+// Text reports whether the column exists and holds text other than JSON.
 func (f *Found) Text(column string) bool {
 	s := f.columns[column].shape
 	return strings.HasPrefix(s, "varchar(") || strings.HasPrefix(s, "char(") || strings.HasPrefix(s, "text") || strings.HasPrefix(s, "mediumtext")
 }
 
-// demanding lists the columns that are not wanted and without which nothing can be inserted.
+// demanding lists the extra columns without which nothing can be inserted.
 func (f *Found) demanding(want Table) []string {
 	var out []string
 	for name, c := range f.columns {
@@ -76,7 +76,7 @@ func (f *Found) demanding(want Table) []string {
 	return out
 }
 
-// shape writes a wanted column as [Read] finds it on either server.
+// shape renders a desired column as [Read] reads it from either server.
 func shape(c Column) string {
 	kind := strings.ToLower(c.Type)
 	null := " null"
@@ -89,8 +89,8 @@ func shape(c Column) string {
 	return kind + null
 }
 
-// difference says how a column differs from the wanted one, or nothing. A default
-// that was not wanted harms nobody.
+// difference describes how a column differs from the desired one, or returns "". An extra
+// default is harmless.
 func (f foundColumn) difference(want Column) string {
 	switch {
 	case f.shape != shape(want):
@@ -173,8 +173,8 @@ func definition(kind, charset, collation string) string {
 	return kind + " CHARACTER SET " + charset + " COLLATE " + collation
 }
 
-// foundShape evens out the two servers: MariaDB stores JSON as LONGTEXT and writes
-// display widths of integers, which MySQL no longer does (but for TINYINT(1)).
+// foundShape normalizes the two servers: MariaDB stores JSON as LONGTEXT and writes
+// display widths of integers, which MySQL no longer does (except for TINYINT(1)).
 func foundShape(kind, collation string, nullable bool) string {
 	kind = strings.ToLower(kind)
 	base, width, sized := strings.Cut(kind, "(")

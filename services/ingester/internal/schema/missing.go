@@ -15,15 +15,15 @@ type File struct {
 	Content string
 }
 
-// marker is a comment in a migration that says what it makes: "-- makes: column model.tier".
+// marker starts a comment in a migration that names what it creates: "-- makes: column model.tier".
 // The generator reads these lines, never the SQL.
 const marker = "-- makes: "
 
 var numbered = regexp.MustCompile(`^(\d{5})_.*\.(sql|go)$`)
 
-// Missing returns the migrations that are missing in a folder of migrations: one
-// for each table, column or index that no file there claims to make. It returns
-// nothing when the folder is complete, which a test checks.
+// Missing returns the migrations that a directory of migrations lacks: one for each table,
+// column or index that no file there claims to create. It returns nothing when the
+// directory is complete, which a test checks.
 func Missing(dir fs.FS, want []Table) ([]File, error) {
 	made, next, err := scan(dir)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Reshape renders the one ALTER TABLE that makes a table as wanted, or nothing when
-// it is so already. Columns that are not wanted stay with their content; those
-// without which nothing could be inserted become NULL. Indexes stay, but for those
-// of an earlier installation that one of ours replaces (see [replaced]).
+// Reshape renders the one ALTER TABLE that turns a table into the desired one, or nothing if
+// there is no difference. Extra columns stay with their content; those without which nothing
+// could be inserted become NULL. Indexes stay, except those of an earlier installation that
+// one of ours replaces (see [replaced]).
 //
-// Rows must fit: no NULL in what becomes NOT NULL, no duplicates under a new unique index.
+// Rows must fit: no NULL in columns that become NOT NULL, no duplicates under a new unique index.
 func Reshape(want Table, have *Found) string {
 	var changes []string
 	for _, c := range want.Columns {
@@ -44,8 +44,8 @@ func Reshape(want Table, have *Found) string {
 	return "ALTER TABLE " + Quote(want.Name) + " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,\n  " + strings.Join(changes, ",\n  ")
 }
 
-// AddMissing renders an ALTER TABLE that adds the columns that a table lacks, but for
-// those named, all of them NULL at first; or nothing.
+// AddMissing renders an ALTER TABLE that adds the columns that a table lacks, except the
+// named ones, all of them NULL at first; or nothing.
 func AddMissing(want Table, have *Found, except ...string) string {
 	var changes []string
 	for _, c := range want.Columns {

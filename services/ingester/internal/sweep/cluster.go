@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// incarnation returns that of the cluster. It is an error when storage has not settled
-// with this cluster last: then its rows are those of another one.
+// incarnation returns the incarnation of the cluster. It is an error if storage last
+// determined it for another cluster: then the rows belong to that cluster.
 func (s *Sweeper) incarnation(ctx context.Context) (int64, error) {
 	var system metav1.PartialObjectMetadata
 	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -44,7 +44,7 @@ func (s *Sweeper) incarnation(ctx context.Context) (int64, error) {
 // objectsOfAPage is the page size of lists.
 const objectsOfAPage = 1000
 
-// list calls f with the uid of every object of the kind, each namespace as of one
+// list calls f with the uid of every object of the kind, each namespace at one
 // version, and returns the lowest of these versions.
 func (s *Sweeper) list(ctx context.Context, kind *registry.Kind, f func(uid string)) (int64, error) {
 	namespaces := s.cfg.Namespaces
@@ -86,11 +86,11 @@ func (s *Sweeper) listIn(ctx context.Context, kind *registry.Kind, namespace str
 	}
 }
 
-// notServed says that the cluster does not know the kind.
+// notServed reports whether the error means that the cluster does not serve the kind.
 func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// gone asks the API server whether the object is gone: nothing has its name, or
-// something else has.
+// gone reports whether the API server no longer has the object: nothing has its name, or
+// another object has.
 func (s *Sweeper) gone(ctx context.Context, kind *registry.Kind, namespace, name, uid string) (bool, error) {
 	var object metav1.PartialObjectMetadata
 	object.SetGroupVersionKind(kind.GVK())
@@ -99,7 +99,7 @@ func (s *Sweeper) gone(ctx context.Context, kind *registry.Kind, namespace, name
 	case err == nil:
 		return string(object.GetUID()) != uid, nil
 	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		return true, nil // said of the object, not by a server that does not know the kind
+		return true, nil // the object is not found, and the kind is served
 	default:
 		return false, fmt.Errorf("read %s %s/%s: %w", kind.Name, namespace, name, err)
 	}

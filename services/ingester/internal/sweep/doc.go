@@ -1,15 +1,16 @@
-// Package sweep closes orphans: live rows whose object is gone from the cluster. They
-// come about when our finalizer is taken off by force, when an object goes before it was
-// adopted, and when a cluster is restored from a backup.
+// Package sweep closes orphans: live rows whose object no longer exists in the cluster.
+// They occur when our finalizer is removed by force, when an object is deleted before it
+// got the finalizer, and when a cluster is restored from a backup.
 //
 // [Sweeper.Sweep] compares all rows of a kind with a list of its objects. Rows are read
-// first, then the objects, as of one resource version and without content: whatever is
-// newer than the rows cannot be missed. A row without an object is looked up once more,
-// live and by name, and its uid compared, before it is closed as it is.
+// first, then the objects, at one resource version and without content: an object that
+// is newer than the rows cannot be missed. For a row without an object, the sweep gets
+// the object by name from the API server and compares the uid, before it closes the row
+// as it is.
 //
-// [Sweeper.Suspect] is the short way: the controllers tell which object they saw go, and
-// about a second later its row is looked for. After a normal deletion it is closed
-// already, so that no request is made.
+// [Sweeper.Suspect] is the short path: the controllers report each deleted object, and
+// about a second later the sweeper reads its row. After a normal deletion the row is
+// already closed, so that no request is made.
 //
 // Invariants:
 //

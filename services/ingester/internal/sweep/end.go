@@ -11,8 +11,8 @@ import (
 // rowsOfAClose bounds the rows of one transaction.
 const rowsOfAClose = 100
 
-// end looks once more at rows that seem to lack an object, and closes those that do. At
-// most rowsOfAClose uids are meant.
+// end checks again the rows that seem to lack an object, and closes those that do. It
+// expects at most rowsOfAClose uids.
 func (s *Sweeper) end(ctx context.Context, kind *registry.Kind, uids []string) error {
 	orphans, err := s.confirm(ctx, kind, uids)
 	if err != nil || len(orphans) == 0 {
@@ -21,8 +21,8 @@ func (s *Sweeper) end(ctx context.Context, kind *registry.Kind, uids []string) e
 	return s.close(ctx, kind, orphans)
 }
 
-// confirm returns the rows whose object is gone, as they are afterwards: what the
-// controllers stored of the object before it went, an eviction above all, is seen then.
+// confirm returns the rows whose object is gone, read afterwards: they then show what
+// the controllers stored before the object was deleted, an eviction above all.
 func (s *Sweeper) confirm(ctx context.Context, kind *registry.Kind, uids []string) ([]rows.Row, error) {
 	suspects, err := s.here(ctx, kind, uids)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Sweeper) confirm(ctx context.Context, kind *registry.Kind, uids []strin
 	return s.here(ctx, kind, gone)
 }
 
-// here reads those of the rows that are live and not evicted, in our namespaces.
+// here returns those of the rows that are live and not evicted, in our namespaces.
 func (s *Sweeper) here(ctx context.Context, kind *registry.Kind, uids []string) ([]rows.Row, error) {
 	if len(uids) == 0 {
 		return nil, nil
@@ -64,7 +64,7 @@ func (s *Sweeper) close(ctx context.Context, kind *registry.Kind, orphans []rows
 		log.Info("Would close rows whose objects are gone: --sweep-dry-run", "rows", len(orphans), "first", first)
 		return nil
 	}
-	// Looked at once more: the database may have been replaced since the sweep began.
+	// Check again: the database may have been replaced since the sweep began.
 	if err := s.checkpoint(ctx); err != nil {
 		return err
 	}

@@ -2,20 +2,20 @@ package sweep
 
 import "fmt"
 
-// reason says why nothing was closed. It is the label of a metric.
+// reason is why nothing was closed. It is the label of a metric.
 type reason string
 
 // Reasons of an abort.
 const (
 	otherCluster reason = "cluster"   // the cluster cannot be read, or storage belongs to another one
 	behind       reason = "behind"    // storage was restored from an older backup
-	unreadable   reason = "rows"      // MySQL does not answer
-	unserved     reason = "unserved"  // the cluster does not know the kind
+	unreadable   reason = "rows"      // MySQL is unavailable
+	unserved     reason = "unserved"  // the cluster does not serve the kind
 	unlisted     reason = "list"      // the list failed, perhaps halfway
 	older        reason = "older"     // the list is older than what storage has seen
 	empty        reason = "empty"     // not one object is left
 	threshold    reason = "threshold" // too many rows would be closed
-	unconfirmed  reason = "object"    // the second look at an object failed
+	unconfirmed  reason = "object"    // the second read of an object failed
 	unclosed     reason = "close"     // the rows could not be closed
 )
 
@@ -28,12 +28,12 @@ type abort struct {
 func (a *abort) Error() string { return a.err.Error() }
 func (a *abort) Unwrap() error { return a.err }
 
-// suspicious says that a person should look: the cluster answers, but not as expected.
+// suspicious reports whether a person should investigate: the cluster answers, but not as expected.
 func (a *abort) suspicious() bool {
 	return a.reason == older || a.reason == empty || a.reason == threshold
 }
 
-// sight is what one look at a kind has shown.
+// sight is the result of one comparison of a kind.
 type sight struct {
 	// rows should be in the cluster, lost is how many of them the list does not have.
 	rows, lost int
@@ -44,7 +44,7 @@ type sight struct {
 	version int64
 }
 
-// Limits of what is believed.
+// Limits of a plausible sweep.
 const (
 	// manyRows and manyPercent: a sweep that would close more than both closes none.
 	manyRows    = 100
@@ -53,8 +53,8 @@ const (
 	fewRows = 10
 )
 
-// judge says why nothing may be closed; nil means that the lost rows may be looked at
-// one by one. It is pure.
+// judge returns an abort if nothing may be closed; nil means that the lost rows may be
+// checked one by one. It is pure.
 func judge(s sight) *abort {
 	refuse := func(r reason, format string, args ...any) *abort { return &abort{r, fmt.Errorf(format, args...)} }
 	switch {

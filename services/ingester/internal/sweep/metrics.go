@@ -6,12 +6,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// figures are the metrics of the sweep.
+// figures holds the metrics of the sweep.
 type figures struct {
 	closed   *prometheus.CounterVec // kind
 	found    *prometheus.GaugeVec   // kind: orphans of the last sweep that were not closed
 	aborted  *prometheus.CounterVec // kind, reason
-	dropped  *prometheus.CounterVec // kind: suspects that nobody looked at
+	dropped  *prometheus.CounterVec // kind: candidates that were not examined
 	duration prometheus.Histogram
 	success  prometheus.Gauge
 }

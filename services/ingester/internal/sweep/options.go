@@ -9,9 +9,9 @@ import (
 
 // Options are the settings of the sweep.
 type Options struct {
-	// Interval between two sweeps; zero means none. Suspects are looked at all the same.
+	// Interval between two sweeps; 0 disables them. Candidates are examined nevertheless.
 	Interval time.Duration
-	// DryRun says which rows would be closed, and closes none.
+	// DryRun logs which rows would be closed, and closes none.
 	DryRun bool
 }
 

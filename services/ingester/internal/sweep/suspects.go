@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// gather is how long suspects gather before their rows are looked for.
+	// gather is the debounce time: how long candidates are collected before their rows are read.
 	gather = time.Second
-	// lookAgain is the pause after a look that failed.
+	// lookAgain is the delay after a failed read.
 	lookAgain = 10 * time.Second
-	// maxSuspects bounds those that wait. Further ones are left to the next sweep.
+	// maxSuspects bounds the waiting objects. Further ones are left to the next sweep.
 	maxSuspects = 10_000
-	// namesOfAQuery bounds the names in one question to MySQL.
+	// namesOfAQuery bounds the names in one query.
 	namesOfAQuery = 200
 )
 
-// suspects are objects that somebody saw go, by kind. Each waits once.
+// suspects holds deleted objects whose rows are to be checked, by kind. Each waits once.
 type suspects struct {
 	mu    sync.Mutex
 	names map[string]map[types.NamespacedName]struct{}
@@ -39,7 +39,7 @@ func newSuspects() suspects {
 	return suspects{names: map[string]map[types.NamespacedName]struct{}{}, wake: make(chan struct{}, 1)}
 }
 
-// add says whether there was room.
+// add reports whether there was room.
 func (s *suspects) add(kind string, name types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *suspects) add(kind string, name types.NamespacedName) bool {
 	return true
 }
 
-// take returns all that wait, and lets none wait.
+// take returns and clears all waiting objects.
 func (s *suspects) take() map[string]map[types.NamespacedName]struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,14 +72,14 @@ func (s *suspects) take() map[string]map[types.NamespacedName]struct{} {
 	return out
 }
 
-// Suspect says that an object of that name was seen to go. It never blocks.
+// Suspect adds a deleted object whose row is to be checked. It never blocks.
 func (s *Sweeper) Suspect(kind, namespace, name string) {
 	if !s.suspects.add(kind, types.NamespacedName{Namespace: namespace, Name: name}) {
 		s.figures.dropped.WithLabelValues(kind).Inc()
 	}
 }
 
-// follow looks at suspects until ctx ends.
+// follow examines the deleted objects until ctx ends.
 func (s *Sweeper) follow(ctx context.Context) {
 	pause, failing := gather, false
 	for {
@@ -105,8 +105,8 @@ func (s *Sweeper) follow(ctx context.Context) {
 	}
 }
 
-// examine looks for the rows of all that are suspected. Those of a kind whose look fails stay suspects:
-// while MySQL is away objects go on going.
+// examine reads the rows of all reported objects. Those of a kind whose read fails are kept:
+// objects are deleted while MySQL is unavailable too.
 func (s *Sweeper) examine(ctx context.Context) error {
 	var failed []error
 	taken := s.suspects.take()
@@ -127,7 +127,7 @@ func (s *Sweeper) examine(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// hunt closes the rows of objects that went without our leave.
+// hunt closes the rows of objects that were deleted although their row is live.
 func (s *Sweeper) hunt(ctx context.Context, kind *registry.Kind, names []types.NamespacedName) error {
 	var open []string
 	for part := range slices.Chunk(names, namesOfAQuery) {
@@ -141,7 +141,7 @@ func (s *Sweeper) hunt(ctx context.Context, kind *registry.Kind, names []types.N
 		return nil
 	}
 	if len(open) > rowsOfAClose {
-		// So many at once are usually new objects of the same names; if not, the sweep judges.
+		// So many at once are usually new objects of the same names; if not, the sweep decides.
 		s.figures.dropped.WithLabelValues(kind.Name).Add(float64(len(names)))
 		s.cfg.Log.Info("Many names of objects that went have live rows, which are left to the next sweep", "kind", kind.Name, "rows", len(open))
 		return nil

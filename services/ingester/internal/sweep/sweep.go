@@ -23,12 +23,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 )
 
-// Config of a sweeper.
+// Config holds the settings of a Sweeper.
 type Config struct {
 	Options
 	DB    *sql.DB
 	Kinds []*registry.Kind
-	// Close closes rows as they are and announces it; see mysql.Storage.CloseRows.
+	// Close closes rows as they are and adds the change events; see mysql.Storage.CloseRows.
 	Close func(context.Context, *registry.Kind, []rows.Row) ([]writer.Outcome, error)
 	// Checkpoint returns an error while the database lacks evictions that were carried out; see package checkpoint.
 	Checkpoint func(context.Context) error
@@ -42,7 +42,7 @@ type Config struct {
 	// Registerer takes the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 	Log        logr.Logger
-	// Events takes a warning, on the kind's CRD, when a sweep is not believed. Nil means none.
+	// Events receives a Warning event, on the kind's CRD, when a sweep is not plausible. Nil disables it.
 	Events events.EventRecorder
 	// Ready is closed once the schema is current.
 	Ready <-chan struct{}
@@ -62,7 +62,7 @@ func New(cfg Config) (*Sweeper, error) {
 		return nil, err
 	}
 	for _, kind := range cfg.Kinds {
-		f.closed.WithLabelValues(kind.Name) // begins at 0, so that its first rise shows
+		f.closed.WithLabelValues(kind.Name) // begins at 0, so that the first increase is visible
 	}
 	return &Sweeper{cfg: cfg, figures: f, suspects: newSuspects()}, nil
 }
@@ -71,7 +71,7 @@ func New(cfg Config) (*Sweeper, error) {
 func (s *Sweeper) NeedLeaderElection() bool { return true }
 
 const (
-	// soon is when the first sweep begins, and one after the cluster was not recognised.
+	// soon is the delay before the first sweep, and before one after the cluster was not recognized.
 	soon = time.Minute
 	// kindTimeout bounds the work on one kind.
 	kindTimeout = 5 * time.Minute
@@ -107,13 +107,13 @@ func (s *Sweeper) Start(ctx context.Context) error {
 	}
 }
 
-// jittered spreads a pause by a tenth, so that replicas of many clusters do not meet.
+// jittered spreads an interval by a tenth, so that the ingesters of many clusters do not sweep at once.
 func (s *Sweeper) jittered(pause time.Duration) time.Duration {
 	return time.Duration(float64(pause) * (0.9 + 0.2*s.cfg.Random()))
 }
 
-// Sweep looks at all kinds once. What goes wrong with one kind is logged and counted,
-// and does not keep it from the others; the errors are joined.
+// Sweep compares all kinds once. The failure of one kind is logged and counted, and
+// does not prevent the others; the errors are joined.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	begin := s.cfg.Clock.Now()
 	incarnation, err := s.incarnation(ctx)
@@ -168,7 +168,7 @@ func (s *Sweeper) sweep(ctx context.Context, kind *registry.Kind, incarnation in
 	return nil
 }
 
-// checkpoint says that rows may not be believed: the database lacks evictions, or that cannot be told.
+// checkpoint returns an abort if rows are not reliable: the database lacks evictions, or the check failed.
 func (s *Sweeper) checkpoint(ctx context.Context) error {
 	if s.cfg.Checkpoint == nil {
 		return nil
@@ -209,7 +209,7 @@ func (s *Sweeper) look(ctx context.Context, kind *registry.Kind, incarnation int
 	return slices.Sorted(maps.Keys(open)), seen, nil
 }
 
-// report says that a kind was left alone, and warns if somebody should look.
+// report logs that a kind was skipped, and emits a Warning event if a person should investigate.
 func (s *Sweeper) report(kind *registry.Kind, err error) {
 	log := s.cfg.Log.WithValues("kind", kind.Name)
 	var aborted *abort

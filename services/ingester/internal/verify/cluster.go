@@ -20,7 +20,7 @@ import (
 const objectsOfAPage = 1000
 
 // objects lists the objects of the kind, without content, by uid. Each namespace, or
-// all of them together, is seen as of one resource version.
+// all of them together, is listed at one resource version.
 func (c *comparison) objects(ctx context.Context) (map[string]object, error) {
 	if len(c.namespaces) == 0 {
 		return c.objectsIn(ctx, metav1.NamespaceAll)
@@ -38,7 +38,7 @@ func (c *comparison) objects(ctx context.Context) (map[string]object, error) {
 	return all, nil
 }
 
-// restarts is how often a list is begun anew that took longer than the API server keeps versions.
+// restarts is how often a list starts over that took longer than the API server keeps versions.
 const restarts = 3
 
 func (c *comparison) objectsIn(ctx context.Context, namespace string) (map[string]object, error) {

@@ -20,13 +20,13 @@ import (
 type content struct {
 	rows.Row
 	object              *unstructured.Unstructured
-	broken              string // why the JSON is no object
+	broken              string // why the JSON is not an object
 	proto               []byte
 	indexed             []sql.NullString // parallel to the kind's columns
 	labels, annotations map[string]string
 }
 
-// consistent says where the row differs from its own JSON, or nothing.
+// consistent returns where the row differs from its own JSON, or "".
 func (row *content) consistent(builder *record.Builder) string {
 	if row.broken != "" {
 		return row.broken
@@ -58,8 +58,8 @@ func (row *content) consistent(builder *record.Builder) string {
 	return "not what its JSON says: " + strings.Join(wrong, ", ")
 }
 
-// equals says where the row's JSON differs from the object of the same version, or
-// nothing. Another version is another look's matter.
+// equals returns where the row's JSON differs from the object of the same version, or
+// "". Different versions are not compared here.
 func (row *content) equals(object *unstructured.Unstructured) string {
 	if row == nil || row.object == nil || row.object.GetResourceVersion() != object.GetResourceVersion() {
 		return ""

@@ -107,7 +107,7 @@ func (c *comparison) differs(r rows.Row, cluster, text string) {
 	c.candidates = append(c.candidates, candidate{Difference: c.difference(nil, &r, finding{Content, cluster, text})})
 }
 
-// contentAgain looks at one row again. A difference that another look names already is left to it.
+// contentAgain reads one row again. It leaves out a difference that another comparison already reports.
 func (c *comparison) contentAgain(ctx context.Context, x candidate, o *object, r *rows.Row) ([]candidate, error) {
 	if r == nil {
 		return nil, nil

@@ -25,7 +25,7 @@ func withoutManagers(u *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// firstDifference returns the path of the first value that differs, or nothing.
+// firstDifference returns the path of the first value that differs, or "".
 // Numbers are compared by value: MySQL rewrites them.
 func firstDifference(a, b any, path string) string {
 	switch x := a.(type) {

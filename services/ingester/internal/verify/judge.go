@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
-// object is what is known of an object without its content.
+// object is the observed state of an object, without its content.
 type object struct {
 	uid, namespace, name string
 	version              int64
@@ -18,16 +18,16 @@ type object struct {
 	deleting, immutable  bool      // it carries the annotation
 }
 
-// expectation is what a pair of object and row is judged by.
+// expectation is what an object and its row are compared against.
 type expectation struct {
 	incarnation int64
 	// reached is the version that the row has to have at least; usually the object's own.
 	reached int64
-	// overdue: objects that are Terminating since before wait for too long.
+	// overdue is the time before which an object must have become terminating to count as waiting too long.
 	overdue time.Time
 }
 
-// finding is a difference without the names.
+// finding is a difference without the names of the object.
 type finding struct {
 	what             What
 	cluster, storage string
@@ -35,9 +35,9 @@ type finding struct {
 
 // judge compares an object with its row. Either may be nil. It is pure.
 //
-// An object that is Terminating without our finalizer is held by somebody else: its
+// A foreign finalizer holds an object that is terminating without our finalizer: its
 // row has been closed, or marked as evicted, and stays so. An evicted row follows the
-// object's version to its end.
+// object's version until the object is gone.
 func judge(o *object, r *rows.Row, want expectation) []finding {
 	var out []finding
 	if o == nil {
@@ -78,7 +78,7 @@ func state(o *object, r *rows.Row, want expectation) What {
 	return ""
 }
 
-// released judges the row of an object that only the finalizers of others hold: it has ended here.
+// released judges the row of an object that only foreign finalizers hold: for the ingester it is deleted.
 func released(r *rows.Row, want expectation) What {
 	if r != nil && r.Live() && (!r.Evicted() || before(r, want)) {
 		return Stale

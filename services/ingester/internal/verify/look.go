@@ -19,11 +19,11 @@ func (c *comparison) listKind() schema.GroupVersionKind {
 	return gvk.GroupVersion().WithKind(gvk.Kind + "List")
 }
 
-// uidsOfAQuery bounds the uids in one question to MySQL.
+// uidsOfAQuery bounds the uids in one query.
 const uidsOfAQuery = 500
 
-// look compares everything once. The objects come first, so that an object which is
-// created meanwhile is a row too many, and the next look finds it.
+// look compares everything once. The objects are listed first, so that an object which is
+// created meanwhile appears as an extra row, and the next comparison finds the object.
 func (c *comparison) look(ctx context.Context) error {
 	objects, err := c.objects(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *comparison) look(ctx context.Context) error {
 	return c.duplicates(ctx)
 }
 
-// judge keeps what is wrong with a pair as candidates.
+// judge adds the differences of an object and its row to the candidates.
 func (c *comparison) judge(o *object, r *rows.Row) {
 	want := c.expectation()
 	if o != nil {
@@ -102,7 +102,7 @@ func (c *comparison) rowsOf(ctx context.Context, uids []string) (map[string]*row
 	return out, nil
 }
 
-// duplicates finds names with more than one live row. All but the newest are named.
+// duplicates finds names with more than one live row. It reports all except the newest.
 func (c *comparison) duplicates(ctx context.Context) error {
 	query := "SELECT namespace, name FROM " + tables.Quote(c.kind.Table) + " WHERE delete_time IS NULL"
 	var args []any
@@ -159,7 +159,7 @@ func (c *comparison) rivals(ctx context.Context, namespace, name string) (older 
 // listAgainFrom is how many candidates are better listed than read one by one.
 const listAgainFrom = 200
 
-// again drops the candidates that are no differences any more.
+// again drops the candidates that no longer differ.
 func (c *comparison) again(ctx context.Context) error {
 	read := c.object
 	if len(c.candidates) > listAgainFrom {
@@ -203,7 +203,7 @@ func (c *comparison) again(ctx context.Context) error {
 	return nil
 }
 
-// keep judges a candidate anew. A row that has reached the version of the first look
+// keep judges a candidate again. A row that has reached the version of the first list
 // follows the cluster, so it is not stale.
 func (c *comparison) keep(ctx context.Context, x candidate, o *object, r *rows.Row) ([]candidate, error) {
 	switch x.What {
@@ -229,12 +229,12 @@ func (c *comparison) keep(ctx context.Context, x candidate, o *object, r *rows.R
 	return out, nil
 }
 
-// same says that a finding goes on from another. What an object and its row differ in
-// may change from look to look; its finalizer is another matter, with a candidate of its own.
+// same reports whether one finding continues another. The difference between an object and its row
+// may change between comparisons; the finalizer is separate, with a candidate of its own.
 func same(a, b What) bool {
 	apart := func(w What) bool { return w == Finalizer || w == Terminating }
 	return a == b || (!apart(a) && !apart(b))
 }
 
-// overdueDefault is how long an object may wait for our finalizer before that is worth naming.
+// overdueDefault is how long an object may wait for our finalizer before it is reported.
 const overdueDefault = 10 * time.Minute

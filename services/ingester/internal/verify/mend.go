@@ -21,23 +21,23 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// When more rows of a kind would be closed than both of these, somebody is probably
-// looking at the wrong cluster or the wrong namespaces.
+// When more rows of a kind would be closed than both of these, the command probably
+// compares the wrong cluster or the wrong namespaces.
 const (
 	manyRows    = 100
 	manyPercent = 20
 )
 
-// Mended says what Mend did.
+// Mended is the result of Mend.
 type Mended struct {
 	// Stored counts objects that were stored again, Closed rows that were closed.
 	Stored int `json:"stored"`
 	Closed int `json:"closed"`
-	// Left names what was not mended, and why.
+	// Left lists the differences that were not repaired, each with the reason.
 	Left []Unmended `json:"left"`
 }
 
-// Unmended is a difference that was left alone.
+// Unmended is a difference that was not repaired.
 type Unmended struct {
 	Difference
 	Why string `json:"why"`
@@ -103,14 +103,14 @@ func (m *mender) mend(ctx context.Context, kind *registry.Kind, d Difference) er
 		if d.What == Content {
 			m.leave(d, "there is no object to store again; ingester backfill rewrites rows from their JSON")
 		}
-		return nil // gone since: no difference any more, or an orphan of the next look
+		return nil // deleted since: no difference any more, or an orphan in the next comparison
 	case err != nil:
 		return cmdutil.Explain(err)
 	}
 	return m.store(ctx, kind, d, &live)
 }
 
-// store stores an object as the ingester would, where that does not change the object.
+// store stores an object as the ingester would, if that does not change the object.
 func (m *mender) store(ctx context.Context, kind *registry.Kind, d Difference, live *unstructured.Unstructured) error {
 	var err error
 	switch action := decide.For(seen(live)); action {
@@ -131,7 +131,7 @@ func (m *mender) store(ctx context.Context, kind *registry.Kind, d Difference, l
 	}
 	switch {
 	case errors.Is(err, storage.ErrStale):
-		return nil // somebody stored a newer one
+		return nil // a newer one is stored
 	case errors.Is(err, storage.ErrRejected):
 		m.leave(d, "%v", err)
 		return nil
@@ -142,8 +142,9 @@ func (m *mender) store(ctx context.Context, kind *registry.Kind, d Difference, l
 	return nil
 }
 
-// putBehind makes the row of the object's very version older than the object, so that
-// it is written once more. Broken off behind it the row is stale, which everybody mends.
+// putBehind makes the row of the object's exact version older than the object, so that
+// it is written again. After an interruption here the row is stale, which the ingester
+// and the next repair correct.
 func (m *mender) putBehind(ctx context.Context, kind *registry.Kind, live *unstructured.Unstructured) error {
 	_, err := m.env.DB.ExecContext(ctx, "UPDATE "+tables.Quote(kind.Table)+
 		" SET incarnation = incarnation - 1 WHERE uid = ? AND res_version = ? AND evict_time IS NULL",
@@ -190,7 +191,7 @@ func (m *mender) closeRows(ctx context.Context, kind *registry.Kind, ends []Diff
 		for _, d := range part {
 			uids = append(uids, d.UID)
 		}
-		// The state keeps evicted rows out, whatever was seen before.
+		// The state excludes evicted rows, whatever the comparison found.
 		page, err := rows.Page(ctx, m.env.DB, kind, rows.Query{State: rows.Here, UIDs: uids, Limit: len(uids)})
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// Command is "ingester verify".
+// Command implements "ingester verify".
 type Command struct {
 	Options
 	cmdutil.Output
@@ -41,11 +41,11 @@ func (c *Command) AddFlags(fs *pflag.FlagSet) {
 // Result is what the command prints as JSON.
 type Result struct {
 	Report
-	// Mended is nil without --repair. The report is then that of the second look.
+	// Mended is nil without --repair. With it, the report is that of the second comparison.
 	Mended *Mended `json:"mended,omitempty"`
 }
 
-// Run compares, mends if asked to, and prints the result. The error says what is left.
+// Run compares, repairs if Mend is set, and prints the result. The error reports what is left.
 func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	if err := c.validate(ctx, env); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *Command) validate(ctx context.Context, env Env) error {
 	return c.checkNamespaces(ctx, env)
 }
 
-// checkNamespaces refuses a namespace that nobody knows: a typing error would look
+// checkNamespaces rejects a namespace that does not exist: a typing error would look
 // like a comparison without a difference.
 func (c *Command) checkNamespaces(ctx context.Context, env Env) error {
 	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
@@ -141,7 +141,7 @@ func (r Result) text(w io.Writer) {
 	}
 }
 
-// reasons says why differences were left alone, one line for each kind, difference and reason.
+// reasons returns why differences were not repaired, one line for each kind, difference and reason.
 func (m *Mended) reasons() string {
 	counts := map[string]int{}
 	for _, u := range m.Left {

@@ -12,10 +12,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Env is what the comparison works with: Client, DB, Kinds, Clock and Log; mending needs Store too.
+// Env holds the dependencies of the comparison: Client, DB, Kinds, Clock and Log; a repair needs Store too.
 type Env = cmdutil.Env
 
-// What is wrong with an object or a row.
+// What names a difference between an object and its row.
 type What string
 
 // Differences.
@@ -39,7 +39,7 @@ type Difference struct {
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 	What      What   `json:"what"`
-	// Cluster and Storage say what each side has.
+	// Cluster and Storage describe what each side has.
 	Cluster string `json:"cluster"`
 	Storage string `json:"storage"`
 }
@@ -69,13 +69,13 @@ type Options struct {
 	cmdutil.Scope
 	// Deep compares content too.
 	Deep bool
-	// Patience is how long differences are looked at again before they count. Zero counts them at once.
+	// Patience is how long a difference must persist before it counts. Zero counts it at once.
 	Patience time.Duration
-	// TerminatingFor is how long an object may wait for our finalizer. Zero means that this is not looked at.
+	// TerminatingFor is how long an object may wait for our finalizer. Zero disables the check.
 	TerminatingFor time.Duration
 }
 
-// Compare compares all that the options choose. It changes nothing.
+// Compare compares the objects and rows that the options select. It changes nothing.
 func Compare(ctx context.Context, env Env, options Options) (Report, error) {
 	kinds, namespaces, err := options.Resolve(env)
 	if err != nil {
@@ -108,7 +108,7 @@ func Compare(ctx context.Context, env Env, options Options) (Report, error) {
 	return report, nil
 }
 
-// comparison is the work on one kind.
+// comparison holds the comparison of one kind.
 type comparison struct {
 	env         Env
 	options     Options
@@ -122,10 +122,10 @@ type comparison struct {
 	found      []Difference
 }
 
-// candidate is a difference that has not been looked at again.
+// candidate is a difference that is not confirmed yet.
 type candidate struct {
 	Difference
-	// reached is the version that the row has to reach: that of the object at the first look.
+	// reached is the version that the row must reach: that of the object in the first list.
 	reached int64
 }
 
@@ -154,10 +154,10 @@ func (c *comparison) run(ctx context.Context) error {
 	return nil
 }
 
-// lookAgainEvery lies between two looks at the same candidates.
+// lookAgainEvery is the interval between two checks of the same candidates.
 const lookAgainEvery = 500 * time.Millisecond
 
-// patiently looks again at the candidates until they are gone or the patience is over.
+// patiently checks the candidates again until none is left or Patience has elapsed.
 func (c *comparison) patiently(ctx context.Context) error {
 	end := c.env.Clock.Now().Add(c.options.Patience)
 	for len(c.candidates) > 0 && c.env.Clock.Now().Before(end) {

@@ -14,10 +14,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// path is where the API server asks for the finalizer of a new object.
+// path is the URL path that the API server calls for a new object.
 const path = "/mutate-finalizer"
 
-// handler answers creations with one patch, or with none.
+// handler responds to a creation with one patch, or with none.
 type handler struct {
 	watched []string
 }
@@ -42,7 +42,7 @@ func (h handler) works(namespace string) bool {
 	return len(h.watched) == 0 || slices.Contains(h.watched, namespace)
 }
 
-// missing is what adds our finalizer behind those of others; nil when it is there.
+// missing returns the patch that appends our finalizer to foreign ones; nil if the object has it.
 func missing(finalizers []string) *webhook.JSONPatchOp {
 	switch {
 	case slices.Contains(finalizers, api.IngesterFinalizer):

@@ -26,7 +26,7 @@ func Manifests(kinds []*registry.Kind) map[string][]byte {
 	}
 }
 
-// lacking is the condition that both have. The finalizers of others do not count.
+// lacking is the condition of both. Foreign finalizers do not count.
 const lacking = `"!has(object.metadata.finalizers) || !('` + api.IngesterFinalizer + `' in object.metadata.finalizers)"`
 
 // policy is written for both versions of the API, whose fields are the same.

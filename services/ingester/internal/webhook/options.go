@@ -20,11 +20,11 @@ type Options struct {
 // name is that of the webhook configuration, of the policy and of what marks our Secret.
 const name = "flotilla-ingester"
 
-// fieldManager is our name in managedFields.
+// fieldManager is our field manager.
 const fieldManager = "ingester"
 
 // AddFlags adds the flags with their defaults. The webhook is off: clusters that serve
-// MutatingAdmissionPolicy need neither it nor rights for its certificates.
+// MutatingAdmissionPolicy need neither it nor permissions for its certificates.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.Options = certs.Options{
 		BindAddress: certs.DefaultAddress, CertSecret: "ingester-webhook-cert",
@@ -33,19 +33,19 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.Options.AddFlags(f)
 }
 
-// Dependencies are what the webhook works with.
+// Dependencies holds the dependencies of the webhook.
 type Dependencies struct {
 	Clock clock.WithTicker
 	// Namespace is the ingester's own: that of the leader election, else any that it may
 	// keep a Secret in. It is unused with Options.CertDir.
 	Namespace string
-	// Watched are the namespaces that the ingester works in; none means all. Objects
-	// elsewhere never get the finalizer: nobody would take it off.
+	// Watched lists the namespaces that the ingester works in; empty means all. Objects in
+	// other namespaces never get the finalizer: nothing would remove it.
 	Watched []string
 }
 
-// Register puts the webhook, its certificates and its readiness on the manager, which
-// has its server from [certs.Options.ManagerOptions]. It does nothing when o serves none.
+// Register adds the webhook, its certificates and its readiness check to the manager, whose
+// server comes from [certs.Options.ManagerOptions]. It does nothing if o serves no webhook.
 func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) error {
 	if !o.Enabled() {
 		ctrl.LoggerFrom(ctx).V(1).Info("Serving no webhook for finalizers")

@@ -39,7 +39,7 @@ func (c *compiler) compile(d protoreflect.MessageDescriptor) (*message, error) {
 	return m, nil
 }
 
-// isObject says whether a message is a whole object inside another, such as the
+// isObject reports whether a message is a whole object inside another, such as the
 // pipeline of a run: its four parts are always written, as those of the outer object.
 func isObject(d protoreflect.MessageDescriptor) bool {
 	metadata := d.Fields().ByName("metadata")
@@ -117,7 +117,7 @@ func (c *compiler) messageFunc(d protoreflect.MessageDescriptor) (encodeFunc, er
 	return m.append, nil
 }
 
-// scalar is what is known about one element of a field.
+// scalar describes one element of a field.
 type scalar struct {
 	encode   encodeFunc
 	wireType protowire.Type

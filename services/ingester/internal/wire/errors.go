@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FieldError says which field of an object has no protobuf form, and why.
+// FieldError names the field of an object that has no protobuf form, and the reason.
 type FieldError struct {
 	// Path is the JSON path, for example "spec.qualityScores[2].value".
 	Path   string

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// inspect looks for what the Go types of Kubernetes take without a word: text that
-// is not UTF-8 is an error, and wide says that there is a number that not every
+// inspect checks for values that the Go types of Kubernetes accept silently: text that is
+// not UTF-8 is an error, and wide reports whether there is a number that not every
 // integer field can hold.
 func inspect(v any) (wide bool, err error) {
 	switch value := v.(type) {

@@ -18,7 +18,7 @@ type batch struct {
 	now     time.Time
 	changes []*change
 	outbox  bool
-	// blind batches take all objects for new ones without looking.
+	// blind batches assume that all objects are new, without reading rows.
 	blind bool
 	// statements are those that are kept; nil keeps none.
 	statements *statements
@@ -37,8 +37,8 @@ type change struct {
 	evictAt  sql.NullTime
 }
 
-// commit runs one transaction over records of one kind in the order of their uids. A
-// blind one does not look for their rows: should one be there, it fails with errRaced.
+// commit runs one transaction over records of one kind in the order of their uids. With
+// blind set it does not read their rows first: if one exists, it fails with errRaced.
 func (w *Writer) commit(ctx context.Context, records []*record.Record, blind bool) (outcomes []Outcome, err error) {
 	tx, err := w.cfg.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -55,7 +55,7 @@ func (w *Writer) commit(ctx context.Context, records []*record.Record, blind boo
 		return nil, fmt.Errorf("look at rows: %w", err)
 	}
 	if len(b.changes) == 0 {
-		return outcomes, tx.Rollback() // nothing to write; lets the row locks go
+		return outcomes, tx.Rollback() // nothing to write; releases the row locks
 	}
 	if err := b.write(ctx); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (b *batch) write(ctx context.Context) error {
 	return nil
 }
 
-// withRollback joins the error of a rollback, but for the one that only says that
+// withRollback joins the error of a rollback, except the one that only means that
 // the transaction has ended already.
 func withRollback(err, rollback error) error {
 	if rollback == nil || errors.Is(rollback, sql.ErrTxDone) {

@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// Edit says what a row becomes. It is called with the row locked, or with nil when there is
-// none, and perhaps more than once. It returns nil for a row that stays as it is; an error
-// of it ends the write and is returned as it stands.
+// Edit returns the new content of a row. It is called with the row locked, or with nil when
+// there is none, and perhaps more than once. It returns nil for a row that stays as it is; its
+// error ends the write and is returned unchanged.
 type Edit func(row *rows.Row, json []byte) (*record.Record, error)
 
 // Amend changes one row in place, for an object that lives in storage only: content, indexed
@@ -134,7 +134,7 @@ func (w *Writer) transact(ctx context.Context, kind *registry.Kind, objects int,
 	})
 }
 
-// inTransaction runs work in one transaction; announced says that it added outbox rows.
+// inTransaction runs work in one transaction; announced reports whether it added outbox rows.
 func (w *Writer) inTransaction(ctx context.Context, kind *registry.Kind, work func(*batch) (announced bool, err error)) (err error) {
 	tx, err := w.cfg.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// Choice says which of the locked live rows are closed, by uid. It is called perhaps more than
-// once; an error of it that no repetition can cure ends the write and is returned as it stands.
+// Choice selects which of the locked live rows to close, by uid. It may be called more than
+// once. An error of it that a retry cannot clear ends the write and is returned unchanged.
 type Choice func(ctx context.Context, tx *sql.Tx, locked []rows.Row) (uids []string, err error)
 
-// CloseChosen locks rows, lets choose look at those that are live, and closes what it chooses as
-// it is, with the change events in the same transaction. Since the rows are locked meanwhile,
-// what choose finds is what is closed. It returns how many rows that were. At most a few
-// hundred rows are meant.
+// CloseChosen locks rows, calls choose with the live ones, and closes those that it selects as
+// they are, with the change events in the same transaction. The rows stay locked meanwhile, so
+// the closed rows are exactly as choose read them. It returns the number of closed rows. Pass
+// at most a few hundred rows.
 func (w *Writer) CloseChosen(ctx context.Context, kind *registry.Kind, uids []string, choose Choice) (int, error) {
 	if len(uids) == 0 {
 		return 0, nil
@@ -51,7 +51,7 @@ func (w *Writer) CloseChosen(ctx context.Context, kind *registry.Kind, uids []st
 	return closed, verdict
 }
 
-// pick asks choose and returns the rows that it named, in the order of their uids.
+// pick calls choose and returns the rows that it selected, in the order of their uids.
 func pick(ctx context.Context, tx *sql.Tx, live []rival, choose Choice) ([]rival, error) {
 	locked := make([]rows.Row, 0, len(live))
 	for _, o := range live {

@@ -9,20 +9,20 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Rewrite is one row whose derived columns are written anew, without a new version.
+// Rewrite is one row whose derived columns are rewritten without a new version.
 type Rewrite struct {
-	// Record is what the row shall hold; its version says which version of the row was read.
+	// Record is the new content of the row; its version is the version of the row that was read.
 	Record *record.Record
 	// Incarnation of the row as it was read.
 	Incarnation int64
-	// Content, Index and Pairs say what is written: the protobuf and JSON columns, the indexed
-	// columns, labels and annotations (these by difference).
+	// Content, Index and Pairs select the columns to write: the protobuf and JSON columns, the
+	// indexed columns, labels and annotations (these by difference).
 	Content, Index, Pairs bool
 }
 
-// Rewrite writes rows anew in one transaction. A row that holds another version by now is
-// Stale and stays as it is, and so does one that is gone. There are no change events, and
-// the time of the last update stays: the objects did not change. The outcomes are parallel
+// Rewrite rewrites rows in one transaction. A row that holds another version by now is
+// Stale and stays as it is, and so is one that no longer exists. There are no change events,
+// and the time of the last update stays: the objects did not change. The outcomes are parallel
 // to the rewrites, which must be of different objects, at most a few hundred.
 func (w *Writer) Rewrite(ctx context.Context, kind *registry.Kind, rewrites []Rewrite) ([]Outcome, error) {
 	if len(rewrites) == 0 {

@@ -127,5 +127,5 @@ func fresh(s record.State) Outcome {
 	}
 }
 
-// writes says whether the outcome needs a write.
+// writes reports whether the outcome needs a write.
 func (o Outcome) writes() bool { return o != Unchanged && o != Stale }

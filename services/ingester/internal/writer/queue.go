@@ -22,9 +22,9 @@ type request struct {
 	err     error
 }
 
-// linger is how long a request may wait for others while some batch is on its way
-// anyway. Small batches would cost the server more, and thus everybody more time, than
-// the wait. When nothing is on its way nobody waits.
+// linger is how long a request may wait for others while some batch is in flight anyway.
+// Small batches would cost the server, and thus every caller, more time than the wait.
+// When nothing is in flight, requests do not wait.
 const linger = 10 * time.Millisecond
 
 // queue gathers requests by kind. The kind whose request has waited longest is
@@ -39,7 +39,7 @@ type queue struct {
 	order   []*registry.Kind // kinds with waiting requests, the next one first
 	busy    map[string]bool  // uids that are being written
 	writing int              // batches that are being written
-	alarm   bool             // somebody will wake the slots when a request has lingered
+	alarm   bool             // a timer is set that signals the slots when a request has lingered
 	closed  bool
 }
 
@@ -66,8 +66,8 @@ func (q *queue) put(req *request) bool {
 }
 
 // take returns the next batch, in the order of the uids, or nil once the queue is
-// closed and empty. Of each object one request is on its way at a time, here and in
-// all other batches; [queue.done] makes way for the next one.
+// closed and empty. Of each object one request is in flight at a time, in this batch and
+// all others; [queue.done] makes way for the next one.
 func (q *queue) take() []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +84,7 @@ func (q *queue) take() []*request {
 	}
 }
 
-// done says that a batch has been written.
+// done marks a batch as written.
 func (q *queue) done(batch []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,8 +119,8 @@ func (q *queue) next() []*request {
 	return nil
 }
 
-// due says whether requests have waited long enough, and sees to it that the slots are
-// woken when they have.
+// due reports whether requests have waited long enough; if not, it makes sure that the
+// slots are signaled when they have.
 func (q *queue) due(waiting []*request) bool {
 	if q.writing == 0 || q.closed || len(waiting) >= q.maxRows {
 		return true

@@ -42,8 +42,8 @@ func (b *batch) compareEnded(ctx context.Context, records []*record.Record, rows
 	})
 }
 
-// sameContent says whether two forms of an object differ in nothing but what the API
-// server changes while the object is on its way out.
+// sameContent reports whether two forms of an object differ only in fields that the API
+// server changes while the object is terminating.
 func sameContent(a, b []byte) (bool, error) {
 	x, err := content(a)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 )
 
-// How often a transaction is run again before its callers hear of the error, and
-// how long the pauses are. Callers have a retry of their own, with longer pauses.
+// These constants bound how often a transaction is retried before its callers get the error,
+// and the pauses. Callers have a retry of their own, with longer pauses.
 //
-// A lost race is another matter: somebody else has made progress, and each one that
-// we lose leaves fewer rows to lose about. So it may be run again more often.
+// A lost race is different: another writer has made progress, and each lost race leaves
+// fewer rows to race for. So it may be retried more often.
 const (
 	attempts    = 8
 	races       = 50
@@ -23,7 +23,7 @@ const (
 	transaction = time.Minute // bounds one attempt
 )
 
-// errRaced says that a row appeared between our look and our write.
+// errRaced means that a row appeared between our read and our write.
 var errRaced = errors.New("a row was written by somebody else meanwhile")
 
 // attempt runs the transaction, again if that may help.

@@ -54,10 +54,10 @@ const guard = "(VALUES(incarnation) > incarnation OR (VALUES(incarnation) = inca
 	" OR (VALUES(res_version) = res_version AND delete_time IS NULL" +
 	" AND (VALUES(delete_time) IS NOT NULL OR (VALUES(evict_time) IS NOT NULL AND evict_time IS NULL))))))"
 
-// upsert writes all changed rows: those that were locked by an update, which changes
-// them as decided, those that did not exist by an insert, which fails when somebody else
-// was faster. Then the transaction is run again. One statement for both could not tell:
-// it counts affected rows in one sum, 1 for each insert and 2 for each update.
+// upsert writes all changed rows: the locked ones by an update, which changes them as
+// decided, the missing ones by an insert, which fails if another writer was faster. Then
+// the transaction is retried. One statement for both could not distinguish them: it counts
+// affected rows in one sum, 1 for each insert and 2 for each update.
 func (b *batch) upsert(ctx context.Context) error {
 	var known, fresh []*change
 	for _, c := range b.changes {
@@ -87,7 +87,7 @@ func (b *batch) upsert(ctx context.Context) error {
 	return err
 }
 
-// duplicateEntry is the server's error for a row whose key is there already.
+// duplicateEntry is the server's error for a row whose key exists already.
 const duplicateEntry = 1062
 
 // assignments update a row that exists, where the guard lets them.

@@ -12,11 +12,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// CloseRows closes rows as they are, for objects that nobody can show any more, and
+// CloseRows closes rows as they are, for objects whose final state is lost, and
 // adds their change events in the same transaction. A row that is closed already is
 // Unchanged; one that holds another version than the given one, or was evicted
 // meanwhile, is Stale and stays.
-// The outcomes are parallel to the rows. At most a few hundred rows are meant.
+// The outcomes are parallel to the rows. Pass at most a few hundred rows.
 func (w *Writer) CloseRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) ([]Outcome, error) {
 	if len(wanted) == 0 {
 		return nil, nil
@@ -67,7 +67,7 @@ func (w *Writer) closeRows(ctx context.Context, kind *registry.Kind, wanted []ro
 	return outcomes, nil
 }
 
-// choose locks the rows in the order of their uids and says what becomes of each.
+// choose locks the rows in the order of their uids and decides the outcome of each.
 func (b *batch) choose(ctx context.Context, wanted []rows.Row) (closed []rival, outcomes []Outcome, err error) {
 	args := make([]any, 0, len(wanted))
 	for _, r := range wanted {

@@ -102,7 +102,7 @@ func (s *statements) close() error {
 	return errors.Join(errs...)
 }
 
-// measured measures a statement that begins; the returned function ends it.
+// measured starts the measurement of a statement; the returned function ends it.
 func (b *batch) measured(what string) func() {
 	if b.measure == nil {
 		return func() {}

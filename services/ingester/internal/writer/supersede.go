@@ -17,7 +17,7 @@ type rival struct {
 
 // supersede keeps one live row for each namespace and name: the newest. It returns
 // the other rows that it closed. Only rows that have just become live can have a
-// rival, so in the usual case nothing is asked.
+// rival, so the usual case needs no query.
 func (b *batch) supersede(ctx context.Context) ([]rival, error) {
 	appeared := map[string]*change{}
 	args := make([]any, 0, len(b.changes))
@@ -66,11 +66,11 @@ func (b *batch) close(ctx context.Context, older map[string]rival) ([]rival, err
 	uids := map[string]bool{}
 	for _, c := range b.changes {
 		if _, lost := older[c.UID]; lost {
-			c.outcome = Superseded // written and closed by this very batch: one event, which says how it ended
+			c.outcome = Superseded // written and closed by the same batch: one event, which carries the final outcome
 		}
 		if c.outcome == Superseded {
 			uids[c.UID] = true
-			delete(older, c.UID) // it stands in the batch itself
+			delete(older, c.UID) // it is in the batch itself
 		}
 	}
 	out := make([]rival, 0, len(older))

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 )
 
-// Outcome is what became of one record.
+// Outcome is the result of writing one record.
 type Outcome string
 
 // Outcomes of a write.
@@ -31,10 +31,10 @@ const (
 	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
 )
 
-// ErrClosed says that the writer does not take records any more.
+// ErrClosed means that the writer does not accept records any more.
 var ErrClosed = errors.New("writer is closed")
 
-// Config says how to write.
+// Config configures a Writer.
 type Config struct {
 	DB      *sql.DB
 	Clock   clock.Clock
@@ -42,7 +42,7 @@ type Config struct {
 	Metrics *metrics.Metrics
 	// Incarnation of the cluster; see package incarnation.
 	Incarnation int64
-	// Outbox says whether changes get an outbox row. Without a bus nobody would remove them.
+	// Outbox enables an outbox row for each change. Without a bus the rows would never be removed.
 	Outbox bool
 	// OnCommit is called after each commit that added outbox rows. It must not block.
 	OnCommit func()
@@ -69,7 +69,7 @@ type Writer struct {
 	slots      sync.WaitGroup
 }
 
-// New starts a writer. ctx bounds its life; [Writer.Close] ends it in good order.
+// New starts a writer. ctx bounds its lifetime; [Writer.Close] stops it gracefully.
 func New(ctx context.Context, cfg Config) *Writer {
 	if cfg.Slots == 0 {
 		cfg.Slots = defaultSlots
@@ -92,7 +92,7 @@ func New(ctx context.Context, cfg Config) *Writer {
 	return w
 }
 
-// Write commits one record and says what became of it. It returns early when ctx
+// Write commits one record and returns its outcome. It returns early when ctx
 // ends; the record may then still be written.
 func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
 	req := &request{record: r, done: make(chan struct{}), since: w.cfg.Clock.Now(), span: trace.SpanFromContext(ctx)}
@@ -107,7 +107,7 @@ func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
 	}
 }
 
-// Close writes what waits and ends. Records that come later are refused.
+// Close writes the waiting records and stops the writer. Later records are rejected.
 func (w *Writer) Close() {
 	w.queue.close()
 	w.slots.Wait()
@@ -136,7 +136,7 @@ func (w *Writer) write(ctx context.Context, batch []*request) {
 	}
 	outcomes, err := w.traced(ctx, batch, records)
 	if err != nil && len(batch) > 1 && isContent(err) {
-		// One of them is refused for its content: find it, and spare the others.
+		// One of them is rejected for its content: find it, and write the others.
 		half := len(batch) / 2
 		w.write(ctx, batch[:half])
 		w.write(ctx, batch[half:])

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// seen notes the names of the objects that a backfill shows, and leaves them.
+// seen records the names of the objects that a backfill passes to it, and leaves them.
 func seen(into *[]string) storage.PrepareBackfillParams {
 	return func(o runtime.Object) (*storage.BackfillParams, error) {
 		u, ok := o.(*unstructured.Unstructured)
@@ -141,7 +141,7 @@ func backfillRewrites(t *testing.T, open Open) {
 	}
 }
 
-// backfillLeavesBadObjects goes on behind an object that cannot be stored, and stops at an error of prepare.
+// backfillLeavesBadObjects continues after an object that cannot be stored, and stops at an error of prepare.
 func backfillLeavesBadObjects(t *testing.T, open Open) {
 	s := open(t)
 	models(t, s)
@@ -178,7 +178,7 @@ func backfillLeavesBadObjects(t *testing.T, open Open) {
 	invalid(t, err, "other")
 }
 
-// backfillUnderChange writes a newer version of an object while a backfill looks at it: the
+// backfillUnderChange writes a newer version of an object while a backfill processes it: the
 // object is prepared again, and the newer version stays.
 func backfillUnderChange(t *testing.T, open Open) {
 	s := open(t)

@@ -93,7 +93,7 @@ func put(t *testing.T, s storage.Keeper, objects ...runtime.Object) {
 	}
 }
 
-// list asks and returns the names of the answer.
+// list lists objects and returns their names.
 func list(t *testing.T, s storage.Keeper, kind, namespace string, options metav1.ListOptions, ext *storage.ListOptionsExt) []string {
 	t.Helper()
 	var response storage.ListResponse
@@ -116,7 +116,7 @@ func names(t *testing.T, items []runtime.Object) []string {
 	return out
 }
 
-// invalid checks that an error is ErrInvalid and names the culprit.
+// invalid checks that an error is ErrInvalid and names the invalid part.
 func invalid(t *testing.T, err error, culprit string) {
 	t.Helper()
 	if !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), culprit) {

@@ -23,7 +23,7 @@ func deleteClosesTheLiveRow(t *testing.T, open Open) {
 	if err := s.Evict(t.Context(), evicted); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"c", "d", "d", "nobody"} { // again, or without a row, is no error
+	for _, name := range []string{"c", "d", "d", "nobody"} { // a repeated delete, or one without a row, succeeds
 		if err := s.Delete(t.Context(), typeOf("Model"), "two", name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -141,8 +141,8 @@ func deleteCollectionUnderChange(t *testing.T, open Open) {
 	}
 }
 
-// changes updates an object directly, over and over, until it is closed; at one of the updates
-// it leaves the selector. It says whether the object has outlived this.
+// changes updates an object directly, over and over, until it is closed; one of the updates
+// makes it leave the selector. It reports whether the object survived.
 func changes(t *testing.T, s storage.Keeper, o *unstructured.Unstructured, leave int, begun func()) bool {
 	for n := range 200 {
 		o.SetAnnotations(map[string]string{"n": fmt.Sprint(n)})

@@ -43,7 +43,7 @@ func directUpdates(t *testing.T, open Open) {
 	want := m.DeepCopy()
 	want.SetResourceVersion("8")
 	unstructured.RemoveNestedField(want.Object, "metadata", "annotations")
-	// The rest of the object is not looked at: it cannot change any more.
+	// The rest of the object is ignored: it cannot change any more.
 	given := m.DeepCopy()
 	given.Object["spec"] = map[string]any{"algorithm": "lightgbm"}
 	if err := s.Upsert(t.Context(), given, true, []storage.IndexedField{{Key: "source", Value: "moved"}}); err != nil {

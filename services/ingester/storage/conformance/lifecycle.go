@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// minute is when all objects of the suite were created.
+// minute is the creation time of all objects of the suite.
 var minute = time.Date(2026, 11, 21, 4, 42, 0, 0, time.UTC)
 
 func at(second int) metav1.Time {

@@ -20,7 +20,7 @@ type fact struct {
 	labels map[string]string
 }
 
-// question is what is asked of storage and of the oracle.
+// question is a request that both storage and the oracle answer.
 type question struct {
 	namespace string
 	labels    string
@@ -35,7 +35,7 @@ type fieldTerm struct {
 	not          bool
 }
 
-// evaluate answers a question the simple way: it looks at every object.
+// evaluate computes the answer the simple way: it checks every object.
 func evaluate(facts []fact, q question) ([]string, error) {
 	selector, err := labels.Parse(q.labels)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 
 const (
 	backfillBatch = 500
-	// backfillPage is how many rows are read and rewritten at a time.
+	// backfillPage is the number of rows that are read and rewritten at a time.
 	backfillPage = 100
-	// overtaken is how often a row may change between our look and its rewriting before that is
-	// an error. Each time somebody else has made progress.
+	// overtaken limits how often a row may change between its read and its rewrite before that is
+	// an error. Each time another writer has made progress.
 	overtaken = 50
-	// maxRefused is how many refused objects an error names.
+	// maxRefused is the number of rejected objects that an error names.
 	maxRefused = 10
 )
 
@@ -80,7 +80,7 @@ func (s *Storage) newBackfill(prepare storage.PrepareBackfillParams, o storage.B
 	return &backfill{s: s, kind: kind, prepare: prepare, options: o}, nil
 }
 
-// run rewrites rows until the batch is full, and returns the creation time to go on with.
+// run rewrites rows until the batch is full, and returns the creation time at which to continue.
 func (b *backfill) run(ctx context.Context) (*time.Time, error) {
 	for {
 		page, err := b.page(ctx)
@@ -112,7 +112,7 @@ func (b *backfill) cut(page []*oldRow) (mine []*oldRow, next *time.Time) {
 	return page, nil
 }
 
-// place is where to go on after an error: with the creation time that was being worked on.
+// place returns where to continue after an error: the creation time of the row in progress.
 func (b *backfill) place() *time.Time {
 	if b.last == nil {
 		return &b.options.StartTime
@@ -120,7 +120,7 @@ func (b *backfill) place() *time.Time {
 	return &b.last.CreateTime
 }
 
-// rewrite writes rows anew, those that changed meanwhile after another look.
+// rewrite rewrites rows; it reads those that changed meanwhile again first.
 func (b *backfill) rewrite(ctx context.Context, page []*oldRow) error {
 	left := page
 	for range overtaken {
@@ -167,7 +167,7 @@ func (b *backfill) once(ctx context.Context, page []*oldRow) (stale []string, er
 	return stale, nil
 }
 
-// refuse counts an object that cannot be stored. The walk goes on: one bad object must not
+// refuse counts an object that cannot be stored. The backfill continues: one bad object must not
 // keep all others from being rewritten.
 func (b *backfill) refuse(row *oldRow, err error) {
 	b.refusals++

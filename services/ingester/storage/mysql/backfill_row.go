@@ -49,7 +49,7 @@ func (b *backfill) page(ctx context.Context) ([]*oldRow, error) {
 	return b.read(ctx, "FORCE INDEX (idx_create_time) WHERE "+where+" ORDER BY create_time, uid LIMIT "+strconv.Itoa(backfillPage), args)
 }
 
-// again reads rows once more; those that are gone are left out.
+// again reads rows once more; it omits those that no longer exist.
 func (b *backfill) again(ctx context.Context, uids []string) ([]*oldRow, error) {
 	args := make([]any, 0, len(uids))
 	for _, uid := range uids {
@@ -82,7 +82,7 @@ func (b *backfill) read(ctx context.Context, rest string, args []any) (out []*ol
 	return out, result.Err()
 }
 
-// rewriteOf says what is written of a row; nil means nothing.
+// rewriteOf returns the rewrite of a row; nil means that nothing is written.
 func (b *backfill) rewriteOf(row *oldRow) (*writer.Rewrite, error) {
 	object, err := b.s.decode(b.kind, row.json, nil)
 	if err != nil {

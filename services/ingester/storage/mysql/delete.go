@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// deletePage is how many rows one transaction closes.
+// deletePage is the number of rows that one transaction closes.
 const deletePage = 200
 
 // Delete implements storage.MetadataStorage.
@@ -146,7 +146,7 @@ func (c *collection) close(ctx context.Context, page []rows.Row) (int, error) {
 	return c.s.direct.CloseChosen(ctx, c.kind, uidsOf(page), c.choose)
 }
 
-// choose asks again, with the rows locked: some may have left the selector since they were found.
+// choose queries again, with the rows locked: some may no longer match the selector.
 func (c *collection) choose(ctx context.Context, tx *sql.Tx, locked []rows.Row) (uids []string, err error) {
 	statement := c.plan.Matching(uidsOf(locked))
 	result, err := tx.QueryContext(ctx, statement.SQL, statement.Args...)

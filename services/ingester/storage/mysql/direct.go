@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// update is a change of an object that lives in storage only.
+// update is one update of an object that lives in storage only.
 type update struct {
 	s       *Storage
 	kind    *registry.Kind
@@ -31,7 +31,7 @@ type update struct {
 }
 
 // updateDirectly stores labels and annotations of an evicted object, provided that the caller
-// knows its newest version. The rest of the object is not looked at: it cannot change any more.
+// has its latest version. The rest of the object is ignored: it cannot change any more.
 func (s *Storage) updateDirectly(ctx context.Context, object runtime.Object, fields []storage.IndexedField) error {
 	given, kind, err := s.content(object)
 	if err != nil {
@@ -116,7 +116,7 @@ func samePairs(a, b metav1.Object) bool {
 	return maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(a.GetAnnotations(), b.GetAnnotations())
 }
 
-// setPairs takes labels and annotations over; none leave no empty map behind.
+// setPairs copies labels and annotations; without any it leaves no empty map.
 func setPairs(to *unstructured.Unstructured, from metav1.Object) {
 	set := func(field string, pairs map[string]string, put func(map[string]string)) {
 		if len(pairs) > 0 {

@@ -60,7 +60,7 @@ func (s *Storage) answer(ctx context.Context, q query.Question, response *storag
 	return nil
 }
 
-// within obeys the timeout of a question.
+// within applies the timeout of a request.
 func within(ctx context.Context, o *metav1.ListOptions) (context.Context, context.CancelFunc) {
 	if o == nil || o.TimeoutSeconds == nil || *o.TimeoutSeconds == 0 {
 		return ctx, func() {}
@@ -108,8 +108,8 @@ func (s *Storage) page(ctx context.Context, plan *query.Plan) (*storage.ListResp
 	return answer, err
 }
 
-// remaining says how many objects follow a page that is not the last one. They are counted
-// once, on the first page; from then on the token knows.
+// remaining returns the number of objects that follow a page other than the last. They are
+// counted once, on the first page; the continue token carries the number from then on.
 func (s *Storage) remaining(ctx context.Context, plan *query.Plan, given int64) (*int64, error) {
 	var n int64
 	if expected := plan.Expected(); expected != nil {

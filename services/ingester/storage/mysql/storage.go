@@ -37,7 +37,7 @@ type Options struct {
 	Connector driver.Connector
 	// Pool bounds the connections of a Connector.
 	Pool Pool
-	// Registerer takes the metrics; nil keeps them private. Ignored when Metrics is set.
+	// Registerer registers the metrics; nil keeps them private. Ignored when Metrics is set.
 	Registerer prometheus.Registerer
 	// Metrics are those of the surrounding service; nil makes own ones.
 	Metrics *metrics.Metrics
@@ -59,7 +59,7 @@ type Options struct {
 type Storage struct {
 	options Options
 	db      *sql.DB
-	// probe makes a connection for each probe and keeps none.
+	// probe opens a connection for each probe and keeps none.
 	probe   *sql.DB
 	kinds   *registry.Registry
 	records *record.Builder
@@ -228,7 +228,7 @@ func (s *Storage) Prepared() <-chan struct{} { return s.prepared }
 // harmless is refused by a server that is read-only, and changes no row elsewhere.
 const harmless = "UPDATE " + schema.IncarnationTable + " SET raised_at = raised_at WHERE cluster_uid = ''"
 
-// Ready says whether the server lets us in, has all tables and takes writes, for readiness probes.
+// Ready checks that the server accepts the login, has all tables and accepts writes, for readiness probes.
 func (s *Storage) Ready(ctx context.Context) error {
 	select {
 	case <-s.prepared:

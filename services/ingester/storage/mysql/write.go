@@ -106,7 +106,7 @@ func (s *Storage) build(u *unstructured.Unstructured, state record.State, kind *
 	return r, nil
 }
 
-// unfit names an error that lies in the content of an object.
+// unfit wraps an error that the content of an object causes.
 func (s *Storage) unfit(err error) error {
 	if !record.Rejected(err) {
 		return err
@@ -115,7 +115,7 @@ func (s *Storage) unfit(err error) error {
 	return fmt.Errorf("%w: %w", storage.ErrRejected, err)
 }
 
-// notWritten names an error of the database.
+// notWritten wraps a database error, unless the object or a shutdown is the cause.
 func notWritten(err error) error {
 	if errors.Is(err, storage.ErrRejected) || errors.Is(err, context.Canceled) || errors.Is(err, writer.ErrClosed) {
 		return err
@@ -135,7 +135,7 @@ func nested(err error, document string) error {
 	return fmt.Errorf("%w (%w)", wire.Within(path, wire.Invalid("is nested %d levels deep; MariaDB stores 31, MySQL 100", levels)), err)
 }
 
-// refused names an error that lies in the content of a row.
+// refused wraps an error that the content of a row causes.
 func refused(err error) error {
 	if database.Classify(err) == database.Content {
 		return fmt.Errorf("%w: %w", storage.ErrRejected, err)

@@ -32,7 +32,7 @@ type Bench struct {
 	cmdutil.Env
 	Namespace string
 	DSN       string
-	// SweepInterval of the ingesters that are started; zero means that they only look at objects that went.
+	// SweepInterval is the interval of the started ingesters; zero means that they examine only candidates.
 	SweepInterval time.Duration
 }
 

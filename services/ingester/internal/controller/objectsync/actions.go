@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// errOutdated says that storage has a newer version of an object that is to be
-// deleted: our copy lags behind, and letting the object go now would lose the newest state.
+// errOutdated means that storage has a newer version of an object that is to be
+// deleted: our cache is stale, and removing the finalizer now would lose the latest state.
 var errOutdated = errors.New("storage holds a newer version than the cache")
 
 func (c *Controller) act(ctx context.Context, action decide.Action, o *object.Object) error {
@@ -38,7 +38,7 @@ func (c *Controller) act(ctx context.Context, action decide.Action, o *object.Ob
 	}
 }
 
-// sync stores the object. An outdated copy is no failure: the newer one is stored already.
+// sync stores the object. A stale copy is not a failure: the newer one is already stored.
 func (c *Controller) sync(ctx context.Context, o *object.Object) error {
 	err := c.store.Upsert(ctx, o, false, nil)
 	if errors.Is(err, storage.ErrStale) {
@@ -52,16 +52,16 @@ func (c *Controller) sync(ctx context.Context, o *object.Object) error {
 	return nil
 }
 
-// committed notes how long it took from the event of the watch to the commit. Objects
-// that came with a list were not news.
+// committed observes the time from the watch event to the commit. Objects of a list are
+// not counted: they have no watch event.
 func (c *Controller) committed(o *object.Object) {
 	if !o.Received.IsZero() {
 		c.metrics.EventToCommit.WithLabelValues(c.config.Kind.Name).Observe(c.config.Clock.Since(o.Received).Seconds())
 	}
 }
 
-// adopt gives the object our finalizer, so that its deletion cannot pass unseen, and
-// stores what the patch returned: one write instead of two.
+// adopt adds our finalizer to the object, so that its deletion cannot be missed, and
+// stores the result of the patch: one write instead of two.
 func (c *Controller) adopt(ctx context.Context, o *object.Object) error {
 	adopted, err := c.cluster.PatchFinalizers(ctx, o, fieldManager, append(slices.Clone(o.Finalizers), api.IngesterFinalizer))
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Controller) adopt(ctx context.Context, o *object.Object) error {
 	return c.sync(ctx, adopted)
 }
 
-// finish closes the row of an object that is being deleted and lets it go.
+// finish closes the row of a terminating object and removes our finalizer.
 func (c *Controller) finish(ctx context.Context, o *object.Object) error {
 	log := ctrl.LoggerFrom(ctx)
 	log.V(1).Info("Object is being deleted")
@@ -87,8 +87,8 @@ func (c *Controller) finish(ctx context.Context, o *object.Object) error {
 	return err
 }
 
-// letGo closes the row of an object that only others hold, unless it was evicted. An older
-// database may have forgotten that it was: then it is kept.
+// letGo closes the row of an object that only foreign finalizers hold, unless it was
+// evicted. An older database may lack the eviction: then the row is kept.
 func (c *Controller) letGo(ctx context.Context, o *object.Object) error {
 	err := c.config.Checkpoint.Check(ctx)
 	if errors.Is(err, checkpoint.ErrBehind) {
@@ -110,8 +110,8 @@ func (c *Controller) delete(ctx context.Context, o *object.Object) error {
 }
 
 // closeRow stores the object's final state and closes its row. A final state that
-// cannot be stored must not hold the object for ever, for nobody may be able to change
-// it any more: the row is closed with what is stored, and the loss is told.
+// cannot be stored must not hold the object indefinitely, since it may no longer be
+// possible to change it: the row is closed as stored, and the loss is reported.
 func (c *Controller) closeRow(ctx context.Context, o *object.Object, store func(context.Context, runtime.Object) error) error {
 	err := current(store(ctx, o))
 	if errors.Is(err, storage.ErrRejected) {
@@ -127,9 +127,9 @@ func (c *Controller) closeRow(ctx context.Context, o *object.Object, store func(
 	return nil
 }
 
-// evict stores the object one last time and deletes it from the cluster. Its row stays live,
-// and has the very version that is deleted: a change that the API server acknowledged
-// meanwhile makes the deletion a conflict.
+// evict stores the object one last time and deletes it from the cluster. Its row stays live
+// and has exactly the deleted version: a change that the API server acknowledged meanwhile
+// makes the deletion a conflict.
 func (c *Controller) evict(ctx context.Context, o *object.Object) error {
 	if err := c.config.Checkpoint.Behind(ctx); err != nil {
 		return c.keep(ctx, o, err)
@@ -162,7 +162,7 @@ func (c *Controller) keep(ctx context.Context, o *object.Object, reason error) e
 	return reason
 }
 
-// remove takes our finalizer off and deletes exactly the version that was decided on.
+// remove removes our finalizer and deletes exactly the version that was decided on.
 func (c *Controller) remove(ctx context.Context, o *object.Object) error {
 	o, err := c.release(ctx, o)
 	if err != nil {
@@ -174,8 +174,8 @@ func (c *Controller) remove(ctx context.Context, o *object.Object) error {
 	return nil
 }
 
-// release takes our finalizer off and returns the object as it is then. An object
-// that is gone is what we wanted.
+// release removes our finalizer and returns the resulting object. An object that is
+// not found is a success.
 func (c *Controller) release(ctx context.Context, o *object.Object) (*object.Object, error) {
 	left := slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == api.IngesterFinalizer })
 	if len(left) == len(o.Finalizers) {
@@ -194,7 +194,7 @@ func (c *Controller) release(ctx context.Context, o *object.Object) (*object.Obj
 // fieldManager is our name in managedFields.
 const fieldManager = "ingester"
 
-// current makes a stale write an error that is decided anew.
+// current turns a stale write into an error that causes a new decision.
 func current(err error) error {
 	if errors.Is(err, storage.ErrStale) {
 		return errOutdated

@@ -18,14 +18,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// cluster is one kind in the cluster: what is known of its objects, and writes to them.
+// cluster reads the objects of one kind from the informers, and writes to them.
 type cluster struct {
 	*object.Client
 	// informers by namespace; one for "" when all namespaces are watched.
 	informers map[string]*informer
 }
 
-// informer is the objects of one namespace, or of all of them.
+// informer holds the objects of one namespace, or of all namespaces.
 type informer struct {
 	cache.SharedIndexInformer
 	early    *early
@@ -51,7 +51,7 @@ func newCluster(kind *registry.Kind, c connection, namespaces []string) (*cluste
 	}
 	out := &cluster{Client: client, informers: map[string]*informer{}}
 	for _, ns := range namespaces {
-		// No resync: what fails is tried again by the queue, and what has not changed needs nothing.
+		// No resync: the queue retries failures, and unchanged objects need no reconcile.
 		first := newEarly()
 		source := object.ListWatch{Client: client, Namespace: ns, Arrived: first.arrived}
 		shared, said := cache.NewSharedIndexInformer(source, &object.Object{}, 0, cache.Indexers{}), &refusals{log: c.log.WithValues("kind", kind.Name)}
@@ -63,7 +63,7 @@ func newCluster(kind *registry.Kind, c connection, namespaces []string) (*cluste
 	return out, nil
 }
 
-// get returns the object as it was last seen, or nil.
+// get returns the last observed state of the object, or nil.
 func (c *cluster) get(key types.NamespacedName) (*object.Object, error) {
 	informer := c.informers[key.Namespace]
 	if informer == nil {
@@ -86,7 +86,7 @@ func (c *cluster) get(key types.NamespacedName) (*object.Object, error) {
 	return o, nil
 }
 
-// Start implements manager.Runnable: it follows the cluster until ctx ends.
+// Start implements manager.Runnable: it watches the cluster until ctx ends.
 func (c *cluster) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, informer := range c.informers {
@@ -102,6 +102,6 @@ func (c *cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. Replicas in waiting know
-// the objects as well, so the next leader can begin at once.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Standbys fill their caches
+// too, so the next leader can begin at once.
 func (*cluster) NeedLeaderElection() bool { return false }

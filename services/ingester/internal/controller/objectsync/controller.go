@@ -30,22 +30,22 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Config says how one kind is handled.
+// Config holds the settings of the controller of one kind.
 type Config struct {
 	Kind *registry.Kind
-	// Workers is how many objects are handled at the same time. Many are wanted: they
-	// wait for a common transaction, and its size is what makes it fast.
+	// Workers is how many objects are reconciled at the same time. Use many: they share
+	// a transaction, and larger transactions are faster.
 	Workers int
-	// RequeuePeriod is the longest pause before a failure is tried again.
+	// RequeuePeriod is the maximum backoff after a failure.
 	RequeuePeriod time.Duration
 	// EvictImmutableKinds evicts every object of a kind that is immutable by definition.
 	EvictImmutableKinds bool
-	// OnGone is told of objects that are gone from the cluster; their rows may be live
-	// still, when somebody took our finalizer off by force. It must not block.
+	// OnGone is called for each deleted object; its row may still be live if our finalizer
+	// was removed by force. It must not block.
 	OnGone func(namespace, name string)
 	// Namespaces to work in; none means all.
 	Namespaces []string
-	// Checkpoint remembers evictions in the cluster too.
+	// Checkpoint records evictions in the cluster too.
 	Checkpoint Checkpoint
 	// Clock is the real one when nil.
 	Clock clock.PassiveClock
@@ -55,13 +55,13 @@ type Config struct {
 type Checkpoint interface {
 	// Behind returns an error while nothing may be evicted.
 	Behind(ctx context.Context) error
-	// Check compares now, and returns an error unless the database lacks nothing.
+	// Check compares now, and returns an error unless the database has all evictions.
 	Check(ctx context.Context) error
-	// Advance remembers an eviction that is committed, before its object is deleted.
+	// Advance records an eviction that is committed, before its object is deleted.
 	Advance(ctx context.Context) error
 }
 
-// Controller handles one kind.
+// Controller reconciles the objects of one kind.
 type Controller struct {
 	config  Config
 	cluster *cluster
@@ -69,7 +69,7 @@ type Controller struct {
 	events  events.EventRecorder
 	metrics *metrics.Metrics
 	last    lastStates
-	// pauses are those before objects that were not written are tried again.
+	// pauses holds the backoff of objects that were not written.
 	pauses workqueue.TypedRateLimiter[types.NamespacedName]
 	err    error // why it cannot work
 }
@@ -120,8 +120,8 @@ const (
 	firstRequeue = 50 * time.Millisecond
 	// reconcileTimeout bounds one reconcile, the wait for the database included.
 	reconcileTimeout = 30 * time.Second
-	// conflictPause is how soon a decision from an outdated copy is made anew. The
-	// change that caused it usually arrives first.
+	// conflictPause is the delay before a decision from a stale copy is repeated. The
+	// change that made the copy stale usually arrives first.
 	conflictPause = 500 * time.Millisecond
 )
 
@@ -147,7 +147,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return c.handle(ctx, o)
 }
 
-// handle does what is to be done with an object.
+// handle runs the action that package decide chose for an object.
 func (c *Controller) handle(ctx context.Context, o *object.Object) (ctrl.Result, error) {
 	ctx, end := steps.Begin(ctx, c.config.Kind.Name, o)
 	err := c.act(ctx, decide.For(c.seen(o)), o)
@@ -166,8 +166,8 @@ func (c *Controller) seen(o *object.Object) decide.Seen {
 	}
 }
 
-// result turns an error into what the queue shall do. RequeueAfter is never returned
-// beside an error: it would be ignored.
+// result turns an error into the result for the queue. RequeueAfter is never returned
+// with an error: it would be ignored.
 func (c *Controller) result(ctx context.Context, o *object.Object, err error) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
 	switch {
@@ -179,13 +179,13 @@ func (c *Controller) result(ctx context.Context, o *object.Object, err error) (c
 		log.V(1).Info("Decided from an outdated copy, deciding anew", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
 	case errors.Is(err, checkpoint.ErrBehind):
-		// The keeper of the checkpoint says so once.
+		// The keeper of the checkpoint logs this once.
 		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
 	case errors.Is(err, storage.ErrNotReady):
-		// The store says once that it waits for MySQL; each object need not say it again.
+		// The store logs once that it waits for MySQL; do not log it for each object.
 		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
 	case errors.Is(err, storage.ErrNotWritten):
-		// The writer says once that the batch failed; each object need not say it again.
+		// The writer logs once that the batch failed; do not log it for each object.
 		return ctrl.Result{RequeueAfter: c.pauses.When(nameOf(o))}, nil
 	case errors.Is(err, storage.ErrRejected):
 		c.reject(o, err)

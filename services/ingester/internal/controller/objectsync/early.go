@@ -17,9 +17,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 )
 
-// early lets an informer's objects be handled while the first list of them still
-// arrives: reading that list and writing its rows then take their time together, not
-// one after the other. It is over once the informer has its objects itself.
+// early enqueues an informer's objects while the first list still arrives, so that
+// reading the list and writing its rows run in parallel. It ends once the informer has
+// synced.
 type early struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*object.Object
@@ -31,7 +31,7 @@ func newEarly() *early {
 	return &early{objects: map[types.NamespacedName]*object.Object{}}
 }
 
-// arrived is told of each object of a list while the list arrives.
+// arrived adds an object of the first list while the list arrives.
 func (e *early) arrived(o *object.Object) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -44,14 +44,14 @@ func (e *early) arrived(o *object.Object) {
 	}
 }
 
-// get returns an object that the informer has not got yet, or nil.
+// get returns an object that the informer does not have yet, or nil.
 func (e *early) get(key types.NamespacedName) *object.Object {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.objects[key]
 }
 
-// start is a source: it enqueues what has arrived and what arrives from now on.
+// start is a source: it enqueues the objects that have arrived and those that arrive later.
 func (e *early) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	h := handler.WithLowPriorityWhenUnchanged(&handler.EnqueueRequestForObject{})
 	e.mu.Lock()
@@ -65,7 +65,7 @@ func (e *early) start(ctx context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// unseen lets pass what has not been enqueued by us already.
+// unseen returns a predicate that drops objects which early has already enqueued.
 func (e *early) unseen() predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(c event.CreateEvent) bool {
 		o, ok := c.Object.(*object.Object)
@@ -80,8 +80,8 @@ func (e *early) unseen() predicate.Predicate {
 	}}
 }
 
-// end is told that the informer has its objects. One that only a broken list has shown
-// is gone since, and looked at once more.
+// end is called when the informer has synced. An object that only an incomplete list
+// contained was deleted since, and is enqueued once more.
 func (e *early) end(has cache.Store) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +92,7 @@ func (e *early) end(has cache.Store) {
 	}
 	for _, key := range slices.Collect(maps.Keys(e.objects)) {
 		if _, found, err := has.GetByKey(key.String()); found && err == nil {
-			continue // its event takes it out
+			continue // unseen removes it
 		}
 		o := e.objects[key]
 		delete(e.objects, key)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// refusals says why a kind cannot be followed: one line for each reason, not one for each
-// of the informer's many tries.
+// refusals logs why a kind cannot be watched: one line for each reason, not one for each
+// of the informer's many retries.
 type refusals struct {
 	log logr.Logger
 
@@ -37,7 +37,7 @@ func (r *refusals) handle(ctx context.Context, reflector *cache.Reflector, err e
 	r.log.Info("Waiting to follow the kind", "reason", r.said, "advice", advice)
 }
 
-// over says that the kind is followed, if a line said that it was not.
+// over logs that the kind is watched, if a line reported that it was not.
 func (r *refusals) over() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

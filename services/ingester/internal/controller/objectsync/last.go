@@ -12,15 +12,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 )
 
-// lastStates keeps the last state of objects that foreign finalizers held and let go, until
-// it is stored. No finalizer of ours made them wait, so the cache may show the end of such an
-// object before the changes that came just before.
+// lastStates keeps the last state of deleted objects that only foreign finalizers held, until
+// it is stored. Our finalizer did not hold them, so the cache may show the deletion of such
+// an object before the changes that immediately preceded it.
 type lastStates struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*object.Object
 }
 
-// predicate lets everything pass, and keeps what the deletion of an object shows.
+// predicate accepts every event, and keeps the last state from deletions.
 func (l *lastStates) predicate() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(d event.DeleteEvent) bool {
 		o, ok := d.Object.(*object.Object)
@@ -42,7 +42,7 @@ func (l *lastStates) get(key types.NamespacedName) *object.Object {
 	return l.objects[key]
 }
 
-// forget drops a state that is stored, unless a later object of the name has ended meanwhile.
+// forget drops a stored state, unless a later object of the same name was deleted meanwhile.
 func (l *lastStates) forget(o *object.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,13 +16,13 @@ import (
 // reasonRejected is the event on an object that cannot be stored.
 const reasonRejected = "StorageRejected"
 
-// reject tells people and metrics that an object cannot be stored as it is, and why.
+// reject counts an object that cannot be stored as it is, and emits an event with the cause.
 func (c *Controller) reject(o *object.Object, err error) {
 	c.metrics.Rejected.WithLabelValues(c.config.Kind.Name, field(c.config.Kind, err)).Inc()
 	c.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", message(err))
 }
 
-// maxMessage is the longest note that the API server takes for an event.
+// maxMessage is the maximum length of an event's note.
 const maxMessage = 1000
 
 func message(err error) string {
@@ -33,13 +33,13 @@ func message(err error) string {
 	return text
 }
 
-// Values of the label field for what is no field of the kind.
+// Values of the label field when the cause is not a field of the kind.
 const (
 	otherField = "other"
 	noField    = "unknown"
 )
 
-// field is the culprit as a label: the first two parts of its path, such as
+// field returns the rejected field as a label: the first two parts of its path, such as
 // "spec.owner", if the kind has such a field. So the label has few values, whatever
 // objects contain.
 func field(kind *registry.Kind, err error) string {

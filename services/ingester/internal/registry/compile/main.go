@@ -66,7 +66,7 @@ func run(ctx context.Context, protoDir, out string) error {
 	return os.WriteFile(out, raw, 0o644) //nolint:gosec // a generated source file, readable like all others
 }
 
-// collect appends the file after its imports, so that a reader can link in one pass.
+// collect appends the file after its imports, so that a reader can link the files in order.
 // Comments are kept for our own files only: they become descriptions in CRDs and docs.
 func collect(set *descriptorpb.FileDescriptorSet, seen map[string]bool, f protoreflect.FileDescriptor) {
 	if seen[f.Path()] {
