@@ -1,6 +1,6 @@
-// Package bringup says in which order the components of a new installation start, or of one that comes back from a drain:
-// the web server first. Importing Superset takes each process ten seconds of a whole core, and workers, scheduler and
-// Flower would take them from the one that users wait for.
+// Package bringup computes the order in which the components start after a new installation or a drain: the web server
+// first. Importing Superset takes each process ten seconds of a whole core, and workers, scheduler and Flower would take
+// them from the process that users wait for.
 package bringup
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// Order is who waits for the web server, and how long at most.
+// Order holds which components wait for the web server, and until when.
 type Order struct {
 	waiting map[string]bool
-	// Until is when they no longer wait; zero when nobody does.
+	// Until is when they stop waiting; zero if no component waits.
 	Until time.Time
 }
 
-// Waits is true for a component that is not made yet.
+// Waits reports whether the component must not be created yet.
 func (o Order) Waits(word string) bool { return o.waiting[word] }
 
-// For returns the order. Only what does not exist waits, while the web server starts for the first time since it was
-// made, and no longer than its startup probe gives it.
+// For returns the order. Only components that do not exist wait, while the web server starts for the first time since its
+// creation, and no longer than its startup probe allows.
 func For(components []desired.Component, s *snapshot.Snapshot, now time.Time) Order {
 	var out Order
 	until := patience(components, s, now)
@@ -44,7 +44,7 @@ func For(components []desired.Component, s *snapshot.Snapshot, now time.Time) Or
 	return out
 }
 
-// patience returns until when the web server may take its time; zero when it need not be waited for.
+// patience returns the deadline for the web server to start; zero if no component has to wait for it.
 func patience(components []desired.Component, s *snapshot.Snapshot, now time.Time) time.Time {
 	for i := range components {
 		c := &components[i]
@@ -63,7 +63,7 @@ func patience(components []desired.Component, s *snapshot.Snapshot, now time.Tim
 	return time.Time{}
 }
 
-// budget is how long the startup probe lets the main container start.
+// budget returns how long the startup probe allows the main container to start.
 func budget(d *appsv1.Deployment) time.Duration {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		if p := c.StartupProbe; c.Name == naming.MainContainer && p != nil {

@@ -12,11 +12,11 @@ import (
 // Scheme is the name of the method by which this release computes fingerprints.
 const Scheme = "flotilla.dev/v1"
 
-// Builder gathers named inputs. The zero value is not usable: begin with [New].
+// Builder collects named inputs. The zero value is not usable: start with [New].
 // Inputs that are absent (nil) and inputs that are empty differ.
 type Builder struct{ inputs []byte }
 
-// New begins a fingerprint of the given kind, for example "task/Migrate".
+// New starts a fingerprint of the given kind, for example "task/Migrate".
 func New(kind string) *Builder {
 	b := &Builder{}
 	return b.String("scheme", Scheme).String("kind", kind)
@@ -24,7 +24,7 @@ func New(kind string) *Builder {
 
 // String adds a text.
 func (b *Builder) String(name, value string) *Builder {
-	// Lengths go first, so that no two lists of inputs can read the same.
+	// Lengths come first, so that no two lists of inputs have the same encoding.
 	b.inputs = fmt.Appendf(b.inputs, "%d:%s%d:%s", len(name), name, len(value), value)
 	return b
 }
@@ -37,7 +37,7 @@ func (b *Builder) Optional(name string, value *string) *Builder {
 	return b.String(name, *value)
 }
 
-// Bool adds a truth value; false counts as absent.
+// Bool adds a boolean; false counts as absent.
 func (b *Builder) Bool(name string, value bool) *Builder {
 	if !value {
 		return b

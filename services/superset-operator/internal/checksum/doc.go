@@ -4,6 +4,6 @@
 // The inputs are explicit: named values, never whole Go structs or the text of
 // default scripts, so that a new field or a better script in a later release does
 // not change a fingerprint by accident and re-run a task. [Scheme] names the
-// method; it stands in the status beside the fingerprints, so that a release with
-// another method can translate instead of running everything again.
+// method; the status stores it with the fingerprints, so that a release with
+// another method can translate them instead of running every task again.
 package checksum

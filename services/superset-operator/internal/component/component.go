@@ -11,14 +11,14 @@ import (
 type Descriptor struct {
 	// Key is the field's name in spec and status, for example "webServer".
 	Key string
-	// Name is the word in object names and labels, for example "web-server".
+	// Name is the component's name in object names and labels, for example "web-server".
 	Name string
 	// Port is where the main container listens; 0 for a component without a Service.
 	Port int32
 	// PortName is the container port's name.
 	PortName string
 	// Path is the path prefix under which routes reach the component unless its
-	// Service says otherwise; empty for one that is not routable.
+	// Service overrides it; empty for one that is not routable.
 	Path string
 	// Python components run Superset's image with a superset_config.py.
 	Python bool
@@ -64,7 +64,7 @@ func All() []Descriptor {
 	return []Descriptor{webServer, celeryWorker, celeryBeat, celeryFlower, mcpServer, websocketServer}
 }
 
-// Enabled returns the components that the spec asks for, in order.
+// Enabled returns the components that the spec enables, in order.
 func Enabled(spec *v1alpha1.SupersetSpec) []Descriptor {
 	var out []Descriptor
 	for _, d := range All() {

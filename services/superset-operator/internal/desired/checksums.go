@@ -5,10 +5,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// chain gives each task a checksum that also covers the tasks before it, so that
-// when one runs again, so do all after it. A task that is not enabled counts with
-// the inputs that it last completed with: disabling it, and enabling it again,
-// runs nothing.
+// chain computes for each task a checksum that also covers the tasks before it, so
+// that when one runs again, so do all after it. A task that is not enabled counts
+// with the inputs that it last completed with: disabling it and enabling it again
+// runs no task.
 type chain struct {
 	uid  string
 	kept map[string]string
@@ -38,8 +38,8 @@ func (c *chain) next(kind resolve.TaskKind, own string) string {
 	return b.Sum()
 }
 
-// preflight returns the checksum of the check of the keys. It is no link of the chain: that it ran makes no task run
-// again. Neither does another image or command make it run: it covers the keys alone.
+// preflight returns the checksum of the check of the keys. It is not part of the chain: a run of the check makes no task
+// run again. It covers only the keys, so another image or command does not run the check.
 func preflight(uid string, t *resolve.Task) string {
 	b := checksum.New("task/"+t.Kind.Type).String("uid", uid).String("trigger", t.Trigger).Bool("rotates", t.Rotates)
 	value(b, "secretKey", t.Inputs.SecretKey)
@@ -83,8 +83,8 @@ func clone(b *checksum.Builder, c *resolve.CloneTask, tick string) {
 	value(b, "source.password", c.Password)
 }
 
-// target covers where a database is to be created. Where none is, the metastore's
-// place does not matter: the schema is the image's.
+// target covers the location of a database to create. If none is to be created, the
+// location of the metastore does not matter: the image defines the schema.
 func target(b *checksum.Builder, t *resolve.Task) {
 	if t.CreateDatabase == nil {
 		return

@@ -15,12 +15,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// State is everything that a Superset should have.
+// State is the desired state of a Superset.
 type State struct {
 	resolve.Plan
-	// ConfigChecksum covers what all components share.
+	// ConfigChecksum covers the settings that all components share.
 	ConfigChecksum string
-	// ServiceAccount is nil when the user brings one.
+	// ServiceAccount is nil if the user provides one.
 	ServiceAccount *corev1.ServiceAccount
 	Components     []Component
 	Tasks          []Task
@@ -54,7 +54,7 @@ func (c *Component) Fingerprint() (string, error) {
 // Input is all that [For] reads.
 type Input struct {
 	Superset *v1alpha1.Superset
-	// Stopped asks for zero replicas everywhere.
+	// Stopped scales every component to zero replicas.
 	Stopped bool
 	// LastReplicas holds, by component name, how many pods run now or ran when the
 	// component was last removed or stopped; autoscaled components begin there.
@@ -62,7 +62,7 @@ type Input struct {
 	// Tick is the latest time of the clone's schedule that is due, in RFC 3339; empty without a schedule.
 	Tick string
 	// Kept holds, by task type, the fingerprint of the own inputs with which a task
-	// last completed. It stands in for tasks that are not enabled.
+	// last completed. Tasks that are not enabled use it.
 	Kept map[string]string
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// shared covers the settings that reach all Python components. What tunes one
-// component is not among them.
+// shared covers the settings that apply to all Python components, without those that
+// tune one component.
 func shared(spec *v1alpha1.SupersetSpec) string {
 	b := checksum.New("shared").
 		Optional("secretKey", spec.SecretKey).SecretRef("secretKeyFrom", spec.SecretKeyFrom).
@@ -42,9 +42,9 @@ func shared(spec *v1alpha1.SupersetSpec) string {
 	return b.Sum()
 }
 
-// config covers the files and inline secrets of one component. It stands on the
-// pods, so it follows the rendered text in the ConfigMap: other text, other pods.
-// It is empty for a component that has no files.
+// config returns the fingerprint of the files and inline secrets of one component.
+// It is an annotation of the pods and covers the rendered text in the ConfigMap, so
+// that other text replaces the pods. It is empty for a component without files.
 func config(c *resolve.Component, files *corev1.ConfigMap) string {
 	b := checksum.New("config")
 	switch {
@@ -79,7 +79,7 @@ func value(b *checksum.Builder, name string, v resolve.Value) {
 	b.Optional(name, v.Inline).SecretRef(name+"From", v.From)
 }
 
-// python covers what superset_config.py says, not how it is written.
+// python covers the settings in superset_config.py, not their formatting.
 func python(b *checksum.Builder, p *resolve.Python) {
 	b.Bool("previousSecretKey", p.PreviousSecretKey).
 		String("database.mode", string(p.Database.Mode)).String("database.scheme", p.Database.Scheme).

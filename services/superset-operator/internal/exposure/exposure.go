@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 )
 
-// Networking returns the Ingress or the HTTPRoute that the spec asks for, or neither.
-// The Ingress is nil also when the spec asks for one but names no host: the API
-// server would refuse it, and the spec is refused before it comes to that.
+// Networking returns the Ingress or the HTTPRoute that the spec configures, or neither.
+// The Ingress is also nil when the spec configures one without a host: the API server
+// would reject it, and validation of the spec has rejected it before.
 func Networking(sup *v1alpha1.Superset, components []desired.Component) (*networkingv1.Ingress, *unstructured.Unstructured, error) {
 	n := sup.Spec.Networking
 	switch {
@@ -26,8 +26,8 @@ func Networking(sup *v1alpha1.Superset, components []desired.Component) (*networ
 	return nil, nil, nil
 }
 
-// ServiceMonitor lets Prometheus scrape the web server; nil when the spec does not
-// ask for it, or without a web server.
+// ServiceMonitor returns the object that lets Prometheus scrape the web server; nil
+// if the spec does not configure it, or without a web server.
 func ServiceMonitor(sup *v1alpha1.Superset, components []desired.Component) *unstructured.Unstructured {
 	m := sup.Spec.Monitoring
 	if m == nil || m.ServiceMonitor == nil {
@@ -41,7 +41,7 @@ func ServiceMonitor(sup *v1alpha1.Superset, components []desired.Component) *uns
 	return nil
 }
 
-// NetworkPolicies returns one policy for each component, in their order, if the spec asks for them.
+// NetworkPolicies returns one policy for each component, in their order, if the spec enables them.
 func NetworkPolicies(sup *v1alpha1.Superset, components []desired.Component) []*networkingv1.NetworkPolicy {
 	spec := sup.Spec.NetworkPolicy
 	if spec == nil {

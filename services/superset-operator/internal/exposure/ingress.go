@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// ingress returns nil when there is nothing to put into it: the API server takes no
-// Ingress without rules.
+// ingress returns nil if there are no rules: the API server rejects an Ingress
+// without rules.
 func ingress(sup *v1alpha1.Superset, spec *v1alpha1.IngressSpec, list []route) *networkingv1.Ingress {
 	hosts := spec.Hosts
 	if len(hosts) == 0 && spec.Host != "" {
@@ -43,7 +43,7 @@ func ingress(sup *v1alpha1.Superset, spec *v1alpha1.IngressSpec, list []route) *
 	return out
 }
 
-// fanOut leads each component's own path to it.
+// fanOut routes each component's own path to it.
 func fanOut(list []route) []networkingv1.HTTPIngressPath {
 	out := make([]networkingv1.HTTPIngressPath, 0, len(list))
 	for _, r := range list {
@@ -52,7 +52,7 @@ func fanOut(list []route) []networkingv1.HTTPIngressPath {
 	return out
 }
 
-// toWeb leads the paths that the user names to the web server.
+// toWeb routes the paths that the user configures to the web server.
 func toWeb(paths []v1alpha1.IngressPath, list []route) []networkingv1.HTTPIngressPath {
 	var out []networkingv1.HTTPIngressPath
 	for _, r := range list {

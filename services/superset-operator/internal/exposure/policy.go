@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// networkPolicy admits the Superset's own pods to a component, and everybody to the
-// port of one that has a Service. Egress is open: where metastore, cache and data
-// sources are is not known here.
+// networkPolicy allows ingress to a component from the Superset's own pods, and from
+// every source to the port of one that has a Service. Egress is open: the locations
+// of metastore, cache and data sources are not known here.
 func networkPolicy(sup *v1alpha1.Superset, spec *v1alpha1.NetworkPolicySpec, c *desired.Component) *networkingv1.NetworkPolicy {
 	own := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: naming.Shared(sup.Name)}}
 	ingress := []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{own}}}

@@ -14,14 +14,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// route leads a path prefix to a port of a Service.
+// route maps a path prefix to a port of a Service.
 type route struct {
 	component, path, service string
 	port                     int32
 }
 
-// routes returns those of the enabled components, the most specific first: the web
-// server, which answers to every path, is the first of the components.
+// routes returns the routes of the enabled components, the most specific first: the
+// web server, which serves every path, is the first of the components.
 func routes(components []desired.Component) []route {
 	var out []route
 	for i := range slices.Backward(components) {

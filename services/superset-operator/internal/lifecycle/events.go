@@ -29,7 +29,7 @@ const (
 	EventNotOwned = "NotOwned"
 	// EventDrainingStarted: the components are deleted before a task.
 	EventDrainingStarted = "DrainingStarted"
-	// EventDrainingCompleted: the last pod of the components is gone.
+	// EventDrainingCompleted: the last pod of the components has terminated.
 	EventDrainingCompleted = "DrainingCompleted"
 	// EventMaintenanceStarted: the maintenance page receives the traffic of the web server.
 	EventMaintenanceStarted = "MaintenanceStarted"

@@ -133,7 +133,7 @@ type Job struct {
 	// Image is the main container's.
 	Image string
 	State JobState
-	// Deleting reports whether the Job is terminating: it is deleted, and its last pod is not gone.
+	// Deleting reports whether the Job is terminating: it is deleted, and its last pod still exists.
 	Deleting bool
 	// FinishedAt is set for a finished Job.
 	FinishedAt *metav1.Time
@@ -162,7 +162,7 @@ const (
 // Action is one operation on a Job, to be executed after the state is persisted.
 type Action struct {
 	Verb Verb
-	// Task is the task's word.
+	// Task is the task's name, for example "migrate".
 	Task string
 	// Attempt is the number of the attempt to create.
 	Attempt int32

@@ -28,7 +28,7 @@ func Labels(superset string) map[string]string {
 }
 
 // Selector returns the labels that select the page's pods: those that the web
-// server's Service selects while the page is up.
+// server's Service selects while the page is active.
 func Selector(superset string) map[string]string {
 	return naming.Selector(superset, naming.MaintenancePage)
 }
@@ -63,8 +63,8 @@ func Deployment(p *resolve.Page) *appsv1.Deployment {
 	return d
 }
 
-// fingerprint covers the files: they are mounted one by one, and a file that is
-// mounted so does not follow its ConfigMap in a pod that runs.
+// fingerprint covers the files: they are subPath mounts, which do not follow their
+// ConfigMap in a running pod.
 func fingerprint(p *resolve.Page) string {
 	b := checksum.New(naming.MaintenancePage)
 	if !p.Custom {
@@ -76,8 +76,8 @@ func fingerprint(p *resolve.Page) string {
 	return b.Sum()
 }
 
-// probe asks for the page itself. Of an image of the user's it is only known that
-// it listens there.
+// probe returns a probe that requests the page itself. For an image of the user it
+// only checks that the port is open, since nothing else about it is known.
 func probe(p *resolve.Page, delay int32) *corev1.Probe {
 	out := &corev1.Probe{InitialDelaySeconds: delay, PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 3}
 	port := intstr.FromInt32(p.Port)

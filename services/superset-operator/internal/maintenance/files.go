@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Keys of the ConfigMap and the places where nginx looks for the files.
+// Keys of the ConfigMap and the paths from which nginx reads the files.
 const (
 	mainKey   = "nginx.conf"
 	serverKey = "default.conf"
@@ -35,9 +35,9 @@ var mainConf string
 var pageHTML string
 
 // serverConf serves the page on a port. Redirects are relative, since the address
-// that users see is that of an Ingress or a gateway. A form that somebody sends
-// while Superset is away is answered like any other request: whatever its size,
-// and with the page where nginx would refuse the method on a file.
+// that users see is that of an Ingress or a gateway. A form that a user submits
+// while Superset is unavailable is answered like any other request: whatever its
+// size, and with the page where nginx would reject the method on a file.
 const serverConf = `server {
     listen %d;
     root /usr/share/nginx/html;
@@ -71,7 +71,7 @@ func files(p *resolve.Page) map[string]string {
 	return map[string]string{mainKey: mainConf, serverKey: fmt.Sprintf(serverConf, p.Port), pageKey: document(p)}
 }
 
-// document is the page itself: the user's body as it is, else the operator's with
+// document returns the page itself: the user's body unchanged, or the operator's with
 // title and message as text.
 func document(p *resolve.Page) string {
 	if body := given(p.Body, ""); body != "" {
@@ -83,7 +83,7 @@ func document(p *resolve.Page) string {
 	).Replace(pageHTML)
 }
 
-// given returns the text unless there is none.
+// given returns the text, or the fallback if there is none.
 func given(text *string, fallback string) string {
 	if text == nil || *text == "" {
 		return fallback

@@ -13,7 +13,7 @@ const (
 	container = "maintenance-page"
 	volume    = "maintenance-config"
 	portName  = "http"
-	// user is the one that the nginx image brings; the rendered configuration works for any.
+	// user is the UID that the nginx image defines; the rendered configuration works with any.
 	user int64 = 101
 	// linger is how many seconds a page still answers after it was deleted.
 	linger int64 = 5
@@ -26,7 +26,7 @@ const (
 	envBody    = "SUPERSET_OPERATOR__MAINTENANCE_BODY"
 )
 
-// longest is how many bytes a variable may have with its name: Linux starts no
+// longest is the maximum size of a variable with its name, in bytes: Linux starts no
 // program with a longer one.
 const longest = 128<<10 - 1
 
@@ -98,9 +98,9 @@ func server(p *resolve.Page) corev1.Container {
 	return c
 }
 
-// lingering lets a page that is no longer needed answer a little longer: every node takes its moment to learn that the
-// Service leads elsewhere, and requests to a pod that is gone are refused or hang. The kubelet waits by itself, so any
-// image will do. There is none where the user's grace period has no room for it.
+// lingering returns a preStop hook that lets a deleted page answer a little longer: nodes update their routes with a
+// delay, and requests to a terminated pod are refused or hang. The kubelet sleeps by itself, so any image works. It is
+// nil if the user's grace period is too short for it.
 func lingering(grace *int64) *corev1.Lifecycle {
 	if grace != nil && *grace <= linger {
 		return nil
@@ -108,12 +108,12 @@ func lingering(grace *int64) *corev1.Lifecycle {
 	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: linger}}}
 }
 
-// sidecars leaves out containers that bear the page's name.
+// sidecars omits containers that have the page's name.
 func sidecars(list []corev1.Container) []corev1.Container {
 	return slices.DeleteFunc(slices.Clone(list), func(c corev1.Container) bool { return c.Name == container })
 }
 
-// ports puts the one that the Service leads to first; the user may add others.
+// ports returns the port that the Service targets first; the user may add others.
 func ports(p *resolve.Page) []corev1.ContainerPort {
 	out := []corev1.ContainerPort{{Name: portName, ContainerPort: p.Port, Protocol: corev1.ProtocolTCP}}
 	for _, more := range p.Pod.Container.Ports {
@@ -124,7 +124,7 @@ func ports(p *resolve.Page) []corev1.ContainerPort {
 	return out
 }
 
-// variables hold the texts that the user gave, for images that make something of them.
+// variables returns the texts of the user as environment variables, for images that use them.
 func variables(p *resolve.Page) []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for _, v := range []struct {
@@ -158,8 +158,9 @@ func mounts(p *resolve.Page) []corev1.VolumeMount {
 	}
 }
 
-// restricted is the default security context. An image of the user's may need
-// root or a capability, so it is only kept from gaining more than it starts with.
+// restricted returns the default security context. An image of the user may need root
+// or a capability, so for it the context only forbids privilege escalation and sets
+// the default seccomp profile.
 func restricted(p *resolve.Page) *corev1.SecurityContext {
 	no, yes, uid := false, true, user
 	out := &corev1.SecurityContext{
@@ -177,7 +178,7 @@ func restricted(p *resolve.Page) *corev1.SecurityContext {
 	return out
 }
 
-// pinned says whether the pod already names a user that is not root.
+// pinned reports whether the pod already names a user other than root.
 func pinned(s *corev1.PodSecurityContext) bool {
 	return s != nil && s.RunAsUser != nil && *s.RunAsUser != 0
 }

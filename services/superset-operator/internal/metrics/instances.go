@@ -29,10 +29,10 @@ func FromCache(cache client.Reader) Lister {
 	}
 }
 
-// scrapeTimeout bounds a look into the cache, which waits until it is filled.
+// scrapeTimeout bounds a read from the cache, which blocks until it has synced.
 const scrapeTimeout = 3 * time.Second
 
-// unknown is the phase of a Superset that no operator has looked at yet.
+// unknown is the phase of a Superset that no operator has reconciled yet.
 const unknown = "Unknown"
 
 var (
@@ -44,7 +44,7 @@ var (
 		"Lifecycle tasks whose pod cannot start, for example because its image cannot be pulled.", []string{"task"}, nil)
 )
 
-// instances counts, at each scrape, what is true of the Supersets that exist.
+// instances computes, at each scrape, the gauges of the Supersets that exist.
 type instances struct{ list atomic.Pointer[Lister] }
 
 func (c *instances) use(list Lister) { c.list.Store(&list) }
@@ -57,7 +57,7 @@ func (c *instances) Describe(out chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector]. A cache that cannot be read yields no
-// series rather than zeros, which would look like a fleet that vanished.
+// series rather than zeros, which would look as if all Supersets were deleted.
 func (c *instances) Collect(out chan<- prometheus.Metric) {
 	list := c.list.Load()
 	if list == nil {
@@ -73,7 +73,7 @@ func (c *instances) Collect(out chan<- prometheus.Metric) {
 	found.send(out)
 }
 
-// census is what is true of all Supersets together.
+// census holds the counts over all Supersets.
 type census struct {
 	phases      map[string]int
 	maintenance int

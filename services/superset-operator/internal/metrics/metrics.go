@@ -13,11 +13,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// shared holds the numbers of this process.
+// shared holds the metrics of this process.
 var shared = newSet()
 
-// Register makes the metrics part of a registry. List is asked at each scrape for
-// the Supersets that exist. Registering again replaces list and keeps the numbers.
+// Register registers the metrics. Each scrape calls list for the Supersets that
+// exist. Registering again replaces list and keeps the numbers.
 func Register(registry prometheus.Registerer, list Lister) error {
 	shared.instances.use(list)
 	for _, c := range shared.collectors() {
@@ -33,10 +33,10 @@ func Register(registry prometheus.Registerer, list Lister) error {
 // are the Superset as it was read and as the API server returned it; before may be nil.
 func Observe(before, after *v1alpha1.Superset, now time.Time) { shared.observe(before, after, now) }
 
-// Gone forgets a Superset that was deleted.
+// Gone drops the state of a deleted Superset.
 func Gone(superset types.NamespacedName) { shared.gone(superset) }
 
-// set is all metrics of the operator.
+// set holds all metrics of the operator.
 type set struct {
 	instances *instances
 
@@ -50,7 +50,7 @@ type set struct {
 	approvals       *prometheus.CounterVec
 	approvalSeconds prometheus.Histogram
 
-	// draining holds when the drains of this process began: no status says it.
+	// draining holds when the drains of this process began, which no status records.
 	mu       sync.Mutex
 	draining map[types.NamespacedName]time.Time
 }

@@ -10,11 +10,11 @@ import (
 // Results of a run.
 const (
 	succeeded = "succeeded"
-	failed    = "failed"  // for good: no attempt is left
+	failed    = "failed"  // permanently: no attempt is left
 	retried   = "retried" // another attempt follows
 )
 
-// news is what one write of a status says.
+// news holds the changes that one write of a status makes.
 type news struct {
 	runs     []run
 	drain    drain
@@ -29,23 +29,23 @@ type run struct {
 	attempts int32
 }
 
-// drain is what became of removing the components.
+// drain is the progress of removing the components.
 type drain int
 
 const (
 	drainUnchanged drain = iota
 	drainBegun
 	drainDone
-	drainGivenUp // the reason for it went away, for example because the image was reverted
+	drainGivenUp // its reason no longer applies, for example because the image was reverted
 )
 
-// approval is an image change that a person let pass.
+// approval is an image change that a user approved.
 type approval struct {
 	direction string
 	waited    time.Duration
 }
 
-// compare reads the news from the lifecycle before and after a write; both may be nil.
+// compare returns the changes between the lifecycle before and after a write; both may be nil.
 func compare(before, after *v1alpha1.LifecycleStatus, now time.Time) news {
 	var out news
 	if before == nil {
@@ -65,8 +65,8 @@ func compare(before, after *v1alpha1.LifecycleStatus, now time.Time) news {
 	return out
 }
 
-// endOfRun tells an attempt that ended from a task that only changed its state:
-// going back to an image that ran before completes tasks without a run, and
+// endOfRun distinguishes an attempt that ended from a task that only changed its state:
+// reverting to an image that ran before completes tasks without a run, and
 // lowering the number of attempts fails one that ended long ago.
 func endOfRun(before, after *v1alpha1.TaskRefStatus, now time.Time) (run, bool) {
 	if after == nil || after.Attempts == 0 {
@@ -90,7 +90,7 @@ func endOfRun(before, after *v1alpha1.TaskRefStatus, now time.Time) (run, bool) 
 	return r, true
 }
 
-// took is how long the attempt lasted; the end of a failed one is when it was seen.
+// took returns how long the attempt lasted; a failed one ends when the failure is observed.
 func took(slot *v1alpha1.TaskRefStatus, now time.Time) time.Duration {
 	if slot.StartedAt == nil {
 		return 0

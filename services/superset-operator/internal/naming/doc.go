@@ -1,4 +1,4 @@
 // Package naming holds the names and labels of the objects that belong to a
-// Superset. They are deterministic: the same Superset always leads to the same
-// names, so a repeated reconcile never makes a second object.
+// Superset. They are deterministic: the same Superset always has the same names, so
+// a repeated reconcile never creates a second object.
 package naming

@@ -8,8 +8,8 @@ const MainContainer = "superset"
 // CreateDatabaseContainer is the name of the init container that creates the metastore's database.
 const CreateDatabaseContainer = "create-database"
 
-// MaintenancePage is the word of the maintenance page in object names and labels,
-// where components have theirs.
+// MaintenancePage is the name of the maintenance page in object names and labels, in
+// place of a component's.
 const MaintenancePage = "maintenance-page"
 
 // Component returns the name of a component's Deployment and Service, {superset}-{component}.

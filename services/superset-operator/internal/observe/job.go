@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// Jobs translates task Jobs and their pods into what the lifecycle decides by.
+// Jobs converts task Jobs and their pods into the input of the lifecycle decision.
 func Jobs(s *snapshot.Snapshot) map[string]lifecycle.Job {
 	out := map[string]lifecycle.Job{}
 	for word, j := range s.Jobs {
@@ -38,7 +38,7 @@ func Podless(s *snapshot.Snapshot) map[string]*batchv1.Job {
 	return out
 }
 
-// ownPods leaves out pods of an earlier Job of the same name.
+// ownPods omits pods of an earlier Job of the same name.
 func ownPods(j *batchv1.Job, pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
 		owner := metav1.GetControllerOf(&p)

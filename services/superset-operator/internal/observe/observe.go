@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// ParentIndex is the cache's index of pods, service accounts and what exposes a Superset, by the Superset they belong to.
+// ParentIndex is the cache's index of pods, service accounts and exposure objects by their Superset.
 const ParentIndex = "superset.apache.org/parent"
 
 // ParentOf is the function behind [ParentIndex].
@@ -32,10 +32,10 @@ func ParentOf(obj client.Object) []string {
 	return nil
 }
 
-// Snapshot reads everything that belongs to the Superset: what has it as controller.
-// Other objects are left out, whatever their names and labels are: they are neither
-// counted nor scaled nor deleted, and applying over them is refused later. Those of
-// them that may be adopted, or are in the way of a task, are named.
+// Snapshot reads all objects that have the Superset as controller. Foreign objects are
+// omitted, whatever their names and labels are: they are neither counted nor scaled nor
+// deleted, and a later apply over them is rejected. Those that may be adopted, or that
+// block a task, are listed.
 func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{
 		Deployments: map[string]*appsv1.Deployment{},
@@ -107,7 +107,7 @@ type reader struct {
 	orphans *[]snapshot.Object
 }
 
-// child is where an object of the Superset is looked for: its name, its key in the snapshot, and the labels that it is given.
+// child identifies an object of the Superset: its name, its key in the snapshot, and the labels that the operator sets on it.
 type child struct {
 	name, key string
 	labels    map[string]string

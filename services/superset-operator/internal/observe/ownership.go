@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// Orphan is true for an object that nobody owns and that carries all the given labels, as what is left of a Superset that
-// was deleted without its objects. Its name was compared before.
+// Orphan reports whether an object has no owner and carries all the given labels, as the remaining objects of a Superset
+// that was deleted without them do. The caller has compared its name.
 func Orphan(obj client.Object, labels map[string]string) bool {
 	if len(obj.GetOwnerReferences()) > 0 || obj.GetDeletionTimestamp() != nil {
 		return false
@@ -31,30 +31,30 @@ func Orphan(obj client.Object, labels map[string]string) bool {
 	return true
 }
 
-// OfComponent is true for a pod of the Deployment that a component has, or had: its owner is a ReplicaSet of that name.
-// Deployments and their ReplicaSets come and go before their pods do, so the owner itself cannot be asked.
+// OfComponent reports whether a pod is of the current or a former Deployment of a component: its owner is a ReplicaSet of
+// that name. Deployments and their ReplicaSets are deleted before their pods, so the owner itself may not exist.
 func OfComponent(pod *corev1.Pod, superset, component string) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "ReplicaSet" && strings.HasPrefix(owner.Name, naming.Component(superset, component)+"-")
 }
 
-// Beside is true for what must not be there beside a task that wants to be alone: all but tasks and the maintenance page.
+// Beside reports whether an object must not exist while a task that requires a drain runs: all but tasks and the
+// maintenance page.
 func Beside(obj client.Object) bool {
 	name := obj.GetLabels()[v1alpha1.LabelComponent]
 	return name != v1alpha1.TaskComponentValue && name != naming.MaintenancePage
 }
 
-// Former is true for what an earlier Superset of the same name owned, which is deleted with it.
+// Former reports whether an earlier Superset of the same name owned the object, which is garbage-collected with it.
 func Former(obj client.Object, sup *v1alpha1.Superset) bool {
 	owner := metav1.GetControllerOf(obj)
 	return owner != nil && owner.Kind == v1alpha1.Kind && owner.Name == sup.Name && owner.UID != sup.UID
 }
 
-// strangers lists the Deployments that bear the labels of the Superset's components, have or ask for pods, and belong to
-// somebody else.
+// strangers lists the foreign Deployments that carry the labels of the Superset's components and have or request pods.
 func (r reader) strangers(ctx context.Context) ([]string, error) {
 	var list appsv1.DeploymentList
-	// An earlier operator's Deployments lack the label that says whose they are.
+	// Deployments of the legacy operator have no parent label.
 	err := r.List(ctx, &list, client.InNamespace(r.sup.Namespace), client.MatchingLabels{
 		v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: r.sup.Name,
 	})

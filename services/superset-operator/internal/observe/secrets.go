@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// storedSecrets reads what a task that succeeded counted, from the termination message of its pod. unread is true while a
-// pod of its is not seen to have ended. A message that is nothing of the kind, as of a command of the user's, counts as none.
+// storedSecrets reads the counts of a succeeded task from the termination message of its pod. unread reports whether a pod
+// of the task is not yet observed as terminated. A message without counts, such as that of a user's command, counts as none.
 func storedSecrets(task string, pods []corev1.Pod) (counts *v1alpha1.StoredSecretsStatus, unread bool) {
 	if task != resolve.Preflight.Word && task != resolve.Rotate.Word {
 		return nil, false

@@ -11,26 +11,26 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
 )
 
-// Limits of what a failed task leaves in the status.
+// Limits of the text of a failed task in the status.
 const (
 	maxMessage  = 256
 	maxLogLines = 10
 	maxLogBytes = 1024
-	// cutLog is how long a termination message from the log at least is when the kubelet had to leave out its beginning:
-	// 2048 bytes, less those of characters that were cut in half.
+	// cutLog is the minimum size of a termination message from the log, in bytes, if the kubelet cut off its beginning:
+	// 2048, less those of characters that were cut in half.
 	cutLog = 2040
 )
 
-// ending is how the pod of a failed task ended, as far as it is known.
+// ending holds how the pod of a failed task terminated, as far as it is known.
 type ending struct {
-	// code is that of the container that failed; nil when none is known to have.
+	// code is the exit code of the failed container; nil if no failed one is known.
 	code *int32
-	// how says it in words, line is what the container had to say about it, tail the lines that it printed last.
+	// how describes the termination, line is the most relevant line of the output, tail its last lines.
 	how, line, tail string
 }
 
-// howItEnded reads the status of a task's pod. What the container printed comes from the termination message, which
-// falls back to the log, so that the operator needs no right to read logs.
+// howItEnded reads the status of a task's pod. The output of the container comes from the termination message, which
+// falls back to the log, so that the operator needs no permission to read logs.
 func howItEnded(pods []corev1.Pod) ending {
 	for i := range pods {
 		status := &pods[i].Status
@@ -55,8 +55,8 @@ func howItEnded(pods []corev1.Pod) ending {
 	return ending{}
 }
 
-// message is why a Job failed. That no attempt is left is true of each one: what is worth a line is how the only
-// attempt ended. A deadline that passed is the cause itself, whatever the container said when it was ended.
+// message returns why a Job failed. Every failed Job has exceeded its backoff limit, so the message shows how its only
+// attempt terminated instead. An exceeded deadline is the cause itself, whatever the container printed.
 func (e ending) message(c *batchv1.JobCondition) string {
 	first, second := c.Reason, c.Message
 	if e.how != "" && c.Reason == batchv1.JobReasonBackoffLimitExceeded {
@@ -68,7 +68,7 @@ func (e ending) message(c *batchv1.JobCondition) string {
 	return redact.Line(first, maxMessage)
 }
 
-// whole leaves out the line that the kubelet may have cut: a secret whose key is gone would not be known as one.
+// whole drops the line that the kubelet may have cut: a secret without its key would not be recognized.
 func whole(message string) string {
 	if len(message) < cutLog {
 		return message
@@ -77,10 +77,10 @@ func whole(message string) string {
 	return rest
 }
 
-// asides are how lines begin that follow the one which tells the cause: those of PostgreSQL and SQLAlchemy.
+// asides are prefixes of the lines that PostgreSQL and SQLAlchemy print after the one with the cause.
 var asides = []string{" ", "\t", "[", "(", "LINE ", "DETAIL:", "HINT:", "CONTEXT:", "STATEMENT:", "QUERY:"}
 
-// telling returns the last line that is none of the asides, or else the last one of all.
+// telling returns the last line that starts with none of the asides, or the last line if all do.
 func telling(text string) string {
 	lines := strings.Split(strings.TrimRight(text, " \t\n"), "\n")
 	for _, line := range slices.Backward(lines) {

@@ -1,17 +1,17 @@
-// Package optional follows kinds whose definitions a cluster may lack, as those
-// of Gateway API and of the Prometheus operator.
+// Package optional watches kinds whose CRDs a cluster may lack, such as those of
+// Gateway API and of the Prometheus operator.
 //
 // A [Kind] is a source of a controller. While the API server serves the kind, it
-// keeps a cache of our objects and reconciles their owners; when the kind comes or
-// goes, it wakes everybody who asks for it. Nothing needs a restart, and nothing
-// is asked again and again of a cluster that lacks the kind:
+// keeps a cache of our objects and reconciles their owners; when the CRD is added
+// or removed, it enqueues every owner that uses the kind. No restart is needed, and
+// a cluster that lacks the kind is not polled:
 //
-//   - one watch, of the metadata of that one CustomResourceDefinition, says when to
-//     look; discovery says whether the kind is served in the version we know;
-//   - the cache is the Kind's own, so that it ends with the definition. An informer
-//     in the manager's cache would ask in vain for ever, and one would be started
-//     there by any read at the wrong moment;
-//   - an operator that may not watch definitions, as one that is confined to some
-//     namespaces, looks whenever it has tried to, at growing intervals up to about
-//     a minute.
+//   - one watch, of the metadata of that one CRD, triggers a check; discovery returns
+//     whether the API server serves the kind in the version that we use;
+//   - the Kind has its own cache, so that it ends with the CRD. An informer in the
+//     manager's cache would retry without end, and any read at the wrong moment
+//     would start one there;
+//   - an operator without permission to watch CRDs, such as one that is confined to
+//     some namespaces, checks after each failed attempt to watch, at growing intervals
+//     up to about a minute.
 package optional

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A definition is there some time before its kind is served, usually well under a
-// second; in a version that we do not know, never.
+// A CRD exists some time before its kind is served, usually well under a second; a
+// version that we do not use is never served.
 const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second
@@ -26,7 +26,7 @@ const (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Start begins to follow the definition until ctx ends. The controller calls it.
+// Start watches the CRD until ctx ends. The controller calls it.
 func (k *Kind) Start(ctx context.Context, q queue) error {
 	f := &follower{Kind: k, queue: q}
 	if err := f.watch(ctx); err != nil {
@@ -37,8 +37,8 @@ func (k *Kind) Start(ctx context.Context, q queue) error {
 }
 
 // WaitForSync waits until it is known whether the kind is served, or that this cannot
-// be found out now. That is no error: the rest of the controller's work does not
-// depend on it.
+// be determined now. The latter is not an error: the rest of the controller does not
+// depend on the kind.
 func (k *Kind) WaitForSync(ctx context.Context) error {
 	select {
 	case <-k.known:
@@ -50,23 +50,23 @@ func (k *Kind) WaitForSync(ctx context.Context) error {
 // String names the source in logs.
 func (k *Kind) String() string { return "optional kind " + k.definition.Name() }
 
-// follower is a Kind at work. All decisions are made by one goroutine, in look.
+// follower is a running Kind. One goroutine makes all decisions, in look.
 type follower struct {
 	*Kind
 	queue    queue
 	informer toolscache.SharedIndexInformer
-	// refused is true once the definition could not be watched.
+	// refused reports whether a watch of the CRD has failed.
 	refused atomic.Bool
 	// objects is nil while the kind is not served.
 	objects *objects
 }
 
-// watch follows the metadata of the definition; what is in it does not matter.
+// watch watches only the metadata of the CRD; its content does not matter.
 func (f *follower) watch(ctx context.Context) error {
 	resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	f.informer = metadatainformer.NewFilteredMetadataInformer(f.definitions, resource, metav1.NamespaceAll, 0, nil,
 		func(o *metav1.ListOptions) {
-			// By this selector a role can be limited to the one definition, also for list and watch.
+			// With this selector a role can be limited to the one CRD, also for list and watch.
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, f.definition.Name()).String()
 		}).Informer()
 	if err := f.informer.SetTransform(slim); err != nil {
@@ -93,7 +93,7 @@ func (f *follower) watch(ctx context.Context) error {
 	return nil
 }
 
-// slim keeps what is read. The annotations of a definition can be larger than everything else in the cache.
+// slim keeps only the fields that are read. The annotations of a CRD can be larger than the rest of the cache.
 func slim(obj any) (any, error) {
 	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		m.Annotations, m.Labels, m.ManagedFields, m.OwnerReferences = nil, nil, nil, nil
@@ -131,12 +131,12 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// look finds out how things stand and acts on it. It returns whether to look again
-// even if nothing is heard.
+// look checks whether the kind is served and starts or stops its cache. It reports
+// whether to check again without a watch event.
 func (f *follower) look(ctx context.Context) bool {
 	seen := f.informer.HasSynced()
 	if !seen && !f.refused.Load() {
-		return false // the first answer is on its way
+		return false // the first list has not arrived yet
 	}
 	exists := seen && f.exists()
 	served := false
@@ -166,7 +166,7 @@ func (f *follower) look(ctx context.Context) bool {
 	return false
 }
 
-// exists says whether the definition is there and not about to go.
+// exists reports whether the CRD exists and is not terminating.
 func (f *follower) exists() bool {
 	for _, obj := range f.informer.GetStore().List() {
 		if m, ok := obj.(*metav1.PartialObjectMetadata); ok && m.DeletionTimestamp.IsZero() {
@@ -176,8 +176,8 @@ func (f *follower) exists() bool {
 	return false
 }
 
-// served asks the API server whether it serves the kind. The manager's mapper would
-// not do: it remembers what it once knew.
+// served reports whether the API server serves the kind. It does not use the manager's
+// mapper, whose cache keeps removed kinds.
 func (f *follower) served(ctx context.Context) (bool, error) {
 	kind := f.definition.Kind
 	list, err := f.discovery.ServerResourcesForGroupVersionWithContext(ctx, kind.GroupVersion().String())
@@ -195,7 +195,7 @@ func (f *follower) served(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// tell makes the answer known and wakes everybody who asks for the kind, if it is another one.
+// tell stores the state and, if it changed, enqueues every owner that uses the kind.
 func (f *follower) tell(ctx context.Context, state State, reader client.Reader) {
 	if !f.set(state, reader) {
 		return

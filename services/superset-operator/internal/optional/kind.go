@@ -21,28 +21,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Definition names a kind and the CustomResourceDefinition that brings it.
+// Definition names a kind and its CRD.
 type Definition struct {
 	Kind schema.GroupVersionKind
 	// Resource is the plural in lower case, for example "httproutes".
 	Resource string
 }
 
-// Name is that of the CustomResourceDefinition.
+// Name returns the name of the CRD.
 func (d Definition) Name() string { return d.Resource + "." + d.Kind.Group }
 
-// Options say what to do with the objects of a kind.
+// Options configure the watch of a kind and the handling of its objects.
 type Options struct {
 	// Namespaces to watch; none means all.
 	Namespaces []string
 	// Selector limits the cache to our objects.
 	Selector labels.Selector
-	// Indexes are what readers can ask the cache for by field.
+	// Indexes are the field indexes of the cache.
 	Indexes map[string]client.IndexerFunc
-	// Handler turns a change of an object into reconciles, if it passes the Predicates.
+	// Handler maps a change of an object to requests, if it passes the Predicates.
 	Handler    handler.EventHandler
 	Predicates []predicate.Predicate
-	// Wake returns reconciles of everybody who asks for the kind, when it came or went.
+	// Wake returns the requests of all owners that use the kind, for when it is added or removed.
 	Wake func(context.Context) []reconcile.Request
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
@@ -53,15 +53,15 @@ type State string
 
 // States of a kind.
 const (
-	// Unknown: not found out yet, or its objects cannot be read, so nothing should be concluded.
+	// Unknown: not determined yet, or its objects cannot be read, so nothing may be concluded.
 	Unknown State = "Unknown"
-	// Absent: the cluster has no such definition, or not in this version.
+	// Absent: the cluster has no such CRD, or not in this version.
 	Absent State = "Absent"
 	// Served: objects can be read and written.
 	Served State = "Served"
 )
 
-// Kind follows one definition. A nil Kind is Unknown for ever.
+// Kind watches one CRD. A nil Kind is always Unknown.
 type Kind struct {
 	definition  Definition
 	options     Options
@@ -69,7 +69,7 @@ type Kind struct {
 	definitions metadata.Interface
 	discovery   discovery.DiscoveryInterfaceWithContext
 	log         logr.Logger
-	known       chan struct{} // closed when nobody has to wait for the state any more
+	known       chan struct{} // closed when the state no longer has to be awaited
 	settled     sync.Once     // closes known
 	changed     chan struct{} // there may be something new
 
@@ -80,8 +80,8 @@ type Kind struct {
 
 var _ source.SyncingSource = &Kind{}
 
-// New returns a Kind that has to be given to a controller as a source. It needs the
-// permission to get, list and watch the one CustomResourceDefinition.
+// New returns a Kind, which must be added to a controller as a source. It needs the
+// permission to get, list and watch the one CRD.
 func New(mgr manager.Manager, d Definition, o Options) (*Kind, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -101,7 +101,7 @@ func New(mgr manager.Manager, d Definition, o Options) (*Kind, error) {
 	}, nil
 }
 
-// Definition is what the Kind follows.
+// Definition returns the definition of the Kind.
 func (k *Kind) Definition() Definition { return k.definition }
 
 // Look returns whether the kind is served and, if so, a reader of the cache of its objects.
@@ -114,13 +114,13 @@ func (k *Kind) Look() (State, client.Reader) {
 	return k.state, k.reader
 }
 
-// Gone says that a request failed because the kind is not served, or just now no
-// longer: the Kind will find out and wake whoever is concerned.
+// Gone reports whether a request failed because the kind is not served, or no longer:
+// the Kind detects this itself and enqueues the owners concerned.
 func Gone(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// set returns whether the state is another one now.
+// set reports whether the state changed.
 func (k *Kind) set(state State, reader client.Reader) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

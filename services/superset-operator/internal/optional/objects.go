@@ -28,7 +28,7 @@ func (o *objects) synced() bool {
 	}
 }
 
-// open begins to watch the objects of the kind.
+// open starts the watch of the objects of the kind.
 func (f *follower) open(ctx context.Context) (*objects, error) {
 	ctx, stop := context.WithCancel(ctx)
 	c, err := f.newCache(ctx)
@@ -83,7 +83,7 @@ func (f *follower) newCache(ctx context.Context) (cache.Cache, error) {
 	return c, nil
 }
 
-// objectsFailed takes a watch that cannot go on as a hint that the kind is gone. A
+// objectsFailed handles a failed watch as a hint that the kind is no longer served. A
 // role that does not cover the kind must not keep the controller from starting.
 func (f *follower) objectsFailed(ctx context.Context, r *toolscache.Reflector, err error) {
 	if !Gone(err) {
@@ -99,7 +99,7 @@ func (f *follower) object() *unstructured.Unstructured {
 	return u
 }
 
-// close ends the watch of the objects, if there is one.
+// close stops the watch of the objects, if there is one.
 func (f *follower) close() {
 	if f.objects == nil {
 		return

@@ -10,7 +10,7 @@ import (
 const mask = "***"
 
 // Lines returns the end of a text without its secrets: at most maxLines lines and
-// maxBytes bytes of valid UTF-8, without colours and control characters.
+// maxBytes bytes of valid UTF-8, without colors and control characters.
 func Lines(text string, maxLines, maxBytes int) string {
 	text = tail(redact(plain(text)), maxLines)
 	if len(text) <= maxBytes {
@@ -23,8 +23,8 @@ func Lines(text string, maxLines, maxBytes int) string {
 	return text[start:]
 }
 
-// Line returns a text as one line without its secrets, of which at most maxBytes bytes are kept: the beginning, where a
-// message says what it is about.
+// Line returns a text as one line without its secrets, of which it keeps at most maxBytes bytes: the beginning, where
+// messages name their subject.
 func Line(text string, maxBytes int) string {
 	const dots = "..."
 	line := strings.Join(strings.FieldsFunc(redact(plain(text)), func(r rune) bool { return r == '\n' }), " ")
@@ -44,7 +44,7 @@ var (
 	newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 )
 
-// plain leaves text alone: colours between a key and its value would hide the value.
+// plain removes escape sequences: colors between a key and its value would hide the value.
 func plain(text string) string {
 	text = newlines.Replace(escapes.ReplaceAllString(text, ""))
 	text = strings.Map(func(r rune) rune {
@@ -78,7 +78,7 @@ func redact(text string) string {
 	return out.String()
 }
 
-// userinfo reaches to the last @ of a word, since passwords hold that character too.
+// userinfo extends to the last @ of a word, since passwords may contain that character.
 var userinfo = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s:]*:(\S*)@`)
 
 func passwords(text string) []span { return groups(userinfo, text) }
@@ -114,12 +114,12 @@ func values(text string) []span {
 	return append(after(secretKey, text, value), after(secretFlag, text, value)...)
 }
 
-// Rows of tables stand in messages of databases, and of what speaks with them: SQLAlchemy's bound parameters, a row that
-// a constraint refuses, and one that COPY cannot read.
+// Rows of tables occur in messages of databases and their clients: SQLAlchemy's bound parameters, a row that violates a
+// constraint, and one that COPY cannot read.
 var (
 	rowLine = regexp.MustCompile(`\[parameters:[ \t]*|\bCOPY [^\n]*, line \d+[^:\n]*:[ \t]*`)
 	badRow  = regexp.MustCompile(`Failing row contains \(`)
-	// sqlPassword is the statement that sets one.
+	// sqlPassword matches the statement that sets a password.
 	sqlPassword = regexp.MustCompile(`(?i)\bidentified\b[^\n]*?\bby[ \t]+(?:password[ \t]+)?`)
 )
 
@@ -128,7 +128,7 @@ func rows(text string) []span {
 	return slices.Concat(after(rowLine, text, line), after(badRow, text, row), after(sqlPassword, text, value))
 }
 
-// row returns how much of a text is one row; its values may hold line breaks.
+// row returns the length of the row at the start of a text; its values may contain line breaks.
 func row(rest string, _ bool) int {
 	for _, end := range []string{").\n", ")\n"} {
 		if i := strings.Index(rest, end); i >= 0 {
@@ -138,7 +138,7 @@ func row(rest string, _ bool) int {
 	return len(rest)
 }
 
-// after finds the values behind a pattern. length says how long one is.
+// after returns the values that follow a pattern; length returns the length of one.
 func after(pattern *regexp.Regexp, text string, length func(rest string, line bool) int) []span {
 	var out []span
 	for at := 0; at < len(text); {
@@ -147,7 +147,7 @@ func after(pattern *regexp.Regexp, text string, length func(rest string, line bo
 			break
 		}
 		from := at + m[1]
-		// What follows a colon may hold spaces; what follows an equals sign is one word.
+		// A value after a colon may contain spaces; one after an equals sign is one word.
 		colon := strings.HasSuffix(strings.TrimRight(text[at:from], " \t"), ":")
 		to := from + length(text[from:], colon)
 		if to > from {
@@ -160,8 +160,8 @@ func after(pattern *regexp.Regexp, text string, length func(rest string, line bo
 
 var opening = regexp.MustCompile(`^[bBuUrRfF]{0,2}(\\*)("""|'''|"|')`)
 
-// value returns how long the value is that a text begins with. A value without
-// quotes reaches to the end of the line, or of the word.
+// value returns the length of the value at the start of a text. A value without
+// quotes extends to the end of the line, or of the word.
 func value(text string, line bool) int {
 	m := opening.FindStringSubmatchIndex(text)
 	if m == nil {
@@ -179,7 +179,7 @@ func value(text string, line bool) int {
 		return open(text, true)
 	}
 	end += m[1]
-	// A shell goes on with the same word behind a closing quote.
+	// A shell continues the same word after a closing quote.
 	return end + glued(text[end:])
 }
 
@@ -202,7 +202,7 @@ func closing(text string, quote byte, escape int) int {
 	return -1
 }
 
-// glued returns how much of the same word follows a closing quote.
+// glued returns the length of the rest of the word after a closing quote.
 func glued(rest string) int {
 	if rest == "" || strings.ContainsRune(" \t\n,;:)]}>&|", rune(rest[0])) {
 		return 0

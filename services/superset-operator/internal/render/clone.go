@@ -22,7 +22,7 @@ const (
 	envPostSQL          = envPrefix + "CLONE_POST_SQL_"
 )
 
-// cloneCommand is the user's as it is, or the script for the source's kind of database.
+// cloneCommand returns the user's command unchanged, or the script for the source's kind of database.
 func cloneCommand(t *resolve.Task) []string {
 	if len(t.Command) > 0 {
 		return t.Command
@@ -30,7 +30,7 @@ func cloneCommand(t *resolve.Task) []string {
 	return shell(scripts.Clone(t.Clone.Tool.Type))
 }
 
-// cloneEnvironment holds what the script needs, also for a command of the user's.
+// cloneEnvironment returns the variables of the script, also for a command of the user.
 func cloneEnvironment(t *resolve.Task) []corev1.EnvVar {
 	c := t.Clone
 	env := appendValue([]corev1.EnvVar{

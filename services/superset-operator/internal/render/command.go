@@ -50,8 +50,8 @@ func defaultCommand(c *resolve.Component) []string {
 }
 
 // webServer runs gunicorn as run-server.sh of Superset's image does, with the same variables and in place of the shell, so
-// that a signal reaches it: that script's own shell stays in front and passes none on. A request that began may take
-// as long as it may at any other time.
+// that signals reach it: that script's own shell stays the parent and forwards none. Requests in progress keep their
+// usual timeout.
 const webServer = `exec gunicorn --bind "${SUPERSET_BIND_ADDRESS:-0.0.0.0}:${SUPERSET_PORT:-8088}" \
   --access-logfile "${ACCESS_LOG_FILE:--}" --error-logfile "${ERROR_LOG_FILE:--}" \
   --workers "${SERVER_WORKER_AMOUNT:-1}" --worker-class "${SERVER_WORKER_CLASS:-gthread}" \
@@ -88,7 +88,7 @@ func workerCommand(c *resolve.Celery) []string {
 	return command
 }
 
-// taskCommand returns a task's command: the user's as it is, or the default one
+// taskCommand returns a task's command: the user's unchanged, or the default one
 // with the bootstrap script before it.
 func taskCommand(t *resolve.Task) []string {
 	if len(t.Command) > 0 {
@@ -116,7 +116,7 @@ func taskScript(t *resolve.Task) string {
 	return script
 }
 
-// secretKeys runs the program that checks or changes the key of stored secrets. What it counts becomes the container's
+// secretKeys returns the command that checks or changes the key of stored secrets. Its counts become the container's
 // termination message.
 func secretKeys(mode string) string {
 	return "exec python3 " + configFolder + "/" + secretKeysKey + " " + mode + " " + corev1.TerminationMessagePathDefault
@@ -136,6 +136,6 @@ func bootstrapped(bootstrap string, command []string) []string {
 	for i, word := range command {
 		quoted[i] = shellQuote(word)
 	}
-	// The last word is the script's $0, so that the user's args become its "$@".
+	// The last argument is the script's $0, so that the user's args become its "$@".
 	return []string{"/bin/sh", "-c", source + "exec " + strings.Join(quoted, " ") + ` "$@"`, shellName}
 }

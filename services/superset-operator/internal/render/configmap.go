@@ -9,7 +9,7 @@ import (
 )
 
 // ComponentConfigMap renders the ConfigMap of a component; nil for a websocket
-// server whose config.json stands elsewhere.
+// server without an inline config.json.
 func ComponentConfigMap(c *resolve.Component) *corev1.ConfigMap {
 	switch {
 	case c.Descriptor.Python:

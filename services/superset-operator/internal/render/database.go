@@ -29,7 +29,7 @@ func createDatabase(t *resolve.Task) corev1.Container {
 	return c
 }
 
-// withCreateDatabase puts the container before all others, in the place of a user's of that name.
+// withCreateDatabase adds the container before all others, and replaces a user's container of that name.
 func withCreateDatabase(t *resolve.Task, containers []corev1.Container) []corev1.Container {
 	if t.CreateDatabase == nil {
 		return containers
@@ -40,7 +40,7 @@ func withCreateDatabase(t *resolve.Task, containers []corev1.Container) []corev1
 	return append([]corev1.Container{createDatabase(t)}, rest...)
 }
 
-// databaseEnvironment says where a structured metastore is.
+// databaseEnvironment returns the variables with the location of a structured metastore.
 func databaseEnvironment(in *resolve.Inputs) []corev1.EnvVar {
 	return appendValue([]corev1.EnvVar{
 		plain(envDatabaseHost, in.DatabaseHost),
@@ -50,5 +50,5 @@ func databaseEnvironment(in *resolve.Inputs) []corev1.EnvVar {
 	}, envDatabasePassword, in.DatabasePassword)
 }
 
-// shell runs a script. Kubernetes would take $(NAME) in it for a variable of its own.
+// shell returns the command that runs a script. Kubernetes would expand $(NAME) in it.
 func shell(script string) []string { return []string{"/bin/sh", "-c", escapeDollars(script)} }

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Deployment renders a component's Deployment. checksum stands on the pods, so that
-// a change of it rolls them; empty for a component without configuration.
+// Deployment renders a component's Deployment. checksum is an annotation of the pods,
+// so that a change of it replaces them; empty for a component without configuration.
 func Deployment(c *resolve.Component, checksum string) *appsv1.Deployment {
 	template := &c.Deployment
 	d := &appsv1.Deployment{
@@ -49,7 +49,7 @@ func Deployment(c *resolve.Component, checksum string) *appsv1.Deployment {
 	if template.MinReadySeconds != nil {
 		d.Spec.MinReadySeconds = *template.MinReadySeconds
 	}
-	// What applies an object writes the server's answer into it: it must share nothing with the plan.
+	// An apply writes the server's answer into the object, so it must share no memory with the plan.
 	return d.DeepCopy()
 }
 
@@ -60,7 +60,7 @@ func podAnnotations(c *resolve.Component, checksum string) map[string]string {
 	return layered(c.Pod.Annotations, map[string]string{v1alpha1.AnnotationConfigChecksum: checksum})
 }
 
-// strategy is the user's, but for the scheduler: two of them at a time would send every report twice.
+// strategy returns the user's strategy, except for the scheduler: two at a time would send every report twice.
 func strategy(c *resolve.Component) appsv1.DeploymentStrategy {
 	if c.Descriptor.Singleton {
 		return appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
@@ -70,9 +70,9 @@ func strategy(c *resolve.Component) appsv1.DeploymentStrategy {
 
 // Strategy completes the strategy of a Deployment; the user's may be nil.
 //
-// The limits of a rolling update are always written out, as the API server would
-// default them: what it fills in belongs to nobody, stays when another strategy is
-// asked for, and makes that invalid.
+// The limits of a rolling update are always set, to the API server's defaults: values
+// that the API server sets have no field manager, remain when the strategy changes,
+// and make the new strategy invalid.
 func Strategy(own *appsv1.DeploymentStrategy) appsv1.DeploymentStrategy {
 	var out appsv1.DeploymentStrategy
 	if own != nil {

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// settle is how many seconds a web server goes on before it is told to end, while nodes learn that it is leaving.
+	// settle is how many seconds a web server keeps serving before SIGTERM, while nodes update their routes to it.
 	settle = 2
-	// margin is what is left of the grace when everything took as long as it may.
+	// margin is how many seconds of the grace period are left when all steps took their maximum.
 	margin = 8
-	// workerGrace is how many seconds a worker has for the tasks that it began: the limit of a thumbnail or a report.
-	// Queries may take hours, and are begun again by their users.
+	// workerGrace is how many seconds a worker has for its running tasks: the limit of a thumbnail or a report.
+	// Queries may take hours; their users start them again.
 	workerGrace = 300
 )
 
-// ending is what happens before the component is told to end; nil for nothing, and where the grace, as the user set it,
-// has no room for it.
+// ending returns the preStop hook of the component; nil if there is none, or if the grace period that the user set is too
+// short for it.
 func ending(c *resolve.Component) *corev1.Lifecycle {
 	if c.Descriptor.Name != component.WebServerName {
 		return nil
@@ -29,7 +29,7 @@ func ending(c *resolve.Component) *corev1.Lifecycle {
 	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: settle}}}
 }
 
-// grace is how long the component may take to end, where the user names nothing; nil for Kubernetes' default.
+// grace returns the default grace period of the component, in seconds; nil for Kubernetes' default.
 func grace(c *resolve.Component) *int64 {
 	switch c.Descriptor.Name {
 	case component.WebServerName:

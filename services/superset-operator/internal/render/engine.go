@@ -7,18 +7,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// connectTimeout is how many seconds a server may take to answer: an address that swallows packets would hold a process
+// connectTimeout is how many seconds a server may take to answer: an address that drops packets would block a process
 // for minutes.
 const connectTimeout = 10
 
-// timeoutDrivers are those whose connect function takes connect_timeout, in seconds. The scheme alone means the first of
-// its kind.
+// timeoutDrivers are the drivers whose connect function has the parameter connect_timeout, in seconds. A scheme without
+// a driver means the first of its kind.
 var timeoutDrivers = []string{
 	"postgresql", "postgresql+psycopg2", "postgresql+psycopg", "mysql", "mysql+mysqldb", "mysql+pymysql",
 }
 
-// writePool writes the options of the connections to the metastore. What only a server knows is left out for SQLite, and
-// where the URI is read at run time, so is that decided.
+// writePool writes the options of the connections to the metastore. It omits options of servers for SQLite; if the URI is
+// read at run time, the rendered Python decides.
 func writePool(b *strings.Builder, pool *resolve.Pool, db *resolve.Database) {
 	if pool == nil {
 		return
@@ -50,7 +50,7 @@ func writeSizes(b *strings.Builder, pool *resolve.Pool, indent string) {
 	}
 }
 
-// writeServer adds what holds for connections to a server, as the URI says that it is one.
+// writeServer writes the settings that depend on the database server, which the driver in the URI identifies.
 func writeServer(b *strings.Builder, db *resolve.Database) {
 	if db.Mode == resolve.DatabaseNone {
 		return
@@ -62,6 +62,6 @@ func writeServer(b *strings.Builder, db *resolve.Database) {
 	b.WriteString("_database_driver = SQLALCHEMY_DATABASE_URI.partition(\":\")[0]\n")
 	fmt.Fprintf(b, "if _database_driver in (%s) and \"connect_timeout=\" not in SQLALCHEMY_DATABASE_URI:\n", strings.Join(quoted, ", "))
 	fmt.Fprintf(b, "    SQLALCHEMY_ENGINE_OPTIONS[\"connect_args\"] = {\"connect_timeout\": %d}\n", connectTimeout)
-	// Superset means it so, and sets it in a way that has no effect.
+	// Superset intends this level, but sets it in a way that has no effect.
 	b.WriteString("if _database_driver.startswith(\"mysql\"):\n    SQLALCHEMY_ENGINE_OPTIONS[\"isolation_level\"] = \"READ COMMITTED\"\n")
 }

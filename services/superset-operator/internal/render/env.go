@@ -58,7 +58,7 @@ func environment(w *resolve.Workload, extra ...corev1.EnvVar) []corev1.EnvVar {
 	in := &w.Inputs
 	env := []corev1.EnvVar{plain(envInstanceName, w.Superset)}
 	if w.Python.Rendered {
-		// An image, or a source of variables that the operator does not see, may name another configuration.
+		// An image, or a source of variables that the operator does not read, may set another configuration.
 		env = append(env, plain(envConfigPath, configFolder+"/"+ConfigKey), plain(envConfigModule, "superset.config"))
 	}
 	env = appendValue(env, envSecretKey, in.SecretKey)
@@ -99,7 +99,7 @@ func gunicornEnvironment(g *resolve.Gunicorn) []corev1.EnvVar {
 	}
 }
 
-// taskEnvironment returns what a task's default command reads.
+// taskEnvironment returns the variables that a task's default command reads.
 func taskEnvironment(t *resolve.Task) []corev1.EnvVar {
 	if t.Rotates {
 		return []corev1.EnvVar{plain(envRotate, "true")}
@@ -131,7 +131,7 @@ func appendValue(env []corev1.EnvVar, name string, v resolve.Value) []corev1.Env
 	return env
 }
 
-// plain makes a variable whose value reaches the container as it is.
+// plain returns a variable whose value reaches the container unchanged.
 func plain(name, value string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, Value: escapeDollars(value)}
 }

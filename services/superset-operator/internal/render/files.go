@@ -16,12 +16,12 @@ const (
 	configFolder = "/app/pythonpath"
 
 	documentVolume = "websocket-config"
-	// DocumentKey is that of the websocket server's settings in its ConfigMap.
+	// DocumentKey is the key of the websocket server's settings in its ConfigMap.
 	DocumentKey  = "config.json"
 	documentPath = "/home/superset-websocket/config.json"
 )
 
-// files are the volume that the operator adds to a pod, and its mount in the main
+// files holds the volume that the operator adds to a pod, and its mount in the main
 // container; nil for none.
 type files struct {
 	volume corev1.Volume
@@ -42,7 +42,7 @@ func (f *files) mounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{f.mount}
 }
 
-// pythonFiles are superset_config.py and the bootstrap script.
+// pythonFiles returns superset_config.py and the bootstrap script.
 func pythonFiles(w *resolve.Workload) *files {
 	return &files{
 		volume: corev1.Volume{Name: configVolume, VolumeSource: fromConfigMap(w.ConfigName)},
@@ -50,8 +50,8 @@ func pythonFiles(w *resolve.Workload) *files {
 	}
 }
 
-// componentFiles are a component's: Python, or the websocket server's config.json
-// from the ConfigMap or straight from the user's Secret.
+// componentFiles returns the files of a component: Python, or the websocket server's
+// config.json from the ConfigMap or directly from the user's Secret.
 func componentFiles(c *resolve.Component) *files {
 	if c.Descriptor.Python {
 		return pythonFiles(&c.Workload)
@@ -79,15 +79,14 @@ func fromConfigMap(name string) corev1.VolumeSource {
 	}}
 }
 
-// document returns the websocket server's config.json, indented and with its keys
-// sorted, so that the same settings always read the same. Numbers stay as they
-// were written.
+// document returns the websocket server's config.json, indented and with sorted keys,
+// so that the same settings always have the same text. Numbers keep their spelling.
 func document(c *resolve.Component) string {
 	decoder := json.NewDecoder(bytes.NewReader(c.JSON))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		// The schema lets only objects pass, and validation refuses the rest.
+		// The schema accepts only objects, and validation rejects the rest.
 		return string(c.JSON)
 	}
 	var out bytes.Buffer

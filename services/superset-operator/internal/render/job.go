@@ -42,8 +42,8 @@ func Job(t *resolve.Task, taskChecksum string, attempt int32) (*batchv1.Job, err
 	}, nil
 }
 
-// TaskPodHash returns the fingerprint of the pod that a task asks for. A task
-// that failed for good is tried again when it changes.
+// TaskPodHash returns the fingerprint of the pod of a task. A task that failed
+// permanently is retried when it changes.
 func TaskPodHash(t *resolve.Task) (string, error) {
 	pod := taskPod(t)
 	return PodHash(&pod)
@@ -61,13 +61,13 @@ func PodHash(pod *corev1.PodSpec) (string, error) {
 func taskPod(t *resolve.Task) corev1.PodSpec {
 	pod := podSpec(&t.Workload, taskContainer(t))
 	pod.InitContainers = withCreateDatabase(t, pod.InitContainers)
-	// Why a task failed can then be read from its pod's status, without access to logs.
+	// The cause of a failure is then in the pod's status, without access to logs.
 	pod.Containers[0].TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	return pod
 }
 
-// taskContainer has no probes: a task is done when it ends, and they would only kill it.
+// taskContainer returns a container without probes, which could only kill the task.
 func taskContainer(t *resolve.Task) container {
 	if t.Clone != nil {
 		return container{command: cloneCommand(t), env: cloneEnvironment(t), ports: t.Pod.Container.Ports}

@@ -16,7 +16,7 @@ type container struct {
 	env     []corev1.EnvVar
 	ports   []corev1.ContainerPort
 	probes  probes
-	// lifecycle and grace are for where the user has none.
+	// lifecycle and grace are the defaults if the user sets none.
 	lifecycle *corev1.Lifecycle
 	grace     *int64
 	files     *files
@@ -78,7 +78,7 @@ func mainContainer(w *resolve.Workload, c container) corev1.Container {
 	return main
 }
 
-// others leaves out containers that bear the main container's name.
+// others omits containers that have the main container's name.
 func others(list []corev1.Container) []corev1.Container {
 	return slices.DeleteFunc(slices.Clone(list), func(c corev1.Container) bool { return c.Name == naming.MainContainer })
 }

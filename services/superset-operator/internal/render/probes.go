@@ -13,7 +13,7 @@ import (
 
 type probes struct{ liveness, readiness, startup *corev1.Probe }
 
-// componentProbes are the user's, and where the user has none the component's own at the resolved port.
+// componentProbes returns the user's probes, and the component's defaults at the resolved port for the others.
 func componentProbes(c *resolve.Component) probes {
 	own, t := defaultProbes(c), c.Pod.Container
 	return probes{
@@ -23,7 +23,7 @@ func componentProbes(c *resolve.Component) probes {
 	}
 }
 
-// defaultProbes let liveness and readiness begin once the startup probe has succeeded.
+// defaultProbes returns the probes of a component; liveness and readiness start once the startup probe has succeeded.
 func defaultProbes(c *resolve.Component) probes {
 	port := intstr.FromInt32(c.Port())
 	var handler corev1.ProbeHandler
@@ -42,8 +42,8 @@ func defaultProbes(c *resolve.Component) probes {
 	return probes{liveness: probe(handler), readiness: probe(handler), startup: startup(handler)}
 }
 
-// celeryProbes go by the file that the worker or the scheduler touches. An image with a command of the user's may run
-// something else.
+// celeryProbes returns probes of the file that the worker or the scheduler touches. A command of the user may run another
+// program, so it gets none.
 func celeryProbes(c *resolve.Component) probes {
 	if c.Python.Heartbeat == "" || c.Python.Valkey == nil || c.Python.Valkey.Broker == nil || len(c.Pod.Container.Command) > 0 {
 		return probes{}
@@ -53,11 +53,11 @@ func celeryProbes(c *resolve.Component) probes {
 	return probes{liveness: alive, startup: startup(execute("/bin/sh", "-c", "test -e "+heartbeatFile))}
 }
 
-// staleAfter is how old, in seconds, the file may be. A scheduler without a schedule wakes every five minutes.
+// staleAfter is how old, in seconds, the file may be. A scheduler without a schedule writes it every five minutes.
 const staleAfter = 600
 
-// fresh succeeds while the file is new enough, and while the broker does not answer: without it nothing is at work, and a
-// restart would only end what is. It imports nothing of Superset, which would take ten seconds of a core each time.
+// fresh succeeds while the file is new enough, and while the broker does not answer: without a broker no message arrives,
+// and a restart would only end running tasks. It does not import Superset, which would take ten seconds of a core each time.
 const fresh = `import os, socket, sys, time
 try:
     age = time.time() - os.stat(sys.argv[1]).st_mtime
@@ -82,15 +82,15 @@ func httpGet(path string, port intstr.IntOrString) corev1.ProbeHandler {
 	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: port, Scheme: corev1.URISchemeHTTP}}
 }
 
-// probe asks every ten seconds.
+// probe returns a probe with a period of ten seconds.
 func probe(handler corev1.ProbeHandler) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: *handler.DeepCopy(), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
 	}
 }
 
-// startup gives a process ten minutes: importing Superset takes 10 s of a whole core for each of them, and they begin
-// together.
+// startup returns a probe that allows a process ten minutes: importing Superset takes 10 s of a whole core for each
+// process, and they start together.
 func startup(handler corev1.ProbeHandler) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: *handler.DeepCopy(), PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 120,

@@ -11,10 +11,10 @@ import (
 
 // Keys of the ConfigMap.
 const (
-	// ConfigKey is that of a Python workload's configuration.
+	// ConfigKey is the key of a Python workload's configuration.
 	ConfigKey    = "superset_config.py"
 	bootstrapKey = "superset_bootstrap.sh"
-	// secretKeysKey is that of the program which checks and changes the key of stored secrets.
+	// secretKeysKey is the key of the program that checks and changes the key of stored secrets.
 	secretKeysKey = "superset_secret_keys.py"
 )
 
@@ -64,14 +64,14 @@ func writeImports(b *strings.Builder, p *resolve.Python) {
 		b.WriteString("from sqlalchemy.pool import NullPool\n")
 	}
 	if v := p.Valkey; v != nil && (v.Broker != nil || v.ResultBackend != nil) {
-		// This file runs at the end of superset.config, so that its names are there.
+		// This file runs at the end of superset.config, so its names are defined.
 		b.WriteString("from superset.config import CeleryConfig as SupersetCeleryConfig\n")
 	}
 }
 
 func writeDatabase(b *strings.Builder, db *resolve.Database) {
 	if db.Mode != resolve.DatabaseNone {
-		// From 6.1 on Superset would take another metastore from it, after this file.
+		// From 6.1 on Superset would read another metastore from it, after this file.
 		b.WriteString("os.environ.pop(\"SUPERSET__SQLALCHEMY_DATABASE_URI\", None)\n")
 	}
 	switch db.Mode {
@@ -106,7 +106,7 @@ func writeFlags(b *strings.Builder, flags map[string]bool) {
 	b.WriteString("}\n")
 }
 
-// writeRaw appends the user's Python as it is; it is theirs by definition.
+// writeRaw appends the user's Python unchanged; the field is raw Python by definition.
 func writeRaw(b *strings.Builder, title string, raw *string) {
 	if raw == nil || *raw == "" {
 		return

@@ -12,7 +12,7 @@ import (
 func pyString(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {
-		// A string always marshals; the fallback is valid Python all the same.
+		// Marshaling a string never fails; the fallback is valid Python too.
 		return fmt.Sprintf("%+q", text)
 	}
 	return string(quoted)
@@ -27,7 +27,7 @@ func pyBool(b bool) string {
 }
 
 // shellQuote returns text as one word of POSIX shell. Single quotes keep
-// everything as it is, newlines and dollar signs too.
+// everything unchanged, including newlines and dollar signs.
 func shellQuote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Service renders a component's Service; nil for a component that listens nowhere.
+// Service renders a component's Service; nil for a component without a port.
 func Service(c *resolve.Component) *corev1.Service {
 	if c.Descriptor.Port == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// Python names that the Valkey block defines for itself. Superset takes over only
+// Python names that the Valkey block defines for itself. Superset imports only
 // names in upper case.
 const (
 	valkeyURL    = "_valkey_url"
@@ -18,7 +18,7 @@ const (
 	valkeyTimeouts = "_valkey_timeouts"
 )
 
-// Seconds that a server has to take a connection, and to answer.
+// Timeouts of a server to accept a connection, and to answer, in seconds.
 const (
 	connectSeconds = 5
 	answerSeconds  = 15
@@ -40,8 +40,8 @@ func writeValkey(b *strings.Builder, v *resolve.Valkey) {
 	writeResults(b, v)
 }
 
-// writeValkeyTLS always states what is asked of the server's certificate: Celery's
-// result backend refuses a rediss:// URL without it, files or not.
+// writeValkeyTLS always writes the requirement on the server's certificate: Celery's
+// result backend rejects a rediss:// URL without it, with files or without.
 func writeValkeyTLS(b *strings.Builder, tls *resolve.TLS) {
 	if tls == nil {
 		return
@@ -75,12 +75,12 @@ func writeValkeyURL(b *strings.Builder, tls bool) {
 	fmt.Fprintf(b, "%s = os.environ[%s] + \"_\"\n", valkeyPrefix, pyString(envInstanceName))
 }
 
-// serverURL is the URL of a database with the limits of each connection, as Python.
+// serverURL returns the URL of a database with the timeouts of each connection, as Python.
 func serverURL(database int32) string {
 	return fmt.Sprintf("%s + \"/%d\" + %s", valkeyURL, database, valkeyQuery)
 }
 
-// writeValkeyQuery limits how long a server may take: an address that swallows packets would hold each request for minutes.
+// writeValkeyQuery limits how long a server may take: an address that drops packets would block each request for minutes.
 func writeValkeyQuery(b *strings.Builder, tls bool) {
 	fmt.Fprintf(b, "%s = {\n    \"socket_connect_timeout\": %d,\n    \"socket_timeout\": %d,\n}\n", valkeyTimeouts, connectSeconds, answerSeconds)
 	options := valkeyTimeouts
@@ -90,7 +90,7 @@ func writeValkeyQuery(b *strings.Builder, tls bool) {
 	fmt.Fprintf(b, "%s = \"?\" + urlencode(%s, quote_via=quote)\n", valkeyQuery, options)
 }
 
-// writeCache states the TLS options twice: flask-caching makes its client from the
+// writeCache writes the TLS options twice: flask-caching creates its client from the
 // URL alone and then ignores CACHE_OPTIONS.
 func writeCache(b *strings.Builder, v *resolve.Valkey, c *resolve.Cache) {
 	tls := v.TLS
@@ -111,7 +111,7 @@ func writeCache(b *strings.Builder, v *resolve.Valkey, c *resolve.Cache) {
 	b.WriteString("}\n")
 }
 
-// writeCoordination adds what Superset's own client reads, which knows no URL.
+// writeCoordination adds the settings of Superset's own client, which does not support URLs.
 func writeCoordination(b *strings.Builder, c *resolve.Cache, tls *resolve.TLS) {
 	fmt.Fprintf(b, "    \"CACHE_REDIS_HOST\": os.environ[%s],\n", pyString(envValkeyHost))
 	fmt.Fprintf(b, "    \"CACHE_REDIS_PORT\": int(os.environ[%s]),\n", pyString(envValkeyPort))

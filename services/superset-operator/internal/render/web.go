@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// writeWeb says how users reach Superset. Without it each of them has the proxy's address, which all together may ask 50
-// times a second.
+// writeWeb writes how users reach Superset. Without these settings all users share the proxy's address, and its rate limit
+// of 50 requests a second.
 func writeWeb(b *strings.Builder, w *resolve.Web) {
 	if w.InternalURL == "" {
 		return
@@ -21,11 +21,11 @@ func writeWeb(b *strings.Builder, w *resolve.Web) {
 	// Superset's default is a copy of the other one's default, so both are needed.
 	fmt.Fprintf(b, "WEBDRIVER_BASEURL_USER_FRIENDLY = %s\n", pyString(external))
 	if !w.Proxied {
-		// Who is in front is unknown: limits by address would count everybody as one.
+		// The proxy is unknown: limits by address would count all users as one.
 		b.WriteString("RATELIMIT_APPLICATION = None\n")
 		return
 	}
-	// The port that a proxy names is its own, which may differ from the one that users see; the Host header has that.
+	// The port that a proxy reports is its own, which may differ from the one that users see; the Host header has the latter.
 	b.WriteString("ENABLE_PROXY_FIX = True\n")
 	b.WriteString("PROXY_FIX_CONFIG = {\"x_for\": 1, \"x_proto\": 1, \"x_host\": 1, \"x_port\": 0, \"x_prefix\": 1}\n")
 	if w.Secure {
@@ -33,8 +33,8 @@ func writeWeb(b *strings.Builder, w *resolve.Web) {
 	}
 }
 
-// writeLimits counts logins of all pods together, where the addresses of users are known. Without Valkey, each process
-// counts for itself meanwhile: an outage of Valkey is none of Superset.
+// writeLimits makes all pods count logins together, where the addresses of users are known. While Valkey is down, each
+// process counts for itself: an outage of Valkey does not become an outage of Superset.
 func writeLimits(b *strings.Builder, p *resolve.Python) {
 	v := p.Valkey
 	if v == nil || !p.Web.Proxied {
@@ -48,10 +48,10 @@ func writeLimits(b *strings.Builder, p *resolve.Python) {
 	fmt.Fprintf(b, "RATELIMIT_KEY_PREFIX = %s + \"ratelimit\"\nRATELIMIT_IN_MEMORY_FALLBACK_ENABLED = True\n", valkeyPrefix)
 }
 
-// heartbeatFile is touched by a process of Celery's while it is at work. /dev/shm can be written with a read-only root.
+// heartbeatFile is touched by a Celery process while it works. /dev/shm is writable with a read-only root.
 const heartbeatFile = "/dev/shm/superset-heartbeat"
 
-// writeHeartbeat lets a probe see that a worker or the scheduler is at work, without importing Superset each time.
+// writeHeartbeat lets a probe check that a worker or the scheduler works, without importing Superset each time.
 func writeHeartbeat(b *strings.Builder, h resolve.Heartbeat) {
 	if h == "" {
 		return

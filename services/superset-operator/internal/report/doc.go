@@ -1,3 +1,3 @@
-// Package report turns what the operator sees of a Superset into the observation
-// that goes onto the bus and from which the conditions are folded. It is pure.
+// Package report converts the observed state of a Superset into the observation that
+// is published on the bus and from which the conditions are computed. It is pure.
 package report

@@ -13,11 +13,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-// reasonReconcileError is the reason of a failure that may pass.
+// reasonReconcileError is the reason of a transient failure.
 const reasonReconcileError = "ReconcileError"
 
-// Outcome is how a reconcile ended: what the spec was refused for, which stays so until it
-// changes, goes before an error that may pass. decision is nil when tasks were not looked at.
+// Outcome returns how a reconcile ended. A rejected spec, which is permanent until it changes,
+// precedes a transient error. decision is nil if the tasks were not evaluated.
 func Outcome(refused []string, decision *lifecycle.Decision, failure error) contract.Reconcile {
 	out := contract.Reconcile{Outcome: contract.Succeeded}
 	switch {
@@ -37,7 +37,7 @@ func Outcome(refused []string, decision *lifecycle.Decision, failure error) cont
 	return out
 }
 
-// refusal is an outcome that no retry changes.
+// refusal returns a permanent outcome.
 func refusal(reason, message string) contract.Reconcile {
 	return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: message}
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// ValidForSeconds is how long after the last heartbeat an observation may be believed.
+// ValidForSeconds is how long after the last heartbeat an observation is valid.
 const ValidForSeconds = 30
 
 // Input is all that [Observation] reads.
 type Input struct {
-	// Superset carries the status as it is after this reconcile.
+	// Superset has the status after this reconcile.
 	Superset *v1alpha1.Superset
-	// Desired and Snapshot are nil when the reconcile failed before it had them.
+	// Desired and Snapshot are nil if the reconcile failed before it computed them.
 	Desired  *desired.State
 	Snapshot *snapshot.Snapshot
 	Intent   contract.Intent
-	// Applied says whether the whole spec was applied in this reconcile.
+	// Applied reports whether this reconcile applied the whole spec.
 	Applied bool
 	// Generations are those that applying the Deployments returned, by component name.
 	Generations map[string]int64
@@ -56,8 +56,8 @@ func Observation(in Input) contract.Observation {
 	return o
 }
 
-// covered is the newest generation that was applied and that every child has
-// seen. What was covered before stands in the conditions.
+// covered returns the latest generation that was applied and that every child has
+// observed. The conditions hold the one that was covered before.
 func covered(in Input, list []contract.Unit) int64 {
 	unseen := func(u contract.Unit) bool { return !u.Present || !u.Observed }
 	if in.Applied && !slices.ContainsFunc(list, unseen) || atRest(in, list) {
@@ -72,8 +72,8 @@ func covered(in Input, list []contract.Unit) int64 {
 	return min(before, in.Superset.Generation)
 }
 
-// atRest is true for a Superset that is stopped and runs nothing: its tasks and its
-// components wait for the start on purpose, so its spec is taken up as far as it may be.
+// atRest reports whether a Superset is stopped and runs no pod: its tasks and its
+// components wait for the start as intended, so its spec is applied as far as possible.
 func atRest(in Input, list []contract.Unit) bool {
 	if !in.Intent.Stopped || in.Intent.Paused || in.Desired == nil || in.Snapshot == nil {
 		return false
@@ -108,10 +108,10 @@ func units(in Input) []contract.Unit {
 	return out
 }
 
-// remedy is what to do about a task that failed and has no attempt left.
+// remedy is the advice for a task that failed and has no attempt left.
 const remedy = "Correct the cause, then change the task's settings, raise maxRetries, or put the former image back."
 
-// jobs reports the tasks from the status, which outlives their Jobs.
+// jobs returns the tasks from the status, which outlives their Jobs.
 func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
 	if sup.Status.Lifecycle == nil {
 		return nil
@@ -122,7 +122,7 @@ func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
 	for _, kind := range resolve.TaskKinds() {
 		slot := *kind.Slot(sup.Status.Lifecycle)
 		if slot == nil || slot.State == v1alpha1.TaskPending && waits {
-			// A task that may not start is no sign of progress.
+			// A task that may not start does not indicate progress.
 			continue
 		}
 		job := contract.Job{Name: kind.Word, State: contract.JobState(slot.State), Message: slot.Message}

@@ -12,12 +12,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// cannotStart are the troubles that keep a task's pod from starting. How a pod fails that has started is the task's own
-// affair: another attempt may follow.
+// cannotStart lists the failures that keep a task's pod from starting. Failures of a started pod are excluded: another
+// attempt may follow.
 var cannotStart = []contract.FailureClass{contract.FailureImagePull, contract.FailureConfigError, contract.FailureUnschedulable}
 
-// stuckTasks has a unit for each task whose pod cannot start, so that nobody has to wait for the attempt's deadline to
-// hear of it. The unit is coming in: it takes nothing away from what serves. Its pod is counted as the task's already.
+// stuckTasks returns a unit for each task whose pod cannot start, so that conditions show it before the attempt's deadline.
+// The unit is incoming: it does not reduce what serves. The task already counts its pod.
 func stuckTasks(in Input) []contract.Unit {
 	if in.Snapshot == nil {
 		return nil
@@ -48,7 +48,7 @@ func stuckTask(word string, failures ...contract.Failure) contract.Unit {
 	}
 }
 
-// livePods are those of the task's Job, if it is not on its way out.
+// livePods returns the pods of the task's Job, if it is not terminating.
 func livePods(s *snapshot.Snapshot, word string) []corev1.Pod {
 	job := s.Jobs[word]
 	if job == nil || !job.DeletionTimestamp.IsZero() {

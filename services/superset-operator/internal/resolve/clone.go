@@ -5,21 +5,21 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// CloneTask is what the clone task copies, and with what.
+// CloneTask holds the source and the tools of the clone task.
 type CloneTask struct {
 	Tool DatabaseTool
-	// Host, Port, Database, User and Password are the source's. The target is the
-	// metastore, whose place is in the task's inputs.
+	// Host, Port, Database, User and Password are those of the source. The target is
+	// the metastore, whose location is in the task's inputs.
 	Host           string
 	Port           int32
 	Database, User string
 	Password       Value
-	// ExcludeTables are left out, ExcludeTableData are copied without their rows.
+	// ExcludeTables are omitted, ExcludeTableData are copied without their rows.
 	ExcludeTables, ExcludeTableData []string
 	// PostSQL runs in the copy, one entry after the other.
 	PostSQL []string
 	// TargetImage is the image that migrates the copy. A new one needs a new copy,
-	// since the last one has been migrated for the image before.
+	// since the last one was migrated for the previous image.
 	TargetImage string
 }
 
@@ -40,7 +40,7 @@ func cloneTask(sup *v1alpha1.Superset) Task {
 	}
 	image := orZero(settings.Image)
 	if len(settings.Command) > 0 && image.Repository != "" {
-		// A program of the user's in an image of the user's may need its own user.
+		// A program of the user in the user's image may need its own UID.
 		c.Tool.Security = restricted(&pod, nil)
 	}
 	t := Task{
@@ -61,7 +61,7 @@ func cloneTask(sup *v1alpha1.Superset) Task {
 	return t
 }
 
-// target leaves of all inputs those that say where the metastore is.
+// target returns only the inputs with the location of the metastore.
 func target(in Inputs) Inputs {
 	return Inputs{
 		DatabaseHost: in.DatabaseHost, DatabasePort: in.DatabasePort,

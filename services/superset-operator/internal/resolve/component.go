@@ -43,7 +43,7 @@ func forComponent(sup *v1alpha1.Superset, d component.Descriptor, options Option
 	return c
 }
 
-// pythonComponent adds what the components that run Superset's own code have.
+// pythonComponent adds the settings of components that run Superset's own code.
 func pythonComponent(sup *v1alpha1.Superset, c *Component, settings *component.Settings) {
 	spec := &sup.Spec
 	c.Bootstrap = orZero(first(settings.BootstrapScript, spec.BootstrapScript))
@@ -67,7 +67,7 @@ func pythonComponent(sup *v1alpha1.Superset, c *Component, settings *component.S
 	}
 }
 
-// variable returns the literal value of a variable of the user's; empty for none.
+// variable returns the literal value of a user's variable; empty for none.
 func variable(env []corev1.EnvVar, name string) string {
 	for i := range env {
 		if env[i].Name == name {
@@ -77,7 +77,7 @@ func variable(env []corev1.EnvVar, name string) string {
 	return ""
 }
 
-// Port is where the main container listens: the first port that the user gave, or the component's own.
+// Port returns the port of the main container: the first one that the user set, or the component's default.
 func (c *Component) Port() int32 {
 	if ports := c.Pod.Container.Ports; len(ports) > 0 {
 		return ports[0].ContainerPort
@@ -85,8 +85,8 @@ func (c *Component) Port() int32 {
 	return c.Descriptor.Port
 }
 
-// replicas is how many pods should run. An autoscaled component begins with as
-// many as it had, within its bounds, so that a drain does not cost it its size.
+// replicas returns the desired number of pods. An autoscaled component starts with
+// its last count, within its bounds, so that a drain does not reset it.
 func replicas(c *Component, asked *int32, options Options) int32 {
 	switch {
 	case options.Stopped:
@@ -100,7 +100,7 @@ func replicas(c *Component, asked *int32, options Options) int32 {
 	return max(least, min(options.LastReplicas[c.Word], c.Autoscaling.MaxReplicas))
 }
 
-// service leaves out labels that are the operator's.
+// service removes reserved labels of the operator.
 func service(spec *v1alpha1.ComponentServiceSpec) *v1alpha1.ComponentServiceSpec {
 	if spec == nil {
 		return nil

@@ -13,12 +13,12 @@ type DatabaseTool struct {
 	Type       v1alpha1.DatabaseType
 	Image      string
 	PullPolicy corev1.PullPolicy
-	// Security keeps the container from running as root, unless the user said otherwise.
+	// Security prevents the container from running as root, unless the user overrides it.
 	Security *corev1.SecurityContext
 }
 
-// tool is what a kind of database brings by default. The user is the one that
-// the image has for its server: the image itself would start as root.
+// tool holds the defaults for a kind of database. The user is the one that the image
+// defines for its server: the image itself would start as root.
 type tool struct {
 	repository, tag string
 	user            int64
@@ -57,8 +57,8 @@ func databaseTool(kind v1alpha1.DatabaseType, image *v1alpha1.ContainerImageSpec
 	return t
 }
 
-// restricted fills in what the user's security context leaves open. user is nil
-// where the image decides whom it runs as, and what else it needs.
+// restricted completes the user's security context. user is nil if the image decides
+// which user it runs as, and what else it needs.
 func restricted(template *v1alpha1.PodTemplate, user *int64) *corev1.SecurityContext {
 	pod, s := orZero(template.PodSecurityContext), orZero(orZero(template.Container).SecurityContext)
 	no, yes := false, true
@@ -73,7 +73,7 @@ func restricted(template *v1alpha1.PodTemplate, user *int64) *corev1.SecurityCon
 	if user != nil && s.Capabilities == nil && !enabled(s.Privileged) {
 		s.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
 	}
-	// The API refuses the combination with either of these.
+	// The API server rejects the combination with either of these.
 	powerful := enabled(s.Privileged) || s.Capabilities != nil && slices.Contains(s.Capabilities.Add, "SYS_ADMIN")
 	if s.AllowPrivilegeEscalation == nil && !powerful {
 		s.AllowPrivilegeEscalation = &no
@@ -84,7 +84,7 @@ func restricted(template *v1alpha1.PodTemplate, user *int64) *corev1.SecurityCon
 	return &s
 }
 
-// createDatabase resolves the container that creates the metastore's database; nil when none is asked for.
+// createDatabase resolves the container that creates the metastore's database; nil if it is not enabled.
 func createDatabase(m *v1alpha1.MetastoreSpec, pod *v1alpha1.PodTemplate) *DatabaseTool {
 	if m == nil || !enabled(m.CreateDatabase) || database(m).Mode != DatabaseParts {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// Invalid lists what contradicts itself in the spec, each entry as the field's
-// path, what is wrong with it, and how to mend it. It repeats those rules of the
-// schema that data or a whole reconcile depend on, since an object may be older
-// than the schema. The entries hold no values but names and numbers, never secrets.
+// Invalid lists the contradictions in the spec, each entry with the field's path,
+// the violation, and the fix. It repeats those rules of the schema that data or a
+// whole reconcile depend on, since an object may be older than the schema. Of
+// values, the entries hold only names and numbers, never secrets.
 func Invalid(sup *v1alpha1.Superset) []string {
 	var p problems
 	p.names(sup)
@@ -89,7 +89,7 @@ func (p *problems) components(spec *v1alpha1.SupersetSpec) {
 		pod := podTemplate(spec.PodTemplate, s.Pod)
 		p.environment(path+".podTemplate.container.env", d.Python, spec.Metastore != nil, &pod)
 		for _, c := range pod.Sidecars {
-			// Containers that bear the main container's name are left out anyway.
+			// Containers that have the main container's name are omitted anyway.
 			if c.Name != naming.MainContainer && slices.ContainsFunc(pod.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name }) {
 				p.add(path+".podTemplate", "sidecar and init container are both named %q: rename one of them", c.Name)
 			}
@@ -97,15 +97,15 @@ func (p *problems) components(spec *v1alpha1.SupersetSpec) {
 	}
 }
 
-// doors are variables by which Superset takes another configuration than the one that the operator writes, or another
-// metastore, with what to use instead.
+// doors are variables that make Superset use another configuration than the rendered one, or another metastore, with what
+// to use instead.
 var doors = map[string]string{
 	"SUPERSET_CONFIG":                   "config",
 	"SUPERSET_CONFIG_PATH":              "config",
 	"SUPERSET__SQLALCHEMY_DATABASE_URI": "metastore",
 }
 
-// environment refuses variables that would replace what the spec says, silently.
+// environment rejects variables that would silently override the spec.
 func (p *problems) environment(path string, python, metastore bool, pod *v1alpha1.PodTemplate) {
 	if !python {
 		return
@@ -168,7 +168,7 @@ func (p *problems) tuning(path string, s *component.Settings) {
 	}
 }
 
-// scaling checks what holds for a component, its own or from the top level.
+// scaling validates the effective settings of a component, its own or from the top level.
 func (p *problems) scaling(path string, a *v1alpha1.AutoscalingSpec, b *v1alpha1.PDBSpec) {
 	if a != nil && a.MaxReplicas < or(a.MinReplicas, 1) {
 		p.add(path+".autoscaling.maxReplicas", "must be at least minReplicas (%d): raise it, or lower minReplicas", or(a.MinReplicas, 1))
@@ -201,7 +201,7 @@ func (p *problems) metastore(m *v1alpha1.MetastoreSpec) {
 	}
 }
 
-// clone checks what a task that drops the metastore's database depends on.
+// clone validates the settings of the task that drops the metastore's database.
 func (p *problems) clone(spec *v1alpha1.SupersetSpec) {
 	lc := orZero(spec.Lifecycle)
 	if enabled(lc.Disabled) || lc.Clone == nil || enabled(lc.Clone.Disabled) {

@@ -68,17 +68,17 @@ func deploymentTemplate(base, over *v1alpha1.DeploymentTemplate) v1alpha1.Deploy
 	}
 }
 
-// MergeEnv merges lists of variables by name, later ones in the earlier ones' place.
+// MergeEnv merges lists of variables by name; later ones replace earlier ones in place.
 func MergeEnv(lists ...[]corev1.EnvVar) []corev1.EnvVar {
 	return mergeKeyed(func(e corev1.EnvVar) string { return e.Name }, lists...)
 }
 
-// MergeMounts merges lists of mounts by path, later ones in the earlier ones' place.
+// MergeMounts merges lists of mounts by path; later ones replace earlier ones in place.
 func MergeMounts(lists ...[]corev1.VolumeMount) []corev1.VolumeMount {
 	return mergeKeyed(func(m corev1.VolumeMount) string { return m.MountPath }, lists...)
 }
 
-// MergeVolumes merges lists of volumes by name, later ones in the earlier ones' place.
+// MergeVolumes merges lists of volumes by name; later ones replace earlier ones in place.
 func MergeVolumes(lists ...[]corev1.Volume) []corev1.Volume {
 	return mergeKeyed(func(v corev1.Volume) string { return v.Name }, lists...)
 }
@@ -115,8 +115,8 @@ func mergeMaps(layers ...map[string]string) map[string]string {
 	return out
 }
 
-// Keys by which the operator finds its objects and decides: they are its own, also
-// where it sets none.
+// Keys by which the operator finds its objects and decides: they are reserved, even
+// where it does not set them.
 var (
 	reservedLabels = []string{
 		v1alpha1.LabelName, v1alpha1.LabelComponent, v1alpha1.LabelInstance,
@@ -147,7 +147,7 @@ func without(m map[string]string, keys []string) map[string]string {
 	return m
 }
 
-// mergePorts replaces a port by a later one of the same name, or of the same number and protocol.
+// mergePorts replaces a port with a later one of the same name, or of the same number and protocol.
 func mergePorts(base, over []corev1.ContainerPort) []corev1.ContainerPort {
 	var out []corev1.ContainerPort
 	for _, p := range slices.Concat(base, over) {

@@ -8,28 +8,28 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// The image that serves the page when the user names none, and whatever part of one the user leaves out.
+// The default image of the page, also for each part of the image that the user omits.
 const (
 	pageRepository = "nginx"
 	pageTag        = "alpine"
 )
 
-// Page is the maintenance page with all precedence settled.
+// Page is the maintenance page with all precedence resolved.
 type Page struct {
 	// Workload has no Python, Bootstrap and Inputs: the page runs no Superset.
 	Workload
 	Deployment v1alpha1.DeploymentTemplate
 	Replicas   int32
-	// Port is where the web server listens, and so the page in its place.
+	// Port is the web server's port, on which the page listens instead.
 	Port int32
 	// Custom pages serve themselves from the user's image; they get no files from the operator.
 	Custom bool
-	// Title, Message and Body are nil where the user gave none.
+	// Title, Message and Body are nil if the user sets none.
 	Title, Message, Body *string
 }
 
-// MaintenancePage resolves the page; nil when none is asked for, or when there is
-// no web server that it could stand in for.
+// MaintenancePage resolves the page; nil if it is not enabled, or if there is no web
+// server that it could replace.
 func MaintenancePage(sup *v1alpha1.Superset) *Page {
 	settings := orZero(sup.Spec.Lifecycle).MaintenancePage
 	web := sup.Spec.WebServer
@@ -59,9 +59,9 @@ func MaintenancePage(sup *v1alpha1.Superset) *Page {
 	return page
 }
 
-// placement is what the page takes over from the top level: where its pods may run,
-// and how they reach the network. What belongs to Superset's own containers, such
-// as volumes, sidecars and variables, has no place beside a web server of files.
+// placement returns what the page inherits from the top level: where its pods may run,
+// and how they reach the network. Settings of Superset's own containers, such as
+// volumes, sidecars and variables, do not apply to a server of static files.
 func placement(top *v1alpha1.PodTemplate) *v1alpha1.PodTemplate {
 	t := orZero(top)
 	return &v1alpha1.PodTemplate{
@@ -72,7 +72,7 @@ func placement(top *v1alpha1.PodTemplate) *v1alpha1.PodTemplate {
 	}
 }
 
-// webPort is where the web server listens.
+// webPort returns the web server's port.
 func webPort(spec *v1alpha1.SupersetSpec) int32 {
 	for _, d := range component.Enabled(spec) {
 		if d.Name == component.WebServerName {

@@ -6,22 +6,22 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// Python is what superset_config.py is rendered from. It holds no secret: those
-// reach the containers as environment variables ([Inputs]).
+// Python holds the settings of superset_config.py. It holds no secrets: those reach
+// the containers as environment variables ([Inputs]).
 type Python struct {
-	// Rendered is true for every workload that has a superset_config.py.
+	// Rendered reports whether the workload has a superset_config.py.
 	Rendered          bool
 	PreviousSecretKey bool
 	Database          Database
-	// WebServerTimeout is how many seconds the web server gives a request, set for the web server only.
+	// WebServerTimeout is the web server's request timeout in seconds, set for the web server only.
 	WebServerTimeout int32
-	// Web says how users reach Superset.
+	// Web holds how users reach Superset.
 	Web Web
-	// Examples is true for a task that loads the examples.
+	// Examples reports whether the task loads the examples.
 	Examples bool
-	// Heartbeat is set for what Celery runs: the signal by which its process says that it is at work.
+	// Heartbeat is set for Celery components: the signal that their process works.
 	Heartbeat Heartbeat
-	// Pool is nil when nothing is to be rendered.
+	// Pool is nil if no options are rendered.
 	Pool         *Pool
 	FeatureFlags map[string]bool
 	// Valkey is nil when there is none.
@@ -30,7 +30,7 @@ type Python struct {
 	Config, ComponentConfig *string
 }
 
-// Heartbeat is how a process of Celery's says that it is at work.
+// Heartbeat is how a Celery process signals that it works.
 type Heartbeat string
 
 // Heartbeats.
@@ -39,7 +39,7 @@ const (
 	HeartbeatBeat   Heartbeat = "beat"
 )
 
-// Database says how the connection URI comes about.
+// Database holds how the connection URI is built.
 type Database struct {
 	// Mode is empty when the user configures the database in raw Python.
 	Mode DatabaseMode
@@ -47,7 +47,7 @@ type Database struct {
 	Scheme string
 }
 
-// DatabaseMode says how the connection URI comes about.
+// DatabaseMode selects how the connection URI is built.
 type DatabaseMode string
 
 // Database modes.
@@ -80,7 +80,7 @@ type Value struct {
 	From   *corev1.SecretKeySelector
 }
 
-// Set is true when there is a value.
+// Set reports whether there is a value.
 func (v Value) Set() bool { return v.Inline != nil || v.From != nil }
 
 func python(sup *v1alpha1.Superset, componentConfig *string) Python {

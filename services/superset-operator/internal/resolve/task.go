@@ -51,8 +51,8 @@ const (
 	defaultMaxRetries = 3
 )
 
-// tasks returns the enabled tasks in order. Clone and rotate run only where they
-// are asked for, preflight, migrate and init unless they are turned off.
+// tasks returns the enabled tasks in order. Clone and rotate are opt-in; preflight,
+// migrate and init run unless they are disabled.
 func tasks(sup *v1alpha1.Superset) []Task {
 	lc := orZero(sup.Spec.Lifecycle)
 	var out []Task
@@ -79,7 +79,8 @@ func tasks(sup *v1alpha1.Superset) []Task {
 	return out
 }
 
-// preflightTask resolves the check of the keys. It runs beside the components, and again with the rotation that it is for.
+// preflightTask resolves the check of the keys. It runs while the components serve, and again with the rotation that it
+// checks for.
 func preflightTask(sup *v1alpha1.Superset, spec *v1alpha1.PreflightSpec) Task {
 	base := v1alpha1.BaseTaskSpec{Timeout: spec.Timeout, RequiresDrain: new(bool)}
 	rotate := orZero(sup.Spec.Lifecycle).Rotate
@@ -112,7 +113,7 @@ func supersetTask(sup *v1alpha1.Superset, kind TaskKind, base *v1alpha1.BaseTask
 	return t
 }
 
-// common resolves what all kinds of tasks have.
+// common resolves the settings of all kinds of tasks.
 func (t *Task) common(kind TaskKind, base *v1alpha1.BaseTaskSpec, retention *v1alpha1.PodRetentionSpec) {
 	t.Kind, t.Command, t.Trigger = kind, base.Command, base.Trigger
 	t.Timeout, t.MaxRetries = defaultTimeout, or(base.MaxRetries, defaultMaxRetries)
@@ -120,7 +121,7 @@ func (t *Task) common(kind TaskKind, base *v1alpha1.BaseTaskSpec, retention *v1a
 		// A Job's deadline is in whole seconds and at least one.
 		t.Timeout = max(base.Timeout.Truncate(time.Second), time.Second)
 	}
-	// Roles and permissions change under running components without harm; schemas and keys do not.
+	// Roles and permissions can safely change while components run; schemas and keys cannot.
 	t.RequiresDrain = or(base.RequiresDrain, kind.Type != Init.Type)
 	t.Retention = v1alpha1.RetentionRetainOnFailure
 	if policy := orZero(retention).Policy; policy != "" {

@@ -104,7 +104,7 @@ func componentPool(c *Component, spec *v1alpha1.SQLAlchemyEngineOptionsSpec) *Po
 	})
 }
 
-// taskPool is that of tasks and of the scheduler: one connection at a time, none kept.
+// taskPool returns the pool of tasks and of the scheduler: one connection at a time, none kept.
 func taskPool(spec *v1alpha1.SQLAlchemyEngineOptionsSpec) *Pool {
 	if or(orZero(spec).Preset, v1alpha1.PresetBalanced) == v1alpha1.PresetDisabled {
 		return nil
@@ -119,7 +119,7 @@ func pool(spec *v1alpha1.SQLAlchemyEngineOptionsSpec, mode DatabaseMode, sizes m
 	case preset == v1alpha1.PresetDisabled:
 		return nil
 	case spec == nil && mode == DatabaseNone:
-		// SQLite, which is Superset's own default, knows no such pool: no process would start with one.
+		// SQLite, which is Superset's own default, does not support such a pool: no process would start with one.
 		return nil
 	case preset == v1alpha1.PresetConservative && s.PoolSize == nil:
 		return &Pool{Null: true}
@@ -130,7 +130,7 @@ func pool(spec *v1alpha1.SQLAlchemyEngineOptionsSpec, mode DatabaseMode, sizes m
 	}
 }
 
-// product stays within what a pool's size can be.
+// product returns a*b, limited to the maximum size of a pool.
 func product(a, b int32) int32 { return int32(min(int64(a)*int64(b), math.MaxInt32)) }
 
 func or[T any](p *T, fallback T) T {

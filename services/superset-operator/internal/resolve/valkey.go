@@ -2,16 +2,16 @@ package resolve
 
 import "github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 
-// Valkey is what superset_config.py says about the cache server. Where it is and
-// who logs in reaches the containers as environment variables ([Inputs]).
+// Valkey holds the settings of the cache server in superset_config.py. Its address
+// and login reach the containers as environment variables ([Inputs]).
 type Valkey struct {
 	// TLS is nil for connections without it.
 	TLS *TLS
-	// Caches are Superset's caches that are on, in the order of the reference table.
+	// Caches are Superset's enabled caches, in the order of the reference table.
 	Caches []Cache
 	// Broker and ResultBackend are the databases of Celery; nil when off.
 	Broker, ResultBackend *int32
-	// Results is where asynchronous queries leave their results; nil when off.
+	// Results is where asynchronous queries store their results; nil when off.
 	Results *Results
 }
 
@@ -30,12 +30,12 @@ type Cache struct {
 	Database int32
 	// Prefix follows the Superset's name in every key.
 	Prefix string
-	// Timeout is in seconds. Refresh begins it anew with each read.
+	// Timeout is in seconds. Refresh restarts it with each read.
 	Timeout int32
 	Refresh bool
-	// Fingerprint stands for the timeout in fingerprints: another default runs no task.
+	// Fingerprint replaces the timeout in fingerprints: another default runs no task.
 	Fingerprint int32
-	// Coordination caches are not used through Flask's cache but by a client of Superset's own.
+	// Coordination caches are used by Superset's own client, not by Flask's cache.
 	Coordination bool
 }
 
@@ -47,7 +47,7 @@ type Results struct {
 
 const day = 24 * 60 * 60 // seconds
 
-// cacheDefaults are Superset's caches with what an empty section means.
+// cacheDefaults are Superset's caches with their defaults.
 var cacheDefaults = []struct {
 	Cache
 	section func(*v1alpha1.ValkeySpec) *v1alpha1.ValkeyCacheSpec
@@ -78,7 +78,7 @@ var cacheDefaults = []struct {
 	},
 }
 
-// ValkeyOf fills in what the spec leaves to the defaults; nil when there is none.
+// ValkeyOf returns the settings with defaults; nil if the spec has none.
 func ValkeyOf(spec *v1alpha1.ValkeySpec) *Valkey {
 	if spec == nil {
 		return nil
@@ -118,7 +118,7 @@ func valkeyTLS(spec *v1alpha1.ValkeySSLSpec) *TLS {
 	return tls
 }
 
-// celeryDatabase is 0 by default, for the broker and the result backend alike.
+// celeryDatabase returns the database, 0 by default, of the broker or the result backend; nil if disabled.
 func celeryDatabase(spec *v1alpha1.ValkeyCelerySpec) *int32 {
 	section := orZero(spec)
 	if enabled(section.Disabled) {

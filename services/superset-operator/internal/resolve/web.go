@@ -8,11 +8,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
 )
 
-// Web is what Superset has to know about how users reach it; the zero value without a web server.
+// Web holds how users reach Superset; the zero value without a web server.
 type Web struct {
-	// InternalURL is where workers reach the web server, and ExternalURL where people do; empty when it is not known.
+	// InternalURL is where workers reach the web server, ExternalURL where users do; empty if not known.
 	InternalURL, ExternalURL string
-	// Proxied is true when requests come through an Ingress or a Gateway, Secure when these end TLS for sure.
+	// Proxied reports whether requests come through an Ingress or a Gateway, Secure whether these are known to terminate TLS.
 	Proxied, Secure bool
 }
 
@@ -38,7 +38,7 @@ func web(sup *v1alpha1.Superset) Web {
 	case n.Gateway != nil && len(n.Gateway.Hostnames) > 0:
 		host = string(n.Gateway.Hostnames[0])
 	}
-	// Whether a Gateway ends TLS stands in the Gateway, which may be anybody's; links without it would be redirected.
+	// The Gateway, which may be foreign, defines whether it terminates TLS; links without TLS would be redirected.
 	if host != "" && host[0] != '*' {
 		scheme := "http"
 		if w.Secure || n.Gateway != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 )
 
-// Workload is one component or task with all precedence settled.
+// Workload is one component or task with all precedence resolved.
 type Workload struct {
 	// Superset and Namespace are the owner's.
 	Superset, Namespace string
 	// Word is the component's or the task's name, for example "web-server" or "migrate".
 	Word string
-	// Name is that of the Deployment and Service, or of the Job.
+	// Name is the name of the Deployment and Service, or of the Job.
 	Name string
-	// ConfigName is that of the ConfigMap.
+	// ConfigName is the name of the ConfigMap.
 	ConfigName string
-	// Labels go on every object and pod of the workload; Selector is a subset of them.
+	// Labels are set on every object and pod of the workload; Selector is a subset of them.
 	Labels, Selector map[string]string
 	ServiceAccount   string
 
@@ -28,7 +28,7 @@ type Workload struct {
 	PullSecrets []corev1.LocalObjectReference
 
 	Pod v1alpha1.PodTemplate
-	// Python is what superset_config.py is rendered from.
+	// Python holds the settings of superset_config.py.
 	Python Python
 	// Bootstrap is the shell that is sourced before the default command; empty for none.
 	Bootstrap string
@@ -36,27 +36,27 @@ type Workload struct {
 	Inputs Inputs
 }
 
-// Component is a workload that runs all the time.
+// Component is a workload that runs permanently.
 type Component struct {
 	Workload
 	Descriptor component.Descriptor
 	Deployment v1alpha1.DeploymentTemplate
-	// Replicas is how many pods should run; zero while the Superset is stopped.
+	// Replicas is the desired number of pods; zero while the Superset is stopped.
 	Replicas int32
 	// Autoscaling is nil when there is none. Otherwise the autoscaler owns the number
-	// of pods, and Replicas is where it begins.
+	// of pods, and Replicas is its initial value.
 	Autoscaling *v1alpha1.AutoscalingSpec
 	// PodDisruptionBudget is nil when there is none.
 	PodDisruptionBudget *v1alpha1.PDBSpec
 	Service             *v1alpha1.ComponentServiceSpec
 	// Path is the path prefix under which routes reach the component; empty when it is not routable.
 	Path string
-	// AppRoot is the prefix of all paths of the web server, as its environment says.
+	// AppRoot is the prefix of all paths of the web server, from its environment.
 	AppRoot  string
 	Gunicorn *Gunicorn
 	Celery   *Celery
 	// JSON is the websocket server's config.json as the user wrote it, nil when there
-	// is none; JSONFrom is where it stands instead.
+	// is none; JSONFrom references it in a Secret instead.
 	JSON     []byte
 	JSONFrom *corev1.SecretKeySelector
 }
@@ -79,11 +79,11 @@ type Task struct {
 	Rotates bool
 	// Clone is clone's, nil for the others.
 	Clone *CloneTask
-	// CreateDatabase is migrate's; nil when the database is there.
+	// CreateDatabase is migrate's; nil if no database is to be created.
 	CreateDatabase *DatabaseTool
 }
 
-// Plan is everything that a Superset should have.
+// Plan is the resolved spec of a Superset.
 type Plan struct {
 	// Components are in the order in which they are reconciled.
 	Components []Component
@@ -91,19 +91,19 @@ type Plan struct {
 	Tasks []Task
 	// TaskImage is the image of the tasks as repository:tag; its change is an upgrade.
 	TaskImage string
-	// ServiceAccount is the account to create; nil when the user brings one.
+	// ServiceAccount is the account to create; nil if the user provides one.
 	ServiceAccount *v1alpha1.ServiceAccountSpec
-	// Disabled is true when the user turned all tasks off.
+	// Disabled reports whether the user disabled all tasks.
 	Disabled bool
 }
 
-// Options are what the plan depends on besides the spec.
+// Options are the inputs of the plan besides the spec.
 type Options struct {
-	// Stopped asks for zero replicas everywhere.
+	// Stopped scales every component to zero replicas.
 	Stopped bool
 	// LastReplicas holds, by component name, how many pods run now or ran when the
-	// component was last removed or stopped. An autoscaled component begins there
-	// instead of at its minimum.
+	// component was last removed or stopped. An autoscaled component starts with
+	// that count instead of its minimum.
 	LastReplicas map[string]int32
 }
 

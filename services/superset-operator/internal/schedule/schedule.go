@@ -9,16 +9,16 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// ErrNever means that an expression is well formed but names no time, for example the 30th of February.
+// ErrNever means that a valid expression never matches a time, for example the 30th of February.
 var ErrNever = errors.New("the expression names no time")
 
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// At returns the latest time of the schedule that is not after now, and the first
-// one after now, both in UTC. A frozen tick replaces the former: a sequence that
-// began with it is to be finished with it.
+// At returns the latest scheduled time that is not after now, and the first one after
+// now, both in UTC. A frozen scheduled time replaces the former: a sequence that
+// started with it finishes with it.
 func At(expr string, now time.Time, frozen *time.Time) (tick, next time.Time, err error) {
-	// The parser knows a time zone as a prefix, which a schedule here must not have.
+	// The parser accepts a time zone as a prefix, which a schedule here must not have.
 	if strings.Contains(expr, "=") {
 		return time.Time{}, time.Time{}, fmt.Errorf("read cron expression %q: it must have five fields and no time zone", expr)
 	}
@@ -40,8 +40,8 @@ func At(expr string, now time.Time, frozen *time.Time) (tick, next time.Time, er
 // horizon is more than the longest time between two 29ths of February.
 const horizon = 9 * 366 * 24 * time.Hour
 
-// latest looks for the last tick by halving, since schedules only know the way
-// forward: that a tick lies between t and now holds up to the last tick, and from there no longer.
+// latest returns the last scheduled time, by binary search, since schedules only compute
+// the next one: a scheduled time lies between t and now only for t before the last one.
 func latest(times cron.Schedule, now time.Time) time.Time {
 	due := func(t time.Time) bool {
 		n := after(times, t)
@@ -63,8 +63,8 @@ func latest(times cron.Schedule, now time.Time) time.Time {
 	return high
 }
 
-// after returns the first tick after t; zero when there is none. The library gives
-// up after five years, which a 29th of February around 2100 is further away.
+// after returns the first scheduled time after t; zero if there is none. The library
+// searches five years ahead, and a 29th of February around 2100 is further away.
 func after(times cron.Schedule, t time.Time) time.Time {
 	next := times.Next(t)
 	if next.IsZero() {

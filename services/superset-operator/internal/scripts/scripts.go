@@ -10,14 +10,14 @@
 //     metastore.
 //   - SUPERSET_OPERATOR__CLONE_SRC_HOST, _PORT, _DB, _USER and _PASS: the database to copy.
 //   - SUPERSET_OPERATOR__CLONE_EXCLUDE_TABLE_0 and up: tables to leave out. Names, not patterns; for PostgreSQL a
-//     schema and a dot may stand before the name.
+//     schema and a dot may precede the name.
 //   - SUPERSET_OPERATOR__CLONE_EXCLUDE_TABLE_DATA_0 and up: tables to copy without their rows.
 //   - SUPERSET_OPERATOR__CLONE_POST_SQL_0 and up: SQL to run in the copy, one entry after the other.
 //   - SUPERSET_OPERATOR__ADMIN_USERNAME, _PASSWORD, _FIRST_NAME, _LAST_NAME and _EMAIL: the administrator to create.
 //
-// A script ends with a status other than zero when anything failed, and says on
-// standard error what did. A later release may change the text freely: it is no
-// input of any checksum, so no task runs again for it.
+// On any failure a script exits with a status other than zero and prints the cause on
+// standard error. A later release may change the text freely: it is not an input of
+// any checksum, so no task runs again for it.
 package scripts
 
 import (
@@ -49,7 +49,7 @@ func Clone(kind v1alpha1.DatabaseType) string {
 	return clonePostgreSQL
 }
 
-// CreateDatabase returns the script that creates the metastore's database unless it is there.
+// CreateDatabase returns the script that creates the metastore's database unless it exists.
 func CreateDatabase(kind v1alpha1.DatabaseType) string {
 	if kind == v1alpha1.MySQL {
 		return createMySQL
@@ -61,5 +61,5 @@ func CreateDatabase(kind v1alpha1.DatabaseType) string {
 // the file to report to.
 func SecretKeys() string { return secretKeys }
 
-// InitWithAdmin returns the script that initialises Superset and creates the administrator.
+// InitWithAdmin returns the script that initializes Superset and creates the administrator.
 func InitWithAdmin() string { return initWithAdmin }

@@ -2,12 +2,12 @@ package snapshot
 
 import appsv1 "k8s.io/api/apps/v1"
 
-// Serves is true when a pod of the newest spec's Deployment is ready.
+// Serves reports whether a pod of the Deployment's latest generation is ready.
 func Serves(d *appsv1.Deployment) bool {
 	return d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas > 0
 }
 
-// Asked is how many pods a Deployment asks for.
+// Asked returns the desired number of pods of a Deployment.
 func Asked(d *appsv1.Deployment) int32 {
 	if d.Spec.Replicas == nil {
 		return 1
@@ -15,7 +15,7 @@ func Asked(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// Idle is true for a Deployment that has no pods and asks for none. No autoscaler of Kubernetes starts one there either.
+// Idle reports whether a Deployment has no pods and desires none. No autoscaler of Kubernetes starts one there either.
 func Idle(d *appsv1.Deployment) bool {
 	return Asked(d) == 0 && d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == 0
 }

@@ -16,8 +16,8 @@ type Object interface {
 	runtime.Object
 }
 
-// Snapshot holds the objects of one Superset. Maps lack what does not exist. The
-// objects come from a cache and must not be changed.
+// Snapshot holds the objects of one Superset. Maps have no entry for a missing
+// object. The objects come from a cache and must not be changed.
 type Snapshot struct {
 	ServiceAccount *corev1.ServiceAccount
 	// Deployments, Services, ConfigMaps, Autoscalers and Budgets are by component name,
@@ -29,7 +29,7 @@ type Snapshot struct {
 	Budgets     map[string]*policyv1.PodDisruptionBudget
 	// Jobs are by task name.
 	Jobs map[string]*batchv1.Job
-	// Pods are by component name; those of tasks and of the maintenance page are left out.
+	// Pods are by component name; those of tasks and of the maintenance page are omitted.
 	Pods map[string][]corev1.Pod
 	// TaskPods are by task name.
 	TaskPods map[string][]corev1.Pod
@@ -41,6 +41,6 @@ type Snapshot struct {
 	PagePods   []corev1.Pod
 	// Orphans have the name and all labels of an object of the Superset and no owner.
 	Orphans []Object
-	// Strangers are Deployments and pods of others that bear the labels of the components, each as kind and name.
+	// Strangers are foreign Deployments and pods with the labels of the components, each as kind and name.
 	Strangers []string
 }

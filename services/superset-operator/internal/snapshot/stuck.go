@@ -11,16 +11,16 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
 )
 
-// maxReason is how many bytes the reason of a pod that cannot start may take.
+// maxReason is the maximum size of the reason of a pod that cannot start, in bytes.
 const maxReason = 256
 
-// startFailures are the reasons of waiting containers that do not heal by waiting.
+// startFailures are the reasons of waiting containers that do not recover by waiting.
 var startFailures = []string{
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
 	"InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
 }
 
-// Stuck says why one of the pods cannot start; empty when none is known to be stuck.
+// Stuck returns why one of the pods cannot start; empty if none is known to be stuck.
 func Stuck(pods []corev1.Pod) string {
 	for i := range pods {
 		if text := stuckPod(&pods[i]); text != "" {
@@ -30,7 +30,7 @@ func Stuck(pods []corev1.Pod) string {
 	return ""
 }
 
-// NotCreated says why Kubernetes creates no pods of a Deployment; empty when it does.
+// NotCreated returns why Kubernetes creates no pods of a Deployment; empty if it does.
 func NotCreated(d *appsv1.Deployment) string {
 	if d == nil {
 		return ""
@@ -43,7 +43,7 @@ func NotCreated(d *appsv1.Deployment) string {
 	return ""
 }
 
-// Creation words the API server's answer to the creation of a pod; empty for none.
+// Creation formats the API server's answer to the creation of a pod; empty for none.
 func Creation(answer string) string {
 	if answer == "" {
 		return ""

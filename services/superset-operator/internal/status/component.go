@@ -51,7 +51,7 @@ func component(in Input, c *desired.Component) *v1alpha1.ComponentRefStatus {
 	return out
 }
 
-// absent says why a component has no workload.
+// absent returns the phase of a component without a workload, and why it has none.
 func absent(in Input, c *desired.Component) (v1alpha1.ComponentPhase, string) {
 	switch {
 	case in.Decision != nil && in.Decision.Drained:
@@ -64,7 +64,7 @@ func absent(in Input, c *desired.Component) (v1alpha1.ComponentPhase, string) {
 	return v1alpha1.ComponentPending, fmt.Sprintf("Deployment %s not found", c.Name)
 }
 
-// maintenance is true while the maintenance page answers for the web server.
+// maintenance reports whether the maintenance page receives the traffic of the web server.
 func maintenance(in Input) bool {
 	state := in.Superset.Status.Lifecycle
 	if in.Decision != nil {
@@ -73,7 +73,7 @@ func maintenance(in Input) bool {
 	return state != nil && state.MaintenanceActive
 }
 
-// lastReplicas remembers what an autoscaler asked for, over a time without pods.
+// lastReplicas returns the last count of an autoscaler, which the status keeps while there are no pods.
 func lastReplicas(sup *v1alpha1.Superset, c *desired.Component, d *appsv1.Deployment) int32 {
 	if c.Autoscaling == nil {
 		return 0
@@ -94,9 +94,9 @@ func slotOf(sup *v1alpha1.Superset, c *desired.Component) *v1alpha1.ComponentRef
 	return *c.Descriptor.Slot(sup.Status.Components)
 }
 
-// adopted decides whether a workload stays as an earlier operator made it. It does
-// from the first status of ours on, if that operator had taken up the whole spec,
-// and until the spec asks for something else.
+// adopted returns the fingerprint of a workload that stays as an earlier operator made
+// it, or an empty string. It stays so from our first status on, if that operator had
+// observed the latest generation, and until the spec changes the workload.
 func adopted(in Input, c *desired.Component) (string, error) {
 	sup, d, slot := in.Superset, in.Snapshot.Deployments[c.Word], slotOf(in.Superset, c)
 	if d == nil || slot == nil || slot.AdoptedSpec == "" && !taking(sup) {
@@ -114,8 +114,8 @@ func adopted(in Input, c *desired.Component) (string, error) {
 	return "", nil
 }
 
-// taking is true until this operator has written its first status over that of an
-// earlier one, which knew no transitions, if the earlier one had seen the whole spec.
+// taking reports whether this operator has not yet written its first status over that
+// of an earlier one, which had no transitions and observed the latest generation.
 func taking(sup *v1alpha1.Superset) bool {
 	return len(sup.Status.Transitions) == 0 && sup.Status.Phase != "" && sup.Status.ObservedGeneration == sup.Generation
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// Names of what asks for a pause or a stop.
+// Sources of a pause or a stop.
 const (
 	PausedBySpec    = "spec.suspend"
 	ByAnnotation    = "annotation " + v1alpha1.AnnotationCommand
@@ -23,7 +23,7 @@ const (
 	reasonNotReady  = "ComponentsNotReady"
 )
 
-// Intent reads what the user asked for beside the spec proper. Paused wins over Stopped.
+// Intent returns the pause or stop that the user requested. Paused takes precedence over Stopped.
 func Intent(sup *v1alpha1.Superset) contract.Intent {
 	var intent contract.Intent
 	command := sup.Annotations[v1alpha1.AnnotationCommand]
@@ -39,7 +39,7 @@ func Intent(sup *v1alpha1.Superset) contract.Intent {
 	return intent
 }
 
-// change is a phase with the words for the transition into it.
+// change is a phase with the reason and message of the transition into it.
 type change struct {
 	phase           v1alpha1.Phase
 	reason, message string
@@ -74,7 +74,7 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 	return componentsPhase(in, sum)
 }
 
-// refused is what stays so until the spec, or what it refers to, changes.
+// refused returns the phase of a permanent failure, until the spec or what it references changes.
 func refused(in Input) change {
 	if len(in.Refused) > 0 {
 		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonInvalidSpec, refusal(in.Refused)}
@@ -82,7 +82,7 @@ func refused(in Input) change {
 	return change{v1alpha1.PhaseBlocked, in.Failed.Reason, in.Failed.Message}
 }
 
-// decidedPhase is the phase of tasks that may not begin, or of which one has no attempt left; empty for all others.
+// decidedPhase returns the phase of tasks that may not start, or of which one has no attempt left; empty for all others.
 func decidedPhase(d *lifecycle.Decision) v1alpha1.Phase {
 	if d.Phase == "" && d.Condition.Reason == v1alpha1.ReasonTaskFailed {
 		return v1alpha1.PhaseBlocked
@@ -90,8 +90,9 @@ func decidedPhase(d *lifecycle.Decision) v1alpha1.Phase {
 	return d.Phase
 }
 
-// lifecyclePhase holds while the tasks of a first deployment or of an upgrade are
-// not complete. A task that runs again for another reason leaves the phase to the components.
+// lifecyclePhase returns the phase while the tasks of a first deployment or of an
+// upgrade are not complete. For a task that runs again for another reason, the
+// components determine the phase.
 func lifecyclePhase(in Input, old v1alpha1.Phase) (change, bool) {
 	d := in.Decision
 	settled := d.Done() && (old == v1alpha1.PhaseInitializing || old == v1alpha1.PhaseUpgrading || working(old))
@@ -119,7 +120,7 @@ func componentsPhase(in Input, sum totals) change {
 	return change{v1alpha1.PhaseDegraded, reasonNotReady, "Not ready: " + strings.Join(sum.notReady, ", ")}
 }
 
-// noneWanted is true when every Deployment that exists asks for no pods.
+// noneWanted reports whether every existing Deployment desires zero pods.
 func noneWanted(in Input) bool {
 	for word, d := range in.Snapshot.Deployments {
 		if snapshot.Asked(d) != 0 || d.Status.ObservedGeneration < max(d.Generation, in.Generations[word]) || d.Status.Replicas != 0 {

@@ -20,24 +20,24 @@ import (
 
 // Input is all that [For] reads.
 type Input struct {
-	// Superset carries the status that was persisted.
+	// Superset has the persisted status.
 	Superset *v1alpha1.Superset
 	Desired  *desired.State
 	Snapshot *snapshot.Snapshot
 	// Generations are those that applying the Deployments in this reconcile returned,
-	// by component name: what the snapshot shows of an older one is out of date.
+	// by component name: a snapshot of an older generation is stale.
 	Generations map[string]int64
-	// Applied says that all components were applied in this reconcile. Until then
-	// their readiness is that of what ran before.
+	// Applied reports whether this reconcile applied all components. Until then
+	// their readiness is that of the previous version.
 	Applied bool
-	// Decision is nil when the tasks were not looked at: paused or refused.
+	// Decision is nil if the tasks were not evaluated: paused or rejected.
 	Decision *lifecycle.Decision
 	Intent   contract.Intent
-	// Failed is set when the reconcile ended with an error that no retry cures.
+	// Failed is set if the reconcile ended with a permanent error.
 	Failed *contract.Reconcile
-	// Order says which components wait for the web server.
+	// Order holds which components wait for the web server.
 	Order bringup.Order
-	// Refused lists what contradicts itself in the spec, each entry with the field's path.
+	// Refused lists the contradictions in the spec, each entry with the field's path.
 	Refused []string
 	Now     time.Time
 }
@@ -109,7 +109,7 @@ func components(in Input, out *v1alpha1.SupersetStatus) (totals, error) {
 	return sum, nil
 }
 
-// finishRestoring ends the lifecycle once the components are back.
+// finishRestoring ends the lifecycle once the components are restored.
 func finishRestoring(in Input, out *v1alpha1.SupersetStatus, sum totals) {
 	if !in.Applied || !sum.allReady || out.Lifecycle == nil {
 		return
@@ -119,16 +119,16 @@ func finishRestoring(in Input, out *v1alpha1.SupersetStatus, sum totals) {
 	}
 }
 
-// owned are the condition types that the operator writes; the others are of the manager flotilla-conditions.
+// owned lists the condition types that the operator writes; the field manager flotilla-conditions owns the others.
 var owned = []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSuspended, v1alpha1.ConditionScheduleValid}
 
 // Conditions lists the condition types that the operator writes.
 func Conditions() []string { return slices.Clone(owned) }
 
-// Owned says whether the operator writes conditions of this type.
+// Owned reports whether the operator writes conditions of this type.
 func Owned(kind string) bool { return slices.Contains(owned, kind) }
 
-// conditions returns the operator's own conditions, with times carried over where the status stays.
+// conditions returns the operator's own conditions; they keep their times while the status stays the same.
 func conditions(in Input) []metav1.Condition {
 	var out []metav1.Condition
 	for _, kind := range owned {
@@ -180,8 +180,8 @@ func suspended(intent contract.Intent) metav1.Condition {
 	return c
 }
 
-// record appends a change of phase to the ring. A fall from Running to Degraded
-// and the way back are left out, since they may come and go at any rate.
+// record appends a change of phase to the ring. Changes from Running to Degraded and
+// back are omitted, since they may be flapping.
 func record(ring []transition.Entry, c change, now time.Time) []transition.Entry {
 	if c.phase == "" {
 		return ring

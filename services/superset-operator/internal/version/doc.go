@@ -1,7 +1,6 @@
-// Package version puts the tags of images in order, as far as they say which
-// version they hold.
+// Package version orders the tags of images, as far as they name a version.
 //
-// A tag that cannot be ordered is no reason to refuse it: [Compare] says Unknown,
-// and the caller decides. Only tags of the form x.y.z are ordered; lenient parsing
-// takes date stamps and flavours for versions and finds downgrades where there are none.
+// A tag that cannot be ordered is not rejected: [Compare] returns Unknown, and the
+// caller decides. Only tags of the form x.y.z are ordered; lenient parsing would
+// mistake date stamps and flavors for versions and find downgrades where there are none.
 package version

@@ -9,9 +9,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// Compare says what the change from one image to another, each given as
-// repository:tag, does to the version. Images with the same tag or digest, and
-// flavours of the same version, are a Rebuild.
+// Compare returns the direction of the change from one image to another, each given
+// as repository:tag. Images with the same tag or digest, and flavors of the same
+// version, are a Rebuild.
 func Compare(from, to string) v1alpha1.UpgradeDirection {
 	if pin := digest(from); pin != "" && pin == digest(to) {
 		return v1alpha1.DirectionRebuild
@@ -37,7 +37,7 @@ func Compare(from, to string) v1alpha1.UpgradeDirection {
 }
 
 // Tag returns the tag of an image given as repository:tag, without a digest;
-// empty when it has none. The port of a registry is no tag.
+// empty if it has none. The port of a registry is not a tag.
 func Tag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	colon := strings.LastIndex(image, ":")
@@ -52,17 +52,17 @@ func digest(image string) string {
 	return pin
 }
 
-// tagPattern takes a tag apart: the numbers, a pre-release with its number, and a
-// flavour such as -dev or -py311, which says nothing about the order.
+// tagPattern parses a tag: the numbers, a pre-release with its number, and a flavor
+// such as -dev or -py311, which does not affect the order.
 var tagPattern = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)(?:[-.]?(alpha|beta|rc|a|b)[-.]?(\d{0,4}))?(?:-[0-9A-Za-z][0-9A-Za-z._-]*)?$`)
 
 // preReleases are the names under which semantic versions sort as they should.
 var preReleases = map[string]string{"a": "alpha", "alpha": "alpha", "b": "beta", "beta": "beta", "rc": "rc"}
 
-// firstYear is the least major version that is taken for a date.
+// firstYear is the lowest major version that counts as a date.
 const firstYear = 1000
 
-// parse returns nil for what cannot be ordered.
+// parse returns nil for a tag that cannot be ordered.
 func parse(tag string) *semver.Version {
 	parts := tagPattern.FindStringSubmatch(tag)
 	if parts == nil {

@@ -46,7 +46,7 @@ func CacheOptions(o *cache.Options) {
 	}
 }
 
-// Needs is what the operator follows; the kinds of package optional are not needed.
+// Needs returns the prerequisites of the operator; the kinds of package optional are not among them.
 func Needs() []service.Prerequisite {
 	return slices.Concat(
 		service.Prerequisites(v1alpha1.GroupVersion, "supersets"),

@@ -145,7 +145,7 @@ func (r *Reconciler) startTask(ctx context.Context, p *pass, t *desired.Task, at
 	return nil
 }
 
-// deleteJob deletes a Job in the foreground: it stays visible until its last pod is gone, so that no second one
+// deleteJob deletes a Job in the foreground: it stays visible until its last pod has terminated, so that no second one
 // starts before.
 func (r *Reconciler) deleteJob(ctx context.Context, p *pass, action lifecycle.Action) error {
 	job := p.snapshot.Jobs[action.Task]
