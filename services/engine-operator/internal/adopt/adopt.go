@@ -6,7 +6,7 @@
 // the pods). As soon as that fingerprint changes, because the spec changed or a
 // release renders otherwise, the workload is applied in full and is like any other.
 //
-// The package is pure: [Decide] decides, [Note] describes what to write.
+// The package is pure: [Decide] returns the action, [Note] the annotation to write.
 package adopt
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Action is what becomes of a workload.
+// Action is what the controller does with a workload.
 type Action int
 
-// Verdicts.
+// The actions.
 const (
-	// Apply: it is ours, or absent, or what is wanted of it has changed.
+	// Apply: the workload is ours, or absent, or its desired state has changed.
 	Apply Action = iota
-	// Annotate: an earlier operator made it; note the fingerprint on it and leave it alone.
+	// Annotate: an earlier operator created it; record the fingerprint on it and change nothing else.
 	Annotate
-	// Skip: it is marked, and what is wanted of it is what was wanted then.
+	// Skip: it is annotated, and its desired state has not changed since.
 	Skip
 )
 
 // Decide compares a live workload, which is the owner's already, with the desired one,
-// which carries its fingerprint. follows reports whether the live one is what users request
-// ([MatchesSpec]); one that is not is never adopted as it is.
+// which carries its fingerprint. follows reports whether the live one matches the users' spec
+// ([MatchesSpec]); one that does not is never adopted as it is.
 func Decide(desired, live metav1.Object, follows bool) Action {
 	want := desired.GetAnnotations()[names.AnnotationRenderingHash]
 	has := live.GetAnnotations()

@@ -11,7 +11,7 @@ import (
 
 // MatchesSpec reports whether a live Deployment has everything that the user's part of the spec
 // sets: the replicas and each field of the pod template. A user may have changed the spec
-// while no operator ran, and that change must not be lost by a adoption.
+// while no operator ran, and that change must not be lost by the adoption.
 func MatchesSpec(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment) bool {
 	if ptr.Deref(desired.Spec.Replicas, 1) != ptr.Deref(live.Spec.Replicas, 1) {
 		return false
@@ -30,7 +30,7 @@ func MatchesSpec(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment)
 	return holds(want, have)
 }
 
-// holds reports whether every set value of want is in have, which may hold more: defaults
+// holds reports whether every value that is set in want is also in have, which may hold more: defaults
 // of the API server, and what the operator adds.
 func holds(want, have any) bool {
 	switch w := want.(type) {

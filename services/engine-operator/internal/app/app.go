@@ -67,7 +67,7 @@ func Spec() service.Spec {
 	}
 }
 
-// needs is what the controllers follow.
+// needs are the kinds that the controllers watch.
 func needs() []service.Prerequisite {
 	return slices.Concat(
 		service.Prerequisites(v1alpha1.GroupVersion, "fireboltengines", "fireboltengineclasses", "fireboltinstances"),
@@ -86,7 +86,7 @@ func admission(ctx context.Context, rt *service.Runtime, o webhook.Options) erro
 	})
 }
 
-// transports are the ways to ask engine pods for their queries.
+// transports are the ways to query engine pods for their running queries.
 func transports(rt *service.Runtime) (map[v1alpha1.ScrapeMode]drain.Transport, error) {
 	proxy, err := drain.NewProxy(rt.GetConfig(), rt.GetHTTPClient())
 	if err != nil {
@@ -156,7 +156,7 @@ func password() (string, error) {
 }
 
 // trimCache keeps the content of foreign objects out of memory: of pods only those of
-// engines are watched, of the other kinds foreign objects keep their metadata only.
+// engines are cached; of other kinds, foreign objects keep only their metadata.
 func trimCache(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}

@@ -13,7 +13,7 @@ type Sample struct {
 	Pods int
 	// Queries is the sum of running and suspended queries.
 	Queries int
-	// Err describes why a pod could not be asked; Queries is then incomplete.
+	// Err is why a pod could not be queried; Queries is then incomplete.
 	Err error
 }
 
@@ -27,8 +27,8 @@ type State struct {
 }
 
 // Evaluate takes a sample into account. switched is when traffic was moved away, interval
-// the time between two samples: a look that comes earlier, because something else woke
-// the operator, does not count as another sample.
+// the time between two samples: an earlier check, because something else enqueued the
+// engine, does not count as another sample.
 func Evaluate(m State, s Sample, switched time.Time, interval time.Duration) (State, bool) {
 	switch {
 	case s.Err != nil || s.Queries > 0:

@@ -18,8 +18,8 @@ const (
 const maxLine = 1 << 20
 
 // Parse sums the query gauges of a metrics page. Only lines "name value [timestamp]"
-// count, and fractions are cut off; a gauge that is missing, or only there with labels,
-// is an error, and so is one that is there twice or is not a count.
+// count, and fractions are cut off; a gauge that is missing, has only labeled
+// samples, occurs twice or is not a count is an error.
 func Parse(r io.Reader) (int, error) {
 	found := map[string]int{}
 	lines := bufio.NewScanner(r)

@@ -18,41 +18,41 @@ import (
 )
 
 const (
-	// maxEngines bounds what is remembered. An engine beyond it waits for another's drain
-	// to end: to forget one that is still drained would only make both start over.
+	// maxEngines bounds the state. An engine beyond it waits for another's drain to end:
+	// dropping one that still drains would only restart both.
 	maxEngines = 4096
-	// idle is after how long an engine without requests loses its place.
+	// idle is the time after which an engine without requests is dropped.
 	idle = 15 * time.Minute
-	// valid is how long an answer counts as the present one. It is longer than a busy
-	// operator takes from a look to the reconcile that uses it.
+	// valid is how long a result stays current. It exceeds the time that a busy operator
+	// takes from a check to the reconcile that uses it.
 	valid = 30 * time.Second
 )
 
-// Query describes the generation that the drain check of one engine checks.
+// Query describes the generation to check of one engine.
 type Query struct {
 	Engine     types.NamespacedName
 	UID        types.UID
 	Generation int64
 	Mode       v1alpha1.ScrapeMode
 	Pods       []corev1.Pod
-	// Switched is when traffic was moved away from the generation. When it is not known,
-	// zero, the first query about the generation takes its place.
+	// Switched is when traffic was moved away from the generation. If it is zero, not known,
+	// the time of the first query about the generation is used.
 	Switched time.Time
-	// Interval is the time between two looks.
+	// Interval is the time between two checks.
 	Interval time.Duration
 }
 
-// Result is what is known so far.
+// Result is the latest drain state.
 type Result struct {
 	Drained bool
 	// Queries that were running at the last check; incomplete when Error is set.
 	Queries int
 	// Error is why the last check failed, empty when it succeeded.
 	Error string
-	// Looked is true once there was a look; before, nothing is known.
+	// Looked is true after the first check; before it, nothing is known.
 	Looked bool
-	// Fresh is true for the first verdict after a check, Changed when its Error
-	// differs from that of the verdict before it.
+	// Fresh is true for the first result after a check, Changed when its Error
+	// differs from that of the previous result.
 	Fresh, Changed bool
 	// Switched is the query's, or the time of the first query.
 	Switched time.Time
@@ -62,12 +62,12 @@ type Result struct {
 }
 
 // Poller checks draining generations in the background and keeps the results. It is
-// safe for concurrent use. Nothing of it needs to survive: after a restart two more
-// samples are taken.
+// safe for concurrent use. Its state need not survive a restart: the checks then take
+// two more samples.
 type Poller struct {
 	prober *Prober
 	clock  clock.PassiveClock
-	begin  chan struct{} // holds one token while looks are pending
+	begin  chan struct{} // holds one token while checks are pending
 
 	mu      sync.Mutex
 	pending []*watched
@@ -77,19 +77,19 @@ type Poller struct {
 // watched is one draining generation.
 type watched struct {
 	query   Query        // without its pods
-	pods    []corev1.Pod // of the look that is to begin
+	pods    []corev1.Pod // of the next check
 	since   time.Time    // when the first query came
 	asked   time.Time    // when the newest query came
 	looking bool
-	cancel  context.CancelFunc // ends the look that runs
+	cancel  context.CancelFunc // ends the running check
 	memory  State
 	drained bool
 	sample  Sample // of the last check; its At is zero before the first
-	told    bool   // a verdict has reported the sample
-	trouble string // of the last verdict that reported a sample
+	told    bool   // a result has reported the sample
+	trouble string // of the last result that reported a sample
 }
 
-// NewPoller returns a Watch that does nothing until its source is started.
+// NewPoller returns a Poller that does nothing until its source is started.
 func NewPoller(prober *Prober, clk clock.PassiveClock) *Poller {
 	return &Poller{prober: prober, clock: clk, begin: make(chan struct{}, 1), engines: map[types.UID]*watched{}}
 }
@@ -103,8 +103,8 @@ func (w *Poller) Source() source.Source {
 	})
 }
 
-// Check tells what is known of the generation and never blocks. It begins a look in the
-// background when none runs and the interval since the last one has passed.
+// Check returns the latest result for the generation and never blocks. It starts a check in
+// the background when none runs and the interval since the last one has passed.
 func (w *Poller) Check(q Query) Result {
 	now := w.clock.Now()
 	w.mu.Lock()
@@ -115,7 +115,7 @@ func (w *Poller) Check(q Query) Result {
 	}
 	q.Switched = cmp.Or(q.Switched, e.since)
 	pods := q.Pods
-	q.Pods = nil // not to be kept from one look to the next
+	q.Pods = nil // not to be kept from one check to the next
 	e.query, e.asked = q, now
 	if len(runningPods(pods)) == 0 {
 		e.record(Sample{At: now})
@@ -125,8 +125,8 @@ func (w *Poller) Check(q Query) Result {
 	return e.verdict(now)
 }
 
-// remembered finds what is known of the query's generation, or makes a place for it; nil
-// when there is none.
+// remembered returns the state of the query's generation, or adds one; nil when there is no
+// room.
 func (w *Poller) remembered(q Query, now time.Time) *watched {
 	e := w.engines[q.UID]
 	if e != nil && e.memory.Generation == q.Generation {
@@ -156,7 +156,7 @@ func (w *Poller) drop(uid types.UID) {
 }
 
 // room reports whether one more engine can be remembered, and makes room by forgetting
-// those that no one has asked about for long.
+// those without a recent query.
 func (w *Poller) room(now time.Time) bool {
 	if len(w.engines) < maxEngines {
 		return true
@@ -178,7 +178,7 @@ func (w *Poller) schedule(e *watched, pods []corev1.Pod) {
 	}
 }
 
-// run begins looks until the context ends, and returns when the last one has ended.
+// run starts checks until the context ends, and returns when the last one has ended.
 func (w *Poller) run(ctx context.Context, wake func(types.NamespacedName)) {
 	var looks sync.WaitGroup
 	defer looks.Wait()
@@ -220,7 +220,7 @@ func (w *Poller) probe(ctx context.Context, e *watched, wake func(types.Namespac
 	wake(q.Engine)
 }
 
-// due reports whether the next look can begin.
+// due reports whether the next check can start.
 func (e *watched) due(now time.Time) bool {
 	if e.looking || e.current(now) && e.drained {
 		return false
@@ -228,8 +228,8 @@ func (e *watched) due(now time.Time) bool {
 	return !now.Before(e.next())
 }
 
-// next is when the next look can begin: an interval after the last one, except the
-// first that counts, which is not put off for one that came too early.
+// next is when the next check can start: an interval after the last one, except for the
+// first that counts, which an earlier check does not delay.
 func (e *watched) next() time.Time {
 	settled := e.query.Switched.Add(Settle)
 	switch next := e.sample.At.Add(e.query.Interval); {

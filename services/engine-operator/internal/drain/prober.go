@@ -19,14 +19,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Limits of a look.
+// Limits of a check.
 const (
 	// podTimeout bounds one scrape, from the dial to the last byte.
 	podTimeout = 3 * time.Second
 	// parallelism is how many pods are queried at a time, over all engines.
 	parallelism = 16
-	// perLook is how many pods of one generation are queried at a time: a generation whose
-	// pods do not answer leaves room for the others.
+	// perLook is how many pods of one generation are queried at a time: a generation with
+	// unresponsive pods leaves capacity for the others.
 	perLook = 4
 	// maxBody bounds a metrics page; what is cut off makes a gauge missing.
 	maxBody = 4 << 20
@@ -49,10 +49,10 @@ func NewProber(transports map[v1alpha1.ScrapeMode]Transport, clk clock.PassiveCl
 	return &Prober{transports: transports, clock: clk, slots: make(chan struct{}, parallelism)}
 }
 
-// Sample asks every running pod once, a pod that is being deleted as well: it may finish
+// Sample queries every running pod once, a terminating pod as well: it may still finish
 // its queries. Pods that do not run yet, or have ended, are skipped. The first pod that
-// cannot be asked ends the look, since the generation is not drained then, whatever the
-// rest would say; of several it is the one whose name sorts first that is reported.
+// cannot be queried ends the check, since the generation is then not drained, whatever the
+// others report; of several such pods, the first by name is reported.
 func (p *Prober) Sample(ctx context.Context, mode v1alpha1.ScrapeMode, pods []corev1.Pod) Sample {
 	running := runningPods(pods)
 	if len(running) == 0 {
@@ -156,8 +156,8 @@ const maxTrouble = 512
 // sourceAddress is our end of a connection, in the text of an error.
 var sourceAddress = regexp.MustCompile(`\S+->`)
 
-// failure formats an error so that the same fault always reads the same: our own port, which
-// differs from one connection to the next, is left out.
+// errorText formats an error so that the same failure always has the same text: it omits our
+// own port, which differs between connections.
 func errorText(err error) string {
 	text := strings.ToValidUTF8(sourceAddress.ReplaceAllString(err.Error(), ""), "?")
 	if len(text) <= maxTrouble {

@@ -26,7 +26,7 @@ const (
 	maxQuote   = 128
 )
 
-// refuseRedirects keeps a pod from sending the operator, and its credentials, elsewhere.
+// refuseRedirects keeps a pod from redirecting the operator, and its credentials, elsewhere.
 func refuseRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // PodIP asks pods directly.
@@ -102,8 +102,8 @@ func get(ctx context.Context, client *http.Client, address string) (io.ReadClose
 	return nil, errors.Join(fmt.Errorf("status %s: %s", res.Status, refusal(body)), err, res.Body.Close())
 }
 
-// refusal is what an unwelcome answer says: the message of the API server, or else the
-// beginning of the text.
+// refusal returns the text of an error response: the message of the API server, or else the
+// beginning of the body.
 func refusal(body []byte) string {
 	var status metav1.Status
 	if err := json.Unmarshal(body, &status); err == nil && status.Message != "" {

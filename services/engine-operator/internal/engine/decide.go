@@ -7,12 +7,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Times after which a reconcile is repeated although nothing was reported. Repeated passes
-// read only caches.
+// Delays of the next reconcile without an event. These reconciles read only caches.
 const (
 	RequeueDrift = 30 * time.Second // check for drift
 	RequeueGate  = 10 * time.Second // the instance is not ready
-	RequeueWait  = 5 * time.Second  // pods start, or objects go
+	RequeueWait  = 5 * time.Second  // pods start, or objects terminate
 	RequeueNow   = time.Second      // the event of our own write is pending
 )
 
@@ -185,8 +184,8 @@ func (d *decider) relabel() {
 	slices.Sort(d.plan.Relabel)
 }
 
-// deleteUnreferenced deletes generations that nothing refers to any more: abandoned ones, and those
-// that a crash or an earlier operator left behind.
+// deleteUnreferenced deletes generations without a reference: abandoned ones, and those that a
+// crash or an earlier operator left behind.
 func (d *decider) deleteUnreferenced() {
 	if d.recordOnly {
 		return
@@ -211,10 +210,10 @@ func (d *decider) referenced(n int64) bool {
 	return n == d.Snapshot.Route || d.State.names(n) || d.plan.Next.names(n)
 }
 
-// risky reports whether the plan does what must not be done from an outdated state. Deletions
-// of what nothing names are not among it: a number that was in use and is named no more
-// never comes back, and one that is newer than the state was confirmed. What they need to
-// know is where the Service is, see [ConfirmUnrouted]. The generation that is drained may
+// risky reports whether the plan contains an action that is unsafe from stale state. Deletions
+// of unreferenced generations are safe: a number that lost its last reference is never used
+// again, and one that is newer than the state was confirmed. They only need to know where
+// the Service routes, see [ConfirmUnrouted]. The generation that is drained may
 // serve again, when the one that replaced it is lost.
 func (d *decider) risky() bool {
 	if d.plan.Route != None && d.plan.Route != d.Snapshot.Route {

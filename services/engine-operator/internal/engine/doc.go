@@ -20,14 +20,14 @@
 //   - A number is recorded as allocated before anything of it exists, and never used again.
 //   - The cluster Service selects the generation that should serve: the active one, or in
 //     switching the current one once its pods are ready. It is repaired in every phase.
-//   - A generation that serves and loses its StatefulSet comes first: traffic goes to what
-//     has ready pods, and what is missing is created again.
-//   - What serves is never deleted: a generation goes only when neither the status nor the
-//     Service refers to it.
+//   - A generation that serves and loses its StatefulSet comes first: traffic goes to the
+//     one with ready pods, and missing objects are created again.
+//   - A serving generation is never deleted: one is deleted only when neither the status nor
+//     the Service refers to it.
 //   - At most two generations have a StatefulSet.
 //   - A change of the spec during switching, draining and cleaning waits for the terminal phase.
-//   - During creating, traffic returns to the active generation when it is what the spec asks
-//     for, or when the new one is overdue and a rollback is wanted.
+//   - During creating, traffic returns to the active generation when it matches the spec,
+//     or when the new one is overdue and rollback is enabled.
 //
 // A decision that creates or routes is returned only for a state that the API server
 // confirmed ([Input].Confirmed): a cache may lag, and a plan from an old state could bring

@@ -38,7 +38,7 @@ func (d *decider) terminal() {
 	}
 }
 
-// settled records that nothing is left to do, and lets the phase follow the wanted replicas.
+// settled records that nothing is left to do, and sets the phase from the desired replicas.
 func (d *decider) settled() {
 	d.plan.Next.Rejected = ""
 	d.plan.Settled = true
@@ -48,9 +48,9 @@ func (d *decider) settled() {
 	}
 }
 
-// stay keeps a generation serving that is not what the spec requires. What it was made
-// from is not known any more: a missing configuration is restored as it would be now,
-// since without one no pod of it could start again.
+// stay keeps a generation serving that does not match the spec. Its inputs are not known any
+// more: a missing configuration is restored as it would be rendered now, since without one
+// none of its pods could start again.
 func (d *decider) stay(look time.Duration) {
 	n := d.State.Active
 	d.ensure(Ensure{Generation: n, Config: d.generation(n).Config == Absent})
@@ -101,7 +101,7 @@ func (d *decider) creating() {
 // ready: the generation that should serve has no StatefulSet.
 func (d *decider) replaces(g Generation) bool { return d.lost() && g.answers() }
 
-// reverted reports whether the spec is what serves again, and not what is being built.
+// reverted reports whether the spec matches the serving generation again, and not the one being built.
 func (d *decider) reverted(g Generation) bool {
 	return d.canReturn() && d.generation(d.State.Active).Match == Same && (g.StatefulSet != Present || g.Match != Same)
 }
@@ -112,13 +112,13 @@ func (d *decider) rollsBack(g Generation) bool {
 	return d.Overdue && d.Rollback && d.canReturn() && g.StatefulSet == Present
 }
 
-// canReturn reports whether the active generation still stands.
+// canReturn reports whether the active generation still exists.
 func (d *decider) canReturn() bool {
 	return d.State.Active != None && d.generation(d.State.Active).StatefulSet == Present
 }
 
 // abandon returns from the current generation to the active one. Its number is not used
-// again; the sweep deletes what exists of it, once the return is recorded.
+// again; [decider.deleteUnreferenced] deletes its objects once the return is recorded.
 func (d *decider) abandon(reason, message string) {
 	d.plan.Next.Current = d.State.Active
 	d.settle(reason, message)

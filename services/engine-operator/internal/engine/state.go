@@ -117,12 +117,12 @@ func (g Generation) answers() bool { return g.StatefulSet == Present && g.PodsRe
 // whole reports whether the pods have their names and their configuration.
 func (g Generation) whole() bool { return g.Headless == Present && g.Config == Present }
 
-// gone reports whether nothing more can be done about the generation's removal.
+// gone reports whether the operator has completed its part of the generation's removal.
 func (g Generation) gone() bool {
 	return g.Held || (g.StatefulSet == Absent && g.Headless == Absent && g.Config == Absent)
 }
 
-// standing reports whether anything is left to delete. What is leaving needs only time.
+// standing reports whether anything is left to delete. Terminating objects need only time.
 func (g Generation) standing() bool {
 	return g.StatefulSet == Present || g.Headless == Present || g.Config == Present
 }
@@ -157,7 +157,7 @@ type Input struct {
 	// Desired names the rendering that is wanted now, whatever its number; empty unless Renderable.
 	Desired string
 	// OwnSpecChanged is true when the engine's own spec or command changed since it last settled.
-	// What else makes a generation differ is an edit of its class, of its StatefulSet, or
+	// A generation can also differ because of an edit of its class or its StatefulSet, or
 	// another release of the operator: see Throttled.
 	OwnSpecChanged bool
 	// Throttled is true when a rollout that the engine's own spec did not request has to wait
@@ -177,7 +177,7 @@ type Drain struct {
 	Skip    bool          // rollout recreate, or the check is switched off
 	Drained bool          // no query is left
 	Expired bool          // queries are left, but their time is over
-	Every   time.Duration // between two looks
+	Every   time.Duration // between two checks
 }
 
 // Ensure names parts of a generation that must exist as rendered. A StatefulSet is named
@@ -193,7 +193,7 @@ type Ensure struct {
 // Plan is a decision. The write layer carries it out in the order of the fields, and
 // may crash between any two writes.
 type Plan struct {
-	// Confirm requires the state to be checked first; everything else is then empty.
+	// Confirm means that the state must be confirmed first; all other fields are then empty.
 	Confirm bool
 	Ensure  []Ensure
 	// Route is the generation that the cluster Service must select; None leaves it alone.
@@ -205,11 +205,11 @@ type Plan struct {
 	Next   State
 	// Settled is true in a terminal phase without any difference to the spec.
 	Settled bool
-	// External is true when the plan begins a rollout that the engine's own spec did not ask
-	// for. The caller first makes sure that not too many of them are in progress,
-	// and decides again with Throttled when there are.
+	// External is true when the plan starts a rollout that the engine's own spec did not
+	// request. The caller first checks the number of such rollouts in progress, and decides
+	// again with Throttled when there are too many.
 	External bool
-	// Waiting is true when such a rollout is held back.
+	// Waiting is true when such a rollout is throttled.
 	Waiting bool
 	// Reason and Message explain a change of phase.
 	Reason, Message string

@@ -14,7 +14,7 @@ const (
 	RouteService
 	// ConfirmUnrouted writes nothing: it asks the API server whether the cluster Service
 	// selects the generation that is about to be deleted, and ends the reconcile if it does. The
-	// cache that the decision was made from may be behind our own writes.
+	// cache behind the decision may be older than our own writes.
 	ConfirmUnrouted
 	DeleteStatefulSet
 	DeleteHeadless

@@ -83,7 +83,7 @@ func addresses(p *packer) *dnsv3.DnsCluster {
 		DnsRefreshRate:  seconds(1),
 		DnsLookupFamily: commondnsv3.DnsLookupFamily_V4_PREFERRED,
 		TypedDnsResolverConfig: p.extension("envoy.network.dns_resolver.cares", &caresv3.CaresDnsResolverConfig{
-			// The names are complete: a search would request each four times.
+			// The names are fully qualified: with search domains each would be looked up four times.
 			DnsResolverOptions: &corev3.DnsResolverOptions{NoDefaultSearchDomain: true},
 		}),
 	}

@@ -9,7 +9,7 @@
 //
 // Two lines keep a request inside: the filter lets nothing but a DNS label into the
 // authority, and the only route is for authorities that end like the Services of the
-// instance's namespace, so that a request that the filter left alone goes nowhere.
+// instance's namespace, so that a request that the filter did not change has no route.
 //
 // The configuration is built from Envoy's own message types and checked by their own
 // rules; docs/gateway.md describes what each setting is for. The package is pure.

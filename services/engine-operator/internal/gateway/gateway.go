@@ -41,7 +41,7 @@ func Endpoint(i *v1alpha1.FireboltInstance) string {
 	return names.ServiceHost(names.Gateway(i.Name), i.Namespace)
 }
 
-// EffectiveReplicas is how many replicas the spec requires, 2 when it does not say.
+// EffectiveReplicas returns the replicas of the spec, 2 by default.
 func EffectiveReplicas(i *v1alpha1.FireboltInstance) int32 {
 	return ptr.Deref(i.Spec.Gateway.Replicas, defaultReplicas)
 }

@@ -46,8 +46,8 @@ func retries(p *packer) *routev3.RetryPolicy {
 	}
 }
 
-// drainedFilters act on the answer of each try: a host that marks one is taken out at once, whether or not its engine
-// requires that itself.
+// drainedFilters act on the response of each try: a host that marks one is ejected at once, even if its engine does not
+// request that itself.
 func drainedFilters(p *packer) []*managerv3.HttpFilter {
 	return []*managerv3.HttpFilter{
 		filter(p, "envoy.filters.http.header_mutation", &mutationv3.HeaderMutation{Mutations: &mutationv3.Mutations{

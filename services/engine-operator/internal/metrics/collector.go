@@ -81,10 +81,10 @@ var (
 	instanceReconciled = instanceDesc("last_reconciled_timestamp_seconds", "Time of the last successful reconcile, in seconds since 1970.")
 )
 
-// scrapeTimeout bounds a look into the cache, which waits until it is filled.
+// scrapeTimeout bounds a read of the cache, which waits until the cache is synced.
 const scrapeTimeout = 3 * time.Second
 
-// collector tells, at each scrape, what is true of the objects that exist.
+// collector computes, at each scrape, the gauges of the existing objects.
 type collector struct {
 	list               atomic.Pointer[Lister]
 	engines, instances *reconcileTimes
@@ -115,8 +115,8 @@ func (c *collector) holding() int {
 	return len(c.held)
 }
 
-// reconcileTimes remembers when a reconcile last ended without an error: no status says it, since a
-// status is written only when something changed.
+// reconcileTimes records when a reconcile last ended without an error. No status has that time,
+// since a status is written only when something changed.
 type reconcileTimes struct {
 	mu sync.Mutex
 	at map[types.NamespacedName]time.Time
@@ -225,8 +225,8 @@ func series(out chan<- prometheus.Metric, object ...string) func(*prometheus.Des
 	}
 }
 
-// conditions calls send for each of the types that the object carries, and for Ready, which
-// an object that no one has checked yet lacks because it is not.
+// conditions calls send for each of the types that the object carries, and always for Ready: an
+// object without it has not been reconciled yet and is not ready.
 func conditions(have []metav1.Condition, types []string, send func(kind string, value float64)) {
 	for _, kind := range types {
 		i := slices.IndexFunc(have, func(c metav1.Condition) bool { return c.Type == kind })

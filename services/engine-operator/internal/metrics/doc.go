@@ -2,13 +2,12 @@
 // they end, drains, and generations that never served.
 //
 // [Engine] and [Instance] take an object before and after one write of its status and
-// record the difference ([report.Compare], from which the events are worded too), so every
-// number has exactly one cause in the API server: a write that failed, or that changed
-// nothing, counts nothing, and neither does a restart of the operator. What is true now is
-// read from the cache when Prometheus asks ([Register]), so nothing is left behind by an
-// object that is gone.
+// record the difference ([statusevents.Diff], from which the events are computed too), so every
+// number has exactly one cause in the API server: a failed write, a write
+// without a change and a restart of the operator count nothing. Gauges are computed from the
+// cache at each scrape ([Register]), so a deleted object leaves no series behind.
 //
-// Gauges carry the object's name, since an alert has to describe which engine it is about.
+// Gauges carry the object's name, since an alert must name its engine.
 // Counters and histograms do not, except the errors of drain checks: the number of their
 // series does not grow with the number of engines. docs/metrics.md describes every metric.
 package metrics

@@ -15,7 +15,8 @@ import (
 // shared holds the numbers of this process.
 var shared = newSet()
 
-// Register registers the metrics. List returns the existing objects at each scrape. Registering again replaces list and keeps the numbers.
+// Register registers the metrics; list returns the existing objects at each scrape. A second
+// call replaces list and keeps the counts.
 func Register(registry prometheus.Registerer, list Lister) error {
 	shared.now.use(list)
 	for _, c := range shared.collectors() {
@@ -31,13 +32,13 @@ func Register(registry prometheus.Registerer, list Lister) error {
 // after are the engine as it was read and as the API server returned it; before may be nil.
 func Engine(before, after *v1alpha1.FireboltEngine, now time.Time) { shared.engine(before, after, now) }
 
-// EngineReconciled records that a reconcile over an engine ended without an error.
+// EngineReconciled records that a reconcile of an engine ended without an error.
 func EngineReconciled(engine types.NamespacedName, now time.Time) {
 	shared.now.engines.reconciled(engine, now)
 }
 
 // EngineHeld records whether a rollout that the engine's own spec did not request has to
-// wait for others to end. A reconcile that decides says so either way.
+// wait for others to end. Each reconcile with a decision sets it.
 func EngineHeld(engine types.NamespacedName, held bool) { shared.now.hold(engine, held) }
 
 // DeleteEngine forgets an engine that was deleted.
@@ -58,7 +59,7 @@ func EventReadFailed() { shared.unread.Inc() }
 // Instance records what one successful write of an instance's status changed.
 func Instance(before, after *v1alpha1.FireboltInstance, _ time.Time) { shared.instance(before, after) }
 
-// InstanceReconciled records that a reconcile over an instance ended without an error.
+// InstanceReconciled records that a reconcile of an instance ended without an error.
 func InstanceReconciled(instance types.NamespacedName, now time.Time) {
 	shared.now.instances.reconciled(instance, now)
 }

@@ -1,6 +1,6 @@
 // Package names returns the names and labels of everything that the engine operator creates.
 // The names are part of the API (seed 001, "Operator-managed resources"):
-// people, dashboards and the gateway rely on them, so they never change.
+// users, dashboards and the gateway rely on them, so they never change.
 package names
 
 import (
@@ -26,8 +26,8 @@ const (
 	AnnotationClassHash     = "firebolt.io/engine-class-hash"
 	AnnotationOverride      = "firebolt.io/metadata-override"
 	AnnotationRenderingHash = "firebolt.io/rendering-hash"
-	// AnnotationAdopted is on a workload that an earlier operator made and that is left as it
-	// is: the fingerprint of what would be rendered for it. It goes with the first change of that.
+	// AnnotationAdopted is on an adopted workload of an earlier operator: the fingerprint of its
+	// desired rendering. The first change of that rendering removes it.
 	AnnotationAdopted = "firebolt.io/adopted-rendering"
 	// AnnotationPodConfig rolls the metadata and gateway Deployments when their configuration changes.
 	AnnotationPodConfig = "firebolt.io/config-hash"

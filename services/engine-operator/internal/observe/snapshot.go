@@ -135,7 +135,7 @@ func Count(pods []corev1.Pod) (total, ready int32) {
 	return total, ready
 }
 
-// hasForeignFinalizer reports whether a finalizer holds the object that is not of Kubernetes' garbage collector.
+// hasForeignFinalizer reports whether a finalizer other than those of the garbage collector holds the object.
 func hasForeignFinalizer(finalizers []string) bool {
 	for _, f := range finalizers {
 		if f != metav1.FinalizerDeleteDependents && f != metav1.FinalizerOrphanDependents {

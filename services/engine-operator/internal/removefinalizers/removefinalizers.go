@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// kinds are released in this order: an engine refers to the other two.
+// kinds are processed in this order: an engine refers to the other two.
 var kinds = []struct{ kind, finalizer string }{
 	{"FireboltEngine", v1alpha1.EngineFinalizer},
 	{"FireboltEngineClass", v1alpha1.ClassFinalizer},
@@ -28,13 +28,14 @@ type Tally struct {
 	Kind string
 	// Released objects have lost our finalizer, or would; Terminating ones of these were being deleted.
 	Released, Terminating int
-	// Left have got it again meanwhile.
+	// Left objects got it again meanwhile.
 	Left int
 }
 
 const (
 	objectsOfAPage = 500
-	// passes over a kind: objects that are created meanwhile may carry the finalizer too.
+	// passes is how often a kind is listed: objects that are created meanwhile may carry the
+	// finalizer too.
 	passes = 3
 	// conflicts is how often the patch of an object that changes is retried.
 	conflicts = 20
@@ -72,7 +73,7 @@ func (r *releaser) run(ctx context.Context, namespaces []string) (Tally, error) 
 	}
 }
 
-// pass releases every object of a list and returns how many carried our finalizer.
+// pass processes every object of a list and returns how many carried our finalizer.
 func (r *releaser) pass(ctx context.Context, namespace string, look bool) (found int, err error) {
 	next := ""
 	for {

@@ -29,7 +29,7 @@ type Env struct {
 	// Client reads from the API server each time, never from a cache.
 	Client client.Client
 	Clock  clock.PassiveClock
-	// Namespaces that the operator works in; none means all.
+	// Namespaces that the operator watches; none means all.
 	Namespaces []string
 	// LeaseNamespace holds the operator's Lease.
 	LeaseNamespace string
@@ -37,7 +37,7 @@ type Env struct {
 
 // Command is "engine-operator remove-finalizers".
 type Command struct {
-	// Force works although an operator leads.
+	// Force runs the command even if an operator is the leader.
 	Force bool
 	// DryRun only counts.
 	DryRun bool
@@ -105,7 +105,7 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	return nil
 }
 
-// checkLeader refuses to work next to an operator, by its Lease.
+// checkLeader returns an error if the Lease shows a running operator.
 func checkLeader(ctx context.Context, env Env) error {
 	if env.LeaseNamespace == "" {
 		return errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required, to see whether an operator runs (--force does without)")
@@ -128,7 +128,7 @@ func checkLeader(ctx context.Context, env Env) error {
 	return fmt.Errorf("the engine operator %s is running and would put the finalizers on again: stop it first (its Lease is %s/%s), or --force", *s.HolderIdentity, env.LeaseNamespace, LeaseName)
 }
 
-// explain adds to an error of the API server what a person can do about it.
+// explain adds to an error of the API server what a user can do about it.
 func explain(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):

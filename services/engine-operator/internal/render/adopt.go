@@ -31,8 +31,8 @@ func Legacy(live *appsv1.StatefulSet) bool {
 // An earlier operator wrote other commands, probes and defaults. Its StatefulSet is the
 // same generation all the same when the fields that users control are as they want them
 // (reference 2.8). That is compared once. The annotation then records what would be rendered,
-// and which revision of the spec was found: from there on a change of either is drift.
-// It continues the StatefulSet's metadata, never on its template, and must be written to
+// and which revision of the spec was found: from then on, a change of either is drift.
+// It is set in the StatefulSet's metadata, never in its template, and must be written to
 // the resourceVersion that was compared.
 func Adoption(desired Generation, live *appsv1.StatefulSet) string {
 	if _, known := live.Annotations[names.AnnotationAdopted]; known || !Legacy(live) {
@@ -45,7 +45,7 @@ func adoption(desired Generation, live *appsv1.StatefulSet) string {
 	return fmt.Sprintf("%s-%d", desired.Fingerprint, live.Generation)
 }
 
-// continues reports whether a StatefulSet of an earlier operator runs what is wanted.
+// continues reports whether a StatefulSet of an earlier operator matches the desired state.
 func continues(desired Generation, live *appsv1.StatefulSet, settled bool) bool {
 	want := desired.StatefulSet
 	return sameInputs(want.Annotations, live.Annotations, settled) &&
@@ -108,8 +108,8 @@ func backend(s *appsv1.StatefulSetSpec) v1alpha1.EngineStorageSpec {
 	return out
 }
 
-// defaulted describes which fields of the engine container the user leaves to the operator,
-// whose defaults are another's business than its predecessor's.
+// defaulted marks the fields of the engine container that the user leaves to the operator,
+// whose defaults may differ from those of an earlier operator.
 type defaulted struct{ image, pullPolicy bool }
 
 // leftToUs reads that off the user's containers.
@@ -132,7 +132,7 @@ func usersPart(t corev1.PodTemplateSpec, d defaulted) corev1.PodTemplateSpec {
 	s.DeprecatedServiceAccount, s.RestartPolicy = "", ""
 	s.DNSPolicy = cmp.Or(s.DNSPolicy, corev1.DNSClusterFirst)
 	s.SchedulerName = cmp.Or(s.SchedulerName, corev1.DefaultSchedulerName)
-	// Their order is the operator's: the web interface stands before or behind the user's own.
+	// Their order is the operator's: the web interface comes before or after the user's own.
 	slices.SortStableFunc(s.Containers, func(a, b corev1.Container) int { return strings.Compare(a.Name, b.Name) })
 	for i := range s.Containers {
 		switch c := &s.Containers[i]; c.Name {

@@ -16,10 +16,10 @@ import (
 // authors are the writers of the spec of an object, as the API server has recorded them in
 // managedFields. Defaults have no writer.
 type authors struct {
-	// ours is true when we applied the object. A copy from a backup has lost that; then
-	// the record names the restorer, and no edits.
+	// ours is true when we applied the object. A copy from a backup has lost that: then
+	// managedFields name the restorer, and no edits.
 	ours bool
-	// others are the fields of everybody else, each as a FieldsV1 tree below the spec.
+	// others are the fields of the other writers, each as a FieldsV1 tree below the spec.
 	others []map[string]any
 }
 
@@ -47,8 +47,8 @@ func authorsOf(live *appsv1.StatefulSet) (authors, error) {
 
 func (a authors) oursAlone() bool { return a.ours && len(a.others) == 0 }
 
-// added reports whether another writer set a field that was not rendered. Entries added to lists
-// and maps are seen by [holds].
+// added reports whether another writer set a field that was not rendered. [holds] detects
+// entries that were added to lists and maps.
 func (a authors) added(want, live *appsv1.StatefulSet) (bool, error) {
 	if !a.ours || len(a.others) == 0 {
 		return false, nil
@@ -69,8 +69,8 @@ func (a authors) added(want, live *appsv1.StatefulSet) (bool, error) {
 	return false, nil
 }
 
-// extends reports whether one of the fields is in have and not in want, or is a whole that
-// they have been at and that is not as in want.
+// extends reports whether one of the fields is in have and not in want, or is owned as a
+// whole and differs from want.
 func extends(want, have any, fields map[string]any) bool {
 	for key, below := range fields {
 		w, h, ok := step(want, have, key)

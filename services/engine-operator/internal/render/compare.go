@@ -19,12 +19,12 @@ import (
 // One that carries the fingerprint of another rendering differs. One that carries this
 // fingerprint is the same as long as its spec was never changed since we wrote it,
 // whatever the API server made of what we wrote; after a change each rendered field must
-// have its value, and no other writer may have added to what was rendered. So defaulting is never
-// drift, and no rendered field is missed (seed 001, "Generation model").
+// have its value, and no other writer may have added fields. So defaulting is never drift, and
+// no rendered field is missed (seed 001, "Generation model").
 //
 // A StatefulSet without a fingerprint was left by an earlier operator: see [Adoption].
-// settled is true when the engine's spec has not changed since it was last rolled out; see
-// there what it is for.
+// settled is true when the engine's spec has not changed since it was last rolled out;
+// [Adoption] uses it.
 func Compare(desired Generation, live *appsv1.StatefulSet, settled bool) (engine.Match, error) {
 	made, ours := live.Annotations[names.AnnotationRenderingHash]
 	adopted, known := live.Annotations[names.AnnotationAdopted]
@@ -66,7 +66,7 @@ func compareOurs(desired Generation, live *appsv1.StatefulSet, made string) (eng
 	return match(!added), nil
 }
 
-// within reports whether every entry of want is in have. Others label and annotate too.
+// within reports whether every entry of want is in have. Other writers set labels and annotations too.
 func within(want, have map[string]string) bool {
 	for k, v := range want {
 		if got, ok := have[k]; !ok || got != v {
@@ -118,8 +118,8 @@ func holds(want, have reflect.Value) bool {
 	}
 }
 
-// fillable reports whether a field of a struct is one that the API server may fill in: it was
-// not written. A number or a text that is written also when it is empty is not.
+// fillable reports whether the API server may fill in a field of a struct: only if it was not
+// written. A number or string without omitempty is always written.
 func fillable(f reflect.StructField, want reflect.Value) bool {
 	switch want.Kind() {
 	case reflect.Pointer:

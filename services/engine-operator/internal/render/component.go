@@ -62,7 +62,7 @@ func overridden(own corev1.Container, user []corev1.Container) (corev1.Container
 	return own, sidecars
 }
 
-// runtimeDefault is the system call filter that restricted namespaces request.
+// runtimeDefault is the seccomp profile that restricted namespaces require.
 func runtimeDefault() *corev1.SeccompProfile {
 	return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // startup derives the node's index from the pod's, joins certificate and CA into one
-// file when both are mounted, and becomes the engine. It is POSIX except the exec.
+// file when both are mounted, and executes the engine. It is POSIX except the exec.
 const startup = `set -eu
 index="${POD_INDEX:-${HOSTNAME##*-}}"
 tls=/secrets/tls/engine

@@ -6,9 +6,9 @@
 // independently of the generation's number; the StatefulSet carries the fingerprint, so
 // any change of any rendered field, also in the configuration, is a new generation.
 //
-// [Compare] compares a live StatefulSet. The fingerprint tells what was rendered. As long
-// as only we have written the spec, the live spec is what the API server made of
-// it, and no default, rounding or dropped field can be a difference. After an edit every
+// [Compare] compares a live StatefulSet. The fingerprint identifies the rendering. As
+// long as only we have written the spec, the live spec is the API server's form of it, and
+// no default, rounding or dropped field can be a difference. After an edit every
 // rendered field must have its value, and what managedFields assign to others must
 // have been rendered too. What an earlier operator left carries no fingerprint: it is
 // compared once by what users control, and then marked, see [Adoption].

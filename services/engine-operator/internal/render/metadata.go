@@ -92,7 +92,7 @@ func MetadataOf(i *v1alpha1.FireboltInstance, images Images, replicas int32) (Me
 			Spec: appsv1.DeploymentSpec{
 				Replicas: ptr.To(replicas),
 				Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Strategy: appsv1.DeploymentStrategy{ // one writer: the old pod goes first
+				Strategy: appsv1.DeploymentStrategy{ // one writer: the old pod is deleted first
 					Type: appsv1.RollingUpdateDeploymentStrategyType,
 					RollingUpdate: &appsv1.RollingUpdateDeployment{
 						MaxSurge: ptr.To(intstr.FromInt32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(1)),
@@ -128,7 +128,7 @@ func metadataConfig(i *v1alpha1.FireboltInstance, db Database) (string, error) {
 }
 
 // metadataPod is the pod of the metadata service. Everything that its template may set is
-// rendered: what is refused never gets here (package validation).
+// rendered: package validation rejects the rest before.
 func metadataPod(i *v1alpha1.FireboltInstance, db Database, image, hash string) corev1.PodTemplateSpec {
 	user := int64(metadataUser)
 	if i.Spec.MetadataNG {

@@ -33,8 +33,8 @@ type Postgres struct {
 
 // PostgresCredentials is the Secret of the operator's own database. It is created once
 // and never applied again: the password in it is the one that the data was set up with.
-// It has no owner, so that it stays when the instance goes, as the volume does: neither
-// is of use without the other. The id of the instance is next to it, since the data
+// It has no owner, so that it outlives the instance, as the volume does: neither is useful
+// without the other. The id of the instance is next to it, since the data
 // was written under that id.
 func PostgresCredentials(i *v1alpha1.FireboltInstance, password string) *corev1.Secret {
 	return &corev1.Secret{
@@ -50,8 +50,8 @@ func PostgresCredentials(i *v1alpha1.FireboltInstance, password string) *corev1.
 	}
 }
 
-// Retention keeps the volume of the operator's own database when its StatefulSet goes or
-// is scaled to zero: it holds the catalogue of every engine's data.
+// Retention keeps the volume of the operator's own database when its StatefulSet is
+// deleted or scaled to zero: it holds the catalog of every engine's data.
 func Retention() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 		WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,

@@ -42,8 +42,8 @@ func stamp(workload metav1.Object, spec any) error {
 }
 
 // withoutUnset drops what the Kubernetes libraries write for an unset field, which differs
-// from one release of theirs to the next. An empty emptyDir is set: it describes which kind of
-// volume it is.
+// between their releases. An empty emptyDir counts as set: it is the type of the
+// volume.
 func withoutUnset(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

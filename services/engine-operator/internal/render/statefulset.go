@@ -26,8 +26,8 @@ const (
 	volumeWeb     = "nginx-writable-dir"
 )
 
-// reservedVolume reports whether a name is one that the operator gives: also to the volumes
-// of authentication and TLS, which this release does not make.
+// reservedVolume reports whether the operator reserves the name, also for the volumes of
+// authentication and TLS, which this release does not create.
 func reservedVolume(name string) bool {
 	switch name {
 	case volumeData, volumeConfig, volumeRuntime, volumeWeb, "auth-admin", "tls-engine":
@@ -63,7 +63,7 @@ func statefulSet(in Input) *appsv1.StatefulSet {
 	return set
 }
 
-// inputs are the annotations that describe what the generation was made from.
+// inputs returns the annotations that record the inputs of the generation.
 func inputs(e resolve.Engine) map[string]string {
 	out := map[string]string{}
 	for key, v := range map[string]string{

@@ -59,8 +59,8 @@ func withoutMergeKeys(v any) {
 	}
 }
 
-// strip removes the protected paths. A protected section that is not an object goes as a
-// whole, and so does one that nothing is left of.
+// strip removes the protected paths. A protected section that is not an object is removed
+// as a whole, and so is one that becomes empty.
 func strip(m map[string]any) map[string]any {
 	out := maps.Clone(m)
 	for section, keys := range Protected {

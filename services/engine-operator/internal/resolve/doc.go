@@ -1,13 +1,13 @@
-// Package resolve turns what users wrote into one flat description of an engine.
+// Package resolve merges the layers of a user's spec into one flat description of an engine.
 //
-// Three layers meet, the upper one winning: the operator's defaults, the class that the
+// There are three layers, and the last one wins: the operator's defaults, the class that the
 // engine refers to, and the engine itself (seed 001, "Pod template merge"). Scalars and
 // structs are replaced as a whole, maps are merged key by key, lists are concatenated
 // class before engine; within a list a later entry with the same merge key (the name of
 // an environment variable, the path of a mount, the address of a host alias) replaces
-// the earlier one in place, since a server-side apply refuses duplicates. Fields that
-// say nothing, an empty map or list among them, leave the layer below as it is.
+// the earlier one in place, since server-side apply rejects duplicates. Empty
+// fields, an empty map or list among them, do not change the layer below.
 //
-// Rendering takes the result and nothing else, so a default is in one place. The
+// Rendering uses only the result, so each default is in one place. The
 // package is pure.
 package resolve

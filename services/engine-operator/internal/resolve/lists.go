@@ -9,7 +9,7 @@ import (
 )
 
 // Merge keys: what makes two entries of a list the same one. They are those of the
-// Kubernetes API, whose server-side apply refuses a list with duplicates.
+// Kubernetes API, whose server-side apply rejects a list with duplicates.
 
 // ContainerName is the merge key of containers.
 func ContainerName(c corev1.Container) string { return c.Name }
@@ -41,7 +41,7 @@ func portKey(p corev1.ContainerPort) string {
 	return strconv.Itoa(int(p.ContainerPort)) + "/" + string(cmp.Or(p.Protocol, corev1.ProtocolTCP))
 }
 
-// resizedResource is no merge key, but the API server refuses two policies for one resource.
+// resizedResource is not a merge key, but the API server rejects two policies for one resource.
 func resizedResource(p corev1.ContainerResizePolicy) string { return string(p.ResourceName) }
 
 // Concat appends upper to lower. An entry of the same key, also within one of the

@@ -36,7 +36,7 @@ type Drain struct {
 	Skip bool
 	// Interval is the time between two checks of its queries.
 	Interval time.Duration
-	// Timeout is how long its queries may keep it; zero means without a limit.
+	// Timeout is how long its queries may keep it; zero means no limit.
 	Timeout time.Duration
 }
 
@@ -70,8 +70,8 @@ func Resolve(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, re
 	return out, nil
 }
 
-// DrainOf resolves how the old generation goes. It is read live: a change of these
-// fields rolls nothing and takes effect on a drain that runs.
+// DrainOf resolves how the old generation is removed. It is computed on each reconcile: a
+// change of these fields starts no rollout and applies to a running drain.
 func DrainOf(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) Drain {
 	base := defaults(class)
 	d := Drain{Interval: DefaultDrainInterval}

@@ -9,11 +9,11 @@ import (
 // DefaultProgressDeadline is how long a new generation may take to become ready.
 const DefaultProgressDeadline = 15 * time.Minute
 
-// Rollout describes what becomes of a generation that does not get ready.
+// Rollout configures the handling of a generation that does not become ready.
 type Rollout struct {
-	// Deadline is how long it may take; zero means without a limit.
+	// Deadline is how long it may take; zero means no limit.
 	Deadline time.Duration
-	// Rollback gives it up then, for the generation that serves.
+	// Rollback then abandons it and returns to the generation that serves.
 	Rollback bool
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // mergeTemplates lays the engine's template over the class's. Either may be nil. Fields
-// that are not named here are not rendered; admission refuses them.
+// that are not named here are not rendered; admission rejects them.
 func mergeTemplates(class, engine *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	var out corev1.PodTemplateSpec
 	for _, layer := range []*corev1.PodTemplateSpec{class, engine} {

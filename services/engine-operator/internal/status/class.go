@@ -16,13 +16,13 @@ var classConditions = []string{v1alpha1.ConditionReady}
 // shownEngines is how many engines a blocked deletion names.
 const shownEngines = 5
 
-// Class is what a reconcile over a class found out.
+// Class is the result of a reconcile of a class.
 type Class struct {
 	Object *v1alpha1.FireboltEngineClass
 	// Engines are the names of the engines that refer to the class, in order.
 	Engines []string
-	// Rejected describes what the template must not set, and Unsupported what the class asks
-	// for and this release lacks; empty when there is nothing to say.
+	// Rejected names the fields that the template must not set, and Unsupported the features
+	// of the class that this release lacks; empty if there are none.
 	Rejected, Unsupported string
 }
 
@@ -71,9 +71,9 @@ func (p Class) blocked() string {
 	return fmt.Sprintf("Deletion is blocked: %d engines use the class: %s%s.", len(p.Engines), strings.Join(names, ", "), more)
 }
 
-// Event describes what is worth an event in the step from the object's status to next: a
-// deletion that has become blocked, or a template that has become inadmissible or is so
-// for other reasons than before. It is empty otherwise, so each change has one event.
+// Event returns the event for the change from the object's status to next: a deletion that
+// is now blocked, or a template that is now invalid, or invalid for other reasons than
+// before. It is empty otherwise, so each change has one event.
 func (p Class) Event(next v1alpha1.FireboltEngineClassStatus) (reason, message string) {
 	is := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
 	if is == nil {

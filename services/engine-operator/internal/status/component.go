@@ -14,7 +14,7 @@ import (
 // Failure is the failure that keeps an instance, or a part of it, from its desired state.
 type Failure struct {
 	Reason, Message string
-	// Terminal: no retry clears it without a change by a person.
+	// Terminal: no retry clears it without a change by a user.
 	Terminal bool
 }
 
@@ -28,10 +28,10 @@ type Component struct {
 	Replicas int32
 	// Failure, if set, is more precise than the state of the Deployment.
 	Failure *Failure
-	// Wanted is true when the reconcile came to the component. One that does not exist and was
-	// not come to has no condition.
+	// Wanted is true when the reconcile reached the component. One that does not exist and
+	// was not reached has no condition.
 	Wanted bool
-	// Waits is what an unready component waits for, if something is known.
+	// Waits is what an unready component waits for, if known.
 	Waits string
 }
 
@@ -62,8 +62,8 @@ func (c Component) condition(name string) *metav1.Condition {
 	return out
 }
 
-// unready tells pods that are still starting from pods that were ready and are not any
-// more, or that take longer than the Deployment's own deadline.
+// unready distinguishes pods that are still starting from pods that were ready and are not
+// any more, or that take longer than the Deployment's own deadline.
 func (c Component) unready() string {
 	if c.Deployment == nil || c.Deployment.Status.ObservedGeneration < c.Deployment.Generation || c.refusal() != "" {
 		return v1alpha1.ReasonProvisioning
@@ -82,7 +82,7 @@ const (
 	deploymentOverdue   = "ProgressDeadlineExceeded"
 )
 
-// refusal is why Kubernetes makes no pods, for example a quota.
+// refusal returns why Kubernetes creates no pods, for example a quota.
 func (c Component) refusal() string {
 	if c.Deployment == nil {
 		return ""

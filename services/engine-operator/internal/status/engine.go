@@ -21,25 +21,25 @@ var engineConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionInstanceReady, v1alpha1.ConditionRolloutOverdue, v1alpha1.ConditionRolledBack,
 }
 
-// Engine is what a reconcile over an engine found out.
+// Engine is the result of a reconcile of an engine.
 type Engine struct {
 	Object *v1alpha1.FireboltEngine
 	// Plan is the decision; Next in it is what is to be recorded.
 	Plan engine.Plan
-	// Decided is false when the reconcile decided nothing about the newest spec, paused or
-	// failed: the conditions then do not claim to speak of it.
+	// Decided is false when the reconcile made no decision about the latest generation, because it was
+	// paused or failed: the conditions then keep their observedGeneration.
 	Decided bool
-	// Gate is empty when the instance is usable, else what is wrong with it.
+	// Gate is empty when the instance is usable, else why it is not.
 	Gate string
 	// GateAsked is false in phases that do not check the instance; InstanceReady then stays.
 	GateAsked bool
-	// Class is empty when the engine's class is usable, else what is wrong with it.
+	// Class is empty when the engine's class is usable, else why it is not.
 	Class string
-	// Unsupported describes what the spec requires and this release cannot do, or is empty.
+	// Unsupported names the features of the spec that this release lacks, or is empty.
 	Unsupported string
 	// Held names the objects that foreign finalizers hold of an engine that is being deleted.
 	Held string
-	// Rejected and Bounds describe what is wrong with the pod template and with the resources of
+	// Rejected and Bounds describe the errors in the pod template and in the resources of
 	// the engine container; empty when nothing is.
 	Rejected, Bounds string
 	// Ignored names the fields that the templates set and that have no effect.
@@ -49,7 +49,7 @@ type Engine struct {
 	// Overdue is true when the current generation missed its progress deadline, Expired
 	// when the draining one ran queries beyond its time.
 	Overdue, Expired bool
-	// Warning is what Kubernetes says about pods that are missing, or about an object that it refuses.
+	// Warning is why Kubernetes creates no pods, or rejects an object.
 	Warning Warning
 	// Pods of the serving generation.
 	PodsReady, PodsTotal, Replicas int32
@@ -123,7 +123,7 @@ func terminal(phase v1alpha1.EnginePhase) bool {
 	return phase == v1alpha1.PhaseStable || phase == v1alpha1.PhaseStopped
 }
 
-// troubles sets the conditions that are False unless there is a failure.
+// troubles sets the conditions that are True only on a failure.
 func (p Engine) troubles(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	overdue := metav1.Condition{
 		Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOnTime,
@@ -218,7 +218,7 @@ func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message st
 	return "", ""
 }
 
-// set records a condition with the generation that it speaks of; the time of the last
+// set records a condition with the generation that it is valid for; the time of the last
 // transition moves only when the status does.
 func (p Engine) set(out *v1alpha1.FireboltEngineStatus, c metav1.Condition, now time.Time) {
 	c.ObservedGeneration = p.Object.Generation

@@ -23,7 +23,7 @@ var components = []struct{ condition, name string }{
 	{v1alpha1.ConditionGatewayReady, "Gateway"},
 }
 
-// Instance is what a reconcile over an instance found out.
+// Instance is the result of a reconcile of an instance.
 type Instance struct {
 	Object            *v1alpha1.FireboltInstance
 	Metadata, Gateway Component
@@ -35,15 +35,15 @@ type Instance struct {
 	DatabaseFailure  string
 	// Failure keeps the whole instance from being Ready, whatever the state of its components.
 	Failure *Failure
-	// Judged is true when the reconcile checked all of the newest spec, whether it could be
-	// applied or not; the conditions then speak of it.
+	// Judged is true when the reconcile checked the whole latest generation, whether it could
+	// be applied or not; the conditions are then valid for it.
 	Judged bool
 	// Applied is true when everything was applied as the newest spec asks.
 	Applied bool
 }
 
-// Next returns the whole set of status fields that the operator owns. It depends on what
-// was found alone, and on the phase before: a failure that is gone leaves no trace.
+// Next returns the whole set of status fields that the operator owns. It depends only on
+// the observed state and the previous phase: a failure that is gone leaves no trace.
 func (p Instance) Next(now time.Time) v1alpha1.FireboltInstanceStatus {
 	was := p.Object.Status
 	out := *was.DeepCopy()
@@ -122,9 +122,9 @@ func rollUp(found []metav1.Condition) metav1.Condition {
 }
 
 // endpoints are published as long as something answers there, also while a rejected
-// change waits to be repaired: engines and clients need what runs, not what is requested.
+// change is not corrected yet: engines and clients need what runs, not what is requested.
 //
-// Two failures take the metadata endpoint away, so that engines start no new generation:
+// Two failures remove the metadata endpoint, so that engines start no new generation:
 // database credentials that the spec names and that do not exist, and a feature that this
 // release lacks, without which engines must not run.
 func (p Instance) endpoints(out *v1alpha1.FireboltInstanceStatus) {
@@ -142,7 +142,7 @@ func (p Instance) endpoints(out *v1alpha1.FireboltInstanceStatus) {
 	}
 }
 
-// terminal is the first failure that no retry clears without a change by a person.
+// terminal is the first failure that no retry clears without a change by a user.
 func (p Instance) terminal() *Failure {
 	for _, t := range []*Failure{p.Failure, p.Metadata.Failure, p.Gateway.Failure} {
 		if t != nil && t.Terminal {

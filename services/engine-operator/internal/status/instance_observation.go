@@ -6,8 +6,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// Observation is what goes to the bus about an instance; failure is the error that the
-// pass ended with.
+// Observation returns the observation of an instance; failure is the error of the reconcile.
 func (p Instance) Observation(failure error) contract.Observation {
 	i := p.Object
 	o := contract.Observation{
@@ -37,12 +36,11 @@ func (c Component) unit(name string) contract.Unit {
 	return workload.Deployment(base, c.Deployment, workload.Inputs{AppliedGeneration: c.Generation})
 }
 
-// reconcile names the first failure. An instance that engines keep from going away is not
-// failing.
+// reconcile names the first failure. A deletion that engines block is not a failure.
 func (p Instance) reconcile(failure error) contract.Reconcile {
 	for _, t := range []*Failure{p.Failure, p.Metadata.Failure, p.Gateway.Failure} {
 		if t != nil && t.Reason != v1alpha1.ReasonDeletionBlocked {
-			// A Secret that the spec names and that does not exist is nothing that a retry clears,
+			// No retry clears a missing Secret that the spec names,
 			// though the phase is not Failed.
 			terminal := t.Terminal || t.Reason == v1alpha1.ReasonPostgresSecretPreflightFailed
 			return contract.Reconcile{Outcome: contract.Failed, Terminal: terminal, Reason: t.Reason, Message: Clamp(t.Message)}

@@ -15,9 +15,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
-// Observation is what goes to the bus about an engine. children is what was seen in
-// this reconcile, applied whether the current generation is as the spec wants it, and failure
-// the error that the reconcile ended with.
+// Observation returns the observation of an engine. children are those that this
+// reconcile observed, applied is whether the current generation matches the spec, and
+// failure is the error of the reconcile.
 func (p Engine) Observation(children observe.Children, applied bool, failure error, now time.Time) contract.Observation {
 	e, next := p.Object, p.Plan.Next
 	o := contract.Observation{
@@ -49,7 +49,7 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 	return o
 }
 
-// units are the generations that the status knows. The one that users reach, or are
+// units returns the units of the generations in the status. The one that users reach, or are
 // meant to reach, serves; a starting or terminating generation never makes the engine
 // unavailable. Before the first switch the first generation is meant to serve, unrouted.
 func units(c observe.Children, s engine.State, replicas int32, now time.Time) []contract.Unit {
@@ -91,8 +91,8 @@ func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas
 	return workload.StatefulSet(base, set, workload.Inputs{Pods: c.Pods[n], Now: now})
 }
 
-// units adds to the units what the reconcile knows and no workload tells: that the generation
-// that is built missed its deadline, and why pods cannot be created.
+// units adds to the units what the reconcile knows and no workload shows: that the new
+// generation missed its deadline, and why pods cannot be created.
 func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
 	next := p.Plan.Next
 	out := units(c, next, Replicas(p.Object), now)
@@ -109,8 +109,8 @@ func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
 	return out
 }
 
-// reconcile is how the reconcile ended. What is refused, and what was rolled back, stays so
-// until the spec changes, or what it refers to.
+// reconcile returns the result of the reconcile. A rejected or rolled-back spec stays so
+// until it, or an object that it refers to, changes.
 func (p Engine) reconcile(failure error) contract.Reconcile {
 	reason, message := p.refused()
 	switch {
@@ -126,7 +126,7 @@ func (p Engine) reconcile(failure error) contract.Reconcile {
 	return outcome(failure)
 }
 
-// refused names what of the engine's spec cannot be made, in the order of precedence of Ready.
+// refused returns why the engine's spec is rejected, in the order of precedence of Ready.
 func (p Engine) refused() (reason, message string) {
 	switch {
 	case p.Class != "":

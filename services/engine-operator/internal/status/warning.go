@@ -14,7 +14,7 @@ import (
 )
 
 // Warning describes why an engine is stuck, worded for its Ready: a Warning event of its
-// StatefulSet, or the API server's refusal of what the spec requires.
+// StatefulSet, or the API server's rejection of the rendered object.
 type Warning struct {
 	Reason, Message string
 	// Cause is the API server's answer to the creation of a pod, without what differs from
@@ -24,7 +24,7 @@ type Warning struct {
 	Terminal bool
 }
 
-// reasonWarning replaces an event's reason that no condition may have.
+// reasonWarning replaces an event's reason that is not valid for a condition.
 const reasonWarning = "StatefulSetWarning"
 
 var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)

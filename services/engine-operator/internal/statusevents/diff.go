@@ -12,10 +12,10 @@ type Outcome string
 
 // Outcomes of a rollout. All but the first leave a generation behind that never served.
 const (
-	Completed  Outcome = "completed"   // the new generation serves, and what it replaced is gone
-	RolledBack Outcome = "rolled_back" // it missed its deadline, and automaticRollback gave it up
-	Reverted   Outcome = "reverted"    // the spec went back to what serves
-	Abandoned  Outcome = "abandoned"   // another generation was begun before it served
+	Completed  Outcome = "completed"   // the new generation serves, and the old one is deleted
+	RolledBack Outcome = "rolled_back" // it missed its deadline, and automaticRollback abandoned it
+	Reverted   Outcome = "reverted"    // the spec was changed back to what serves
+	Abandoned  Outcome = "abandoned"   // another generation was started before it served
 )
 
 // Outcomes lists them.
@@ -49,7 +49,7 @@ const (
 // reasonPhaseChanged stands for a transition that gives none.
 const reasonPhaseChanged = "PhaseChanged"
 
-// Change is the change that one write of an engine's status makes.
+// Change describes one write of an engine's status.
 type Change struct {
 	// Moved is true when the phase changed; Entry then explains it.
 	Moved    bool
@@ -102,7 +102,7 @@ func newest(before, after []transition.Entry, to string) transition.Entry {
 	return transition.Entry{To: to, Reason: reasonPhaseChanged}
 }
 
-// ended tells how the rollout of the generation that was current ended, if it did.
+// ended returns how the rollout of the previous current generation ended, if it did.
 func ended(before, after v1alpha1.FireboltEngineStatus) Outcome {
 	if !rolling(before.Phase) {
 		return ""

@@ -1,13 +1,13 @@
-// Package statusevents words what becomes of an engine or an instance as Kubernetes events.
+// Package statusevents computes the Kubernetes events of an engine or an instance.
 // It is pure: it compares the status before and after one write, so each event
-// has exactly one cause in the API server: a write that failed, or that changed nothing,
-// tells nothing, and neither does a restart of the operator.
+// has exactly one cause in the API server: a failed write, a write without a
+// change and a restart of the operator emit no event.
 //
 // Every change of an engine's phase is one event, whose reason is that of the transition
-// in the status and whose message describes which rollout began or ended with it. What needs
-// an action of a user (a deadline that was missed, a template that was refused, pods that
-// Kubernetes does not make) is a Warning when it begins. One list never holds a reason
-// twice. Nothing but the status is read, so nothing of a Secret can get into an event.
+// in the status and whose message names the rollout that began or ended with it. A state that
+// needs an action of a user (a missed deadline, a rejected template, pods that Kubernetes
+// does not create) emits a Warning when it begins. One list never holds a reason twice.
+// The package reads only the status, so nothing of a Secret can get into an event.
 //
-// [Diff] is the same comparison as facts, from which internal/metrics counts.
+// [Diff] returns the same comparison as data, from which internal/metrics counts.
 package statusevents

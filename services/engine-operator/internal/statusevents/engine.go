@@ -15,16 +15,16 @@ import (
 const (
 	// EventRolloutAbandoned: a generation was abandoned for a newer one before it served.
 	EventRolloutAbandoned = "RolloutAbandoned"
-	// EventDrainCheckRecovered: the draining generation can be requested its queries again.
+	// EventDrainCheckRecovered: the draining generation answers the drain check again.
 	EventDrainCheckRecovered = "DrainCheckRecovered"
-	// EventExternalFinalizer (Warning): foreign finalizers holds what belongs to a deleted engine.
+	// EventExternalFinalizer (Warning): foreign finalizers hold children of a deleted engine.
 	EventExternalFinalizer = "ExternalFinalizerOnOwnedResource"
-	// EventFieldsIgnored (Warning): the templates set fields that nothing comes of.
+	// EventFieldsIgnored (Warning): the templates set fields without effect.
 	EventFieldsIgnored = "FieldsIgnored"
 )
 
 // warningReasons are the reasons of Ready=False that emit an event when they begin. A reason not
-// listed here or in quiet was taken from a Warning event of a StatefulSet.
+// listed here or in phaseReasons was taken from a Warning event of a StatefulSet.
 var warningReasons = map[string]string{
 	v1alpha1.ReasonInstanceNotReady:   v1alpha1.ReasonInstanceNotReady,
 	v1alpha1.ReasonEngineClassUnready: v1alpha1.ReasonEngineClassUnready,
@@ -77,7 +77,7 @@ func Engine(before, after *v1alpha1.FireboltEngine) []Event {
 	return out
 }
 
-// unused is what Ready says of fields that nothing comes of.
+// unused returns the fields without effect that the message of Ready names.
 func unused(s v1alpha1.FireboltEngineStatus) string {
 	c := find(s.Conditions, v1alpha1.ConditionReady)
 	if _, text, ok := strings.Cut(c.Message, ". spec."); ok && c.Status == metav1.ConditionTrue {
@@ -86,10 +86,10 @@ func unused(s v1alpha1.FireboltEngineStatus) string {
 	return ""
 }
 
-// reason of a transition; one without any is still told.
+// reason returns the reason of a transition; one without a reason still emits an event.
 func reason(n Change) string { return orElse(n.Entry.Reason, reasonPhaseChanged) }
 
-// moved words a change of phase and what it means for the rollout.
+// moved returns the text for a change of phase and its result for the rollout.
 func moved(n Change, is v1alpha1.FireboltEngineStatus) string {
 	text := fmt.Sprintf("Phase %s, was %s, generation %d.", orElse(n.To, "none"), orElse(n.From, "none"), is.CurrentGeneration)
 	if n.Entry.Message != "" {

@@ -23,11 +23,11 @@ var components = []component{
 // asked are the reasons of a component that is not ready on purpose.
 var asked = []string{v1alpha1.ReasonStopped, v1alpha1.ReasonStopping, v1alpha1.ReasonNotSupported, v1alpha1.ReasonDeletionBlocked}
 
-// refusals are reasons of the whole instance's Ready=False that no component has.
+// refusals are the reasons of Ready=False that apply to the whole instance only.
 var refusals = []string{v1alpha1.ReasonDeletionBlocked, v1alpha1.ReasonNotSupported}
 
 // Instance lists the events of one status write: changes of the phase, components that
-// became ready or lost it, and what keeps the instance from being what the spec says.
+// became ready or lost it, and what keeps the instance from matching its spec.
 func Instance(before, after *v1alpha1.FireboltInstance) []Event {
 	if after == nil {
 		return nil
@@ -74,7 +74,7 @@ func (c component) emit(out *list, before, after []metav1.Condition) {
 	}
 }
 
-// named tells the same failure of two components apart.
+// named returns a reason that distinguishes the same failure of two components.
 func (c component) named(reason string) string {
 	if reason == v1alpha1.ReasonProvisioning {
 		reason = "NotReady"

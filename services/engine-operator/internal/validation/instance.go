@@ -48,7 +48,7 @@ func InstanceGateway(i *v1alpha1.FireboltInstance) field.ErrorList {
 	return append(out, gatewayRules.template(at.Child("template"), i.Spec.Gateway.Template, protectedBy(i))...)
 }
 
-// InstanceUnsupported names what the instance requires and this release lacks.
+// InstanceUnsupported names the features of the instance that this release lacks.
 func InstanceUnsupported(i *v1alpha1.FireboltInstance) field.ErrorList {
 	spec := field.NewPath("spec")
 	var out field.ErrorList
@@ -108,7 +108,7 @@ func keySize(at *field.Path, c *v1alpha1.CertManagerSpec) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, size, fmt.Sprintf("must be one of %v bits for %s keys", sizes, algorithm))}
 }
 
-// clientTrust checks what a listener trusts clients by.
+// clientTrust checks how a listener verifies clients.
 func (l listener) clientTrust() field.ErrorList {
 	var out field.ErrorList
 	for _, ref := range []struct {

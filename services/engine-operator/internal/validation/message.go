@@ -14,8 +14,8 @@ import (
 // which holds 1024, with a few words before it.
 const MessageLimit = 1000
 
-// Message words errors the same for an admission response, a condition and an event.
-// Mistakes of the same kind share one sentence, "path, path: what is wrong."; sentences
+// Message formats errors identically for an admission response, a condition and an event.
+// Errors of the same kind share one sentence, "path, path: what is wrong."; sentences
 // and paths are sorted, so equal errors give equal text in any order. What does not
 // fit is counted at the end. It is empty without errors.
 func Message(mistakes field.ErrorList) string {
@@ -34,7 +34,7 @@ func Message(mistakes field.ErrorList) string {
 	return cut(sentences(sorted[:1], len(sorted)-1)) // a path alone can be too long: names are users' text
 }
 
-// sentences groups sorted errors by what is wrong, in the order of their first paths.
+// sentences groups sorted errors by their detail, in the order of their first paths.
 func sentences(sorted field.ErrorList, more int) string {
 	var order []string
 	paths := map[string][]string{}
@@ -57,7 +57,7 @@ func sentences(sorted field.ErrorList, more int) string {
 	return strings.Join(out, " ")
 }
 
-// detail is what is wrong, without the path.
+// detail returns the text of an error without the path.
 func detail(e *field.Error) string {
 	if e.Detail == "" {
 		return e.ErrorBody()

@@ -12,7 +12,7 @@ const roomy = 43
 
 // LongName warns of a name that leaves no room for many generations: the label
 // controller-revision-hash of the pods holds name, number and a hash of ten characters.
-// The schema refuses names that leave none. It is empty for other names.
+// The schema rejects names that leave none. It is empty for other names.
 func LongName(engine string) string {
 	const label, hash = 63, len("-") + 10
 	if len(engine) <= roomy {

@@ -18,7 +18,7 @@ func rounded(config *apiextensionsv1.JSON) field.ErrorList {
 	}
 	var tree any
 	if err := json.Unmarshal(config.Raw, &tree); err != nil {
-		return nil // rendering tells
+		return nil // rendering reports the error
 	}
 	var out field.ErrorList
 	beyond(field.NewPath("spec", "customEngineConfig"), tree, &out)

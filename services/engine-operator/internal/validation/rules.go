@@ -9,9 +9,9 @@ import "github.com/flotilla-dev/flotilla/services/engine-operator/internal/names
 
 // fields sorts the fields of a struct, by their JSON names.
 type fields struct {
-	allowed []string // adopted into the pods
+	allowed []string // copied into the pods
 	owned   []string // the operator sets it
-	unused  []string // nothing comes of it; setting it is a warning
+	unused  []string // no effect; setting it is a warning
 }
 
 // component is a kind of pod whose template users may write.
@@ -28,7 +28,7 @@ type component struct {
 	// made from Secrets, and sidecars may mount the others only.
 	volumes, secret []string
 	// drops is true when a user's volume of the name of one of the operator's is left out,
-	// as the earlier operator did, and not refused.
+	// as the earlier operator did, and not rejected.
 	drops bool
 }
 
@@ -126,7 +126,7 @@ var protectedShapes = []string{
 	"*-metadata-postgres-creds", // the password of an instance's own database
 }
 
-// Details of errors. They follow the path, in the words that users read.
+// Details of errors, which follow the path in messages to users.
 const (
 	isOwned      = "is managed by the operator"
 	isUnused     = "is not used by the operator"

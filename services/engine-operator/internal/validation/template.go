@@ -64,7 +64,7 @@ func metadata(at *field.Path, m *metav1.ObjectMeta) field.ErrorList {
 	return out
 }
 
-// ignored lists what a template sets and nothing comes of. The earlier operator accepted it
+// ignored lists the fields of a template that have no effect. The earlier operator accepted it
 // and ran without it, so it is a warning, not an error.
 func (c component) ignored(at *field.Path, t *corev1.PodTemplateSpec) field.ErrorList {
 	if t == nil {
@@ -114,7 +114,7 @@ func (f fields) check(at *field.Path, v any) field.ErrorList {
 	return out
 }
 
-// unset reports whether a field says nothing: an empty list is not a list.
+// unset reports whether a field has no content: an empty list counts as unset.
 func unset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -129,7 +129,7 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// containerNames refuses names that are used twice or that the operator uses.
+// containerNames rejects names that are used twice or that the operator uses.
 func (c component) containerNames(at *field.Path, s *corev1.PodSpec) field.ErrorList {
 	var out field.ErrorList
 	seen := map[string]bool{}
@@ -155,7 +155,7 @@ func (c component) containerNames(at *field.Path, s *corev1.PodSpec) field.Error
 	return out
 }
 
-// primaryLists refuses what the operator puts into lists of the main container that
+// primaryLists rejects entries that the operator owns in lists of the main container that
 // users may extend.
 func (c component) primaryLists(at *field.Path, own *corev1.Container) field.ErrorList {
 	var out field.ErrorList
@@ -209,7 +209,7 @@ func matches(shapes []string, name string) bool {
 	})
 }
 
-// distinct drops errors that stand at the same path as an earlier one.
+// distinct drops errors with the same path as an earlier one.
 func distinct(in field.ErrorList) field.ErrorList {
 	var out field.ErrorList
 	seen := map[string]bool{}

@@ -1,9 +1,9 @@
 // Package validation validates objects before anything is created from them.
 //
 // The rules are one table (rules.go) for admission and for the controllers: a webhook
-// that is not installed changes when a user learns of an error, never whether, and
+// that is not installed only delays when a user learns of an error, and
 // [Message] words it the same in both places. All functions are pure and return every
-// offending path at once. Named entries of lists are in a path by their name:
+// offending path at once. Paths contain named entries of lists by their name:
 // spec.template.spec.containers[engine].command.
 //
 // Rules that the CRD schema enforces on every write are not repeated here.
@@ -17,8 +17,8 @@ import (
 
 var templatePath = field.NewPath("spec", "template")
 
-// EngineAll checks everything about an engine: what an admission webhook rejects, and
-// specs from which a controller creates nothing. class and instance may be nil when the engine
+// EngineAll runs all checks of an engine, for the admission webhook and for the controller,
+// which creates nothing from a spec that fails them. class and instance may be nil when the engine
 // refers to none, or when they do not exist. The class's own template is not checked
 // again ([Class]), except Secrets of the engine's instance.
 func EngineAll(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass, instance *v1alpha1.FireboltInstance, bounds Bounds) field.ErrorList {
@@ -59,7 +59,7 @@ func Class(c *v1alpha1.FireboltEngineClass) field.ErrorList {
 	return engineRules.template(templatePath, &c.Spec.Template, nil)
 }
 
-// EngineUnsupported names what the engine or its class requires and this release lacks.
+// EngineUnsupported names the features of the engine or its class that this release lacks.
 // Running it without the feature would change what users get. class may be nil.
 func EngineUnsupported(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) field.ErrorList {
 	switch {
@@ -71,7 +71,7 @@ func EngineUnsupported(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngin
 	return nil
 }
 
-// ClassUnsupported names what the class requires and this release lacks.
+// ClassUnsupported names the features of the class that this release lacks.
 func ClassUnsupported(c *v1alpha1.FireboltEngineClass) field.ErrorList {
 	return autoStop(c.Spec.AutoStop, "")
 }
@@ -88,8 +88,7 @@ func inherited(class *v1alpha1.FireboltEngineClass) string {
 	return " (inherited from FireboltEngineClass \"" + class.Name + "\")"
 }
 
-// EngineIgnored names what the engine's template or that of its class sets and nothing
-// comes of. class may be nil.
+// EngineIgnored names the fields without effect of the engine's template and of its class's. class may be nil.
 func EngineIgnored(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClass) field.ErrorList {
 	out := append(engineRules.ignored(templatePath, e.Spec.Template), rounded(e.Spec.CustomEngineConfig)...)
 	if class == nil {
@@ -102,12 +101,12 @@ func EngineIgnored(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineCla
 	return out
 }
 
-// ClassIgnored names what the class's template sets and nothing comes of.
+// ClassIgnored names the fields without effect of the class's template.
 func ClassIgnored(c *v1alpha1.FireboltEngineClass) field.ErrorList {
 	return append(engineRules.ignored(templatePath, &c.Spec.Template), rounded(c.Spec.CustomEngineConfig)...)
 }
 
-// InstanceIgnored names what the instance's templates set and nothing comes of.
+// InstanceIgnored names the fields without effect of the instance's templates.
 func InstanceIgnored(i *v1alpha1.FireboltInstance) field.ErrorList {
 	spec := field.NewPath("spec")
 	return append(metadataRules.ignored(spec.Child("metadata", "template"), i.Spec.Metadata.Template),

@@ -1,15 +1,15 @@
-// Package webhook refuses objects that could never run, when they are written.
+// Package webhook rejects objects that could never run, when they are written.
 //
-// The rules are those of package admit, which the controllers enforce as well: a webhook
-// changes when a user learns of an error, never whether. One answer names every offending
-// path. What the rules need of other objects is read live, since a cache may be behind
-// the request.
+// The rules are those of package validation, which the controllers enforce as well: a
+// webhook only reports errors earlier. One response names every offending path. Other
+// objects that the rules need are read from the API server, since a cache may be older
+// than the request.
 //
-// Three things pass whatever the rules say, so that nothing becomes unmanageable that an
-// earlier operator or release accepted: objects that are being deleted, updates that leave
-// the spec alone (finalizers, labels, annotations), and objects in namespaces that this
-// operator does not work in. Every replica serves, leader or not.
+// Three kinds of requests skip the rules, so that objects that an earlier operator or release
+// accepted stay manageable: those for terminating objects, updates that do not change the
+// spec (finalizers, labels, annotations), and those in namespaces that this operator does not
+// watch. Every replica serves, leader or not.
 //
-// [Options] are the flags, [Register] puts everything on a manager, docs/webhooks.md tells
+// [Options] are the flags, [Register] adds everything to a manager, docs/webhooks.md describes
 // how to install the configurations of config/webhook.
 package webhook

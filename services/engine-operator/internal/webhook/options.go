@@ -54,7 +54,7 @@ func (o *Options) Validate() error {
 func (o *Options) Bounds() validation.Bounds {
 	b, err := o.bounds()
 	if err != nil {
-		return validation.Bounds{} // Validate has refused it
+		return validation.Bounds{} // Validate has rejected it
 	}
 	return b
 }

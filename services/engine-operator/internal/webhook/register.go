@@ -23,8 +23,8 @@ type Dependencies struct {
 	// Namespace is the operator's own: that of the leader election, else any that it may
 	// keep a Secret in. It is unused with Options.CertDir.
 	Namespace string
-	// Watched are the namespaces that the operator works in; none means all. Objects
-	// elsewhere pass.
+	// Watched are the namespaces that the operator watches; none means all. Objects in
+	// others are accepted.
 	Watched []string
 	// Lifetimes of the operator's own certificates; zero means certs.DefaultLifetimes.
 	Lifetimes certs.Lifetimes

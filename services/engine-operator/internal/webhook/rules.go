@@ -28,15 +28,15 @@ func foreign(watched []string, namespace string) bool {
 	return len(watched) > 0 && !slices.Contains(watched, namespace)
 }
 
-// passes reports whether an update is let through unread: one that leaves the spec alone, and
-// one of an object that is going.
+// passes reports whether an update is accepted without validation: one that does not change
+// the spec, and one of a terminating object.
 func passes(is metav1.Object, sameSpec bool) bool {
 	return sameSpec || is.GetDeletionTimestamp() != nil
 }
 
-// verdict makes one answer of all errors: Invalid, which the user must fix, or
-// InternalError when nothing but a read failed and the same request may succeed later.
-// The text is the one that the controllers put into a condition; each path is a cause, too.
+// verdict combines all errors into one response: Invalid, which the user must fix, or
+// InternalError when only a read failed and the same request may succeed later. The text
+// equals that of the controllers' condition; each path is also a cause.
 func verdict(kind string, o client.Object, all field.ErrorList) error {
 	if len(all) == 0 {
 		return nil

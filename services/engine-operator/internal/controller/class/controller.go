@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// Config are what a [Reconciler] works with.
+// Config configures a [Reconciler].
 type Config struct {
 	// Client reads from the cache and writes; Live reads from the API server.
 	Client    client.Client
@@ -41,7 +41,7 @@ type Reconciler struct {
 	list    []steps.Step[reconcileState]
 }
 
-// New returns a Controller.
+// New returns a Reconciler.
 func New(d Config) *Reconciler {
 	c := &Reconciler{
 		Config:  d,
@@ -58,7 +58,7 @@ func New(d Config) *Reconciler {
 	return c
 }
 
-// requeueStale is the delay of the next reconcile after a write conflicted because of a stale cache.
+// requeueStale is the delay of the next reconcile after a write that conflicted because of a stale cache.
 const requeueStale = 250 * time.Millisecond
 
 // reconcileState is the state that the steps of one reconcile share.
@@ -116,7 +116,7 @@ func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, e
 	return ctrl.Result{}, err
 }
 
-// errStale reports a stale cache: it does not show what the API server holds.
+// errStale means that the cache does not show the API server's state yet.
 var errStale = errors.New("stale cache")
 
 // record writes the status, and makes an event of what has changed in it.

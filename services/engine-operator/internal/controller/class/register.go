@@ -30,7 +30,7 @@ func (c *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// shouldReconcile drops the events of our own status writes, which the next reconcile knows already.
+// shouldReconcile drops the events of our own status writes, which the next reconcile already has.
 func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngineClass)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngineClass)
@@ -44,7 +44,7 @@ func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 		!own && !equality.Semantic.DeepEqual(was.Status, is.Status)
 }
 
-// rebound passes the updates that move an engine from one class to another. The handler
+// rebound reports whether an update moves an engine from one class to another. The handler
 // enqueues the class of the old object and that of the new one.
 func rebound(u event.UpdateEvent) bool { return nameOf(u.ObjectOld) != nameOf(u.ObjectNew) }
 

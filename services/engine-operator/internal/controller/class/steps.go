@@ -66,7 +66,7 @@ func (c *Reconciler) count(ctx context.Context, p *reconcileState) (steps.Result
 	return steps.Result{}, nil
 }
 
-// judge reports whether engines can be made from the class.
+// judge validates the template: whether engines can be created from the class.
 func (c *Reconciler) judge(_ context.Context, p *reconcileState) (steps.Result, error) {
 	p.rejected = validation.Message(validation.Class(p.class))
 	p.unsupported = validation.Message(validation.ClassUnsupported(p.class))

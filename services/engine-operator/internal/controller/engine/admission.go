@@ -8,10 +8,10 @@ import (
 )
 
 // admit checks what admission checks, for clusters without the webhook and for objects
-// that were there before it. What is refused is shown; nothing is made of it, and the
-// generation that serves continues.
+// that were there before it. A rejected spec is shown in the status; nothing is created
+// from it, and the generation that serves stays.
 //
-// Fields that are accepted and not used are a warning.
+// Accepted fields without effect produce a warning.
 func (c *Reconciler) admit(_ context.Context, p *reconcileState) (steps.Result, error) {
 	p.unsupported = validation.Message(validation.EngineUnsupported(p.engine, p.class))
 	p.rejected = validation.Message(append(validation.EngineTemplate(p.engine, p.instance), validation.EngineInherited(p.class, p.instance)...))
@@ -25,7 +25,7 @@ func (c *Reconciler) admit(_ context.Context, p *reconcileState) (steps.Result, 
 	return steps.Result{}, nil
 }
 
-// admitted reports whether a generation may be made from the spec.
+// admitted reports whether a generation may be created from the spec.
 func (p *reconcileState) admitted() bool {
 	return p.gate == "" && p.noClass == "" && p.unsupported == "" && p.rejected == "" && p.bounds == ""
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // adopt marks the StatefulSet of an earlier operator that is as the spec wants it: from
-// then on a change of the spec is distinguishable from another operator's form of the same spec.
+// then on, a change of the spec can be distinguished from another operator's rendering of the same spec.
 // The patch names one annotation and the version that was compared; the pods' template
 // stays as it is.
 func (c *Reconciler) adopt(ctx context.Context, p *reconcileState) (steps.Result, error) {

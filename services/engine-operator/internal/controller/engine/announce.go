@@ -23,7 +23,7 @@ func (c *Reconciler) recordEvents(before, after *v1alpha1.FireboltEngine) {
 	}
 }
 
-// announceTaken emits an event that names the objects because of which a number was abandoned.
+// announceTaken emits an event with the names of the objects that made a generation number unusable.
 func (c *Reconciler) announceTaken(p *reconcileState) {
 	if p.decided && p.plan.Reason == engine.ReasonNameTaken {
 		c.Recorder.Eventf(p.engine, nil, corev1.EventTypeWarning, engine.ReasonNameTaken, "Reconcile",

@@ -30,7 +30,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
 )
 
-// Config are what a [Reconciler] works with.
+// Config configures a [Reconciler].
 type Config struct {
 	// Client reads from the cache and writes; Live reads from the API server.
 	Client    client.Client
@@ -42,7 +42,7 @@ type Config struct {
 	Images    render.Images
 	// Events reads the Warning events of StatefulSets, from the API server.
 	Events typedcorev1.EventsGetter
-	// Bounds are the most that an engine container may request.
+	// Bounds are the maximum resources of an engine container.
 	Bounds validation.Bounds
 	// MaxRollouts is how many engines at a time may be replaced without a change of their
 	// own spec; zero means all.
@@ -56,7 +56,7 @@ type Reconciler struct {
 	status  *ownedstatus.Writer
 	written *mutationcache.Cache[*v1alpha1.FireboltEngine]
 	drains  *drain.Poller
-	// turns, warnings and sets are memories that a restart may lose.
+	// turns, warnings and sets are state that a restart may lose.
 	turns    *rolloutLimiter
 	sets     *sets
 	warnings *warningCache
@@ -64,7 +64,7 @@ type Reconciler struct {
 	list     []steps.Step[reconcileState]
 }
 
-// New returns a Controller.
+// New returns a Reconciler.
 func New(d Config) *Reconciler {
 	c := &Reconciler{
 		Config:  d,
@@ -98,7 +98,7 @@ func New(d Config) *Reconciler {
 // formerManager is what an earlier operator wrote statuses under.
 const formerManager = "manager"
 
-// requeueStale is the delay of the next reconcile after a write conflicted because of a stale cache.
+// requeueStale is the delay of the next reconcile after a write that conflicted because of a stale cache.
 const requeueStale = 250 * time.Millisecond
 
 // Reconcile reconciles one object.
@@ -161,7 +161,7 @@ func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, e
 	return ctrl.Result{RequeueAfter: result.Requeue}, err
 }
 
-// finish records what the reconcile decided and reports what it saw, also after a failure.
+// finish records the decision of the reconcile and reports its observation, also after a failure.
 // The report follows from the status as it was written.
 func (c *Reconciler) finish(ctx context.Context, p *reconcileState, failure error) (after time.Duration, stale bool, err error) {
 	if failure != nil {
@@ -194,10 +194,10 @@ func (c *Reconciler) finish(ctx context.Context, p *reconcileState, failure erro
 	return after, false, errors.Join(failure, err)
 }
 
-// refusal words an answer of the API server that no retry changes; other failures pass.
+// refusal returns the warning for an API error that no retry clears; it is empty for other errors.
 func refusal(err error) status.Warning {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || errors.Is(err, apply.ErrNotOwned) {
-		// A quota or a policy may change; a bad object, and one of another owner, stay until a person changes them.
+		// A quota or a policy may change; a bad object, and one of another owner, stay until a user changes them.
 		foreign := errors.Is(err, apply.ErrNotOwned)
 		out := status.Warning{Reason: v1alpha1.ReasonApplyRefused, Message: err.Error(), Terminal: foreign || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)}
 		if foreign {
@@ -214,5 +214,5 @@ func isStale(err error) bool {
 	return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, apply.ErrStale) || errors.Is(err, errStale)
 }
 
-// errStale reports a stale cache: it does not show what the API server holds.
+// errStale means that the cache does not show the API server's state yet.
 var errStale = errors.New("stale cache")

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// checkDrain tells what is known of the queries of the draining generation. It never
+// checkDrain reads the latest drain result of the draining generation. It never
 // waits for a pod: checks run in the background and enqueue the engine when they end.
 func (c *Reconciler) checkDrain(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	d := resolve.DrainOf(p.engine, p.class)
@@ -53,8 +53,8 @@ func (c *Reconciler) checkDrain(ctx context.Context, p *reconcileState) (steps.R
 	return steps.Result{Requeue: steps.MinRequeue(left, verdict.Again)}, nil
 }
 
-// expired reports whether queries have kept their generation for too long, and else how long
-// they may keep it yet; zero when that is without a limit.
+// expired reports whether the drain has exceeded its timeout, and otherwise the time that
+// is left; zero means no limit.
 func expired(switched time.Time, timeout time.Duration, now time.Time) (over bool, left time.Duration) {
 	if timeout <= 0 {
 		return false, 0
@@ -63,7 +63,7 @@ func expired(switched time.Time, timeout time.Duration, now time.Time) (over boo
 	return left <= 0, max(left, 0)
 }
 
-// recordDrain counts a look that failed, and logs when what is wrong has changed.
+// recordDrain counts a failed check, and logs the error when it has changed.
 func (c *Reconciler) recordDrain(ctx context.Context, p *reconcileState, v drain.Result) {
 	if v.Fresh && v.Error != "" {
 		metrics.DrainCheckFailed(client.ObjectKeyFromObject(p.engine), p.engine.Spec.InstanceRef)
@@ -77,7 +77,7 @@ func (c *Reconciler) recordDrain(ctx context.Context, p *reconcileState, v drain
 	}
 }
 
-// scrapeMode is the instance's; without an instance, pods are queried directly.
+// scrapeMode returns the instance's mode; without an instance, pods are queried directly.
 func scrapeMode(i *v1alpha1.FireboltInstance) v1alpha1.ScrapeMode {
 	if i == nil {
 		return v1alpha1.ScrapePodIP

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
 )
 
-// reconcileDelete deletes everything of a deleted engine and removes its finalizer. Every deletion is
+// reconcileDelete deletes all children of a deleted engine, then removes its finalizer. Every deletion is
 // tried; the finalizer stays while one of them fails. It comes before protect, so a
 // deleted engine never gets the finalizer back.
 func (c *Reconciler) reconcileDelete(ctx context.Context, p *reconcileState) (steps.Result, error) {
@@ -67,7 +67,7 @@ func (c *Reconciler) reconcileDelete(ctx context.Context, p *reconcileState) (st
 	return steps.Result{Stop: true}, nil
 }
 
-// tellHeld shows that foreign finalizers hold children. They do not hold up the
+// tellHeld reports that foreign finalizers hold children. They do not block the
 // engine: their owner is deleted, and the rest is up to the owners of the finalizers.
 func (c *Reconciler) tellHeld(ctx context.Context, p *reconcileState, held []string) error {
 	if len(held) == 0 {
@@ -86,7 +86,7 @@ func (c *Reconciler) tellHeld(ctx context.Context, p *reconcileState, held []str
 	return nil
 }
 
-// ensureFinalizer adds the finalizer, also to an engine that is paused: its deletion must be clean too.
+// ensureFinalizer adds the finalizer, also to a paused engine: its deletion needs the cleanup too.
 func (c *Reconciler) ensureFinalizer(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	if controllerutil.ContainsFinalizer(p.engine, v1alpha1.EngineFinalizer) {
 		return steps.Result{}, nil

@@ -44,7 +44,7 @@ func (c *Reconciler) resolveClass(ctx context.Context, p *reconcileState) (steps
 	return steps.Result{}, nil
 }
 
-// resolveInstance finds the engine's instance and describes what is missing of it.
+// resolveInstance gets the engine's instance and describes what it lacks.
 func (c *Reconciler) resolveInstance(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	name := p.engine.Spec.InstanceRef
 	instance := &v1alpha1.FireboltInstance{}

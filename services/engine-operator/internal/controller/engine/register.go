@@ -92,7 +92,7 @@ func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 }
 
 // shouldReconcile drops the events of status writes that no decision depends on: the next
-// reconcile knows our own writes already, and conditions of other writers do not concern it.
+// reconcile already has our own writes, and it does not use the conditions of other writers.
 func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)
@@ -121,7 +121,7 @@ func podChanged(u event.UpdateEvent) bool {
 		workload.Changed(was, is)
 }
 
-// waitingReasons summarizes why containers wait, and how often they restarted.
+// waitingReasons summarizes the waiting reasons of containers and their restart counts.
 func waitingReasons(p *corev1.Pod) string {
 	var out string
 	for _, s := range p.Status.ContainerStatuses {

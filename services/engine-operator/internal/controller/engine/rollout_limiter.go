@@ -21,29 +21,30 @@ const indexRolling = "status.rolling"
 
 const rolling = "true"
 
-// requeueThrottled is when an engine asks again whether it is its turn. It reads only the cache.
+// requeueThrottled is the delay after which a throttled engine tries to get a slot again. The
+// attempt reads only the cache.
 const requeueThrottled = 2 * time.Second
 
-// rolloutLimiter lets a limited number of engines at a time begin a rollout that their own spec
-// did not request: an edit of a class, or a release that renders something else, must not
-// double the fleet at once.
+// rolloutLimiter limits how many engines at a time start a rollout that their own spec did
+// not request: an edit of a class, or an operator release that renders differently, must
+// not double the fleet at once.
 //
-// Only rollouts that make progress count: one that hangs, for pods that do not start or
-// queries that do not end, would hold back everybody. Namespaces have turns fairly: an
-// engine waits while one waits in another namespace in which fewer roll out.
+// Only rollouts that make progress count: one that hangs, because pods do not start or
+// queries do not end, would block all others. Slots are shared fairly between namespaces:
+// an engine waits while one waits in another namespace with fewer rollouts.
 type rolloutLimiter struct {
 	limit  int // zero means no limit
 	client client.Reader
 	clock  clock.PassiveClock
 
 	mu sync.Mutex
-	// given holds turns that the cache does not show yet.
+	// given holds slots that the cache does not show yet.
 	given map[types.UID]turn
-	// waiting holds who was refused a turn, and when.
+	// waiting holds the throttled engines, and when each tried last.
 	waiting map[types.UID]waiter
 }
 
-// turn is the number of a generation that may be allocated.
+// turn is a rollout slot: the number of a generation that may be allocated.
 type turn struct {
 	namespace string
 	number    int64
@@ -54,15 +55,15 @@ type waiter struct {
 	at        time.Time
 }
 
-// waits is how long an engine counts as waiting after it asked last; it asks again after [requeueThrottled].
+// waits is how long an engine counts as waiting after its last attempt; it tries again after [requeueThrottled].
 const waits = 5 * requeueThrottled
 
 func newRolloutLimiter(limit int, c client.Reader, clock clock.PassiveClock) *rolloutLimiter {
 	return &rolloutLimiter{limit: limit, client: c, clock: clock, given: map[types.UID]turn{}, waiting: map[types.UID]waiter{}}
 }
 
-// acquire reports whether the engine may allocate the given number now, and whether the turn is
-// a new one, which has to be given back if it is not used.
+// acquire reports whether the engine may allocate the given number now, and whether the slot is
+// new; a new slot must be released if it is not used.
 func (t *rolloutLimiter) acquire(ctx context.Context, e *v1alpha1.FireboltEngine, number int64) (mine, fresh bool, err error) {
 	if t.limit == 0 {
 		return true, false, nil
@@ -96,14 +97,14 @@ func (t *rolloutLimiter) acquire(ctx context.Context, e *v1alpha1.FireboltEngine
 	return true, true, nil
 }
 
-// fair reports whether no engine waits in another namespace in which fewer roll out.
+// fair reports whether no engine waits in another namespace with fewer rollouts.
 func (t *rolloutLimiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
 	rolling := map[string]int{}
 	for _, in := range busy {
 		rolling[in]++
 	}
 	for uid, w := range t.waiting {
-		if now.Sub(w.at) > waits { // deleted, paused, or as wanted by now
+		if now.Sub(w.at) > waits { // deleted, paused, or up to date by now
 			delete(t.waiting, uid)
 			continue
 		}
@@ -115,7 +116,7 @@ func (t *rolloutLimiter) fair(namespace string, busy map[types.UID]string, now t
 }
 
 // advances reports whether a rollout makes progress: it is within its deadline since its
-// last step. Without a deadline of its own the default one counts.
+// last step. Without a deadline of its own, the default applies.
 func advances(e *v1alpha1.FireboltEngine, now time.Time) bool {
 	if meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionRolloutOverdue) {
 		return false
@@ -140,14 +141,14 @@ func advances(e *v1alpha1.FireboltEngine, now time.Time) bool {
 // drainTurn is how long a drain counts as progress: the new generation serves already.
 const drainTurn = time.Minute
 
-// release ends a turn that was not used.
+// release returns a slot that was not used.
 func (t *rolloutLimiter) release(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.given, uid)
 }
 
-// seen forgets a turn once the cache shows what became of it.
+// seen drops a slot once the cache shows its rollout.
 func (t *rolloutLimiter) seen(e *v1alpha1.FireboltEngine) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +158,7 @@ func (t *rolloutLimiter) seen(e *v1alpha1.FireboltEngine) {
 }
 
 // isRollingOut reports whether the engine is between two generations. A new engine is not: it
-// isRollingOut no generation.
+// replaces no generation.
 func isRollingOut(e *v1alpha1.FireboltEngine) bool {
 	switch e.Status.Phase {
 	case v1alpha1.PhaseCreating, v1alpha1.PhaseSwitching, v1alpha1.PhaseDraining, v1alpha1.PhaseCleaning:

@@ -18,8 +18,8 @@ import (
 )
 
 // sets remembers the StatefulSet of each engine's serving generation as the cache last
-// had it: what it was made from may not be what would be rendered now, so nothing else
-// can tell how to create it again when it is deleted.
+// had it: its inputs may differ from what would be rendered now, so nothing else
+// shows how to recreate it when it is deleted.
 type sets struct {
 	mu sync.Mutex
 	of map[types.UID]*appsv1.StatefulSet // by engine

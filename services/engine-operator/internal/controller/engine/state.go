@@ -20,9 +20,9 @@ type reconcileState struct {
 	observed bool // children were read
 	class    *v1alpha1.FireboltEngineClass
 	instance *v1alpha1.FireboltInstance
-	// noClass and gate describe what is wrong with the class and the instance, empty when nothing is.
+	// noClass and gate describe the problem of the class and of the instance; empty without one.
 	noClass, gate string
-	// unsupported, rejected and bounds describe what admission would refuse, ignored what it warns of.
+	// unsupported, rejected and bounds describe what admission would reject, ignored its warnings.
 	unsupported, rejected, bounds, ignored string
 
 	// input of the rendering; desired is nil when it cannot be rendered.
@@ -37,10 +37,10 @@ type reconcileState struct {
 	snapshot engine.Snapshot
 	plan     engine.Plan
 	decided  bool
-	turn     bool // a turn was taken, and is not recorded yet
+	turn     bool // a rollout slot is held and not recorded yet
 }
 
-// begin sets the plan to "nothing", which stands until the decision.
+// begin sets the plan to "nothing", which holds until the decision.
 func (p *reconcileState) begin() {
 	p.plan = engine.Plan{Route: engine.None, Next: engine.StateOf(p.engine.Status)}
 }
@@ -61,30 +61,30 @@ func (p *reconcileState) gateAsked() bool {
 	return false
 }
 
-// ownSpecChanged reports whether the engine's own spec or command, and not only its class or a release,
-// requires a change of what runs. Only they set the number of replicas.
+// ownSpecChanged reports whether the engine's own spec or command, and not only its class or an
+// operator release, requires a change. Only they set the number of replicas.
 func (p *reconcileState) ownSpecChanged() bool {
 	g, ok := p.snapshot.Generations[p.plan.Next.Current]
 	return p.engine.Generation != p.engine.Status.ObservedGeneration ||
 		(ok && g.Replicas != status.Replicas(p.engine))
 }
 
-// isTransitional reports whether the writes of this reconcile enqueue the next one at once, whose result
-// supersedes this one: states between two phases are not reported.
+// isTransitional reports whether the writes of this reconcile enqueue the next one at once, whose
+// result supersedes this one. States between two phases are not reported.
 func (p *reconcileState) isTransitional() bool {
 	phase := p.plan.Next.Phase
 	return p.decided && p.plan.Requeue == engine.RequeueNow && phase != v1alpha1.PhaseStable && phase != v1alpha1.PhaseStopped
 }
 
-// applied reports whether the current generation is what the spec requires, and its
-// controller has seen it.
+// applied reports whether the current generation matches the spec and its controller has
+// observed it.
 func (p *reconcileState) applied() bool {
 	set := p.children.StatefulSets[p.plan.Next.Current]
 	return set != nil && set.Status.ObservedGeneration >= set.Generation &&
 		p.snapshot.Generations[p.plan.Next.Current].Match == engine.Same
 }
 
-// outcome gathers what the status is made from.
+// outcome collects the input of the status.
 func (p *reconcileState) outcome() status.Engine {
 	out := status.Engine{
 		Object: p.engine, Plan: p.plan, Decided: p.decided, Gate: p.gate, GateAsked: p.gateAsked() && !status.Intent(p.engine).Paused,

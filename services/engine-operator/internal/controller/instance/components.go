@@ -87,7 +87,7 @@ func (c *Reconciler) retireDatabase(ctx context.Context, p *reconcileState) erro
 	return c.applier.Delete(ctx, p.database)
 }
 
-// movedOn reports whether every pod of the Deployment is of the generation that was applied.
+// movedOn reports whether every pod of the Deployment belongs to the applied generation.
 func movedOn(d *appsv1.Deployment, applied int64) bool {
 	return d != nil && d.Generation == applied && d.Status.ObservedGeneration == applied &&
 		d.Status.ReadyReplicas > 0 && d.Status.UpdatedReplicas == d.Status.Replicas && ptr.Deref(d.Status.TerminatingReplicas, 0) == 0

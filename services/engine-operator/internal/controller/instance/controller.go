@@ -27,7 +27,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
 )
 
-// Config are what a [Reconciler] works with.
+// Config configures a [Reconciler].
 type Config struct {
 	// Client reads from the cache and writes; Live reads from the API server. Secrets are
 	// read by Live only, one by one: no Secret is ever cached.
@@ -58,7 +58,7 @@ type Reconciler struct {
 // formerManager is what an earlier operator wrote under, where it wrote with Update.
 const formerManager = "manager"
 
-// New returns a Controller.
+// New returns a Reconciler.
 func New(d Config) *Reconciler {
 	c := &Reconciler{
 		Config:  d,
@@ -88,9 +88,9 @@ func New(d Config) *Reconciler {
 }
 
 const (
-	requeueStale    = 250 * time.Millisecond // a write met a newer object than the cache had
-	requeueFailure  = 10 * time.Second       // something that no watch reports may be repaired
-	requeueTerminal = 30 * time.Second       // the same, where a person has to repair it
+	requeueStale    = 250 * time.Millisecond // a write conflicted because of a stale cache
+	requeueFailure  = 10 * time.Second       // a cause that no watch reports may be repaired
+	requeueTerminal = 30 * time.Second       // the same, for a cause that a user must repair
 )
 
 // Reconcile reconciles one object.

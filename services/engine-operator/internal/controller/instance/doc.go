@@ -4,8 +4,8 @@
 //
 // The parts are independent. A step that finds a failure records it on its part
 // (status.Component) and lets the others continue; only what concerns the whole instance
-// ends a reconcile. What no retry clears is tried again slowly and makes the phase Failed, which
-// is left as soon as the cause is gone: the phase follows from the observed state,
+// ends a reconcile. A permanent failure is retried slowly and sets the phase to Failed, which
+// ends as soon as the cause is gone: the phase follows from the observed state,
 // never from the previous phase.
 //
 // Engines never lose what they need: the finalizer of an instance is removed only when no

@@ -30,10 +30,10 @@ func (c *Reconciler) findEngines(ctx context.Context, p *reconcileState) (steps.
 	return steps.Result{}, nil
 }
 
-// reconcileDelete removes the finalizer of a deleted instance once no engine refers to it. What it owns goes with
-// it by owner reference; the volume of its own database and the credentials stay.
+// reconcileDelete removes the finalizer of a deleted instance once no engine refers to it. Its
+// children are garbage-collected; the volume of its own database and the credentials stay.
 //
-// Until then the instance is served as ever, since its engines still run on it. Only when
+// Until then the instance is reconciled as usual, since its engines still depend on it. Only when
 // it is deleted in the foreground (kubectl --cascade=foreground) are children that
 // Kubernetes deletes not created again.
 func (c *Reconciler) reconcileDelete(ctx context.Context, p *reconcileState) (steps.Result, error) {
@@ -85,8 +85,8 @@ func (*Reconciler) checkPause(_ context.Context, p *reconcileState) (steps.Resul
 	return steps.Result{Stop: status.Intent(p.instance).Paused}, nil
 }
 
-// checkSupport refuses what this release cannot do. Nothing is made, and what an earlier
-// operator left running is left as it is.
+// checkSupport rejects features that this release lacks. Nothing is created, and running
+// workloads of an earlier operator are not changed.
 func (*Reconciler) checkSupport(_ context.Context, p *reconcileState) (steps.Result, error) {
 	mistakes := validation.InstanceUnsupported(p.instance)
 	if len(mistakes) == 0 {
@@ -100,7 +100,7 @@ func (*Reconciler) checkSupport(_ context.Context, p *reconcileState) (steps.Res
 }
 
 // ensureFinalizer adds the finalizer, never to an object that is being deleted: the API server
-// would refuse it without a limit.
+// would reject it every time.
 func (c *Reconciler) ensureFinalizer(ctx context.Context, p *reconcileState) (steps.Result, error) {
 	if p.instance.DeletionTimestamp != nil || controllerutil.ContainsFinalizer(p.instance, v1alpha1.InstanceFinalizer) {
 		return steps.Result{}, nil
@@ -133,8 +133,8 @@ func (c *Reconciler) identify(ctx context.Context, p *reconcileState) (steps.Res
 	return steps.Result{}, nil
 }
 
-// admit refuses components whose part of the spec is wrong. A refused component stays as
-// it is; the other one continues.
+// admit rejects components whose part of the spec is invalid. A rejected component stays as
+// it is; the other one is still reconciled.
 func (*Reconciler) admit(_ context.Context, p *reconcileState) (steps.Result, error) {
 	for _, part := range []struct {
 		component *status.Component

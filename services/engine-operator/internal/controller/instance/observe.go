@@ -49,7 +49,7 @@ func (c *Reconciler) observe(ctx context.Context, p *reconcileState) (steps.Resu
 	return steps.Result{Requeue: c.findCreateFailure(ctx, p)}, nil
 }
 
-// findCreateFailure finds out why the database has no pod, and returns when to check again.
+// findCreateFailure determines why the database has no pod, and returns the delay of the next check.
 // It is a help, never an obstacle: a failure is logged.
 func (c *Reconciler) findCreateFailure(ctx context.Context, p *reconcileState) time.Duration {
 	if p.database == nil || p.database.DeletionTimestamp != nil || p.database.Status.Replicas >= ptr.Deref(p.database.Spec.Replicas, 1) {

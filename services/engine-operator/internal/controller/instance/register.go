@@ -46,8 +46,8 @@ func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 	return nil
 }
 
-// shouldReconcile drops the events of status writes: the next reconcile knows
-// our own writes already, and conditions of other writers do not concern it.
+// shouldReconcile drops the events of status writes: the next reconcile
+// already has our own writes, and it does not use the conditions of other writers.
 func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltInstance)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltInstance)
@@ -62,7 +62,7 @@ func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 		!own && !equality.Semantic.DeepEqual(status.OwnInstance(was.Status), status.OwnInstance(is.Status))
 }
 
-// stopped passes the update with which an engine stops or starts: a stopped instance waits for it.
+// stopped reports whether an update stops or starts an engine: a stopped instance waits for it.
 func stopped(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)

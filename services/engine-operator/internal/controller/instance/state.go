@@ -18,9 +18,9 @@ type reconcileState struct {
 	instance *v1alpha1.FireboltInstance
 	stale    bool // the API server has a newer version of it
 	engines  v1alpha1.FireboltEngineList
-	// gone: there is nothing to record any more. observed: what exists has been checked.
-	// judged: the whole of the spec has been dealt with, if only by refusing it.
-	// waits: something could not be applied yet, though nothing is wrong.
+	// gone: nothing is left to record. observed: the existing objects have been read.
+	// judged: the whole spec has been processed, or rejected.
+	// waits: something could not be applied yet, without a failure.
 	gone, observed, judged, waits bool
 
 	metadata, gateway status.Component
@@ -28,13 +28,13 @@ type reconcileState struct {
 	databaseReplicas  int32
 	databaseFailure   string // why its pod cannot be created
 
-	// trouble describes the failure of the whole instance; errs are those of single components, none of which keeps
-	// the others from being served.
+	// The failure of the whole instance, and the errors of single components, none of which
+	// blocks the others.
 	trouble *status.Failure
 	errs    []error
 }
 
-// conclude describes what the end of the steps means for the status.
+// conclude records the result of the steps for the status.
 func (p *reconcileState) conclude(result steps.Result, err error) {
 	switch {
 	case err != nil && p.trouble == nil:
@@ -44,8 +44,8 @@ func (p *reconcileState) conclude(result steps.Result, err error) {
 	}
 }
 
-// outcome is what the status is made from. The message of an error that is of no single
-// component is the failure of the instance.
+// outcome collects the input of the status. An error that belongs to no single component
+// is the failure of the instance.
 func (p *reconcileState) outcome(failure error) status.Instance {
 	troubled := p.trouble != nil && p.trouble.Reason != v1alpha1.ReasonDeletionBlocked
 	return status.Instance{
@@ -56,9 +56,9 @@ func (p *reconcileState) outcome(failure error) status.Instance {
 	}
 }
 
-// handleApplyError records what the API server said against an object that a component needs, and
-// returns when to try again. What it calls invalid stays invalid until the spec
-// or a policy changes: that is not an error of the reconcile, and is retried slowly.
+// handleApplyError records why the API server rejected an object of a component, and returns
+// the delay of the retry. An invalid object stays invalid until the spec or a policy
+// changes: that is not an error of the reconcile, and is retried slowly.
 func (p *reconcileState) handleApplyError(c *status.Component, reason string, err error) steps.Result {
 	switch {
 	case errors.Is(err, apply.ErrBeingDeleted):
@@ -74,7 +74,7 @@ func (p *reconcileState) handleApplyError(c *status.Component, reason string, er
 	return p.setFailure(c, status.Failure{Reason: reason, Message: err.Error()}, 0)
 }
 
-// setFailure records why a component is not what it should be. The other components continue.
+// setFailure records why a component is not in its desired state. The others are still reconciled.
 func (*reconcileState) setFailure(c *status.Component, t status.Failure, again time.Duration) steps.Result {
 	c.Failure = &t
 	return steps.Result{Requeue: again}

@@ -13,11 +13,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 )
 
-// workloadSpec is a workload that is to be brought about.
+// workloadSpec is a workload to apply.
 type workloadSpec struct {
 	desired, live client.Object // live is nil when there is none
 	config        *corev1.ConfigMap
-	// follows: the live one is what the user's part of the spec requires.
+	// follows: the live one matches the user's part of the spec.
 	follows bool
 }
 
@@ -42,7 +42,7 @@ func (c *Reconciler) workload(ctx context.Context, p *reconcileState, w workload
 	return err
 }
 
-// annotateAdopted notes on a workload of an earlier operator that it is adopted, and makes a
+// annotateAdopted records on a workload of an earlier operator that it is adopted, and makes a
 // database keep its volume. Its pods are not touched.
 func (c *Reconciler) annotateAdopted(ctx context.Context, desired, live client.Object) error {
 	after, ok := live.DeepCopyObject().(client.Object)
