@@ -23,7 +23,7 @@ const (
 	RenewEvery = 10 * time.Second
 	// RetryEvery is the pause after a failed renewal, and between two health checks.
 	RetryEvery = time.Second
-	// margin ends the own validity before that of the Lease.
+	// margin is how much earlier than the operators we consider the Lease expired, so that two never write.
 	margin = 5 * time.Second
 )
 
