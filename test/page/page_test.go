@@ -237,7 +237,7 @@ func TestHostileTextIsText(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS("#nav-events")))
 	b.shows("#feed", evil)
 	b.open(`#/resource/<img src=x onerror="window.hacked=1">/superset/x`)
-	b.shows("#resource-error", "is no name")
+	b.shows("#resource-error", "is not a valid namespace or object name")
 	b.holds(`window.hacked === undefined && document.querySelectorAll('main img, main svg, main script').length === 0`)
 	// The browser itself would not take markup from a string.
 	b.holds(`(() => { try { document.body.innerHTML = '<b>x</b>'; return false } catch (e) { return e instanceof TypeError } })()`)

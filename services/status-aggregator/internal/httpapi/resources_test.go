@@ -156,7 +156,7 @@ func TestBadQuestionsAreNamed(t *testing.T) {
 		statusapi.PathResources + "?continue=%21":                          "continue is not the token of a page before",
 		statusapi.PathResources + "?condition=Degraded%3Dyes":              `condition "Degraded=yes" is not`,
 		statusapi.PathResources + "?namespace=..":                          `".." may not be '..'`,
-		statusapi.PathResources + "?namespace=a*":                          `"a*" is no name`,
+		statusapi.PathResources + "?namespace=a*":                          `"a*" is not a valid namespace or object name`,
 		b.path(b.Namespace, "main") + "?limit=501":                         "limit must be a number from 1 to 500",
 		b.path(b.Namespace, "a%2Fb"):                                       "may not contain '/'",
 		statusapi.PathEvents + "?since=now":                                `since must be the id of an event, is "now"`,
