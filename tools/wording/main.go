@@ -1,8 +1,8 @@
 // Command wording finds expressions that the field does not use, in the prose of the repository: Go comments and
 // messages, Markdown, comments of YAML and shell, notes of charts, and subjects of commits. words.txt lists the
-// expressions; docs/glossary.md has the terms to use instead.
+// expressions, exceptions.txt the files that are left out; docs/glossary.md has the terms to use instead.
 //
-// Usage: wording [-root DIR] [-counts] [-commits RANGE] [PATH...]
+// Usage: wording [-root DIR] [-counts] [-all] [-commits RANGE] [PATH...]
 package main
 
 import (
@@ -20,6 +20,9 @@ import (
 
 //go:embed words.txt
 var words string
+
+//go:embed exceptions.txt
+var exceptions string
 
 // subject is the topic of expressions that apply to the subjects of commits.
 const subject = "subject"
@@ -41,12 +44,21 @@ func main() {
 	root := flag.String("root", ".", "checkout to read")
 	counts := flag.Bool("counts", false, "print the number of matches per expression instead of each match, and exit with 0")
 	commits := flag.String("commits", "", "also check the subjects of these commits, such as origin/main..HEAD")
+	all := flag.Bool("all", false, "do not leave out the files of exceptions.txt")
 	flag.Parse()
 	expressions, err := parse(words)
 	if err != nil {
 		fail(err)
 	}
-	hits, err := check(*root, flag.Args(), *commits, expressions)
+	paths := flag.Args()
+	if !*all {
+		excluded, err := exclude(exceptions)
+		if err != nil {
+			fail(err)
+		}
+		paths = append(paths, excluded...)
+	}
+	hits, err := check(*root, paths, *commits, expressions)
 	if err != nil {
 		fail(err)
 	}
@@ -83,6 +95,23 @@ func parse(list string) ([]expression, error) {
 			return nil, fmt.Errorf("words.txt: %w", err)
 		}
 		out = append(out, expression{topic, re})
+	}
+	return out, nil
+}
+
+// exclude returns the pathspecs that leave out the files of a list: lines of a path and the reason, split by ": ".
+func exclude(list string) ([]string, error) {
+	var out []string
+	for line := range strings.Lines(list) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		path, reason, _ := strings.Cut(line, ": ")
+		if reason == "" {
+			return nil, fmt.Errorf("exceptions.txt: no reason in %q", line)
+		}
+		out = append(out, ":(top,exclude)"+path)
 	}
 	return out, nil
 }

@@ -83,10 +83,41 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestParseRejectsALineWithoutTopic(t *testing.T) {
+func TestParseRejectsLineWithoutTopic(t *testing.T) {
 	for _, list := range []string{"no topic\n", "topic: (\n"} {
 		if _, err := parse(list); err == nil {
 			t.Errorf("%q: no error", list)
+		}
+	}
+}
+
+func TestExclude(t *testing.T) {
+	got, err := exclude("# why\n\na/*.sh: rendered\n")
+	if diff := cmp.Diff([]string{":(top,exclude)a/*.sh"}, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := exclude("a/b.go\n"); err == nil {
+		t.Error("an exception without a reason was accepted")
+	}
+}
+
+func TestSubjects(t *testing.T) {
+	expressions, err := parse(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, ok := range map[string]bool{
+		"libs/bus: retry a publish that timed out":           true,
+		"test: process embedded files":                       true,
+		"libs/bus: the retries of a publish":                 false,
+		"libs/bus: retries of a publish":                     false,
+		"libs/bus: adding retries":                           false,
+		"libs/bus: added retries":                            false,
+		"retry a publish":                                    false,
+		"libs/bus: retry " + strings.Repeat("a publish ", 9): false,
+	} {
+		if hits := match("", text, expressions, true); (len(hits) == 0) != ok {
+			t.Errorf("%q: %d hits", text, len(hits))
 		}
 	}
 }
