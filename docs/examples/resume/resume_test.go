@@ -134,7 +134,7 @@ func (b *bed) load() *table {
 	return t
 }
 
-func TestItBeginsWithTheEntriesAndGoesOnWithTheEvents(t *testing.T) {
+func TestResumeReadsEntriesThenEvents(t *testing.T) {
 	b := newBed(t)
 	b.say("main", phase("Initializing")) // older than the entries
 	b.entry("main", "Running")
@@ -155,7 +155,7 @@ func TestItBeginsWithTheEntriesAndGoesOnWithTheEvents(t *testing.T) {
 }
 
 // The program is ended at any moment, now and then before it could save, while events come.
-func TestNothingIsLostOrCountedTwice(t *testing.T) {
+func TestResumeLosesAndRepeatsNothing(t *testing.T) {
 	b := newBed(t)
 	names := []string{"a", "b", "c"}
 	for _, n := range names {
@@ -208,7 +208,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAfterAGapTheEntryIsRead(t *testing.T) {
+func TestResumeReadsEntryAfterGap(t *testing.T) {
 	b := newBed(t)
 	b.entry("main", "Initializing")
 	b.catchUp()
@@ -219,7 +219,7 @@ func TestAfterAGapTheEntryIsRead(t *testing.T) {
 	}
 }
 
-func TestAStreamThatWasMadeAnewIsReadFromTheEntries(t *testing.T) {
+func TestResumeReadsEntriesAfterStreamReset(t *testing.T) {
 	b := newBed(t)
 	b.entry("main", "Initializing")
 	for range 5 {
@@ -237,7 +237,7 @@ func TestAStreamThatWasMadeAnewIsReadFromTheEntries(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventIsPassedOver(t *testing.T) {
+func TestResumeSkipsInvalidMessages(t *testing.T) {
 	b := newBed(t)
 	b.catchUp()
 	if _, err := b.js.Publish(t.Context(), contract.LifecyclePrefix+".local.team-a.superset.main.phase", []byte("hello")); err != nil {
@@ -249,7 +249,7 @@ func TestWhatIsNoEventIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestABrokenFileIsAnError(t *testing.T) {
+func TestResumeRejectsBrokenFile(t *testing.T) {
 	b := newBed(t)
 	if err := os.WriteFile(b.file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestABrokenFileIsAnError(t *testing.T) {
 	}
 }
 
-func TestRunRefusesWhatItCannotDo(t *testing.T) {
+func TestRunRejectsInvalidArguments(t *testing.T) {
 	t.Setenv("NATS_URL", "")
 	for name, args := range map[string][]string{
 		"no server":       {"--cluster", "c", "--state", "f"},

@@ -154,7 +154,7 @@ var phase = contract.Lifecycle{
 	Event: contract.EventPhase, Phase: &contract.PhaseChange{Seq: 2, From: "Initializing", To: "Running", Reason: "Ready"},
 }
 
-func TestEventsArePrinted(t *testing.T) {
+func TestSubscribePrintsEvents(t *testing.T) {
 	b := newBed(t)
 	b.createStream(t)
 	b.publish(t, "main", degraded)
@@ -173,7 +173,7 @@ func TestEventsArePrinted(t *testing.T) {
 	}
 }
 
-func TestWithoutSinceOnlyWhatComesNextIsPrinted(t *testing.T) {
+func TestSubscribePrintsOnlyNewEvents(t *testing.T) {
 	b := newBed(t)
 	b.createStream(t)
 	b.publish(t, "main", degraded)
@@ -192,7 +192,7 @@ func TestWithoutSinceOnlyWhatComesNextIsPrinted(t *testing.T) {
 	}
 }
 
-func TestAStreamThatComesLaterIsWaitedFor(t *testing.T) {
+func TestSubscribeWaitsForStream(t *testing.T) {
 	b := newBed(t)
 	out := b.start(t, options{subject: contract.LifecyclePrefix + ".>", since: time.Hour})
 	out.wait(t, "# waiting for FLOTILLA_LIFECYCLE: nats: API error: code=404 err_code=10059 description=stream not found")
@@ -232,7 +232,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestRunRefusesWhatItCannotDo(t *testing.T) {
+func TestRunRejectsInvalidArguments(t *testing.T) {
 	t.Setenv("NATS_URL", "")
 	for name, args := range map[string][]string{
 		"no server":         {},
