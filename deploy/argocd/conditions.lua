@@ -57,7 +57,7 @@ local function judge(c)
     return is("Progressing", trouble.message)
   end
   if not (covers(c.Available) and covers(progress) and covers(trouble)) then
-    return is("Progressing", "The newest spec has not been taken up everywhere yet.")
+    return is("Progressing", "The latest spec is not applied to all workloads yet.")
   end
   if c.Available.status == "True" and progress.reason == "AsExpected" then
     return is("Healthy", c.Available.message)

@@ -61,12 +61,12 @@ var advisories = []string{
 	"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.>",
 }
 
-// streams describes every stream of the contract.
+// streams returns the configuration of every stream of the contract.
 func (p Params) streams() []jetstream.StreamConfig {
-	stream := func(name, prefix, what string) jetstream.StreamConfig {
+	stream := func(name, prefix, description string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
 			Name:        name,
-			Description: what,
+			Description: description,
 			Subjects:    []string{prefix + ".>"},
 			Retention:   jetstream.LimitsPolicy,
 			Discard:     jetstream.DiscardOld,
@@ -77,13 +77,13 @@ func (p Params) streams() []jetstream.StreamConfig {
 			AllowDirect: true,
 		}
 	}
-	observations := stream(contract.StreamObservations, contract.ObservationPrefix, "What operators see, the last word on each object")
+	observations := stream(contract.StreamObservations, contract.ObservationPrefix, "Latest observation of each object")
 	observations.MaxMsgsPerSubject = 1
 	observations.MaxBytes = p.ObservationsMaxBytes
 	observations.AllowMsgTTL = true
 	observations.SubjectDeleteMarkerTTL = markerTTL
 
-	heartbeats := stream(contract.StreamHeartbeats, contract.HeartbeatPrefix, "Who is alive")
+	heartbeats := stream(contract.StreamHeartbeats, contract.HeartbeatPrefix, "Latest heartbeat of each observer")
 	// File storage, although no reader needs heartbeats after a restart: a single server loses
 	// a memory stream itself, and its readers would then miss all heartbeats.
 	heartbeats.MaxMsgsPerSubject = 1
@@ -91,31 +91,31 @@ func (p Params) streams() []jetstream.StreamConfig {
 	heartbeats.AllowMsgTTL = true
 	heartbeats.SubjectDeleteMarkerTTL = markerTTL
 
-	lifecycle := stream(contract.StreamLifecycle, contract.LifecyclePrefix, "What became of each object: the public history")
+	lifecycle := stream(contract.StreamLifecycle, contract.LifecyclePrefix, "Lifecycle events: the public history")
 	lifecycle.MaxAge, lifecycle.MaxBytes = p.LifecycleMaxAge, p.LifecycleMaxBytes
 	lifecycle.Duplicates = 10 * time.Minute
 	lifecycle.Compression = jetstream.S2Compression
 	lifecycle.DenyDelete, lifecycle.DenyPurge = p.Production, p.Production
 
-	changes := stream(contract.StreamChanges, contract.ChangePrefix, "What was stored in the database")
+	changes := stream(contract.StreamChanges, contract.ChangePrefix, "Committed changes of the database")
 	changes.MaxAge, changes.MaxBytes = p.ChangesMaxAge, p.ChangesMaxBytes
 	changes.Duplicates = 10 * time.Minute
 	changes.Compression = jetstream.S2Compression
 	changes.DenyDelete, changes.DenyPurge = p.Production, p.Production
 
-	letters := stream(contract.StreamDeadLetters, contract.DeadLetterPrefix, "Messages that could not be processed")
-	letters.Subjects = append(letters.Subjects, advisories...)
-	letters.MaxAge, letters.MaxBytes = p.DeadLettersMaxAge, p.DeadLettersMaxBytes
-	letters.MaxMsgSize = 0 // a dead letter may be one that was too large
+	deadLetters := stream(contract.StreamDeadLetters, contract.DeadLetterPrefix, "Messages that could not be processed")
+	deadLetters.Subjects = append(deadLetters.Subjects, advisories...)
+	deadLetters.MaxAge, deadLetters.MaxBytes = p.DeadLettersMaxAge, p.DeadLettersMaxBytes
+	deadLetters.MaxMsgSize = 0 // a dead letter may be one that was too large
 
-	return []jetstream.StreamConfig{observations, heartbeats, lifecycle, changes, letters}
+	return []jetstream.StreamConfig{observations, heartbeats, lifecycle, changes, deadLetters}
 }
 
-// bucket describes the key-value bucket.
+// bucket returns the configuration of the key-value bucket.
 func (p Params) bucket() jetstream.KeyValueConfig {
 	return jetstream.KeyValueConfig{
 		Bucket:         contract.BucketStatus,
-		Description:    "What the aggregator last said of each object",
+		Description:    "Status entry of each object",
 		MaxValueSize:   contract.MaxMessageBytes,
 		History:        statusHistory,
 		MaxBytes:       p.StatusMaxBytes,
@@ -128,7 +128,7 @@ func (p Params) bucket() jetstream.KeyValueConfig {
 // Bootstrap creates every asset, or updates it to match p; it is idempotent.
 func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error {
 	for _, cfg := range p.streams() {
-		err := again(ctx, func() error {
+		err := retry(ctx, func() error {
 			_, err := js.CreateOrUpdateStream(ctx, cfg)
 			return err
 		})
@@ -136,7 +136,7 @@ func Bootstrap(ctx context.Context, js jetstream.JetStream, p Params) error {
 			return fmt.Errorf("create stream %q: %w", cfg.Name, err)
 		}
 	}
-	err := again(ctx, func() error {
+	err := retry(ctx, func() error {
 		_, err := js.CreateOrUpdateKeyValue(ctx, p.bucket())
 		return err
 	})
@@ -153,7 +153,8 @@ const errCodeStreamCreate = 10049
 
 const createTries = 5
 
-func again(ctx context.Context, create func() error) error {
+// retry repeats create with a backoff while the server fails with errCodeStreamCreate.
+func retry(ctx context.Context, create func() error) error {
 	var err error
 	for try := 1; try <= createTries; try++ {
 		err = create()

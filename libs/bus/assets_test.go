@@ -19,7 +19,7 @@ func verify(t *testing.T, c client, p bus.Params) []bus.Drift {
 	return drifts
 }
 
-func TestBootstrapMakesWhatVerifyWants(t *testing.T) {
+func TestBootstrapSatisfiesVerify(t *testing.T) {
 	production := bus.DefaultParams()
 	production.Production = true
 	tests := map[string]struct {
@@ -57,7 +57,7 @@ func denied() []bus.Drift {
 	return out
 }
 
-func TestVerifyNamesEveryDifference(t *testing.T) {
+func TestVerifyReportsAllDrift(t *testing.T) {
 	_, c := bootstrapped(t)
 	js := c.JetStream()
 	stream, err := js.Stream(t.Context(), contract.StreamObservations)
@@ -102,7 +102,7 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 
 // The server removes the account's folder with the last stream, at the same time as
 // the next stream is created in it.
-func TestBootstrapSurvivesTheRemovalOfTheLastStream(t *testing.T) {
+func TestBootstrapAfterLastStreamIsDeleted(t *testing.T) {
 	_, c := bootstrapped(t)
 	js := c.JetStream()
 	for range 10 {

@@ -48,17 +48,17 @@ const (
 	reconnectJitter = 500 * time.Millisecond
 	pingInterval    = 10 * time.Second
 	maxPingsOut     = 2
-	forever         = -1
+	unlimited       = -1
 	noBuffer        = -1
 )
 
 // check completes the configuration and rejects an invalid one.
 func (cfg *Config) check() error {
 	if cfg.URL == "" {
-		return errors.New("the bus has no URL")
+		return errors.New("bus URL is required")
 	}
 	if _, err := contract.EncodeToken(cfg.Name); err != nil {
-		return fmt.Errorf("client name of the bus: %w", err)
+		return fmt.Errorf("encode NATS client name: %w", err)
 	}
 	if err := cfg.Check(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (cfg *Config) check() error {
 func (c *Conn) options() ([]nats.Option, error) {
 	token, err := contract.EncodeToken(c.cfg.Name)
 	if err != nil {
-		return nil, fmt.Errorf("client name of the bus: %w", err)
+		return nil, fmt.Errorf("encode NATS client name: %w", err)
 	}
 	opts := []nats.Option{
 		nats.Name(c.cfg.Name),
@@ -84,18 +84,18 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.Timeout(dialTimeout),
 		nats.RetryOnFailedConnect(true),
 		nats.IgnoreAuthErrorAbort(), // credentials may be rotated while we try
-		nats.MaxReconnects(forever),
+		nats.MaxReconnects(unlimited),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.ReconnectBufSize(noBuffer),
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(maxPingsOut),
 		nats.DrainTimeout(drainTimeout),
-		nats.ConnectHandler(c.reached),
-		nats.ReconnectHandler(func(nc *nats.Conn) { c.metrics.reconnects.Inc(); c.reached(nc) }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.lost(err) }),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.log.V(1).Info("Did not reach the bus", "cause", text(err)) }),
-		nats.LameDuckModeHandler(func(*nats.Conn) { c.log.Info("Server of the bus is about to stop") }),
+		nats.ConnectHandler(c.handleConnected),
+		nats.ReconnectHandler(func(nc *nats.Conn) { c.metrics.reconnects.Inc(); c.handleConnected(nc) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.handleDisconnected(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.log.V(1).Info("Failed to connect to NATS", "cause", text(err)) }),
+		nats.LameDuckModeHandler(func(*nats.Conn) { c.log.Info("NATS server is shutting down") }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.asyncError(err) }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 	}

@@ -18,8 +18,8 @@ import (
 // drainTimeout limits how long Close waits even if its context does not end.
 const drainTimeout = 10 * time.Second
 
-// deniedMemory is how long a denied subject explains a publish without an answer.
-const deniedMemory = time.Minute
+// deniedTTL is how long a denied subject explains a publish without a reply.
+const deniedTTL = time.Minute
 
 // Conn is a connection that reconnects without a limit.
 type Conn struct {
@@ -47,7 +47,7 @@ func Connect(cfg Config) (*Conn, error) {
 	}
 	m, err := newMetrics(cfg.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("register metrics of the bus: %w", err)
+		return nil, fmt.Errorf("register bus metrics: %w", err)
 	}
 	c := &Conn{cfg: cfg, log: cfg.Log, metrics: m, closed: make(chan struct{}), denied: map[string]time.Time{}}
 	opts, err := c.options()
@@ -55,17 +55,17 @@ func Connect(cfg Config) (*Conn, error) {
 		return nil, err
 	}
 	if c.nc, err = nats.Connect(cfg.URL, opts...); err != nil {
-		return nil, fmt.Errorf("set up the connection to the bus: %w", err)
+		return nil, fmt.Errorf("create NATS connection: %w", err)
 	}
 	if c.keyDialer != nil {
 		c.keyDialer.nc.Store(c.nc)
 	}
 	if c.js, err = jetstream.New(c.nc); err != nil {
 		c.nc.Close()
-		return nil, fmt.Errorf("set up JetStream: %w", err)
+		return nil, fmt.Errorf("create JetStream context: %w", err)
 	}
 	if !c.nc.IsConnected() {
-		c.log.Info("Bus is not there yet; trying again until it is", "cause", cmp.Or(text(c.nc.LastError()), "no server answered"))
+		c.log.Info("Failed to connect to NATS, retrying", "cause", cmp.Or(text(c.nc.LastError()), "no server answered"))
 	}
 	return c, nil
 }
@@ -114,14 +114,14 @@ func (c *Conn) Close(ctx context.Context) error {
 		<-c.closed
 	}
 	if err != nil {
-		return fmt.Errorf("drain the connection to the bus: %w", err)
+		return fmt.Errorf("drain NATS connection: %w", err)
 	}
 	return nil
 }
 
-func (c *Conn) reached(nc *nats.Conn) {
+func (c *Conn) handleConnected(nc *nats.Conn) {
 	c.metrics.connected.Set(1)
-	c.log.Info("Connected to the bus", "server", nc.ConnectedUrlRedacted())
+	c.log.Info("Connected to NATS", "server", nc.ConnectedUrlRedacted())
 	c.mu.Lock()
 	fs := append([]func(){}, c.onReconnect...)
 	clear(c.denied)
@@ -131,10 +131,10 @@ func (c *Conn) reached(nc *nats.Conn) {
 	}
 }
 
-func (c *Conn) lost(err error) {
+func (c *Conn) handleDisconnected(err error) {
 	c.metrics.connected.Set(0)
 	if err != nil {
-		c.log.Info("Lost the bus; trying again until it is back", "cause", err.Error())
+		c.log.Info("Disconnected from NATS, reconnecting", "cause", err.Error())
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *Conn) lost(err error) {
 // publish is reported here only; its sender never gets an answer.
 func (c *Conn) asyncError(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
-		c.log.Info("Bus reported an error", "cause", text(err))
+		c.log.Info("Received a NATS error", "cause", text(err))
 		return
 	}
 	subject := quoted(err.Error())
@@ -152,17 +152,17 @@ func (c *Conn) asyncError(err error) {
 	c.denied[subject] = c.cfg.Clock.Now()
 	c.mu.Unlock()
 	if !known {
-		c.log.Error(err, "Bus refused a subject; check the permissions of this client", "subject", subject)
+		c.log.Error(err, "NATS permission violation", "subject", subject)
 	}
 }
 
 // Denied reports whether the server recently denied this client the subject. Without it
-// a denial looks like an outage, since a denied request gets no answer.
+// a denial looks like an outage, since a denied request gets no reply.
 func (c *Conn) Denied(subject string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, ok := c.denied[subject]
-	if ok && c.cfg.Clock.Since(at) > deniedMemory {
+	if ok && c.cfg.Clock.Since(at) > deniedTTL {
 		delete(c.denied, subject)
 		return false
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-func TestConnectRefusesOnlyAWrongConfiguration(t *testing.T) {
+func TestConnectRejectsOnlyInvalidConfig(t *testing.T) {
 	tests := map[string]struct {
 		cfg  bus.Config
 		want string // part of the error; empty means that there is none
 	}{
 		"a server that is not there":   {bus.Config{URL: "nats://127.0.0.1:1", Name: "tester"}, ""},
-		"no URL":                       {bus.Config{Name: "tester"}, "no URL"},
+		"no URL":                       {bus.Config{Name: "tester"}, "URL is required"},
 		"no name":                      {bus.Config{URL: "nats://127.0.0.1:1"}, "client name"},
 		"a name that is no token":      {bus.Config{URL: "nats://127.0.0.1:1", Name: "a>b"}, "client name"},
 		"a URL that is none":           {bus.Config{URL: "nats://[", Name: "tester"}, "connection"},
@@ -61,7 +61,7 @@ func closeNow(t *testing.T, conn *bus.Conn) {
 	}
 }
 
-func TestConnectionComesUpWithTheServerAndComesBack(t *testing.T) {
+func TestConnReconnectsToServer(t *testing.T) {
 	srv := natstest.Start(t)
 	srv.Stop()
 	c := connect(t, srv.URL())
@@ -91,7 +91,7 @@ func TestConnectionComesUpWithTheServerAndComesBack(t *testing.T) {
 	}
 }
 
-func TestCloseLeavesNothingBehind(t *testing.T) {
+func TestCloseLeaksNoGoroutines(t *testing.T) {
 	srv := natstest.Start(t)
 	conn, err := bus.Connect(bus.Config{URL: srv.URL(), Name: "tester"})
 	if err != nil {
@@ -109,7 +109,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 
 // An ACL mistake looks like an outage to the client unless the refusal, which comes
 // by another way, is put together with it.
-func TestPublishTellsARefusalFromAnOutage(t *testing.T) {
+func TestPublishDistinguishesDenialFromOutage(t *testing.T) {
 	srv := natstest.Start(t, func(o *server.Options) {
 		o.Users = []*server.User{{
 			Username: "tester", Password: "secret",

@@ -53,7 +53,7 @@ func open(t *testing.T, cfg bus.Config) client {
 }
 
 // A server wants client certificates; then the authority of both changes.
-func TestCertificatesAreReadAgain(t *testing.T) {
+func TestConnReloadsCertificates(t *testing.T) {
 	authority := natstls.New(t)
 	srv := natstest.Start(t, authority.Require())
 	dir := t.TempDir()
@@ -101,7 +101,7 @@ func write(t *testing.T, path string, content []byte) {
 
 // A user's key is replaced on the server: the client comes back with the one that its
 // file has got since.
-func TestNKeysAreReadAgain(t *testing.T) {
+func TestConnReloadsNKeys(t *testing.T) {
 	first, firstKey := newUser(t)
 	second, secondKey := newUser(t)
 	var allowed []*server.NkeyUser
@@ -184,7 +184,7 @@ func (i issuer) creds(t *testing.T, expires time.Time) []byte {
 
 // Credentials expire while they are in use: the server sends the client away, who goes
 // on trying, and comes back with those that the file has got since.
-func TestCredentialsExpireAndAreReplaced(t *testing.T) {
+func TestConnReloadsExpiredCredentials(t *testing.T) {
 	i := newIssuer(t)
 	srv := natstest.Start(t, i.require(t))
 	file := filepath.Join(t.TempDir(), "creds")
@@ -204,7 +204,7 @@ func TestCredentialsExpireAndAreReplaced(t *testing.T) {
 }
 
 // What stands in a file is never repeated, and the error says which file it is.
-func TestCheckNamesTheFile(t *testing.T) {
+func TestCheckNamesInvalidFile(t *testing.T) {
 	dir := t.TempDir()
 	garbage := filepath.Join(dir, "garbage")
 	write(t, garbage, []byte("hunter2"))

@@ -8,26 +8,26 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// headPatience is the timeout for reading the head; after it the start of the term alone decides.
-const headPatience = 10 * time.Second
+// headTimeout limits how long the head is requested; then the start of the term alone determines the epoch.
+const headTimeout = 10 * time.Second
 
 // epoch is the version of one observer's leadership term.
 type epoch struct {
-	conn   *Conn
-	filter string // all observations of this observer
-	start  func() int64
-	born   int64 // used while start gives nothing
+	conn      *Conn
+	filter    string // all observations of this observer
+	start     func() int64
+	createdAt int64 // used while start returns nothing
 
-	looking sync.Mutex // one question at a time; guards the next two
-	known   bool
-	failing time.Time // since when there is no answer
+	resolving    sync.Mutex // one request at a time; guards the next two
+	resolved     bool
+	failingSince time.Time // zero unless requests fail
 
 	mu    sync.Mutex
-	using int64
+	value int64
 }
 
 func newEpoch(conn *Conn, cluster, observer string, start func() int64) *epoch {
-	e := &epoch{conn: conn, start: start, born: conn.cfg.Clock.Now().UnixMilli()}
+	e := &epoch{conn: conn, start: start, createdAt: conn.cfg.Clock.Now().UnixMilli()}
 	// A name that is not a valid token is rejected in every subject later, so there is no head either.
 	c, errC := contract.EncodeToken(cluster)
 	o, errO := contract.EncodeToken(observer)
@@ -44,7 +44,7 @@ func (e *epoch) current() int64 {
 		start = e.start()
 	}
 	if start <= 0 {
-		start = e.born
+		start = e.createdAt
 	}
 	return e.atLeast(start)
 }
@@ -52,31 +52,31 @@ func (e *epoch) current() int64 {
 func (e *epoch) atLeast(floor int64) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.using = max(e.using, floor)
-	return e.using
+	e.value = max(e.value, floor)
+	return e.value
 }
 
 // resolve returns the epoch once the head is known. It uses the network the first
-// time, and returns [ErrLater] while it gets no answer.
+// time, and returns [ErrLater] while it gets no reply.
 func (e *epoch) resolve() (int64, error) {
-	e.looking.Lock()
-	defer e.looking.Unlock()
-	if e.known || e.filter == "" {
+	e.resolving.Lock()
+	defer e.resolving.Unlock()
+	if e.resolved || e.filter == "" {
 		return e.current(), nil
 	}
 	now := e.conn.cfg.Clock.Now()
 	head, err := e.conn.lastEpoch(e.filter)
 	switch {
 	case err == nil:
-		e.known = true
+		e.resolved = true
 		e.atLeast(head + 1)
-	case e.failing.IsZero():
-		e.failing = now
-	case now.Sub(e.failing) > headPatience:
-		e.conn.log.Error(err, "Did not learn the last epoch; going on from the start of the term", "filter", e.filter)
-		e.known = true
+	case e.failingSince.IsZero():
+		e.failingSince = now
+	case now.Sub(e.failingSince) > headTimeout:
+		e.conn.log.Error(err, "Failed to read the last epoch, using the start of the term", "filter", e.filter)
+		e.resolved = true
 	}
-	if !e.known {
+	if !e.resolved {
 		return 0, fmt.Errorf("%w: read the head of %q: %w", ErrLater, e.filter, err)
 	}
 	return e.current(), nil
@@ -87,14 +87,14 @@ func (e *epoch) resolve() (int64, error) {
 func (c *Conn) lastEpoch(filter string) (int64, error) {
 	reply, err := c.nc.Request("$JS.API.DIRECT.GET."+contract.StreamObservations+"."+filter, nil, publishTimeout)
 	if err != nil {
-		return 0, fmt.Errorf("ask for the head: %w", err)
+		return 0, fmt.Errorf("get last message: %w", err)
 	}
 	if len(reply.Data) == 0 {
 		return 0, nil // 404, or the marker of a message that expired
 	}
 	_, obs, err := contract.Decode[contract.Observation](reply.Data)
 	if err != nil {
-		c.log.Error(err, "Did not understand the head of the stream", "filter", filter)
+		c.log.Error(err, "Failed to decode the last observation", "filter", filter)
 		return 0, nil
 	}
 	return obs.Epoch, nil

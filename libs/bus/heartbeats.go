@@ -37,17 +37,17 @@ func Unacknowledged(h contract.Heartbeat, header map[string][]string) (n int, ok
 // heartbeat that cannot be sent: the next one is more recent. The server replaces the last
 // heartbeat by a marker if none has followed for [HeartbeatTTL].
 type HeartbeatPublisher struct {
-	conn    *Conn
-	cluster string
-	me      contract.Observer
-	epoch   func() int64
-	wake    chan struct{}
-	beats   uint64
+	conn        *Conn
+	cluster     string
+	observer    contract.Observer
+	epoch       func() int64
+	reconnected chan struct{}
+	sequence    uint64
 }
 
 // NewHeartbeatPublisher returns the HeartbeatPublisher of one observer in one cluster; epoch is usually [ObservationPublisher.Epoch].
-func NewHeartbeatPublisher(conn *Conn, cluster string, me contract.Observer, epoch func() int64) *HeartbeatPublisher {
-	return &HeartbeatPublisher{conn: conn, cluster: cluster, me: me, epoch: epoch, wake: make(chan struct{}, 1)}
+func NewHeartbeatPublisher(conn *Conn, cluster string, observer contract.Observer, epoch func() int64) *HeartbeatPublisher {
+	return &HeartbeatPublisher{conn: conn, cluster: cluster, observer: observer, epoch: epoch, reconnected: make(chan struct{}, 1)}
 }
 
 // Start is [HeartbeatPublisher.Run] under the name that controller-runtime's manager expects.
@@ -57,7 +57,7 @@ func (h *HeartbeatPublisher) Start(ctx context.Context) error { return h.Run(ctx
 func (h *HeartbeatPublisher) Run(ctx context.Context) error {
 	h.conn.OnReconnect(func() {
 		select {
-		case h.wake <- struct{}{}:
+		case h.reconnected <- struct{}{}:
 		default:
 		}
 	})
@@ -65,35 +65,35 @@ func (h *HeartbeatPublisher) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if h.conn.Connected() {
-			if err := h.beat(ctx); err != nil && ctx.Err() == nil {
-				h.conn.log.V(1).Info("Missed a heartbeat", "cause", err.Error())
+			if err := h.publish(ctx); err != nil && ctx.Err() == nil {
+				h.conn.log.V(1).Info("Failed to publish heartbeat", "cause", err.Error())
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
-		case <-h.wake:
+		case <-h.reconnected:
 		}
 	}
 }
 
-func (h *HeartbeatPublisher) beat(ctx context.Context) error {
-	subject, err := contract.HeartbeatSubject(h.cluster, h.me.Name)
+func (h *HeartbeatPublisher) publish(ctx context.Context) error {
+	subject, err := contract.HeartbeatSubject(h.cluster, h.observer.Name)
 	if err != nil {
 		return err
 	}
-	h.beats++
+	h.sequence++
 	now, epoch, left := h.conn.cfg.Clock.Now(), h.epoch(), h.conn.unacknowledged()
-	id := fmt.Sprintf("%s.%s.%d.beat.%d", h.me.Name, h.me.Instance, epoch, h.beats)
+	id := fmt.Sprintf("%s.%s.%d.beat.%d", h.observer.Name, h.observer.Instance, epoch, h.sequence)
 	body, err := contract.Encode(contract.Event{
 		ID:       id,
-		Source:   contract.Source(h.cluster, h.me.Name),
+		Source:   contract.Source(h.cluster, h.observer.Name),
 		Time:     now,
-		Sequence: contract.Sequence(epoch, h.beats),
+		Sequence: contract.Sequence(epoch, h.sequence),
 	}, contract.Heartbeat{
 		Cluster:         h.cluster,
-		Observer:        h.me,
+		Observer:        h.observer,
 		Epoch:           epoch,
 		IntervalSeconds: int(HeartbeatInterval / time.Second),
 		SentAt:          now.UTC(),

@@ -14,7 +14,7 @@ import (
 
 // What a durable consumer gives up on is told on the stream of dead letters: delivered
 // as often as allowed, and ended by its reader.
-func TestGivenUpMessagesAreTold(t *testing.T) {
+func TestAbandonedMessagesBecomeDeadLetters(t *testing.T) {
 	_, c := bootstrapped(t)
 	put(t, c, subject(1), "poison", nil)
 	stream, err := c.JetStream().Stream(t.Context(), contract.StreamObservations)

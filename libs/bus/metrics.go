@@ -19,25 +19,25 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		connected: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "flotilla_bus_connected", Help: "1 while a server of the bus is connected.",
+			Name: "flotilla_bus_connected", Help: "Whether the client is connected to NATS (1) or not (0).",
 		}),
 		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "flotilla_bus_reconnects_total", Help: "How often the bus was reached again after it was lost.",
+			Name: "flotilla_bus_reconnects_total", Help: "Total number of reconnects to NATS.",
 		}),
 		denied: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "flotilla_bus_permission_violations_total", Help: "Publishes and subscriptions that the server refused.",
+			Name: "flotilla_bus_permission_violations_total", Help: "Total number of publishes and subscriptions that the server denied.",
 		}),
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "flotilla_bus_published_total", Help: "Attempts to publish a message, by outcome.",
+			Name: "flotilla_bus_published_total", Help: "Total number of publish attempts by outcome.",
 		}, []string{"outcome"}),
 		outbox: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "flotilla_bus_outbox_depth", Help: "Subjects with a message that no stream has acknowledged yet.",
+			Name: "flotilla_bus_outbox_depth", Help: "Number of subjects with an unacknowledged message.",
 		}),
 		coalesced: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "flotilla_bus_coalesced_total", Help: "Messages replaced by a newer one before they were acknowledged.",
+			Name: "flotilla_bus_coalesced_total", Help: "Total number of messages replaced by a newer one before they were acknowledged.",
 		}),
 		resets: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "flotilla_bus_stream_resets_total", Help: "How often a stream was found re-created or set back.",
+			Name: "flotilla_bus_stream_resets_total", Help: "Total number of stream resets.",
 		}),
 	}
 	if reg == nil {

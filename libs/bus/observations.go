@@ -19,14 +19,14 @@ const TombstoneTTL = time.Hour
 const headerTTL = "Nats-TTL"
 
 // ObservationPublisher publishes what one observer sees: the newest observation of each
-// object, with a version that only ever grows. It remembers what it was last offered,
+// object, with a version that only ever grows. It keeps the last offer of each object,
 // so it drops repetitions, and offers all observations again by itself after a stream
 // reset. A nil *ObservationPublisher means "no bus": its methods do nothing.
 type ObservationPublisher struct {
-	p       *Publisher
-	cluster string
-	me      contract.Observer
-	epoch   *epoch
+	p        *Publisher
+	cluster  string
+	observer contract.Observer
+	epoch    *epoch
 
 	mu      sync.Mutex
 	objects map[string]*observed // by subject
@@ -34,21 +34,21 @@ type ObservationPublisher struct {
 
 // observed is the observation of one object that was last offered.
 type observed struct {
-	last    contract.Observation
-	gone    bool
-	cause   trace.SpanContext // of the newest offer
-	seq     uint64
-	unacked int // offers that no acknowledged message covers yet
+	observation contract.Observation
+	deleted     bool
+	cause       trace.SpanContext // of the newest offer
+	seq         uint64
+	unacked     int // offers that no acknowledged message covers yet
 }
 
 // NewObservationPublisher returns a publisher of observations for one observer in one
 // cluster. start returns the beginning of the leadership term in milliseconds since
-// 1970, and 0 or less while there is none to speak of. The epoch of the observations
+// 1970, and 0 or less while there is none. The epoch of the observations
 // is that or one more than the greatest epoch that the stream holds of this observer,
 // whichever is greater: a clock that was set back cannot make the new term older.
-func NewObservationPublisher(p *Publisher, cluster string, me contract.Observer, start func() int64) *ObservationPublisher {
-	o := &ObservationPublisher{p: p, cluster: cluster, me: me, objects: map[string]*observed{}}
-	o.epoch = newEpoch(p.conn, cluster, me.Name, start)
+func NewObservationPublisher(p *Publisher, cluster string, observer contract.Observer, start func() int64) *ObservationPublisher {
+	o := &ObservationPublisher{p: p, cluster: cluster, observer: observer, objects: map[string]*observed{}}
+	o.epoch = newEpoch(p.conn, cluster, observer.Name, start)
 	p.OnReset(o.offerAll)
 	return o
 }
@@ -67,7 +67,7 @@ func (o *ObservationPublisher) OfferContext(ctx context.Context, kind contract.K
 	o.offer(kind, obs, trace.SpanContextFromContext(ctx), false)
 }
 
-// Delete publishes that the object no longer exists, as a tombstone that expires, and forgets it.
+// Delete publishes that the object no longer exists, as a tombstone that expires, and removes it.
 func (o *ObservationPublisher) Delete(kind contract.Kind, object contract.Object) {
 	o.offer(kind, contract.Observation{
 		Object:             object,
@@ -85,37 +85,37 @@ func (o *ObservationPublisher) Epoch() int64 {
 	return o.epoch.current()
 }
 
-func (o *ObservationPublisher) offer(kind contract.Kind, obs contract.Observation, cause trace.SpanContext, gone bool) {
+func (o *ObservationPublisher) offer(kind contract.Kind, obs contract.Observation, cause trace.SpanContext, deleted bool) {
 	if o == nil {
 		return
 	}
 	ref := contract.Ref{Cluster: o.cluster, Namespace: obs.Object.Namespace, Kind: kind, Name: obs.Object.Name}
-	subject, err := contract.ObservationSubject(ref, o.me.Name)
+	subject, err := contract.ObservationSubject(ref, o.observer.Name)
 	if err != nil {
 		o.p.conn.metrics.published.WithLabelValues(outcomeInvalid).Inc()
-		o.p.log.Error(err, "Dropped an observation without a subject", "namespace", obs.Object.Namespace, "name", obs.Object.Name)
+		o.p.log.Error(err, "Dropped an observation with an invalid subject", "namespace", obs.Object.Namespace, "name", obs.Object.Name)
 		return
 	}
-	obs.Observer = o.me
-	if o.remember(subject, obs, cause, gone) {
+	obs.Observer = o.observer
+	if o.record(subject, obs, cause, deleted) {
 		o.p.Offer(subject, func() (Message, error) { return o.build(subject) })
 	}
 }
 
-// remember stores an observation and reports whether it differs from the stored one.
-func (o *ObservationPublisher) remember(subject string, obs contract.Observation, cause trace.SpanContext, gone bool) bool {
+// record stores an observation and reports whether it differs from the stored one.
+func (o *ObservationPublisher) record(subject string, obs contract.Observation, cause trace.SpanContext, deleted bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	said := o.objects[subject]
+	last := o.objects[subject]
 	switch {
-	case said == nil || said.last.Object.UID != obs.Object.UID:
-		said = &observed{}
-		o.objects[subject] = said
-	case said.gone == gone && sameObservation(said.last, obs):
+	case last == nil || last.observation.Object.UID != obs.Object.UID:
+		last = &observed{}
+		o.objects[subject] = last
+	case last.deleted == deleted && sameObservation(last.observation, obs):
 		return false
 	}
-	said.last, said.gone, said.cause = obs, gone, cause
-	said.unacked++
+	last.observation, last.deleted, last.cause = obs, deleted, cause
+	last.unacked++
 	return true
 }
 
@@ -123,11 +123,11 @@ func (o *ObservationPublisher) remember(subject string, obs contract.Observation
 func (o *ObservationPublisher) offerAll() {
 	o.mu.Lock()
 	subjects := make([]string, 0, len(o.objects))
-	for subject, said := range o.objects {
-		if said.unacked == 0 {
-			said.cause = trace.SpanContext{} // published, and unchanged since
+	for subject, last := range o.objects {
+		if last.unacked == 0 {
+			last.cause = trace.SpanContext{} // published, and unchanged since
 		}
-		said.unacked++
+		last.unacked++
 		subjects = append(subjects, subject)
 	}
 	o.mu.Unlock()
@@ -143,26 +143,26 @@ func (o *ObservationPublisher) build(subject string) (Message, error) {
 		return Message{}, err
 	}
 	o.mu.Lock()
-	said := o.objects[subject]
-	if said == nil {
+	last := o.objects[subject]
+	if last == nil {
 		o.mu.Unlock()
-		return Message{}, fmt.Errorf("observation on %q was forgotten", subject)
+		return Message{}, fmt.Errorf("observation on %q was removed", subject)
 	}
-	said.seq++
-	covers := said.unacked
-	obs, gone, cause := said.last.Bounded(), said.gone, said.cause
-	obs.Epoch, obs.Seq, obs.Coalesced = epoch, said.seq, max(0, covers-1)
+	last.seq++
+	covers := last.unacked
+	obs, deleted, cause := last.observation.Bounded(), last.deleted, last.cause
+	obs.Epoch, obs.Seq, obs.Coalesced = epoch, last.seq, max(0, covers-1)
 	o.mu.Unlock()
 
 	m, err := o.encode(obs)
 	if err != nil {
 		return Message{}, err
 	}
-	if gone {
+	if deleted {
 		m.Header = map[string][]string{headerTTL: {strconv.Itoa(int(TombstoneTTL / time.Second))}}
 	}
 	m.cause = cause
-	m.acked = func() { o.acknowledged(subject, said, covers) }
+	m.acked = func() { o.acknowledged(subject, last, covers) }
 	return m, nil
 }
 
@@ -174,10 +174,10 @@ func (o *ObservationPublisher) encode(obs contract.Observation) (Message, error)
 	if obs.Object.UID == "" {
 		return Message{}, fmt.Errorf("observation of %s/%s has no uid", obs.Object.Namespace, obs.Object.Name)
 	}
-	id := fmt.Sprintf("%s.%s.%d.%d", obs.Object.UID, o.me.Name, obs.Epoch, obs.Seq)
+	id := fmt.Sprintf("%s.%s.%d.%d", obs.Object.UID, o.observer.Name, obs.Epoch, obs.Seq)
 	body, err := contract.Encode(contract.Event{
 		ID:       id,
-		Source:   contract.Source(o.cluster, o.me.Name),
+		Source:   contract.Source(o.cluster, o.observer.Name),
 		Subject:  obs.Object.Namespace + "/" + obs.Object.Name,
 		Time:     at,
 		Sequence: contract.Sequence(obs.Epoch, obs.Seq),
@@ -188,13 +188,13 @@ func (o *ObservationPublisher) encode(obs contract.Observation) (Message, error)
 	return Message{ID: id, Body: body}, nil
 }
 
-// acknowledged forgets what has arrived: how many offers it covered and, when it was
-// the tombstone, the object.
-func (o *ObservationPublisher) acknowledged(subject string, said *observed, covers int) {
+// acknowledged subtracts the offers that an acknowledged message covers and, after a
+// tombstone, removes the object.
+func (o *ObservationPublisher) acknowledged(subject string, last *observed, covers int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	said.unacked -= covers
-	if said.gone && said.unacked == 0 && o.objects[subject] == said {
+	last.unacked -= covers
+	if last.deleted && last.unacked == 0 && o.objects[subject] == last {
 		delete(o.objects, subject)
 	}
 }

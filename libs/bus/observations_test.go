@@ -65,7 +65,7 @@ func observing(t *testing.T, c client, start int64) *bus.ObservationPublisher {
 	return o
 }
 
-func TestAnObservationCarriesItsVersion(t *testing.T) {
+func TestObservationHasVersion(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	o.Offer(contract.Superset, seen("a", "Initializing"))
@@ -86,7 +86,7 @@ func TestAnObservationCarriesItsVersion(t *testing.T) {
 	}
 }
 
-func TestAnEqualObservationIsNotSentAgain(t *testing.T) {
+func TestOfferSkipsEqualObservation(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	o.Offer(contract.Superset, seen("a", "Running"))
@@ -104,7 +104,7 @@ func TestAnEqualObservationIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestWhatWasReplacedBeforeItWasSentIsCounted(t *testing.T) {
+func TestOfferCountsConflatedObservations(t *testing.T) {
 	srv, c := bootstrapped(t)
 	srv.Stop()
 	o := observing(t, c, 1000)
@@ -122,7 +122,7 @@ func TestWhatWasReplacedBeforeItWasSentIsCounted(t *testing.T) {
 	}
 }
 
-func TestANewTermIsNewerThanTheLastOne(t *testing.T) {
+func TestEpochExceedsPreviousEpoch(t *testing.T) {
 	tests := map[string]struct {
 		first, second int64
 		want          int64
@@ -145,7 +145,7 @@ func TestANewTermIsNewerThanTheLastOne(t *testing.T) {
 	}
 }
 
-func TestALostStreamIsFilledAgain(t *testing.T) {
+func TestObservationPublisherRefillsLostStream(t *testing.T) {
 	srv, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	for i := range 20 {
@@ -163,7 +163,7 @@ func TestALostStreamIsFilledAgain(t *testing.T) {
 	}
 }
 
-func TestADeletedObjectLeavesATombstoneThatExpires(t *testing.T) {
+func TestDeletePublishesExpiringTombstone(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	o.Offer(contract.Superset, seen("a", "Running"))
@@ -194,7 +194,7 @@ func TestADeletedObjectLeavesATombstoneThatExpires(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoSubjectOrVersionIsDropped(t *testing.T) {
+func TestOfferDropsInvalidObservation(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	hostile := seen("a", "x")
@@ -219,7 +219,7 @@ func TestWhatHasNoSubjectOrVersionIsDropped(t *testing.T) {
 	})
 }
 
-func TestLongTextsAreCut(t *testing.T) {
+func TestOfferTruncatesLongTexts(t *testing.T) {
 	_, c := bootstrapped(t)
 	o := observing(t, c, 1000)
 	long := seen("a", "Failed")
@@ -230,7 +230,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-func TestNoBusTakesEverything(*testing.T) {
+func TestNilObservationPublisherAcceptsCalls(*testing.T) {
 	var none *bus.ObservationPublisher
 	none.Offer(contract.Superset, seen("a", "Running"))
 	none.Delete(contract.Superset, seen("a", "").Object)
@@ -240,7 +240,7 @@ func TestNoBusTakesEverything(*testing.T) {
 // observed is a subject under a name that a test's own variables leave alone.
 func observed(i int) string { return subject(i) }
 
-func TestHeartbeatsCarryTheEpochAndAnExpiry(t *testing.T) {
+func TestHeartbeatsHaveEpochAndExpiry(t *testing.T) {
 	srv, c := bootstrapped(t)
 	h := bus.NewHeartbeatPublisher(c.Conn, "prod", me, func() int64 { return 7 })
 	running(t, h.Run)
@@ -283,7 +283,7 @@ func TestHeartbeatsCarryTheEpochAndAnExpiry(t *testing.T) {
 	eventually(t, beat)
 }
 
-func TestUnacknowledgedIsReadFromBodyOrHeader(t *testing.T) {
+func TestUnacknowledgedReadsBodyOrHeader(t *testing.T) {
 	header := func(value string) map[string][]string {
 		return map[string][]string{bus.HeaderUnacknowledged: {value}}
 	}

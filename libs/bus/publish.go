@@ -22,16 +22,16 @@ type Message struct {
 	Header  map[string][]string // in addition to Content-Type and Nats-Msg-Id, which Publish sets
 
 	acked func()            // runs in the sender once the stream has it
-	cause trace.SpanContext // of what made the message; zero: not known
+	cause trace.SpanContext // of what caused the message; zero: unknown
 }
 
 // ErrDenied means that the server denies this client the subject.
-var ErrDenied = errors.New("the bus refuses this client the subject")
+var ErrDenied = errors.New("no permission to publish on the subject")
 
 // publishTimeout is how long an acknowledgment may take.
 const publishTimeout = 2 * time.Second
 
-// Outcomes of a publish, as the metric counts them.
+// Outcomes of a publish, as label values of the metric.
 const (
 	outcomeAcked        = "acked"
 	outcomeDuplicate    = "duplicate"    // the stream had it already

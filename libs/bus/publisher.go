@@ -13,7 +13,7 @@ import (
 
 // ErrLater makes the publisher call a build again after a backoff. Any other error of
 // a build drops the message.
-var ErrLater = errors.New("the message cannot be built yet")
+var ErrLater = errors.New("message cannot be built yet")
 
 const (
 	maxInFlight        = 64               // subjects that are being sent at a time
@@ -30,8 +30,8 @@ type Publisher struct {
 	conn       *Conn
 	log        logr.Logger
 	checkEvery time.Duration
-	wake       chan struct{}
-	streams    *streamWatch
+	wakeup     chan struct{}
+	streams    *streamMonitor
 
 	mu       sync.Mutex
 	entries  map[string]*entry
@@ -39,7 +39,7 @@ type Publisher struct {
 	later    []*entry  // waiting until entry.due
 	nextDue  time.Time // not after the first of them
 	inFlight int
-	brake    brake
+	backoff  sharedBackoff
 	checkDue bool
 	recheck  time.Time // when to retry a failed check
 	onReset  []func()
@@ -62,7 +62,7 @@ type PublisherOption func(*Publisher)
 // WithStreams names the streams whose reset makes the publisher call OnReset; the
 // default is the stream of observations.
 func WithStreams(names ...string) PublisherOption {
-	return func(p *Publisher) { p.streams = newStreamWatch(names) }
+	return func(p *Publisher) { p.streams = newStreamMonitor(names) }
 }
 
 // WithStreamCheck sets how soon a re-created stream is noticed while nothing is
@@ -77,8 +77,8 @@ func NewPublisher(conn *Conn, opts ...PublisherOption) *Publisher {
 		conn:       conn,
 		log:        conn.log.WithName("publisher"),
 		checkEvery: streamCheckEvery,
-		wake:       make(chan struct{}, 1),
-		streams:    newStreamWatch([]string{contract.StreamObservations}),
+		wakeup:     make(chan struct{}, 1),
+		streams:    newStreamMonitor([]string{contract.StreamObservations}),
 		entries:    map[string]*entry{},
 	}
 	for _, o := range opts {
@@ -106,7 +106,7 @@ func (p *Publisher) Offer(subject string, build func() (Message, error)) {
 	e.build = build
 	p.enqueue(e)
 	p.mu.Unlock()
-	p.nudge()
+	p.notify()
 }
 
 // OnReset adds a function that runs after a stream reset: the caller must offer its whole
@@ -149,10 +149,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 		timer := clk.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-		case <-p.wake:
+		case <-p.wakeup:
 		case <-timer.C():
 		case <-ticker.C():
-			p.askForCheck()
+			p.requestCheck()
 		}
 		timer.Stop()
 	}
@@ -173,10 +173,10 @@ func (p *Publisher) next(now time.Time) (*entry, time.Duration) {
 	if !p.recheck.IsZero() {
 		wait = min(wait, max(0, p.recheck.Sub(now)))
 	}
-	if len(p.ready) == 0 || p.inFlight >= p.brake.limit() {
+	if len(p.ready) == 0 || p.inFlight >= p.backoff.limit() {
 		return nil, wait
 	}
-	if until := p.brake.until.Sub(now); until > 0 {
+	if until := p.backoff.until.Sub(now); until > 0 {
 		return nil, min(wait, until)
 	}
 	e := p.ready[0]
@@ -218,9 +218,9 @@ func (p *Publisher) enqueue(e *entry) {
 	p.ready = append(p.ready, e)
 }
 
-func (p *Publisher) nudge() {
+func (p *Publisher) notify() {
 	select {
-	case p.wake <- struct{}{}:
+	case p.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -229,14 +229,14 @@ func (p *Publisher) nudge() {
 func (p *Publisher) reconnected() {
 	p.mu.Lock()
 	p.checkDue = true
-	p.brake = brake{}
+	p.backoff = sharedBackoff{}
 	p.ready = append(p.ready, p.later...)
 	p.later = nil
 	p.mu.Unlock()
-	p.nudge()
+	p.notify()
 }
 
-func (p *Publisher) askForCheck() {
+func (p *Publisher) requestCheck() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.checkDue = true

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 )
 
-func TestOffersMadeWithoutAServerAreConflated(t *testing.T) {
+func TestOffersAreConflatedDuringOutage(t *testing.T) {
 	srv := natstest.Start(t)
 	srv.Stop()
 	c := connect(t, srv.URL())
@@ -53,7 +53,7 @@ func TestOffersMadeWithoutAServerAreConflated(t *testing.T) {
 }
 
 // With content hashes as ids the second A would be dropped as a duplicate of the first.
-func TestTheLastValueWinsEvenWhenItComesBack(t *testing.T) {
+func TestPublisherSendsRepeatedValue(t *testing.T) {
 	_, c := bootstrapped(t)
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
@@ -66,7 +66,7 @@ func TestTheLastValueWinsEvenWhenItComesBack(t *testing.T) {
 	}
 }
 
-func TestADuplicateIdIsNoFailure(t *testing.T) {
+func TestPublisherAcceptsDuplicateID(t *testing.T) {
 	_, c := bootstrapped(t)
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
@@ -84,7 +84,7 @@ func TestADuplicateIdIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestMessagesOfOneSubjectArriveInOrder(t *testing.T) {
+func TestPublisherKeepsOrderOfSubject(t *testing.T) {
 	_, c := bootstrapped(t)
 	js := c.JetStream()
 	if _, err := js.UpdateStream(t.Context(), keepAll(t, js)); err != nil {
@@ -129,7 +129,7 @@ func keepAll(t *testing.T, js jetstream.JetStream) jetstream.StreamConfig {
 	return cfg
 }
 
-func TestWhatIsNotAcknowledgedGoesOutAfterAReconnect(t *testing.T) {
+func TestPublisherResendsUnacknowledgedAfterReconnect(t *testing.T) {
 	srv, c := bootstrapped(t)
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
@@ -153,7 +153,7 @@ func TestWhatIsNotAcknowledgedGoesOutAfterAReconnect(t *testing.T) {
 	}
 }
 
-func TestALostStreamIsNoticed(t *testing.T) {
+func TestPublisherDetectsLostStream(t *testing.T) {
 	tests := map[string]struct {
 		lose func(t *testing.T, srv *natstest.Server, c client)
 	}{
@@ -203,7 +203,7 @@ func TestALostStreamIsNoticed(t *testing.T) {
 	}
 }
 
-func TestMessagesWaitForTheirStream(t *testing.T) {
+func TestPublisherWaitsForStream(t *testing.T) {
 	srv := natstest.Start(t)
 	c := connect(t, srv.URL())
 	p := bus.NewPublisher(c.Conn)
@@ -219,7 +219,7 @@ func TestMessagesWaitForTheirStream(t *testing.T) {
 	wantStored(t, c, map[string]string{subject(1): "A"})
 }
 
-func TestOneBadMessageHoldsUpNobody(t *testing.T) {
+func TestPublisherSkipsInvalidMessage(t *testing.T) {
 	blocked := make(chan struct{})
 	defer close(blocked)
 	tests := map[string]func() (bus.Message, error){
@@ -253,7 +253,7 @@ func TestOneBadMessageHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestAMessageThatCannotBeBuiltYetIsBuiltLater(t *testing.T) {
+func TestPublisherRetriesMessageBuild(t *testing.T) {
 	_, c := bootstrapped(t)
 	p := bus.NewPublisher(c.Conn)
 	running(t, p.Run)
@@ -267,7 +267,7 @@ func TestAMessageThatCannotBeBuiltYetIsBuiltLater(t *testing.T) {
 	wantStored(t, c, map[string]string{subject(1): "A"})
 }
 
-func TestThePublisherLeavesNothingBehind(t *testing.T) {
+func TestPublisherLeaksNoGoroutines(t *testing.T) {
 	srv := natstest.Start(t)
 	conn, err := bus.Connect(bus.Config{URL: srv.URL(), Name: "tester"})
 	if err != nil {

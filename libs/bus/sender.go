@@ -9,37 +9,37 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Backoff between attempts: doubled from firstWait to longestWait, each time shortened by
+// Backoff between attempts: doubled from minBackoff to maxBackoff, each time shortened by
 // up to half at random, so that many clients do not reconnect at the same moment.
 const (
-	firstWait   = 100 * time.Millisecond
-	longestWait = 10 * time.Second
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 10 * time.Second
 )
 
 func backoff(failures int) time.Duration {
-	d := longestWait
+	d := maxBackoff
 	if failures < 8 {
-		d = min(longestWait, firstWait<<max(0, failures-1))
+		d = min(maxBackoff, minBackoff<<max(0, failures-1))
 	}
 	return d/2 + rand.N(d/2) //nolint:gosec // spreads load, guards nothing
 }
 
-// brake is the backoff of the whole publisher while the failure is not specific to one
+// sharedBackoff is the backoff of the whole publisher while the failure is not specific to one
 // subject: at most one attempt at a time, at increasing intervals.
-type brake struct {
+type sharedBackoff struct {
 	failures int
 	until    time.Time
 }
 
-func (b *brake) limit() int {
+func (b *sharedBackoff) limit() int {
 	if b.failures > 0 {
 		return 1
 	}
 	return maxInFlight
 }
 
-// slower counts one failure for all that were in flight together.
-func (b *brake) slower(now time.Time) {
+// recordFailure counts one failure for all that were in flight together.
+func (b *sharedBackoff) recordFailure(now time.Time) {
 	if now.Before(b.until) {
 		return
 	}
@@ -51,7 +51,7 @@ func (b *brake) slower(now time.Time) {
 func (p *Publisher) send(ctx context.Context, e *entry) {
 	message, err := p.take(e)
 	if err != nil {
-		p.unbuilt(e, err)
+		p.handleBuildError(e, err)
 		return
 	}
 	before := p.streams.mark()
@@ -60,20 +60,20 @@ func (p *Publisher) send(ctx context.Context, e *entry) {
 	defer cancel()
 	ack, err := p.conn.Publish(sendCtx, *message)
 	if err != nil {
-		p.unsent(e, *message, err)
+		p.handlePublishError(e, *message, err)
 		return
 	}
 	if message.acked != nil {
 		message.acked()
 	}
-	p.sent(e)
+	p.handleAck(e)
 	if !ack.Duplicate && p.streams.regressed(before, ack) {
 		p.reset(ack.Stream)
 	}
 }
 
-// take returns the message to send: the newest offer, built now, or the one that has
-// been tried before.
+// take returns the message to send: the newest offer, built now, or the one of the
+// previous attempt.
 func (p *Publisher) take(e *entry) (*Message, error) {
 	p.mu.Lock()
 	build := e.build
@@ -98,51 +98,51 @@ func (p *Publisher) take(e *entry) (*Message, error) {
 	return e.message, nil
 }
 
-// unbuilt delays an entry whose message cannot be built yet, and drops one that never can.
-func (p *Publisher) unbuilt(e *entry, err error) {
+// handleBuildError delays an entry whose message cannot be built yet, and drops one on any other error.
+func (p *Publisher) handleBuildError(e *entry, err error) {
 	if !errors.Is(err, ErrLater) {
 		p.conn.metrics.published.WithLabelValues(outcomeInvalid).Inc()
-		p.log.Error(err, "Dropped a message that cannot be built", "subject", e.subject)
+		p.log.Error(err, "Dropped a message: build failed", "subject", e.subject)
 	}
-	p.done(e, func(now time.Time) {
+	p.finish(e, func(now time.Time) {
 		if e.build != nil {
-			p.putOff(e, now)
+			p.delay(e, now)
 		}
 	})
 }
 
-func (p *Publisher) sent(e *entry) {
-	p.done(e, func(time.Time) {
+func (p *Publisher) handleAck(e *entry) {
+	p.finish(e, func(time.Time) {
 		e.message = nil
-		if p.brake.failures > 0 {
-			p.brake = brake{}
+		if p.backoff.failures > 0 {
+			p.backoff = sharedBackoff{}
 			p.checkDue = true
 		}
 	})
 }
 
-func (p *Publisher) unsent(e *entry, m Message, err error) {
+func (p *Publisher) handlePublishError(e *entry, m Message, err error) {
 	outcome := p.conn.outcomeOf(m.Subject, nil, err)
 	if outcome == outcomeInvalid {
-		p.log.Error(err, "Dropped a message that the bus cannot carry", "subject", e.subject)
+		p.log.Error(err, "Dropped an invalid message", "subject", e.subject)
 	} else {
-		p.log.V(1).Info("Kept a message for another try", "subject", e.subject, "cause", err.Error())
+		p.log.V(1).Info("Failed to publish message, retrying", "subject", e.subject, "cause", err.Error())
 	}
 	var api *jetstream.APIError
-	p.done(e, func(now time.Time) {
+	p.finish(e, func(now time.Time) {
 		switch {
 		case outcome == outcomeInvalid:
 			e.message = nil
 		case errors.Is(err, ErrDenied), errors.As(err, &api) && api.Code < 500:
-			p.putOff(e, now)
+			p.delay(e, now)
 		default:
-			p.brake.slower(now)
+			p.backoff.recordFailure(now)
 		}
 	})
 }
 
-// putOff delays one entry by its own backoff. The caller holds the lock.
-func (p *Publisher) putOff(e *entry, now time.Time) {
+// delay delays one entry by its own backoff. The caller holds the lock.
+func (p *Publisher) delay(e *entry, now time.Time) {
 	e.failures++
 	e.due = now.Add(backoff(e.failures))
 	e.waiting = true
@@ -152,9 +152,9 @@ func (p *Publisher) putOff(e *entry, now time.Time) {
 	p.later = append(p.later, e)
 }
 
-// done ends an attempt: settle updates the entry, which then returns to the queue
+// finish ends an attempt: settle updates the entry, which then returns to the queue
 // or, with nothing left to send, is removed.
-func (p *Publisher) done(e *entry, settle func(now time.Time)) {
+func (p *Publisher) finish(e *entry, settle func(now time.Time)) {
 	now := p.conn.cfg.Clock.Now()
 	p.mu.Lock()
 	p.inFlight--
@@ -167,7 +167,7 @@ func (p *Publisher) done(e *entry, settle func(now time.Time)) {
 		p.enqueue(e)
 	}
 	p.mu.Unlock()
-	p.nudge()
+	p.notify()
 }
 
 // checkStreams checks whether the streams are still those that stored our messages.
@@ -177,8 +177,8 @@ func (p *Publisher) checkStreams(ctx context.Context) {
 	for _, name := range p.streams.names {
 		replaced, err := p.streams.check(ctx, p.conn.js, name)
 		if err != nil {
-			p.log.V(1).Info("Did not see a stream", "stream", name, "cause", err.Error())
-			p.checkAgainAt(p.conn.cfg.Clock.Now().Add(streamRecheck))
+			p.log.V(1).Info("Failed to check stream", "stream", name, "cause", err.Error())
+			p.scheduleCheck(p.conn.cfg.Clock.Now().Add(streamRecheck))
 			continue
 		}
 		if replaced {
@@ -187,7 +187,7 @@ func (p *Publisher) checkStreams(ctx context.Context) {
 	}
 }
 
-func (p *Publisher) checkAgainAt(at time.Time) {
+func (p *Publisher) scheduleCheck(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.recheck = at
@@ -196,7 +196,7 @@ func (p *Publisher) checkAgainAt(at time.Time) {
 // reset calls the functions of OnReset, which offer their whole state again.
 func (p *Publisher) reset(stream string) {
 	p.conn.metrics.resets.Inc()
-	p.log.Info("Stream was re-created or set back; offering everything again", "stream", stream)
+	p.log.Info("Stream was reset, publishing all messages again", "stream", stream)
 	p.mu.Lock()
 	fs := append([]func(){}, p.onReset...)
 	p.mu.Unlock()

@@ -52,7 +52,7 @@ const (
 	tailPull       = 2000
 	tailAPITimeout = 5 * time.Second
 	// The server deletes a consumer without pulls, whose reader crashed or lost it.
-	tailAbandoned = time.Minute
+	tailInactiveThreshold = time.Minute
 )
 
 var (
@@ -70,7 +70,7 @@ var (
 // tens of milliseconds.
 func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error {
 	if cfg.Stream == "" || cfg.OnMessage == nil {
-		return errors.New("tail needs a stream and a function for its messages")
+		return errors.New("tail: Stream and OnMessage are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -80,7 +80,7 @@ func Tail(ctx context.Context, js jetstream.JetStream, cfg TailConfig) error {
 	}
 	t := &tail{cfg: cfg, js: js, log: cfg.Log.WithValues("stream", cfg.Stream)}
 	for ctx.Err() == nil {
-		t.again(ctx, t.session(ctx))
+		t.retry(ctx, t.session(ctx))
 	}
 	return nil
 }
@@ -96,12 +96,12 @@ type tail struct {
 	failures int
 }
 
-// again prepares another session after one that ended with err.
-func (t *tail) again(ctx context.Context, err error) {
+// retry prepares another session after one that ended with err.
+func (t *tail) retry(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	t.log.V(1).Info("Started over", "cause", text(err))
+	t.log.V(1).Info("Session ended, restarting", "cause", text(err))
 	if !errors.Is(err, errReconnected) {
 		t.pause(ctx)
 	}
@@ -156,7 +156,7 @@ func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	defer cancel()
 	stream, err := t.js.Stream(ctx, t.cfg.Stream)
 	if err != nil {
-		return nil, fmt.Errorf("look at stream %q: %w", t.cfg.Stream, err)
+		return nil, fmt.Errorf("get stream info %q: %w", t.cfg.Stream, err)
 	}
 	info := stream.CachedInfo()
 	filters := t.cfg.Filters
@@ -168,7 +168,7 @@ func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
 		AckPolicy:         jetstream.AckNonePolicy,
 		MemoryStorage:     true,
 		Replicas:          1,
-		InactiveThreshold: tailAbandoned,
+		InactiveThreshold: tailInactiveThreshold,
 	}
 	if len(filters) == 1 {
 		cfg.FilterSubject = filters[0] // part of the request's subject, where permissions apply to it
@@ -177,7 +177,7 @@ func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	}
 	consumer, err := stream.CreateConsumer(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("create a consumer on %q: %w", t.cfg.Stream, err)
+		return nil, fmt.Errorf("create consumer on %q: %w", t.cfg.Stream, err)
 	}
 	t.restart(info)
 	return consumer, nil
@@ -187,7 +187,7 @@ func (t *tail) consumer(ctx context.Context) (jetstream.Consumer, error) {
 func (t *tail) restart(info *jetstream.StreamInfo) {
 	recreated := t.started && (!t.created.Equal(info.Created) || info.State.LastSeq < t.last)
 	if recreated {
-		t.log.Info("Stream was re-created or set back")
+		t.log.Info("Stream was reset")
 	}
 	if t.started && t.cfg.OnRestart != nil {
 		t.cfg.OnRestart(recreated)
@@ -245,7 +245,7 @@ func delivery(m jetstream.Msg, meta *jetstream.MsgMetadata, snapshot bool) Deliv
 }
 
 // discard deletes the consumer, so that reconnects leave none behind; if that fails,
-// the server deletes it after [tailAbandoned].
+// the server deletes it after [tailInactiveThreshold].
 func (t *tail) discard(ctx context.Context, name string) {
 	if !t.js.Conn().IsConnected() {
 		return
@@ -253,6 +253,6 @@ func (t *tail) discard(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
 	if err := t.js.DeleteConsumer(ctx, t.cfg.Stream, name); err != nil {
-		t.log.V(1).Info("Left a consumer to expire", "consumer", name, "cause", err.Error())
+		t.log.V(1).Info("Failed to delete consumer, it expires", "consumer", name, "cause", err.Error())
 	}
 }

@@ -75,7 +75,7 @@ func put(t *testing.T, c client, subject, body string, header map[string][]strin
 	})
 }
 
-func TestTailDeliversASnapshotAndThenFollows(t *testing.T) {
+func TestTailDeliversSnapshotThenFollows(t *testing.T) {
 	_, c := bootstrapped(t)
 	for round := range 2 {
 		for i := range 3 {
@@ -92,12 +92,12 @@ func TestTailDeliversASnapshotAndThenFollows(t *testing.T) {
 	}
 }
 
-func TestTailOfAnEmptyStreamIsCompleteAtOnce(t *testing.T) {
+func TestTailCompletesAtOnceOnEmptyStream(t *testing.T) {
 	_, c := bootstrapped(t)
 	follow(t, c, contract.StreamObservations).want(t, map[string]string{}, 1)
 }
 
-func TestTailTakesOnlyWhatItsFiltersMatch(t *testing.T) {
+func TestTailDeliversOnlyMatchingSubjects(t *testing.T) {
 	_, c := bootstrapped(t)
 	for i := range 4 {
 		put(t, c, subject(i), fmt.Sprint(i), nil)
@@ -106,7 +106,7 @@ func TestTailTakesOnlyWhatItsFiltersMatch(t *testing.T) {
 	f.want(t, map[string]string{subject(1): "1", subject(3): "3"}, 1)
 }
 
-func TestTailTellsAnExpiredMessageFromAnEmptyOne(t *testing.T) {
+func TestTailDistinguishesExpiredFromEmptyMessage(t *testing.T) {
 	_, c := bootstrapped(t)
 	f := follow(t, c, contract.StreamObservations)
 	put(t, c, subject(1), "short-lived", map[string][]string{"Nats-TTL": {"1"}})
@@ -119,7 +119,7 @@ func TestTailTellsAnExpiredMessageFromAnEmptyOne(t *testing.T) {
 	}
 }
 
-func TestTailSurvives(t *testing.T) {
+func TestTailSurvivesFaults(t *testing.T) {
 	tests := map[string]struct {
 		fault     func(t *testing.T, c client, stop, start, wipe func())
 		recreated bool
@@ -184,7 +184,7 @@ func deleteConsumers(t *testing.T, c client) {
 	}
 }
 
-func TestTailLeavesNoConsumersBehind(t *testing.T) {
+func TestTailLeavesNoConsumers(t *testing.T) {
 	_, c := bootstrapped(t)
 	for range 10 {
 		done := make(chan struct{})
@@ -224,7 +224,7 @@ func TestTailAndConnectionLeaveNoGoroutines(t *testing.T) {
 	wantNoLeaks(t)
 }
 
-func TestTailNeedsAStreamAndAReader(t *testing.T) {
+func TestTailRequiresStreamAndHandler(t *testing.T) {
 	var js jetstream.JetStream
 	for name, cfg := range map[string]bus.TailConfig{
 		"no stream": {OnMessage: func(bus.Delivery) {}},

@@ -33,7 +33,7 @@ func cause(ctx context.Context, number byte) context.Context {
 	}))
 }
 
-func TestAMessageCarriesTheTraceOfItsPublish(t *testing.T) {
+func TestMessageContinuesPublishTrace(t *testing.T) {
 	spans := recordSpans(t)
 	m := &nats.Msg{Subject: "flotilla.change.v1.prod", Header: nats.Header{contract.HeaderMsgID: {"id"}}}
 	_, published := bus.StartPublish(cause(t.Context(), 1), m)
@@ -61,7 +61,7 @@ func TestAMessageCarriesTheTraceOfItsPublish(t *testing.T) {
 	}
 }
 
-func TestAMessageBeginsNoTrace(t *testing.T) {
+func TestMessageStartsNoTrace(t *testing.T) {
 	spans := recordSpans(t)
 	m := &nats.Msg{Subject: "flotilla.hb.v1.prod", Header: nats.Header{}}
 	_, span := bus.StartPublish(t.Context(), m)
@@ -76,7 +76,7 @@ func TestAMessageBeginsNoTrace(t *testing.T) {
 }
 
 // Without tracing of its own a process hands the trace on as it is.
-func TestATraceGoesThroughAProcessThatDoesNotTrace(t *testing.T) {
+func TestTracePropagatesWithoutLocalTracing(t *testing.T) {
 	m := &nats.Msg{Subject: "flotilla.obs.v1.prod", Header: nats.Header{}}
 	_, span := bus.StartPublish(cause(t.Context(), 1), m)
 	bus.EndPublish(span, "acked", nil)
@@ -86,7 +86,7 @@ func TestATraceGoesThroughAProcessThatDoesNotTrace(t *testing.T) {
 	}
 }
 
-func TestAnObservationCarriesItsNewestCause(t *testing.T) {
+func TestObservationContinuesLatestTrace(t *testing.T) {
 	recordSpans(t)
 	_, conn := bootstrapped(t)
 	publisher := bus.NewPublisher(conn.Conn)

@@ -26,11 +26,11 @@ func (d Drift) String() string {
 	return fmt.Sprintf("%s: %s is %s, want %s", d.Asset, d.Field, d.Got, d.Want)
 }
 
-// oldestServer is the first release that supports message TTLs and their markers.
-const oldestServer = "2.11"
+// minServerVersion is the first release that supports message TTLs and their markers.
+const minServerVersion = "2.11"
 
 // Verify lists each difference between the assets and p; an empty list means that they match.
-// It returns an error if the server did not answer.
+// It returns an error if the server does not reply.
 func Verify(ctx context.Context, js jetstream.JetStream, p Params) ([]Drift, error) {
 	drifts := verifyServer(js.Conn().ConnectedServerVersion())
 	for _, want := range p.streams() {
@@ -55,7 +55,7 @@ func verifyServer(version string) []Drift {
 	if major > 2 || (major == 2 && minor >= 11) {
 		return nil
 	}
-	return []Drift{{Asset: "server", Field: "version", Want: oldestServer + " or later", Got: version}}
+	return []Drift{{Asset: "server", Field: "version", Want: minServerVersion + " or later", Got: version}}
 }
 
 func verifyStream(ctx context.Context, js jetstream.JetStream, asset string, want jetstream.StreamConfig) ([]Drift, error) {
@@ -64,13 +64,13 @@ func verifyStream(ctx context.Context, js jetstream.JetStream, asset string, wan
 		return []Drift{{Asset: asset, Field: "exists", Want: "true", Got: "false"}}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at stream %q: %w", want.Name, err)
+		return nil, fmt.Errorf("get stream info %q: %w", want.Name, err)
 	}
 	got := stream.CachedInfo().Config
 	var drifts []Drift
 	for _, f := range fields {
 		w, g := f.read(&want), f.read(&got)
-		if w != g && (!f.chosen || w != f.read(&jetstream.StreamConfig{})) {
+		if w != g && (!f.optional || w != f.read(&jetstream.StreamConfig{})) {
 			drifts = append(drifts, Drift{Asset: asset, Field: f.name, Want: w, Got: g})
 		}
 	}
@@ -98,9 +98,9 @@ func backing(kv jetstream.KeyValueConfig) jetstream.StreamConfig {
 
 // field is one setting that is compared.
 type field struct {
-	name   string
-	chosen bool // the installation chooses it; zero means that any choice will do
-	read   func(*jetstream.StreamConfig) string
+	name     string
+	optional bool // the installation chooses it; zero accepts any value
+	read     func(*jetstream.StreamConfig) string
 }
 
 var fields = []field{

@@ -37,17 +37,17 @@ func (c cell) equal() bool   { return c.available == c.desired }
 func (c cell) below() bool   { return c.available < c.desired }
 func (c cell) surplus() bool { return c.available > c.desired }
 
-// Situations. In each, the unit was rolled out before and trouble has filled its
-// hold-down, but for what it says.
+// Situations. In each, the unit was rolled out before and a failure has filled its
+// hold-down, unless the name states otherwise.
 const (
 	steady      = "steady"
-	young       = "trouble has only begun"
-	rolling     = "a roll-out is under way"
-	crashes     = "a container crashes beside the counted pods"
-	stopped     = "a stop is asked for"
-	asleep      = "a pause is asked for"
-	unapplied   = "no spec was taken up yet"
-	silent      = "the operator is silent"
+	young       = "a failure has only begun"
+	rolling     = "a rollout is in progress"
+	crashes     = "a container crashes in addition to the counted pods"
+	stopped     = "a stop is requested"
+	asleep      = "a pause is requested"
+	unapplied   = "no spec was applied yet"
+	silent      = "the operator is stale"
 	task        = "a task runs"
 	failedTask  = "a task has failed"
 	removal     = "the object is being deleted"
@@ -60,7 +60,7 @@ var situations = []string{
 	steady, young, rolling, crashes, stopped, asleep, unapplied, silent, task, failedTask, removal, maintenance, dependency, quorum,
 }
 
-// adr answers with every status that a row of the ADR's table gives. None means that
+// adr returns every status that a row of the ADR's table gives. None means that
 // it says nothing, two that it contradicts itself.
 func adr(c cell) map[string][]metav1.ConditionStatus {
 	var (
@@ -87,7 +87,7 @@ func adr(c cell) map[string][]metav1.ConditionStatus {
 	return out
 }
 
-// ours folds the same state.
+// ours computes the conditions of the same state.
 func ours(c cell) conditions.Result {
 	u := unit("web", available(c.available), func(u *contract.Unit) {
 		u.Desired, u.Current, u.Updated = c.desired, c.healthy+c.unknown, c.healthy+c.unknown
@@ -151,25 +151,25 @@ var deviations = []deviation{
 		return c.in(maintenance) && (c.equal() || c.surplus() && c.unknown > 0)
 	}},
 	{"stopped", "Available", says("True"), "False", func(c cell) bool { return c.in(stopped) && c.equal() }},
-	{"still going", "Stopped", says("True"), "False", func(c cell) bool {
+	{"pods left", "Stopped", says("True"), "False", func(c cell) bool {
 		return c.in(stopped) && c.available+c.healthy+c.unknown > 0
 	}},
-	{"still to go", "Progressing", says("False"), "True", func(c cell) bool {
+	{"surplus to remove", "Progressing", says("False"), "True", func(c cell) bool {
 		quiet := c.in(steady, young, asleep, maintenance, dependency, quorum)
 		return quiet && (c.equal() && c.healthy+c.unknown > c.desired || c.surplus() && c.healthy+c.unknown == 0)
 	}},
-	{"roll-out", "Progressing", says("False"), "True", func(c cell) bool { return c.in(rolling) && !c.below() }},
+	{"rollout", "Progressing", says("False"), "True", func(c cell) bool { return c.in(rolling) && !c.below() }},
 	{"stop under way", "Progressing", says("False"), "True", func(c cell) bool {
 		return c.in(stopped) && c.available+c.healthy+c.unknown > 0
 	}},
 	{"task under way", "Progressing", says("False"), "True", func(c cell) bool { return c.in(task) }},
 	{"removal under way", "Progressing", says("False"), "True", func(c cell) bool { return c.in(removal) }},
-	{"spec not taken up", "Progressing", says("False"), "True", func(c cell) bool { return c.in(unapplied) }},
-	{"no way on", "Progressing", says("True"), "False", func(c cell) bool { return c.in(crashes, failedTask) }},
-	{"trouble beside a full set", "Degraded", says("False"), "True", func(c cell) bool { return c.in(crashes, failedTask, dependency) }},
+	{"spec not applied", "Progressing", says("False"), "True", func(c cell) bool { return c.in(unapplied) }},
+	{"stalled", "Progressing", says("True"), "False", func(c cell) bool { return c.in(crashes, failedTask) }},
+	{"failure with all replicas", "Degraded", says("False"), "True", func(c cell) bool { return c.in(crashes, failedTask, dependency) }},
 	{"hold-down", "Degraded", says("True"), "False", func(c cell) bool { return c.in(young) && c.failed == 0 }},
-	{"nothing to judge yet", "Degraded", says("False"), "Unknown", func(c cell) bool { return c.in(unapplied) }},
-	{"silence", "any", says("True", "False"), "Unknown", func(c cell) bool { return c.in(silent) }},
+	{"not applied yet", "Degraded", says("False"), "Unknown", func(c cell) bool { return c.in(unapplied) }},
+	{"stale", "any", says("True", "False"), "Unknown", func(c cell) bool { return c.in(silent) }},
 }
 
 func says(s ...metav1.ConditionStatus) []metav1.ConditionStatus { return s }
@@ -203,7 +203,7 @@ func everyCellOfTheADR(f func(cell)) int {
 // Every cell in which the ADR is defined and does not contradict itself is answered as
 // it says, or is covered by exactly one published deviation; and no deviation covers
 // a cell in which we agree.
-func TestADR027CellByCell(t *testing.T) {
+func TestComputeMatchesADR027(t *testing.T) {
 	used := map[string]int{}
 	agreed := 0
 	n := everyCellOfTheADR(func(c cell) {

@@ -9,93 +9,93 @@ import (
 // availableRules read the serving units only: incoming and outgoing units do not
 // affect availability.
 var availableRules = []rule{
-	stopLeavesNothing,
-	nothingIsDeclared,
-	nothingServes,
-	tooFewReplicas,
-	trafficGoesElsewhere,
-	nodesAreLost,
-	nothingIsWanted,
-	allIsReady,
+	stopped,
+	noWorkloads,
+	notServing,
+	insufficientReplicas,
+	notRouted,
+	nodeUnreachable,
+	scaledToZero,
+	allComponentsReady,
 }
 
-// stopLeavesNothing matches when a stop has removed a serving unit. A stop takes effect
+// stopped matches when a stop has removed a serving unit. A stop takes effect
 // unit by unit, and the first one without replicas ends the service. While paused no unit
 // is removed, so all of them must be unavailable.
-func stopLeavesNothing(v *view) (verdict, bool) {
-	if !v.o.Intent.Stopped {
-		return pass()
+func stopped(e *evaluation) (outcome, bool) {
+	if !e.o.Intent.Stopped {
+		return noMatch()
 	}
-	serving := v.units(serves)
-	gone := v.units(func(u contract.Unit) bool { return serves(u) && count(u, u.Available) == 0 })
-	if len(gone) == len(serving) || (len(gone) > 0 && !v.o.Intent.Paused) {
-		return no(ReasonStopped, "Stopped on request"+by(v.o.Intent.StoppedBy)+".")
+	serving := e.units(serves)
+	gone := e.units(func(u contract.Unit) bool { return serves(u) && count(u, u.Available) == 0 })
+	if len(gone) == len(serving) || (len(gone) > 0 && !e.o.Intent.Paused) {
+		return conditionFalse(ReasonStopped, "The object is stopped on request"+by(e.o.Intent.StoppedBy)+".")
 	}
-	return pass()
+	return noMatch()
 }
 
-func nothingIsDeclared(v *view) (verdict, bool) {
-	if len(v.o.Units) > 0 {
-		return pass()
+func noWorkloads(e *evaluation) (outcome, bool) {
+	if len(e.o.Units) > 0 {
+		return noMatch()
 	}
-	if v.specApplied() && v.o.Reconcile.Outcome == contract.Succeeded && !v.deleting() {
-		return yes(ReasonNoComponentsEnabled, "The spec enables no component.")
+	if e.specApplied() && e.o.Reconcile.Outcome == contract.Succeeded && !e.deleting() {
+		return conditionTrue(ReasonNoComponentsEnabled, "The spec enables no component.")
 	}
-	return unknown(ReasonNoWorkloads, "No workload is observed.")
+	return conditionUnknown(ReasonNoWorkloads, "No workload is observed.")
 }
 
-func nothingServes(v *view) (verdict, bool) {
-	if len(v.units(serves)) > 0 {
-		return pass()
+func notServing(e *evaluation) (outcome, bool) {
+	if len(e.units(serves)) > 0 {
+		return noMatch()
 	}
-	return no(ReasonInsufficientReplicas, "No workload serves yet.")
+	return conditionFalse(ReasonInsufficientReplicas, "No workload serves yet.")
 }
 
-func tooFewReplicas(v *view) (verdict, bool) {
+func insufficientReplicas(e *evaluation) (outcome, bool) {
 	var parts []string
-	for _, u := range v.units(serves) {
+	for _, u := range e.units(serves) {
 		if have, want := count(u, u.Available), needed(u); have < want && !lostWithNodes(u) {
 			parts = append(parts, fmt.Sprintf("%s has %d of %d replicas available", u.Name, have, want))
 		}
 	}
 	if len(parts) == 0 {
-		return pass()
+		return noMatch()
 	}
-	return no(ReasonInsufficientReplicas, sentence(parts))
+	return conditionFalse(ReasonInsufficientReplicas, sentence(parts))
 }
 
-func trafficGoesElsewhere(v *view) (verdict, bool) {
-	away := v.units(func(u contract.Unit) bool {
+func notRouted(e *evaluation) (outcome, bool) {
+	unrouted := e.units(func(u contract.Unit) bool {
 		return serves(u) && !u.Routed && (u.Present || needed(u) > 0) && count(u, u.Available) >= needed(u)
 	})
-	if len(away) == 0 {
-		return pass()
+	if len(unrouted) == 0 {
+		return noMatch()
 	}
-	return no(ReasonNotRouted, "Traffic does not reach "+list(names(away))+".")
+	return conditionFalse(ReasonNotRouted, "Traffic does not reach "+list(names(unrouted))+".")
 }
 
-// nodesAreLost answers Unknown: the pods of an unreachable node may or may not still serve.
-func nodesAreLost(v *view) (verdict, bool) {
-	lost := v.units(func(u contract.Unit) bool {
+// nodeUnreachable returns Unknown: the pods of an unreachable node may or may not still serve.
+func nodeUnreachable(e *evaluation) (outcome, bool) {
+	lost := e.units(func(u contract.Unit) bool {
 		return serves(u) && count(u, u.Available) < needed(u) && lostWithNodes(u)
 	})
 	if len(lost) == 0 {
-		return pass()
+		return noMatch()
 	}
-	return unknown(ReasonNodeUnreachable, "Nodes that run replicas of "+list(names(lost))+" are unreachable.")
+	return conditionUnknown(ReasonNodeUnreachable, "Nodes that run replicas of "+list(names(lost))+" are unreachable.")
 }
 
-func nothingIsWanted(v *view) (verdict, bool) {
-	for _, u := range v.units(serves) {
+func scaledToZero(e *evaluation) (outcome, bool) {
+	for _, u := range e.units(serves) {
 		if needed(u) > 0 || u.Desired > 0 || count(u, u.Available) > 0 {
-			return pass()
+			return noMatch()
 		}
 	}
-	return yes(ReasonScaledToZero, "All workloads are scaled to zero.")
+	return conditionTrue(ReasonScaledToZero, "All workloads are scaled to zero.")
 }
 
-func allIsReady(*view) (verdict, bool) {
-	return yes(ReasonAllComponentsReady, "All serving workloads are available.")
+func allComponentsReady(*evaluation) (outcome, bool) {
+	return conditionTrue(ReasonAllComponentsReady, "All serving workloads are available.")
 }
 
 // needed returns the number of available replicas at which a unit counts as available.

@@ -119,53 +119,53 @@ func (r Result) Held() *Held {
 // that an operator with an unpublished observation computes the same conditions.
 func Compute(in Input) Result {
 	if in.Observation != nil {
-		published := in.Observation.Bounded()
-		in.Observation = &published
+		bounded := in.Observation.Bounded()
+		in.Observation = &bounded
 	}
 	old := indexByType(in.Previous)
-	if !heard(in) {
-		return unheard(in, old)
+	if !isFresh(in) {
+		return computeStale(in, old)
 	}
-	v := newView(in, old)
-	degraded, next := v.damp(in.Now)
+	e := newEvaluation(in, old)
+	degraded, next := e.damp(in.Now)
 
-	verdicts := map[string]verdict{
-		TypeAvailable:   firstMatch(availableRules, v),
-		TypeProgressing: firstMatch(progressingRules, v),
+	outcomes := map[string]outcome{
+		TypeAvailable:   firstMatch(availableRules, e),
+		TypeProgressing: firstMatch(progressingRules, e),
 		TypeDegraded:    degraded,
-		TypePaused:      firstMatch(pausedRules, v),
-		TypeStopped:     firstMatch(stoppedRules, v),
+		TypePaused:      firstMatch(pausedRules, e),
+		TypeStopped:     firstMatch(stoppedRules, e),
 	}
-	verdicts[TypeUpgradable] = upgradable(v, verdicts[TypeProgressing], degraded)
+	outcomes[TypeUpgradable] = upgradable(e, outcomes[TypeProgressing], degraded)
 	if in.WithReady {
-		verdicts[TypeReady] = ready(verdicts[TypeAvailable], degraded)
+		outcomes[TypeReady] = ready(outcomes[TypeAvailable], degraded)
 	}
-	says := publish(in, old, verdicts, v.observedGeneration)
-	v.memory.said(says)
-	return Result{Conditions: says, Memory: v.memory, Next: next, Evidence: v.evidence()}
+	published := publish(in, old, outcomes, e.observedGeneration)
+	e.state.recordTransitions(published)
+	return Result{Conditions: published, Memory: e.state, Next: next, Evidence: e.evidence()}
 }
 
-// heard reports whether there is a current observation.
-func heard(in Input) bool { return in.Observation != nil && in.Freshness == Fresh }
+// isFresh reports whether there is a current observation.
+func isFresh(in Input) bool { return in.Observation != nil && in.Freshness == Fresh }
 
-// unheard returns Unknown for each type and keeps the state, so that hold-downs continue
+// computeStale returns Unknown for each type and keeps the state, so that hold-downs continue
 // when the observer is alive again.
-func unheard(in Input, old map[string]metav1.Condition) Result {
-	says := verdict{metav1.ConditionUnknown, ReasonNotYetObserved, "No observation of this object has been received yet."}
-	var covered func(string) int64
+func computeStale(in Input, old map[string]metav1.Condition) Result {
+	stale := outcome{metav1.ConditionUnknown, ReasonNotYetObserved, "No observation of this object has been received yet."}
+	var observedGeneration func(string) int64
 	if in.Observation != nil && in.Freshness != NeverObserved {
 		observer := in.Observation.Observer.Name
-		says.reason = ReasonObserverStale
-		says.message = "No heartbeat from " + orElse(observer, "the observer") + "; its last observation may be stale."
-		covered = newView(in, old).observedGeneration
+		stale.reason = ReasonObserverStale
+		stale.message = "No heartbeat from " + orElse(observer, "the observer") + "; its last observation may be stale."
+		observedGeneration = newEvaluation(in, old).observedGeneration
 	} else {
-		covered = func(string) int64 { return 0 }
+		observedGeneration = func(string) int64 { return 0 }
 	}
-	verdicts := make(map[string]verdict, len(types(in.WithReady)))
+	outcomes := make(map[string]outcome, len(types(in.WithReady)))
 	for _, t := range types(in.WithReady) {
-		verdicts[t] = says
+		outcomes[t] = stale
 	}
-	return Result{Conditions: publish(in, old, verdicts, covered), Memory: in.Memory, Evidence: []string{says.message}}
+	return Result{Conditions: publish(in, old, outcomes, observedGeneration), Memory: in.Memory, Evidence: []string{stale.message}}
 }
 
 // types lists the condition types in the order in which they are published.
@@ -178,16 +178,18 @@ func types(withReady bool) []string {
 }
 
 // publish converts outcomes to conditions. lastTransitionTime changes only with the status.
-func publish(in Input, old map[string]metav1.Condition, verdicts map[string]verdict, covered func(string) int64) []metav1.Condition {
-	out := make([]metav1.Condition, 0, len(verdicts))
+func publish(
+	in Input, old map[string]metav1.Condition, outcomes map[string]outcome, observedGeneration func(string) int64,
+) []metav1.Condition {
+	out := make([]metav1.Condition, 0, len(outcomes))
 	for _, t := range types(in.WithReady) {
-		says := verdicts[t]
+		o := outcomes[t]
 		c := metav1.Condition{
 			Type:               t,
-			Status:             says.status,
-			Reason:             says.reason,
-			Message:            clamp(says.message, MaxMessageBytes),
-			ObservedGeneration: covered(t),
+			Status:             o.status,
+			Reason:             o.reason,
+			Message:            clamp(o.message, MaxMessageBytes),
+			ObservedGeneration: observedGeneration(t),
 			LastTransitionTime: metav1.NewTime(in.Now.Truncate(time.Second)),
 		}
 		if before, ok := old[t]; ok && before.Status == c.Status && !before.LastTransitionTime.IsZero() {
@@ -198,7 +200,7 @@ func publish(in Input, old map[string]metav1.Condition, verdicts map[string]verd
 	return out
 }
 
-// indexByType keeps the newest entry of each type.
+// indexByType returns the newest condition of each type.
 func indexByType(previous []metav1.Condition) map[string]metav1.Condition {
 	out := make(map[string]metav1.Condition, len(previous))
 	for _, c := range previous {

@@ -9,39 +9,39 @@ import (
 
 // damp computes the published Degraded from the findings. It returns the time at which
 // the condition may change although no input does.
-func (v *view) damp(now time.Time) (verdict, time.Time) {
-	v.memory.forget(now, v.observedGeneration(TypeDegraded))
-	if len(v.findings) > 0 {
-		return v.dampTrouble(now)
+func (e *evaluation) damp(now time.Time) (outcome, time.Time) {
+	e.state.forget(now, e.observedGeneration(TypeDegraded))
+	if len(e.findings) > 0 {
+		return e.dampDegraded(now)
 	}
-	return v.dampCalm(now)
+	return e.dampRecovered(now)
 }
 
-// dampTrouble sets Degraded to True at once, or after the hold-down if all failures are transient.
-func (v *view) dampTrouble(now time.Time) (verdict, time.Time) {
-	m := &v.memory
-	m.comes(now, v.findings[0].reason, v.observedGeneration(TypeDegraded))
+// dampDegraded sets Degraded to True at once, or after the hold-down if all failures are transient.
+func (e *evaluation) dampDegraded(now time.Time) (outcome, time.Time) {
+	m := &e.state
+	m.recordOnset(now, e.findings[0].reason, e.observedGeneration(TypeDegraded))
 	due := m.BadSince.Add(MissingReplicasHold)
 	if !m.Degraded {
-		sudden := slices.ContainsFunc(v.findings, func(f finding) bool { return !f.held })
+		sudden := slices.ContainsFunc(e.findings, func(f finding) bool { return !f.transient })
 		if !sudden && now.Before(due) {
-			return v.notDegraded(), due
+			return e.notDegraded(), due
 		}
 		m.degrade(now)
 		due = m.BadSince.Add(MissingReplicasHold)
 	}
 	if m.Flaps.flapping() && now.Before(due) {
-		return v.flapping(), due
+		return e.flapping(), due
 	}
-	return v.degraded(), time.Time{}
+	return e.degraded(), time.Time{}
 }
 
-// dampCalm sets Degraded to False after the recovery hold-down.
-func (v *view) dampCalm(now time.Time) (verdict, time.Time) {
-	m := &v.memory
-	m.goes(now)
+// dampRecovered sets Degraded to False after the recovery hold-down.
+func (e *evaluation) dampRecovered(now time.Time) (outcome, time.Time) {
+	m := &e.state
+	m.recordClear(now)
 	if !m.Degraded {
-		return v.notDegraded(), time.Time{}
+		return e.notDegraded(), time.Time{}
 	}
 	hold := RecoveryHold
 	if m.Flaps.flapping() {
@@ -49,12 +49,12 @@ func (v *view) dampCalm(now time.Time) (verdict, time.Time) {
 	}
 	if due := m.GoodSince.Add(hold); now.Before(due) {
 		if m.Flaps.flapping() {
-			return v.flapping(), due
+			return e.flapping(), due
 		}
-		return v.degraded(), due
+		return e.degraded(), due
 	}
-	m.recover(now, v.observedGeneration(TypeDegraded))
-	return v.notDegraded(), time.Time{}
+	m.recover(now, e.observedGeneration(TypeDegraded))
+	return e.notDegraded(), time.Time{}
 }
 
 // forget drops expired evidence of flapping: counts of another generation, an old
@@ -71,15 +71,15 @@ func (m *State) forget(now time.Time, generation int64) {
 	}
 }
 
-// comes records a finding, and counts an onset if there was none before. A clock that
+// recordOnset records a finding, and counts an onset if there was none before. A clock that
 // was set back only restarts the hold-down.
-func (m *State) comes(now time.Time, cause string, generation int64) {
-	lasts := m.GoodSince == nil && (m.Degraded || m.BadSince != nil)
-	if !lasts {
-		left := m.left(now)
-		back := m.Degraded || left > 0 || m.Flaps.Over != nil
-		m.Flaps = m.Flaps.count(cause, generation, back)
-		onset := now.Add(-left)
+func (m *State) recordOnset(now time.Time, cause string, generation int64) {
+	ongoing := m.GoodSince == nil && (m.Degraded || m.BadSince != nil)
+	if !ongoing {
+		remaining := m.remaining(now)
+		returned := m.Degraded || remaining > 0 || m.Flaps.Over != nil
+		m.Flaps = m.Flaps.count(cause, generation, returned)
+		onset := now.Add(-remaining)
 		m.BadSince, m.GoodSince = &onset, nil
 	}
 	if m.BadSince == nil || m.BadSince.After(now) {
@@ -87,15 +87,15 @@ func (m *State) comes(now time.Time, cause string, generation int64) {
 	}
 }
 
-// goes records that there is no finding.
-func (m *State) goes(now time.Time) {
+// recordClear records that there is no finding.
+func (m *State) recordClear(now time.Time) {
 	if m.GoodSince == nil || m.GoodSince.After(now) {
 		m.GoodSince = &now
 	}
 	switch {
 	case m.Degraded:
 		m.BadSince = nil
-	case m.left(now) == 0: // cleared within the hold-down
+	case m.remaining(now) == 0: // cleared within the hold-down
 		m.BadSince, m.GoodSince = nil, nil
 		if m.Flaps.Over == nil {
 			m.Flaps = Flaps{}
@@ -103,14 +103,14 @@ func (m *State) goes(now time.Time) {
 	}
 }
 
-// left returns how much of the hold-down remains filled after a time without findings.
-func (m *State) left(now time.Time) time.Duration {
+// remaining returns how much of the hold-down remains filled after a time without findings.
+func (m *State) remaining(now time.Time) time.Duration {
 	if m.BadSince == nil || m.GoodSince == nil {
 		return 0
 	}
 	filled := min(m.GoodSince.Sub(*m.BadSince), MissingReplicasHold)
-	calm := max(0, now.Sub(*m.GoodSince))
-	return max(0, filled-calm/FlapLeak)
+	cleared := max(0, now.Sub(*m.GoodSince))
+	return max(0, filled-cleared/FlapLeak)
 }
 
 func (m *State) degrade(now time.Time) {
@@ -130,8 +130,8 @@ func (m *State) recover(now time.Time, generation int64) {
 
 // count adds one onset. Only the return of the same failure is flapping; a different
 // cause resets the count.
-func (f Flaps) count(cause string, generation int64, back bool) Flaps {
-	if !back || (f.Cause != "" && f.Cause != cause) {
+func (f Flaps) count(cause string, generation int64, returned bool) Flaps {
+	if !returned || (f.Cause != "" && f.Cause != cause) {
 		return Flaps{Cause: cause, Generation: generation}
 	}
 	f.Cause, f.Generation, f.Count = cause, generation, min(f.Count+1, FlapCount)
@@ -140,40 +140,40 @@ func (f Flaps) count(cause string, generation int64, back bool) Flaps {
 
 func (f Flaps) flapping() bool { return f.Count >= FlapCount }
 
-func (v *view) degraded() verdict {
-	if len(v.findings) == 0 {
-		return verdict{metav1.ConditionTrue, ReasonRecovering, "The failure has cleared; waiting for the recovery hold-down."}
+func (e *evaluation) degraded() outcome {
+	if len(e.findings) == 0 {
+		return outcome{metav1.ConditionTrue, ReasonRecovering, "The failure has cleared; waiting for the recovery hold-down."}
 	}
-	return verdict{metav1.ConditionTrue, v.findings[0].reason, v.findings[0].message}
+	return outcome{metav1.ConditionTrue, e.findings[0].reason, e.findings[0].message}
 }
 
 // flapping returns one outcome for the whole time in which a failure flaps, so that no
 // transition is published for each onset; the evidence has the current findings.
-func (v *view) flapping() verdict {
-	says := verdict{metav1.ConditionTrue, ReasonFlapping, "The failure is flapping."}
+func (e *evaluation) flapping() outcome {
+	o := outcome{metav1.ConditionTrue, ReasonFlapping, "The failure is flapping."}
 	switch {
-	case v.told.Reason == ReasonFlapping:
-		says.message = v.told.Message
-	case len(v.findings) > 0:
-		says.message = "Flapping: " + v.findings[0].message
+	case e.published.Reason == ReasonFlapping:
+		o.message = e.published.Message
+	case len(e.findings) > 0:
+		o.message = "Flapping: " + e.findings[0].message
 	}
-	return says
+	return o
 }
 
 // notDegraded returns the outcome for an object without findings, or with findings within
 // the hold-down. Degraded is False only for a spec that was applied or is paused: False
 // for a spec that was never applied would end a `kubectl wait` too early.
-func (v *view) notDegraded() verdict {
+func (e *evaluation) notDegraded() outcome {
 	switch {
-	case v.covered() == 0 && !v.o.Intent.Paused:
-		return verdict{metav1.ConditionUnknown, ReasonSpecNotObserved, "The spec is not applied to all workloads yet."}
-	case len(v.findings) > 0:
-		return verdict{metav1.ConditionFalse, ReasonWithinTolerance, v.findings[0].message}
-	case v.covered() == 0:
-		return verdict{metav1.ConditionFalse, ReasonReconciliationPaused, "Paused" + by(v.o.Intent.PausedBy) + " before the spec was applied."}
-	case v.o.Intent.Stopped && !v.o.Intent.Paused:
-		return verdict{metav1.ConditionFalse, ReasonStopped, "Stopped on request" + by(v.o.Intent.StoppedBy) + "."}
+	case e.appliedGeneration() == 0 && !e.o.Intent.Paused:
+		return outcome{metav1.ConditionUnknown, ReasonSpecNotObserved, "The spec is not applied to all workloads yet."}
+	case len(e.findings) > 0:
+		return outcome{metav1.ConditionFalse, ReasonWithinTolerance, e.findings[0].message}
+	case e.appliedGeneration() == 0:
+		return outcome{metav1.ConditionFalse, ReasonReconciliationPaused, "Reconciliation was paused" + by(e.o.Intent.PausedBy) + " before the spec was applied."}
+	case e.o.Intent.Stopped && !e.o.Intent.Paused:
+		return outcome{metav1.ConditionFalse, ReasonStopped, "The object is stopped on request" + by(e.o.Intent.StoppedBy) + "."}
 	default:
-		return verdict{metav1.ConditionFalse, ReasonAsExpected, "No failure is detected."}
+		return outcome{metav1.ConditionFalse, ReasonAsExpected, "No failure is detected."}
 	}
 }

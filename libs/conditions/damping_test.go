@@ -25,7 +25,7 @@ type step struct {
 	next  time.Duration // from now; 0 means no deadline
 }
 
-func TestDegradedIsDamped(t *testing.T) {
+func TestDegradedFollowsHoldDown(t *testing.T) {
 	const hold, recovery = conditions.MissingReplicasHold, conditions.RecoveryHold
 	tests := map[string][]step{
 		"missing replicas mature at the deadline and not before": {
@@ -94,7 +94,7 @@ func TestDegradedIsDamped(t *testing.T) {
 	}
 }
 
-func TestHoldDownsOutliveSilence(t *testing.T) {
+func TestHoldDownContinuesWhileStale(t *testing.T) {
 	h := newHistory(t)
 	stale := func(in *conditions.Input) { in.Freshness = conditions.ObserverStale }
 	h.fold(0, healthy())
@@ -105,7 +105,7 @@ func TestHoldDownsOutliveSilence(t *testing.T) {
 	compare(t, answers{Degraded: "True/Recovering"}, h.fold(time.Second, healthy()))
 }
 
-func TestAClockThatIsSetBackOnlyRestartsAHoldDown(t *testing.T) {
+func TestHoldDownRestartsAfterClockReset(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())
 	h.fold(time.Hour, lacking)
@@ -116,7 +116,7 @@ func TestAClockThatIsSetBackOnlyRestartsAHoldDown(t *testing.T) {
 	compare(t, answers{Degraded: "True/InsufficientReplicas"}, h.fold(conditions.MissingReplicasHold, lacking))
 }
 
-func TestAClockThatIsSetBackInABreakDoesNotFillTheHoldDown(t *testing.T) {
+func TestHoldDownIgnoresClockResetBetweenFailures(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())
 	h.fold(time.Hour, lacking)
@@ -130,7 +130,7 @@ func TestAClockThatIsSetBackInABreakDoesNotFillTheHoldDown(t *testing.T) {
 
 // A writer that has lost its memory, or takes over from another, goes on from the
 // conditions that the object carries.
-func TestALostMemoryIsReadFromTheObject(t *testing.T) {
+func TestLostStateIsLoadedFromObject(t *testing.T) {
 	forget := func(in *conditions.Input) { in.Memory = conditions.State{} }
 	t.Run("a degraded object stays so until it has recovered", func(t *testing.T) {
 		h := newHistory(t)
@@ -155,7 +155,7 @@ func TestALostMemoryIsReadFromTheObject(t *testing.T) {
 	})
 }
 
-func TestARollOutIsToldFromALoss(t *testing.T) {
+func TestComputeDistinguishesRolloutFromLoss(t *testing.T) {
 	next := func(change ...func(*contract.Unit)) *contract.Observation {
 		return healthy(units(unit("web", change...)), func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
 	}
@@ -192,7 +192,7 @@ func withJob(o *contract.Observation, state contract.JobState) *contract.Observa
 	return o
 }
 
-func TestLastTransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
+func TestLastTransitionTimeFollowsStatusOnly(t *testing.T) {
 	h := newHistory(t)
 	at := func(r conditions.Result) time.Time {
 		return full(t, r, conditions.TypeAvailable).LastTransitionTime.UTC()
@@ -210,7 +210,7 @@ func TestLastTransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
 }
 
 // kubectl wait believes a condition whose observedGeneration has caught up with the object.
-func TestObservedGenerationIsWhatTheObservationCovers(t *testing.T) {
+func TestObservedGenerationFollowsObservation(t *testing.T) {
 	tests := map[string]struct {
 		seen, applied, now int64
 		paused, others     int64
@@ -244,7 +244,7 @@ func TestObservedGenerationIsWhatTheObservationCovers(t *testing.T) {
 
 // What is said of a spec that takes no effect holds for that spec: a wait for Degraded or
 // Progressing ends, and one for Available does not.
-func TestObservedGenerationOfASpecThatTakesNoEffect(t *testing.T) {
+func TestObservedGenerationOfRejectedSpec(t *testing.T) {
 	pinned := []string{conditions.TypeProgressing, conditions.TypeDegraded, conditions.TypeUpgradable, conditions.TypePaused}
 	older := func(o *contract.Observation) { o.ObservedGeneration = 1 }
 	for name, o := range map[string]*contract.Observation{
@@ -282,7 +282,7 @@ func TestForeignConditionsAreIgnored(t *testing.T) {
 
 // What is held back is what Degraded would be without damping, since when, and until
 // when damping hides it.
-func TestHeldIsTheRawStatus(t *testing.T) {
+func TestHeldReturnsRawStatus(t *testing.T) {
 	h := newHistory(t)
 	want := func(r conditions.Result, want *conditions.Held) {
 		t.Helper()

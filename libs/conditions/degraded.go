@@ -16,17 +16,17 @@ const maxEvidenceBytes = 1024
 
 // finding is one reason for which an object is degraded.
 type finding struct {
-	rank     int  // lowest first
-	held     bool // counts only once it has lasted for MissingReplicasHold
-	reason   string
-	message  string // stable: no pod names, no times
-	evidence string // the details
+	rank      int  // lowest first
+	transient bool // counts only once it has lasted for MissingReplicasHold
+	reason    string
+	message   string // stable: no pod names, no times
+	evidence  string // the details
 }
 
 // Ranks of the findings without a failure class; the classes have the ranks between.
 const (
 	rankJobFailed = iota
-	rankSpecCannotWork
+	rankPermanentError
 	rankFirstClass
 	rankStalled = rankFirstClass + 100 + iota
 	rankReplicas
@@ -35,13 +35,13 @@ const (
 )
 
 // findings lists all failures, those within the hold-down included.
-func findings(v *view) []finding {
-	out := slices.Concat(jobFindings(v), reconcileFindings(v), dependencyFindings(v))
-	for _, u := range v.o.Units {
+func findings(e *evaluation) []finding {
+	out := slices.Concat(jobFindings(e), reconcileFindings(e), dependencyFindings(e))
+	for _, u := range e.o.Units {
 		if u.Role == contract.Outgoing {
 			continue // its removal is desired
 		}
-		out = append(out, unitFindings(v, u)...)
+		out = append(out, unitFindings(e, u)...)
 	}
 	slices.SortFunc(out, func(a, b finding) int {
 		return cmp.Or(
@@ -53,9 +53,9 @@ func findings(v *view) []finding {
 	return out
 }
 
-func jobFindings(v *view) []finding {
+func jobFindings(e *evaluation) []finding {
 	var out []finding
-	for _, j := range v.o.Jobs {
+	for _, j := range e.o.Jobs {
 		if j.State != contract.JobFailed {
 			continue
 		}
@@ -65,16 +65,16 @@ func jobFindings(v *view) []finding {
 	return out
 }
 
-// reconcileFindings returns the finding of a failed reconcile. A transient error is held
-// like missing replicas; an error that requires a change of the spec is not.
-func reconcileFindings(v *view) []finding {
-	r := v.o.Reconcile
+// reconcileFindings returns the finding of a failed reconcile. A transient error has the hold-down
+// of missing replicas; an error that requires a change of the spec has none.
+func reconcileFindings(e *evaluation) []finding {
+	r := e.o.Reconcile
 	if r.Outcome != contract.Failed {
 		return nil
 	}
-	f := finding{rank: rankReconcile, held: true, reason: reconcileReason(r), message: reconcileMessage(r)}
+	f := finding{rank: rankReconcile, transient: true, reason: reconcileReason(r), message: reconcileMessage(r)}
 	if r.Terminal {
-		f.rank, f.held = rankSpecCannotWork, false
+		f.rank, f.transient = rankPermanentError, false
 	}
 	f.evidence = f.message
 	return []finding{f}
@@ -83,76 +83,76 @@ func reconcileFindings(v *view) []finding {
 // dependencyFindings lists the dependencies that are not ready, separate from the object's
 // own health: they degrade the object but do not affect Available or Progressing. An
 // object that was stopped on request and has no pods left needs no dependency.
-func dependencyFindings(v *view) []finding {
-	if v.o.Intent.Stopped && v.pods() == 0 {
+func dependencyFindings(e *evaluation) []finding {
+	if e.o.Intent.Stopped && e.pods() == 0 {
 		return nil
 	}
 	var out []finding
-	for _, d := range v.o.Dependencies {
+	for _, d := range e.o.Dependencies {
 		if d.Ready {
 			continue
 		}
 		message := d.Kind + " " + d.Name + " is not ready."
 		out = append(out, finding{
-			rank: rankDependency, held: true, reason: ReasonDependencyUnavailable,
+			rank: rankDependency, transient: true, reason: ReasonDependencyUnavailable,
 			message: message, evidence: "Dependency: " + detail(message, d.Message),
 		})
 	}
 	return out
 }
 
-func unitFindings(v *view, u contract.Unit) []finding {
+func unitFindings(e *evaluation, u contract.Unit) []finding {
 	var out []finding
 	if u.Stalled {
 		message := u.Name + " exceeded its progress deadline."
 		out = append(out, finding{rank: rankStalled, reason: ReasonStalled, message: message, evidence: message})
 	}
 	for _, f := range u.Failures {
-		if found, ok := failureFinding(v, u, f); ok {
+		if found, ok := failureFinding(e, u, f); ok {
 			out = append(out, found)
 		}
 	}
-	if serves(u) && short(u) && !v.explained(u) && !v.deleting() {
+	if serves(u) && short(u) && !e.explained(u) && !e.deleting() {
 		message := fmt.Sprintf("%s has %d of %d replicas available.", u.Name, count(u, u.Available), u.Desired)
 		out = append(out, finding{
-			rank: rankReplicas, held: true, reason: ReasonInsufficientReplicas, message: message, evidence: message,
+			rank: rankReplicas, transient: true, reason: ReasonInsufficientReplicas, message: message, evidence: message,
 		})
 	}
 	return out
 }
 
-func failureFinding(v *view, u contract.Unit, f contract.Failure) (finding, bool) {
+func failureFinding(e *evaluation, u contract.Unit, f contract.Failure) (finding, bool) {
 	c := class(f.Class)
-	if f.Count <= 0 || (c.onlyShort && !short(u)) || (c.settledOnly && v.rollingOut()) {
+	if f.Count <= 0 || (c.onlyShort && !short(u)) || (c.settledOnly && e.rollingOut()) {
 		return finding{}, false
 	}
-	message := fmt.Sprintf("%s: %s.", u.Name, c.words)
-	if c.tells && f.Message != "" {
-		message = fmt.Sprintf("%s: %s: %s", u.Name, c.words, f.Message)
+	message := fmt.Sprintf("%s: %s.", u.Name, c.description)
+	if c.includesMessage && f.Message != "" {
+		message = fmt.Sprintf("%s: %s: %s", u.Name, c.description, f.Message)
 	}
 	pods := slices.Sorted(slices.Values(f.Examples))
 	return finding{
-		rank:     rankFirstClass + c.rank,
-		held:     c.held,
-		reason:   c.reason,
-		message:  message,
-		evidence: detail(fmt.Sprintf("%s: %s, %s (%s)", u.Name, c.words, countPods(int(f.Count)), list(pods)), f.Message),
+		rank:      rankFirstClass + c.rank,
+		transient: c.transient,
+		reason:    c.reason,
+		message:   message,
+		evidence:  detail(fmt.Sprintf("%s: %s, %s (%s)", u.Name, c.description, countPods(int(f.Count)), list(pods)), f.Message),
 	}, true
 }
 
 // evidence lists the findings, the object's own before those of its dependencies. When
 // there are more than [MaxEvidence], one dependency is still listed.
-func (v *view) evidence() []string {
+func (e *evaluation) evidence() []string {
 	var out []string
-	if flaps := v.memory.Flaps; v.memory.Degraded && flaps.flapping() {
+	if flaps := e.state.Flaps; e.state.Degraded && flaps.flapping() {
 		out = append(out, clamp("Flapping: "+orElse(flaps.Cause, "the failure")+" recurs repeatedly.", maxEvidenceBytes))
 	}
-	kept := v.findings
+	kept := e.findings
 	if most := MaxEvidence - len(out); len(kept) > most {
 		kept = slices.Clone(kept[:most])
-		derived := slices.IndexFunc(v.findings, func(f finding) bool { return f.rank == rankDependency })
+		derived := slices.IndexFunc(e.findings, func(f finding) bool { return f.rank == rankDependency })
 		if derived >= most {
-			kept[most-1] = v.findings[derived]
+			kept[most-1] = e.findings[derived]
 		}
 	}
 	for _, f := range kept {

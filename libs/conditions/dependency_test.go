@@ -20,7 +20,7 @@ func needing(o *contract.Observation) {
 
 // Own health and derived health are told apart: Degraded and the evidence name the
 // dependency, and nothing else follows it.
-func TestADependencyDegradesAndNothingElse(t *testing.T) {
+func TestDependencyAffectsOnlyDegraded(t *testing.T) {
 	const named = "Dependency: FireboltInstance east is not ready. The metadata service has no endpoint."
 	t.Run("alone", func(t *testing.T) {
 		h := newHistory(t)
@@ -75,7 +75,7 @@ func TestADependencyDegradesAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestADependencyKeepsItsPlaceInTheEvidence(t *testing.T) {
+func TestEvidenceKeepsDependency(t *testing.T) {
 	var many []contract.Unit
 	for i := range 2 * conditions.MaxEvidence {
 		many = append(many, unit(fmt.Sprintf("u%02d", i), failing(contract.FailureCrashLoop, 1)))

@@ -63,7 +63,7 @@ func transitions(turns []turn) int {
 	return n
 }
 
-func TestAFlapperOf30SecondsMaturesAndIsToldOnce(t *testing.T) {
+func TestFlappingFailureIsPublishedOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trouble *contract.Observation
 		within  time.Duration // until Degraded is True
@@ -98,7 +98,7 @@ func TestAFlapperOf30SecondsMaturesAndIsToldOnce(t *testing.T) {
 }
 
 // Whatever its rhythm, one trouble gives at most three transitions in any ten minutes.
-func TestNoRhythmOfOneTroubleGivesMoreThanThreeTransitionsInTenMinutes(t *testing.T) {
+func TestFlappingIsLimitedToThreeTransitions(t *testing.T) {
 	const length = time.Hour
 	for _, trouble := range []*contract.Observation{lacking, crashing} {
 		for _, bad := range []time.Duration{1, 15, 60, 119, 121, 301, 601} {
@@ -123,7 +123,7 @@ func TestNoRhythmOfOneTroubleGivesMoreThanThreeTransitionsInTenMinutes(t *testin
 }
 
 // What flaps is frozen: neither reason nor message follow it, until it stays or stays away.
-func TestFlappingIsFrozenUntilItIsQuiet(t *testing.T) {
+func TestFlappingFreezesDegradedUntilStable(t *testing.T) {
 	flapping := func(t *testing.T) *history {
 		t.Helper()
 		h := newHistory(t)
@@ -193,7 +193,7 @@ func TestFlappingIsFrozenUntilItIsQuiet(t *testing.T) {
 }
 
 // Different troubles one after the other are news, each of them.
-func TestDifferentTroublesAreNotFlapping(t *testing.T) {
+func TestDifferentFailuresAreNotFlapping(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())
 	for _, class := range []contract.FailureClass{contract.FailureCrashLoop, contract.FailureImagePull, contract.FailureConfigError, contract.FailureCrashLoop} {
@@ -214,7 +214,7 @@ func TestDifferentTroublesAreNotFlapping(t *testing.T) {
 }
 
 // A memory of an earlier release knows less and means the same.
-func TestAnOldMemoryGivesTheSameAnswers(t *testing.T) {
+func TestStateOfEarlierReleaseIsCompatible(t *testing.T) {
 	tests := map[string]struct {
 		memory string // as an earlier release stored it, at 10:00:00
 		o      *contract.Observation
@@ -248,7 +248,7 @@ func TestAnOldMemoryGivesTheSameAnswers(t *testing.T) {
 }
 
 // The memory is of bounded size, whatever happens.
-func TestTheMemoryIsBounded(t *testing.T) {
+func TestStateIsBounded(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())
 	for i := range 1000 {

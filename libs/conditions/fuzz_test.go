@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// FuzzFold: whatever comes over the bus or out of the bucket, there is one sound answer.
-func FuzzFold(f *testing.F) {
+// FuzzCompute checks that Compute returns one valid result for any input from the bus or the bucket.
+func FuzzCompute(f *testing.F) {
 	for _, o := range []*contract.Observation{healthy(), crashing, lacking, healthy(needing, stopping, paused, job(contract.JobFailed))} {
 		raw, err := json.Marshal(o)
 		if err != nil {

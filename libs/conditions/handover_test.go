@@ -84,7 +84,7 @@ func happen(r *rand.Rand, o *object) *contract.Observation {
 // what was true when it went. Neither turns a condition by taking over, but for one
 // case: trouble that has lasted for its hold-down, as a witness confirms who was never
 // away, while the operator had to count anew.
-func TestAHandOverTurnsNoCondition(t *testing.T) {
+func TestHandoverChangesNoCondition(t *testing.T) {
 	handOvers, late, early := 0, 0, 0
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 6)) //nolint:gosec // a history must be repeatable, not secret
@@ -143,7 +143,7 @@ func turned(before, after conditions.Result) string {
 }
 
 // What a writer would have said too early or too late after it was away, case by case.
-func TestAMemoryThatIsBehindIsNotBelieved(t *testing.T) {
+func TestOutdatedStateIsIgnored(t *testing.T) {
 	third := func(change ...func(*contract.Unit)) *contract.Observation {
 		return healthy(units(unit("web", change...)), func(o *contract.Observation) { o.Object.Generation, o.ObservedGeneration = 3, 3 })
 	}
@@ -207,7 +207,7 @@ func TestAMemoryThatIsBehindIsNotBelieved(t *testing.T) {
 
 // What was rolled out before a spec that waits stays known to whoever takes over: what it
 // loses is a loss.
-func TestAHandOverKeepsWhatWasRolledOut(t *testing.T) {
+func TestHandoverKeepsRolledOutGeneration(t *testing.T) {
 	o, now := &object{t: t, generation: 2}, start
 	waiting := held(conditions.ReasonAwaitingApproval)
 	aggregator, operator := &writer{}, &writer{}
@@ -223,7 +223,7 @@ func TestAHandOverKeepsWhatWasRolledOut(t *testing.T) {
 }
 
 // A write that did not come through is no other writer's: the memory stands.
-func TestAWriteThatWasLostDoesNotRestartAHoldDown(t *testing.T) {
+func TestHoldDownSurvivesLostWrite(t *testing.T) {
 	h := newHistory(t)
 	h.fold(0, healthy())
 	h.fold(time.Minute, lacking)
@@ -234,7 +234,7 @@ func TestAWriteThatWasLostDoesNotRestartAHoldDown(t *testing.T) {
 }
 
 // Another owner's condition says nothing about who wrote ours.
-func TestTheOperatorsOwnReadyDoesNotOvertakeAMemory(t *testing.T) {
+func TestForeignReadyKeepsState(t *testing.T) {
 	h := newHistory(t)
 	without := func(in *conditions.Input) {
 		in.WithReady = false

@@ -9,44 +9,44 @@ import (
 // pausedRules report the intent that the observer has read. A newer spec does not make the
 // condition Unknown: its observedGeneration shows which spec was read.
 var pausedRules = []rule{
-	func(v *view) (verdict, bool) {
-		if !v.o.Intent.Paused {
-			return pass()
+	func(e *evaluation) (outcome, bool) {
+		if !e.o.Intent.Paused {
+			return noMatch()
 		}
-		return yes(ReasonReconciliationPaused, "Reconciliation is paused on request"+by(v.o.Intent.PausedBy)+".")
+		return conditionTrue(ReasonReconciliationPaused, "Reconciliation is paused on request"+by(e.o.Intent.PausedBy)+".")
 	},
-	func(*view) (verdict, bool) { return no(ReasonNotPaused, "Reconciled.") },
+	func(*evaluation) (outcome, bool) { return conditionFalse(ReasonNotPaused, "No pause is requested.") },
 }
 
 // stoppedRules report the fact, not the intent: Stopped is True when no pods are left.
 var stoppedRules = []rule{
-	func(v *view) (verdict, bool) {
-		if v.o.Intent.Stopped {
-			return pass()
+	func(e *evaluation) (outcome, bool) {
+		if e.o.Intent.Stopped {
+			return noMatch()
 		}
-		return no(ReasonRunning, "No stop is requested.")
+		return conditionFalse(ReasonRunning, "No stop is requested.")
 	},
-	func(v *view) (verdict, bool) {
-		if v.pods() > 0 {
-			return pass()
+	func(e *evaluation) (outcome, bool) {
+		if e.pods() > 0 {
+			return noMatch()
 		}
-		return yes(ReasonStopped, "Stopped on request"+by(v.o.Intent.StoppedBy)+"; no pods are left.")
+		return conditionTrue(ReasonStopped, "The object is stopped on request"+by(e.o.Intent.StoppedBy)+"; no pods are left.")
 	},
-	func(v *view) (verdict, bool) {
-		if !v.o.Intent.Paused {
-			return pass()
+	func(e *evaluation) (outcome, bool) {
+		if !e.o.Intent.Paused {
+			return noMatch()
 		}
-		return unknown(ReasonReconciliationPaused, "A stop is requested"+by(v.o.Intent.StoppedBy)+", but reconciliation is paused.")
+		return conditionUnknown(ReasonReconciliationPaused, "A stop is requested"+by(e.o.Intent.StoppedBy)+", but reconciliation is paused.")
 	},
-	func(v *view) (verdict, bool) {
-		return no(ReasonStopping, "Stopping on request"+by(v.o.Intent.StoppedBy)+"; "+podsLeft(v.pods())+".")
+	func(e *evaluation) (outcome, bool) {
+		return conditionFalse(ReasonStopping, "The object is stopping on request"+by(e.o.Intent.StoppedBy)+"; "+podsLeft(e.pods())+".")
 	},
 }
 
 // pods counts the pods of all units and running tasks, including terminating ones.
-func (v *view) pods() int {
-	n := len(v.activeJobs())
-	for _, u := range v.o.Units {
+func (e *evaluation) pods() int {
+	n := len(e.activeJobs())
+	for _, u := range e.o.Units {
 		n += int(max(0, u.Current, u.Ready, u.Available)) + int(max(0, u.Terminating))
 	}
 	return n
@@ -54,35 +54,35 @@ func (v *view) pods() int {
 
 // upgradable derives Upgradable from the other conditions: an upgrade begins only from a
 // steady, healthy, reconciled state.
-func upgradable(v *view, progressing, degraded verdict) verdict {
-	refuse := func(reason, message string) verdict {
-		return verdict{metav1.ConditionFalse, reason, message}
+func upgradable(e *evaluation, progressing, degraded outcome) outcome {
+	blocked := func(reason, message string) outcome {
+		return outcome{metav1.ConditionFalse, reason, message}
 	}
 	switch {
-	case v.deleting():
-		return refuse(ReasonDeleting, "The object is being deleted.")
-	case v.o.Intent.Paused:
-		return refuse(ReasonReconciliationPaused, "Paused"+by(v.o.Intent.PausedBy)+".")
-	case v.o.Intent.Stopped:
-		return refuse(ReasonStopped, "A stop is requested"+by(v.o.Intent.StoppedBy)+"; tasks do not start.")
+	case e.deleting():
+		return blocked(ReasonDeleting, "The object is being deleted.")
+	case e.o.Intent.Paused:
+		return blocked(ReasonReconciliationPaused, "Reconciliation is paused"+by(e.o.Intent.PausedBy)+".")
+	case e.o.Intent.Stopped:
+		return blocked(ReasonStopped, "A stop is requested"+by(e.o.Intent.StoppedBy)+"; tasks do not start.")
 	case progressing.status == metav1.ConditionTrue:
-		return refuse(progressing.reason, progressing.message)
+		return blocked(progressing.reason, progressing.message)
 	case degraded.status == metav1.ConditionTrue:
-		return refuse(ReasonDegraded, degraded.message)
-	case len(v.findings) > 0:
-		return refuse(v.findings[0].reason, v.findings[0].message)
-	case v.held():
-		return refuse(v.o.Reconcile.Reason, orElse(v.o.Reconcile.Message, "The latest spec is waiting to be applied."))
-	case len(v.o.UpgradeBlockers) > 0:
-		return refuse(ReasonUpgradeBlocked, sentence(slices.Clone(v.o.UpgradeBlockers)))
+		return blocked(ReasonDegraded, degraded.message)
+	case len(e.findings) > 0:
+		return blocked(e.findings[0].reason, e.findings[0].message)
+	case e.waiting():
+		return blocked(e.o.Reconcile.Reason, orElse(e.o.Reconcile.Message, "The latest spec is waiting to be applied."))
+	case len(e.o.UpgradeBlockers) > 0:
+		return blocked(ReasonUpgradeBlocked, sentence(slices.Clone(e.o.UpgradeBlockers)))
 	}
-	return verdict{metav1.ConditionTrue, ReasonAsExpected, "An upgrade may begin."}
+	return outcome{metav1.ConditionTrue, ReasonAsExpected, "An upgrade may begin."}
 }
 
 // ready derives the summary: available and not degraded.
-func ready(available, degraded verdict) verdict {
+func ready(available, degraded outcome) outcome {
 	if available.status == metav1.ConditionTrue && degraded.status == metav1.ConditionTrue {
-		return verdict{metav1.ConditionFalse, ReasonDegraded, degraded.message}
+		return outcome{metav1.ConditionFalse, ReasonDegraded, degraded.message}
 	}
 	return available
 }

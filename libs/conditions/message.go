@@ -13,7 +13,7 @@ import (
 // MaxMessageBytes is the longest message that the API server accepts in a condition.
 const MaxMessageBytes = 32768
 
-// maxNamed is how many things a message names before it counts the rest.
+// maxNamed is how many names a message lists before it counts the rest.
 const maxNamed = 5
 
 // clamp makes a text fit for a condition: valid UTF-8 without control characters and
@@ -63,11 +63,11 @@ func names(units []contract.Unit) []string {
 }
 
 // by returns the phrase that names the requester.
-func by(who string) string {
-	if who == "" {
+func by(requester string) string {
+	if requester == "" {
 		return ""
 	}
-	return " by " + who
+	return " by " + requester
 }
 
 func detail(message, more string) string {
@@ -84,7 +84,7 @@ func orElse(s, fallback string) string {
 	return s
 }
 
-// countPods counts in words.
+// countPods returns a number of pods as text.
 func countPods(n int) string {
 	if n == 1 {
 		return "1 pod"
@@ -100,7 +100,7 @@ func podsLeft(n int) string {
 }
 
 func jobMessage(j contract.Job) string {
-	return detail(j.Name+" failed, and no retry is left.", j.Message)
+	return detail("Task "+j.Name+" failed after the last retry.", j.Message)
 }
 
 // reconcileReason returns the observer's own reason for a spec that it rejects, if the list has it.

@@ -19,7 +19,7 @@ import (
 
 var reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`) // of metav1.Condition
 
-func TestEveryInputHasOneSoundAnswer(t *testing.T) {
+func TestComputeIsValidForAllInputs(t *testing.T) {
 	known := map[string]bool{}
 	for _, r := range conditions.Reasons() {
 		known[r] = true
@@ -259,7 +259,7 @@ func find(cs []metav1.Condition, conditionType string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-func TestOrderDoesNotMatter(t *testing.T) {
+func TestComputeIgnoresInputOrder(t *testing.T) {
 	o := healthy(
 		units(
 			unit("web", available(1), failing(contract.FailureNodeLost, 1), failing(contract.FailureOOMKilled, 2)),
@@ -326,7 +326,7 @@ func permutations(n int, f func([]int)) {
 	place(0)
 }
 
-func TestTextsAreMadeFit(t *testing.T) {
+func TestComputeSanitizesTexts(t *testing.T) {
 	o := healthy(func(o *contract.Observation) {
 		o.Reconcile = contract.Reconcile{Outcome: contract.Failed, Terminal: true, Message: "bad\x00\r\n\xff" + strings.Repeat("ä", 40000)}
 	})
@@ -342,7 +342,7 @@ func TestTextsAreMadeFit(t *testing.T) {
 	}
 }
 
-func TestEvidenceNamesPodsAndMessagesDoNot(t *testing.T) {
+func TestEvidenceNamesPodsButMessagesDoNot(t *testing.T) {
 	r := conditions.Compute(fresh(crashing))
 	want := []string{"web: containers are crash-looping, 1 pod (pod-a, pod-b)"}
 	if diff := cmp.Diff(want, r.Evidence); diff != "" {
@@ -360,7 +360,7 @@ func TestEvidenceNamesPodsAndMessagesDoNot(t *testing.T) {
 	}
 }
 
-func TestTheListOfReasonsIsSortedAndWithoutRepetition(t *testing.T) {
+func TestReasonsAreSortedAndUnique(t *testing.T) {
 	rs := conditions.Reasons()
 	if !slices.IsSorted(rs) || len(slices.Compact(slices.Clone(rs))) != len(rs) {
 		t.Errorf("reasons are %v", rs)

@@ -7,7 +7,7 @@ import (
 )
 
 // The list of mutants keeps up with the source.
-func TestMutantsFitTheSource(t *testing.T) { listed(t) }
+func TestMutantsMatchSource(t *testing.T) { listed(t) }
 
 func listed(t *testing.T) []mutants.Mutant {
 	t.Helper()

@@ -9,130 +9,130 @@ import (
 
 // progressingRules read the units of every role.
 var progressingRules = []rule{
-	goingAway,
-	heldByPause,
-	newestSpecUnread,
-	taskRuns,
-	taskHasFailed,
-	specCannotWork,
-	stopIsUnderWay,
-	newestSpecUnapplied,
-	unitsMove,
-	unitsAreStuck,
-	specWaits,
-	nothingMoves,
+	deleting,
+	paused,
+	specNotObserved,
+	jobRunning,
+	jobFailed,
+	reconcileError,
+	stopping,
+	specNotApplied,
+	unitsProgressing,
+	stalled,
+	specWaiting,
+	asExpected,
 }
 
-func goingAway(v *view) (verdict, bool) {
-	if !v.deleting() {
-		return pass()
+func deleting(e *evaluation) (outcome, bool) {
+	if !e.deleting() {
+		return noMatch()
 	}
-	return yes(ReasonDeleting, "The object is being deleted.")
+	return conditionTrue(ReasonDeleting, "The object is being deleted.")
 }
 
-func heldByPause(v *view) (verdict, bool) {
-	if !v.o.Intent.Paused || v.specApplied() {
-		return pass()
+func paused(e *evaluation) (outcome, bool) {
+	if !e.o.Intent.Paused || e.specApplied() {
+		return noMatch()
 	}
-	return no(ReasonReconciliationPaused, "Paused"+by(v.o.Intent.PausedBy)+"; the newest spec is not applied.")
+	return conditionFalse(ReasonReconciliationPaused, "Reconciliation is paused"+by(e.o.Intent.PausedBy)+"; the latest spec is not applied.")
 }
 
-func newestSpecUnread(v *view) (verdict, bool) {
-	if v.specSeen() {
-		return pass()
+func specNotObserved(e *evaluation) (outcome, bool) {
+	if e.specRead() {
+		return noMatch()
 	}
-	return yes(ReasonSpecNotObserved, "The newest spec has not been read yet.")
+	return conditionTrue(ReasonSpecNotObserved, "The latest spec is not observed yet.")
 }
 
-func taskRuns(v *view) (verdict, bool) {
-	active := v.activeJobs()
+func jobRunning(e *evaluation) (outcome, bool) {
+	active := e.activeJobs()
 	if len(active) == 0 {
-		return pass()
+		return noMatch()
 	}
-	return yes(ReasonJobRunning, "Waiting for "+list(active)+".")
+	return conditionTrue(ReasonJobRunning, "Waiting for "+list(active)+".")
 }
 
-func taskHasFailed(v *view) (verdict, bool) {
+func jobFailed(e *evaluation) (outcome, bool) {
 	var failed []string
-	for _, j := range v.o.Jobs {
+	for _, j := range e.o.Jobs {
 		if j.State == contract.JobFailed {
 			failed = append(failed, strings.TrimSuffix(jobMessage(j), "."))
 		}
 	}
 	if len(failed) == 0 {
-		return pass()
+		return noMatch()
 	}
-	return no(ReasonJobFailed, sentence(failed))
+	return conditionFalse(ReasonJobFailed, sentence(failed))
 }
 
-func specCannotWork(v *view) (verdict, bool) {
-	if !v.refused() {
-		return pass()
+func reconcileError(e *evaluation) (outcome, bool) {
+	if !e.rejected() {
+		return noMatch()
 	}
-	return no(reconcileReason(v.o.Reconcile), reconcileMessage(v.o.Reconcile))
+	return conditionFalse(reconcileReason(e.o.Reconcile), reconcileMessage(e.o.Reconcile))
 }
 
-func stopIsUnderWay(v *view) (verdict, bool) {
-	if !v.o.Intent.Stopped || v.o.Intent.Paused || v.pods() == 0 {
-		return pass()
+func stopping(e *evaluation) (outcome, bool) {
+	if !e.o.Intent.Stopped || e.o.Intent.Paused || e.pods() == 0 {
+		return noMatch()
 	}
-	return yes(ReasonStopping, "Stopping; "+podsLeft(v.pods())+".")
+	return conditionTrue(ReasonStopping, "The object is stopping; "+podsLeft(e.pods())+".")
 }
 
-func newestSpecUnapplied(v *view) (verdict, bool) {
-	if v.specApplied() || v.held() {
-		return pass()
+func specNotApplied(e *evaluation) (outcome, bool) {
+	if e.specApplied() || e.waiting() {
+		return noMatch()
 	}
-	return yes(ReasonSpecNotObserved, "The newest spec has not been taken up everywhere yet.")
+	return conditionTrue(ReasonSpecNotObserved, "The latest spec is not applied to all workloads yet.")
 }
 
-func unitsMove(v *view) (verdict, bool) {
+func unitsProgressing(e *evaluation) (outcome, bool) {
 	var parts []string
 	growing, shrinking := false, false
-	for _, u := range v.o.Units {
-		if !moves(u) || stuck(u) {
+	for _, u := range e.o.Units {
+		if !isProgressing(u) || isStalled(u) {
 			continue
 		}
 		growing = growing || short(u)
 		shrinking = shrinking || !short(u)
-		parts = append(parts, movement(u))
+		parts = append(parts, progressMessage(u))
 	}
 	switch {
 	case len(parts) == 0:
-		return pass()
-	case v.rollingOut():
-		return yes(ReasonRollingOut, sentence(parts))
+		return noMatch()
+	case e.rollingOut():
+		return conditionTrue(ReasonRollingOut, sentence(parts))
 	case growing:
-		return yes(ReasonReplicasMissing, sentence(parts))
+		return conditionTrue(ReasonReplicasMissing, sentence(parts))
 	case shrinking:
-		return yes(ReasonScalingDown, sentence(parts))
+		return conditionTrue(ReasonScalingDown, sentence(parts))
 	}
-	return pass()
+	return noMatch()
 }
 
-func unitsAreStuck(v *view) (verdict, bool) {
-	held := v.units(func(u contract.Unit) bool { return u.Role != contract.Outgoing && stuck(u) })
-	if len(held) == 0 {
-		return pass()
+func stalled(e *evaluation) (outcome, bool) {
+	units := e.units(func(u contract.Unit) bool { return u.Role != contract.Outgoing && isStalled(u) })
+	if len(units) == 0 {
+		return noMatch()
 	}
-	return no(ReasonStalled, list(names(held))+" gets no further.")
+	return conditionFalse(ReasonStalled, list(names(units))+" is stalled.")
 }
 
-// specWaits: a spec that waits for an approval, or for a rollout slot, does not progress by
-// itself. The running version may.
-func specWaits(v *view) (verdict, bool) {
-	if !v.held() {
-		return pass()
+// specWaiting matches a spec that waits for an approval, or for a rollout slot: it does not
+// progress by itself. The running version may.
+func specWaiting(e *evaluation) (outcome, bool) {
+	if !e.waiting() {
+		return noMatch()
 	}
-	return no(v.o.Reconcile.Reason, orElse(v.o.Reconcile.Message, "The spec waits."))
+	return conditionFalse(e.o.Reconcile.Reason, orElse(e.o.Reconcile.Message, "The latest spec is waiting to be applied."))
 }
 
-func nothingMoves(*view) (verdict, bool) {
-	return no(ReasonAsExpected, "Everything stands as the spec asks.")
+func asExpected(*evaluation) (outcome, bool) {
+	return conditionFalse(ReasonAsExpected, "All components match the spec.")
 }
 
 // moves reports whether a unit has not reached its desired state.
-func moves(u contract.Unit) bool {
+func isProgressing(u contract.Unit) bool {
 	if replacing(u) || short(u) {
 		return true
 	}
@@ -143,7 +143,7 @@ func moves(u contract.Unit) bool {
 }
 
 // stuck reports whether a unit will not progress by waiting alone.
-func stuck(u contract.Unit) bool {
+func isStalled(u contract.Unit) bool {
 	if u.Stalled {
 		return true
 	}
@@ -155,17 +155,17 @@ func stuck(u contract.Unit) bool {
 	return false
 }
 
-func movement(u contract.Unit) string {
+func progressMessage(u contract.Unit) string {
 	switch {
 	case u.Role == contract.Outgoing:
-		return u.Name + " is going away"
+		return u.Name + " is terminating"
 	case u.Role == contract.Incoming:
-		return fmt.Sprintf("%s is coming in with %d of %d replicas available", u.Name, count(u, u.Available), u.Desired)
+		return fmt.Sprintf("%s is starting with %d of %d replicas available", u.Name, count(u, u.Available), u.Desired)
 	case short(u):
 		return fmt.Sprintf("%s has %d of %d replicas available", u.Name, count(u, u.Available), u.Desired)
 	case u.Updated < u.Desired:
 		return fmt.Sprintf("%s has %d of %d replicas updated", u.Name, max(0, u.Updated), u.Desired)
 	default:
-		return fmt.Sprintf("%s has %d replicas and wants %d", u.Name, max(u.Current, u.Available), u.Desired)
+		return fmt.Sprintf("%s has %d replicas, %d desired", u.Name, max(u.Current, u.Available), u.Desired)
 	}
 }

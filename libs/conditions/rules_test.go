@@ -257,7 +257,7 @@ func TestIntents(t *testing.T) {
 	}
 }
 
-func TestUpgradableAndReadyFollowFromTheOthers(t *testing.T) {
+func TestUpgradableAndReadyFollowOtherConditions(t *testing.T) {
 	tests := map[string]struct {
 		o    *contract.Observation
 		want answers
@@ -280,7 +280,7 @@ func TestUpgradableAndReadyFollowFromTheOthers(t *testing.T) {
 	}
 }
 
-func TestSilence(t *testing.T) {
+func TestUnknownWithoutFreshObservation(t *testing.T) {
 	never := answers{
 		"Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved",
 		"Unknown/NotYetObserved", "Unknown/NotYetObserved", "Unknown/NotYetObserved",

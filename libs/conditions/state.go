@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// State is what [Compute] must remember between two calls for one object. It is
+// State is what [Compute] keeps between two calls for one object. It is
 // plain JSON of bounded size, so that it survives a restart; losing it only restarts a
 // hold-down, since the rest is derived from the previous conditions.
 type State struct {
@@ -42,21 +42,21 @@ type Flaps struct {
 	Over *time.Time `json:"over,omitempty"`
 }
 
-// recall returns the State of this incarnation of the object. If there is none, or
-// another writer has overtaken it, recall derives it from the conditions of the
+// loadState returns the State of this incarnation of the object. If there is none, or
+// another writer has overtaken it, loadState derives it from the conditions of the
 // object: every writer continues from there.
-func recall(in Input, old map[string]metav1.Condition) State {
+func loadState(in Input, old map[string]metav1.Condition) State {
 	uid := in.Observation.Object.UID
 	m := in.Memory
 	if m == (State{}) || (m.UID != "" && m.UID != uid) || m.overtaken(old, types(in.WithReady)) {
-		m = remembered(old)
+		m = restoreState(old)
 	}
 	m.UID = uid
 	return m
 }
 
-// remembered derives a State from the conditions of an object.
-func remembered(old map[string]metav1.Condition) State {
+// restoreState derives a State from the conditions of an object.
+func restoreState(old map[string]metav1.Condition) State {
 	var m State
 	if d := old[TypeDegraded]; d.Status == metav1.ConditionTrue {
 		m.Degraded = true
@@ -91,12 +91,12 @@ func pins(progressing metav1.Condition) bool {
 }
 
 // overtaken reports whether another writer has changed a condition since this State
-// was computed. Unknown says nothing about the object, and does not count.
-func (m State) overtaken(old map[string]metav1.Condition, ours []string) bool {
+// was computed. Unknown is not about the object, and does not count.
+func (m State) overtaken(old map[string]metav1.Condition, types []string) bool {
 	if m.Said == nil {
 		return false
 	}
-	for _, t := range ours {
+	for _, t := range types {
 		c, ok := old[t]
 		if ok && c.Status != metav1.ConditionUnknown && c.LastTransitionTime.After(*m.Said) {
 			return true
@@ -105,8 +105,8 @@ func (m State) overtaken(old map[string]metav1.Condition, ours []string) bool {
 	return false
 }
 
-// said records the newest transition among the conditions that [Compute] returns.
-func (m *State) said(out []metav1.Condition) {
+// recordTransitions records the newest transition among the conditions that [Compute] returns.
+func (m *State) recordTransitions(out []metav1.Condition) {
 	for i := range out {
 		if at := out[i].LastTransitionTime.Time; m.Said == nil || at.After(*m.Said) {
 			m.Said = &at

@@ -10,11 +10,11 @@ const (
 	ChangeCreated  ChangeOperation = "created"
 	ChangeUpdated  ChangeOperation = "updated"
 	ChangeDeleted  ChangeOperation = "deleted"  // soft-deleted: the row stays, closed
-	ChangeEvicted  ChangeOperation = "evicted"  // gone from the cluster on purpose, live in MySQL
+	ChangeEvicted  ChangeOperation = "evicted"  // removed from the cluster on request, live in MySQL
 	ChangeRestored ChangeOperation = "restored" // a closed row is live again
 )
 
-// Valid says whether the operation is in the closed list.
+// Valid reports whether the operation is in the closed list.
 func (o ChangeOperation) Valid() bool {
 	switch o {
 	case ChangeCreated, ChangeUpdated, ChangeDeleted, ChangeEvicted, ChangeRestored:
@@ -23,8 +23,8 @@ func (o ChangeOperation) Valid() bool {
 	return false
 }
 
-// Change is one committed write of the ingester. It says what changed, not the
-// content: readers ask MySQL or the cluster for that.
+// Change is one committed write of the ingester. It names the object
+// and the operation; readers get the content from MySQL or the cluster.
 type Change struct {
 	Object    Object          `json:"object"`
 	Operation ChangeOperation `json:"operation"`

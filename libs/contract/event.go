@@ -14,7 +14,7 @@ const MaxMessageBytes = 64 * 1024
 // ContentType is the Content-Type header of every message.
 const ContentType = "application/cloudevents+json"
 
-// Header names that a message carries beside the envelope.
+// Names of headers that a message carries in addition to the envelope.
 const (
 	HeaderContentType = "Content-Type"
 	HeaderMsgID       = "Nats-Msg-Id" // equals the event's id

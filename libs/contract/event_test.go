@@ -49,7 +49,7 @@ func TestGoldenMessages(t *testing.T) {
 }
 
 // Whatever stands in the corpus is read, and written again as it was.
-func TestEveryGoldenMessageIsReadAgain(t *testing.T) {
+func TestGoldenMessagesRoundTrip(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.json")
 	if err != nil || len(files) < len(samples()) {
 		t.Fatalf("%d golden messages, %v", len(files), err)
@@ -102,7 +102,7 @@ func recode[P contract.Payload](message []byte) ([]byte, error) {
 	return contract.Encode(e, data)
 }
 
-func TestDecodeIsTolerantWithinItsMajorOnly(t *testing.T) {
+func TestDecodeRejectsOtherMajorVersion(t *testing.T) {
 	heartbeat, err := samples()["heartbeat-full"]()
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestDecodeIsTolerantWithinItsMajorOnly(t *testing.T) {
 	}
 }
 
-func TestEncodeRefusesWhatNobodyCouldRead(t *testing.T) {
+func TestEncodeRejectsInvalidEvent(t *testing.T) {
 	whole := contract.Event{ID: "a", Source: "s", Time: at}
 	tests := map[string]struct {
 		event contract.Event
@@ -169,7 +169,7 @@ func TestEncodeRefusesWhatNobodyCouldRead(t *testing.T) {
 	}
 }
 
-func TestSequenceSortsAsItsNumbersDo(t *testing.T) {
+func TestSequenceSortsNumerically(t *testing.T) {
 	order := []string{
 		contract.Sequence(1, 1), contract.Sequence(1, 9), contract.Sequence(1, 10),
 		contract.Sequence(2, 1), contract.Sequence(10, 1), contract.Sequence(1763719200000, 1),
@@ -181,7 +181,7 @@ func TestSequenceSortsAsItsNumbersDo(t *testing.T) {
 	}
 }
 
-func TestBoundedFitsAndLeavesTheOriginalAlone(t *testing.T) {
+func TestBoundedFitsAndKeepsOriginal(t *testing.T) {
 	long := strings.Repeat("ä", contract.MaxMessageBytes)
 	o := contract.Observation{
 		Reconcile:       contract.Reconcile{Reason: long, Message: long},

@@ -2,7 +2,7 @@ package contract
 
 import "time"
 
-// Heartbeat says that an observer is alive and connected.
+// Heartbeat shows that an observer is alive and connected.
 type Heartbeat struct {
 	Cluster         string    `json:"cluster"`
 	Observer        Observer  `json:"observer"`
@@ -10,7 +10,7 @@ type Heartbeat struct {
 	IntervalSeconds int       `json:"intervalSeconds"`
 	SentAt          time.Time `json:"sentAt"`
 	// Unacknowledged is how many subjects have a message of this observer that no stream
-	// has confirmed yet. A reader that has just begun to listen knows by it whether the
-	// observer still holds something back. Nil: the observer does not say (v1.0).
+	// has confirmed yet. It shows a new reader whether observations are still
+	// to come. Nil: the observer does not report it (v1.0).
 	Unacknowledged *int `json:"unacknowledged,omitempty"`
 }

@@ -22,7 +22,7 @@ const (
 	EventKnown         LifecycleEvent = "known"    // Degraded, Paused or Stopped went False for the first time: nothing has ended
 	EventUnknown       LifecycleEvent = "unknown"  // a condition went Unknown
 	EventPhase         LifecycleEvent = "phase"    // status.transitions grew by one entry
-	EventSnapshot      LifecycleEvent = "snapshot" // first sight of an object, or of one whose history was lost
+	EventSnapshot      LifecycleEvent = "snapshot" // first observation of an object, or of one whose history was lost
 	EventGap           LifecycleEvent = "gap"      // something happened that could not be delivered
 	EventDeleted       LifecycleEvent = "deleted"
 )
@@ -34,13 +34,13 @@ var lifecycleEvents = map[LifecycleEvent]bool{
 	EventKnown: true, EventUnknown: true, EventPhase: true, EventSnapshot: true, EventGap: true, EventDeleted: true,
 }
 
-// Valid says whether the event is in the closed list.
+// Valid reports whether the event is in the closed list.
 func (e LifecycleEvent) Valid() bool { return lifecycleEvents[e] }
 
 // Lifecycle is one entry of an object's public history.
 //
-// The promise: at least once, ids unique, in order for each object. What could
-// not be delivered is one event with Gap set.
+// Delivery is at least once, with unique ids, in order for each object. One event with
+// Gap set stands for those that could not be delivered.
 type Lifecycle struct {
 	Object Object         `json:"object"`
 	Event  LifecycleEvent `json:"event"`
@@ -52,7 +52,7 @@ type Lifecycle struct {
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Gap is true when events before this one are missing from the history.
 	Gap bool `json:"gap,omitempty"`
-	// Message says what is missing, or why, for people.
+	// Message describes what is missing, or why, for users.
 	Message string `json:"message,omitempty"`
 }
 
@@ -66,10 +66,10 @@ type Condition struct {
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
-// ConditionChange is one flip of one condition.
+// ConditionChange is one transition of one condition.
 type ConditionChange struct {
 	Type   string     `json:"type"`
-	Before *Condition `json:"before,omitempty"` // nil at first sight
+	Before *Condition `json:"before,omitempty"` // nil for the first one
 	After  Condition  `json:"after"`
 }
 
@@ -83,8 +83,8 @@ type PhaseChange struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// StatusEntry is the value of an object's key in the status bucket: what the
-// aggregator last said about it, and on whose word.
+// StatusEntry is the value of an object's key in the status bucket: its latest
+// conditions, and their provenance.
 type StatusEntry struct {
 	Object     Object      `json:"object"`
 	Phase      string      `json:"phase,omitempty"`
@@ -94,11 +94,11 @@ type StatusEntry struct {
 	LastTransitionSeq int64     `json:"lastTransitionSeq"`
 	DeployedVersion   string    `json:"deployedVersion,omitempty"`
 	UpdatedAt         time.Time `json:"updatedAt"`
-	// Memory is the fold's memory between two observations, opaque to readers.
+	// Memory is the state of the computation between two observations, opaque to readers.
 	Memory []byte `json:"memory,omitempty"`
 }
 
-// Provenance says on whose word a status entry stands.
+// Provenance identifies the observation behind a status entry.
 type Provenance struct {
 	Observer       Observer  `json:"observer"`
 	Epoch          int64     `json:"epoch"`
@@ -106,14 +106,14 @@ type Provenance struct {
 	StreamSequence uint64    `json:"streamSequence"`
 	ReceivedAt     time.Time `json:"receivedAt"`
 	Evidence       []string  `json:"evidence,omitempty"`
-	// Held is the change of a condition that damping holds back; nil: none.
+	// Held is the change of a condition that a hold-down delays; nil: none.
 	Held *Held `json:"held,omitempty"`
 }
 
-// Held is what a condition would say without damping.
+// Held is a condition as it would be without damping.
 type Held struct {
 	Type   string    `json:"type"`
 	Status string    `json:"status"`
-	Since  time.Time `json:"since"` // since when it would say so; breaks count in part
-	Until  time.Time `json:"until"` // when it will, if nothing changes before
+	Since  time.Time `json:"since"` // start of the hold-down; time without a failure counts in part
+	Until  time.Time `json:"until"` // end of the hold-down, if nothing changes before
 }

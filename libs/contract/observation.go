@@ -15,9 +15,9 @@ type Observation struct {
 	Epoch int64 `json:"epoch"`
 	// Seq counts the observations of this object within the epoch, from 1.
 	Seq uint64 `json:"seq"`
-	// ObservedAt is when the observer looked, by its own clock. For people only: no rule reads it.
+	// ObservedAt is the time of the observation by the observer's clock. It is informational: no rule reads it.
 	ObservedAt time.Time `json:"observedAt"`
-	// ValidForSeconds is how long after the last heartbeat the observation may be believed.
+	// ValidForSeconds is how long after the last heartbeat the observation is valid.
 	ValidForSeconds int `json:"validForSeconds"`
 	// ObservedGeneration is the newest generation of the object's spec that was applied
 	// and that every child has observed.
@@ -50,7 +50,7 @@ type Object struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-// Observer says who looked.
+// Observer identifies the process that made the observation.
 type Observer struct {
 	Name     string `json:"name"`     // for example "superset-operator"; equals the subject's last token
 	Instance string `json:"instance"` // the process, usually the pod's name
@@ -69,8 +69,8 @@ const (
 // Reconcile is the outcome of the observer's last reconcile of the object.
 type Reconcile struct {
 	Outcome Outcome `json:"outcome"`
-	// Reason of a failure. Of a success it says what the newest spec waits for although
-	// nothing is wrong, for example an approval; the message then says how it goes on.
+	// Reason of a failure. Of a success it is set when the latest spec waits without a
+	// failure, for example for an approval; the message then has the remedy.
 	Reason  string     `json:"reason,omitempty"`
 	Message string     `json:"message,omitempty"` // at most 1 KiB, never a Secret's content
 	Since   *time.Time `json:"since,omitempty"`   // since when this outcome lasts
@@ -78,11 +78,11 @@ type Reconcile struct {
 	Terminal bool `json:"terminal,omitempty"`
 }
 
-// Intent is what the user asked for beside the spec proper.
+// Intent is what the user requested in addition to the desired state.
 type Intent struct {
 	Paused  bool `json:"paused,omitempty"`
 	Stopped bool `json:"stopped,omitempty"`
-	// PausedBy and StoppedBy name the field or annotation that asks, for messages.
+	// PausedBy and StoppedBy name the field or annotation of the request, for messages.
 	PausedBy  string `json:"pausedBy,omitempty"`
 	StoppedBy string `json:"stoppedBy,omitempty"`
 }
@@ -99,7 +99,7 @@ const (
 
 // Unit is one workload that the spec declares.
 type Unit struct {
-	Name string `json:"name"` // for people, unique within the object, for example "webServer" or "g3"
+	Name string `json:"name"` // informational, unique within the object, for example "webServer" or "g3"
 	Kind string `json:"kind"` // Deployment, StatefulSet, ...
 	Role Role   `json:"role"`
 	// Routed is false while users' traffic does not reach the unit although it is
@@ -114,7 +114,7 @@ type Unit struct {
 	Updated   int32 `json:"updated"`
 	Ready     int32 `json:"ready"`
 	Available int32 `json:"available"`
-	// Terminating counts pods that are going but not gone.
+	// Terminating counts terminating pods.
 	Terminating int32 `json:"terminating,omitempty"`
 	// MinAvailable is how many available replicas the unit needs to count as available; nil means Desired.
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
@@ -123,10 +123,10 @@ type Unit struct {
 	Failures []Failure `json:"failures,omitempty"`
 }
 
-// FailureClass is a kind of trouble that a pod can be in.
+// FailureClass is a class of pod failures.
 type FailureClass string
 
-// Failure classes, terminal ones first: those do not heal by waiting.
+// Failure classes, terminal ones first: those do not clear by waiting.
 const (
 	FailureCrashLoop     FailureClass = "CrashLoop"
 	FailureImagePull     FailureClass = "ImagePull"
@@ -140,7 +140,7 @@ const (
 	FailureCreateFailed  FailureClass = "CreateFailed"
 )
 
-// Failure is one class of trouble in one unit.
+// Failure is the pods of one unit that have a failure of one class.
 type Failure struct {
 	Class    FailureClass `json:"class"`
 	Count    int32        `json:"count"`
@@ -148,14 +148,14 @@ type Failure struct {
 	Message  string       `json:"message,omitempty"`  // at most 1 KiB
 }
 
-// JobState is where a task stands.
+// JobState is the state of a task.
 type JobState string
 
 // States of a task.
 const (
 	JobPending  JobState = "Pending"
 	JobRunning  JobState = "Running"
-	JobFailed   JobState = "Failed" // for good: no retry is left
+	JobFailed   JobState = "Failed" // permanently: no retry is left
 	JobComplete JobState = "Complete"
 )
 

@@ -49,7 +49,7 @@ func files(t *testing.T, pattern string) map[string][]byte {
 }
 
 // N reads N-1: nothing that an earlier release has sent is lost on us.
-func TestWhatEarlierReleasesSentIsRead(t *testing.T) {
+func TestEarlierMessagesDecodeInFull(t *testing.T) {
 	for _, dir := range releases(t) {
 		for name, message := range files(t, filepath.Join(dir, "golden", "*.json")) {
 			t.Run(filepath.Base(dir)+"/"+name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestWhatEarlierReleasesSentIsRead(t *testing.T) {
 
 // N-1 reads N: what we send now satisfies the readers of earlier releases, who ignore
 // fields and take values of closed lists as unknown that they do not know.
-func TestWhatIsSentIsReadByEarlierReleases(t *testing.T) {
+func TestMessagesMatchEarlierSchemas(t *testing.T) {
 	for _, dir := range releases(t) {
 		schemas := files(t, filepath.Join(dir, "schemas", "*.json"))
 		for name, message := range files(t, "testdata/golden/*.json") {
@@ -239,7 +239,7 @@ func required(m map[string]any) []string {
 	return out
 }
 
-func TestShrunkSeesEveryBreakingChange(t *testing.T) {
+func TestShrunkReportsBreakingChanges(t *testing.T) {
 	old := string(schemaText(t, "lifecycle.v1.json"))
 	tests := map[string]struct {
 		from, to string
@@ -268,7 +268,7 @@ func TestShrunkSeesEveryBreakingChange(t *testing.T) {
 }
 
 // A reader of this release meets the words of a later one.
-func TestUnknownValuesAreReadAsTheyAre(t *testing.T) {
+func TestDecodeKeepsUnknownValues(t *testing.T) {
 	message, err := samples()["lifecycle-deleted"]()
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +293,7 @@ func entry() contract.StatusEntry {
 	}
 }
 
-func TestStatusEntriesMatchTheirSchemaAndComeBack(t *testing.T) {
+func TestStatusEntriesMatchSchemaAndRoundTrip(t *testing.T) {
 	for name, e := range map[string]contract.StatusEntry{"full": entry(), "bare": {Object: entry().Object, UpdatedAt: time.Unix(0, 0).UTC()}} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := json.Marshal(e)

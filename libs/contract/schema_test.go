@@ -56,7 +56,7 @@ func validate(t *testing.T, message []byte) error {
 	return compile(t, strings.TrimPrefix(e.DataSchema, base)).Validate(data)
 }
 
-func TestMessagesMatchTheirSchemas(t *testing.T) {
+func TestMessagesMatchSchemas(t *testing.T) {
 	for name, encode := range samples() {
 		t.Run(name, func(t *testing.T) {
 			message, err := encode()
@@ -70,7 +70,7 @@ func TestMessagesMatchTheirSchemas(t *testing.T) {
 	}
 }
 
-func TestSchemasRefuseWhatTheContractDoesNotSay(t *testing.T) {
+func TestSchemasRejectInvalidMessages(t *testing.T) {
 	tests := map[string]struct{ sample, old, new string }{
 		"a missing epoch":                {"observation-full", `"epoch":1763719200000,`, ``},
 		"a missing object":               {"observation-full", `"object":`, `"obj":`},
@@ -109,7 +109,7 @@ func TestSchemasRefuseWhatTheContractDoesNotSay(t *testing.T) {
 
 // Each field of the Go types stands in the schema and the other way round, required
 // unless it is left out when empty.
-func TestSchemasAndTypesHaveTheSameFields(t *testing.T) {
+func TestSchemasAndTypesHaveSameFields(t *testing.T) {
 	for file, payload := range map[string]any{
 		"observation.v1.json": contract.Observation{}, "heartbeat.v1.json": contract.Heartbeat{},
 		"lifecycle.v1.json": contract.Lifecycle{}, "change.v1.json": contract.Change{},
@@ -180,7 +180,7 @@ func sameFields(root, schema map[string]any, typ reflect.Type, path string) []st
 	return problems
 }
 
-func TestClosedListsAreThoseOfTheSchemas(t *testing.T) {
+func TestClosedListsMatchSchemas(t *testing.T) {
 	for _, e := range enum(t, "lifecycle.v1.json", "properties", "event", "enum") {
 		if !contract.LifecycleEvent(e).Valid() {
 			t.Errorf("the contract does not know the event %q", e)

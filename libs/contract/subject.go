@@ -15,7 +15,7 @@ const (
 	DeadLetterPrefix  = "flotilla.dlq.v1"
 )
 
-// ErrInvalidSubject says that a subject, or a name that should go into one, is not of the contract's form.
+// ErrInvalidSubject means that a subject, or a name for one, does not have the contract's form.
 var ErrInvalidSubject = errors.New("invalid subject")
 
 // Ref is an object's place in subjects and keys: cluster, namespace, kind token, name.
@@ -92,7 +92,7 @@ func ChangeSubject(r Ref, op ChangeOperation) (string, error) {
 	return objectSubject(ChangePrefix, r, string(op))
 }
 
-// HeartbeatSubject is where one observer says that it is alive.
+// HeartbeatSubject returns the subject of an observer's heartbeats.
 func HeartbeatSubject(cluster, observer string) (string, error) {
 	c, err := EncodeToken(cluster)
 	if err != nil {
@@ -105,8 +105,8 @@ func HeartbeatSubject(cluster, observer string) (string, error) {
 	return HeartbeatPrefix + "." + c + "." + o, nil
 }
 
-// DeadLetterSubject is where a message that cannot be processed is parked. The
-// stream's name stands in it in lower case with hyphens, for example "flotilla-obs".
+// DeadLetterSubject returns the subject of messages that cannot be processed. It
+// has the stream's name in lower case with hyphens, for example "flotilla-obs".
 func DeadLetterSubject(stream, cause string) (string, error) {
 	s, err := EncodeToken(strings.ReplaceAll(strings.ToLower(stream), "_", "-"))
 	if err != nil {
@@ -119,7 +119,7 @@ func DeadLetterSubject(stream, cause string) (string, error) {
 	return DeadLetterPrefix + "." + s + "." + c, nil
 }
 
-// ParseObjectSubject takes an observation, lifecycle or change subject apart:
+// ParseObjectSubject splits an observation, lifecycle or change subject into
 // its prefix, the object, and the last token (observer, event or operation).
 func ParseObjectSubject(subject string) (prefix string, r Ref, last string, err error) {
 	tokens := strings.Split(subject, ".")
@@ -145,7 +145,7 @@ func ParseHeartbeatSubject(subject string) (cluster, observer string, err error)
 	rest, ok := strings.CutPrefix(subject, HeartbeatPrefix+".")
 	tokens := strings.Split(rest, ".")
 	if !ok || len(tokens) != 2 {
-		return "", "", fmt.Errorf("%w: %q is no heartbeat subject", ErrInvalidSubject, subject)
+		return "", "", fmt.Errorf("%w: %q is not a heartbeat subject", ErrInvalidSubject, subject)
 	}
 	if cluster, err = DecodeToken(tokens[0]); err != nil {
 		return "", "", err

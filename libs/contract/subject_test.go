@@ -49,7 +49,7 @@ var hostile = map[string]string{
 	"a hyphen at a label's end": "a-.b", "a dollar": "$JS", "too long": strings.Repeat("a", 254), "a slash": "a/b", "a quote": `a"b`,
 }
 
-func TestHostileNamesAreRefusedEverywhere(t *testing.T) {
+func TestSubjectsRejectHostileNames(t *testing.T) {
 	for name, bad := range hostile {
 		t.Run(name, func(t *testing.T) {
 			makers := map[string]func() (string, error){
@@ -76,7 +76,7 @@ func TestHostileNamesAreRefusedEverywhere(t *testing.T) {
 	}
 }
 
-func TestSubjectsAreTakenApartAgain(t *testing.T) {
+func TestSubjectsRoundTrip(t *testing.T) {
 	for _, k := range contract.Kinds() {
 		ref := contract.Ref{Cluster: "c.1", Namespace: "n-1", Kind: k, Name: "a.b-c.d"}
 		subject, err := contract.ObservationSubject(ref, "op.x")
@@ -107,7 +107,7 @@ func TestSubjectsAreTakenApartAgain(t *testing.T) {
 	}
 }
 
-func TestForeignSubjectsAreRefused(t *testing.T) {
+func TestParseRejectsForeignSubjects(t *testing.T) {
 	for name, subject := range map[string]string{
 		"empty":                "",
 		"another family":       "flotilla.dlq.v1.c.n.superset.a.b",
@@ -133,7 +133,7 @@ func TestForeignSubjectsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheKindRegistryIsConsistent(t *testing.T) {
+func TestKindRegistryIsConsistent(t *testing.T) {
 	if n := len(contract.Kinds()); n != 17 {
 		t.Errorf("%d kinds, want 17", n)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/telemetry"
 )
 
-func TestAChildBeginsNoTrace(t *testing.T) {
+func TestChildStartsNoTrace(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	defer otel.SetTracerProvider(noop.NewTracerProvider()) // the first one stays behind the default for ever
@@ -36,7 +36,7 @@ func TestAChildBeginsNoTrace(t *testing.T) {
 	}
 }
 
-func TestWithoutTracingAChildCostsNothing(t *testing.T) {
+func TestChildWithoutTracingAllocatesNothing(t *testing.T) {
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() {
 		_, span := telemetry.Child(ctx, "test", "part")

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func TestLevelsAndTheirNames(t *testing.T) {
+func TestLoggerLevels(t *testing.T) {
 	all := []string{"error", "info", "debug", "trace", "deeper"}
 	tests := map[string][]string{
 		"error": all[:1],
@@ -58,7 +58,7 @@ func TestLevelsAndTheirNames(t *testing.T) {
 	}
 }
 
-func TestTextIsOneLineAnEntry(t *testing.T) {
+func TestTextLogsOneLinePerEntry(t *testing.T) {
 	var out bytes.Buffer
 	log, err := NewLogger(&out, FormatText, "info")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestTextIsOneLineAnEntry(t *testing.T) {
 	}
 }
 
-func TestUnknownFormatAndLevelNameWhatIsAllowed(t *testing.T) {
+func TestLoggerRejectsUnknownFormatAndLevel(t *testing.T) {
 	for want, in := range map[string][2]string{
 		`unknown log format "xml", want json or text`:                      {"xml", "info"},
 		`unknown log level "loud", want error, warn, info, debug or trace`: {"json", "loud"},
@@ -105,7 +105,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestBuildInfoIsAMetricOnce(t *testing.T) {
+func TestRegisterBuildInfoIsIdempotent(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	RegisterBuildInfo(reg, "test-service")
 	RegisterBuildInfo(reg, "test-service") // says the same and does no harm

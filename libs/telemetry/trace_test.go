@@ -38,7 +38,7 @@ func Example() {
 	// true
 }
 
-func TestHeadersOfOtherSendersAreUnderstood(t *testing.T) {
+func TestExtractHeadersAcceptsForeignHeaders(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	tests := map[string]struct {
 		header map[string][]string
@@ -62,7 +62,7 @@ func TestHeadersOfOtherSendersAreUnderstood(t *testing.T) {
 	}
 }
 
-func TestNothingIsInjectedWithoutASpan(t *testing.T) {
+func TestInjectHeadersRequiresSpan(t *testing.T) {
 	header := map[string][]string{}
 	telemetry.InjectHeaders(t.Context(), header)
 	if len(header) != 0 {
@@ -96,7 +96,7 @@ func TestTracingIsOffUnlessConfigured(t *testing.T) {
 	}
 }
 
-func TestUnknownProtocolIsAnError(t *testing.T) {
+func TestSetupTracingRejectsUnknownProtocol(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke")
 	shutdown, err := telemetry.SetupTracing(t.Context(), "test-service")
@@ -105,7 +105,7 @@ func TestUnknownProtocolIsAnError(t *testing.T) {
 	}
 }
 
-func TestSpansReachACollector(t *testing.T) {
+func TestSpansReachCollector(t *testing.T) {
 	received := make(chan *coltracepb.ExportTraceServiceRequest, 10)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

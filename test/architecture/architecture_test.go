@@ -82,7 +82,7 @@ func parse(root, path string) (file, error) {
 	return f, nil
 }
 
-func TestNoServiceImportsAnothersInternals(t *testing.T) {
+func TestServicesImportOnlyOwnInternals(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, imported := range f.imports {
 			if foreignInternals(f.dir, imported) {
@@ -110,7 +110,7 @@ func TestPurePackagesDoNoIO(t *testing.T) {
 	}
 }
 
-func TestFilesStayReadable(t *testing.T) {
+func TestFilesStayWithinLineLimits(t *testing.T) {
 	for _, f := range sources(t) {
 		if limit := maxLines(f.path); f.lines > limit {
 			t.Errorf("%s has %d lines, %d are allowed: is it one concern?", f.path, f.lines, limit)
@@ -121,7 +121,7 @@ func TestFilesStayReadable(t *testing.T) {
 	}
 }
 
-func TestRulesCatchWhatTheyForbid(t *testing.T) {
+func TestImportRulesReportViolations(t *testing.T) {
 	cases := map[string]struct {
 		got, want bool
 	}{

@@ -9,7 +9,7 @@ import (
 
 var quotedFolder = regexp.MustCompile("`((?:services|libs|test)/[^`]*)`")
 
-func TestEveryDeviationNamesAFolderWithTests(t *testing.T) {
+func TestDeviationsNameDirectoriesWithTests(t *testing.T) {
 	register, err := os.ReadFile("../../docs/deviations.md")
 	if err != nil {
 		t.Fatal(err)

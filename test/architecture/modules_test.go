@@ -67,7 +67,7 @@ var (
 	servers  = []string{"github.com/nats-io/nats-server/v2", "github.com/testcontainers/testcontainers-go"}
 )
 
-func TestProductsRequireNothingOfTests(t *testing.T) {
+func TestProductsRequireNoTestModules(t *testing.T) {
 	modules := kinds(t)
 	for dir, kind := range modules {
 		if kind != "service" && kind != "api" && dir != "cmd/kubectl-flotilla" {

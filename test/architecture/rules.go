@@ -8,12 +8,12 @@ const prefix = "github.com/flotilla-dev/flotilla/"
 // pureNames are the last elements of package paths that hold decisions: values in, values out.
 // A package of one of these names below services/*/internal or libs does no I/O.
 var pureNames = map[string]bool{
-	"plan": true, "render": true, "resolve": true, "decide": true, "fold": true,
+	"plan": true, "render": true, "resolve": true, "decide": true,
 	"checksum": true, "status": true, "lifecycle": true, "engine": true, "model": true,
 	"liveness": true, "index": true, "wire": true, "desired": true, "snapshot": true,
-	"report": true, "registry": true, "record": true, "crd": true,
+	"observation": true, "registry": true, "record": true, "crd": true,
 	"exposure": true, "maintenance": true, "version": true, "bringup": true, "schedule": true, "redact": true,
-	"admit": true, "adopt": true, "gateway": true,
+	"validation": true, "adopt": true, "gateway": true,
 }
 
 // purePaths are pure packages whose name does not say so, by path inside the repository.

@@ -88,7 +88,7 @@ func (b *beside) seen(o *unstructured.Unstructured) bool {
 
 // Two releases of a chart, each for its own namespace: neither takes what is the other's, and one
 // goes on when the other is uninstalled.
-func TestTwoReleasesSideBySide(t *testing.T) {
+func TestReleasesRunSideBySide(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,7 @@ func TestGolden(t *testing.T) {
 }
 
 // An upgrade that only brings a new image changes nothing but the image: no label, no role, no flag.
-func TestAnotherTagChangesOnlyTheTag(t *testing.T) {
+func TestImageTagChangesNothingElse(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
 		before := strings.Split(render(t, service, "--values", values, "--set", "image.tag=1.0.0"), "\n")
 		after := strings.Split(render(t, service, "--values", values, "--set", "image.tag=2.0.0"), "\n")
@@ -58,7 +58,7 @@ func TestAnotherTagChangesOnlyTheTag(t *testing.T) {
 
 // Labels of pods hold neither the chart's version nor anything else that a release changes: a
 // new chart for the same image restarts nothing.
-func TestAnotherChartVersionRestartsNothing(t *testing.T) {
+func TestChartVersionRestartsNothing(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
 		copied := filepath.Join(t.TempDir(), service)
 		if err := os.CopyFS(copied, os.DirFS(chart(service))); err != nil {
@@ -86,7 +86,7 @@ func TestAnotherChartVersionRestartsNothing(t *testing.T) {
 }
 
 // The definitions are those of the services, to the letter, with one annotation more.
-func TestDefinitionsAreTheServices(t *testing.T) {
+func TestChartCRDsMatchServices(t *testing.T) {
 	for _, service := range services {
 		sources, err := filepath.Glob(filepath.Join("../../services", service, "config/crd/*.yaml"))
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Before finalizers are removed, nothing may be left that adds them: admission goes first,
 // then the service, then the Job runs with rights that exist by then.
-func TestTheOrderOfAnUninstall(t *testing.T) {
+func TestUninstallOrdersHooks(t *testing.T) {
 	place := map[string]int{
 		"MutatingAdmissionPolicyBinding": 1, "MutatingWebhookConfiguration": 1, "ValidatingWebhookConfiguration": 1,
 		"Deployment":     2,

@@ -144,7 +144,7 @@ func (p place) kubeconfig(account string) string {
 }
 
 // The binaries take every flag of every case: --version ends them once all are read.
-func TestTheBinariesKnowEveryFlag(t *testing.T) {
+func TestBinariesAcceptRenderedFlags(t *testing.T) {
 	each(t, func(t *testing.T, service, _, values string) {
 		commands := 0
 		for _, doc := range documents(t, render(t, service, "--values", values)) {
@@ -171,7 +171,7 @@ func TestTheBinariesKnowEveryFlag(t *testing.T) {
 }
 
 // Every flag of a binary can be set by a value of its chart, or is left to extraArgs for a reason.
-func TestTheChartsKnowEveryFlag(t *testing.T) {
+func TestChartsSetAllFlags(t *testing.T) {
 	rendered := "" // of all: what charts share one case of one of them shows
 	each(t, func(t *testing.T, service, _, values string) {
 		rendered += render(t, service, "--values", values)

@@ -13,7 +13,7 @@ import (
 
 // Every document of every case is taken by a real API server, which refuses unknown fields,
 // also those of hooks, which an install alone would not show.
-func TestTheAPIServerTakesEveryDocument(t *testing.T) {
+func TestAPIServerAcceptsChartObjects(t *testing.T) {
 	c := cluster.Get(t).Client(t, scheme.Scheme)
 	for _, name := range []string{system, "team-a", "team-b", "status"} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -37,7 +37,7 @@ var needed = map[string]struct{ resource, definition string }{
 }
 
 // A service waits for definitions, rights and the bus with one line each, and goes on by itself.
-func TestAServiceWaitsForWhatItNeeds(t *testing.T) {
+func TestServiceWaitsForPrerequisites(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
 			p, bus := newPlace(t, service), natstest.Start(t)
@@ -52,31 +52,31 @@ func TestAServiceWaitsForWhatItNeeds(t *testing.T) {
 			s, need := p.start(p.kubeconfig(service), docs), needed[service]
 
 			if need.definition != "" {
-				s.says("Waiting for definitions", need.definition, "install the chart "+service+"-crds")
+				s.says("Waiting for CRDs", need.definition, "install the chart "+service+"-crds")
 				s.probes(false)
 				p.helm("install", service+"-crds", chart(service+"-crds"), "--set", "keep=false", "--wait")
 				t.Cleanup(func() { p.uninstall(service + "-crds") })
 			}
-			s.says("Waiting for rights", "list, watch "+need.resource, "get, update leases.coordination.k8s.io "+service+".flotilla.dev", "rbac.create=true")
+			s.says("Waiting for permissions", "list, watch "+need.resource, "get, update leases.coordination.k8s.io "+service+".flotilla.dev", "rbac.create=true")
 			s.probes(false)
 			roles := p.grant(docs, need.resource)
 			where := "in namespace " + p.namespace
 			if service == "status-aggregator" {
 				where = "in all namespaces"
 			}
-			s.says(`"missing":"watch `+need.resource+" "+where+`"`, "Waiting for rights")
+			s.says(`"missing":"watch `+need.resource+" "+where+`"`, "Waiting for permissions")
 			s.probes(false)
 			p.restore(roles)
-			s.says("Found all definitions and rights")
+			s.says("All CRDs and permissions are available")
 			s.probes(true)
 			p.leads()
 
 			if service == "ingester" { // whose kinds may come one by one
-				s.says(`"kind":"Model","reason"`, "Waiting to follow the kind", "install the chart ingester-crds")
+				s.says(`"kind":"Model","reason"`, "Waiting to watch the kind", "install the chart ingester-crds")
 			}
-			s.says("Bus is not there yet", "--nats-url", "FLOTILLA_NATS_URL") // readiness does not depend on it
+			s.says("Failed to connect to NATS, retrying", "--nats-url", "FLOTILLA_NATS_URL") // readiness does not depend on it
 			bus.Start()
-			s.says("Connected to the bus")
+			s.says("Connected to NATS")
 			s.stop()
 		})
 	}
@@ -189,7 +189,7 @@ func (p place) leads() {
 
 // An API server that is away at the start is waited for; the library's own tests show that the
 // service goes on.
-func TestAServiceWaitsForTheAPIServer(t *testing.T) {
+func TestServiceWaitsForAPIServer(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
 			p := newPlace(t, service)
@@ -214,7 +214,7 @@ func TestAServiceWaitsForTheAPIServer(t *testing.T) {
 }
 
 // The ingester waits for its database, and for a password that is right.
-func TestTheIngesterWaitsForItsDatabase(t *testing.T) {
+func TestIngesterWaitsForDatabase(t *testing.T) {
 	p, server := newPlace(t, "ingester"), mysqltest.Private(t)
 	parts := regexp.MustCompile(`^([^:]+):([^@]*)@tcp\(([^:]+):(\d+)\)/([^?]+)`).FindStringSubmatch(server.DSN())
 	if parts == nil {
@@ -244,16 +244,16 @@ func TestTheIngesterWaitsForItsDatabase(t *testing.T) {
 }
 
 // What cannot get better by waiting ends at once, with one line.
-func TestMistakesEndTheService(t *testing.T) {
+func TestServiceExitsOnInvalidSettings(t *testing.T) {
 	common := map[string]string{
 		"--colour=red":                 "unknown flag: --colour",
-		"--workers=0":                  "--workers (FLOTILLA_WORKERS) must be at least 1, is 0",
+		"--workers=0":                  "--workers (FLOTILLA_WORKERS) must be at least 1, got 0",
 		"--nats-url=nats://n:4222":     "--cluster-name (FLOTILLA_CLUSTER_NAME) is required with --nats-url",
 		"--metrics-bind-address=here":  `--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "here" is not`,
 		"--leader-election-namespace=": "--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required outside a pod",
 		"--nats-url=nats://n:4222 --cluster-name=c --nats-nkey=/nowhere": "--nats-nkey (FLOTILLA_NATS_NKEY)",
 		"--kubeconfig=/nowhere":            "--kubeconfig (FLOTILLA_KUBECONFIG) cannot be used",
-		"--leader-election-retry-period=0": "--leader-election-retry-period (FLOTILLA_LEADER_ELECTION_RETRY_PERIOD) must be more than 0",
+		"--leader-election-retry-period=0": "--leader-election-retry-period (FLOTILLA_LEADER_ELECTION_RETRY_PERIOD) must be positive",
 	}
 	own := map[string]map[string]string{
 		"engine-operator": {
@@ -261,13 +261,13 @@ func TestMistakesEndTheService(t *testing.T) {
 			"--engine-max-memory=much":     `--engine-max-memory "much" is not a quantity`,
 		},
 		"ingester": {
-			"--mysql-dsn=a:b@tcp(c)/d --mysql-host=e": "--mysql-dsn stands alone",
+			"--mysql-dsn=a:b@tcp(c)/d --mysql-host=e": "--mysql-dsn and --mysql-host",
 			"--mysql-host=e": "--mysql-user is required",
-			"--mysql-host=e --mysql-password=f --mysql-password-file=g": "--mysql-password and --mysql-password-file exclude each other",
+			"--mysql-host=e --mysql-password=f --mysql-password-file=g": "--mysql-password and --mysql-password-file are mutually exclusive",
 			"--mysql-dsn=not-a-dsn": "--mysql-dsn (FLOTILLA_MYSQL_DSN or MYSQL_DSN)",
-			"--mysql-dsn=a:b@tcp(c)/d --concurrent-reconciles-map=Boat=1":                     `--concurrent-reconciles-map names "Boat"`,
+			"--mysql-dsn=a:b@tcp(c)/d --concurrent-reconciles-map=Boat=1":                     `--concurrent-reconciles-map: unknown kind "Boat"`,
 			"--mysql-dsn=a:b@tcp(c)/d --retention=1s":                                         "--retention must be 0 or at least",
-			"--mysql-host=e --mysql-user=u --mysql-database=d --mysql-tls-cert-file=/nowhere": "--mysql-tls-cert-file and --mysql-tls-key-file belong together",
+			"--mysql-host=e --mysql-user=u --mysql-database=d --mysql-tls-cert-file=/nowhere": "--mysql-tls-cert-file and --mysql-tls-key-file must be set together",
 		},
 		"status-aggregator": {"": "--nats-url (FLOTILLA_NATS_URL, NATS_URL) is required"},
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // All charts in one namespace: none takes what is another's, and each goes without the others.
-func TestTheFourTogether(t *testing.T) {
+func TestChartsShareNamespace(t *testing.T) {
 	c := cluster.Get(t)
 	together := place{T: t, client: c.Client(t, scheme.Scheme), namespace: c.Namespace(t)}
 	together.create(secret("database", "dsn", "flotilla:secret@tcp(mysql:3306)/flotilla"))

@@ -48,7 +48,7 @@ func TestLintAndPackage(t *testing.T) {
 }
 
 // What the charts refuse, and the setting that the line names.
-func TestBadValuesAreRefusedByName(t *testing.T) {
+func TestValuesRejectInvalidSettings(t *testing.T) {
 	const db = "database.dsnSecret.name=db"
 	cases := []struct {
 		chart string
@@ -130,14 +130,14 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 }
 
 // A chart that is part of another one gets "global" from Helm.
-func TestEveryDefaultIsWithinTheSchemaOfASubchart(t *testing.T) {
+func TestSchemaAcceptsDefaultsOfSubchart(t *testing.T) {
 	for _, service := range services {
 		render(t, service, "--values", renders(t)[service]["default"], "--set", "global.registry=x")
 	}
 }
 
 // The table of each README names every value, and no other.
-func TestTheReadmesListEveryValue(t *testing.T) {
+func TestReadmesListAllValues(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(folder, "*/values.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestTheReadmesListEveryValue(t *testing.T) {
 }
 
 // The schema knows every value, at every depth, so that nothing is described that is refused.
-func TestTheSchemaKnowsEveryValue(t *testing.T) {
+func TestSchemaDescribesAllValues(t *testing.T) {
 	for _, service := range services {
 		raw, err := os.ReadFile(filepath.Join(chart(service), "values.schema.json"))
 		if err != nil {

@@ -37,7 +37,7 @@ func again[P contract.Payload](message []byte) ([]byte, error) {
 }
 
 // N reads N-1.
-func TestMessagesOfThePreviousReleaseAreReadInFull(t *testing.T) {
+func TestPreviousMessagesDecodeInFull(t *testing.T) {
 	for _, r := range releases(t) {
 		for family, decode := range decoders {
 			for name, message := range read(t, r, frozen.Messages, family+"-") {
@@ -56,7 +56,7 @@ func TestMessagesOfThePreviousReleaseAreReadInFull(t *testing.T) {
 }
 
 // N-1 reads N: what it sent, as the present code writes it, satisfies the schemas that it had.
-func TestMessagesOfThisReleaseAreReadByThePrevious(t *testing.T) {
+func TestCurrentMessagesMatchPreviousSchemas(t *testing.T) {
 	for _, r := range releases(t) {
 		schemas := read(t, r, frozen.Schemas, "")
 		for family, decode := range decoders {
@@ -91,7 +91,7 @@ func valid(t *testing.T, schema, value []byte) {
 
 // Two releases that write conditions at the same time, one as the aggregator and one as an
 // operator, must say the same of the same observation.
-func TestObservationsMeanWhatTheyMeant(t *testing.T) {
+func TestObservationsComputeSameConditions(t *testing.T) {
 	for _, r := range releases(t) {
 		folds, err := r.Folds()
 		if err != nil {
@@ -126,7 +126,7 @@ func intended(was frozen.Fold) frozen.Fold {
 }
 
 // An aggregator that is upgraded goes on from the bucket of its predecessor, and no condition flips.
-func TestAnUpgradedAggregatorFlipsNoCondition(t *testing.T) {
+func TestUpgradedAggregatorChangesNoCondition(t *testing.T) {
 	for _, r := range releases(t) {
 		for name, entry := range read(t, r, frozen.Messages, frozen.Entry+"-") {
 			t.Run(filepath.Base(r.Dir)+"/"+name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestAnUpgradedAggregatorFlipsNoCondition(t *testing.T) {
 }
 
 // What is recorded must be worth the comparison.
-func TestTheRecordHasEverySituation(t *testing.T) {
+func TestRecordCoversAllSituations(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range releases(t) {
 		folds, err := r.Folds()

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // An object of the previous release, status included, is stored by the present definitions
 // without a complaint and without losing a field.
-func TestObjectsOfThePreviousReleaseAreAccepted(t *testing.T) {
+func TestCRDsAcceptPreviousObjects(t *testing.T) {
 	c := cluster.Get(t)
 	for _, r := range releases(t) {
 		namespace := c.Namespace(t)
@@ -87,7 +87,7 @@ func fresh(was *unstructured.Unstructured, namespace string) *unstructured.Unstr
 }
 
 // The Go types of this release read every field that the previous one wrote.
-func TestObjectsOfThePreviousReleaseAreReadInFull(t *testing.T) {
+func TestTypesDecodePreviousObjectsInFull(t *testing.T) {
 	readers := map[string]func() any{
 		"Superset":            func() any { return &superset.Superset{} },
 		"FireboltEngine":      func() any { return &engine.FireboltEngine{} },

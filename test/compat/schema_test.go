@@ -57,7 +57,7 @@ func open(node any) {
 	open(m["items"])
 }
 
-func TestRefusalSeesWhatAReaderWould(t *testing.T) {
+func TestRefusalReportsSchemaViolations(t *testing.T) {
 	schema := []byte(`{"type":"object","required":["a"],"properties":{"a":{"type":"string","enum":["x"]}}}`)
 	if err := refusal(t, schema, []byte(`{"a":"a word of a later release","b":1}`)); err != nil {
 		t.Error(err)

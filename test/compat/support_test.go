@@ -105,7 +105,7 @@ func empty(value any) bool {
 	return !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 }
 
-func TestLostSeesWhatIsGone(t *testing.T) {
+func TestLostReportsRemovedFields(t *testing.T) {
 	tests := map[string]struct {
 		was, is string
 		want    int

@@ -150,7 +150,7 @@ func (c *composed) healthy(t *testing.T) map[string]container {
 	return all
 }
 
-func TestComposeBesideACluster(t *testing.T) {
+func TestComposeRunsBesideKind(t *testing.T) {
 	c := newComposed(t)
 	t.Log(c.run(t, "hack/kind.sh", "up"))
 	all := c.healthy(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// TestDockerfileCopiesWhatItBuildsFrom lays out what the Dockerfile copies, without what .dockerignore leaves out, and has
+// TestDockerfileCopiesBuildInputs lays out what the Dockerfile copies, without what .dockerignore leaves out, and has
 // Go find everything that the programs are built from there. No image is built: that takes a registry.
-func TestDockerfileCopiesWhatItBuildsFrom(t *testing.T) {
+func TestDockerfileCopiesBuildInputs(t *testing.T) {
 	for _, service := range services {
 		t.Run(service, func(t *testing.T) {
 			dir := t.TempDir()
@@ -31,7 +31,7 @@ func TestDockerfileCopiesWhatItBuildsFrom(t *testing.T) {
 	}
 }
 
-func TestDockerfileBuildsEveryService(t *testing.T) {
+func TestDockerfileBuildsAllServices(t *testing.T) {
 	for _, want := range []string{"\nUSER 65532:65532\n", "gcr.io/distroless/static-debian12:nonroot\n", "\nENTRYPOINT [\"/service\"]\n"} {
 		if !strings.Contains(dockerfile(t), want) {
 			t.Errorf("the Dockerfile lacks %q", want)
@@ -53,7 +53,7 @@ func TestDockerfileBuildsEveryService(t *testing.T) {
 	}
 }
 
-func TestDockerfileAndScriptsWriteTheSameBillOfMaterials(t *testing.T) {
+func TestDockerfileAndScriptsPinSameSBOMTool(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(root(), "hack", "tool"))
 	if err != nil {
 		t.Fatal(err)

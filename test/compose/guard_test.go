@@ -37,7 +37,7 @@ func child(project string) int {
 	return 0
 }
 
-func TestNothingIsLeftOfATestThatIsKilled(t *testing.T) {
+func TestGuardCleansUpAfterKilledTest(t *testing.T) {
 	d, project := start(t), newProject()
 	cmd := exec.Command(os.Args[0]) //nolint:noctx // it is killed on purpose
 	cmd.Env = append(os.Environ(), d.guard.env...)

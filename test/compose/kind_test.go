@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestKindConfigIsKindsOwn reads the configuration as kind does: unknown fields are errors.
-func TestKindConfigIsKindsOwn(t *testing.T) {
+// TestKindConfigHasKnownFields reads the configuration as kind does: unknown fields are errors.
+func TestKindConfigHasKnownFields(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(root(), "deploy", "kind", "cluster.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +36,8 @@ func TestKindConfigIsKindsOwn(t *testing.T) {
 	}
 }
 
-// TestWhatIsMissingIsNamed runs the script on machines that lack something.
-func TestWhatIsMissingIsNamed(t *testing.T) {
+// TestKindScriptNamesMissingPrograms runs the script on machines that lack something.
+func TestKindScriptNamesMissingPrograms(t *testing.T) {
 	good, broken := "#!/bin/sh\nexit 0\n", "#!/bin/sh\nexit 1\n"
 	noCompose := "#!/bin/sh\n[ \"$1\" != compose ]\n"
 	noImages := "#!/bin/sh\ncase \"$1 $2\" in 'compose config') echo flotilla/ingester:dev ;; 'image inspect'|'build '*) exit 1 ;; esac\n"

@@ -18,7 +18,7 @@ var executed = map[string]string{
 	"services/ingester/docs/http-api.md":          "services/ingester/internal/httpapi/page_test.go",
 }
 
-func TestPagesThatCountAsExecutedAre(t *testing.T) {
+func TestExecutedPagesAreReadByTests(t *testing.T) {
 	for page, test := range executed {
 		if !strings.Contains(read(t, test), path.Base(page)) {
 			t.Errorf("%s does not read %s", test, page)
@@ -35,7 +35,7 @@ var programs = words(`make kubectl go git helm docker kind nats mysql curl jq so
 // unverifiedRow is a row of docs/unverified.md: a command, or its beginning, and why nothing runs it.
 var unverifiedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 
-func TestEveryCommandIsChecked(t *testing.T) {
+func TestPagesUseExistingCommands(t *testing.T) {
 	c := checker{made: targets(t), verbs: plugin(t), names: names(t)}
 	var excused []string
 	for _, m := range unverifiedRow.FindAllStringSubmatch(read(t, "docs/unverified.md"), -1) {
@@ -170,7 +170,7 @@ func fileLike(word string) bool {
 	return pathlike.MatchString(word) && !tag.MatchString(word) || strings.HasPrefix(word, "./") && !strings.ContainsAny(word, "$<>") && len(word) > 2 && word != "./..."
 }
 
-func TestProblemSeesWhatIsWrong(t *testing.T) {
+func TestProblemReportsInvalidCommands(t *testing.T) {
 	c := checker{made: words("up test/%"), verbs: words("status"), names: words("namespaces kinds verify cluster-name")}
 	p := page{path: "README.md"}
 	for command, wrong := range map[string]bool{

@@ -13,7 +13,7 @@ import (
 
 var scheme = regexp.MustCompile(`^[a-z]+:`)
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksResolve(t *testing.T) {
 	all := pages(t)
 	checked := 0
 	for _, p := range all {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestEveryReleasedModuleHasAChangelog(t *testing.T) {
+func TestReleasedModulesHaveChangelogs(t *testing.T) {
 	released := 0
 	for line := range strings.Lines(read(t, "modules.txt")) {
 		f := strings.Fields(line)
@@ -26,7 +26,7 @@ func TestEveryReleasedModuleHasAChangelog(t *testing.T) {
 	}
 }
 
-func TestEveryDecisionIsListed(t *testing.T) {
+func TestArchitectureListsDecisions(t *testing.T) {
 	decisions, err := filepath.Glob(filepath.Join(root, "docs/adr/[0-9]*.md"))
 	if err != nil || len(decisions) == 0 {
 		t.Fatalf("no decisions were found: %v", err)
@@ -39,7 +39,7 @@ func TestEveryDecisionIsListed(t *testing.T) {
 	}
 }
 
-func TestEveryPackageOfALibraryIsListed(t *testing.T) {
+func TestReadmesListLibraryPackages(t *testing.T) {
 	for _, library := range []string{"libs/kube", "libs/testkit"} {
 		list := read(t, library+"/README.md")
 		sources, err := filepath.Glob(filepath.Join(root, library, "*", "*.go"))

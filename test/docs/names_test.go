@@ -19,7 +19,7 @@ var (
 	pathlike   = regexp.MustCompile(`^(?:services|libs|docs|deploy|test|tools|hack|make|cmd|config|internal|integration|migrations|testdata)/[\w./*-]+$`)
 )
 
-func TestWhatIsNamedExists(t *testing.T) {
+func TestPagesNameExistingFiles(t *testing.T) {
 	made, verbs, known := targets(t), plugin(t), names(t)
 	counts := map[string]int{}
 	for _, p := range pages(t) {

@@ -23,7 +23,7 @@ var explained = map[string]string{
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
 
-func TestEveryReasonIsExplained(t *testing.T) {
+func TestReasonsHaveRows(t *testing.T) {
 	total := 0
 	for folder, guide := range explained {
 		rows := map[string]bool{}
@@ -43,7 +43,7 @@ func TestEveryReasonIsExplained(t *testing.T) {
 }
 
 // A row about a word that no program says any more is worse than none.
-func TestWhatIsExplainedIsSaid(t *testing.T) {
+func TestReasonRowsAreUsed(t *testing.T) {
 	libs := sources(t, "libs")
 	for folder, guide := range explained {
 		said := libs + sources(t, folder)

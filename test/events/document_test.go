@@ -69,7 +69,7 @@ func official(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-func TestTheDocumentIsAsyncAPI(t *testing.T) {
+func TestDocumentIsValidAsyncAPI(t *testing.T) {
 	schema := official(t)
 	if err := schema.Validate(document(t)); err != nil {
 		t.Error(err)
@@ -104,7 +104,7 @@ func at(t *testing.T, doc map[string]any, path ...string) map[string]any {
 	return doc
 }
 
-func TestEveryReferenceResolves(t *testing.T) {
+func TestDocumentReferencesResolve(t *testing.T) {
 	doc := document(t)
 	refs := map[string]bool{}
 	collect(doc, refs)
@@ -144,7 +144,7 @@ func collect(node any, refs map[string]bool) {
 }
 
 // The schemas here are those that the contract module carries.
-func TestTheSchemasAreThoseOfTheContract(t *testing.T) {
+func TestSchemasMatchContract(t *testing.T) {
 	read := func(dir string) map[string]string {
 		names, err := filepath.Glob(filepath.Join(dir, "*.json"))
 		if err != nil {
@@ -165,7 +165,7 @@ func TestTheSchemasAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-func TestClosedListsAreThoseOfTheContract(t *testing.T) {
+func TestClosedListsMatchContract(t *testing.T) {
 	doc := document(t)
 	list := func(path ...string) []string {
 		raw, _ := at(t, doc, path...)["enum"].([]any)
@@ -203,7 +203,7 @@ func TestClosedListsAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-func TestEverySubjectOfTheContractHasAChannel(t *testing.T) {
+func TestContractSubjectsHaveChannels(t *testing.T) {
 	ref := contract.Ref{Cluster: "prod.eu", Namespace: "team-a", Kind: contract.Superset, Name: "main.v2"}
 	must := func(subject string, err error) string {
 		t.Helper()
@@ -244,7 +244,7 @@ var goldenSubjects = map[string]string{
 	contract.TypeChange:      "flotilla.change.v1.prod.team-a.model.m.restored",
 }
 
-func TestGoldenMessagesMatchTheDocument(t *testing.T) {
+func TestGoldenMessagesMatchDocument(t *testing.T) {
 	d := load(t)
 	golden, err := filepath.Glob("../../libs/contract/testdata/golden/*.json")
 	if err != nil || len(golden) < 8 {
@@ -278,7 +278,7 @@ func TestGoldenMessagesMatchTheDocument(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesWhatTheDocumentDoesNotSay(t *testing.T) {
+func TestCheckRejectsUndocumentedMessage(t *testing.T) {
 	d := load(t)
 	body, err := os.ReadFile("../../libs/contract/testdata/golden/lifecycle-condition.json")
 	if err != nil {
@@ -318,7 +318,7 @@ func TestCheckRefusesWhatTheDocumentDoesNotSay(t *testing.T) {
 }
 
 // The examples of the document are messages that it takes.
-func TestExamplesMatchTheDocument(t *testing.T) {
+func TestExamplesMatchDocument(t *testing.T) {
 	d := load(t)
 	examples, _ := at(t, document(t), "components", "messages", "lifecycle")["examples"].([]any)
 	if len(examples) == 0 {

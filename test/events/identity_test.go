@@ -81,7 +81,7 @@ func (a authority) creds(p *server.Permissions) string {
 
 // The subjects of the files grant and refuse the same as parts of a JWT, which the
 // services read from a credentials file.
-func TestTheSameRightsInACredentialsFile(t *testing.T) {
+func TestCredentialsFileGrantsSamePermissions(t *testing.T) {
 	a := newAuthority(t)
 	srv := natstest.Start(t, a.opts)
 	connect := func(name, creds string) *bus.Conn {
@@ -125,7 +125,7 @@ func TestTheSameRightsInACredentialsFile(t *testing.T) {
 }
 
 // An NKey in place of a password changes nothing about the rights.
-func TestTheSameRightsWithAnNKey(t *testing.T) {
+func TestNKeyGrantsSamePermissions(t *testing.T) {
 	pair := must[nkeys.KeyPair](t)(nkeys.CreateUser())
 	public := must[string](t)(pair.PublicKey())
 	rights := busauth.Permissions(t, names, "pager")

@@ -126,7 +126,7 @@ func object(kind contract.Kind) contract.Object {
 	return contract.Object{GroupVersionKind: gvk, Namespace: "team-a", Name: "main", UID: "u-" + string(kind), Generation: 1}
 }
 
-func TestOperatorsHaveWhatTheyNeedAndNothingElse(t *testing.T) {
+func TestOperatorsHaveLeastPrivilege(t *testing.T) {
 	for identity, kinds := range map[string][]contract.Kind{
 		"superset-operator": {contract.Superset},
 		"engine-operator":   {contract.FireboltEngine, contract.FireboltInstance},
@@ -162,7 +162,7 @@ func (g guarded) verifies(conn *bus.Conn) {
 }
 
 // The relay of the ingester publishes side by side and asks for the last event of an object.
-func TestIngesterHasWhatItNeedsAndNothingElse(t *testing.T) {
+func TestIngesterHasLeastPrivilege(t *testing.T) {
 	g := newGuarded(t)
 	tap := g.Tap(t)
 	conn := g.service("ingester")
@@ -192,7 +192,7 @@ func TestIngesterHasWhatItNeedsAndNothingElse(t *testing.T) {
 	g.used(tap, "ingester")
 }
 
-func TestBootstrapHasWhatItNeedsAndNothingElse(t *testing.T) {
+func TestBootstrapHasLeastPrivilege(t *testing.T) {
 	g := guarded{T: t, Server: busauth.Start(t, names)}
 	tap := g.Tap(t)
 	conn := g.service("bootstrap")
@@ -218,7 +218,7 @@ func makeConsumer(t *testing.T, js jetstream.JetStream, stream, name, filter str
 }
 
 // A tool reads its namespace and nothing else, whichever form the server gives to acknowledgements.
-func TestToolHasWhatItNeedsAndNothingElse(t *testing.T) {
+func TestToolHasLeastPrivilege(t *testing.T) {
 	unused := map[bool]string{
 		false: "$JS.ACK.*.*.FLOTILLA_LIFECYCLE.pager.>",
 		true:  "$JS.ACK.FLOTILLA_LIFECYCLE.pager.>",
@@ -336,7 +336,7 @@ func refused(nc *nats.Conn, a attempt) error {
 	return nil
 }
 
-func TestWhatNobodyMayDo(t *testing.T) {
+func TestServerDeniesForbiddenRequests(t *testing.T) {
 	g := newGuarded(t)
 	makeConsumer(t, g.admin, contract.StreamLifecycle, "pager", contract.LifecyclePrefix+".prod.team-a.>")
 	makeConsumer(t, g.admin, contract.StreamLifecycle, "other", contract.LifecyclePrefix+".prod.team-b.>")
@@ -360,7 +360,7 @@ func TestWhatNobodyMayDo(t *testing.T) {
 	}
 }
 
-func TestWithoutAPasswordNobodyComesIn(t *testing.T) {
+func TestServerRejectsMissingPassword(t *testing.T) {
 	g := newGuarded(t)
 	for _, url := range []string{g.URL(), strings.Replace(g.As("ingester"), "ingester:", "superset-operator:wrong", 1), strings.Replace(g.As("pager"), "pager", "TOOL", 1)} {
 		if nc, err := nats.Connect(url); !errors.Is(err, nats.ErrAuthorization) {
@@ -373,7 +373,7 @@ func TestWithoutAPasswordNobodyComesIn(t *testing.T) {
 // he publish there or not, as soon as some client listens to just that one; a stream
 // of that subject then stores them too. That is why tool.conf has no right to make one. Should this test
 // fail one day, the server has learned to look, and tools may be given that right.
-func TestWhoMakesAConsumerWritesAnywhere(t *testing.T) {
+func TestConsumerCreationBypassesPublishPermission(t *testing.T) {
 	g := newGuarded(t)
 	g.say("team-a", "an event, not an observation")
 	const target = "flotilla.obs.v1.prod.team-a.superset.main.superset-operator"

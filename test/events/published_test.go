@@ -21,7 +21,7 @@ import (
 // What the publishers of this repository send is what the document says, headers
 // included. Lifecycle events, status entries and dead letters are looked at in the tests
 // of the aggregator, which sends them.
-func TestWhatIsPublishedMatchesTheDocument(t *testing.T) {
+func TestPublishedMessagesMatchDocument(t *testing.T) {
 	g, d := newGuarded(t), load(t)
 	conn := g.service("superset-operator")
 	publisher := bus.NewPublisher(conn)
@@ -89,7 +89,7 @@ func full() contract.Observation {
 }
 
 // An event that its reader gives up on, or ends, is told in the stream of dead letters.
-func TestEventsThatWereGivenUpOnAreTold(t *testing.T) {
+func TestAbandonedEventsBecomeDeadLetters(t *testing.T) {
 	g, d := newGuarded(t), load(t)
 	c, err := g.admin.CreateConsumer(t.Context(), contract.StreamLifecycle, jetstream.ConsumerConfig{
 		Durable: "pager", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: 1, AckWait: 100 * time.Millisecond,
@@ -124,7 +124,7 @@ func TestEventsThatWereGivenUpOnAreTold(t *testing.T) {
 }
 
 // AsyncAPI reads schemas as draft 7 unless told otherwise: ours mean the same in it.
-func TestSchemasAreDraft7Too(t *testing.T) {
+func TestSchemasAreValidDraft7(t *testing.T) {
 	names, err := filepath.Glob(pages + "/schemas/*.v1.json")
 	if err != nil || len(names) < 6 {
 		t.Fatalf("%d schemas, %v", len(names), err)

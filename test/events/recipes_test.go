@@ -293,7 +293,7 @@ func wanted(t *testing.T, line string) []string {
 }
 
 // Beside the recipes the reader is who runs the examples in Go, and who looks at single messages.
-func TestReaderHasWhatItNeedsAndNothingElse(t *testing.T) {
+func TestReaderHasLeastPrivilege(t *testing.T) {
 	k := newKitchen(t)
 	k.publish("flotilla.change.v1.prod.team-a.model.main.created", "created")
 	tap := k.Tap(t)

@@ -57,7 +57,7 @@ func certificate(t *testing.T) (dir string) {
 }
 
 // The example of a server starts as it is, but for its paths and its port.
-func TestTheExampleServerSpeaksTLSOnly(t *testing.T) {
+func TestExampleServerRequiresTLS(t *testing.T) {
 	certificates, dir := certificate(t), busauth.Files(t, names)
 	file := filepath.Join(dir, "nats-server.conf")
 	raw, err := os.ReadFile(file)

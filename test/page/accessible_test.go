@@ -45,8 +45,8 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// TestTheAuditFinds shows that the rules notice what they are for.
-func TestTheAuditFinds(t *testing.T) {
+// TestAuditReportsViolations breaks each rule once and expects a violation.
+func TestAuditReportsViolations(t *testing.T) {
 	b := newTab(t, three()...)
 	b.open("")
 	b.shows("#fleet-summary", "3 of 3")
@@ -68,8 +68,8 @@ func TestTheAuditFinds(t *testing.T) {
 	}
 }
 
-// TestTheTreeOfAssistiveTechnology asks the browser itself what a screen reader is told.
-func TestTheTreeOfAssistiveTechnology(t *testing.T) {
+// TestAccessibilityTree reads from the browser what a screen reader gets.
+func TestAccessibilityTree(t *testing.T) {
 	b := newTab(t, three()...)
 	b.run(chromedp.EmulateViewport(360, 740)) // where rows are cards, the table must stay one
 	b.open("")

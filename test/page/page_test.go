@@ -83,7 +83,7 @@ func TestLiveEvents(t *testing.T) {
 }
 
 // A resource that is open is read again when something happens to it.
-func TestOpenResourceFollows(t *testing.T) {
+func TestOpenResourceFollowsChanges(t *testing.T) {
 	b := newTab(t, some(object("team-a", "fine"), available))
 	b.open("#/resource/team-a/superset/fine")
 	b.shows("#resource-body", "AllComponentsReady")
@@ -93,7 +93,7 @@ func TestOpenResourceFollows(t *testing.T) {
 	b.shows("#resource-body", "InsufficientReplicas")
 }
 
-func TestBusAwayAndBack(t *testing.T) {
+func TestPageReconnectsAfterBusOutage(t *testing.T) {
 	b := newTab(t, three()...)
 	b.open("")
 	b.shows("#connection-text", "Live")
@@ -109,7 +109,7 @@ func TestBusAwayAndBack(t *testing.T) {
 	b.quiet()
 }
 
-func TestTokenIsAskedFor(t *testing.T) {
+func TestPageRequestsToken(t *testing.T) {
 	b := newTab(t, three()...)
 	b.accept("good")
 	b.open("")
@@ -128,7 +128,7 @@ func TestTokenIsAskedFor(t *testing.T) {
 }
 
 // The proxy of the kubectl plugin puts a secret prefix in front and adds the token.
-func TestBehindAPrefix(t *testing.T) {
+func TestPageWorksBehindPrefix(t *testing.T) {
 	b := newTab(t, three()...)
 	b.accept("good")
 	target, err := url.Parse(b.base)
@@ -151,7 +151,7 @@ func TestBehindAPrefix(t *testing.T) {
 	b.quiet()
 }
 
-func TestKeyboardOnly(t *testing.T) {
+func TestPageWorksWithKeyboard(t *testing.T) {
 	b := newTab(t, three()...)
 	b.open("")
 	b.shows("#fleet-summary", "3 of 3")
@@ -195,7 +195,7 @@ func TestKeyboardOnly(t *testing.T) {
 	b.holds(`document.activeElement.id === 'fleet-title'`)
 }
 
-func TestLightAndDark(t *testing.T) {
+func TestPageFollowsTheme(t *testing.T) {
 	b := newTab(t, three()...)
 	const ground = `getComputedStyle(document.body).backgroundColor`
 	const white, black = "rgb(255, 255, 255)", "rgb(13, 17, 23)"
@@ -217,7 +217,7 @@ func TestLightAndDark(t *testing.T) {
 	b.shows("#theme", "Theme: system")
 }
 
-func TestHostileTextIsText(t *testing.T) {
+func TestPageEscapesHostileText(t *testing.T) {
 	const evil = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"'><svg onload=window.hacked=1>`
 	d := full()
 	bad := degraded
@@ -243,7 +243,7 @@ func TestHostileTextIsText(t *testing.T) {
 	b.holds(`(() => { try { document.body.innerHTML = '<b>x</b>'; return false } catch (e) { return e instanceof TypeError } })()`)
 }
 
-func TestManyResources(t *testing.T) {
+func TestOverviewShowsManyResources(t *testing.T) {
 	var many []statusapi.ResourceDetail
 	for i := range 1500 { // more than one page of the API
 		many = append(many, some(object("team-a", fmt.Sprintf("n%04d", i)), available, sound))

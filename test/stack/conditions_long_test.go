@@ -35,9 +35,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestConditionsOnTheStack does to real resources what happens to resources, and expects the conditions that the rules
+// TestConditionsOnStack does to real resources what happens to resources, and expects the conditions that the rules
 // name, in the time that the rules name, from the aggregator.
-func TestConditionsOnTheStack(t *testing.T) {
+func TestConditionsOnStack(t *testing.T) {
 	s := start(t)
 	s.samplesAreHealthy(t)
 	scenarios := map[string]func(*testing.T){

@@ -97,7 +97,7 @@ func metricsOf(page string) map[string][]string {
 	return out
 }
 
-func TestMetricsAreReadFromThePage(t *testing.T) {
+func TestMetricsOfReadsPage(t *testing.T) {
 	got := metricsOf("## Traces\n| `no` |\n## Metrics\n### Every service\n| metric | unit |\n|---|---|\n| `a_total` | 1 |\n### ingester\n| `b` | s |\ntext `c`\n")
 	if want := map[string][]string{everyService: {"a_total"}, "ingester": {"b"}}; !maps.EqualFunc(want, got, slices.Equal) {
 		t.Errorf("got %v", got)

@@ -224,7 +224,7 @@ func rootsAreCauses(spans []otlp.Span) error {
 	return errors.Join(problems...)
 }
 
-func TestFollowsTellsAWayFromAnother(t *testing.T) {
+func TestFollowsDistinguishesWays(t *testing.T) {
 	at := time.Now()
 	span := func(name string, after time.Duration) otlp.Span {
 		return otlp.Span{Service: "ingester", Name: name, Start: at.Add(after)}

@@ -111,7 +111,7 @@ func inEffect(d *appsv1.Deployment, change string, rolledOut bool) error {
 	return nil
 }
 
-func TestInEffectTellsOldFromNew(t *testing.T) {
+func TestInEffectDistinguishesOldAndNew(t *testing.T) {
 	one := int32(1)
 	deployment := func(env string, observed, updated int64) *appsv1.Deployment {
 		d := &appsv1.Deployment{}

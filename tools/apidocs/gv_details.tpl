@@ -2,8 +2,8 @@
 {{- $gv := . -}}
 # API reference: {{ $gv.GroupVersionString }}
 
-Generated from the types by hack/generate.sh. `kubectl explain` shows the same texts. A field without a default is left
-to what its description says.
+Generated from the types by hack/generate.sh. `kubectl explain` shows the same descriptions. If a field has no default in a
+table, its description states what applies when it is unset.
 
 {{ $gv.Doc }}
 {{ range $gv.SortedKinds }}

@@ -90,7 +90,7 @@ This program is distributed in the hope that it will be useful, but WITHOUT ANY 
 You should have received a copy of the GNU Affero General Public License along with this program. If not, see <http://www.gnu.org/licenses/>.
 `
 
-func TestAddMergesProgramsAndLeavesOwnModulesOut(t *testing.T) {
+func TestAddMergesProgramsAndOmitsOwnModules(t *testing.T) {
 	dir := folder(t, map[string]string{"LICENSE": mit})
 	found := map[string]*Dependency{}
 	for _, program := range []string{"ingester", "superset-operator"} {

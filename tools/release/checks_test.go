@@ -26,7 +26,7 @@ func (c checkout) pending(keys map[string]string, args ...string) string {
 	return strings.Join(names, " ")
 }
 
-func TestPendingLeavesOutWhatPassedWithTheSameContent(t *testing.T) {
+func TestPendingOmitsPassedChecks(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	c, keys := newCheckout(t), map[string]string{}
 	checks := []string{"unit-contract=libs/contract", "unit-bus=libs/bus", "all=libs/contract,services/ingester", "page=docs/"}
@@ -63,7 +63,7 @@ func TestPendingLeavesOutWhatPassedWithTheSameContent(t *testing.T) {
 	want("the way that all are tested", "unit-contract unit-bus all page")
 }
 
-func TestPendingKeepsTheIndex(t *testing.T) {
+func TestPendingKeepsIndex(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	c := newCheckout(t)
 	c.write("libs/bus/new.go", "package bus\n")
@@ -74,7 +74,7 @@ func TestPendingKeepsTheIndex(t *testing.T) {
 	}
 }
 
-func TestPendingIgnoresADamagedRecord(t *testing.T) {
+func TestPendingIgnoresDamagedRecord(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("FLOTILLA_CACHE", cache)
 	c, keys := newCheckout(t), map[string]string{}
@@ -90,7 +90,7 @@ func TestPendingIgnoresADamagedRecord(t *testing.T) {
 	}
 }
 
-func TestExportCopiesWhatAModuleMayRead(t *testing.T) {
+func TestExportCopiesModuleInputs(t *testing.T) {
 	c, dir := newCheckout(t), t.TempDir()
 	c.write("hack/test.sh", "exit 0\n")
 	c.write("README.md", "# Readme\n")
@@ -107,7 +107,7 @@ func TestExportCopiesWhatAModuleMayRead(t *testing.T) {
 	}
 }
 
-func TestADeletedModuleThatIsListedIsSaid(t *testing.T) {
+func TestAffectedReportsDeletedModule(t *testing.T) {
 	c := newCheckout(t)
 	c.git("rm", "-r", "--quiet", "libs/bus")
 	const want = "modules.txt lists libs/bus, but libs/bus has no go.mod: remove the row of a deleted module"
@@ -116,7 +116,7 @@ func TestADeletedModuleThatIsListedIsSaid(t *testing.T) {
 	}
 }
 
-func TestExportNoticesAChangeSincePending(t *testing.T) {
+func TestExportDetectsChangeSincePending(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	c, keys := newCheckout(t), map[string]string{}
 	c.pending(keys, "unit:libs/bus=libs/bus")
@@ -130,7 +130,7 @@ func TestExportNoticesAChangeSincePending(t *testing.T) {
 	}
 }
 
-func TestChecksRejectBadInput(t *testing.T) {
+func TestChecksRejectInvalidArguments(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	c := newCheckout(t)
 	tests := map[string][]string{

@@ -201,7 +201,7 @@ func TestInterruptedRunLeavesNothing(t *testing.T) {
 }
 
 // Where this user may make no cgroup, nothing but the process group tells when the tests have cleaned up.
-func TestInterruptedRunWithoutACgroupLeavesNothing(t *testing.T) {
+func TestInterruptedRunWithoutCgroupLeavesNothing(t *testing.T) {
 	c := newCI(t)
 	text, err := os.ReadFile("../../hack/background")
 	if err != nil {
@@ -219,7 +219,7 @@ func TestInterruptedRunWithoutACgroupLeavesNothing(t *testing.T) {
 }
 
 // Without the trap of the script all of it is found, so the test above can fail.
-func TestInterruptedRunWithoutItsTrapIsNoticed(t *testing.T) {
+func TestInterruptedRunWithoutTrapIsDetected(t *testing.T) {
 	c := newCI(t)
 	text, err := os.ReadFile(c.script)
 	if err != nil {

@@ -119,7 +119,7 @@ func (c checkout) tagged(path, version string) {
 	}
 }
 
-func TestModulesAreReleasedInTheirOrder(t *testing.T) {
+func TestPrepRequiresDependenciesFirst(t *testing.T) {
 	c := newCheckout(t)
 	out, err := c.release("prep", "-module", "services/ingester", "-version", "v0.1.0")
 	if !errors.Is(err, errRefused) || !strings.Contains(out, "release libs/bus first") || !strings.Contains(out, "release libs/contract first") {
@@ -144,7 +144,7 @@ func TestModulesAreReleasedInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestWhatHasChangedSinceItsReleaseIsReleasedFirst(t *testing.T) {
+func TestPrepRequiresChangedDependenciesFirst(t *testing.T) {
 	c := newCheckout(t)
 	c.tagged("libs/contract", "v0.1.0")
 	c.write("libs/bus/CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-11-22\n\n- The first.\n")
@@ -156,7 +156,7 @@ func TestWhatHasChangedSinceItsReleaseIsReleasedFirst(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenUnlessAsked(t *testing.T) {
+func TestPrepWritesNothingByDefault(t *testing.T) {
 	c := newCheckout(t)
 	for range 2 {
 		out, err := c.release("prep", "-module", "libs/contract", "-version", "v0.1.0")
@@ -174,7 +174,7 @@ func TestNothingIsWrittenUnlessAsked(t *testing.T) {
 	}
 }
 
-func TestAffectedSeesCommittedAndUncommittedChanges(t *testing.T) {
+func TestAffectedIncludesUncommittedChanges(t *testing.T) {
 	c := newCheckout(t)
 	if out, err := c.release("affected", "-base", "main"); err != nil || out != "" {
 		t.Errorf("nothing has changed: error %v, output %q", err, out)
@@ -194,7 +194,7 @@ func TestAffectedSeesCommittedAndUncommittedChanges(t *testing.T) {
 	}
 }
 
-func TestBadArgumentsAreNamed(t *testing.T) {
+func TestReleaseRejectsInvalidArguments(t *testing.T) {
 	c := newCheckout(t)
 	for want, args := range map[string][]string{
 		"-base is missing":          {"affected"},

@@ -63,7 +63,7 @@ func (c checkout) tested(want bool, args ...string) (string, string) {
 	return string(out), strings.Join(modules, " ")
 }
 
-func TestTestScriptRepeatsOnlyWhatHasNotPassed(t *testing.T) {
+func TestTestScriptRepeatsOnlyFailedModules(t *testing.T) {
 	c := newRepository(t)
 	out, modules := c.tested(false)
 	if len(strings.Fields(modules)) != 3 || !strings.Contains(out, "tests failed in:") {
@@ -96,7 +96,7 @@ func TestTestScriptRepeatsOnlyWhatHasNotPassed(t *testing.T) {
 	}
 }
 
-func TestTestScriptLeavesNothingWhenInterrupted(t *testing.T) {
+func TestTestScriptCleansUpAfterInterrupt(t *testing.T) {
 	c := newRepository(t)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -123,7 +123,7 @@ func TestTestScriptLeavesNothingWhenInterrupted(t *testing.T) {
 	}
 }
 
-func TestBackgroundPassesTheExitCodeAndEndsWhatItRuns(t *testing.T) {
+func TestBackgroundReturnsExitCodeAndStopsChildren(t *testing.T) {
 	const script = "../../hack/background"
 	err := exec.CommandContext(t.Context(), script, "sh", "-c", "exit 3").Run()
 	if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 3 {

@@ -58,21 +58,21 @@ func search(t *testing.T, database string) (out, stages string, err error) {
 	return string(text), string(told), err
 }
 
-func TestAFindingFails(t *testing.T) {
+func TestVulnFailsOnFinding(t *testing.T) {
 	out, _, err := search(t, database(t, "strings", "ToUpper"))
 	if err == nil || !strings.Contains(out, "GO-2026-9999") || !strings.Contains(out, "vuln: findings, or a failed search, in: ") {
 		t.Errorf("error %v, output:\n%s", err, out)
 	}
 }
 
-func TestWhatIsNotCalledIsNoFinding(t *testing.T) {
+func TestVulnIgnoresUncalledFunctions(t *testing.T) {
 	out, _, err := search(t, database(t, "strings", "ToTitle"))
 	if err != nil || !strings.Contains(out, "vuln: no known vulnerability is reached in 1 modules") {
 		t.Errorf("error %v, output:\n%s", err, out)
 	}
 }
 
-func TestADatabaseOutOfReachIsSaidAndIsNoFailure(t *testing.T) {
+func TestVulnToleratesUnreachableDatabase(t *testing.T) {
 	out, stages, err := search(t, "http://127.0.0.1:1")
 	const want = "vuln: NOT RUN, database unreachable (http://127.0.0.1:1"
 	if err != nil || !strings.HasPrefix(out, want) || strings.Count(out, "\n") != 1 || stages != out {

@@ -212,7 +212,7 @@ func ours(in conditions.Input, written []metav1.Condition) status.Status {
 	return status.InProgressStatus
 }
 
-func TestTheLibraryAgreesOrTheExceptionIsListed(t *testing.T) {
+func TestKstatusMatchesConditionsOrExceptions(t *testing.T) {
 	listed := exceptions(t)
 	used := map[string]bool{}
 	for name, s := range states {
@@ -248,7 +248,7 @@ func TestTheLibraryAgreesOrTheExceptionIsListed(t *testing.T) {
 }
 
 // A wait for Ready never ends before the newest spec is in effect.
-func TestNothingIsCurrentBeforeItsSpecIsTakenUp(t *testing.T) {
+func TestNewSpecIsNotCurrent(t *testing.T) {
 	for name, s := range states {
 		in := s.input()
 		in.Generation++ // the spec changes now

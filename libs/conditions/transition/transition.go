@@ -8,30 +8,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Keep is how many entries a status holds.
+// Keep is the number of entries in a status.
 const Keep = 20
 
 // MaxMessageBytes is the longest message of an entry.
 const MaxMessageBytes = 1024
 
-// Entry is one phase change. In an API type it stands as an atomic list:
+// Entry is one phase change. API types use it in an atomic list:
 //
 //	// +listType=atomic
 //	Transitions []transition.Entry `json:"transitions,omitempty"`
 type Entry struct {
-	// Seq numbers the changes of one object from 1.
+	// seq is the number of the change, starting from 1 for each object.
 	Seq int64 `json:"seq"`
-	// Time is when the phase changed.
+	// time is when the phase changed.
 	Time metav1.Time `json:"time"`
-	// From is the phase before; empty for the first entry.
+	// from is the previous phase; empty for the first entry.
 	// +optional
 	From string `json:"from,omitempty"`
-	// To is the phase after.
+	// to is the new phase.
 	To string `json:"to"`
-	// Reason is a CamelCase word for programs.
+	// reason is a CamelCase word for programs.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message is a sentence for people, at most 1 KiB.
+	// message is a sentence for people, at most 1 KiB.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -54,8 +54,8 @@ func (e *Entry) DeepCopy() *Entry {
 }
 
 // Append returns the ring with the change to phase `to`, and never more than [Keep]
-// entries. It returns the ring as it is when `to` is already the newest phase. The
-// given slice is never written to, since it may stem from a cache.
+// entries. It returns the ring unchanged if `to` is already the latest phase. It never
+// writes to the given slice, which can come from a cache.
 func Append(ring []Entry, to, reason, message string, now time.Time) []Entry {
 	next := Entry{Seq: 1, Time: metav1.NewTime(now.Truncate(time.Second)), To: to, Reason: reason, Message: clamp(message)}
 	if len(ring) > 0 {

@@ -39,7 +39,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-func TestAppendKeepsTheLastEntriesAndNeverReusesANumber(t *testing.T) {
+func TestAppendKeepsLatestEntriesAndUniqueNumbers(t *testing.T) {
 	var ring []transition.Entry
 	for i := range 100 {
 		before := append([]transition.Entry{}, ring...)
@@ -59,7 +59,7 @@ func TestAppendKeepsTheLastEntriesAndNeverReusesANumber(t *testing.T) {
 	}
 }
 
-func TestAppendMakesTheMessageFit(t *testing.T) {
+func TestAppendSanitizesMessage(t *testing.T) {
 	for name, message := range map[string]string{
 		"long":               strings.Repeat("x", 5000),
 		"long and multibyte": strings.Repeat("ä", 5000),
@@ -74,7 +74,7 @@ func TestAppendMakesTheMessageFit(t *testing.T) {
 	}
 }
 
-func TestEntrySurvivesJSON(t *testing.T) {
+func TestEntryJSONRoundTrip(t *testing.T) {
 	want := transition.Append(nil, "Running", "AllComponentsReady", "fine", now)
 	raw, err := json.Marshal(want)
 	if err != nil {

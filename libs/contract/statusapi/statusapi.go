@@ -57,22 +57,22 @@ type ResourceDetail struct {
 	Observation *contract.Observation `json:"observation,omitempty"`
 	// History holds the newest lifecycle events of this incarnation, oldest first.
 	History []HistoryEvent `json:"history"`
-	// HistoryTruncated says that the stream holds older ones.
+	// HistoryTruncated is true when the stream holds older ones.
 	HistoryTruncated bool `json:"historyTruncated,omitempty"`
-	// Incomplete says, for people, what is missing because the bus gave no answer; empty when nothing is.
+	// Incomplete describes what is missing because the bus is unavailable; empty when nothing is.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// HistoryEvent is one lifecycle event with its place in the stream.
+// HistoryEvent is one lifecycle event with its position in the stream.
 type HistoryEvent struct {
-	// Sequence is its place in the stream FLOTILLA_LIFECYCLE: the id of the event in /api/v1/events.
+	// Sequence is its position in the stream FLOTILLA_LIFECYCLE: the id of the event in /api/v1/events.
 	Sequence uint64    `json:"sequence"`
 	ID       string    `json:"id"`
 	Time     time.Time `json:"time"`
 	contract.Lifecycle
 }
 
-// Error is the body of every answer that is not a success.
+// Error is the body of every response that is not a success.
 type Error struct {
 	// Code is one of BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, Gone,
 	// TooManyRequests, Unavailable, Internal.

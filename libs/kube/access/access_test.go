@@ -131,7 +131,7 @@ func (l *lab) status(response *httptest.ResponseRecorder, code int) metav1.Statu
 	return s
 }
 
-func TestOnlyAValidTokenGetsThrough(t *testing.T) {
+func TestAuthorizerRejectsInvalidToken(t *testing.T) {
 	l := newLab(t)
 	g := l.gate(access.Options{})
 	token := l.account("reader")
@@ -178,7 +178,7 @@ func (l *lab) answers(o access.Options, header string, a access.Attributes, code
 	return nil
 }
 
-func TestAudiencesAreHeld(t *testing.T) {
+func TestAuthorizerChecksAudiences(t *testing.T) {
 	l := newLab(t)
 	ours, theirs := l.account("ours", "flotilla", "other"), l.account("theirs")
 	l.grant("ours")
@@ -193,7 +193,7 @@ func TestAudiencesAreHeld(t *testing.T) {
 
 // An API server, or an authenticator behind it, that has never heard of audiences leaves
 // them out of its answer. That proves nothing.
-func TestAnAnswerWithoutAudiencesIsNoProof(t *testing.T) {
+func TestAuthorizerRejectsReviewWithoutAudiences(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":true,"user":{"username":"ada"}}}`)
@@ -217,7 +217,7 @@ func TestAnAnswerWithoutAudiencesIsNoProof(t *testing.T) {
 	}
 }
 
-func TestWithoutTheRightTheAnswerNamesIt(t *testing.T) {
+func TestAuthorizerNamesMissingPermission(t *testing.T) {
 	l := newLab(t)
 	token := l.account("reader")
 	l.grant("reader")
@@ -252,7 +252,7 @@ func TestWithoutTheRightTheAnswerNamesIt(t *testing.T) {
 	}
 }
 
-func TestAnswersAreKeptForAWhileOnly(t *testing.T) {
+func TestAuthorizerCacheExpires(t *testing.T) {
 	l := newLab(t)
 	token := l.account("reader")
 	binding := l.grant("reader")
@@ -293,7 +293,7 @@ func TestAnswersAreKeptForAWhileOnly(t *testing.T) {
 	})
 }
 
-func TestWithoutTheAPIServerNothingGetsThrough(t *testing.T) {
+func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
 	l := newLab(t)
 	token := l.account("reader")
 	l.grant("reader")
@@ -342,7 +342,7 @@ func TestWithoutTheAPIServerNothingGetsThrough(t *testing.T) {
 	refused("authorise", other)
 }
 
-func TestWithoutAuthenticationNobodyIsAuthorised(t *testing.T) {
+func TestAuthorizerRequiresAuthentication(t *testing.T) {
 	l := newLab(t)
 	w := httptest.NewRecorder()
 	l.gate(access.Options{}).Authorized(l.reads(l.namespace), http.NotFoundHandler()).
@@ -350,7 +350,7 @@ func TestWithoutAuthenticationNobodyIsAuthorised(t *testing.T) {
 	l.status(w, http.StatusUnauthorized)
 }
 
-func TestErrorsOfOtherKindsAreKeptFromTheCaller(t *testing.T) {
+func TestWriteErrorHidesInternalErrors(t *testing.T) {
 	w := httptest.NewRecorder()
 	access.WriteError(w, fmt.Errorf("dial db: password hunter2"))
 	s := (&lab{T: t}).status(w, http.StatusInternalServerError)

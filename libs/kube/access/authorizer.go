@@ -48,11 +48,11 @@ func New(cfg *rest.Config, o Options) (*Authorizer, error) {
 	}
 	authentication, err := authenticationclient.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("create the client of token reviews: %w", err)
+		return nil, fmt.Errorf("create TokenReview client: %w", err)
 	}
 	authorization, err := authorizationclient.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("create the client of access reviews: %w", err)
+		return nil, fmt.Errorf("create SubjectAccessReview client: %w", err)
 	}
 	a, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: authorization,
@@ -61,21 +61,21 @@ func New(cfg *rest.Config, o Options) (*Authorizer, error) {
 		WebhookRetryBackoff:       &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 3},
 	}.New()
 	if err != nil {
-		return nil, fmt.Errorf("create the authorizer: %w", err)
+		return nil, fmt.Errorf("create authorizer: %w", err)
 	}
 	tokens := cache.New(&reviewer{client: authentication.TokenReviews(), audiences: o.Audiences}, false, o.TTL, o.TTL)
 	return &Authorizer{requests: group.NewAuthenticatedGroupAdder(bearertoken.New(tokens)), authorizer: a}, nil
 }
 
 // Authenticate returns the user of the request's bearer token; it does not change the request.
-// The error is a 401 without a valid token, or a 503 if the API server does not answer.
-func (g *Authorizer) Authenticate(r *http.Request) (user.Info, error) {
+// The error is a 401 without a valid token, or a 503 if the API server does not respond.
+func (z *Authorizer) Authenticate(r *http.Request) (user.Info, error) {
 	// The authenticator removes the token from the request that it gets.
 	bare := (&http.Request{Header: http.Header{"Authorization": r.Header.Values("Authorization")}}).WithContext(r.Context())
-	response, ok, err := g.requests.AuthenticateRequest(bare)
+	response, ok, err := z.requests.AuthenticateRequest(bare)
 	switch {
 	case isOutage(err):
-		klog.FromContext(r.Context()).Info("Got no answer about a token", "reason", err.Error())
+		klog.FromContext(r.Context()).Info("TokenReview failed", "reason", err.Error())
 		return nil, unavailable("authenticate")
 	case err != nil || !ok:
 		return nil, unauthorized()
@@ -98,17 +98,17 @@ type Attributes struct {
 }
 
 // Authorize returns nil if the user has the permission. Otherwise the error is a 403 that
-// names verb, resource and namespace, or a 503 if the API server does not answer.
-func (g *Authorizer) Authorize(ctx context.Context, u user.Info, a Attributes) error {
+// names verb, resource and namespace, or a 503 if the API server does not respond.
+func (z *Authorizer) Authorize(ctx context.Context, u user.Info, a Attributes) error {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	decision, reason, err := g.authorizer.Authorize(ctx, a.record(u))
+	decision, reason, err := z.authorizer.Authorize(ctx, a.record(u))
 	switch {
 	case decision == authorizer.DecisionAllow && err == nil:
 		return nil
 	case err != nil:
-		klog.FromContext(ctx).Info("Got no answer about a right", "reason", err.Error())
-		return unavailable("authorise")
+		klog.FromContext(ctx).Info("SubjectAccessReview failed", "reason", err.Error())
+		return unavailable("authorize")
 	}
 	return forbidden(u, a, reason)
 }

@@ -17,9 +17,9 @@ func UserFrom(ctx context.Context) (user.Info, bool) {
 
 // Authenticated lets only requests with a valid token through, with the user in their
 // context and without the token, so that nothing behind it can log or pass it on.
-func (g *Authorizer) Authenticated(next http.Handler) http.Handler {
+func (z *Authorizer) Authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u, err := g.Authenticate(r)
+		u, err := z.Authenticate(r)
 		if err != nil {
 			WriteError(w, err)
 			return
@@ -33,9 +33,9 @@ func (g *Authorizer) Authenticated(next http.Handler) http.Handler {
 
 // Authorized passes only requests whose user has the permission that attributes describe. It
 // requires [Authorizer.Authenticated] before it; without that every request is a 401.
-func (g *Authorizer) Authorized(attributes Attributes, next http.Handler) http.Handler {
+func (z *Authorizer) Authorized(attributes Attributes, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := g.AuthorizeRequest(r.Context(), attributes); err != nil {
+		if err := z.AuthorizeRequest(r.Context(), attributes); err != nil {
 			WriteError(w, err)
 			return
 		}
@@ -45,10 +45,10 @@ func (g *Authorizer) Authorized(attributes Attributes, next http.Handler) http.H
 
 // AuthorizeRequest is [Authorizer.Authorize] for the user that [Authorizer.Authenticated] found; a
 // context without one is 401.
-func (g *Authorizer) AuthorizeRequest(ctx context.Context, a Attributes) error {
+func (z *Authorizer) AuthorizeRequest(ctx context.Context, a Attributes) error {
 	u, ok := UserFrom(ctx)
 	if !ok {
 		return unauthorized()
 	}
-	return g.Authorize(ctx, u, a)
+	return z.Authorize(ctx, u, a)
 }

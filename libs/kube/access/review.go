@@ -13,7 +13,7 @@ import (
 )
 
 // reviewer sends TokenReviews to the API server. Unlike the webhook authenticator of
-// k8s.io/apiserver it distinguishes a rejected token from a review without an answer:
+// k8s.io/apiserver it distinguishes a rejected token from a review without a response:
 // the first is cached and is a 401, the second is not cached and is a 503.
 type reviewer struct {
 	client    authenticationclient.TokenReviewInterface
@@ -27,7 +27,7 @@ func (r *reviewer) AuthenticateToken(ctx context.Context, token string) (*authen
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: r.audiences}}
 	review, err := r.client.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return nil, false, outage{fmt.Errorf("review a token: %w", err)}
+		return nil, false, outage{fmt.Errorf("create TokenReview: %w", err)}
 	}
 	status := review.Status
 	if !status.Authenticated {
@@ -47,7 +47,7 @@ func (r *reviewer) AuthenticateToken(ctx context.Context, token string) (*authen
 	}}, true, nil
 }
 
-// outage is the error of a review without an answer.
+// outage is the error of a review without a response.
 type outage struct{ error }
 
 // Unwrap returns the reason.

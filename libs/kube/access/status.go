@@ -22,8 +22,8 @@ func unauthorized() error {
 	return apierrors.NewUnauthorized("Unauthorized: a valid bearer token is required")
 }
 
-func unavailable(what string) error {
-	err := apierrors.NewServiceUnavailable("cannot " + what + " the request: the Kubernetes API server gives no answer, try again")
+func unavailable(verb string) error {
+	err := apierrors.NewServiceUnavailable("cannot " + verb + " the request: the Kubernetes API server does not respond, try again")
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
 	return err
 }

@@ -31,7 +31,7 @@ const (
 var (
 	// ErrNotOwned means that the object exists and is not the owner's: another controller
 	// owns it, or it has no controller and [WithAdoption] was not given.
-	ErrNotOwned = errors.New("object exists and is not ours")
+	ErrNotOwned = errors.New("object exists and is not controlled by the owner")
 	// ErrBeingDeleted means that the existing object is terminating; apply again after its deletion.
 	ErrBeingDeleted = errors.New("object is being deleted")
 	// ErrStale means that the cached object is stale; requeue and read it again.
@@ -43,7 +43,7 @@ type Applier struct {
 	client  client.Client
 	manager string
 	options options
-	answers answers
+	cache   applyCache
 }
 
 // New returns an Applier that writes with c under the given field manager.
@@ -100,7 +100,7 @@ func (c *call) run(ctx context.Context, existing client.Object) (Outcome, client
 			return Created, created, err
 		}
 		// The name is taken, by an object that the cache does not have yet or does not select.
-		if existing, err = c.live(ctx); err != nil {
+		if existing, err = c.getLive(ctx); err != nil {
 			return Unchanged, nil, err
 		}
 	}
@@ -116,22 +116,22 @@ func (c *call) create(ctx context.Context) (client.Object, error) {
 	return c.send(ctx, u, false)
 }
 
-func (c *call) live(ctx context.Context) (client.Object, error) {
+func (c *call) getLive(ctx context.Context) (client.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(c.cfg.content.GroupVersionKind())
 	err := c.client.Get(ctx, client.ObjectKeyFromObject(c.cfg.content), u)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%w: gone again", ErrStale)
+		return nil, fmt.Errorf("%w: deleted meanwhile", ErrStale)
 	}
 	return u, err
 }
 
 func (c *call) update(ctx context.Context, existing client.Object) (Outcome, client.Object, error) {
-	if err := c.mayWrite(existing); err != nil {
+	if err := c.checkOwner(existing); err != nil {
 		return Unchanged, nil, err
 	}
 	seen := stateOf(existing)
-	taken, err := c.takeOver(ctx, &seen, append([]string{beforeFirstApply}, c.options.former...))
+	taken, err := c.transferFields(ctx, &seen, append([]string{beforeFirstApply}, c.options.former...))
 	if err != nil {
 		return Unchanged, nil, err
 	}
@@ -166,30 +166,30 @@ func (c *call) replace(ctx context.Context, seen state, found differences) (clie
 	apply := func() (client.Object, error) {
 		u := c.cfg.fresh()
 		u.SetUID(seen.GetUID()) // an object that was deleted meanwhile is not created again
-		return c.send(ctx, u, seen.blind())
+		return c.send(ctx, u, seen.fieldsUnknown())
 	}
 	result, err := apply()
 	if !apierrors.IsInvalid(err) {
 		return result, err
 	}
-	others, lookErr := managedfields.Updaters(&seen, c.manager, found.lists())
-	if lookErr != nil {
-		return nil, errors.Join(err, lookErr)
+	others, readErr := managedfields.Updaters(&seen, c.manager, found.lists())
+	if readErr != nil {
+		return nil, errors.Join(err, readErr)
 	}
-	if taken, takeErr := c.takeOver(ctx, &seen, others); takeErr != nil || !taken {
-		return nil, errors.Join(err, takeErr)
+	if taken, transferErr := c.transferFields(ctx, &seen, others); transferErr != nil || !taken {
+		return nil, errors.Join(err, transferErr)
 	}
 	return apply()
 }
 
-// mayWrite rejects objects that are not the owner's.
-func (c *call) mayWrite(existing client.Object) error {
+// checkOwner rejects objects that are not the owner's.
+func (c *call) checkOwner(existing client.Object) error {
 	controller := metav1.GetControllerOf(existing)
 	switch {
 	case controller == nil && !c.options.adopt:
 		return fmt.Errorf("%w: it has no controller", ErrNotOwned)
 	case controller != nil && controller.UID != c.owner.GetUID():
-		return fmt.Errorf("%w: it belongs to %s %q (uid %s)", ErrNotOwned, controller.Kind, controller.Name, controller.UID)
+		return fmt.Errorf("%w: its controller is %s %q (uid %s)", ErrNotOwned, controller.Kind, controller.Name, controller.UID)
 	case existing.GetDeletionTimestamp() != nil:
 		return ErrBeingDeleted
 	}
@@ -199,8 +199,8 @@ func (c *call) mayWrite(existing client.Object) error {
 // state is the part of the existing object that a transfer of fields changes.
 type state struct{ metav1.ObjectMeta }
 
-// blind reports whether the owned fields are unknown, as when a cache strips managed fields.
-func (s state) blind() bool { return len(s.ManagedFields) == 0 }
+// fieldsUnknown reports whether the owned fields are unknown, as when a cache strips managed fields.
+func (s state) fieldsUnknown() bool { return len(s.ManagedFields) == 0 }
 
 func stateOf(obj client.Object) state {
 	return state{metav1.ObjectMeta{
@@ -212,8 +212,8 @@ func stateOf(obj client.Object) state {
 // object from before its first server-side apply.
 const beforeFirstApply = "before-first-apply"
 
-func (c *call) takeOver(ctx context.Context, seen *state, former []string) (bool, error) {
-	patch, err := managedfields.TakeOver(seen, c.manager, "", former)
+func (c *call) transferFields(ctx context.Context, seen *state, former []string) (bool, error) {
+	patch, err := managedfields.Transfer(seen, c.manager, "", former)
 	if err != nil || patch == nil {
 		return false, err
 	}
@@ -231,14 +231,14 @@ func (c *call) takeOver(ctx context.Context, seen *state, former []string) (bool
 
 // unchanged reports whether an apply would change nothing.
 func (c *call) unchanged(found differences, seen state) bool {
-	if c.answers.known(seen.GetUID(), answer{hash: c.cfg.hash, found: found}) {
+	if c.cache.contains(seen.GetUID(), applied{hash: c.cfg.hash, found: found}) {
 		return true
 	}
-	return len(found) == 0 && !seen.blind()
+	return len(found) == 0 && !seen.fieldsUnknown()
 }
 
 // send applies u, with force: what desired sets is ours to set.
-func (c *call) send(ctx context.Context, u *unstructured.Unstructured, blind bool) (client.Object, error) {
+func (c *call) send(ctx context.Context, u *unstructured.Unstructured, fieldsUnknown bool) (client.Object, error) {
 	err := c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(c.manager), client.ForceOwnership)
 	if err != nil {
 		return nil, classify(err)
@@ -246,17 +246,17 @@ func (c *call) send(ctx context.Context, u *unstructured.Unstructured, blind boo
 	// A difference right after our own apply comes from the API server, for example
 	// from a mutating webhook, and is not drift.
 	seen := stateOf(u)
-	if blind { // compare later with what can be seen later
+	if fieldsUnknown { // compare later with what can be seen later
 		seen.ManagedFields = nil
 	}
 	found, err := c.cfg.differences(u, seen.ManagedFields, c.manager)
 	if err != nil {
 		return nil, err
 	}
-	if blind || len(found) > 0 {
-		c.answers.remember(u.GetUID(), answer{hash: c.cfg.hash, found: found})
+	if fieldsUnknown || len(found) > 0 {
+		c.cache.record(u.GetUID(), applied{hash: c.cfg.hash, found: found})
 	} else {
-		c.answers.forget(u.GetUID())
+		c.cache.forget(u.GetUID())
 	}
 	return u, nil
 }

@@ -35,7 +35,7 @@ func mustApply(t *testing.T, a *apply.Applier, want apply.Outcome, owner, desire
 	}
 }
 
-func TestObjectIsCreatedThenCostsNothingThenIsUpdated(t *testing.T) {
+func TestApplyCreatesSkipsAndUpdates(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -70,7 +70,7 @@ func TestObjectIsCreatedThenCostsNothingThenIsUpdated(t *testing.T) {
 	}
 }
 
-func TestObjectThatTheCacheDoesNotShow(t *testing.T) {
+func TestApplyObjectMissingFromCache(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		prepare func(t *testing.T, c client.Client, ns string, owner client.Object)
@@ -131,7 +131,7 @@ func TestObjectThatTheCacheDoesNotShow(t *testing.T) {
 	}
 }
 
-func TestObjectThatWasRecreatedMeanwhileIsStale(t *testing.T) {
+func TestApplyReturnsStaleForRecreatedObject(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -161,7 +161,7 @@ func TestObjectThatWasRecreatedMeanwhileIsStale(t *testing.T) {
 	}
 }
 
-func TestCreateOnlyLeavesWhatIsThere(t *testing.T) {
+func TestCreateOnlyKeepsExistingObject(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -178,7 +178,7 @@ func TestCreateOnlyLeavesWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestObjectBeingDeletedIsLeftAlone(t *testing.T) {
+func TestApplySkipsTerminatingObject(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -202,7 +202,7 @@ func TestObjectBeingDeletedIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestFieldsOfAFormerManagerAreTakenOver(t *testing.T) {
+func TestApplyAdoptsFieldsOfFormerManager(t *testing.T) {
 	tests := map[string]struct {
 		former  string
 		options []apply.Option
@@ -242,7 +242,7 @@ func TestFieldsOfAFormerManagerAreTakenOver(t *testing.T) {
 	}
 }
 
-func TestTakingOverAnEqualObjectBumpsNoGeneration(t *testing.T) {
+func TestApplyAdoptsEqualObjectWithoutNewGeneration(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -263,7 +263,7 @@ func TestTakingOverAnEqualObjectBumpsNoGeneration(t *testing.T) {
 	}
 }
 
-func TestFieldsOfOthersStay(t *testing.T) {
+func TestApplyKeepsForeignFields(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -285,7 +285,7 @@ func TestFieldsOfOthersStay(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerMakesOfAnObjectIsNoDrift(t *testing.T) {
+func TestApplyIgnoresServerDefaults(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -305,7 +305,7 @@ func TestWhatTheServerMakesOfAnObjectIsNoDrift(t *testing.T) {
 	mustApply(t, a, apply.Unchanged, owner, desired(), live)
 }
 
-func TestWithoutManagedFieldsAnObjectIsAppliedOnceByEachProcess(t *testing.T) {
+func TestApplyRepeatsOncePerProcessWithoutManagedFields(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -327,7 +327,7 @@ func TestWithoutManagedFieldsAnObjectIsAppliedOnceByEachProcess(t *testing.T) {
 	}
 }
 
-func TestSecretRenderedAsTextCanBeCompared(t *testing.T) {
+func TestApplyComparesStringDataOfSecret(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -345,7 +345,7 @@ func TestSecretRenderedAsTextCanBeCompared(t *testing.T) {
 	mustApply(t, a, apply.Updated, owner, desired(), live)
 }
 
-func TestKindThatIsNotServed(t *testing.T) {
+func TestApplyReportsKindNotServed(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -358,7 +358,7 @@ func TestKindThatIsNotServed(t *testing.T) {
 	}
 }
 
-func TestMistakesOfTheCallerAreErrors(t *testing.T) {
+func TestApplyRejectsInvalidArguments(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")
@@ -381,7 +381,7 @@ func TestMistakesOfTheCallerAreErrors(t *testing.T) {
 	}
 }
 
-func TestDeleteRemovesOnlyTheObjectThatWasSeen(t *testing.T) {
+func TestDeleteRequiresObservedObject(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")

@@ -6,41 +6,41 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxAnswers limits the cache; a dropped entry costs one request for its object.
-const maxAnswers = 10_000
+// maxCacheEntries limits the cache; a dropped entry costs one request for its object.
+const maxCacheEntries = 10_000
 
-// answers remembers the results of our applies that the object does not show:
+// applyCache keeps the results of own applies that the object does not show:
 // differences that remained right after an apply (a webhook, or a value that is stored
 // in another spelling) would look like permanent drift, and without managed fields
 // the owned fields are unknown. It is a cache: a new process fills it again.
-type answers struct {
+type applyCache struct {
 	mu    sync.Mutex
-	byUID map[types.UID]answer
+	byUID map[types.UID]applied
 }
 
-// answer is what was applied, by hash, and what differed afterwards.
-type answer struct {
+// applied is what was applied, by hash, and what differed afterwards.
+type applied struct {
 	hash  string
 	found differences
 }
 
-func (a *answers) remember(uid types.UID, given answer) {
+func (a *applyCache) record(uid types.UID, entry applied) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byUID == nil || len(a.byUID) >= maxAnswers {
-		a.byUID = map[types.UID]answer{}
+	if a.byUID == nil || len(a.byUID) >= maxCacheEntries {
+		a.byUID = map[types.UID]applied{}
 	}
-	a.byUID[uid] = given
+	a.byUID[uid] = entry
 }
 
-func (a *answers) known(uid types.UID, asked answer) bool {
+func (a *applyCache) contains(uid types.UID, want applied) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	given, ok := a.byUID[uid]
-	return ok && given.hash == asked.hash && given.found.equal(asked.found)
+	entry, ok := a.byUID[uid]
+	return ok && entry.hash == want.hash && entry.found.equal(want.found)
 }
 
-func (a *answers) forget(uid types.UID) {
+func (a *applyCache) forget(uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.byUID, uid)

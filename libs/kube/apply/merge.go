@@ -56,7 +56,7 @@ func recordedKeys(owned *fieldpath.Set) keys {
 		return nil
 	}
 	var out keys
-	look := func(pe fieldpath.PathElement) {
+	visit := func(pe fieldpath.PathElement) {
 		if pe.Value != nil {
 			out = keys{}
 		}
@@ -68,8 +68,8 @@ func recordedKeys(owned *fieldpath.Set) keys {
 			out = append(out, f.Name)
 		}
 	}
-	owned.Members.Iterate(look)
-	owned.Children.Iterate(look)
+	owned.Members.Iterate(visit)
+	owned.Children.Iterate(visit)
 	return out
 }
 

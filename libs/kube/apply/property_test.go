@@ -24,7 +24,7 @@ import (
 
 // Whatever is rendered: once applied, the object as the API server has defaulted
 // it costs no request, and the request of a process without memory changes nothing.
-func TestWhatWasAppliedIsUnchanged(t *testing.T) {
+func TestApplyIsIdempotent(t *testing.T) {
 	c := apitest.New(t)
 	ns := apitest.Namespace(t)
 	owner := apitest.Owner(t, c, ns, "owner")

@@ -24,7 +24,7 @@ import (
 
 // Every field that is applied is changed and removed by somebody else, one at a
 // time, as far as the API server allows it, and has to come back.
-func TestEveryFieldChangedByHandIsRepaired(t *testing.T) {
+func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 	labels := map[string]string{"app": "x"}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"note": "1"}},

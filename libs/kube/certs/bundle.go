@@ -86,7 +86,7 @@ func encode(certificates []*x509.Certificate) []byte {
 func encodeKey(key crypto.Signer) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("encode a key: %w", err)
+		return nil, fmt.Errorf("encode key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }

@@ -17,7 +17,7 @@ func data(t *testing.T, b *Bundle) map[string][]byte {
 	return d
 }
 
-func TestABundleSurvivesItsSecret(t *testing.T) {
+func TestBundleRoundTripsThroughSecret(t *testing.T) {
 	b, _ := renew(t, nil, start)
 	b, _ = renew(t, b, start.Add(201*day)) // two authorities, a chain of two
 	read, err := Parse(data(t, b))
@@ -35,7 +35,7 @@ func TestABundleSurvivesItsSecret(t *testing.T) {
 	}
 }
 
-func TestAnUnusableSecretSaysWhichKeyIsWrongAndTellsNoSecret(t *testing.T) {
+func TestParseErrorNamesKeyWithoutContent(t *testing.T) {
 	one, _ := renew(t, nil, start)
 	other, _ := renew(t, nil, start)
 	good, foreign := data(t, one), data(t, other)

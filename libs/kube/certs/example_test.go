@@ -18,7 +18,7 @@ func ExampleRenew() {
 	_, reason, err = certs.Renew(bundle, hosts, certs.DefaultLifetimes, now.AddDate(0, 5, 0))
 	fmt.Println(reason, err)
 	// Output:
-	// there was no certificate to go on from <nil>
+	// there is no certificate yet <nil>
 	// "" true <nil>
-	// the serving certificate ends on 2026-06-30T00:00:00Z <nil>
+	// the serving certificate expires on 2026-06-30T00:00:00Z <nil>
 }

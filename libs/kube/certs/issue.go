@@ -62,8 +62,8 @@ func newAuthority(now time.Time, valid time.Duration) (*x509.Certificate, crypto
 	return cert, key, err
 }
 
-// vouch cross-signs the new CA with the old one.
-func vouch(successor, old *x509.Certificate, by crypto.Signer) (*x509.Certificate, error) {
+// crossSign cross-signs the new CA with the old one.
+func crossSign(successor, old *x509.Certificate, by crypto.Signer) (*x509.Certificate, error) {
 	template := *successor
 	template.AuthorityKeyId = nil
 	if template.NotAfter.After(old.NotAfter) {
@@ -96,11 +96,11 @@ func newServing(h Hosts, until, now time.Time, ca *x509.Certificate, by crypto.S
 
 func newKey() (key *ecdsa.PrivateKey, id []byte, err error) {
 	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-		return nil, nil, fmt.Errorf("make a key: %w", err)
+		return nil, nil, fmt.Errorf("generate key: %w", err)
 	}
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode a public key: %w", err)
+		return nil, nil, fmt.Errorf("encode public key: %w", err)
 	}
 	sum := sha256.Sum256(public)
 	return key, sum[:20], nil
@@ -109,7 +109,7 @@ func newKey() (key *ecdsa.PrivateKey, id []byte, err error) {
 func template(now, until time.Time) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, fmt.Errorf("make a serial number: %w", err)
+		return nil, fmt.Errorf("generate serial number: %w", err)
 	}
 	return &x509.Certificate{SerialNumber: serial, NotBefore: now.Add(-skew), NotAfter: until}, nil
 }
@@ -117,11 +117,11 @@ func template(now, until time.Time) (*x509.Certificate, error) {
 func sign(template, parent *x509.Certificate, public crypto.PublicKey, by crypto.Signer) (*x509.Certificate, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, by)
 	if err != nil {
-		return nil, fmt.Errorf("sign a certificate: %w", err)
+		return nil, fmt.Errorf("sign certificate: %w", err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate just signed: %w", err)
+		return nil, fmt.Errorf("parse signed certificate: %w", err)
 	}
 	return cert, nil
 }

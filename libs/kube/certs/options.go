@@ -40,11 +40,11 @@ const disabled = "0"
 // AddFlags adds the flags. The fields as they are become the defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Enable, "enable-webhooks", o.Enable, "serve the admission webhooks")
-	f.StringVar(&o.BindAddress, "webhook-bind-address", o.BindAddress, "address of the webhooks, 0 for none")
-	f.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "folder with tls.crt and tls.key for the webhooks, read again when they change; empty means that the service makes its own")
-	f.StringVar(&o.CertSecret, "webhook-cert-secret", o.CertSecret, "Secret, in the namespace of the leader election, for the certificates that the service makes")
-	f.StringVar(&o.Service, "webhook-service", o.Service, "Service by which the API server reaches the webhooks; certificates that the service makes are for it and for loopback")
-	f.StringVar(&o.Configuration, "webhook-configuration", o.Configuration, "name of the webhook configurations whose caBundle is filled in while the service makes its own certificates")
+	f.StringVar(&o.BindAddress, "webhook-bind-address", o.BindAddress, "address of the webhooks; 0 disables them")
+	f.StringVar(&o.CertDir, "webhook-cert-dir", o.CertDir, "directory with tls.crt and tls.key for the webhooks, reloaded when they change; empty means self-signed certificates that the service rotates")
+	f.StringVar(&o.CertSecret, "webhook-cert-secret", o.CertSecret, "Secret, in the namespace of the leader election, for self-signed certificates")
+	f.StringVar(&o.Service, "webhook-service", o.Service, "Service of the webhooks; self-signed certificates are valid for it and for loopback")
+	f.StringVar(&o.Configuration, "webhook-configuration", o.Configuration, "name of the webhook configurations whose caBundle is set when certificates are self-signed")
 }
 
 // Enabled reports whether webhooks are served.
@@ -119,20 +119,20 @@ type Identity struct {
 	// Namespace is the service's own: that of the leader election, else any that it may
 	// keep a Secret in. It is unused with Options.CertDir.
 	Namespace string
-	// Owner and FieldManager are those of [Dependencies].
+	// Owner and FieldManager are those of [Config].
 	Owner, FieldManager string
 	// Lifetimes are [DefaultLifetimes] when they are zero.
 	Lifetimes Lifetimes
 }
 
 // errServer means that Options.ManagerOptions was not called before.
-var errServer = errors.New("keep webhook certificates: the manager has no webhook server of these options")
+var errServer = errors.New("rotate webhook certificates: ManagerOptions was not called")
 
 // AddToManager adds the readiness check of the webhooks to the manager and, without CertDir,
 // the [Rotator] of their certificates. It is for options that are [Options.Enabled].
-func (o *Options) AddToManager(mgr ctrl.Manager, who Identity) error {
+func (o *Options) AddToManager(mgr ctrl.Manager, id Identity) error {
 	if err := mgr.AddReadyzCheck("webhooks", mgr.GetWebhookServer().StartedChecker()); err != nil {
-		return fmt.Errorf("check the webhook server: %w", err)
+		return fmt.Errorf("add readiness check of the webhook server: %w", err)
 	}
 	if o.CertDir != "" {
 		return nil
@@ -140,17 +140,17 @@ func (o *Options) AddToManager(mgr ctrl.Manager, who Identity) error {
 	if o.serving == nil {
 		return errServer
 	}
-	if who.Namespace == "" {
-		return errors.New("keep webhook certificates: --leader-election-namespace is needed for their Secret, " +
-			"unless --webhook-cert-dir is given or --enable-webhooks=false")
+	if id.Namespace == "" {
+		return errors.New("rotate webhook certificates: --leader-election-namespace is required for their Secret, " +
+			"unless --webhook-cert-dir is set or --enable-webhooks=false")
 	}
-	keeper := NewRotator(Dependencies{
-		Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Clock: who.Clock, Owner: who.Owner, FieldManager: who.FieldManager,
-		Secret:        types.NamespacedName{Namespace: who.Namespace, Name: o.CertSecret},
-		Configuration: o.Configuration, Hosts: HostsOf(o.Service, who.Namespace), Lifetimes: who.Lifetimes,
+	rotator := NewRotator(Config{
+		APIReader: mgr.GetAPIReader(), Client: mgr.GetClient(), Clock: id.Clock, Owner: id.Owner, FieldManager: id.FieldManager,
+		Secret:        types.NamespacedName{Namespace: id.Namespace, Name: o.CertSecret},
+		Configuration: o.Configuration, Hosts: HostsOf(o.Service, id.Namespace), Lifetimes: id.Lifetimes,
 	}, o.serving)
-	if err := mgr.Add(keeper); err != nil {
-		return fmt.Errorf("keep webhook certificates: %w", err)
+	if err := mgr.Add(rotator); err != nil {
+		return fmt.Errorf("add webhook certificate rotator: %w", err)
 	}
 	return mgr.AddReadyzCheck("webhook-certificates", o.serving.Check)
 }

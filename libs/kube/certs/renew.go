@@ -11,28 +11,28 @@ import (
 // it returns b itself and an empty reason. For a nil b it creates a new bundle.
 func Renew(b *Bundle, h Hosts, l Lifetimes, now time.Time) (next *Bundle, reason string, err error) {
 	if b == nil {
-		next, err = begin(h, l, now)
-		return next, "there was no certificate to go on from", err
+		next, err = newBundle(h, l, now)
+		return next, "there is no certificate yet", err
 	}
-	if due(b.Authorities[0], l.Authority, now) {
-		next, err = succeed(b, h, l, now)
-		return next, "the authority ends on " + date(b.Authorities[0]), err
+	if needsRenewal(b.Authorities[0], l.Authority, now) {
+		next, err = rotateCA(b, h, l, now)
+		return next, "the CA expires on " + date(b.Authorities[0]), err
 	}
-	if reason = unfit(b, h, l, now); reason != "" {
-		next = &Bundle{Authorities: living(b.Authorities, now), authorityKey: b.authorityKey}
-		err = next.serve(h, l, now, vouchers(b, now))
+	if reason = reissueReason(b, h, l, now); reason != "" {
+		next = &Bundle{Authorities: unexpired(b.Authorities, now), authorityKey: b.authorityKey}
+		err = next.serve(h, l, now, crossSigned(b, now))
 		return next, reason, err
 	}
-	if trusted := living(b.Authorities, now); len(trusted) < len(b.Authorities) {
+	if trusted := unexpired(b.Authorities, now); len(trusted) < len(b.Authorities) {
 		next := *b
 		next.Authorities = trusted
-		return &next, "a former authority has ended", nil
+		return &next, "a former CA has expired", nil
 	}
 	return b, "", nil
 }
 
-// begin creates a bundle that no client trusts yet.
-func begin(h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
+// newBundle creates a bundle that no client trusts yet.
+func newBundle(h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
 	ca, key, err := newAuthority(now, l.Authority)
 	if err != nil {
 		return nil, err
@@ -41,24 +41,24 @@ func begin(h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
 	return b, b.serve(h, l, now, nil)
 }
 
-// succeed creates a new CA, cross-signed by the current one. It discards the former key;
+// rotateCA creates a new CA, cross-signed by the current one. It discards the former key;
 // the former certificate stays trusted while another replica may still serve a
 // certificate that it signed.
-func succeed(b *Bundle, h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
-	next, err := begin(h, l, now)
+func rotateCA(b *Bundle, h Hosts, l Lifetimes, now time.Time) (*Bundle, error) {
+	next, err := newBundle(h, l, now)
 	if err != nil {
 		return nil, err
 	}
 	old := b.Authorities[0]
-	next.Authorities = append(next.Authorities, living(b.Authorities, now)...)
+	next.Authorities = append(next.Authorities, unexpired(b.Authorities, now)...)
 	if !valid(old, now) {
 		return next, nil
 	}
-	voucher, err := vouch(next.Authorities[0], old, b.authorityKey)
+	cross, err := crossSign(next.Authorities[0], old, b.authorityKey)
 	if err != nil {
 		return nil, err
 	}
-	next.Chain = append(next.Chain, voucher)
+	next.Chain = append(next.Chain, cross)
 	return next, nil
 }
 
@@ -72,14 +72,14 @@ func (b *Bundle) serve(h Hosts, l Lifetimes, now time.Time, chain []*x509.Certif
 	return nil
 }
 
-// unfit returns why the serving certificate must be replaced.
-func unfit(b *Bundle, h Hosts, l Lifetimes, now time.Time) string {
+// reissueReason returns why the serving certificate must be replaced.
+func reissueReason(b *Bundle, h Hosts, l Lifetimes, now time.Time) string {
 	leaf := b.Chain[0]
 	switch {
-	case due(leaf, l.Serving, now):
-		return "the serving certificate ends on " + date(leaf)
+	case needsRenewal(leaf, l.Serving, now):
+		return "the serving certificate expires on " + date(leaf)
 	case leaf.CheckSignatureFrom(b.Authorities[0]) != nil:
-		return "the serving certificate is of another authority"
+		return "the serving certificate is signed by another CA"
 	}
 	for _, name := range h.Names {
 		if !slices.Contains(leaf.DNSNames, name) {
@@ -94,8 +94,8 @@ func unfit(b *Bundle, h Hosts, l Lifetimes, now time.Time) string {
 	return ""
 }
 
-// due reports whether less than a third of a lifetime is left, or none has begun.
-func due(c *x509.Certificate, lifetime time.Duration, now time.Time) bool {
+// needsRenewal reports whether less than a third of a lifetime is left, or none has begun.
+func needsRenewal(c *x509.Certificate, lifetime time.Duration, now time.Time) bool {
 	return now.Before(c.NotBefore) || c.NotAfter.Sub(now) < lifetime/3
 }
 
@@ -103,13 +103,13 @@ func valid(c *x509.Certificate, now time.Time) bool {
 	return !now.Before(c.NotBefore) && now.Before(c.NotAfter)
 }
 
-// living returns the CAs that have not expired.
-func living(all []*x509.Certificate, now time.Time) []*x509.Certificate {
+// unexpired returns the CAs that have not expired.
+func unexpired(all []*x509.Certificate, now time.Time) []*x509.Certificate {
 	return slices.DeleteFunc(slices.Clone(all), func(c *x509.Certificate) bool { return !now.Before(c.NotAfter) })
 }
 
-// vouchers returns the cross-signed certificates of former CAs for the current one that are still valid.
-func vouchers(b *Bundle, now time.Time) []*x509.Certificate {
+// crossSigned returns the cross-signed certificates of former CAs for the current one that are still valid.
+func crossSigned(b *Bundle, now time.Time) []*x509.Certificate {
 	return slices.DeleteFunc(slices.Clone(b.Chain[1:]), func(c *x509.Certificate) bool {
 		return !valid(c, now) || !slices.Equal(c.SubjectKeyId, b.Authorities[0].SubjectKeyId)
 	})

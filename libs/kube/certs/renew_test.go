@@ -36,7 +36,7 @@ func accepts(trusting, serving *Bundle, host string, now time.Time) error {
 	return err
 }
 
-func TestANewBundleIsAcceptedByEveryNameOfTheService(t *testing.T) {
+func TestNewBundleIsValidForServiceNames(t *testing.T) {
 	b, reason := renew(t, nil, start)
 	if reason == "" {
 		t.Error("no reason for a bundle that is new")
@@ -55,7 +55,7 @@ func TestANewBundleIsAcceptedByEveryNameOfTheService(t *testing.T) {
 	}
 }
 
-func TestNothingIsRenewedWithoutNeed(t *testing.T) {
+func TestRenewKeepsValidBundle(t *testing.T) {
 	b, _ := renew(t, nil, start)
 	for _, age := range []time.Duration{0, day, 59 * day} {
 		if next, reason := renew(t, b, start.Add(age)); next != b || reason != "" {
@@ -64,11 +64,11 @@ func TestNothingIsRenewedWithoutNeed(t *testing.T) {
 	}
 }
 
-func TestTheServingCertificateIsRenewedUnderTheSameAuthority(t *testing.T) {
+func TestRenewKeepsCAForServingCertificate(t *testing.T) {
 	b, _ := renew(t, nil, start)
 	now := start.Add(61 * day)
 	next, reason := renew(t, b, now)
-	if !strings.Contains(reason, "serving certificate ends on 2026-04-01T00:00:00Z") {
+	if !strings.Contains(reason, "serving certificate expires on 2026-04-01T00:00:00Z") {
 		t.Errorf("reason %q", reason)
 	}
 	if !next.Authorities[0].Equal(b.Authorities[0]) || next.Chain[0].Equal(b.Chain[0]) {
@@ -79,10 +79,10 @@ func TestTheServingCertificateIsRenewedUnderTheSameAuthority(t *testing.T) {
 	}
 }
 
-// TestNobodyIsRefusedWhileCertificatesChange walks through three years, a day at a time. At
+// TestRenewKeepsOldAndNewCertificatesTrusted walks through three years, a day at a time. At
 // each change replicas may still serve, and webhook configurations still trust, what was
 // in place before it.
-func TestNobodyIsRefusedWhileCertificatesChange(t *testing.T) {
+func TestRenewKeepsOldAndNewCertificatesTrusted(t *testing.T) {
 	was, _ := renew(t, nil, start)
 	authorities := 0
 	for age := time.Duration(0); age < 3*365*day; age += day {
@@ -110,7 +110,7 @@ func TestNobodyIsRefusedWhileCertificatesChange(t *testing.T) {
 	}
 }
 
-func TestAFormerAuthorityIsTrustedUntilItEnds(t *testing.T) {
+func TestFormerCAIsTrustedUntilExpiry(t *testing.T) {
 	b, _ := renew(t, nil, start)
 	b, _ = renew(t, b, start.Add(201*day))
 	b, _ = renew(t, b, start.Add(299*day)) // a serving certificate in between
@@ -126,7 +126,7 @@ func TestAFormerAuthorityIsTrustedUntilItEnds(t *testing.T) {
 	}
 }
 
-func TestAnOperatorThatWasOffForYearsBeginsAnew(t *testing.T) {
+func TestRenewReplacesExpiredBundle(t *testing.T) {
 	b, _ := renew(t, nil, start)
 	now := start.Add(1000 * day)
 	b, _ = renew(t, b, now)
@@ -138,7 +138,7 @@ func TestAnOperatorThatWasOffForYearsBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestOtherNamesGiveAnotherServingCertificate(t *testing.T) {
+func TestRenewReplacesCertificateForChangedHosts(t *testing.T) {
 	b, _ := renew(t, nil, start)
 	cases := map[string]Hosts{
 		"another Service":    HostsOf("other", "system"),

@@ -17,23 +17,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Label marks a service's own Secret with [Dependencies].Owner: no other one is ever changed.
+// Label marks a service's own Secret with [Config].Owner: no other one is ever changed.
 const Label = "app.kubernetes.io/managed-by"
 
 const (
-	lookEvery   = time.Minute     // more often when certificates are valid for less than six minutes
-	retryAfter  = 5 * time.Second // after a failure, and twice as long after each further one
-	lostRaces   = 5               // conflicts with other replicas before a reconcile returns an error
-	roundBudget = 30 * time.Second
+	checkInterval    = time.Minute     // more often when certificates are valid for less than six minutes
+	retryAfter       = 5 * time.Second // after a failure, and twice as long after each further one
+	maxConflicts     = 5               // conflicts with other replicas before a reconcile returns an error
+	reconcileTimeout = 30 * time.Second
 )
 
-// Dependencies are what a [Rotator] works with.
-type Dependencies struct {
-	// Live is the API reader: no Secret is cached, so the service needs no permission to
+// Config configures a [Rotator].
+type Config struct {
+	// APIReader is used for Secrets: no Secret is cached, so the service needs no permission to
 	// list Secrets.
-	Live   client.Reader
-	Client client.Writer
-	Clock  clock.WithTicker
+	APIReader client.Reader
+	Client    client.Writer
+	Clock     clock.WithTicker
 	// Secret is where the certificates are kept.
 	Secret types.NamespacedName
 	// Owner is the value of [Label] on the Secret, FieldManager our name in managedFields.
@@ -48,35 +48,35 @@ type Dependencies struct {
 
 // Rotator rotates certificates, in every replica. It is a manager.Runnable.
 type Rotator struct {
-	Dependencies
+	Config
 	serving *Serving
 	every   time.Duration
 	last    *Bundle
 }
 
 // NewRotator returns a Rotator that fills s.
-func NewRotator(d Dependencies, s *Serving) *Rotator {
-	if d.Lifetimes == (Lifetimes{}) {
-		d.Lifetimes = DefaultLifetimes
+func NewRotator(cfg Config, s *Serving) *Rotator {
+	if cfg.Lifetimes == (Lifetimes{}) {
+		cfg.Lifetimes = DefaultLifetimes
 	}
-	return &Rotator{Dependencies: d, serving: s, every: min(lookEvery, d.Lifetimes.Serving/6)}
+	return &Rotator{Config: cfg, serving: s, every: min(checkInterval, cfg.Lifetimes.Serving/6)}
 }
 
 // NeedLeaderElection returns false: every replica serves.
 func (*Rotator) NeedLeaderElection() bool { return false }
 
 // Start rotates the certificates until ctx ends. It logs failures and retries.
-func (k *Rotator) Start(ctx context.Context) error {
+func (r *Rotator) Start(ctx context.Context) error {
 	retry := retryAfter
 	for {
-		wait := k.every
-		if err := k.reconcileOnce(ctx); err == nil {
+		wait := r.every
+		if err := r.reconcileOnce(ctx); err == nil {
 			retry = retryAfter
 		} else if ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Webhook certificates are not in order")
-			wait, retry = min(retry, k.every), 2*min(retry, k.every)
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to reconcile webhook certificates")
+			wait, retry = min(retry, r.every), 2*min(retry, r.every)
 		}
-		timer := k.Clock.NewTimer(wait)
+		timer := r.Clock.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -86,86 +86,86 @@ func (k *Rotator) Start(ctx context.Context) error {
 	}
 }
 
-func (k *Rotator) reconcileOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, roundBudget)
+func (r *Rotator) reconcileOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
-	err := k.Reconcile(ctx)
-	k.serving.note(err)
+	err := r.Reconcile(ctx)
+	r.serving.recordResult(err)
 	return err
 }
 
 // Reconcile reconciles the Secret once, then the webhook configurations.
-func (k *Rotator) Reconcile(ctx context.Context) error {
-	b, err := k.bundle(ctx)
+func (r *Rotator) Reconcile(ctx context.Context) error {
+	b, err := r.bundle(ctx)
 	if err != nil {
 		return err
 	}
-	k.last = b
-	k.serving.show(b.Certificate())
-	return k.inject(ctx, b.CABundle())
+	r.last = b
+	r.serving.setCertificate(b.Certificate())
+	return r.inject(ctx, b.CABundle())
 }
 
 // bundle reconciles the Secret and returns its content.
-func (k *Rotator) bundle(ctx context.Context) (*Bundle, error) {
+func (r *Rotator) bundle(ctx context.Context) (*Bundle, error) {
 	var err error
-	for range lostRaces {
+	for range maxConflicts {
 		var b *Bundle
-		if b, err = k.attempt(ctx); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		if b, err = r.attempt(ctx); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return b, err
 		}
 	}
 	return nil, err
 }
 
-func (k *Rotator) attempt(ctx context.Context) (*Bundle, error) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.Secret.Namespace, Name: k.Secret.Name}}
-	err := k.Live.Get(ctx, k.Secret, secret)
+func (r *Rotator) attempt(ctx context.Context) (*Bundle, error) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Secret.Namespace, Name: r.Secret.Name}}
+	err := r.APIReader.Get(ctx, r.Secret, secret)
 	absent := apierrors.IsNotFound(err)
 	if err != nil && !absent {
-		return nil, fmt.Errorf("read secret %q of the webhook certificates: %w", k.Secret, err)
+		return nil, fmt.Errorf("get Secret %q of the webhook certificates: %w", r.Secret, err)
 	}
-	held, trouble := k.read(secret, absent)
-	if errors.Is(trouble, errForeign) {
-		return nil, trouble
+	current, damage := r.read(secret, absent)
+	if errors.Is(damage, errForeign) {
+		return nil, damage
 	}
-	next, reason, err := Renew(held, k.Hosts, k.Lifetimes, k.Clock.Now())
+	next, reason, err := Renew(current, r.Hosts, r.Lifetimes, r.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	if reason == "" && trouble == nil {
-		return held, nil
+	if reason == "" && damage == nil {
+		return current, nil
 	}
-	if err := k.write(ctx, secret, next, absent); err != nil {
+	if err := r.write(ctx, secret, next, absent); err != nil {
 		return nil, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Wrote webhook certificates", "secret", k.Secret.String(), "reason", strings.Join(reasons(trouble, reason), ": "))
+	ctrl.LoggerFrom(ctx).Info("Wrote webhook certificates", "secret", r.Secret.String(), "reason", strings.Join(reasons(damage, reason), ": "))
 	return next, nil
 }
 
 var (
 	errForeign = errors.New("has data that this service did not write")
-	errAbsent  = errors.New("the Secret was not there")
+	errAbsent  = errors.New("the Secret was missing")
 )
 
 // read returns the bundle to continue with. If the Secret was deleted or damaged, that is
 // the one that this replica serves: a webhook configuration trusts it already.
-func (k *Rotator) read(secret *corev1.Secret, absent bool) (held *Bundle, trouble error) {
+func (r *Rotator) read(secret *corev1.Secret, absent bool) (current *Bundle, damage error) {
 	if absent {
-		return k.last, errAbsent
+		return r.last, errAbsent
 	}
 	b, err := Parse(secret.Data)
-	if len(secret.Data) > 0 && secret.Labels[Label] != k.Owner {
-		return nil, fmt.Errorf("secret %q %w (label %s=%s is missing): give another --webhook-cert-secret, "+
-			"mount it and give --webhook-cert-dir, or delete it", k.Secret, errForeign, Label, k.Owner)
+	if len(secret.Data) > 0 && secret.Labels[Label] != r.Owner {
+		return nil, fmt.Errorf("secret %q %w (label %s=%s is missing): set another --webhook-cert-secret, "+
+			"mount it and set --webhook-cert-dir, or delete it", r.Secret, errForeign, Label, r.Owner)
 	}
 	if err != nil {
-		return k.last, fmt.Errorf("the Secret was unusable: %w", err)
+		return r.last, fmt.Errorf("the Secret was invalid: %w", err)
 	}
 	return b, nil
 }
 
 // write creates the Secret, or updates it unless another writer has.
-func (k *Rotator) write(ctx context.Context, secret *corev1.Secret, b *Bundle, absent bool) error {
+func (r *Rotator) write(ctx context.Context, secret *corev1.Secret, b *Bundle, absent bool) error {
 	data, err := b.Data()
 	if err != nil {
 		return err
@@ -177,23 +177,23 @@ func (k *Rotator) write(ctx context.Context, secret *corev1.Secret, b *Bundle, a
 	if secret.Labels == nil {
 		secret.Labels = map[string]string{}
 	}
-	secret.Labels[Label] = k.Owner
+	secret.Labels[Label] = r.Owner
 	if absent {
 		secret.Type = corev1.SecretTypeTLS
-		err = k.Client.Create(ctx, secret, client.FieldOwner(k.FieldManager))
+		err = r.Client.Create(ctx, secret, client.FieldOwner(r.FieldManager))
 	} else {
-		err = k.Client.Update(ctx, secret, client.FieldOwner(k.FieldManager))
+		err = r.Client.Update(ctx, secret, client.FieldOwner(r.FieldManager))
 	}
 	if err != nil {
-		return fmt.Errorf("write secret %q of the webhook certificates: %w", k.Secret, err)
+		return fmt.Errorf("write Secret %q of the webhook certificates: %w", r.Secret, err)
 	}
 	return nil
 }
 
 // reasons are those of a write, for the log.
-func reasons(trouble error, renewal string) (out []string) {
-	if trouble != nil {
-		out = append(out, trouble.Error())
+func reasons(damage error, renewal string) (out []string) {
+	if damage != nil {
+		out = append(out, damage.Error())
 	}
 	if renewal != "" {
 		out = append(out, renewal)

@@ -15,7 +15,7 @@ type Serving struct {
 	done bool
 }
 
-var errEarly = errors.New("the webhook certificate has not been looked at yet")
+var errNotReady = errors.New("webhook certificate is not checked yet")
 
 // GetCertificate is for [tls.Config].
 func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -39,18 +39,18 @@ func (s *Serving) Check(*http.Request) error {
 	case s.err != nil:
 		return s.err
 	default:
-		return errEarly
+		return errNotReady
 	}
 }
 
-func (s *Serving) show(c *tls.Certificate) {
+func (s *Serving) setCertificate(c *tls.Certificate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cert = c
 }
 
-// note records the result of a reconcile.
-func (s *Serving) note(err error) {
+// recordResult records the result of a reconcile.
+func (s *Serving) recordResult(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err, s.done = err, s.done || err == nil

@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-func TestAReplicaIsReadyFromItsFirstGoodRoundOn(t *testing.T) {
+func TestServingIsReadyAfterFirstReconcile(t *testing.T) {
 	s := &Serving{}
-	if err := s.Check(nil); !errors.Is(err, errEarly) {
+	if err := s.Check(nil); !errors.Is(err, errNotReady) {
 		t.Errorf("before anything was looked at: %v", err)
 	}
 	if _, err := s.GetCertificate(nil); err == nil {
 		t.Error("a certificate before there is one")
 	}
 	denied := errors.New("secrets is forbidden")
-	s.note(denied)
+	s.recordResult(denied)
 	if err := s.Check(nil); !errors.Is(err, denied) {
 		t.Errorf("after a bad round: %v", err)
 	}
@@ -23,9 +23,9 @@ func TestAReplicaIsReadyFromItsFirstGoodRoundOn(t *testing.T) {
 		t.Errorf("a handshake without a certificate says %v", err)
 	}
 	b, _ := renew(t, nil, start)
-	s.show(b.Certificate())
-	s.note(nil)
-	s.note(denied)
+	s.setCertificate(b.Certificate())
+	s.recordResult(nil)
+	s.recordResult(denied)
 	if err := s.Check(nil); err != nil {
 		t.Errorf("a later failure makes a replica unready that serves a good certificate: %v", err)
 	}

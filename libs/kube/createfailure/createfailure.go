@@ -2,7 +2,7 @@
 // a LimitRange, a webhook, a service account that does not exist.
 //
 // A Deployment has a condition for it, see workload.Deployment. For a Job and a StatefulSet
-// only events tell. [Finder] reads them from the API server, of a workload that has lacked
+// only events report it. [Finder] reads them from the API server, of a workload that has lacked
 // pods for some seconds and of no other, so a healthy fleet costs no request.
 package createfailure
 
@@ -33,34 +33,34 @@ const (
 	Refresh = 10 * time.Second
 )
 
-// Finder finds out why pods are not created. It is safe for concurrent use. What it
-// remembers may be lost.
+// Finder finds out why pods are not created. It is safe for concurrent use. Its
+// state may be lost.
 type Finder struct {
 	reader client.Reader
 	clock  clock.PassiveClock
 
 	mu      sync.Mutex
-	answers map[types.UID]answer
+	results map[types.UID]result
 }
 
-type answer struct {
+type result struct {
 	at      time.Time
 	message string
 }
 
 // New returns a Finder. reader reads from the API server: events are many, and needed rarely.
 func New(reader client.Reader, c clock.PassiveClock) *Finder {
-	return &Finder{reader: reader, clock: c, answers: map[types.UID]answer{}}
+	return &Finder{reader: reader, clock: c, results: map[types.UID]result{}}
 }
 
 // Find returns why the pods that a workload lacks are not created, empty when nothing is
-// known, and after how long to ask again while it lacks them.
-func (f *Finder) Find(ctx context.Context, owner client.Object) (message string, again time.Duration, err error) {
+// known, and after how long to call it again while it lacks them.
+func (f *Finder) Find(ctx context.Context, owner client.Object) (message string, requeueAfter time.Duration, err error) {
 	now := f.clock.Now()
 	if age := now.Sub(owner.GetCreationTimestamp().Time); age < GracePeriod {
 		return "", GracePeriod - age, nil
 	}
-	if a, ok := f.fresh(owner.GetUID(), now); ok {
+	if a, ok := f.cached(owner.GetUID(), now); ok {
 		return a.message, a.at.Add(Refresh).Sub(now), nil
 	}
 	var list corev1.EventList
@@ -70,38 +70,38 @@ func (f *Finder) Find(ctx context.Context, owner client.Object) (message string,
 	if err != nil {
 		return "", Refresh, fmt.Errorf("list events of %T %q: %w", owner, owner.GetName(), err)
 	}
-	a := answer{at: now, message: Message(list.Items)}
+	a := result{at: now, message: Message(list.Items)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.answers[owner.GetUID()] = a
+	f.results[owner.GetUID()] = a
 	return a.message, Refresh, nil
 }
 
-// fresh returns a cached result that is still valid, and drops all expired ones.
-func (f *Finder) fresh(uid types.UID, now time.Time) (answer, bool) {
+// cached returns a cached result that is still valid, and drops all expired ones.
+func (f *Finder) cached(uid types.UID, now time.Time) (result, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for other, a := range f.answers {
+	for other, a := range f.results {
 		if now.Sub(a.at) >= Refresh {
-			delete(f.answers, other)
+			delete(f.results, other)
 		}
 	}
-	a, ok := f.answers[uid]
+	a, ok := f.results[uid]
 	return a, ok
 }
 
-// Message words the newest of the events; empty without any.
+// Message returns the message of the newest event; empty without any.
 func Message(events []corev1.Event) string {
 	if len(events) == 0 {
 		return ""
 	}
 	newest := slices.MaxFunc(events, func(a, b corev1.Event) int {
-		return cmp.Or(when(&a).Compare(when(&b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(lastSeen(&a).Compare(lastSeen(&b)), cmp.Compare(a.Name, b.Name))
 	})
 	return workload.CreateFailure(newest.Message)
 }
 
-func when(e *corev1.Event) time.Time {
+func lastSeen(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil:
 		return e.Series.LastObservedTime.Time

@@ -37,7 +37,7 @@ func event(message string, after time.Duration) corev1.Event {
 	return corev1.Event{Message: message, LastTimestamp: metav1.NewTime(start.Add(after))}
 }
 
-func TestFindAsksSeldom(t *testing.T) {
+func TestFindLimitsRequests(t *testing.T) {
 	reader := &events{items: []corev1.Event{
 		event(`Error creating: pods "x-migrate-b7zkq" is forbidden: exceeded quota: few, requested: pods=1`, time.Minute),
 		event("Error creating: older", 0),
@@ -70,7 +70,7 @@ func TestFindAsksSeldom(t *testing.T) {
 	}
 }
 
-func TestMessageIsTheNewest(t *testing.T) {
+func TestMessageReturnsLatestEvent(t *testing.T) {
 	series := corev1.Event{Message: "series", Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(start.Add(time.Hour))}}
 	later := corev1.Event{Message: "later", EventTime: metav1.NewMicroTime(start.Add(time.Minute))}
 	for want, list := range map[string][]corev1.Event{

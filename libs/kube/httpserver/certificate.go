@@ -32,11 +32,11 @@ func inMemory() (certificate, error) {
 	loopback := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", loopback, nil)
 	if err != nil {
-		return certificate{}, fmt.Errorf("make a certificate for loopback: %w", err)
+		return certificate{}, fmt.Errorf("generate loopback certificate: %w", err)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return certificate{}, fmt.Errorf("read the certificate for loopback: %w", err)
+		return certificate{}, fmt.Errorf("parse loopback certificate: %w", err)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
 	return certificate{config: config, watch: untilDone}, nil

@@ -36,14 +36,14 @@ type Slots chan struct{}
 
 // Limited serves as many concurrent requests as there are slots and rejects the others.
 // Handlers with the same slots share them.
-func Limited(slots Slots, refuse http.HandlerFunc, next http.Handler) http.Handler {
+func Limited(slots Slots, reject http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
 			next.ServeHTTP(w, r)
 		default:
-			refuse(w, r)
+			reject(w, r)
 		}
 	})
 }
@@ -65,6 +65,6 @@ func Write(w http.ResponseWriter, code int, contentType string, body []byte) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 	if _, err := w.Write(body); err != nil {
-		return // the caller is gone
+		return // the caller has disconnected
 	}
 }

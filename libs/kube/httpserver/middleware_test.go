@@ -18,7 +18,7 @@ func answered(h http.Handler) *httptest.ResponseRecorder {
 
 func refuse(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
 
-func TestHandlersShareTheirSlots(t *testing.T) {
+func TestLimitedSharesSlots(t *testing.T) {
 	slots, entered, release := make(httpserver.Slots, 1), make(chan struct{}), make(chan struct{})
 	slow := httpserver.Limited(slots, refuse, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
@@ -38,7 +38,7 @@ func TestHandlersShareTheirSlots(t *testing.T) {
 	}
 }
 
-func TestARequestEndsInTime(t *testing.T) {
+func TestWithinEndsRequestInTime(t *testing.T) {
 	h := httpserver.Within(time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		w.WriteHeader(http.StatusGatewayTimeout)

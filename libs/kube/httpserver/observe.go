@@ -40,10 +40,10 @@ func NewObserver(c ObserverConfig) (*Observer, error) {
 	o := &Observer{
 		ObserverConfig: c,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: c.Namespace, Subsystem: subsystem, Name: "requests_total", Help: "Requests to the HTTP API.",
+			Namespace: c.Namespace, Subsystem: subsystem, Name: "requests_total", Help: "Total number of requests to the HTTP API.",
 		}, []string{"route", "method", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: c.Namespace, Subsystem: subsystem, Name: "request_duration_seconds", Help: "Time for one request to the HTTP API, streams left out.",
+			Namespace: c.Namespace, Subsystem: subsystem, Name: "request_duration_seconds", Help: "Duration of requests to the HTTP API, streams excluded.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
 		}, []string{"route", "method"}),
 	}
@@ -75,7 +75,7 @@ func (o *Observer) Observe(next http.Handler) http.Handler {
 	})
 }
 
-// log writes one line for a request: deletions and failures for everybody, the others at V(1).
+// log writes one line for a request: deletions and failures at V(0), the others at V(1).
 func (o *Observer) log(x *Exchange, r *http.Request, took time.Duration) {
 	fields := []any{"method", r.Method, "path", r.URL.EscapedPath(), "code", x.code, "user", x.User}
 	if o.Sources {
@@ -86,8 +86,8 @@ func (o *Observer) log(x *Exchange, r *http.Request, took time.Duration) {
 	case x.Cause != nil:
 		o.Log.Info("Request failed", append(fields, "reason", x.Cause.Error())...)
 	case r.Method == http.MethodDelete:
-		o.Log.Info("Request answered", fields...)
+		o.Log.Info("Served request", fields...)
 	default:
-		o.Log.V(1).Info("Request answered", fields...)
+		o.Log.V(1).Info("Served request", fields...)
 	}
 }

@@ -38,7 +38,7 @@ func observed(t *testing.T, method, url string, sources bool, h http.HandlerFunc
 	return log.String(), reg
 }
 
-func TestTheLog(t *testing.T) {
+func TestObserveLogsRequests(t *testing.T) {
 	tests := map[string]struct {
 		method  string
 		sources bool
@@ -48,11 +48,11 @@ func TestTheLog(t *testing.T) {
 		"a read is for those who debug": {http.MethodGet, false, func(w http.ResponseWriter, r *http.Request) {
 			httpserver.ExchangeOf(r.Context()).User = "ada"
 			httpserver.Write(w, http.StatusOK, "text/plain", []byte("four"))
-		}, `"level":1,"msg":"Request answered","method":"GET","path":"/things/one","code":200,"user":"ada","bytes":4,`},
+		}, `"level":1,"msg":"Served request","method":"GET","path":"/things/one","code":200,"user":"ada","bytes":4,`},
 		"a deletion is for everybody": {http.MethodDelete, true, func(w http.ResponseWriter, r *http.Request) {
 			httpserver.ExchangeOf(r.Context()).Source = "storage"
 			w.WriteHeader(http.StatusAccepted)
-		}, `"level":0,"msg":"Request answered","method":"DELETE","path":"/things/one","code":202,"user":"","source":"storage","bytes":0,`},
+		}, `"level":0,"msg":"Served request","method":"DELETE","path":"/things/one","code":202,"user":"","source":"storage","bytes":0,`},
 		"a failure says why": {http.MethodGet, false, func(w http.ResponseWriter, r *http.Request) {
 			httpserver.ExchangeOf(r.Context()).Cause = errors.New("the disk is full")
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -79,14 +79,14 @@ func TestTheLog(t *testing.T) {
 	}
 }
 
-func TestRequestsAreCountedByRouteAndTimedUnlessTheyAreStreams(t *testing.T) {
+func TestObserveCountsRequestsAndTimesNonStreams(t *testing.T) {
 	for stream, durations := range map[bool]int{false: 1, true: 0} {
 		_, reg := observed(t, "BREW", "/things/one", false, func(w http.ResponseWriter, r *http.Request) {
 			httpserver.ExchangeOf(r.Context()).Stream = stream
 			w.WriteHeader(http.StatusTeapot)
 		})
 		want := `
-# HELP test_api_requests_total Requests to the HTTP API.
+# HELP test_api_requests_total Total number of requests to the HTTP API.
 # TYPE test_api_requests_total counter
 test_api_requests_total{code="418",method="other",route="/things/{name}"} 1
 `
@@ -99,7 +99,7 @@ test_api_requests_total{code="418",method="other",route="/things/{name}"} 1
 	}
 }
 
-func TestOutsideOfObserveNobodyReadsTheExchange(t *testing.T) {
+func TestExchangeIsOptionalOutsideObserve(t *testing.T) {
 	h := httpserver.Noted("/page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/page", http.NoBody))

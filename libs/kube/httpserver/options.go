@@ -20,7 +20,7 @@ type Options struct {
 	CertDir string
 	// TokenAudiences are what tokens must be for; none means the API server.
 	TokenAudiences []string
-	// MaxRequests is how many requests are answered at the same time, streams left out.
+	// MaxRequests is the maximum of concurrent requests, streams excluded.
 	MaxRequests int
 	// RequestTimeout is the timeout of one request other than a stream.
 	RequestTimeout time.Duration
@@ -50,11 +50,11 @@ type Wording struct {
 
 // AddFlags adds the flags. They have no values before.
 func (o *Options) AddFlags(fs *pflag.FlagSet, w Wording) {
-	fs.StringVar(&o.BindAddress, "api-bind-address", disabled, "address of "+w.Served+", 0 for none")
-	fs.StringVar(&o.CertDir, "api-cert-dir", "", "folder with tls.crt and tls.key for the HTTP API, read again when they change; without it "+w.WithoutCertificate+", which is for loopback only")
-	fs.StringSliceVar(&o.TokenAudiences, "api-token-audiences", nil, "audiences of the tokens that the HTTP API takes; none means those of the API server")
-	fs.IntVar(&o.MaxRequests, "api-max-requests", defaultMaxRequests, "requests to the HTTP API that are answered at the same time; more get 429")
-	fs.DurationVar(&o.RequestTimeout, "api-request-timeout", defaultRequestTimeout, "longest time for "+w.Request)
+	fs.StringVar(&o.BindAddress, "api-bind-address", disabled, "address of "+w.Served+"; 0 disables it")
+	fs.StringVar(&o.CertDir, "api-cert-dir", "", "directory with tls.crt and tls.key for the HTTP API, reloaded when they change; without it "+w.WithoutCertificate+", which is for loopback only")
+	fs.StringSliceVar(&o.TokenAudiences, "api-token-audiences", nil, "audiences of the tokens that the HTTP API accepts; none means those of the API server")
+	fs.IntVar(&o.MaxRequests, "api-max-requests", defaultMaxRequests, "maximum concurrent requests to the HTTP API; more get 429")
+	fs.DurationVar(&o.RequestTimeout, "api-request-timeout", defaultRequestTimeout, "timeout of "+w.Request)
 }
 
 // Enabled reports whether the API is served.
@@ -67,10 +67,10 @@ func (o *Options) Validate() error {
 	}
 	var errs []error
 	if o.MaxRequests < 1 {
-		errs = append(errs, fmt.Errorf("--api-max-requests must be at least 1, is %d", o.MaxRequests))
+		errs = append(errs, fmt.Errorf("--api-max-requests must be at least 1, got %d", o.MaxRequests))
 	}
 	if o.RequestTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("--api-request-timeout must be positive, is %s", o.RequestTimeout))
+		errs = append(errs, fmt.Errorf("--api-request-timeout must be positive, got %s", o.RequestTimeout))
 	}
 	for _, a := range o.TokenAudiences {
 		if a == "" {
@@ -87,7 +87,7 @@ func (o *Options) validateAddress() error {
 	}
 	if o.CertDir == "" {
 		if !isLoopback(host) {
-			return fmt.Errorf("--api-bind-address %q is reached from elsewhere: --api-cert-dir is required", o.BindAddress)
+			return fmt.Errorf("--api-bind-address %q is not a loopback address: --api-cert-dir is required", o.BindAddress)
 		}
 		return nil
 	}

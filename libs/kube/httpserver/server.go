@@ -46,7 +46,7 @@ type Server struct {
 // New returns a server for valid options that are [Options.Enabled]. It does not listen yet.
 func New(c Config) *Server { return &Server{Config: c, listening: make(chan struct{})} }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica answers.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable: it serves until ctx ends, then lets requests finish.

@@ -75,13 +75,13 @@ func (r *running) ask(scheme string, trust *x509.CertPool) (int, *x509.Certifica
 	return response.StatusCode, response.TLS.PeerCertificates[0], response.Body.Close()
 }
 
-func TestEveryReplicaServes(t *testing.T) {
+func TestServerNeedsNoLeaderElection(t *testing.T) {
 	if httpserver.New(config()).NeedLeaderElection() {
 		t.Error("only the leader would serve")
 	}
 }
 
-func TestOnLoopbackTheCertificateIsMadeInMemory(t *testing.T) {
+func TestServerCreatesCertificateOnLoopback(t *testing.T) {
 	r := run(t)
 	code, shown, err := r.ask("https", nil)
 	if err != nil || code != http.StatusNoContent {
@@ -99,7 +99,7 @@ func TestOnLoopbackTheCertificateIsMadeInMemory(t *testing.T) {
 	}
 }
 
-func TestPlainIsForServersWithoutACertificateOnly(t *testing.T) {
+func TestPlainRequiresServerWithoutCertificate(t *testing.T) {
 	plain := func(c *httpserver.Config) { c.Plain = true }
 	if code, _, err := run(t, plain).ask("http", nil); err != nil || code != http.StatusNoContent {
 		t.Errorf("without a certificate the answer is %d, %v", code, err)
@@ -115,7 +115,7 @@ func TestPlainIsForServersWithoutACertificateOnly(t *testing.T) {
 	}
 }
 
-func TestCertificateFilesAreReadAgain(t *testing.T) {
+func TestServerReloadsCertificateFiles(t *testing.T) {
 	dir := t.TempDir()
 	trust := certdir.Write(t, dir)
 	r := run(t, func(c *httpserver.Config) { c.Options.CertDir = dir })
@@ -129,7 +129,7 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 	})
 }
 
-func TestWhatHasBegunIsFinished(t *testing.T) {
+func TestServerFinishesRequestsOnShutdown(t *testing.T) {
 	entered, release, told := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r := run(t, func(c *httpserver.Config) {
 		c.OnShutdown = func() { close(told) }
@@ -163,7 +163,7 @@ func TestWhatHasBegunIsFinished(t *testing.T) {
 }
 
 // A server whose answers are not streams ends one that takes twice the time of a request.
-func TestOnlyStreamsGoOn(t *testing.T) {
+func TestServerBoundsRequestsButNotStreams(t *testing.T) {
 	tests := map[string]struct {
 		streams bool
 		bounded bool
@@ -186,7 +186,7 @@ func TestOnlyStreamsGoOn(t *testing.T) {
 	}
 }
 
-func TestAnAddressInUseIsNamed(t *testing.T) {
+func TestServerNamesAddressInUse(t *testing.T) {
 	first := run(t)
 	taken := httpserver.New(config(func(c *httpserver.Config) { c.Options.BindAddress = first.address }))
 	if err := taken.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "--api-bind-address cannot be used") {

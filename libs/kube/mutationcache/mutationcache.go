@@ -63,7 +63,7 @@ func New[T client.Object](clk clock.PassiveClock) *Cache[T] {
 // It reads the informer cache under the lock. Otherwise the informer cache could show
 // the write in between, and the version read before would look like that of a restored
 // cluster.
-func (m *Cache[T]) Read(ctx context.Context, cache client.Reader, key types.NamespacedName, obj T) (again time.Duration, err error) {
+func (m *Cache[T]) Read(ctx context.Context, cache client.Reader, key types.NamespacedName, obj T) (requeueAfter time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := cache.Get(ctx, key, obj); err != nil {
@@ -90,7 +90,7 @@ func (m *Cache[T]) Read(ctx context.Context, cache client.Reader, key types.Name
 
 // Record keeps a copy of an object from the API server's response to a write, and
 // returns [Validity]: read the object again after that time.
-func (m *Cache[T]) Record(written T) (again time.Duration) {
+func (m *Cache[T]) Record(written T) (requeueAfter time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last[client.ObjectKeyFromObject(written)] = write[T]{object: clone(written), at: m.clock.Now()}

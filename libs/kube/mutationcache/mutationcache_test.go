@@ -52,7 +52,7 @@ func read(t *testing.T, m *mutationcache.Cache[*corev1.ConfigMap], cached *corev
 	return got, again
 }
 
-func TestReadReturnsNewestOfCacheAndOwnWrite(t *testing.T) {
+func TestReadReturnsLatestOfCacheAndOwnWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
 		written, cached, want *corev1.ConfigMap
 	}{
@@ -115,7 +115,7 @@ func TestReadForgetsOvertakenWrite(t *testing.T) {
 	}
 }
 
-func TestShown(t *testing.T) {
+func TestObserveReportsOwnWrite(t *testing.T) {
 	m, _ := newMemory()
 	m.Record(version("1", "10"))
 	if m.Observe(version("1", "9")) || m.Observe(version("1", "11")) || m.Observe(version("2", "10")) {
@@ -156,7 +156,7 @@ func (refusing) Patch(context.Context, client.Object, client.Patch, ...client.Pa
 	return errRefused
 }
 
-func TestAnEditThatFailsLeavesTheObjectAsItWas(t *testing.T) {
+func TestFailedPatchKeepsObject(t *testing.T) {
 	obj := version("1", "10")
 	err := mutationcache.Patch(t.Context(), refusing{}, obj, func(c *corev1.ConfigMap) {
 		c.Data["version"] = "changed"

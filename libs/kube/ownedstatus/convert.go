@@ -15,11 +15,11 @@ import (
 func toJSON(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode the owned fields: %w", err)
+		return nil, fmt.Errorf("encode owned fields: %w", err)
 	}
 	out := map[string]any{}
 	if err := utiljson.Unmarshal(raw, &out); err != nil {
-		return nil, fmt.Errorf("encode the owned fields: %w", err)
+		return nil, fmt.Errorf("encode owned fields: %w", err)
 	}
 	for k, field := range out {
 		if dropNulls(field); isEmpty(field) {
@@ -81,21 +81,21 @@ func statusOf(obj client.Object) (any, error) {
 }
 
 // adopt copies the status and the version of the API server's response into current.
-func adopt(current client.Object, answer *unstructured.Unstructured) error {
+func adopt(current client.Object, response *unstructured.Unstructured) error {
 	if u, ok := current.(*unstructured.Unstructured); ok {
-		u.Object[subresource] = answer.Object[subresource]
+		u.Object[subresource] = response.Object[subresource]
 	} else {
 		fresh, ok := reflect.New(reflect.TypeOf(current).Elem()).Interface().(client.Object)
 		if !ok {
 			return fmt.Errorf("%T cannot be copied", current)
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, fresh); err != nil {
-			return fmt.Errorf("read the answer: %w", err)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(response.Object, fresh); err != nil {
+			return fmt.Errorf("decode the response: %w", err)
 		}
 		statusField(current).Set(statusField(fresh))
 	}
-	current.SetResourceVersion(answer.GetResourceVersion())
-	current.SetManagedFields(answer.GetManagedFields())
+	current.SetResourceVersion(response.GetResourceVersion())
+	current.SetManagedFields(response.GetManagedFields())
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (f fixture) kubectlPatch(field string, v any) {
 	}
 }
 
-func TestApplyTakesBackPatchedField(t *testing.T) {
+func TestApplyRestoresPatchedField(t *testing.T) {
 	f := setUp(t)
 	f.apply(f.operator(), true, apitest.ShipStatus{Phase: "Running", Count: 1})
 	f.kubectlPatch("phase", "Broken")

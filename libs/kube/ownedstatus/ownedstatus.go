@@ -139,7 +139,7 @@ func (w *Writer) takeBack(ctx context.Context, current client.Object, gvk schema
 	if conditionsAlone(wanted) {
 		return false, nil
 	}
-	patch, losers, err := managedfields.TakeBack(current, w.manager, subresource, w.scopeOf(wanted))
+	patch, former, err := managedfields.TakeBack(current, w.manager, subresource, w.scopeOf(wanted))
 	if err != nil || patch == nil {
 		return false, err
 	}
@@ -152,7 +152,7 @@ func (w *Writer) takeBack(ctx context.Context, current client.Object, gvk schema
 		return false, classify(err)
 	}
 	logr.FromContextOrDiscard(ctx).Info("Took back status fields",
-		"kind", gvk.Kind, "name", current.GetName(), "manager", w.manager, "from", losers)
+		"kind", gvk.Kind, "name", current.GetName(), "manager", w.manager, "from", former)
 	current.SetResourceVersion(target.GetResourceVersion())
 	current.SetManagedFields(target.GetManagedFields())
 	return true, nil

@@ -97,7 +97,7 @@ func (f fixture) wantConditions(want ...metav1.Condition) {
 
 type conditions = []metav1.Condition
 
-func TestTwoManagersShareOneStatus(t *testing.T) {
+func TestFieldManagersShareStatus(t *testing.T) {
 	f := setUp(t)
 	a, b := f.writer(operator), f.writer(aggregator)
 	f.apply(a, true, apitest.ShipStatus{Phase: "Running", Conditions: conditions{condition("Ready", "True")}})
@@ -111,7 +111,7 @@ func TestTwoManagersShareOneStatus(t *testing.T) {
 	}
 }
 
-func TestEqualStatusCostsNoRequest(t *testing.T) {
+func TestApplySkipsEqualStatus(t *testing.T) {
 	owned := apitest.ShipStatus{
 		Phase: "Running", Count: 7, Conditions: conditions{condition("Ready", "True")},
 		Transitions: []apitest.Transition{{Seq: 1, To: "Running"}},
@@ -147,7 +147,7 @@ func TestEqualStatusCostsNoRequest(t *testing.T) {
 	}
 }
 
-func TestDecisionFromAStaleCacheNeverLands(t *testing.T) {
+func TestApplyRejectsStaleCache(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		then   func(f fixture)
@@ -192,7 +192,7 @@ func TestDecisionFromAStaleCacheNeverLands(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLongerListedGoes(t *testing.T) {
+func TestApplyRemovesOmittedFields(t *testing.T) {
 	tests := map[string]any{
 		"an empty struct":   apitest.ShipStatus{},
 		"an empty map":      map[string]any{},
@@ -215,7 +215,7 @@ func TestWhatIsNoLongerListedGoes(t *testing.T) {
 	}
 }
 
-func TestResponsesDoNotLeakIntoLaterWrites(t *testing.T) {
+func TestApplyKeepsResponsesOutOfLaterWrites(t *testing.T) {
 	f := setUp(t)
 	a, b := f.writer(operator), f.writer(aggregator)
 	owned := map[string]any{"phase": "Running"}
@@ -236,7 +236,7 @@ func TestResponsesDoNotLeakIntoLaterWrites(t *testing.T) {
 	f.wantConditions()
 }
 
-func TestTwoWritesInOneReconcile(t *testing.T) {
+func TestApplyTwiceInOneReconcile(t *testing.T) {
 	f := setUp(t)
 	current := f.read()
 	current.Spec.Size = 99 // the caller's working copy, for example with defaults resolved
@@ -256,7 +256,7 @@ func TestTwoWritesInOneReconcile(t *testing.T) {
 	}
 }
 
-func TestStatusOfAnEarlierReleaseIsTakenOver(t *testing.T) {
+func TestApplyAdoptsStatusOfEarlierRelease(t *testing.T) {
 	tests := map[string]struct {
 		manager string
 		write   func(f fixture, s *apitest.Ship) error
@@ -302,7 +302,7 @@ func TestStatusOfAnEarlierReleaseIsTakenOver(t *testing.T) {
 	}
 }
 
-func TestTakingOverAnEqualStatusChangesNoValue(t *testing.T) {
+func TestApplyAdoptsEqualStatusWithoutChange(t *testing.T) {
 	f := setUp(t)
 	s := f.read()
 	s.Status = apitest.ShipStatus{Phase: "Running", Conditions: conditions{condition("Ready", "True")}}
@@ -323,7 +323,7 @@ func TestTakingOverAnEqualStatusChangesNoValue(t *testing.T) {
 	f.apply(f.writer(operator), false, before.Status)
 }
 
-func TestOneManagerNameIsHandedOverWithoutConflict(t *testing.T) {
+func TestApplySharesManagerNameWithoutConflict(t *testing.T) {
 	f := setUp(t)
 	alone, back := f.writer(aggregator), f.writer(aggregator)
 	f.apply(alone, true, map[string]any{"conditions": conditions{condition("Available", "False"), condition("Degraded", "True")}})
@@ -331,7 +331,7 @@ func TestOneManagerNameIsHandedOverWithoutConflict(t *testing.T) {
 	f.wantConditions(condition("Available", "True"))
 }
 
-func TestConditionsThatAnUpdateWipedComeBack(t *testing.T) {
+func TestApplyRestoresRemovedConditions(t *testing.T) {
 	f := setUp(t)
 	b := f.writer(aggregator)
 	f.apply(b, true, map[string]any{"conditions": conditions{condition("Available", "True")}})
@@ -345,7 +345,7 @@ func TestConditionsThatAnUpdateWipedComeBack(t *testing.T) {
 	f.wantConditions(condition("Ready", "True"), condition("Available", "True"))
 }
 
-func TestObjectThatIsGone(t *testing.T) {
+func TestApplyReturnsNotFound(t *testing.T) {
 	f := setUp(t)
 	cached := f.read()
 	if err := f.c.Delete(t.Context(), f.ship()); err != nil {
@@ -359,7 +359,7 @@ func TestObjectThatIsGone(t *testing.T) {
 	}
 }
 
-func TestLastFieldOfAStatusCannotGo(t *testing.T) {
+func TestApplyCannotRemoveLastField(t *testing.T) {
 	f := setUp(t)
 	f.apply(f.writer(operator), true, apitest.ShipStatus{Phase: "Running"})
 	if _, err := f.writer(operator).Apply(t.Context(), f.read(), nil); !apierrors.IsInvalid(err) {
@@ -367,7 +367,7 @@ func TestLastFieldOfAStatusCannotGo(t *testing.T) {
 	}
 }
 
-func TestUnstructuredObjectsAndPlainConditionItems(t *testing.T) {
+func TestApplyAcceptsUnstructuredObjects(t *testing.T) {
 	for _, kind := range []string{"Ship", "Raft"} {
 		t.Run(kind, func(t *testing.T) {
 			f := setUp(t)

@@ -18,11 +18,11 @@ import (
 
 const (
 	pingTimeout = 3 * time.Second
-	firstRetry  = 500 * time.Millisecond
-	lastRetry   = 5 * time.Second
+	minBackoff  = 500 * time.Millisecond
+	maxBackoff  = 5 * time.Second
 )
 
-// RESTConfig returns how to reach the API server, without asking it. The client
+// RESTConfig returns the client configuration, without a request. The client
 // limits no rate: the API server's priority and fairness does.
 func (o Options) RESTConfig() (*rest.Config, error) {
 	cfg, err := o.loadConfig()
@@ -38,7 +38,7 @@ func (o Options) loadConfig() (*rest.Config, error) {
 	if o.Kubeconfig == "" {
 		cfg, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("none is set and this is no pod: %w", err)
+			return nil, fmt.Errorf("is not set and the process does not run in a pod: %w", err)
 		}
 		return cfg, nil
 	}
@@ -52,7 +52,7 @@ func (o Options) loadConfig() (*rest.Config, error) {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 }
 
-// apiServer checks whether the API server answers.
+// apiServer checks whether the API server responds.
 type apiServer struct {
 	client rest.Interface
 	clock  clock.Clock
@@ -72,15 +72,15 @@ func (a *apiServer) ping(ctx context.Context) error {
 	return a.client.Get().AbsPath("/version").Do(ctx).Error()
 }
 
-// wait returns true once the API server answers, false when ctx ends first. It logs
+// wait returns true once the API server responds, false when ctx ends first. It logs
 // one line when it begins to wait and one when it ends.
 func (a *apiServer) wait(ctx context.Context, log logr.Logger) bool {
-	delay, waiting := firstRetry, false
+	delay, waiting := minBackoff, false
 	for {
 		err := a.ping(ctx)
 		if err == nil {
 			if waiting {
-				log.Info("API server answered")
+				log.Info("Connected to the API server")
 			}
 			return true
 		}
@@ -96,6 +96,6 @@ func (a *apiServer) wait(ctx context.Context, log logr.Logger) bool {
 			return false
 		case <-a.clock.After(delay):
 		}
-		delay = min(2*delay, lastRetry)
+		delay = min(2*delay, maxBackoff)
 	}
 }

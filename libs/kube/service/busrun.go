@@ -82,10 +82,10 @@ func openBus(ctx context.Context, o Options, instance string, log logr.Logger, c
 // lead runs while this process is the leader: it starts the term and publishes heartbeats.
 // They are the observer's, not the process's, so a standby publishes none.
 func (b *busRun) lead() manager.Runnable {
-	hearts := bus.NewHeartbeatPublisher(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
+	heartbeats := bus.NewHeartbeatPublisher(b.conn, b.options.ClusterName, b.observer, b.observations.Epoch)
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		b.term.Store(b.clock.Now().UnixMilli())
-		return hearts.Run(ctx)
+		return heartbeats.Run(ctx)
 	})
 }
 
@@ -116,9 +116,9 @@ func (b *busRun) close(ctx context.Context) error {
 }
 
 // watchAssets creates or verifies the streams at once, whenever a server was reached, and
-// once a minute, until ctx ends. It logs when the verdict changes, not each time.
+// once a minute, until ctx ends. It logs when the result changes, not each time.
 func (b *busRun) watchAssets(ctx context.Context) error {
-	verdict := ""
+	result := ""
 	for {
 		// Check at once too: the connection may have been up before the callback was added.
 		if b.conn.Connected() {
@@ -126,11 +126,11 @@ func (b *busRun) watchAssets(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if now != verdict {
-				b.log.Info("Bus assets checked", "verdict", now)
-				verdict = now
+			if now != result {
+				b.log.Info("Checked bus assets", "result", now)
+				result = now
 			}
-			if now != assetsFine {
+			if now != assetsMatch {
 				b.retrySoon(ctx)
 			}
 		}
@@ -143,7 +143,7 @@ func (b *busRun) watchAssets(ctx context.Context) error {
 	}
 }
 
-const assetsFine = "as the contract wants them"
+const assetsMatch = "match the contract"
 
 func (b *busRun) checkAssets(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, assetsTimeout)
@@ -152,9 +152,9 @@ func (b *busRun) checkAssets(ctx context.Context) string {
 		if err := bus.Bootstrap(ctx, b.conn.JetStream(), bus.DefaultParams()); err != nil {
 			return err.Error()
 		}
-		return assetsFine
+		return assetsMatch
 	}
-	// Sizes, copies and deny flags are the installation's choice: any will do.
+	// Sizes, copies and deny flags are the installation's choice: any value is accepted.
 	drifts, err := bus.Verify(ctx, b.conn.JetStream(), bus.Params{})
 	if err != nil {
 		return err.Error()
@@ -162,13 +162,13 @@ func (b *busRun) checkAssets(ctx context.Context) string {
 	for _, d := range drifts {
 		return fmt.Sprintf("%s: %s is %s, want %s (%d differences)", d.Asset, d.Field, d.Got, d.Want, len(drifts))
 	}
-	return assetsFine
+	return assetsMatch
 }
 
 func (b *busRun) retrySoon(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-b.clock.After(lastRetry):
+	case <-b.clock.After(maxBackoff):
 		select {
 		case b.reached <- struct{}{}:
 		default:

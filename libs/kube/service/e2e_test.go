@@ -66,7 +66,7 @@ func (p place) marks(mark string) {
 	})
 }
 
-func TestServiceWorksAndEndsInOrder(t *testing.T) {
+func TestServiceRunsAndStopsInOrder(t *testing.T) {
 	p := newPlace(t)
 	s := start(t, "mark", nil, p.args()...)
 	s.answers(s.health, "/readyz", http.StatusOK)
@@ -89,7 +89,7 @@ func TestServiceWorksAndEndsInOrder(t *testing.T) {
 	}
 }
 
-func TestServiceThatCannotWorkIsFatal(t *testing.T) {
+func TestServiceExitsOnSetupError(t *testing.T) {
 	for mode, want := range map[string]string{
 		"idle":   "test-service: set up: no controller was registered",
 		"broken": "test-service: set up: nothing works",
@@ -108,7 +108,7 @@ func TestServiceThatCannotWorkIsFatal(t *testing.T) {
 	}
 }
 
-func TestServiceWaitsForTheAPIServerAndOutlivesItsAbsence(t *testing.T) {
+func TestServiceSurvivesAPIServerOutage(t *testing.T) {
 	p := newPlace(t)
 	api := newGateway(t, p.kube)
 	args := append(p.args(), "--kubeconfig="+api.kubeconfig)
@@ -118,7 +118,7 @@ func TestServiceWaitsForTheAPIServerAndOutlivesItsAbsence(t *testing.T) {
 	s.answers(s.health, "/readyz", http.StatusInternalServerError)
 
 	api.open()
-	s.logged("API server answered", 1)
+	s.logged("Connected to the API server", 1)
 	p.marks("first")
 	s.answers(s.health, "/readyz", http.StatusOK)
 
@@ -134,7 +134,7 @@ func TestServiceWaitsForTheAPIServerAndOutlivesItsAbsence(t *testing.T) {
 	s.stop()
 }
 
-func TestServiceIsReadyWithoutTheBusAndPublishesWhenItComes(t *testing.T) {
+func TestServiceIsReadyWithoutBus(t *testing.T) {
 	p := newPlace(t)
 	srv := natstest.Start(t)
 	srv.Stop()
@@ -197,7 +197,7 @@ func observed(t *testing.T, js jetstream.JetStream, ns, mark string) {
 	})
 }
 
-func TestSecureMetricsAskTheAPIServer(t *testing.T) {
+func TestSecureMetricsAuthorizeRequests(t *testing.T) {
 	p := newPlace(t)
 	s := start(t, "mark", nil, append(p.args(), "--metrics-secure=true")...)
 	s.scrapes("", http.StatusUnauthorized)

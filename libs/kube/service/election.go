@@ -34,9 +34,9 @@ func (e *Election) addFlags(fs *pflag.FlagSet, defaults Election) {
 	if defaults == (Election{}) {
 		defaults = DefaultElection
 	}
-	fs.DurationVar(&e.LeaseDuration, leaseDurationFlag, defaults.LeaseDuration, "after how long without a renewal another replica leads, in whole seconds")
-	fs.DurationVar(&e.RenewDeadline, renewDeadlineFlag, defaults.RenewDeadline, "after how long without a renewal the leader ends")
-	fs.DurationVar(&e.RetryPeriod, retryPeriodFlag, defaults.RetryPeriod, "pause between two tries to lead, or to renew")
+	fs.DurationVar(&e.LeaseDuration, leaseDurationFlag, defaults.LeaseDuration, "time without a renewal after which another replica becomes the leader, in whole seconds")
+	fs.DurationVar(&e.RenewDeadline, renewDeadlineFlag, defaults.RenewDeadline, "time without a renewal after which the leader exits")
+	fs.DurationVar(&e.RetryPeriod, retryPeriodFlag, defaults.RetryPeriod, "interval between attempts to acquire or renew the Lease")
 }
 
 // validate rejects durations with which two processes would lead at the same time, or a
@@ -44,17 +44,17 @@ func (e *Election) addFlags(fs *pflag.FlagSet, defaults Election) {
 func (e Election) validate() error {
 	var errs []error
 	if e.RetryPeriod <= 0 {
-		errs = append(errs, settingError(retryPeriodFlag, "must be more than 0, is %s", e.RetryPeriod))
+		errs = append(errs, settingError(retryPeriodFlag, "must be positive, got %s", e.RetryPeriod))
 	}
-	if least := max(2*e.RetryPeriod, time.Second); e.RenewDeadline < least {
-		errs = append(errs, settingError(renewDeadlineFlag, "must be at least %s, twice --%s, is %s", least, retryPeriodFlag, e.RenewDeadline))
+	if minimum := max(2*e.RetryPeriod, time.Second); e.RenewDeadline < minimum {
+		errs = append(errs, settingError(renewDeadlineFlag, "must be at least %s, twice --%s, got %s", minimum, retryPeriodFlag, e.RenewDeadline))
 	}
-	if least := e.RenewDeadline + e.RetryPeriod; e.LeaseDuration < least {
-		errs = append(errs, settingError(leaseDurationFlag, "must be at least %s, --%s and --%s together, is %s",
-			least, renewDeadlineFlag, retryPeriodFlag, e.LeaseDuration))
+	if minimum := e.RenewDeadline + e.RetryPeriod; e.LeaseDuration < minimum {
+		errs = append(errs, settingError(leaseDurationFlag, "must be at least %s, --%s and --%s together, got %s",
+			minimum, renewDeadlineFlag, retryPeriodFlag, e.LeaseDuration))
 	}
 	if e.LeaseDuration%time.Second != 0 {
-		errs = append(errs, settingError(leaseDurationFlag, "must be whole seconds, as the Lease stores them, is %s", e.LeaseDuration))
+		errs = append(errs, settingError(leaseDurationFlag, "must be whole seconds, as the Lease stores them, got %s", e.LeaseDuration))
 	}
 	return errors.Join(errs...)
 }
@@ -64,7 +64,7 @@ func (e Election) apply(o *ctrl.Options) {
 }
 
 // Takeover returns the longest time of a failover, from the leader's last renewal until
-// another process leads, while the API server answers at once.
+// another process leads, while the API server responds at once.
 func (e Election) Takeover() time.Duration {
 	return e.LeaseDuration + time.Duration((1+leaderelection.JitterFactor)*float64(e.RetryPeriod))
 }

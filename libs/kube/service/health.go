@@ -83,7 +83,7 @@ func (h *health) add(checks map[string]healthz.Checker, name string, check healt
 	checks[name] = check
 }
 
-// readiness checks that the API server answers. The result is cached for
+// readiness checks that the API server responds. The result is cached for
 // [pingEvery], so that frequent probes cost no requests, and exported as a metric.
 type readiness struct {
 	api   *apiServer
@@ -98,7 +98,7 @@ type readiness struct {
 func newReadiness(api *apiServer, c clock.PassiveClock, reg prometheus.Registerer) (*readiness, error) {
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "flotilla_api_server_reachable",
-		Help: "1 while the API server answers, as the readiness probe last saw it.",
+		Help: "Whether the last readiness probe reached the API server (1) or not (0).",
 	})
 	if err := reg.Register(gauge); err != nil {
 		return nil, err

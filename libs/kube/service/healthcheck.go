@@ -15,22 +15,22 @@ import (
 // holds nothing but the service has no other program to check its health with.
 func withHealthcheck(commands map[string]Command) map[string]Command {
 	all := map[string]Command{"healthcheck": {
-		Help: "Ask the service in this container whether it is ready; exit code 1 if not",
+		Help: "Check the readiness of the service in this container; exit code 1 if it is not ready",
 		Run: func(ctx context.Context, o Options, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("healthcheck takes no argument, got %q", args[0])
 			}
-			return askReady(ctx, o.HealthAddr)
+			return checkReady(ctx, o.HealthAddr)
 		},
 	}}
 	maps.Copy(all, commands)
 	return all
 }
 
-// askReady asks /readyz at the address that the service listens on, given the same settings.
-func askReady(ctx context.Context, address string) (err error) {
+// checkReady requests /readyz at the address that the service listens on, given the same settings.
+func checkReady(ctx context.Context, address string) (err error) {
 	if address == Disabled {
-		return settingError("health-probe-bind-address", "is %s: nothing answers", Disabled)
+		return settingError("health-probe-bind-address", "is %s: the health endpoints are disabled", Disabled)
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -39,7 +39,7 @@ func askReady(ctx context.Context, address string) (err error) {
 	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
 		host = "localhost"
 	}
-	// Readiness itself may ask the API server for as long as a ping takes.
+	// Readiness itself may wait for a ping of the API server.
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout+pingTimeout/2)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", http.NoBody)

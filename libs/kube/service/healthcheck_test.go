@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestHealthcheckAsksTheServiceOfTheSameSettings(t *testing.T) {
+func TestHealthcheckUsesServiceSettings(t *testing.T) {
 	var asked string
 	code := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

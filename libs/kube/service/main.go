@@ -23,7 +23,7 @@ import (
 // is one line on stderr.
 func Main(spec Spec) {
 	err := execute(ctrl.SetupSignalHandler(), spec, os.Args[1:], os.Stdout)
-	if errors.Is(err, errStartOver) {
+	if errors.Is(err, errRestart) {
 		err = restart()
 	}
 	if err != nil {
@@ -71,9 +71,9 @@ func newLogger(o Options) (logr.Logger, error) {
 	return log, nil
 }
 
-// errStartOver means that the run ended for a transient reason: another process
+// errRestart means that the run ended for a transient reason: another process
 // acquired the Lease, or the API server became unavailable.
-var errStartOver = errors.New("start over")
+var errRestart = errors.New("restart")
 
 // restart replaces the process with a fresh one. After a lost Lease controllers
 // may still be between two steps; a new process is the only clean state, and it
@@ -81,9 +81,9 @@ var errStartOver = errors.New("start over")
 func restart() error {
 	path, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("start over: %w", err)
+		return fmt.Errorf("restart: %w", err)
 	}
-	return fmt.Errorf("start over: %w", syscall.Exec(path, os.Args, os.Environ()))
+	return fmt.Errorf("restart: %w", syscall.Exec(path, os.Args, os.Environ()))
 }
 
 // report prints an error in one line.

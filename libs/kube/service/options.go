@@ -44,19 +44,19 @@ func (o *Options) addFlags(fs *pflag.FlagSet, defaults Election) {
 	fs.StringVar(&o.NATSURL, "nats-url", "", "NATS servers, separated by commas; empty means no bus (also NATS_URL)")
 	fs.StringVar(&o.NATSCreds, "nats-creds", "", "NATS credentials file, read again on each reconnect")
 	fs.StringVar(&o.NATSNKey, "nats-nkey", "", "file with the seed of a NATS user's NKey, read again on each reconnect")
-	fs.StringVar(&o.NATSCA, "nats-ca", "", "PEM file with the authorities that NATS servers are checked against, read again on each reconnect; empty means the system's")
+	fs.StringVar(&o.NATSCA, "nats-ca", "", "PEM file with the CAs of NATS servers, read again on each reconnect; empty means those of the system")
 	fs.StringVar(&o.NATSCert, "nats-cert", "", "PEM file with the client certificate for NATS, read again on each reconnect")
 	fs.StringVar(&o.NATSKey, "nats-key", "", "PEM file with the key of --nats-cert")
 	fs.BoolVar(&o.BusBootstrap, "bus-bootstrap", false, "create the bus's streams and bucket instead of only verifying them")
-	fs.StringVar(&o.MetricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint, 0 for none")
-	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by TLS to callers that the API server authenticates and authorises")
-	fs.StringVar(&o.HealthAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz, 0 for none")
-	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "let one replica at a time work, by a Lease")
-	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of that Lease; empty means the pod's namespace")
+	fs.StringVar(&o.MetricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 disables it")
+	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics over TLS to callers that the API server authenticates and authorizes")
+	fs.StringVar(&o.HealthAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 disables them")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "enable leader election")
+	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the leader election Lease; empty means the pod's namespace")
 	o.Election.addFlags(fs, defaults)
 	fs.StringVar(&o.ConditionsLeaseNamespace, "conditions-lease-namespace", "flotilla-system", "namespace of the Lease flotilla-conditions")
-	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil, "namespaces to work in, separated by commas; empty means all")
-	fs.IntVar(&o.Workers, "workers", 8, "objects of one kind that are reconciled at the same time")
+	fs.StringSliceVar(&o.WatchNamespaces, "watch-namespaces", nil, "namespaces to watch, separated by commas; empty means all")
+	fs.IntVar(&o.Workers, "workers", 8, "maximum concurrent reconciles per kind")
 	fs.StringVar(&o.LogLevel, "log-level", "info", "error, warn, info, debug or trace")
 	fs.StringVar(&o.LogFormat, "log-format", "json", "json or text")
 }
@@ -69,7 +69,7 @@ func (o *Options) Validate() error {
 		validateAddress("health-probe-bind-address", o.HealthAddr),
 	}
 	if o.Workers < 1 {
-		checks = append(checks, settingError("workers", "must be at least 1, is %d", o.Workers))
+		checks = append(checks, settingError("workers", "must be at least 1, got %d", o.Workers))
 	}
 	if o.LeaderElect && o.LeaderElectionNamespace == "" {
 		checks = append(checks, settingError("leader-election-namespace", "is required outside a pod while --leader-elect is on"))

@@ -123,12 +123,12 @@ func TestValidate(t *testing.T) {
 		"credentials or a key":                        {func(o *Options) { o.NATSURL, o.ClusterName, o.NATSCreds, o.NATSNKey = "nats://a", "c", "x", "y" }, []string{"--nats-nkey (FLOTILLA_NATS_NKEY) cannot be used together with credentials"}},
 		"an election with other terms is valid":       {func(o *Options) { o.Election = Election{7 * time.Second, 5 * time.Second, time.Second} }, nil},
 		"without an election its terms do not matter": {func(o *Options) { o.LeaderElect, o.Election = false, Election{} }, nil},
-		"two would lead":                              {func(o *Options) { o.Election.LeaseDuration = 11 * time.Second }, []string{"--leader-election-lease-duration (FLOTILLA_LEADER_ELECTION_LEASE_DURATION) must be at least 12s, --leader-election-renew-deadline and --leader-election-retry-period together, is 11s"}},
+		"two would lead":                              {func(o *Options) { o.Election.LeaseDuration = 11 * time.Second }, []string{"--leader-election-lease-duration (FLOTILLA_LEADER_ELECTION_LEASE_DURATION) must be at least 12s, --leader-election-renew-deadline and --leader-election-retry-period together, got 11s"}},
 		"a lease has whole seconds":                   {func(o *Options) { o.Election.LeaseDuration = 15500 * time.Millisecond }, []string{"--leader-election-lease-duration (FLOTILLA_LEADER_ELECTION_LEASE_DURATION) must be whole seconds"}},
-		"a leader may fail once":                      {func(o *Options) { o.Election.RenewDeadline = 3 * time.Second }, []string{"--leader-election-renew-deadline (FLOTILLA_LEADER_ELECTION_RENEW_DEADLINE) must be at least 4s, twice --leader-election-retry-period, is 3s"}},
-		"a leader does not renew without a pause":     {func(o *Options) { o.Election.RetryPeriod = 0 }, []string{"--leader-election-retry-period (FLOTILLA_LEADER_ELECTION_RETRY_PERIOD) must be more than 0, is 0s"}},
+		"a leader may fail once":                      {func(o *Options) { o.Election.RenewDeadline = 3 * time.Second }, []string{"--leader-election-renew-deadline (FLOTILLA_LEADER_ELECTION_RENEW_DEADLINE) must be at least 4s, twice --leader-election-retry-period, got 3s"}},
+		"a leader does not renew without a pause":     {func(o *Options) { o.Election.RetryPeriod = 0 }, []string{"--leader-election-retry-period (FLOTILLA_LEADER_ELECTION_RETRY_PERIOD) must be positive, got 0s"}},
 		"addresses have a port":                       {func(o *Options) { o.MetricsAddr = "localhost" }, []string{`--metrics-bind-address (FLOTILLA_METRICS_BIND_ADDRESS) "localhost" is not host:port, :port or 0`}},
-		"someone has to work":                         {func(o *Options) { o.Workers = 0 }, []string{"--workers (FLOTILLA_WORKERS) must be at least 1, is 0"}},
+		"someone has to work":                         {func(o *Options) { o.Workers = 0 }, []string{"--workers (FLOTILLA_WORKERS) must be at least 1, got 0"}},
 		"an election needs a namespace":               {func(o *Options) { o.LeaderElectionNamespace = "" }, []string{"--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required"}},
 		"the conditions lease has a namespace":        {func(o *Options) { o.ConditionsLeaseNamespace = "" }, []string{"--conditions-lease-namespace"}},
 		"every mistake is told":                       {func(o *Options) { o.Workers, o.HealthAddr = 0, "x" }, []string{"--workers", "--health-probe-bind-address"}},
@@ -150,7 +150,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestTextsThatEndTheProcess(t *testing.T) {
+func TestHelpAndVersionTexts(t *testing.T) {
 	spec := Spec{
 		Name:  "test-service",
 		Flags: func(fs *pflag.FlagSet) { fs.String("mysql-dsn", "", "database") },
@@ -185,7 +185,7 @@ func TestTextsThatEndTheProcess(t *testing.T) {
 	}
 }
 
-func TestFlagsOfTheServiceHaveVariablesToo(t *testing.T) {
+func TestServiceFlagsHaveVariables(t *testing.T) {
 	var dsn string
 	spec := Spec{
 		Name: "test-service", Env: map[string]string{"mysql-dsn": "MYSQL_DSN"},
@@ -200,7 +200,7 @@ func TestFlagsOfTheServiceHaveVariablesToo(t *testing.T) {
 	}
 }
 
-func TestCommandGetsItsArguments(t *testing.T) {
+func TestCommandReceivesArguments(t *testing.T) {
 	spec := Spec{Name: "test-service", Commands: map[string]Command{"query": {}}}
 	inv, err := parse(spec, []string{"query", "--workers=2", "a", "b"}, func(string) string { return "" }, &bytes.Buffer{})
 	if err != nil || inv.command != "query" || !cmp.Equal(inv.args, []string{"a", "b"}) || inv.options.Workers != 2 {
@@ -208,7 +208,7 @@ func TestCommandGetsItsArguments(t *testing.T) {
 	}
 }
 
-func TestCommandHasFlagsOfItsOwn(t *testing.T) {
+func TestCommandHasOwnFlags(t *testing.T) {
 	var dry bool
 	spec := Spec{Name: "test-service", Commands: map[string]Command{
 		"purge": {Flags: func(fs *pflag.FlagSet) { fs.BoolVar(&dry, "dry-run", false, "count only") }}, "query": {},

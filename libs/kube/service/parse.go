@@ -27,7 +27,7 @@ type invocation struct {
 }
 
 // errDone means that the command line requested a text that has been printed.
-var errDone = errors.New("nothing left to do")
+var errDone = errors.New("done")
 
 // parse reads the command line and the environment. Flags win over the environment, which wins over defaults.
 func parse(spec Spec, args []string, getenv func(string) string, out io.Writer) (invocation, error) {
@@ -96,7 +96,7 @@ func fromEnvironment(fs *pflag.FlagSet, extra map[string]string, getenv func(str
 	return errors.Join(errs...)
 }
 
-// complete fills what a pod knows about itself.
+// complete fills in what the pod determines.
 func (o *Options) complete(getenv func(string) string) error {
 	if o.LeaderElectionNamespace != "" || !o.LeaderElect {
 		return nil

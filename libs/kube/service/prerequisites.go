@@ -43,25 +43,25 @@ func Prerequisites(gv schema.GroupVersion, resources ...string) []Prerequisite {
 // line: its caches retry repeatedly, it does not exit on a signal before they are filled, or
 // it exits with an error after two minutes.
 type prerequisites struct {
-	wanted    []Prerequisite
-	rights    []authorizationv1.ResourceAttributes
-	served    discovery.ServerResourcesInterfaceWithContext
-	reviews   authorizationclient.SelfSubjectAccessReviewInterface
-	clock     clock.Clock
-	chartName string
+	required    []Prerequisite
+	permissions []authorizationv1.ResourceAttributes
+	served      discovery.ServerResourcesInterfaceWithContext
+	reviews     authorizationclient.SelfSubjectAccessReviewInterface
+	clock       clock.Clock
+	chartName   string
 
 	mu  sync.Mutex
 	err error // for readiness: what is missing
 }
 
-var errNotLooked = errors.New("definitions and rights have not been looked at yet")
+var errNotChecked = errors.New("CRDs and permissions are not checked yet")
 
 func newPrerequisites(spec Spec, o Options, cfg *rest.Config, c clock.Clock) (*prerequisites, error) {
-	n := &prerequisites{clock: c, chartName: spec.Name, err: errNotLooked}
+	p := &prerequisites{clock: c, chartName: spec.Name, err: errNotChecked}
 	if spec.Prerequisites != nil {
-		n.wanted = spec.Prerequisites()
+		p.required = spec.Prerequisites()
 	}
-	n.rights = rights(spec.Name, o, n.wanted)
+	p.permissions = permissions(spec.Name, o, p.required)
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = pingTimeout
 	served, err := discovery.NewDiscoveryClientForConfig(cfg)
@@ -72,13 +72,13 @@ func newPrerequisites(spec Spec, o Options, cfg *rest.Config, c clock.Clock) (*p
 	if err != nil {
 		return nil, settingError("kubeconfig", "cannot be used: %w", err)
 	}
-	n.served, n.reviews = served, reviews.SelfSubjectAccessReviews()
-	return n, nil
+	p.served, p.reviews = served, reviews.SelfSubjectAccessReviews()
+	return p, nil
 }
 
-// rights returns the permissions that the service cannot start without: those for leader
+// permissions returns the permissions that the service cannot start without: those for leader
 // election, and those to list and watch its prerequisites.
-func rights(name string, o Options, wanted []Prerequisite) []authorizationv1.ResourceAttributes {
+func permissions(name string, o Options, required []Prerequisite) []authorizationv1.ResourceAttributes {
 	var out []authorizationv1.ResourceAttributes
 	if o.LeaderElect {
 		lease := authorizationv1.ResourceAttributes{
@@ -90,137 +90,137 @@ func rights(name string, o Options, wanted []Prerequisite) []authorizationv1.Res
 			out = append(out, lease)
 		}
 	}
-	for _, need := range wanted {
+	for _, r := range required {
 		namespaces := o.WatchNamespaces
-		if len(namespaces) == 0 || need.ClusterWide {
+		if len(namespaces) == 0 || r.ClusterWide {
 			namespaces = []string{metav1.NamespaceAll}
 		}
 		for _, ns := range namespaces {
 			for _, verb := range []string{"list", "watch"} {
-				out = append(out, authorizationv1.ResourceAttributes{Group: need.Group, Resource: need.Resource, Namespace: ns, Verb: verb})
+				out = append(out, authorizationv1.ResourceAttributes{Group: r.Group, Resource: r.Resource, Namespace: ns, Verb: verb})
 			}
 		}
 	}
 	return out
 }
 
-// lack is what is missing.
-type lack struct {
-	definitions, rights []string
-	unanswered          error // the API server could not be reached
+// missing lists the prerequisites that are not met.
+type missing struct {
+	crds, permissions []string
+	unreachable       error // the API server could not be reached
 }
 
-func (l lack) err() error {
+func (m missing) err() error {
 	switch {
-	case l.unanswered != nil:
-		return l.unanswered
-	case len(l.definitions) > 0:
-		return fmt.Errorf("definitions are missing: %s", strings.Join(l.definitions, "; "))
-	case len(l.rights) > 0:
-		return fmt.Errorf("rights are missing: %s", strings.Join(l.rights, "; "))
+	case m.unreachable != nil:
+		return m.unreachable
+	case len(m.crds) > 0:
+		return fmt.Errorf("CRDs are missing: %s", strings.Join(m.crds, "; "))
+	case len(m.permissions) > 0:
+		return fmt.Errorf("permissions are missing: %s", strings.Join(m.permissions, "; "))
 	}
 	return nil
 }
 
 // wait returns true once nothing is missing, false when ctx ends first. It logs one line
 // when what is missing has changed, and one when the wait ends.
-func (n *prerequisites) wait(ctx context.Context, log logr.Logger) bool {
-	delay, said := firstRetry, ""
+func (p *prerequisites) wait(ctx context.Context, log logr.Logger) bool {
+	delay, logged := minBackoff, ""
 	for {
-		l := n.look(ctx)
-		err := l.err()
-		n.mu.Lock()
-		n.err = err
-		n.mu.Unlock()
+		m := p.check(ctx)
+		err := m.err()
+		p.mu.Lock()
+		p.err = err
+		p.mu.Unlock()
 		switch {
 		case ctx.Err() != nil:
 			return false
 		case err == nil:
-			if said != "" {
-				log.Info("Found all definitions and rights")
+			if logged != "" {
+				log.Info("All CRDs and permissions are available")
 			}
 			return true
-		case err.Error() != said:
-			said = err.Error()
-			n.say(log, l)
+		case err.Error() != logged:
+			logged = err.Error()
+			p.logMissing(log, m)
 		}
 		select {
 		case <-ctx.Done():
 			return false
-		case <-n.clock.After(delay):
+		case <-p.clock.After(delay):
 		}
-		delay = min(2*delay, lastRetry)
+		delay = min(2*delay, maxBackoff)
 	}
 }
 
-func (n *prerequisites) say(log logr.Logger, l lack) {
+func (p *prerequisites) logMissing(log logr.Logger, m missing) {
 	switch {
-	case l.unanswered != nil:
-		log.Info("Waiting for the API server to tell definitions and rights", "reason", l.unanswered.Error())
-	case len(l.definitions) > 0:
-		log.Info("Waiting for definitions", "missing", strings.Join(l.definitions, "; "),
-			"advice", "install the chart "+n.chartName+"-crds")
+	case m.unreachable != nil:
+		log.Info("Waiting for the API server to check CRDs and permissions", "reason", m.unreachable.Error())
+	case len(m.crds) > 0:
+		log.Info("Waiting for CRDs", "missing", strings.Join(m.crds, "; "),
+			"advice", "install the chart "+p.chartName+"-crds")
 	default:
-		log.Info("Waiting for rights", "missing", strings.Join(l.rights, "; "),
-			"advice", "grant them to this service account; the chart "+n.chartName+" does with rbac.create=true")
+		log.Info("Waiting for permissions", "missing", strings.Join(m.permissions, "; "),
+			"advice", "grant them to this service account; the chart "+p.chartName+" does with rbac.create=true")
 	}
 }
 
-// check is for readiness.
-func (n *prerequisites) check(*http.Request) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.err
+// readyz is the readiness check.
+func (p *prerequisites) readyz(*http.Request) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
 }
 
-// look checks all prerequisites once. It checks permissions only if all CRDs are installed.
-func (n *prerequisites) look(ctx context.Context) (l lack) {
-	if l.definitions, l.unanswered = n.missingDefinitions(ctx); l.unanswered != nil || len(l.definitions) > 0 {
-		return l
+// check checks all prerequisites once. It checks permissions only if all CRDs are installed.
+func (p *prerequisites) check(ctx context.Context) (m missing) {
+	if m.crds, m.unreachable = p.missingCRDs(ctx); m.unreachable != nil || len(m.crds) > 0 {
+		return m
 	}
-	l.rights, l.unanswered = n.missingRights(ctx)
-	return l
+	m.permissions, m.unreachable = p.missingPermissions(ctx)
+	return m
 }
 
-func (n *prerequisites) missingDefinitions(ctx context.Context) (missing []string, err error) {
+func (p *prerequisites) missingCRDs(ctx context.Context) (missing []string, err error) {
 	lists := map[schema.GroupVersion]*metav1.APIResourceList{}
-	for _, need := range n.wanted {
-		if need.Late {
+	for _, r := range p.required {
+		if r.Late {
 			continue
 		}
-		gv := need.GroupVersion()
+		gv := r.GroupVersion()
 		if lists[gv] == nil {
-			lists[gv], err = n.served.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+			lists[gv], err = p.served.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
 			switch {
 			case apierrors.IsNotFound(err):
 				lists[gv] = &metav1.APIResourceList{}
 			case err != nil:
-				return nil, fmt.Errorf("ask for the resources of %s: %w", gv, err)
+				return nil, fmt.Errorf("list resources of %s: %w", gv, err)
 			}
 		}
-		is := func(r metav1.APIResource) bool { return r.Name == need.Resource }
-		if !slices.ContainsFunc(lists[gv].APIResources, is) {
-			missing = append(missing, need.GroupResource().String()+" in version "+need.Version)
+		isRequired := func(served metav1.APIResource) bool { return served.Name == r.Resource }
+		if !slices.ContainsFunc(lists[gv].APIResources, isRequired) {
+			missing = append(missing, r.GroupResource().String()+" in version "+r.Version)
 		}
 	}
 	return missing, nil
 }
 
-func (n *prerequisites) missingRights(ctx context.Context) (missing []string, err error) {
-	var refused []authorizationv1.ResourceAttributes
-	for _, right := range n.rights {
+func (p *prerequisites) missingPermissions(ctx context.Context) (missing []string, err error) {
+	var denied []authorizationv1.ResourceAttributes
+	for _, right := range p.permissions {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
-		review, err := n.reviews.Create(ctx, review, metav1.CreateOptions{})
+		review, err := p.reviews.Create(ctx, review, metav1.CreateOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
 			return nil, nil // a cluster without such reviews: the requests themselves will fail
 		case err != nil:
-			return nil, fmt.Errorf("ask for rights: %w", err)
+			return nil, fmt.Errorf("create SelfSubjectAccessReview: %w", err)
 		case !review.Status.Allowed:
-			refused = append(refused, right)
+			denied = append(denied, right)
 		}
 	}
-	return describe(refused), nil
+	return describe(denied), nil
 }
 
 // describe returns texts such as "list, watch supersets.superset.apache.org in namespace

@@ -14,7 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-func TestRightsOfAService(t *testing.T) {
+func TestRequiredPermissionsOfService(t *testing.T) {
 	boats := Prerequisite{}
 	boats.Group, boats.Version, boats.Resource = "example.dev", "v1", "boats"
 	harbours := Prerequisite{ClusterWide: true}
@@ -39,49 +39,49 @@ func TestRightsOfAService(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, describe(rights("fleet", tc.options, []Prerequisite{boats, harbours}))); diff != "" {
-				t.Errorf("rights (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.want, describe(permissions("fleet", tc.options, []Prerequisite{boats, harbours}))); diff != "" {
+				t.Errorf("permissions (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWhatIsMissingLetsAServiceStartOver(t *testing.T) {
+func TestMissingPrerequisiteRestartsService(t *testing.T) {
 	broken := errors.New("broken")
 	tests := map[string]struct {
 		err, ping error
-		missing   lack
+		missing   missing
 		want      bool
 	}{
-		"a mistake":                 {err: broken},
-		"a lost lease":              {err: errLeaseLost, want: true},
-		"no API server":             {err: broken, ping: broken, want: true},
-		"a definition that is gone": {err: broken, missing: lack{definitions: []string{"boats"}}, want: true},
-		"a right that is gone":      {err: broken, missing: lack{rights: []string{"list boats"}}, want: true},
+		"a permanent error":             {err: broken},
+		"a lost lease":                  {err: errLeaseLost, want: true},
+		"no API server":                 {err: broken, ping: broken, want: true},
+		"a CRD that was removed":        {err: broken, missing: missing{crds: []string{"boats"}}, want: true},
+		"a permission that was removed": {err: broken, missing: missing{permissions: []string{"list boats"}}, want: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := mayPass(tc.err, tc.ping, tc.missing); got != tc.want {
-				t.Errorf("it may pass: %v", got)
+			if got := isTransient(tc.err, tc.ping, tc.missing); got != tc.want {
+				t.Errorf("isTransient() = %v", got)
 			}
 		})
 	}
 }
 
-func TestServiceWaitsForDefinitionsAndEndsInOrder(t *testing.T) {
+func TestServiceWaitsForCRDsAndStopsInOrder(t *testing.T) {
 	s := start(t, "needy", nil, newPlace(t).args()...)
-	s.logged("Waiting for definitions", 1)
+	s.logged("Waiting for CRDs", 1)
 	s.logged("boats.example.dev in version v1", 1)
 	s.answers(s.health, "/healthz", http.StatusOK)
 	s.answers(s.health, "/readyz", http.StatusInternalServerError)
 	s.stop()
 }
 
-func TestServiceWaitsForRightsAndGoesOn(t *testing.T) {
+func TestServiceWaitsForPermissionsAndContinues(t *testing.T) {
 	p := newPlace(t)
 	args := append(p.args(), "--kubeconfig="+p.account("limited"))
 	s := start(t, "mark", nil, args...)
-	s.logged("Waiting for rights", 1)
+	s.logged("Waiting for permissions", 1)
 	s.logged("list, watch configmaps in namespace "+p.ns, 1)
 	s.answers(s.health, "/readyz", http.StatusInternalServerError)
 
@@ -96,7 +96,7 @@ func TestServiceWaitsForRightsAndGoesOn(t *testing.T) {
 	if err := errors.Join(p.c.Create(t.Context(), role), p.c.Create(t.Context(), binding)); err != nil {
 		t.Fatal(err)
 	}
-	s.logged("Found all definitions and rights", 1)
+	s.logged("All CRDs and permissions are available", 1)
 	s.answers(s.health, "/readyz", http.StatusOK)
 	p.marks("first")
 	s.stop()

@@ -31,14 +31,14 @@ type process struct {
 
 func (p *process) atExit(f func(context.Context) error) { p.closers = append(p.closers, f) }
 
-// close undoes what run began, newest first.
+// close releases what run acquired, newest first.
 func (p *process) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	for _, f := range slices.Backward(p.closers) {
 		if err := f(ctx); err != nil {
-			// The work is done; messages that can no longer be sent are lost either way.
-			p.log.Error(err, "Shut down incompletely")
+			// The controllers have stopped; messages that can no longer be sent are lost either way.
+			p.log.Error(err, "Failed to shut down completely")
 		}
 	}
 }
@@ -57,11 +57,11 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	p.health.add(p.health.ready, "api", ready.check)
-	needs, err := newPrerequisites(p.spec, p.options, cfg, p.clock)
+	prerequisites, err := newPrerequisites(p.spec, p.options, cfg, p.clock)
 	if err != nil {
 		return err
 	}
-	p.health.add(p.health.ready, "needs", needs.check)
+	p.health.add(p.health.ready, "prerequisites", prerequisites.readyz)
 	if err := p.health.listen(ctx, p.options.HealthAddr); err != nil {
 		return err
 	}
@@ -77,22 +77,22 @@ func (p *process) run(ctx context.Context) error {
 		p.atExit(busRun.close)
 		rt.Bus, rt.Publisher, rt.Observations = busRun.conn, busRun.publisher, busRun.observations
 	}
-	if !api.wait(ctx, p.log) || !needs.wait(ctx, p.log) {
+	if !api.wait(ctx, p.log) || !prerequisites.wait(ctx, p.log) {
 		return nil // stopped by a signal
 	}
 	err = p.manage(ctx, cfg, rt, busRun)
-	if err != nil && ctx.Err() == nil && mayPass(err, api.ping(ctx), needs.look(ctx)) {
-		p.log.Info("Starting over", "reason", err.Error())
-		return errStartOver
+	if err != nil && ctx.Err() == nil && isTransient(err, api.ping(ctx), prerequisites.check(ctx)) {
+		p.log.Info("Restarting", "reason", err.Error())
+		return errRestart
 	}
 	return err
 }
 
-// mayPass reports whether a restart can clear the cause of an exit, as opposed to a
+// isTransient reports whether a restart can clear the cause of an exit, as opposed to a
 // permanent error: the Lease was lost, the API server is unavailable, or a CRD or a
 // permission was removed.
-func mayPass(err, ping error, missing lack) bool {
-	return ping != nil || missing.err() != nil || errors.Is(err, errLeaseLost)
+func isTransient(err, ping error, m missing) bool {
+	return ping != nil || m.err() != nil || errors.Is(err, errLeaseLost)
 }
 
 // errLeaseLost stands for the manager's own error, which has no type.
@@ -114,7 +114,7 @@ func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *
 	}
 	if b != nil {
 		if err := mgr.Add(b.lead()); err != nil {
-			return fmt.Errorf("set up the bus: %w", err)
+			return fmt.Errorf("add the heartbeat publisher: %w", err)
 		}
 	}
 	// Runnables log to the logger of their context.
@@ -128,7 +128,7 @@ func (p *process) manage(ctx context.Context, cfg *rest.Config, rt *Runtime, b *
 	return nil
 }
 
-// instance names this process for people: the pod, else the host.
+// instance names this process for users: the pod, else the host.
 func instance() string {
 	if pod := os.Getenv("POD_NAME"); pod != "" {
 		return pod

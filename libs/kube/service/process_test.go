@@ -105,7 +105,7 @@ func (s *started) answers(address, path string, status int) string {
 	return string(body)
 }
 
-func TestMistakesAreOneLineThatNamesTheSetting(t *testing.T) {
+func TestErrorsAreOneLineThatNamesSetting(t *testing.T) {
 	dir := t.TempDir()
 	garbage := filepath.Join(dir, "garbage")
 	if err := os.WriteFile(garbage, []byte("a: [b\n"), 0o600); err != nil {
@@ -131,7 +131,7 @@ func TestMistakesAreOneLineThatNamesTheSetting(t *testing.T) {
 		env  []string
 		want string // how the line begins
 	}{
-		"no kubeconfig and no pod":     {[]string{election}, nil, kubeconfig + "none is set and this is no pod"},
+		"no kubeconfig and no pod":     {[]string{election}, nil, kubeconfig + "is not set and the process does not run in a pod"},
 		"a kubeconfig that is missing": {[]string{election}, []string{"KUBECONFIG=/nonexistent/config"}, kubeconfig + "stat /nonexistent/config: no such file"},
 		"a kubeconfig that is garbage": {[]string{election, "--kubeconfig=" + garbage}, nil, kubeconfig},
 		"a kubeconfig that is empty":   {[]string{election, "--kubeconfig=" + empty}, nil, kubeconfig},

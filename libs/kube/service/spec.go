@@ -32,7 +32,7 @@ type Spec struct {
 	// Prerequisites returns the resources that the service watches; nil means that it waits for
 	// none. It is called when the settings are known.
 	Prerequisites func() []Prerequisite
-	// Setup registers the controllers. When it is called, the API server answers and the
+	// Setup registers the controllers. When it is called, the API server responds and the
 	// Prerequisites are met.
 	Setup func(ctx context.Context, rt *Runtime) error
 	// Commands are run by the first argument instead of the service.

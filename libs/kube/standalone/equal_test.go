@@ -130,7 +130,7 @@ func seen(cr *apitest.Ship, change func(*contract.Observation)) contract.Observa
 
 // One history, told to an operator that is alone and to an aggregator, gives the same
 // conditions at every step, to the letter, restarts of the aggregator included.
-func TestTheOperatorWritesWhatTheAggregatorWould(t *testing.T) {
+func TestOperatorWritesSameConditionsAsAggregator(t *testing.T) {
 	w := setUp(t)
 	w.want(true)
 	for seed := range uint64(3) {
@@ -157,7 +157,7 @@ func TestTheOperatorWritesWhatTheAggregatorWould(t *testing.T) {
 
 // The aggregator goes and comes back again and again. Whoever takes over says at that
 // moment what the other said: nothing turns because the writer did.
-func TestAHandOverTurnsNothing(t *testing.T) {
+func TestHandoverChangesNoCondition(t *testing.T) {
 	w := setUp(t)
 	w.want(true)
 	apitest.Create(t, w.c, w.ship())
@@ -217,7 +217,7 @@ func turns(cr *apitest.Ship) map[string]string {
 
 // A quick change of the writer there and back may leave an operator's memory standing,
 // since no reconcile came in between. It is behind the object, and is not believed.
-func TestAMemoryThatTheAggregatorOvertookIsNotBelieved(t *testing.T) {
+func TestReporterIgnoresOutdatedState(t *testing.T) {
 	w := setUp(t)
 	w.want(true)
 	apitest.Create(t, w.c, w.ship())

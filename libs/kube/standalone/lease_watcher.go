@@ -30,15 +30,15 @@ const retryAfter = 2 * time.Second
 
 // LeaseWatcher decides whether this process must write the conditions.
 type LeaseWatcher struct {
-	objects client.Reader // the manager's cache, for Source
-	live    client.Reader // the API server
-	lease   types.NamespacedName
-	leases  cache.Cache
-	clock   clock.Clock
-	log     logr.Logger
+	objects   client.Reader // the manager's cache, for Source
+	apiReader client.Reader // the API server
+	lease     types.NamespacedName
+	leases    cache.Cache
+	clock     clock.Clock
+	log       logr.Logger
 
 	mu          sync.Mutex
-	must        bool
+	shouldWrite bool
 	subscribers []chan struct{}
 }
 
@@ -46,30 +46,30 @@ type LeaseWatcher struct {
 type LeaseWatcherOption func(*LeaseWatcher)
 
 // WithClock replaces the real clock.
-func WithClock(c clock.Clock) LeaseWatcherOption { return func(g *LeaseWatcher) { g.clock = c } }
+func WithClock(c clock.Clock) LeaseWatcherOption { return func(w *LeaseWatcher) { w.clock = c } }
 
 // NewLeaseWatcher returns a LeaseWatcher for the Lease in the given namespace and adds it to
 // mgr, which runs it on every replica, leader or not. It needs the permissions to get,
 // list and watch that one Lease.
 func NewLeaseWatcher(mgr manager.Manager, namespace string, opts ...LeaseWatcherOption) (*LeaseWatcher, error) {
-	g := &LeaseWatcher{
-		objects: mgr.GetClient(),
-		live:    mgr.GetAPIReader(),
-		lease:   types.NamespacedName{Namespace: namespace, Name: conditions.LeaseName},
-		clock:   clock.RealClock{},
-		log:     mgr.GetLogger().WithName("conditions-gate"),
+	w := &LeaseWatcher{
+		objects:   mgr.GetClient(),
+		apiReader: mgr.GetAPIReader(),
+		lease:     types.NamespacedName{Namespace: namespace, Name: conditions.LeaseName},
+		clock:     clock.RealClock{},
+		log:       mgr.GetLogger().WithName("conditions-lease"),
 	}
 	for _, opt := range opts {
-		opt(g)
+		opt(w)
 	}
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("register leases: %w", err)
+		return nil, fmt.Errorf("register Leases: %w", err)
 	}
 	var err error
 	// A cache of its own: the manager's may be restricted to other namespaces, and
 	// this one holds a single object.
-	g.leases, err = cache.New(mgr.GetConfig(), cache.Options{
+	w.leases, err = cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),
 		Mapper:            mgr.GetRESTMapper(),
 		Scheme:            scheme,
@@ -79,79 +79,79 @@ func NewLeaseWatcher(mgr manager.Manager, namespace string, opts ...LeaseWatcher
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create a cache for lease %q: %w", g.lease, err)
+		return nil, fmt.Errorf("create cache for Lease %q: %w", w.lease, err)
 	}
-	if err := mgr.Add(g); err != nil {
-		return nil, fmt.Errorf("add the conditions gate: %w", err)
+	if err := mgr.Add(w); err != nil {
+		return nil, fmt.Errorf("add the Lease watcher: %w", err)
 	}
-	return g, nil
+	return w, nil
 }
 
 // ShouldWrite reports whether this process must write the conditions. It returns false
 // until the Lease has been read once.
-func (g *LeaseWatcher) ShouldWrite() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.must
+func (w *LeaseWatcher) ShouldWrite() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.shouldWrite
 }
 
 // NeedLeaderElection returns false: every replica watches the Lease, so a new leader starts with a decision.
-func (g *LeaseWatcher) NeedLeaderElection() bool { return false }
+func (w *LeaseWatcher) NeedLeaderElection() bool { return false }
 
 // Start watches the Lease until ctx ends.
-func (g *LeaseWatcher) Start(ctx context.Context) error {
+func (w *LeaseWatcher) Start(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
-	informer, err := g.leases.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
+	informer, err := w.leases.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("watch lease %q: %w", g.lease, err)
+		return fmt.Errorf("watch Lease %q: %w", w.lease, err)
 	}
-	wake := func() {
+	notify := func() {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
 	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { wake() },
-		UpdateFunc: func(_, _ any) { wake() },
-		DeleteFunc: func(any) { wake() },
+		AddFunc:    func(any) { notify() },
+		UpdateFunc: func(_, _ any) { notify() },
+		DeleteFunc: func(any) { notify() },
 	}); err != nil {
-		return fmt.Errorf("watch lease %q: %w", g.lease, err)
+		return fmt.Errorf("watch Lease %q: %w", w.lease, err)
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() {
-		if err := g.leases.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			g.log.Error(err, "Lost the watch of the lease")
+		if err := w.leases.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			w.log.Error(err, "Failed to watch Lease")
 		}
 	})
-	if !g.leases.WaitForCacheSync(ctx) {
+	if !w.leases.WaitForCacheSync(ctx) {
 		return nil // only when ctx has ended
 	}
-	g.follow(ctx, changed)
+	w.run(ctx, changed)
 	return nil
 }
 
-// follow decides again when the Lease changes, and at the moment it becomes stale.
-func (g *LeaseWatcher) follow(ctx context.Context, changed <-chan struct{}) {
-	var seen sighting
-	reader := client.Reader(g.leases)
+// run decides again when the Lease changes, and at the moment it becomes stale.
+func (w *LeaseWatcher) run(ctx context.Context, changed <-chan struct{}) {
+	var seen observedLease
+	reader := client.Reader(w.leases)
 	for {
-		next := g.look(ctx, reader, &seen)
+		next := w.check(ctx, reader, &seen)
 		var timer clock.Timer
 		var due <-chan time.Time
 		if next > 0 {
-			timer = g.clock.NewTimer(next)
+			timer = w.clock.NewTimer(next)
 			due = timer.C()
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			reader = g.leases
+			reader = w.leases
 		case <-due:
 			// The cache may be stale: read from the API server before declaring the Lease stale.
-			reader = g.live
+			reader = w.apiReader
 		}
 		if timer != nil {
 			timer.Stop()
@@ -159,71 +159,71 @@ func (g *LeaseWatcher) follow(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// look reads the Lease, decides, and returns the time until the next read; zero
+// check reads the Lease, decides, and returns the time until the next read; zero
 // means that only a change of the Lease requires one.
-func (g *LeaseWatcher) look(ctx context.Context, reader client.Reader, seen *sighting) time.Duration {
+func (w *LeaseWatcher) check(ctx context.Context, reader client.Reader, seen *observedLease) time.Duration {
 	var lease coordinationv1.Lease
-	err := reader.Get(ctx, g.lease, &lease)
-	now := g.clock.Now()
+	err := reader.Get(ctx, w.lease, &lease)
+	now := w.clock.Now()
 	switch {
 	case apierrors.IsNotFound(err):
-		*seen = sighting{}
-		g.set(true, "no lease")
+		*seen = observedLease{}
+		w.set(true, "no lease")
 		return 0
 	case err != nil:
 		// Keep the decision: an unavailable API server does not mean that the aggregator crashed.
-		g.log.V(1).Info("Lease not readable", "reason", err.Error())
+		w.log.V(1).Info("Failed to get Lease", "reason", err.Error())
 		return retryAfter
 	}
 	seen.update(&lease, now)
 	if !seen.held() {
-		g.set(true, "lease released")
+		w.set(true, "lease released")
 		return 0
 	}
 	if left := seen.at.Add(StaleAfter).Sub(now); left > 0 {
-		g.set(false, "lease renewed")
+		w.set(false, "lease renewed")
 		return left
 	}
-	if reader != g.live {
+	if reader != w.apiReader {
 		return time.Nanosecond // confirm at once
 	}
-	g.set(true, "lease not renewed")
+	w.set(true, "lease not renewed")
 	return 0
 }
 
-func (g *LeaseWatcher) set(must bool, why string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.must == must {
+func (w *LeaseWatcher) set(shouldWrite bool, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.shouldWrite == shouldWrite {
 		return
 	}
-	g.must = must
-	g.log.Info("Writer of the conditions changed", "standalone", must, "reason", why)
-	for _, s := range g.subscribers {
+	w.shouldWrite = shouldWrite
+	w.log.Info("Writer of the conditions changed", "standalone", shouldWrite, "reason", why)
+	for _, s := range w.subscribers {
 		select {
 		case s <- struct{}{}:
-		default: // a notice is waiting already
+		default: // a notification is pending
 		}
 	}
 }
 
-func (g *LeaseWatcher) subscribe() <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (w *LeaseWatcher) subscribe() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	s := make(chan struct{}, 1)
-	g.subscribers = append(g.subscribers, s)
+	w.subscribers = append(w.subscribers, s)
 	return s
 }
 
-// sighting is what was last seen of the Lease and when, by our own clock. The time
+// observedLease is the Lease as last read, and when by the own clock it last changed. The time
 // in the Lease is the writer's and is compared with its own former value only.
-type sighting struct {
+type observedLease struct {
 	holder  string
 	renewed time.Time
 	at      time.Time
 }
 
-func (s *sighting) update(lease *coordinationv1.Lease, now time.Time) {
+func (s *observedLease) update(lease *coordinationv1.Lease, now time.Time) {
 	var holder string
 	if lease.Spec.HolderIdentity != nil {
 		holder = *lease.Spec.HolderIdentity
@@ -233,8 +233,8 @@ func (s *sighting) update(lease *coordinationv1.Lease, now time.Time) {
 		renewed = lease.Spec.RenewTime.Time
 	}
 	if s.at.IsZero() || holder != s.holder || !renewed.Equal(s.renewed) {
-		*s = sighting{holder: holder, renewed: renewed, at: now}
+		*s = observedLease{holder: holder, renewed: renewed, at: now}
 	}
 }
 
-func (s *sighting) held() bool { return s.holder != "" }
+func (s *observedLease) held() bool { return s.holder != "" }

@@ -132,7 +132,7 @@ func (w *world) release() {
 	}
 }
 
-func TestGateFollowsTheLease(t *testing.T) {
+func TestLeaseWatcherFollowsLease(t *testing.T) {
 	w := setUp(t)
 	w.want(true) // there is no Lease
 	w.hold()
@@ -151,13 +151,13 @@ func TestGateFollowsTheLease(t *testing.T) {
 	w.want(true)
 }
 
-func TestGateIsShutWhileAnAggregatorWorks(t *testing.T) {
+func TestLeaseWatcherWaitsForHeldLease(t *testing.T) {
 	w := setUp(t, (*world).hold)
 	w.pass(standalone.StaleAfter - time.Second) // the gate has looked: it waits for the rest
 	w.want(false)
 }
 
-func TestSourceEnqueuesEveryObjectAtEachChange(t *testing.T) {
+func TestSourceEnqueuesAllObjectsOnChange(t *testing.T) {
 	w := setUp(t, (*world).hold)
 	want := map[string]bool{}
 	for i := range 3 {

@@ -24,21 +24,21 @@ import (
 // the conditions that follow from them. It is safe for concurrent use.
 type Reporter struct {
 	writer       *ownedstatus.Writer
-	gate         *LeaseWatcher
+	lease        *LeaseWatcher
 	observations *bus.ObservationPublisher
 	kind         contract.Kind
 	clock        clock.PassiveClock
 
 	mu     sync.Mutex
-	memory map[types.UID]conditions.State
+	states map[types.UID]conditions.State
 }
 
 // NewReporter returns a Reporter for one kind. observations may be nil: no bus.
 // A Superset gets the summary Ready too, since its operator writes none.
-func NewReporter(c client.Client, gate *LeaseWatcher, observations *bus.ObservationPublisher, kind contract.Kind, clk clock.PassiveClock) *Reporter {
+func NewReporter(c client.Client, lease *LeaseWatcher, observations *bus.ObservationPublisher, kind contract.Kind, clk clock.PassiveClock) *Reporter {
 	return &Reporter{
-		writer: ownedstatus.New(c, conditions.FieldManager), gate: gate, observations: observations,
-		kind: kind, clock: clk, memory: map[types.UID]conditions.State{},
+		writer: ownedstatus.New(c, conditions.FieldManager), lease: lease, observations: observations,
+		kind: kind, clock: clk, states: map[types.UID]conditions.State{},
 	}
 }
 
@@ -51,8 +51,8 @@ func NewReporter(c client.Client, gate *LeaseWatcher, observations *bus.Observat
 // [ownedstatus.ErrStale] when the object changed meanwhile: reconcile again.
 func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Observation) (requeueAfter time.Duration, err error) {
 	r.observations.OfferContext(ctx, r.kind, o)
-	if !r.gate.ShouldWrite() {
-		r.Forget(cr.GetUID()) // the aggregator remembers from here on
+	if !r.lease.ShouldWrite() {
+		r.Forget(cr.GetUID()) // from here on the aggregator has the state
 		return 0, nil
 	}
 	previous, err := conditionsOf(cr)
@@ -60,28 +60,28 @@ func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Obse
 		return 0, fmt.Errorf("report %s %s: %w", r.kind, client.ObjectKeyFromObject(cr), err)
 	}
 	now := r.clock.Now()
-	folded := conditions.Compute(conditions.Input{
+	result := conditions.Compute(conditions.Input{
 		Observation: &o,
 		Generation:  cr.GetGeneration(),
 		Deleting:    cr.GetDeletionTimestamp() != nil,
 		Freshness:   conditions.Fresh,
 		Now:         now,
 		Previous:    previous,
-		Memory:      r.recall(cr.GetUID()),
+		Memory:      r.loadState(cr.GetUID()),
 		WithReady:   r.kind == contract.Superset,
 	})
-	r.remember(cr.GetUID(), folded.Memory)
-	if _, err := r.writer.ApplyConditions(ctx, cr, folded.Conditions); err != nil {
+	r.recordState(cr.GetUID(), result.Memory)
+	if _, err := r.writer.ApplyConditions(ctx, cr, result.Conditions); err != nil {
 		return 0, fmt.Errorf("report %s %s: %w", r.kind, client.ObjectKeyFromObject(cr), err)
 	}
-	if folded.Next.IsZero() {
+	if result.Next.IsZero() {
 		return 0, nil
 	}
-	return max(folded.Next.Sub(now), time.Millisecond), nil
+	return max(result.Next.Sub(now), time.Millisecond), nil
 }
 
-// Gone publishes that the object no longer exists and drops its remembered state.
-func (r *Reporter) Gone(object contract.Object) {
+// Delete publishes that the object no longer exists and drops its remembered state.
+func (r *Reporter) Delete(object contract.Object) {
 	r.observations.Delete(r.kind, object)
 	r.Forget(types.UID(object.UID))
 }
@@ -90,19 +90,19 @@ func (r *Reporter) Gone(object contract.Object) {
 func (r *Reporter) Forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.memory, uid)
+	delete(r.states, uid)
 }
 
-func (r *Reporter) recall(uid types.UID) conditions.State {
+func (r *Reporter) loadState(uid types.UID) conditions.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.memory[uid]
+	return r.states[uid]
 }
 
-func (r *Reporter) remember(uid types.UID, m conditions.State) {
+func (r *Reporter) recordState(uid types.UID, m conditions.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.memory[uid] = m
+	r.states[uid] = m
 }
 
 // conditionsOf returns status.conditions of a typed or unstructured object.

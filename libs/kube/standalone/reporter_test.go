@@ -62,7 +62,7 @@ func (w *world) report(r *standalone.Reporter, available int32) time.Duration {
 	return again
 }
 
-func TestOperatorAloneWritesTheConditions(t *testing.T) {
+func TestReporterWritesConditionsAlone(t *testing.T) {
 	w := setUp(t)
 	apitest.Create(t, w.c, w.ship())
 	w.want(true)
@@ -91,7 +91,7 @@ func TestOperatorAloneWritesTheConditions(t *testing.T) {
 	}
 }
 
-func TestSupersetGetsTheSummaryToo(t *testing.T) {
+func TestReporterWritesReadyOfSuperset(t *testing.T) {
 	w := setUp(t)
 	apitest.Create(t, w.c, w.ship())
 	w.want(true)
@@ -99,7 +99,7 @@ func TestSupersetGetsTheSummaryToo(t *testing.T) {
 	w.wantCondition(conditions.TypeReady, metav1.ConditionTrue)
 }
 
-func TestDegradedComesAfterItsHoldDownAndNotBefore(t *testing.T) {
+func TestReporterDelaysDegradedByHoldDown(t *testing.T) {
 	w := setUp(t)
 	apitest.Create(t, w.c, w.ship())
 	w.want(true)
@@ -121,7 +121,7 @@ func TestDegradedComesAfterItsHoldDownAndNotBefore(t *testing.T) {
 	w.wantCondition(conditions.TypeDegraded, metav1.ConditionTrue)
 }
 
-func TestOperatorWritesNoneOfTheSixWhileAnAggregatorDoes(t *testing.T) {
+func TestReporterWritesNoConditionsBesideAggregator(t *testing.T) {
 	w := setUp(t)
 	apitest.Create(t, w.c, w.ship())
 	w.want(true)
@@ -152,7 +152,7 @@ func TestOperatorWritesNoneOfTheSixWhileAnAggregatorDoes(t *testing.T) {
 	w.wantCondition(conditions.TypeAvailable, metav1.ConditionTrue)
 }
 
-func TestReportFromAStaleCacheIsRefused(t *testing.T) {
+func TestReporterRejectsStaleCache(t *testing.T) {
 	w := setUp(t)
 	apitest.Create(t, w.c, w.ship())
 	w.want(true)

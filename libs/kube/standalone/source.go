@@ -14,41 +14,41 @@ import (
 // Source enqueues every object of list's kind, from the manager's cache, each
 // time the result of [LeaseWatcher.ShouldWrite] changes. list is a template: an empty list
 // of the kind, for example &v1alpha1.SupersetList{}.
-func (g *LeaseWatcher) Source(list client.ObjectList) source.Source {
+func (w *LeaseWatcher) Source(list client.ObjectList) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		flips := g.subscribe()
-		go g.enqueueOn(ctx, flips, list, queue)
+		changes := w.subscribe()
+		go w.enqueueOn(ctx, changes, list, queue)
 		return nil
 	})
 }
 
-func (g *LeaseWatcher) enqueueOn(ctx context.Context, flips <-chan struct{}, list client.ObjectList, queue workqueue.TypedInterface[reconcile.Request]) {
+func (w *LeaseWatcher) enqueueOn(ctx context.Context, changes <-chan struct{}, list client.ObjectList, queue workqueue.TypedInterface[reconcile.Request]) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-flips:
+		case <-changes:
 		}
 		for {
-			err := g.enqueueAll(ctx, list, queue)
+			err := w.enqueueAll(ctx, list, queue)
 			if err == nil || ctx.Err() != nil {
 				break
 			}
-			g.log.Error(err, "Did not enqueue the objects, trying again")
+			w.log.Error(err, "Failed to enqueue objects, retrying")
 			select {
 			case <-ctx.Done():
-			case <-g.clock.After(retryAfter):
+			case <-w.clock.After(retryAfter):
 			}
 		}
 	}
 }
 
-func (g *LeaseWatcher) enqueueAll(ctx context.Context, template client.ObjectList, queue workqueue.TypedInterface[reconcile.Request]) error {
+func (w *LeaseWatcher) enqueueAll(ctx context.Context, template client.ObjectList, queue workqueue.TypedInterface[reconcile.Request]) error {
 	list, ok := template.DeepCopyObject().(client.ObjectList)
 	if !ok {
-		return fmt.Errorf("%T is no list", template)
+		return fmt.Errorf("%T is not a list", template)
 	}
-	if err := g.objects.List(ctx, list); err != nil {
+	if err := w.objects.List(ctx, list); err != nil {
 		return fmt.Errorf("list %T: %w", list, err)
 	}
 	items, err := meta.ExtractList(list)

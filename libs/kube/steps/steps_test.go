@@ -97,7 +97,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestNoStepRunsAfterTheContextHasEnded(t *testing.T) {
+func TestRunStopsWhenContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := 0
 	list := []steps.Step[struct{}]{
@@ -110,7 +110,7 @@ func TestNoStepRunsAfterTheContextHasEnded(t *testing.T) {
 	}
 }
 
-func TestEachStepOfATracedRunIsASpan(t *testing.T) {
+func TestRunRecordsSpanPerStep(t *testing.T) {
 	spans := record(t)
 	nothing := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
 	fails := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, errBroken }
@@ -141,7 +141,7 @@ func TestEachStepOfATracedRunIsASpan(t *testing.T) {
 	}
 }
 
-func TestSooner(t *testing.T) {
+func TestMinRequeue(t *testing.T) {
 	for name, tc := range map[string]struct{ a, b, want time.Duration }{
 		"both never":  {0, -1, 0},
 		"first never": {0, 2, 2},

@@ -22,7 +22,7 @@ const Continued = 15 * time.Minute
 // sees a generation of an object is the root of a trace, and those of the next quarter of
 // an hour continue it. A later one is a trace of its own, with a link to that root.
 //
-// While tracing is off a Tracer remembers nothing. It is safe for concurrent use.
+// While tracing is off a Tracer keeps no state. It is safe for concurrent use.
 type Tracer struct {
 	kind  string
 	clock clock.PassiveClock
@@ -48,20 +48,20 @@ func NewTracer(kind string, clk clock.PassiveClock) *Tracer {
 // reconcile's error; it is never nil.
 func (t *Tracer) Begin(ctx context.Context, object metav1.Object) (context.Context, func(error)) {
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-	was, continues := t.before(key, object)
+	first, continues := t.before(key, object)
 	if continues {
-		ctx = trace.ContextWithRemoteSpanContext(ctx, was.root)
+		ctx = trace.ContextWithRemoteSpanContext(ctx, first.root)
 	}
 	var opts []trace.SpanStartOption
-	if !continues && was.root.IsValid() {
-		opts = []trace.SpanStartOption{trace.WithLinks(trace.Link{SpanContext: was.root})}
+	if !continues && first.root.IsValid() {
+		opts = []trace.SpanStartOption{trace.WithLinks(trace.Link{SpanContext: first.root})}
 	}
 	traced, span := start(ctx, t.kind, object, opts...)
 	if !span.SpanContext().IsValid() {
 		return ctx, untraced
 	}
-	if !was.root.IsValid() {
-		t.remember(key, cause{object.GetUID(), object.GetGeneration(), span.SpanContext(), t.clock.Now()})
+	if !first.root.IsValid() {
+		t.record(key, cause{object.GetUID(), object.GetGeneration(), span.SpanContext(), t.clock.Now()})
 	}
 	return traced, ender(span)
 }
@@ -78,14 +78,14 @@ func (t *Tracer) Forget(key types.NamespacedName) {
 func (t *Tracer) before(key types.NamespacedName, object metav1.Object) (cause, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was, found := t.seen[key]
-	if !found || was.uid != object.GetUID() || was.generation != object.GetGeneration() {
+	first, found := t.seen[key]
+	if !found || first.uid != object.GetUID() || first.generation != object.GetGeneration() {
 		return cause{}, false
 	}
-	return was, t.clock.Since(was.since) < Continued
+	return first, t.clock.Since(first.since) < Continued
 }
 
-func (t *Tracer) remember(key types.NamespacedName, c cause) {
+func (t *Tracer) record(key types.NamespacedName, c cause) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.seen[key] = c

@@ -51,7 +51,7 @@ func (r trailed) reconcile(object metav1.Object) tracetest.SpanStub {
 	return got[0]
 }
 
-func TestTheReconcilesOfAGenerationAreOneTrace(t *testing.T) {
+func TestTracerKeepsTraceOfGeneration(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	r := trailed{t: t, spans: record(t), trail: steps.NewTracer("Superset", clk)}
 	object := &metav1.ObjectMeta{Namespace: "ns", Name: "main", UID: "u", Generation: 1}
@@ -87,7 +87,7 @@ func TestTheReconcilesOfAGenerationAreOneTrace(t *testing.T) {
 	}
 }
 
-func TestTheSpanOfAReconcileSaysOfWhat(t *testing.T) {
+func TestTracerSpanNamesObject(t *testing.T) {
 	spans := record(t)
 	object := &metav1.ObjectMeta{Namespace: "ns", Name: "main", UID: "u", Generation: 7}
 	_, end := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now())).Begin(t.Context(), object)
@@ -103,7 +103,7 @@ func TestTheSpanOfAReconcileSaysOfWhat(t *testing.T) {
 	}
 }
 
-func TestASampleDecisionHoldsForTheWholeTrace(t *testing.T) {
+func TestTracerKeepsSamplingDecision(t *testing.T) {
 	spans := sample(t, &once{})
 	trail := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now()))
 	dropped := &metav1.ObjectMeta{Namespace: "ns", Name: "dropped", UID: "u", Generation: 1}

@@ -37,7 +37,7 @@ func simulated(failure string) func(*corev1.Pod) {
 }
 
 // What the real scheduler and a simulated kubelet write is understood.
-func TestFailuresOfPodsInACluster(t *testing.T) {
+func TestFailuresOfPodsInCluster(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	tests := map[string]struct {
 		change func(*corev1.Pod)
@@ -80,7 +80,7 @@ func fails(p *corev1.Pod, now time.Time, want contract.FailureClass) error {
 
 // Statuses that no simulated kubelet writes go through a real API server, which refuses
 // those that cannot be.
-func TestFailuresOfStatusesThatTheAPIServerTakes(t *testing.T) {
+func TestFailuresOfStatusesAcceptedByAPIServer(t *testing.T) {
 	since := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	up := func(ready bool) corev1.ContainerStatus {
 		return corev1.ContainerStatus{
@@ -131,7 +131,7 @@ func TestFailuresOfStatusesThatTheAPIServerTakes(t *testing.T) {
 }
 
 // The Deployment controller says so when a quota leaves no room for a pod.
-func TestPodsThatCannotBeCreated(t *testing.T) {
+func TestDeploymentReportsCreateFailure(t *testing.T) {
 	c, ns := apitest.New(t), apitest.Namespace(t)
 	apitest.Create(t, c, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "none"},

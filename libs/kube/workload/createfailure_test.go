@@ -7,7 +7,7 @@ import (
 )
 
 // What differs from one attempt to the next would be a write of the status for each.
-func TestCreateFailureIsTheSameForEachAttempt(t *testing.T) {
+func TestCreateFailureIsStableAcrossAttempts(t *testing.T) {
 	for message, want := range map[string]string{
 		`pods "x-web-server-6b8-abcde" is forbidden: exceeded quota: few`:                             "forbidden: exceeded quota: few",
 		`Error creating: pods "x-migrate-b7zkq" is forbidden: exceeded quota: few`:                    "forbidden: exceeded quota: few",

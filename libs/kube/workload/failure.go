@@ -51,25 +51,25 @@ var evictions = []string{"Evicted", "Preempting", "Preempted", "NodeShutdown", "
 // clock, for probes that have failed since the pod started; with the zero time only
 // those count that had succeeded before. [ProbesDue] returns when to check again.
 func Failures(pods []corev1.Pod, now time.Time) []contract.Failure {
-	byClass := map[contract.FailureClass][]trouble{}
+	byClass := map[contract.FailureClass][]podFailure{}
 	for i := range pods {
 		if class, message := diagnose(&pods[i], now); class != "" {
-			byClass[class] = append(byClass[class], trouble{pod: pods[i].Name, message: clean(message)})
+			byClass[class] = append(byClass[class], podFailure{pod: pods[i].Name, message: clean(message)})
 		}
 	}
 	var out []contract.Failure
 	for _, class := range order {
 		if found := byClass[class]; len(found) > 0 {
-			out = append(out, summarise(class, found))
+			out = append(out, summarize(class, found))
 		}
 	}
 	return out
 }
 
-type trouble struct{ pod, message string }
+type podFailure struct{ pod, message string }
 
-func summarise(class contract.FailureClass, found []trouble) contract.Failure {
-	slices.SortFunc(found, func(a, b trouble) int { return strings.Compare(a.pod, b.pod) })
+func summarize(class contract.FailureClass, found []podFailure) contract.Failure {
+	slices.SortFunc(found, func(a, b podFailure) int { return strings.Compare(a.pod, b.pod) })
 	f := contract.Failure{Class: class, Count: int32(len(found)), Message: found[0].message} //nolint:gosec // a list of pods is far shorter than 2^31
 	for _, t := range found[:min(len(found), maxExamples)] {
 		f.Examples = append(f.Examples, t.pod)
@@ -86,7 +86,7 @@ func diagnose(p *corev1.Pod, now time.Time) (contract.FailureClass, string) {
 	case p.DeletionTimestamp != nil:
 		return "", ""
 	case p.Status.Phase == corev1.PodFailed:
-		return ended(p)
+		return failedPod(p)
 	case p.Status.Phase == corev1.PodSucceeded:
 		return "", ""
 	}
@@ -153,8 +153,8 @@ func condition(p *corev1.Pod, t corev1.PodConditionType) corev1.PodCondition {
 	return corev1.PodCondition{}
 }
 
-// ended classifies a pod in phase Failed.
-func ended(p *corev1.Pod) (contract.FailureClass, string) {
+// failedPod classifies a pod in phase Failed.
+func failedPod(p *corev1.Pod) (contract.FailureClass, string) {
 	target := condition(p, corev1.DisruptionTarget)
 	if slices.Contains(evictions, p.Status.Reason) || target.Status == corev1.ConditionTrue {
 		return contract.FailureEvicted, cmp.Or(p.Status.Message, target.Message)

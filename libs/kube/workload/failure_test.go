@@ -45,7 +45,7 @@ func notReady(reason string, containers corev1.ConditionStatus) corev1.PodStatus
 	}}
 }
 
-func TestFailureOfOnePod(t *testing.T) {
+func TestFailureOfSinglePod(t *testing.T) {
 	up := corev1.ContainerStatus{Name: "main", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	down := up
 	down.Ready = false
@@ -125,7 +125,7 @@ func TestFailureOfOnePod(t *testing.T) {
 	}
 }
 
-func TestPodsBeingDeletedAreNotInTroubleUnlessTheirNodeIsLost(t *testing.T) {
+func TestFailuresOmitTerminatingPods(t *testing.T) {
 	going := func(name string, status corev1.PodStatus) corev1.Pod {
 		p := pod(name, status)
 		p.DeletionTimestamp = &metav1.Time{}
@@ -159,7 +159,7 @@ func TestFailuresAreGroupedAndBounded(t *testing.T) {
 	}
 }
 
-func TestFailuresDoNotDependOnTheOrderOfPods(t *testing.T) {
+func TestFailuresIgnorePodOrder(t *testing.T) {
 	reasons := []string{"CrashLoopBackOff", "ErrImagePull", "CreateContainerError", "ContainerCreating"}
 	rapid.Check(t, func(t *rapid.T) {
 		var pods []corev1.Pod

@@ -13,8 +13,8 @@ import (
 // signals are the exit codes of a container that a signal terminated: SIGKILL and SIGTERM.
 var signals = []int32{128 + 9, 128 + 15}
 
-// lateness is how long after the start of a container its pod's conditions may still describe the time before.
-const lateness = 5 * time.Second
+// conditionLag is how long after the start of a container its pod's conditions may still describe the time before.
+const conditionLag = 5 * time.Second
 
 // probeFailing reports whether a failing probe keeps a running container from being
 // ready, and which probe. Kubernetes reports a failed probe in an event only, so
@@ -24,10 +24,10 @@ func probeFailing(p *corev1.Pod, now time.Time) (string, bool) {
 		return "", false
 	}
 	lost := readinessLost(p)
-	for _, c := range probed(p) {
+	for _, c := range unreadyContainers(p) {
 		switch due := c.due(); {
-		case c.killed():
-			return fmt.Sprintf("container %q is not ready, and was ended with exit code %d, which its liveness probe may have asked for",
+		case c.killedBySignal():
+			return fmt.Sprintf("container %q is not ready; it was terminated with exit code %d, possibly by its liveness probe",
 				c.status.Name, c.status.LastTerminationState.Terminated.ExitCode), true
 		case lost && c.spec.ReadinessProbe != nil:
 			return fmt.Sprintf("container %q was ready and no longer is", c.status.Name), true
@@ -47,7 +47,7 @@ func ProbesDue(pods []corev1.Pod, now time.Time) time.Time {
 		if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning {
 			continue
 		}
-		for _, c := range probed(p) {
+		for _, c := range unreadyContainers(p) {
 			if due := c.due(); due.After(now) && (next.IsZero() || due.Before(next)) {
 				next = due
 			}
@@ -72,20 +72,20 @@ func UntilProbesDue(now time.Time, groups iter.Seq[[]corev1.Pod]) time.Duration 
 	return next
 }
 
-// runner is a container that runs and is not ready.
-type runner struct {
+// unreadyContainer is a container that runs and is not ready.
+type unreadyContainer struct {
 	spec   corev1.Container
 	status corev1.ContainerStatus
 }
 
-// probed lists the pod's runners, sidecars first. An init container other than a sidecar
+// unreadyContainers lists the pod's unready containers, sidecars first. An init container other than a sidecar
 // is never ready while it runs.
-func probed(p *corev1.Pod) []runner {
-	var out []runner
+func unreadyContainers(p *corev1.Pod) []unreadyContainer {
+	var out []unreadyContainer
 	for _, s := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 			if c.Name == s.Name && c.State.Running != nil && !c.Ready {
-				out = append(out, runner{spec: s, status: c})
+				out = append(out, unreadyContainer{spec: s, status: c})
 			}
 		}
 	}
@@ -93,20 +93,20 @@ func probed(p *corev1.Pod) []runner {
 }
 
 // due returns when the time limit of all its probes ends; zero without probes.
-func (r runner) due() time.Time {
-	started := r.status.Started != nil && *r.status.Started
-	if r.spec.ReadinessProbe == nil && (started || r.spec.StartupProbe == nil) {
+func (c unreadyContainer) due() time.Time {
+	started := c.status.Started != nil && *c.status.Started
+	if c.spec.ReadinessProbe == nil && (started || c.spec.StartupProbe == nil) {
 		return time.Time{}
 	}
-	return r.status.State.Running.StartedAt.Add(allowance(r.spec.StartupProbe) + allowance(r.spec.ReadinessProbe))
+	return c.status.State.Running.StartedAt.Add(allowance(c.spec.StartupProbe) + allowance(c.spec.ReadinessProbe))
 }
 
-// killed reports whether a signal terminated the container before, as after a failed
+// killedBySignal reports whether a signal terminated the container before, as after a failed
 // liveness or startup probe. Running out of memory does not count.
-func (r runner) killed() bool {
-	last := r.status.LastTerminationState.Terminated
+func (c unreadyContainer) killedBySignal() bool {
+	last := c.status.LastTerminationState.Terminated
 	return last != nil && last.Reason != oomKilled && slices.Contains(signals, last.ExitCode) &&
-		(r.spec.LivenessProbe != nil || r.spec.StartupProbe != nil)
+		(c.spec.LivenessProbe != nil || c.spec.StartupProbe != nil)
 }
 
 // readinessLost reports whether the containers were ready and one no longer is, without
@@ -122,11 +122,11 @@ func readinessLost(p *corev1.Pod) bool {
 			newest = s.State.Running.StartedAt.Time
 		}
 	}
-	return c.LastTransitionTime.After(newest.Add(lateness))
+	return c.LastTransitionTime.After(newest.Add(conditionLag))
 }
 
 // allowance returns how long a probe may fail before that has a consequence. The API server
-// sets the defaults; they are repeated here for specs that it has not seen.
+// sets the defaults; they are repeated here for specs that it has not processed.
 func allowance(p *corev1.Probe) time.Duration {
 	if p == nil {
 		return 0

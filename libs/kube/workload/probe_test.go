@@ -63,11 +63,11 @@ func unreadySince(n int) func(*corev1.Pod) {
 	}
 }
 
-func TestProbesThatFail(t *testing.T) {
+func TestFailuresReportProbes(t *testing.T) {
 	const (
 		never  = `container "main" runs but has not become ready`
 		lost   = `container "main" was ready and no longer is`
-		killed = `container "main" is not ready, and was ended with exit code 137, which its liveness probe may have asked for`
+		killed = `container "main" is not ready; it was terminated with exit code 137, possibly by its liveness probe`
 	)
 	blind := func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = nil }
 	tests := map[string]struct {
@@ -129,7 +129,7 @@ func sidecar(p *corev1.Pod) {
 	p.Spec.InitContainers[0].Name, p.Status.InitContainerStatuses[0].Name = "side", "side"
 }
 
-func TestWorseTroubleComesBeforeProbes(t *testing.T) {
+func TestFailuresPreferCauseOverProbes(t *testing.T) {
 	oom := probed(livenessProbe, ended("OOMKilled", 137))
 	loop := probed(livenessProbe, ended("Error", 137), func(p *corev1.Pod) {
 		p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
@@ -141,7 +141,7 @@ func TestWorseTroubleComesBeforeProbes(t *testing.T) {
 	}
 }
 
-func TestAPodHasChangedWhenItsTroubleHas(t *testing.T) {
+func TestPodChangedFollowsFailure(t *testing.T) {
 	ready := probed(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = true })
 	tests := map[string]struct {
 		before, after corev1.Pod
@@ -165,14 +165,14 @@ func TestAPodHasChangedWhenItsTroubleHas(t *testing.T) {
 	}
 }
 
-func TestUnitsLookAtProbesWithTheCallersClock(t *testing.T) {
+func TestUnitsEvaluateProbesByCallerClock(t *testing.T) {
 	u := workload.StatefulSet(base, nil, workload.Inputs{Pods: []corev1.Pod{probed()}, Now: second(36).Time})
 	if len(u.Failures) != 1 || u.Failures[0].Class != contract.FailureProbeFailing {
 		t.Errorf("failures are %+v", u.Failures)
 	}
 }
 
-func TestTheNextProbeOfAllPodsCounts(t *testing.T) {
+func TestUntilProbesDueReturnsEarliest(t *testing.T) {
 	groups := map[string][]corev1.Pod{"g1": {probed()}, "g2": {probed(startsUp)}, "g3": nil}
 	if got := workload.UntilProbesDue(second(30).Time, maps.Values(groups)); got != 6*time.Second {
 		t.Errorf("after %s, want 6s", got)

@@ -38,17 +38,17 @@ func Object(cr metav1.Object, gvk schema.GroupVersionKind) contract.Object {
 // Deployment fills base from d, which may be nil. The caller sets Name, Role,
 // Routed, MinAvailable and Desired (what the spec declares; negative takes the
 // workload's own count, for autoscaled ones); everything else comes from d.
-func Deployment(base contract.Unit, d *appsv1.Deployment, seen Inputs) contract.Unit {
+func Deployment(base contract.Unit, d *appsv1.Deployment, in Inputs) contract.Unit {
 	base.Kind = "Deployment"
 	if d == nil {
-		return absent(base, seen)
+		return absent(base, in)
 	}
 	s := d.Status
-	base.Observed = observed(s.ObservedGeneration, d.Generation, seen)
+	base.Observed = observed(s.ObservedGeneration, d.Generation, in)
 	base.Desired = desired(base.Desired, d.Spec.Replicas)
 	base.Current, base.Updated = s.Replicas, s.UpdatedReplicas
 	base.Ready, base.Available = s.ReadyReplicas, s.AvailableReplicas
-	base = withPods(base, seen, s.TerminatingReplicas)
+	base = withPods(base, in, s.TerminatingReplicas)
 	if !base.Observed {
 		return base // its conditions are about an older spec
 	}
@@ -68,46 +68,46 @@ func Deployment(base contract.Unit, d *appsv1.Deployment, seen Inputs) contract.
 }
 
 // StatefulSet fills base from s, which may be nil, as [Deployment] does.
-func StatefulSet(base contract.Unit, s *appsv1.StatefulSet, seen Inputs) contract.Unit {
+func StatefulSet(base contract.Unit, s *appsv1.StatefulSet, in Inputs) contract.Unit {
 	base.Kind = "StatefulSet"
 	if s == nil {
-		return absent(base, seen)
+		return absent(base, in)
 	}
-	base.Observed = observed(s.Status.ObservedGeneration, s.Generation, seen)
+	base.Observed = observed(s.Status.ObservedGeneration, s.Generation, in)
 	base.Desired = desired(base.Desired, s.Spec.Replicas)
 	base.Current, base.Updated = s.Status.Replicas, s.Status.UpdatedReplicas
 	base.Ready, base.Available = s.Status.ReadyReplicas, s.Status.AvailableReplicas
-	return withPods(base, seen, nil)
+	return withPods(base, in, nil)
 }
 
 // absent returns a unit whose workload does not exist. Its pods may still exist.
-func absent(base contract.Unit, seen Inputs) contract.Unit {
+func absent(base contract.Unit, in Inputs) contract.Unit {
 	base.Present, base.Observed, base.Stalled = false, false, false
 	base.Desired = max(base.Desired, 0)
 	base.Current, base.Updated, base.Ready, base.Available = 0, 0, 0, 0
-	base = withPods(base, seen, nil)
+	base = withPods(base, in, nil)
 	base.Present = false
 	return base
 }
 
-func withPods(base contract.Unit, seen Inputs, terminating *int32) contract.Unit {
+func withPods(base contract.Unit, in Inputs, terminating *int32) contract.Unit {
 	base.Present, base.Stalled = true, false
-	base.Failures = Failures(seen.Pods, seen.Now)
+	base.Failures = Failures(in.Pods, in.Now)
 	base.Terminating = ptr.Deref(terminating, 0)
-	if seen.Pods == nil {
+	if in.Pods == nil {
 		return base
 	}
 	base.Terminating = 0
-	for i := range seen.Pods {
-		if seen.Pods[i].DeletionTimestamp != nil {
+	for i := range in.Pods {
+		if in.Pods[i].DeletionTimestamp != nil {
 			base.Terminating++
 		}
 	}
 	return base
 }
 
-func observed(observedGeneration, generation int64, seen Inputs) bool {
-	return observedGeneration >= max(generation, seen.AppliedGeneration)
+func observed(observedGeneration, generation int64, in Inputs) bool {
+	return observedGeneration >= max(generation, in.AppliedGeneration)
 }
 
 func desired(declared int32, own *int32) int32 {

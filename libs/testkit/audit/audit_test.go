@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/audit"
 )
 
-func TestEventsAreWholeLines(t *testing.T) {
+func TestEventsReadWholeLines(t *testing.T) {
 	log := `{"verb":"get","user":{"username":"a"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}` + "\n\n" +
 		`{"verb":"list"}` + "\n" + `{"verb":"wat`
 	var verbs []string
@@ -25,7 +25,7 @@ func TestEventsAreWholeLines(t *testing.T) {
 	}
 }
 
-func TestBrokenEventIsAnError(t *testing.T) {
+func TestEventsRejectBrokenEvent(t *testing.T) {
 	n := 0
 	for _, err := range audit.Events(strings.NewReader("{\"verb\":\n{}\n")) {
 		if n++; err == nil {
@@ -37,7 +37,7 @@ func TestBrokenEventIsAnError(t *testing.T) {
 	}
 }
 
-func TestServiceAccountIsNamedAsTheAPIServerDoes(t *testing.T) {
+func TestServiceAccountReturnsUserName(t *testing.T) {
 	if got := audit.ServiceAccount("flotilla-system", "ingester"); got != "system:serviceaccount:flotilla-system:ingester" {
 		t.Error(got)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // A server and a client of the authority take each other; the same client without its certificate is refused.
-func TestCertificatesServeBothSides(t *testing.T) {
+func TestCertificatesAreValidForServerAndClient(t *testing.T) {
 	dir := t.TempDir()
 	signer, err := authority.New("tests", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 	if err != nil {

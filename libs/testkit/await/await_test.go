@@ -12,7 +12,7 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-func TestNilReturnsWhenTheCheckDoes(t *testing.T) {
+func TestNilReturnsOnSuccess(t *testing.T) {
 	calls := 0
 	err := await.Nil(t.Context(), time.Minute, time.Millisecond, func(context.Context) error {
 		if calls++; calls < 3 {
@@ -25,7 +25,7 @@ func TestNilReturnsWhenTheCheckDoes(t *testing.T) {
 	}
 }
 
-func TestNilTellsTheLastAnswer(t *testing.T) {
+func TestNilReportsLastError(t *testing.T) {
 	never := func(context.Context) error { return errNotYet }
 	err := await.Nil(t.Context(), 20*time.Millisecond, time.Millisecond, never)
 	if !errors.Is(err, errNotYet) || !strings.Contains(err.Error(), "20ms") {
@@ -39,7 +39,7 @@ func TestNilTellsTheLastAnswer(t *testing.T) {
 	}
 }
 
-func TestStopEndsTheWaiting(t *testing.T) {
+func TestStopEndsNil(t *testing.T) {
 	reason := errors.New("it ended")
 	err := await.Nil(t.Context(), time.Minute, time.Millisecond, func(context.Context) error { return await.Stop(reason) })
 	if !errors.Is(err, reason) {

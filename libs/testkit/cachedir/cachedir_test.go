@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestPathIsTheVariableWhereItIsSet(t *testing.T) {
+func TestPathPrefersVariable(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("FLOTILLA_CACHE", dir)
 	if got, err := Path(); err != nil || got != dir {
@@ -20,7 +20,7 @@ func TestPathIsTheVariableWhereItIsSet(t *testing.T) {
 	}
 }
 
-func TestSecondLockWaitsForTheFirst(t *testing.T) {
+func TestLockWaitsForFirstLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
 	first, err := Lock(t.Context(), path, func() { t.Error("waited for nobody") })
 	if err != nil {

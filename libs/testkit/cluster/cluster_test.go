@@ -62,7 +62,7 @@ func TestDeploymentBecomesReadyOnSimulatedNodes(t *testing.T) {
 	expect.Object(t, cl, d, ready(3))
 }
 
-func TestNodesAreAsManyAsAskedFor(t *testing.T) {
+func TestClusterHasRequestedNodes(t *testing.T) {
 	cl := cluster.Get(t).Client(t, scheme.Scheme)
 	var nodes corev1.NodeList
 	if err := cl.List(t.Context(), &nodes); err != nil {
@@ -73,7 +73,7 @@ func TestNodesAreAsManyAsAskedFor(t *testing.T) {
 	}
 }
 
-func TestNamespacesKeepTestsApart(t *testing.T) {
+func TestNamespaceIsUnique(t *testing.T) {
 	c := cluster.Get(t)
 	first, second := c.Namespace(t), c.Namespace(t)
 	if first == second {
@@ -87,7 +87,7 @@ func TestNamespacesKeepTestsApart(t *testing.T) {
 	}
 }
 
-func TestPodFailsWhileTheAnnotationIsThereAndRecoversWithoutIt(t *testing.T) {
+func TestPodFailsWhileAnnotated(t *testing.T) {
 	cases := map[string]struct {
 		fail   string
 		reason string
@@ -144,7 +144,7 @@ func runs(p *corev1.Pod) error {
 	return nil
 }
 
-func TestCRDsAreServedAndTheSchemaRejectsBadObjects(t *testing.T) {
+func TestCRDsAreServedAndRejectInvalidObjects(t *testing.T) {
 	c := cluster.Get(t)
 	cl := c.Client(t, scheme.Scheme)
 	boat := &unstructured.Unstructured{Object: map[string]any{
@@ -163,7 +163,7 @@ func TestCRDsAreServedAndTheSchemaRejectsBadObjects(t *testing.T) {
 	}
 }
 
-func TestConditionWaitsForTheStatus(t *testing.T) {
+func TestConditionWaitsForStatus(t *testing.T) {
 	c := cluster.Get(t)
 	cl := c.Client(t, scheme.Scheme)
 	d := deployment(c.Namespace(t), 1, nil)
@@ -180,7 +180,7 @@ func TestConditionWaitsForTheStatus(t *testing.T) {
 	expect.Gone(t, cl, d)
 }
 
-func TestPrivateClusterIsAnotherCluster(t *testing.T) {
+func TestPrivateClusterIsSeparate(t *testing.T) {
 	shared, private := cluster.Get(t), cluster.Private(t, cluster.Options{Nodes: 1})
 	if shared.Config.Host == private.Config.Host {
 		t.Fatalf("both at %s", shared.Config.Host)

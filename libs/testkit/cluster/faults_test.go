@@ -50,7 +50,7 @@ func waits(reason, message string) func(*corev1.Pod) error {
 	}
 }
 
-func TestContainerThatCannotBeMadeSaysWhy(t *testing.T) {
+func TestContainerConfigErrorHasMessage(t *testing.T) {
 	t.Parallel()
 	const why = `couldn't find key "k" in Secret ns/s: "quoted"`
 	cl, pod := start(t, map[string]string{
@@ -77,7 +77,7 @@ func TestMissingImageIsNeverPulled(t *testing.T) {
 	}
 }
 
-func TestFailedPodKeepsWhatItPrinted(t *testing.T) {
+func TestFailedPodKeepsOutput(t *testing.T) {
 	const printed = "line one\nline \"two\": 'é' $x `y`\n"
 	cases := map[string]struct {
 		code   string
@@ -109,7 +109,7 @@ func TestFailedPodKeepsWhatItPrinted(t *testing.T) {
 	}
 }
 
-func TestSlowPodsTakeTheirTime(t *testing.T) {
+func TestSlowPodsWaitForAnnotatedTime(t *testing.T) {
 	t.Parallel()
 	const slow = 1500 * time.Millisecond
 	began := time.Now()

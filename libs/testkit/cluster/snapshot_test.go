@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-func TestARestoredClusterIsAsItWas(t *testing.T) {
+func TestSnapshotRestoresCluster(t *testing.T) {
 	t.Parallel()
 	c := cluster.Private(t, cluster.Options{Nodes: 1})
 	scheme := runtime.NewScheme()

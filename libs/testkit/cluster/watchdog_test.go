@@ -117,7 +117,7 @@ func wantGone(t *testing.T, dir string) {
 	})
 }
 
-func TestClusterGoesWhenItsTestIsKilled(t *testing.T) {
+func TestClusterStopsWhenTestIsKilled(t *testing.T) {
 	h := startHolder(t)
 	marker := h.line(t)
 	pids, err := proc.Marked(marker)
@@ -128,7 +128,7 @@ func TestClusterGoesWhenItsTestIsKilled(t *testing.T) {
 	wantGone(t, h.folder(t))
 }
 
-func TestClusterGoesWhenItsTestIsKilledInTheMiddleOfTheStart(t *testing.T) {
+func TestClusterStopsWhenTestIsKilledDuringStart(t *testing.T) {
 	h := startHolder(t)
 	dir := h.folder(t)
 	expect.Eventually(t, expect.Long, func() error {

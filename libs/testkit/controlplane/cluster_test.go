@@ -51,7 +51,7 @@ func component(t *testing.T, c *Cluster, name string) Component {
 	return Component{}
 }
 
-func TestClusterSurvivesStopStartAndTheLossOfAComponent(t *testing.T) {
+func TestClusterSurvivesRestartAndComponentFailure(t *testing.T) {
 	c := newCluster(t)
 	ctx := t.Context()
 	if err := c.Ready(ctx); err != nil {
@@ -133,7 +133,7 @@ func mustRunAgain(ctx context.Context, t *testing.T, c *Cluster) {
 	}
 }
 
-func TestCreateSaysWhyAndLeavesNothingWhenAComponentIsBroken(t *testing.T) {
+func TestCreateCleansUpAfterBrokenComponent(t *testing.T) {
 	tools, err := Find()
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestCreateSaysWhyAndLeavesNothingWhenAComponentIsBroken(t *testing.T) {
 }
 
 // A process that got the pid of a dead component must not pass for it.
-func TestComponentIsKnownByItsCommandLine(t *testing.T) {
+func TestComponentIsIdentifiedByCommandLine(t *testing.T) {
 	other := Component{Name: "etcd", PID: syscall.Getpid(), dir: "/some/cluster"}
 	if other.Running() {
 		t.Error("this test passes for etcd")

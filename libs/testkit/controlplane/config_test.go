@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestOnlyAnAuditedClusterHasAPolicy(t *testing.T) {
+func TestConfigRendersAuditPolicyOnRequest(t *testing.T) {
 	cfg := Config{Name: "a", Dir: t.TempDir()}
 	const line = "kubeAuditPolicy: /dir/policy.yaml\n"
 	plain, err := cfg.render(Tools{Dir: "/tools"})
@@ -19,7 +19,7 @@ func TestOnlyAnAuditedClusterHasAPolicy(t *testing.T) {
 	}
 }
 
-func TestOnlyAnUnthrottledClusterLiftsTheLimits(t *testing.T) {
+func TestConfigDisablesLimitsWhenUnthrottled(t *testing.T) {
 	cfg := Config{Name: "a", Dir: t.TempDir()}
 	for _, unthrottled := range []bool{false, true} {
 		cfg.Unthrottled = unthrottled

@@ -29,7 +29,7 @@ func module(t *testing.T, gomod string) string {
 	return dir
 }
 
-func TestCacheFolderFollowsTheVersions(t *testing.T) {
+func TestCacheDirectoryFollowsVersions(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	at := func(gomod string) string {
 		tools, err := At(module(t, gomod))
@@ -50,7 +50,7 @@ func TestCacheFolderFollowsTheVersions(t *testing.T) {
 	}
 }
 
-func TestMissingToolsAreAnErrorWithAdvice(t *testing.T) {
+func TestFindReportsMissingToolsWithRemedy(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	t.Setenv("FLOTILLA_ROOT", filepath.Dir(filepath.Dir(module(t, "module a"))))
 	_, err := Find()
@@ -59,7 +59,7 @@ func TestMissingToolsAreAnErrorWithAdvice(t *testing.T) {
 	}
 }
 
-func TestOutsideACheckoutTheErrorSaysSo(t *testing.T) {
+func TestModuleRequiresCheckout(t *testing.T) {
 	t.Setenv("FLOTILLA_ROOT", t.TempDir())
 	_, err := Module()
 	if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "FLOTILLA_ROOT") {
@@ -67,7 +67,7 @@ func TestOutsideACheckoutTheErrorSaysSo(t *testing.T) {
 	}
 }
 
-func TestModuleIsFoundFromAFolderBelowTheCheckout(t *testing.T) {
+func TestModuleIsFoundFromSubdirectory(t *testing.T) {
 	want := module(t, "module a")
 	below := filepath.Join(filepath.Dir(want), "deep", "down")
 	if err := os.MkdirAll(below, 0o750); err != nil {
@@ -79,7 +79,7 @@ func TestModuleIsFoundFromAFolderBelowTheCheckout(t *testing.T) {
 	}
 }
 
-func TestVersionComesFromTheModule(t *testing.T) {
+func TestVersionFollowsModule(t *testing.T) {
 	own, err := Module()
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestVersionComesFromTheModule(t *testing.T) {
 	}
 }
 
-func TestEveryProgramIsAToolOfTheModule(t *testing.T) {
+func TestProgramsAreModuleTools(t *testing.T) {
 	own, err := Module()
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestEveryProgramIsAToolOfTheModule(t *testing.T) {
 	}
 }
 
-func TestProgramIsBuiltAndKept(t *testing.T) {
+func TestProgramIsBuiltOnce(t *testing.T) {
 	dir := module(t, "module example.org/tools\n\ngo 1.26.0\n")
 	main := filepath.Join(dir, "hello", "main.go")
 	if err := os.MkdirAll(filepath.Dir(main), 0o750); err != nil {
@@ -144,7 +144,7 @@ func TestProgramIsBuiltAndKept(t *testing.T) {
 	}
 }
 
-func TestPodReadyIsGuardedAndNoOtherStage(t *testing.T) {
+func TestGuardReadyChangesOnlyPodReady(t *testing.T) {
 	stage := "metadata: {name: %s}\nspec: {selector: {matchExpressions: [{key: .status.phase, operator: Exists}]}}\n"
 	guarded, err := guardReady(strings.Replace(stage, "%s", "pod-ready", 1))
 	if err != nil || !strings.Contains(guarded, FailAnnotation) || !strings.Contains(guarded, ".status.phase") {
@@ -183,7 +183,7 @@ func TestFaultStagesParse(t *testing.T) {
 	}
 }
 
-func TestEveryListenerGetsAPortOfItsOwnOnLoopback(t *testing.T) {
+func TestConfigAssignsUniqueLoopbackPorts(t *testing.T) {
 	text, err := Config{Name: "a", Dir: t.TempDir()}.render(Tools{Dir: "/tools"})
 	if err != nil {
 		t.Fatal(err)

@@ -35,8 +35,8 @@ func aptGet(t *testing.T) (calls func() string) {
 	}
 }
 
-// TestInstallsTakeTurns has several at a time, as on a fresh machine: apt-get does not wait for another one's update.
-func TestInstallsTakeTurns(t *testing.T) {
+// TestInstallRunsOneAtATime starts several installs at once, as on a new machine: apt-get does not wait for another update.
+func TestInstallRunsOneAtATime(t *testing.T) {
 	if aptGet(t) == nil {
 		return
 	}
@@ -57,7 +57,7 @@ func TestInstallsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestInstallUpdatesTheListsWhenAPackageIsMissing(t *testing.T) {
+func TestInstallUpdatesListsForMissingPackage(t *testing.T) {
 	calls := aptGet(t)
 	if calls == nil {
 		return

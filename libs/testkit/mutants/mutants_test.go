@@ -35,7 +35,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-func TestAMutantFitsOnce(t *testing.T) {
+func TestChangedRequiresSingleMatch(t *testing.T) {
 	for before, times := range map[string]string{"Mutant struct {": "", "no such text": "0 times", "t.Helper()": "2 times", "": "times"} {
 		_, err := Mutant{Name: "x", File: "mutants.go", before: before}.changed()
 		if times == "" && err != nil || times != "" && (err == nil || !strings.Contains(err.Error(), times)) {
@@ -45,7 +45,7 @@ func TestAMutantFitsOnce(t *testing.T) {
 }
 
 // The mutant breaks TestLists, and only what is compiled differs from the source.
-func TestAMutantIsCaught(t *testing.T) {
+func TestMutantIsDetected(t *testing.T) {
 	for _, m := range Read(t, "testdata/mutants.txt", 2) {
 		t.Run(m.Title(), func(t *testing.T) {
 			output, err := m.Test(t, "TestLists")

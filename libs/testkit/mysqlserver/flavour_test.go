@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestWithoutAWayToTheFlavourTheErrorSaysHowToGetIt(t *testing.T) {
+func TestErrorWithoutServerNamesPackages(t *testing.T) {
 	none := func(context.Context, Config) (*Server, error) { return nil, unavailable{"not here"} }
 	for flavour, want := range map[Flavour]string{
 		MySQL:      "install mysql-server (8.4 or later),",
@@ -23,7 +23,7 @@ func TestWithoutAWayToTheFlavourTheErrorSaysHowToGetIt(t *testing.T) {
 	}
 }
 
-func TestImageIsOfTheFlavour(t *testing.T) {
+func TestImageFollowsFlavor(t *testing.T) {
 	for _, c := range []struct {
 		variable string
 		flavour  Flavour
@@ -46,7 +46,7 @@ func TestImageIsOfTheFlavour(t *testing.T) {
 }
 
 // A program says by itself what it is: Debian's mysqld is MariaDB.
-func TestProgramsAreToldApartByWhatTheySay(t *testing.T) {
+func TestFlavorFollowsVersionOutput(t *testing.T) {
 	dir := t.TempDir()
 	for name, line := range map[string]string{
 		"mysqld":   "mysqld  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64",
@@ -66,7 +66,7 @@ func TestProgramsAreToldApartByWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestKillingWhatDoesNotRunIsAnError(t *testing.T) {
+func TestKillRequiresRunningServer(t *testing.T) {
 	p := &program{cfg: Config{Dir: t.TempDir()}}
 	if err := p.kill(t.Context()); !errors.Is(err, errNotRunning) {
 		t.Errorf("got %v", err)
@@ -76,7 +76,7 @@ func TestKillingWhatDoesNotRunIsAnError(t *testing.T) {
 	}
 }
 
-func TestIncompleteTreeIsNamed(t *testing.T) {
+func TestInTreeNamesIncompleteDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := inTree(dir); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v", err)

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
-func TestFirstWayThatCanBeTakenWins(t *testing.T) {
+func TestChooseReturnsFirstAvailable(t *testing.T) {
 	no := func(reason string) func(context.Context, Config) (*Server, error) {
 		return func(context.Context, Config) (*Server, error) { return nil, unavailable{reason} }
 	}
@@ -41,7 +41,7 @@ func TestFirstWayThatCanBeTakenWins(t *testing.T) {
 	}
 }
 
-func TestDSNOfTheEnvironmentIsCompletedAndNeverStopped(t *testing.T) {
+func TestExistingUsesDSNWithoutStop(t *testing.T) {
 	t.Setenv(EnvDSN, "me:pw@tcp(db.example.org:3307)/ignored?timeout=5s")
 	s, err := Existing(t.Context(), Config{Dir: t.TempDir()})
 	if err != nil {
@@ -70,7 +70,7 @@ func TestDSNOfTheEnvironmentIsCompletedAndNeverStopped(t *testing.T) {
 	}
 }
 
-func TestUnreachableOrUnreadableDSNIsAnErrorThatNamesTheVariable(t *testing.T) {
+func TestExistingErrorNamesDSNVariable(t *testing.T) {
 	port, err := freeport.One()
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestUnreachableOrUnreadableDSNIsAnErrorThatNamesTheVariable(t *testing.T) {
 	}
 }
 
-func TestNothingIsStartedToLookForAnExistingServer(t *testing.T) {
+func TestExistingStartsNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mysql")
 	if _, err := Existing(t.Context(), Config{Name: "flotilla-no-such-container", Dir: dir}); !errors.Is(err, ErrNone) {
 		t.Errorf("got %v", err)
@@ -99,7 +99,7 @@ func TestNothingIsStartedToLookForAnExistingServer(t *testing.T) {
 	}
 }
 
-func TestPrivateServerIsFoundAgainByItsFolder(t *testing.T) {
+func TestExistingFindsPrivateServerByDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mysql")
 	marker := watchdog.Marker("MYSQLSERVER_TEST", dir)
 	guard, err := watchdog.Start(watchdog.Cleanup{Marker: marker, Dir: dir})
@@ -157,7 +157,7 @@ func TestPrivateServerIsFoundAgainByItsFolder(t *testing.T) {
 	}
 }
 
-func TestLongFolderDoesNotBreakTheSocket(t *testing.T) {
+func TestSocketPathIsShortForLongDirectory(t *testing.T) {
 	short := program{cfg: Config{Dir: "/tmp/a"}}
 	long := program{cfg: Config{Dir: "/tmp/" + strings.Repeat("x", 200)}}
 	if got := short.socket(); got != "/tmp/a/mysqld.sock" {

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 )
 
-func TestServerIsOfTheFlavour(t *testing.T) {
+func TestServerHasRequestedFlavor(t *testing.T) {
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
 			var version string
@@ -24,7 +24,7 @@ func TestServerIsOfTheFlavour(t *testing.T) {
 	}
 }
 
-func TestKilledServerHasWhatWasCommitted(t *testing.T) {
+func TestKilledServerKeepsCommittedRows(t *testing.T) {
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,7 @@ func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-func TestEachDatabaseIsEmptyAndApart(t *testing.T) {
+func TestDatabaseIsEmptyAndSeparate(t *testing.T) {
 	first, second := open(t, mysqltest.DSN(t)), open(t, mysqltest.DSN(t))
 	exec(t, first, "CREATE TABLE boat (id INT PRIMARY KEY)")
 	exec(t, second, "CREATE TABLE boat (id INT PRIMARY KEY)")
@@ -47,7 +47,7 @@ func TestEachDatabaseIsEmptyAndApart(t *testing.T) {
 	}
 }
 
-func TestTimesAreUTCAndCutToMicroseconds(t *testing.T) {
+func TestTimesAreUTCInMicroseconds(t *testing.T) {
 	db := open(t, mysqltest.DSN(t))
 	exec(t, db, "CREATE TABLE log (at DATETIME(6) NOT NULL)")
 	at := time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("", 2*60*60))
@@ -69,7 +69,7 @@ func TestTimesAreUTCAndCutToMicroseconds(t *testing.T) {
 	}
 }
 
-func TestPrivateServerKeepsItsDataOverStopAndStart(t *testing.T) {
+func TestPrivateServerKeepsDataAcrossRestart(t *testing.T) {
 	server := mysqltest.Private(t)
 	db := open(t, server.DSN())
 	exec(t, db, "CREATE TABLE boat (id INT PRIMARY KEY)")

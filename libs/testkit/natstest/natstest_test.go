@@ -61,7 +61,7 @@ func reconnected(t *testing.T, nc *nats.Conn) {
 	})
 }
 
-func TestStopAndStartKeepTheData(t *testing.T) {
+func TestRestartKeepsData(t *testing.T) {
 	srv := natstest.Start(t)
 	nc, js := connect(t, srv.URL())
 	publish(t, js)
@@ -96,7 +96,7 @@ func TestStopAndStartKeepTheData(t *testing.T) {
 	}
 }
 
-func TestWipeLosesTheData(t *testing.T) {
+func TestWipeDeletesData(t *testing.T) {
 	srv := natstest.Start(t)
 	nc, js := connect(t, srv.URL())
 	publish(t, js)
@@ -109,7 +109,7 @@ func TestWipeLosesTheData(t *testing.T) {
 	}
 }
 
-func TestMessagesAreReadAsSoonAsTheServerIsBack(t *testing.T) {
+func TestMessagesAreReadableAfterRestart(t *testing.T) {
 	srv := natstest.Start(t)
 	_, js := connect(t, srv.URL(), nats.ReconnectBufSize(-1)) // as package bus connects: what cannot be sent fails at once
 	publish(t, js)
@@ -136,7 +136,7 @@ func TestMessagesAreReadAsSoonAsTheServerIsBack(t *testing.T) {
 	}
 }
 
-func TestStartAndStopTwiceAreHarmless(t *testing.T) {
+func TestStartAndStopAreIdempotent(t *testing.T) {
 	srv := natstest.Start(t)
 	srv.Start()
 	srv.Stop()
@@ -145,7 +145,7 @@ func TestStartAndStopTwiceAreHarmless(t *testing.T) {
 	connect(t, srv.URL())
 }
 
-func TestOptionsReachTheServer(t *testing.T) {
+func TestOptionsConfigureServer(t *testing.T) {
 	srv := natstest.Start(t, func(o *server.Options) { o.Authorization = "secret" })
 	if nc, err := nats.Connect(srv.URL()); err == nil {
 		nc.Close()

@@ -51,7 +51,7 @@ func post(t *testing.T, r *Receiver, body []byte, header ...string) int {
 	return response.StatusCode
 }
 
-func TestSpansAreKeptAsTheyCame(t *testing.T) {
+func TestReceiverKeepsSpans(t *testing.T) {
 	r := Start(t)
 	body := message(t, &tracepb.Span{
 		TraceId: []byte{1, 2}, SpanId: []byte{4}, ParentSpanId: []byte{3}, Name: "store", Kind: tracepb.Span_SPAN_KIND_PRODUCER,
@@ -96,7 +96,7 @@ func TestSpansAreKeptAsTheyCame(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOTLPIsRefusedAndTold(t *testing.T) {
+func TestReceiverRejectsInvalidRequests(t *testing.T) {
 	for name, send := range map[string]func(*Receiver) int{
 		"broken":        func(r *Receiver) int { return post(t, r, []byte{0xff}) },
 		"JSON":          func(r *Receiver) int { return post(t, r, []byte("{}"), "Content-Type", "application/json") },

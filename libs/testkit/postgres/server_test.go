@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/postgres"
 )
 
-func TestEachDatabaseIsEmptyAndApart(t *testing.T) {
+func TestDatabaseIsEmptyAndSeparate(t *testing.T) {
 	server := postgres.Shared(t)
 	first, second := server.Database(t), server.Database(t)
 	server.Query(t, first, "CREATE TABLE boat (name text); INSERT INTO boat VALUES ('a|b'), ('ü')")
@@ -22,7 +22,7 @@ func TestEachDatabaseIsEmptyAndApart(t *testing.T) {
 	}
 }
 
-func TestAWrongPasswordIsRefused(t *testing.T) {
+func TestServerRejectsWrongPassword(t *testing.T) {
 	server := *postgres.Shared(t)
 	server.Password = "wrong"
 	psql := exec.CommandContext(t.Context(), filepath.Join(server.Bin, "psql"), "--command=SELECT 1")
@@ -33,7 +33,7 @@ func TestAWrongPasswordIsRefused(t *testing.T) {
 	}
 }
 
-func TestHostileNamesCanBeQuoted(t *testing.T) {
+func TestIdentifierQuotesHostileNames(t *testing.T) {
 	server := postgres.Shared(t)
 	name := `it's "-- a; b` + "\n" + t.Name()
 	server.Query(t, "postgres", "CREATE DATABASE "+postgres.Identifier(name))

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/proc"
 )
 
-func TestChildTellsHowItEnded(t *testing.T) {
+func TestChildReportsExit(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	c, err := proc.Start(exec.CommandContext(context.Background(), "sh", "-c", "echo hello; read line; exit 3"), log)
 	if err != nil {

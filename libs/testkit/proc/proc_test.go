@@ -36,7 +36,7 @@ func TestZombieIsNotAlive(t *testing.T) {
 	}
 }
 
-func TestAliveKnowsThisProcessAndNoImpossibleOne(t *testing.T) {
+func TestAliveRejectsImpossiblePIDs(t *testing.T) {
 	if !proc.Alive(os.Getpid()) {
 		t.Error("this process is not alive")
 	}
@@ -47,7 +47,7 @@ func TestAliveKnowsThisProcessAndNoImpossibleOne(t *testing.T) {
 	}
 }
 
-func TestMarkerMustMatchAsAWhole(t *testing.T) {
+func TestMarkedMatchesWholeMarker(t *testing.T) {
 	marker := fmt.Sprintf("PROC_TEST=%d;", os.Getpid())
 	cmd := sleeper(t, "exec sleep 1000", marker)
 	pid := cmd.Process.Pid
@@ -71,7 +71,7 @@ func TestMarkerMustMatchAsAWhole(t *testing.T) {
 	}
 }
 
-func TestTerminateKillsWhatIgnoresThePoliteSignal(t *testing.T) {
+func TestTerminateKillsProcessIgnoringSIGTERM(t *testing.T) {
 	for name, script := range map[string]string{
 		"a process that ends when asked":    "exec sleep 1000",
 		"a process that ignores the signal": "trap '' TERM; while :; do sleep 0.05; done",
@@ -91,7 +91,7 @@ func TestTerminateKillsWhatIgnoresThePoliteSignal(t *testing.T) {
 	}
 }
 
-func TestKillWaitsUntilTheProcessIsGone(t *testing.T) {
+func TestKillWaitsForExit(t *testing.T) {
 	cmd := sleeper(t, "trap '' TERM; while :; do sleep 1; done")
 	reaped := make(chan error, 1)
 	go func() { reaped <- cmd.Wait() }()
@@ -106,7 +106,7 @@ func TestKillWaitsUntilTheProcessIsGone(t *testing.T) {
 	}
 }
 
-func TestAProcessThatBecomesAnotherProgramKeepsItsMarker(t *testing.T) {
+func TestMarkedFindsProcessAcrossExec(t *testing.T) {
 	const marker = "FLOTILLA_PROC_TEST=exec"
 	// Each shell replaces itself by the next one, so that many reads meet an exec.
 	const relay = `n=$1; [ "$n" -gt 0 ] || exec sleep 1000; exec sh -c "$2" sh $((n - 1)) "$2"`

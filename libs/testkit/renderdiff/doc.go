@@ -12,5 +12,5 @@
 //
 // At a release the present renders are recorded and those of the release before it removed:
 //
-//	go test ./internal/render -run TestUpgradeIsQuiet -record-release v0.2.0
+//	go test ./internal/render -run TestUpgradeKeepsRenderedObjects -record-release v0.2.0
 package renderdiff

@@ -61,7 +61,7 @@ func shows(t *testing.T, n *stubengine.Node, lines ...string) {
 	})
 }
 
-func TestAQueryIsCountedWhileItRuns(t *testing.T) {
+func TestMetricsCountRunningQueries(t *testing.T) {
 	a, b := stubengine.Start(t), stubengine.Start(t)
 	if a.Address == b.Address || a.Ports != b.Ports {
 		t.Errorf("two nodes at %s %v and %s %v", a.Address, a.Ports, b.Address, b.Ports)
@@ -91,7 +91,7 @@ func TestAQueryIsCountedWhileItRuns(t *testing.T) {
 	})
 }
 
-func TestTheMetricsPortMisbehavesAsAsked(t *testing.T) {
+func TestMetricsPortFollowsMode(t *testing.T) {
 	n := stubengine.Start(t)
 	for mode, want := range map[server.Mode]string{
 		server.Broken:   "500\nthe metrics are broken",
@@ -125,7 +125,7 @@ func TestTheMetricsPortMisbehavesAsAsked(t *testing.T) {
 	shows(t, n, "firebolt_running_queries 0", "firebolt_suspended_queries 0")
 }
 
-func TestANodeThatIsTerminatedFinishesItsQueries(t *testing.T) {
+func TestTerminatedNodeFinishesQueries(t *testing.T) {
 	n := stubengine.Start(t)
 	if !n.Ready(t.Context()) {
 		t.Error("not ready")
@@ -152,7 +152,7 @@ func TestANodeThatIsTerminatedFinishesItsQueries(t *testing.T) {
 	<-n.Ended()
 }
 
-func TestANodeThatIsKilledCutsItsQueries(t *testing.T) {
+func TestKilledNodeCutsQueries(t *testing.T) {
 	n := stubengine.Start(t)
 	ended := make(chan error, 1)
 	go func() { ended <- n.Query(t.Context(), time.Hour) }()
@@ -163,7 +163,7 @@ func TestANodeThatIsKilledCutsItsQueries(t *testing.T) {
 	}
 }
 
-func TestTheGraceEnds(t *testing.T) {
+func TestTerminatedNodeCutsQueriesAfterGracePeriod(t *testing.T) {
 	n, err := stubengine.Launch(t.Context(), 100*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)

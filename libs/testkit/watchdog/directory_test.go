@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/watchdog"
 )
 
-func TestFolderGoesWithItsRelease(t *testing.T) {
+func TestReleaseRemovesDirectory(t *testing.T) {
 	f, err := watchdog.NewDirectory(watchdog.Need{Prefix: "flotilla-folder-", Key: "FLOTILLA_FOLDER_TEST"})
 	if err != nil {
 		t.Fatal(err)

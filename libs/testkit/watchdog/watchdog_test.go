@@ -71,7 +71,7 @@ func wantNothingLeft(t *testing.T, dir string) {
 	})
 }
 
-func TestEverythingGoesWhenTheGuardedProcessEnds(t *testing.T) {
+func TestGuardCleansUpWhenProcessEnds(t *testing.T) {
 	cases := map[string]syscall.Signal{
 		"when it is killed":      syscall.SIGKILL,
 		"when it is interrupted": syscall.SIGINT,
@@ -117,7 +117,7 @@ func TestEverythingGoesWhenTheGuardedProcessEnds(t *testing.T) {
 	}
 }
 
-func TestReleaseReturnsWhenEverythingIsGone(t *testing.T) {
+func TestReleaseWaitsForCleanup(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestReleaseReturnsWhenEverythingIsGone(t *testing.T) {
 	}
 }
 
-func TestProcessesWithoutTheMarkerAreLeftAlone(t *testing.T) {
+func TestGuardKeepsForeignProcesses(t *testing.T) {
 	mine, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "a-and-more")
 	cmd, err := startMarked(other)
 	if err != nil {
@@ -166,7 +166,7 @@ func TestProcessesWithoutTheMarkerAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestMarkerWithoutAKeyIsRefused(t *testing.T) {
+func TestStartRejectsMarkerWithoutKey(t *testing.T) {
 	if _, err := watchdog.Start(watchdog.Cleanup{Marker: "x"}); err == nil {
 		t.Error("a marker that any process may contain was accepted")
 	}
@@ -180,7 +180,7 @@ func forget(t *testing.T, dir string) {
 	}
 }
 
-func TestForgottenGuardStaysOnGuardOverGarbageCollections(t *testing.T) {
+func TestGuardSurvivesGarbageCollection(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	forget(t, dir)
 	cmd, err := startMarked(dir)

@@ -185,7 +185,7 @@ func (a *admission) run() {
 	}
 	checked := &checks{Manager: mgr, ready: map[string]healthz.Checker{}}
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(context.Background(), options.Logger))
-	err = webhook.Register(ctx, checked, a.options, webhook.Dependencies{
+	err = webhook.Register(ctx, checked, a.options, webhook.Config{
 		NewID: func() (string, error) { return newID, nil }, Clock: a.clock,
 		Namespace: a.namespace, Lifetimes: a.lifetimes,
 	})

@@ -104,7 +104,7 @@ func (s *shop) classRequests(writes bool) []string {
 	return slices.DeleteFunc(s.requests.list(writes), func(r string) bool { return !strings.Contains(r, "/fireboltengineclasses/") })
 }
 
-func TestAClassCountsTheEnginesThatReferToIt(t *testing.T) {
+func TestClassCountsBoundEngines(t *testing.T) {
 	t.Parallel()
 	s := yard(t)
 	c, d := classOf("c"), classOf("d")
@@ -128,7 +128,7 @@ func TestAClassCountsTheEnginesThatReferToIt(t *testing.T) {
 	s.told(c)
 }
 
-func TestADeletedClassIsKeptUntilItsLastEngineIsGone(t *testing.T) {
+func TestTerminatingClassWaitsForLastEngine(t *testing.T) {
 	t.Parallel()
 	s := yard(t)
 	c := classOf("c")
@@ -161,7 +161,7 @@ func TestADeletedClassIsKeptUntilItsLastEngineIsGone(t *testing.T) {
 	expect.Gone(t, s.api, c)
 }
 
-func TestADeletedClassIsReleasedAfterARestart(t *testing.T) {
+func TestTerminatingClassIsReleasedAfterRestart(t *testing.T) {
 	t.Parallel()
 	s := yard(t)
 	c, a := classOf("c"), bound("a", "c")
@@ -178,7 +178,7 @@ func TestADeletedClassIsReleasedAfterARestart(t *testing.T) {
 
 // A class that somebody else's finalizer holds never gets ours back: the API server would
 // refuse it, for ever.
-func TestDefect3AClassThatSomebodyElseHoldsIsLeftAlone(t *testing.T) {
+func TestDefect3TerminatingClassGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
 	s := yard(t)
 	seen := classOf("seen")
@@ -221,7 +221,7 @@ func (s *shop) holdsOnly(c *v1alpha1.FireboltEngineClass, finalizer string) {
 	})
 }
 
-func TestARefusedClassNamesEveryPathUntilAnEditRepairsIt(t *testing.T) {
+func TestRejectedClassListsAllPathsUntilFixed(t *testing.T) {
 	t.Parallel()
 	s := yard(t)
 	c := classOf("c")
@@ -261,7 +261,7 @@ func TestARefusedClassNamesEveryPathUntilAnEditRepairsIt(t *testing.T) {
 }
 
 // The class cannot know whose Secrets it hands on; each engine that uses it does.
-func TestAClassHandsNoSecretOfTheInstanceOn(t *testing.T) {
+func TestEngineRejectsInstanceSecretFromClass(t *testing.T) {
 	t.Parallel()
 	s := newShop(t) // its database's credentials are the Secret "db"
 	c := classOf("c")
@@ -280,7 +280,7 @@ func TestAClassHandsNoSecretOfTheInstanceOn(t *testing.T) {
 	}
 }
 
-func TestAnIdleClassCostsNoWrite(t *testing.T) {
+func TestUnchangedClassIsNotWritten(t *testing.T) {
 	t.Parallel()
 	s := yard(t)
 	good, bad := classOf("good"), classOf("bad")
@@ -335,7 +335,7 @@ func (s *shop) passes(c *v1alpha1.FireboltEngineClass, cached *v1alpha1.Firebolt
 }
 
 // An engine that the cache does not know yet holds its class all the same.
-func TestADeletionIsJudgedByTheAPIServerNotByTheCache(t *testing.T) {
+func TestClassDeletionUsesAPIReader(t *testing.T) {
 	t.Parallel()
 	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
 	c := classOf("c")
@@ -353,7 +353,7 @@ func TestADeletionIsJudgedByTheAPIServerNotByTheCache(t *testing.T) {
 }
 
 // A decision from an old copy of the class never lands; it is made again, and that is no error.
-func TestAStaleClassIsDecidedAgain(t *testing.T) {
+func TestStaleClassIsReconciledAgain(t *testing.T) {
 	t.Parallel()
 	s := &shop{operator: &operator{t: t, namespace: cluster.Get(t).Namespace(t)}, api: apiServer(t)}
 	c := classOf("c")

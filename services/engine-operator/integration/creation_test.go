@@ -101,7 +101,7 @@ func explained(conditions []metav1.Condition, text string, types ...string) erro
 }
 
 // The API server's answer to the creation of an engine's pods is on the engine.
-func TestPodsThatCannotBeCreatedAreExplained(t *testing.T) {
+func TestEngineReportsFailedPodCreation(t *testing.T) {
 	t.Parallel()
 	for name := range obstacles("") {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestPodsThatCannotBeCreatedAreExplained(t *testing.T) {
 }
 
 // So it is for an instance: its Deployments and its own database.
-func TestAnInstanceWhosePodsCannotBeCreatedSaysWhy(t *testing.T) {
+func TestInstanceReportsFailedPodCreation(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))

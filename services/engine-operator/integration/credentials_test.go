@@ -17,7 +17,7 @@ import (
 
 // Nobody tells of a Secret that is deleted: the instance says so within ten seconds, and
 // no engine begins anything meanwhile, also one that looks at once.
-func TestDeletedCredentialsCloseTheGate(t *testing.T) {
+func TestDeletedCredentialsBlockRollouts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)

@@ -21,7 +21,7 @@ import (
 )
 
 // Defect 5: pods that were ready once are looked at again before traffic moves.
-func TestDefect5PodsThatFailBeforeTheSwitchGetNoTraffic(t *testing.T) {
+func TestDefect5FailedPodsGetNoTraffic(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 2)
@@ -85,7 +85,7 @@ func (s *shop) fail(pod, how string) {
 }
 
 // Defect 10: an evicted pod and its replacement are not one pod too many.
-func TestDefect10AnEvictedPodHoldsNothingUp(t *testing.T) {
+func TestDefect10EvictedPodDelaysNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 2)
@@ -146,7 +146,7 @@ func (l *lines) reset() []string {
 
 // Defect 13: passes that change nothing say nothing; no right is wider than its use; the
 // webhooks are on unless somebody turns them off.
-func TestDefect13QuietAndModestByDefault(t *testing.T) {
+func TestDefect13DefaultsMinimizeEventsAndPermissions(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)

@@ -70,7 +70,7 @@ func why(t *testing.T, e *v1alpha1.FireboltEngine, phase v1alpha1.EnginePhase) (
 	return "", time.Time{}
 }
 
-func TestNoQueryIsCutByARollout(t *testing.T) {
+func TestRolloutInterruptsNoQuery(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	e := drained("a", 2, 500*time.Millisecond)
@@ -97,7 +97,7 @@ func TestNoQueryIsCutByARollout(t *testing.T) {
 	}
 }
 
-func TestABrokenScrapeDelaysAndIsShown(t *testing.T) {
+func TestFailingScrapeDelaysDrainAndIsReported(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	e := drained("a", 2, 200*time.Millisecond)
@@ -143,7 +143,7 @@ func (p patient) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, e
 
 // Defect 12: with one worker and scrapes in the reconcile, a pod that does not answer kept
 // every other engine waiting. Here it never does, so that whoever waits for it waits for ever.
-func TestDefect12SilentPodsOfOneEngineDoNotDelayAnother(t *testing.T) {
+func TestDefect12UnresponsivePodsDelayOneEngineOnly(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	n.halt()
@@ -170,7 +170,7 @@ func TestDefect12SilentPodsOfOneEngineDoNotDelayAnother(t *testing.T) {
 	}
 }
 
-func TestADrainTimeoutEndsADrain(t *testing.T) {
+func TestDrainTimeoutEndsDrain(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	const timeout = 8 * time.Second
@@ -198,7 +198,7 @@ func TestADrainTimeoutEndsADrain(t *testing.T) {
 	expect.Condition(t, n.api, e, v1alpha1.ConditionRolloutOverdue, metav1.ConditionFalse)
 }
 
-func TestADrainThatRunsCanBeCutShort(t *testing.T) {
+func TestDrainEndsWhenSpecSkipsIt(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	class := &v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Name: "large"}}

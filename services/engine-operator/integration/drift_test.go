@@ -119,7 +119,7 @@ func otherwise(t failer, desired render.Generation, live *appsv1.StatefulSet) st
 
 // Random templates go through the API server and back. Nothing that it fills in, drops,
 // rounds or spells otherwise is drift; every rendered field that is changed is.
-func TestDefect1NothingThatTheAPIServerFillsInIsDrift(t *testing.T) {
+func TestDefect1APIServerDefaultsAreNotDrift(t *testing.T) {
 	t.Parallel()
 	b, in := newBed(t), readIngredients(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -175,7 +175,7 @@ func leavesOf(t failer, set *appsv1.StatefulSet) []leaf {
 		t.Fatalf("%v", err)
 	}
 	var out []leaf
-	// Labels of the StatefulSet itself are repaired in place: TestLostLabelsComeBack.
+	// Labels of the StatefulSet itself are repaired in place: TestRemovedLabelsAreRestored.
 	meta, _ := tree["metadata"].(content)
 	walk(meta["annotations"], leaf{"metadata", "annotations"}, &out)
 	walk(tree["spec"], leaf{"spec"}, &out)

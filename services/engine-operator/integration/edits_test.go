@@ -91,7 +91,7 @@ var hands = map[string]func(*appsv1.StatefulSetSpec, *corev1.PodSpec, *corev1.Co
 }
 
 // Each edit is made with an Update by another manager, on a StatefulSet of its own.
-func TestDefect2EveryEditByHandIsFound(t *testing.T) {
+func TestDefect2ManualEditsAreDrift(t *testing.T) {
 	b := newBed(t)
 	e := engineOf("e", 0)
 	e.Spec.Template = &corev1.PodTemplateSpec{}
@@ -116,7 +116,7 @@ spec:
 }
 
 // Every value that is rendered, one after the other, is another in what was read back.
-func TestDefect2EveryRenderedValueCounts(t *testing.T) {
+func TestDefect2ChangedRenderedValuesAreDrift(t *testing.T) {
 	b := newBed(t)
 	e := engineOf("e", 0)
 	e.Spec.UISidecar = ptr.To(true)
@@ -136,7 +136,7 @@ func TestDefect2EveryRenderedValueCounts(t *testing.T) {
 }
 
 // Who only touches a StatefulSet, and who takes an edit back, has changed nothing.
-func TestAnEditThatIsTakenBackIsNoDrift(t *testing.T) {
+func TestRevertedEditIsNotDrift(t *testing.T) {
 	b := newBed(t)
 	g := b.draw(t, &v1alpha1.FireboltEngineClass{}, engineOf("e", 0))
 	original := b.stored(t, g)

@@ -129,7 +129,7 @@ func phases(e *v1alpha1.FireboltEngine) string {
 
 var six = []string{"Available", "Progressing", "Degraded", "Upgradable", "Paused", "Stopped"}
 
-func TestEngineFromNothingToStableToTheNextGeneration(t *testing.T) {
+func TestEngineLifecycle(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 2)
@@ -221,7 +221,7 @@ func ready(p corev1.Pod) bool {
 	})
 }
 
-func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
+func TestReconcileSkipsUnchangedObjects(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 2)
@@ -233,7 +233,7 @@ func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
 	s.writesNothingAnew(3 * time.Second)
 }
 
-func TestStopAndStart(t *testing.T) {
+func TestEngineStopsAndStarts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -259,7 +259,7 @@ func TestStopAndStart(t *testing.T) {
 	expect.Condition(t, s.api, e, "Available", metav1.ConditionTrue)
 }
 
-func TestAPausedEngineIsLeftAloneButWatched(t *testing.T) {
+func TestPausedEngineIsObservedOnly(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -281,7 +281,7 @@ func TestAPausedEngineIsLeftAloneButWatched(t *testing.T) {
 	expect.Condition(t, s.api, e, "Paused", metav1.ConditionFalse)
 }
 
-func TestLostObjectsComeBack(t *testing.T) {
+func TestDeletedChildrenAreRecreated(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -318,7 +318,7 @@ func (s *shop) remove(o client.Object) {
 	}
 }
 
-func TestADeletedServiceIsRepairedDuringARollout(t *testing.T) {
+func TestDeletedServiceIsRecreatedDuringRollout(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)

@@ -19,7 +19,7 @@ import (
 )
 
 // The operator is stopped as soon as it has recorded a phase, and started again.
-func TestAnOperatorThatDiesInAnyPhaseGoesOn(t *testing.T) {
+func TestOperatorResumesInEachPhase(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 2)
@@ -55,7 +55,7 @@ func TestAnOperatorThatDiesInAnyPhaseGoesOn(t *testing.T) {
 
 // What the API server fills in is no drift: each of these fields reads back differently
 // from how it was rendered.
-func TestDefaultingIsNoDrift(t *testing.T) {
+func TestDefaultedFieldsAreNotDrift(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -109,7 +109,7 @@ spec:
 	s.settled(e, v1alpha1.PhaseStable, 1)
 }
 
-func TestTheOldGenerationStaysUntilItsQueriesEnd(t *testing.T) {
+func TestOldGenerationStaysUntilQueriesEnd(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -157,7 +157,7 @@ func waitReason(t *testing.T, s *shop, e *v1alpha1.FireboltEngine, reason string
 	return found
 }
 
-func TestDeletionCleansUpInOrder(t *testing.T) {
+func TestEngineDeletionRemovesChildrenInOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -184,7 +184,7 @@ func TestDeletionCleansUpInOrder(t *testing.T) {
 }
 
 // Defect 3: a finalizer is never added to what is being deleted.
-func TestDefect3AnEngineThatSomebodyElseHoldsIsLeftAlone(t *testing.T) {
+func TestDefect3TerminatingEngineGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -219,7 +219,7 @@ func (s *shop) leftAlone(o client.Object) {
 	})
 }
 
-func TestAnEngineWaitsForItsInstanceAndItsClass(t *testing.T) {
+func TestEngineWaitsForInstanceAndClass(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-func TestDefect8InstanceStaysAndServesWhileEnginesReferToIt(t *testing.T) {
+func TestDefect8TerminatingInstanceServesBoundEngines(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -58,7 +58,7 @@ func (s *shop) instanceObjects() []client.Object {
 	}
 }
 
-func TestDefect3InstanceThatIsBeingDeletedGetsNoFinalizer(t *testing.T) {
+func TestDefect3TerminatingInstanceGetsNoFinalizer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	i := s.editInstance(func(i *v1alpha1.FireboltInstance) { i.Finalizers = append(i.Finalizers, "example.com/hold") })
@@ -78,7 +78,7 @@ func TestDefect3InstanceThatIsBeingDeletedGetsNoFinalizer(t *testing.T) {
 
 // A catalogue outlives its instance: volume, password and id are all still there when an
 // instance of the same name is made.
-func TestDefect8InstanceThatIsMadeAgainFindsItsDataAndItsPassword(t *testing.T) {
+func TestDefect8RecreatedInstanceFindsDataAndPassword(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
@@ -137,7 +137,7 @@ func (s *shop) read(objects ...client.Object) {
 	}
 }
 
-func TestDefect8InstanceDataIsNothingThatTheOperatorMayDelete(t *testing.T) {
+func TestDefect8OperatorCannotDeleteInstanceData(t *testing.T) {
 	t.Parallel()
 	role := &rbacv1.ClusterRole{}
 	if err := convert(manifests(t, "../config/rbac/role.yaml")[0].Object, role); err != nil {

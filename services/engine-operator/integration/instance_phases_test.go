@@ -80,7 +80,7 @@ func (s *shop) simulate(component, failure string) {
 	}
 }
 
-func TestAGatewayThatIsDownDegradesTheInstanceAndNoEngine(t *testing.T) {
+func TestGatewayFailureDegradesInstanceOnly(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -127,7 +127,7 @@ func (s *shop) warned(text string) {
 	})
 }
 
-func TestDefect8InstanceFailsForGoodAndRecovers(t *testing.T) {
+func TestDefect8InstanceRecoversFromPermanentFailure(t *testing.T) {
 	t.Parallel()
 	component := func(c corev1.Container) *corev1.PodTemplateSpec {
 		return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
@@ -185,7 +185,7 @@ func TestDefect8InstanceFailsForGoodAndRecovers(t *testing.T) {
 	}
 }
 
-func TestARejectedComponentOfANewInstanceLeavesTheOtherOne(t *testing.T) {
+func TestRejectedComponentKeepsOtherComponent(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
@@ -208,7 +208,7 @@ func TestARejectedComponentOfANewInstanceLeavesTheOtherOne(t *testing.T) {
 	}
 }
 
-func TestAPausedInstanceIsLeftAlone(t *testing.T) {
+func TestPausedInstanceStaysUnchanged(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.editInstance(func(i *v1alpha1.FireboltInstance) {
@@ -242,7 +242,7 @@ func TestAPausedInstanceIsLeftAlone(t *testing.T) {
 
 // kubectl rollout restart writes an annotation into the pod template. It is none of the
 // operator's fields, so it stays; an edit of one of those does not.
-func TestAMetadataServiceIsRestartedByHandAndRepairedWhenEdited(t *testing.T) {
+func TestMetadataServiceAllowsRestartAndRepairsEdits(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	metadata := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop-metadata"}}

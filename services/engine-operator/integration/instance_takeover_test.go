@@ -159,7 +159,7 @@ func (l *earlier) running() map[string]any {
 	return out
 }
 
-func TestAnInstanceOfAnEarlierOperatorIsTakenOverWithoutARestart(t *testing.T) {
+func TestAdoptionRestartsNoInstancePod(t *testing.T) {
 	t.Parallel()
 	l := leftBehind(t)
 	l.serves()
@@ -237,7 +237,7 @@ func TestAnInstanceOfAnEarlierOperatorIsTakenOverWithoutARestart(t *testing.T) {
 	}
 }
 
-func TestAChangeThatWasMadeWhileNoOperatorRanIsNotLost(t *testing.T) {
+func TestAdoptionAppliesChangesMadeWithoutOperator(t *testing.T) {
 	t.Parallel()
 	l := leftBehind(t)
 	l.serves()

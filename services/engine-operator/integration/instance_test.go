@@ -46,7 +46,7 @@ func (s *shop) volume(size string) {
 	}
 }
 
-func TestInstanceWithItsOwnDatabase(t *testing.T) {
+func TestInstanceRunsOwnDatabase(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
@@ -100,7 +100,7 @@ func (s *shop) says(i *v1alpha1.FireboltInstance, reason string) {
 	})
 }
 
-func TestInstanceSaysWhatIsWrongWithItsSecret(t *testing.T) {
+func TestInstanceReportsInvalidSecret(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
@@ -116,7 +116,7 @@ func TestInstanceSaysWhatIsWrongWithItsSecret(t *testing.T) {
 	expect.Condition(t, s.api, i, v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
+func TestStoppedInstanceWaitsForEngines(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -168,7 +168,7 @@ func TestAStoppedInstanceWaitsForItsEngines(t *testing.T) {
 
 // The operator's own database goes after the last pod of the metadata service when the
 // instance stops, and for good, but for its volume, when the spec names another one.
-func TestAnInstancesOwnDatabaseIsTheLastToStopAndMayBeReplaced(t *testing.T) {
+func TestInstanceDatabaseStopsLastAndIsReplaceable(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))

@@ -87,7 +87,7 @@ func (s *shop) hold(o client.Object) {
 }
 
 // The status that is right again is the one that an old cache shows: it is written nevertheless.
-func TestAnOperatorKnowsWhatItWroteBeforeItsCacheDoes(t *testing.T) {
+func TestStatusWritesWithStaleCache(t *testing.T) {
 	t.Parallel()
 	t.Run("instance", func(t *testing.T) {
 		t.Parallel()
@@ -133,7 +133,7 @@ func TestAnOperatorKnowsWhatItWroteBeforeItsCacheDoes(t *testing.T) {
 }
 
 // The last write of a leader may come to its successor as an event, after its first look: it is put right.
-func TestALateWriteOfAFormerLeaderIsPutRight(t *testing.T) {
+func TestOperatorCorrectsWriteOfFormerLeader(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e, c := engineOf("a", 1), classOf("c")

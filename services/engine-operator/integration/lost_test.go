@@ -47,7 +47,7 @@ func statefulSet(name string) *appsv1.StatefulSet {
 }
 
 // A serving StatefulSet that is deleted while its successor cannot start is made again as it was.
-func TestALostServingGenerationIsRestoredWhileAnotherIsCreated(t *testing.T) {
+func TestServingGenerationIsRecreatedDuringCreating(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 2)
@@ -66,7 +66,7 @@ func TestALostServingGenerationIsRestoredWhileAnotherIsCreated(t *testing.T) {
 
 // A serving StatefulSet that is deleted while queries keep its predecessor gives traffic
 // back to it, without a drain timeout, and is made again.
-func TestALostServingGenerationGivesTrafficBackWhileTheOldOneDrains(t *testing.T) {
+func TestServingGenerationReturnsTrafficDuringDraining(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.queries.running.Store(1)
@@ -102,7 +102,7 @@ func TestALostServingGenerationGivesTrafficBackWhileTheOldOneDrains(t *testing.T
 }
 
 // Children are found by their owner; labels that somebody removes come back.
-func TestLostLabelsComeBack(t *testing.T) {
+func TestRemovedLabelsAreRestored(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -140,7 +140,7 @@ func TestLostLabelsComeBack(t *testing.T) {
 }
 
 // A generation that loses its labels when it is to go is deleted all the same.
-func TestALostLabelOrphansNothing(t *testing.T) {
+func TestRemovedLabelOrphansNoChild(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -160,7 +160,7 @@ func TestALostLabelOrphansNothing(t *testing.T) {
 
 // The next number follows from what the engine owns and from its status, not from what
 // anybody can write into a selector.
-func TestNumbersDoNotComeFromTheSelector(t *testing.T) {
+func TestGenerationNumberIgnoresServiceSelector(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -181,7 +181,7 @@ func TestNumbersDoNotComeFromTheSelector(t *testing.T) {
 }
 
 // A name that belongs to somebody else costs a number, and is left alone.
-func TestATakenNameCostsANumber(t *testing.T) {
+func TestForeignNameSkipsGenerationNumber(t *testing.T) {
 	t.Parallel()
 	for name, object := range map[string]client.Object{
 		"a StatefulSet": &appsv1.StatefulSet{

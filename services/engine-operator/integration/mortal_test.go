@@ -152,7 +152,7 @@ func (s *shop) dies(reached func() bool) []string {
 
 // Seed 001, "Crash recovery": the operator may die after any single write of an
 // installation and of a rollout.
-func TestTheOperatorMayDieAfterAnyWrite(t *testing.T) {
+func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.halt()
@@ -199,7 +199,7 @@ func TestTheOperatorMayDieAfterAnyWrite(t *testing.T) {
 
 // Defect 4: a cluster Service that is deleted comes back in every phase, selecting the
 // generation that should serve.
-func TestDefect4ADeletedServiceComesBackInEveryPhase(t *testing.T) {
+func TestDefect4DeletedServiceIsRecreatedInEachPhase(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		phase    v1alpha1.EnginePhase

@@ -23,7 +23,7 @@ import (
 
 // Bad input, without any webhook: every offending path stands in the condition, the
 // generation that serves goes on, and nothing is created.
-func TestARefusedTemplateNamesEveryPathAndDisturbsNothing(t *testing.T) {
+func TestRejectedTemplateListsPathsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -63,7 +63,7 @@ func TestARefusedTemplateNamesEveryPathAndDisturbsNothing(t *testing.T) {
 }
 
 // What only the API server can refuse stands in the engine's condition too.
-func TestAPodThatTheAPIServerRefusesIsTold(t *testing.T) {
+func TestEngineReportsPodRejectedByAPIServer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -83,7 +83,7 @@ func TestAPodThatTheAPIServerRefusesIsTold(t *testing.T) {
 }
 
 // A StatefulSet of somebody else that has the name of the next generation is left alone.
-func TestAStrangersStatefulSetIsLeftAlone(t *testing.T) {
+func TestEngineKeepsForeignStatefulSet(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	labels := map[string]string{"by": "hand"}
@@ -107,7 +107,7 @@ func TestAStrangersStatefulSetIsLeftAlone(t *testing.T) {
 }
 
 // The cluster Service has one name only: an engine says who has it, and goes on once it is free.
-func TestAStrangersClusterServiceIsNamed(t *testing.T) {
+func TestEngineReportsForeignClusterService(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	stranger := &corev1.Service{
@@ -119,7 +119,7 @@ func TestAStrangersClusterServiceIsNamed(t *testing.T) {
 	s.create(e)
 	expect.Object(t, s.api, e, func(e *v1alpha1.FireboltEngine) error {
 		for _, c := range e.Status.Conditions {
-			if strings.Contains(c.Message, "a-service") && strings.Contains(c.Message, "is not ours") {
+			if strings.Contains(c.Message, "a-service") && strings.Contains(c.Message, "is not controlled by the owner") {
 				return nil
 			}
 		}
@@ -133,7 +133,7 @@ func TestAStrangersClusterServiceIsNamed(t *testing.T) {
 }
 
 // Seed 001, "Admission resource bounds", enforced by the controller as well.
-func TestResourcesBeyondTheBoundsAreRefused(t *testing.T) {
+func TestControllerRejectsResourcesAboveBounds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.halt()
@@ -160,7 +160,7 @@ func TestResourcesBeyondTheBoundsAreRefused(t *testing.T) {
 
 // Seed 001, "StatefulSet event propagation": what Kubernetes says about the StatefulSet
 // reaches the engine.
-func TestAQuotaThatRefusesPodsReachesTheEngine(t *testing.T) {
+func TestEngineReportsExceededQuota(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	quota := &corev1.ResourceQuota{
@@ -187,7 +187,7 @@ func TestAQuotaThatRefusesPodsReachesTheEngine(t *testing.T) {
 
 // An instance that vanishes stops nothing that runs; the same instance, back again,
 // changes nothing.
-func TestAnInstanceLostAndBackRollsNothing(t *testing.T) {
+func TestRecreatedInstanceStartsNoRollout(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -222,7 +222,7 @@ func TestAnInstanceLostAndBackRollsNothing(t *testing.T) {
 	})
 }
 
-func TestAnEngineScalesThroughItsSubresource(t *testing.T) {
+func TestScaleSubresourceScalesEngine(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -248,7 +248,7 @@ func TestAnEngineScalesThroughItsSubresource(t *testing.T) {
 }
 
 // Somebody else's finalizer on a child is told of, and holds up nothing.
-func TestAnExternalFinalizerIsToldOf(t *testing.T) {
+func TestForeignFinalizerIsReported(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)

@@ -35,7 +35,7 @@ func appears[T client.Object](s *shop, o T, name string) T {
 	return o
 }
 
-func TestRapidEditsDuringARolloutEndAtTheLastOne(t *testing.T) {
+func TestRapidEditsDuringRolloutConverge(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 2)
@@ -86,7 +86,7 @@ func (s *shop) rests(e *v1alpha1.FireboltEngine, want ...string) {
 	})
 }
 
-func TestToZeroAndBackWithoutWaiting(t *testing.T) {
+func TestScalingToZeroAndBackDuringRollout(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 2)
@@ -107,7 +107,7 @@ func TestToZeroAndBackWithoutWaiting(t *testing.T) {
 
 // A class edit rolls its engines, no more at a time than the operator was told, and
 // nobody waits who was changed for his own sake.
-func TestAnEditOfAClassRollsItsEnginesInTurns(t *testing.T) {
+func TestClassEditLimitsConcurrentRollouts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.halt()
@@ -151,7 +151,7 @@ func TestAnEditOfAClassRollsItsEnginesInTurns(t *testing.T) {
 
 // A rollout that nobody asked for is held while another one cannot end; one that was
 // asked for is not.
-func TestAHeldRolloutSaysSoAndTheUsersOwnGoesOn(t *testing.T) {
+func TestThrottlingExemptsOwnSpecChange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.halt()
@@ -179,7 +179,7 @@ func TestAHeldRolloutSaysSoAndTheUsersOwnGoesOn(t *testing.T) {
 	})
 	expect.Object(t, s.api, held, func(e *v1alpha1.FireboltEngine) error {
 		c := meta.FindStatusCondition(e.Status.Conditions, "Progressing")
-		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != "RolloutThrottled" || !strings.Contains(c.Message, "waits for its turn") {
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != "RolloutThrottled" || !strings.Contains(c.Message, "waits for a rollout slot") {
 			return fmt.Errorf("Progressing = %+v", c)
 		}
 		return nil
@@ -196,7 +196,7 @@ func TestAHeldRolloutSaysSoAndTheUsersOwnGoesOn(t *testing.T) {
 }
 
 // Defect 6: a bad spec that is taken back leads to the generation that still serves.
-func TestDefect6ARevertedSpecReturnsToTheServingGeneration(t *testing.T) {
+func TestDefect6RevertedSpecReturnsToServingGeneration(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -217,7 +217,7 @@ func TestDefect6ARevertedSpecReturnsToTheServingGeneration(t *testing.T) {
 
 // Defect 7: a generation that does not get ready is shown after its deadline, and given
 // up where the user asked for that.
-func TestDefect7AnOverdueRolloutIsShownAndRolledBackOnRequest(t *testing.T) {
+func TestDefect7OverdueRolloutIsReportedAndRolledBack(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)
@@ -253,7 +253,7 @@ func TestDefect7AnOverdueRolloutIsShownAndRolledBackOnRequest(t *testing.T) {
 	expect.Condition(t, s.api, e, v1alpha1.ConditionRolledBack, metav1.ConditionFalse)
 }
 
-func TestAHandEditedStatefulSetIsReplaced(t *testing.T) {
+func TestManuallyEditedStatefulSetIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	e := engineOf("a", 1)

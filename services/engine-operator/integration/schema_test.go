@@ -33,7 +33,7 @@ func instanceYAML(name, spec string) string {
 	return "apiVersion: compute.firebolt.io/v1alpha1\nkind: FireboltInstance\nmetadata: {name: " + name + "}\nspec: " + spec
 }
 
-func TestSamplesAreAcceptedAndBecomeHealthy(t *testing.T) {
+func TestSamplesBecomeReady(t *testing.T) {
 	t.Parallel()
 	s := &shop{api: apiServer(t)}
 	s.operator = start(t, cluster.Get(t).Namespace(t))
@@ -57,7 +57,7 @@ func TestSamplesAreAcceptedAndBecomeHealthy(t *testing.T) {
 }
 
 // Defect 9, names that break Services and pod labels later, among them.
-func TestDefect9BadManifestsAreRefusedWithTheFieldsName(t *testing.T) {
+func TestDefect9SchemaRejectsInvalidManifestsByField(t *testing.T) {
 	t.Parallel()
 	c := apiServer(t)
 	ns := cluster.Get(t).Namespace(t)
@@ -98,7 +98,7 @@ func TestDefect9BadManifestsAreRefusedWithTheFieldsName(t *testing.T) {
 	}
 }
 
-func TestImmutableFields(t *testing.T) {
+func TestSchemaRejectsChangesOfImmutableFields(t *testing.T) {
 	t.Parallel()
 	c := apiServer(t)
 	ns := cluster.Get(t).Namespace(t)
@@ -135,7 +135,7 @@ func TestImmutableFields(t *testing.T) {
 
 // Templates without containers and with metadata are admissible: users override single
 // fields of what the operator renders.
-func TestTemplatesKeepWhatTheySay(t *testing.T) {
+func TestSchemaKeepsTemplateFields(t *testing.T) {
 	t.Parallel()
 	c := apiServer(t)
 	u := parse(t, engineYAML("a", `{instanceRef: i, replicas: 1, template: {metadata: {labels: {team: shop}, annotations: {a: b}}, spec: {priorityClassName: high}}}`))

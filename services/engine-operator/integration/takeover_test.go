@@ -123,7 +123,7 @@ func (s *shop) configText(name string) string {
 	return fetch(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}).Data["config.yaml"]
 }
 
-func TestAnEngineOfAnEarlierOperatorIsTakenOverAsItIs(t *testing.T) {
+func TestAdoptionKeepsEngineUnchanged(t *testing.T) {
 	s, e := left(t)
 	before, text := fetch(s, s.set("old-g4")), s.configText("old-g4-config")
 	s.run()
@@ -172,7 +172,7 @@ func TestAnEngineOfAnEarlierOperatorIsTakenOverAsItIs(t *testing.T) {
 	}
 }
 
-func TestAnEditOfAnAdoptedStatefulSetIsDrift(t *testing.T) {
+func TestEditOfAdoptedStatefulSetIsDrift(t *testing.T) {
 	s, e := left(t)
 	s.run()
 	expect.Object(t, s.api, s.set("old-g4"), func(set *appsv1.StatefulSet) error {
@@ -192,7 +192,7 @@ func TestAnEditOfAnAdoptedStatefulSetIsDrift(t *testing.T) {
 
 // What an earlier operator accepted and ran is taken over untouched, stays editable, and
 // what nothing comes of is a warning.
-func TestWhatAnEarlierOperatorAcceptedStaysEditable(t *testing.T) {
+func TestObjectsOfEarlierOperatorStayEditable(t *testing.T) {
 	t.Parallel()
 	sidecar := corev1.Container{
 		Name: "log", Image: "example.com/log:1", ImagePullPolicy: corev1.PullIfNotPresent,

@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/webhook"
 )
 
-func TestANewInstanceHasItsIDInTheAnswer(t *testing.T) {
+func TestCreateResponseContainsInstanceID(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
 	create := func(manifest string) (string, error) {
@@ -47,7 +47,7 @@ func TestANewInstanceHasItsIDInTheAnswer(t *testing.T) {
 	says(t, err, "spec.gateway", "Required")
 }
 
-func TestWithoutTheOperatorEnginesAreRefusedAndInstancesAreNot(t *testing.T) {
+func TestStoppedOperatorBlocksEnginesNotInstances(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
 	if err := a.apply(engineYAML("e", "{instanceRef: i, replicas: 1}")); err != nil {
@@ -67,7 +67,7 @@ func TestWithoutTheOperatorEnginesAreRefusedAndInstancesAreNot(t *testing.T) {
 	}
 }
 
-func TestWithoutTheOperatorStoredObjectsCanBeManagedAndDeleted(t *testing.T) {
+func TestStoppedOperatorAllowsEditAndDeletion(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
 	if err := a.apply(engineYAML("e", "{instanceRef: i, replicas: 1}")); err != nil {
@@ -115,7 +115,7 @@ const begin = "-----BEGIN CERTIFICATE-----"
 
 // The clock runs ahead here, so that several authorities follow each other while requests never stop. It waits for the
 // keeper, which has a third of a lifetime to renew what ends.
-func TestNoRequestIsRefusedWhileCertificatesRotate(t *testing.T) {
+func TestCertificateRotationFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
 	a.lifetimes = certs.Lifetimes{Authority: 15 * time.Minute, Serving: 9 * time.Minute}
@@ -154,7 +154,7 @@ func TestNoRequestIsRefusedWhileCertificatesRotate(t *testing.T) {
 	}
 }
 
-func TestMountedCertificatesAreReadAgainWhenTheyChange(t *testing.T) {
+func TestMountedCertificatesAreReloaded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first, second := issue(t), issue(t)
@@ -203,8 +203,8 @@ func (a *admission) trust(of ...*certs.Bundle) {
 // keeper is one replica's.
 func (a *admission) keeper() (*certs.Rotator, *certs.Serving) {
 	serving := &certs.Serving{}
-	return certs.NewRotator(certs.Dependencies{
-		Live: a.api, Client: a.api, Clock: clock.RealClock{}, Configuration: a.namespace, Owner: "test", FieldManager: "test",
+	return certs.NewRotator(certs.Config{
+		APIReader: a.api, Client: a.api, Clock: clock.RealClock{}, Configuration: a.namespace, Owner: "test", FieldManager: "test",
 		Secret: types.NamespacedName{Namespace: a.namespace, Name: "certs"}, Hosts: certs.HostsOf("webhook", a.namespace),
 	}, serving), serving
 }
@@ -218,7 +218,7 @@ func (a *admission) shown(s *certs.Serving) string {
 	return string(c.Certificate[0])
 }
 
-func TestReplicasThatStartTogetherServeOneCertificate(t *testing.T) {
+func TestConcurrentReplicasShareOneCertificate(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
 	a.register(true)
@@ -245,7 +245,7 @@ func TestReplicasThatStartTogetherServeOneCertificate(t *testing.T) {
 	}
 }
 
-func TestTheSecretIsRepairedButNeverSomebodyElses(t *testing.T) {
+func TestCertificateSecretIsRepairedUnlessForeign(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
 	k, s := a.keeper()
@@ -283,7 +283,7 @@ func TestTheSecretIsRepairedButNeverSomebodyElses(t *testing.T) {
 	}
 }
 
-func TestAConfigurationThatComesLaterIsTrustedToo(t *testing.T) {
+func TestLateWebhookConfigurationGetsCABundle(t *testing.T) {
 	t.Parallel()
 	a := prepare(t, nil)
 	k, _ := a.keeper()

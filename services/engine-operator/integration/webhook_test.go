@@ -59,7 +59,7 @@ const (
 		`containers: [{name: engine, command: [x], resources: {requests: {cpu: 33}, limits: {memory: 512Gi}}}]}}}`
 )
 
-func TestOneAnswerNamesEveryMistakeOfAnEngine(t *testing.T) {
+func TestEngineWebhookListsAllErrors(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, bounded)
 	err := a.apply(engineYAML("e", mistaken))
@@ -77,7 +77,7 @@ func TestOneAnswerNamesEveryMistakeOfAnEngine(t *testing.T) {
 	says(t, err, append(want, `FireboltEngine "e" is invalid`, "maximum of 256Gi", "nowhere")...)
 }
 
-func TestEngineContainersStayWithinTheBounds(t *testing.T) {
+func TestEngineContainersStayWithinBounds(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, bounded)
 	a.create(&v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "i"}})
@@ -111,7 +111,7 @@ func TestEngineContainersStayWithinTheBounds(t *testing.T) {
 	}
 }
 
-func TestAnEngineMayComeBeforeItsInstanceButNotBeforeItsClass(t *testing.T) {
+func TestEngineWebhookRequiresClassNotInstance(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
 	if err := a.try("e", "{instanceRef: later, replicas: 1}"); err != nil {
@@ -127,7 +127,7 @@ func TestAnEngineMayComeBeforeItsInstanceButNotBeforeItsClass(t *testing.T) {
 	}
 }
 
-func TestAClassThatEnginesUseIsNotDeleted(t *testing.T) {
+func TestClassWebhookRejectsDeletionWhileInUse(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
 	for _, manifest := range []string{
@@ -156,7 +156,7 @@ func TestAClassThatEnginesUseIsNotDeleted(t *testing.T) {
 	}
 }
 
-func TestMistakesOfClassesAndInstancesAreNamedToo(t *testing.T) {
+func TestClassAndInstanceWebhooksListErrors(t *testing.T) {
 	t.Parallel()
 	a := serveWebhooks(t, nil)
 	says(t, a.apply(classYAML("c", "{template: {spec: {hostPID: true, containers: [{name: engine, args: [x]}]}}}")),
@@ -169,7 +169,7 @@ func TestMistakesOfClassesAndInstancesAreNamedToo(t *testing.T) {
 
 // What an earlier operator or release accepted stays manageable: with the conditions of
 // config/webhook the API server does not even ask; without them the operator lets it pass.
-func TestStoredObjectsThatAreNoLongerAdmissibleStayManageable(t *testing.T) {
+func TestInvalidStoredObjectsStayEditable(t *testing.T) {
 	t.Parallel()
 	for name, conditions := range map[string]bool{"with match conditions": true, "without": false} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
 package api
 
-// Kinds are the kinds that the ingester stores, in their canonical order.
+// Kinds returns the kinds that the ingester stores, in their canonical order.
 //
 // Source: seed 003, "Schema Layout"; order of reference section 1.
 func Kinds() []string {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-func TestTheNetworkToMySQLIsCut(t *testing.T) {
+func TestMySQLNetworkPartition(t *testing.T) {
 	each(t, func(s *stage) {
 		p := newProxy(t, s.mysql.Address())
 		s.through(p.address(), func(*mysql.Config) {})
@@ -27,7 +27,7 @@ func TestTheNetworkToMySQLIsCut(t *testing.T) {
 
 // A stalled connection looks like a slow one. The ingester gives up after the time that the DSN allows for an answer,
 // 30 seconds unless it says something else, and goes on by itself with new connections.
-func TestTheNetworkToMySQLFallsSilent(t *testing.T) {
+func TestMySQLNetworkStall(t *testing.T) {
 	each(t, func(s *stage) {
 		p := newProxy(t, s.mysql.Address())
 		s.through(p.address(), func(cfg *mysql.Config) { cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second })
@@ -43,7 +43,7 @@ func TestTheNetworkToMySQLFallsSilent(t *testing.T) {
 	})
 }
 
-func TestTwoIngestersAtOnce(t *testing.T) {
+func TestTwoConcurrentIngesters(t *testing.T) {
 	each(t, func(s *stage) {
 		pair := []*ingester{s.start(), s.start()}
 		l := s.load(operations)
@@ -58,7 +58,7 @@ func TestTwoIngestersAtOnce(t *testing.T) {
 }
 
 // Everything at once, at random moments.
-func TestAllFaultsAtOnce(t *testing.T) {
+func TestCombinedFaults(t *testing.T) {
 	each(t, func(s *stage) {
 		p := newProxy(t, s.mysql.Address())
 		s.through(p.address(), func(cfg *mysql.Config) { cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 2*time.Second })

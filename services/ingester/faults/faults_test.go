@@ -14,7 +14,7 @@ func each(t *testing.T, test func(s *stage)) {
 	}
 }
 
-func TestMySQLIsKilledUnderLoad(t *testing.T) {
+func TestMySQLKilledUnderLoad(t *testing.T) {
 	each(t, func(s *stage) {
 		s.start()
 		l := s.load(operations)
@@ -26,7 +26,7 @@ func TestMySQLIsKilledUnderLoad(t *testing.T) {
 	})
 }
 
-func TestTheIngesterIsKilledAtRandomMoments(t *testing.T) {
+func TestIngesterKilledAtRandomTimes(t *testing.T) {
 	each(t, func(s *stage) {
 		i := s.start()
 		l := s.load(operations)
@@ -40,7 +40,7 @@ func TestTheIngesterIsKilledAtRandomMoments(t *testing.T) {
 	})
 }
 
-func TestNATSIsGoneForAWhile(t *testing.T) {
+func TestNATSOutage(t *testing.T) {
 	each(t, func(s *stage) {
 		s.start()
 		l := s.load(operations)

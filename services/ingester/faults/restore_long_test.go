@@ -174,9 +174,9 @@ func (s *stage) advance(to int64) {
 	}
 }
 
-// TestTheClusterIsRestored goes back to a backup while the ingester runs, and again while it is away
+// TestClusterRestored goes back to a backup while the ingester runs, and again while it is away
 // and the cluster passes its old version before it comes back.
-func TestTheClusterIsRestored(t *testing.T) {
+func TestClusterRestored(t *testing.T) {
 	for _, flavour := range flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
 			c := cluster.Private(t, options)

@@ -90,8 +90,8 @@ func (c *caller) answers(method, path string, code int, source string) unstructu
 	return object
 }
 
-// TestTheHTTPAPIFollowsAnObjectThroughItsLife leads one Model from the cluster to storage and another one to its end.
-func TestTheHTTPAPIFollowsAnObjectThroughItsLife(t *testing.T) {
+// TestHTTPAPIFollowsObjectLifecycle leads one Model from the cluster to storage and another one to its end.
+func TestHTTPAPIFollowsObjectLifecycle(t *testing.T) {
 	b := newBench(t)
 	port, err := freeport.One()
 	if err != nil {

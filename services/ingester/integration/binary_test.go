@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/mysqltest"
 )
 
-// TestTheBinary runs the ingester as the local stack does, while MySQL comes late.
-func TestTheBinary(t *testing.T) {
+// TestBinaryRunsWithLateMySQL runs the ingester as the local stack does, while MySQL comes late.
+func TestBinaryRunsWithLateMySQL(t *testing.T) {
 	server := mysqltest.Private(t)
 	dsn := server.DSN()
 	server.Stop()

@@ -24,8 +24,8 @@ func (b *bench) patchStatus(u *unstructured.Unstructured, patch string) *unstruc
 	return u
 }
 
-// TestACompletedPipelineRunIsStored is about status.endTime, which no plain column type takes.
-func TestACompletedPipelineRunIsStored(t *testing.T) {
+// TestCompletedPipelineRunIsStored is about status.endTime, which no plain column type takes.
+func TestCompletedPipelineRunIsStored(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	run := b.object("PipelineRun", "nightly")
@@ -39,9 +39,9 @@ func TestACompletedPipelineRunIsStored(t *testing.T) {
 	b.row(run, " train PIPELINE_RUN_STATE_SUCCEEDED 2026-11-21 04:42:00.500000", columns)
 }
 
-// TestATerminatingDeploymentKeepsWhenItsDeletionBegan holds the object with a
+// TestTerminatingDeploymentKeepsDeletionTimestamp holds the object with a
 // finalizer of somebody else and deletes it.
-func TestATerminatingDeploymentKeepsWhenItsDeletionBegan(t *testing.T) {
+func TestTerminatingDeploymentKeepsDeletionTimestamp(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	d := b.object("Deployment", "churn")
@@ -66,9 +66,9 @@ func TestATerminatingDeploymentKeepsWhenItsDeletionBegan(t *testing.T) {
 	b.gone(d)
 }
 
-// TestEveryFieldIsAcceptedAndStored creates one object of every kind in which all fields are
+// TestAllFieldsAreAcceptedAndStored creates one object of every kind in which all fields are
 // set: what the CRDs accept and what the encoder accepts must be the same.
-func TestEveryFieldIsAcceptedAndStored(t *testing.T) {
+func TestAllFieldsAreAcceptedAndStored(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	strict := client.NewNamespacedClient(client.WithFieldValidation(b.client, "Strict"), b.namespace)
@@ -103,8 +103,8 @@ func TestEveryFieldIsAcceptedAndStored(t *testing.T) {
 	}
 }
 
-// TestTypingErrorsInPodTemplatesAreRefused shows that the API server knows the fields of pods.
-func TestTypingErrorsInPodTemplatesAreRefused(t *testing.T) {
+// TestPodTemplateTyposAreRejected shows that the API server knows the fields of pods.
+func TestPodTemplateTyposAreRejected(t *testing.T) {
 	b := newBench(t)
 	strict := client.NewNamespacedClient(client.WithFieldValidation(b.client, "Strict"), b.namespace)
 	tests := map[string]struct {

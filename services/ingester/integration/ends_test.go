@@ -19,9 +19,9 @@ import (
 
 const state = "SELECT CONCAT_WS(' ', IF(delete_time IS NULL, 'live', 'closed'), IF(evict_time IS NULL, 'here', 'evicted'), algorithm) FROM model WHERE uid = ?"
 
-// TestUpdatesDuringAnEvictionAreStored changes objects without a pause from the mark on until
+// TestUpdatesDuringEvictionAreStored changes objects without a pause from the mark on until
 // the API server does not accept it any more.
-func TestUpdatesDuringAnEvictionAreStored(t *testing.T) {
+func TestUpdatesDuringEvictionAreStored(t *testing.T) {
 	const objects = 20
 	b := newBench(t)
 	b.start()
@@ -56,9 +56,9 @@ func TestUpdatesDuringAnEvictionAreStored(t *testing.T) {
 	wg.Wait()
 }
 
-// TestADeletedObjectIsNotEvicted marks an object as immutable that was deleted while a
+// TestTerminatingObjectIsNotEvicted marks an object as immutable that was deleted while a
 // foreign finalizer holds it.
-func TestADeletedObjectIsNotEvicted(t *testing.T) {
+func TestTerminatingObjectIsNotEvicted(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	m := b.model("churn")
@@ -77,8 +77,8 @@ func TestADeletedObjectIsNotEvicted(t *testing.T) {
 	b.events(m, "created", "deleted")
 }
 
-// TestAnImmutableObjectThatIsDeletedWhileMySQLIsAwayIsClosed has a foreign finalizer hold it.
-func TestAnImmutableObjectThatIsDeletedWhileMySQLIsAwayIsClosed(t *testing.T) {
+// TestImmutableObjectDeletedDuringOutageIsClosed has a foreign finalizer hold it.
+func TestImmutableObjectDeletedDuringOutageIsClosed(t *testing.T) {
 	server := mysqltest.Private(t)
 	b := newBenchOn(t, server.DSN())
 	b.start()

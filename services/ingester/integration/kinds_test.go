@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// TestEveryKindHasAController: an earlier ingester watched an empty list of kinds, and nobody noticed.
-func TestEveryKindHasAController(t *testing.T) {
+// TestKindsHaveControllers: an earlier ingester watched an empty list of kinds, and nobody noticed.
+func TestKindsHaveControllers(t *testing.T) {
 	b := newBench(t)
 	var mu sync.Mutex
 	registered := map[string]bool{}
@@ -40,9 +40,9 @@ func TestEveryKindHasAController(t *testing.T) {
 	}
 }
 
-// TestEveryKindLivesAndDies leads the samples of all kinds through creation, strictly
+// TestKindsLifecycle leads the samples of all kinds through creation, strictly
 // validated as by kubectl, a change and deletion.
-func TestEveryKindLivesAndDies(t *testing.T) {
+func TestKindsLifecycle(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	strict := client.NewNamespacedClient(client.WithFieldValidation(b.client, "Strict"), b.namespace)
@@ -96,9 +96,9 @@ func (b *bench) samples() []*unstructured.Unstructured {
 	return out
 }
 
-// TestASparkJobWhosePodsNameNoResourcesIsStored: it made an earlier business controller panic,
+// TestSparkJobWithoutPodResourcesIsStored: such a job made an earlier business controller panic,
 // which took the ingester with it.
-func TestASparkJobWhosePodsNameNoResourcesIsStored(t *testing.T) {
+func TestSparkJobWithoutPodResourcesIsStored(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	job := b.object("SparkJob", "bare")

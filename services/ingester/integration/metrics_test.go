@@ -41,7 +41,7 @@ func (d *describing) Register(c prometheus.Collector) error {
 	return d.Registerer.Register(c)
 }
 
-func TestThePageDescribesTheMetricsThatAreRegistered(t *testing.T) {
+func TestPageListsRegisteredMetrics(t *testing.T) {
 	b := newBench(t)
 	registered := &describing{Registerer: prometheus.NewRegistry(), labels: map[string][]string{}}
 	b.registerer = registered

@@ -12,9 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// TestARowIsClosedSoonAfterItsFinalizerWasForcedOff: the object goes while the ingester
+// TestRowIsClosedAfterForcedFinalizerRemoval: the object goes while the ingester
 // watches, and leaves it nothing to finish.
-func TestARowIsClosedSoonAfterItsFinalizerWasForcedOff(t *testing.T) {
+func TestRowIsClosedAfterForcedFinalizerRemoval(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	m := b.finalizer(b.create(b.model("churn")))
@@ -25,9 +25,9 @@ func TestARowIsClosedSoonAfterItsFinalizerWasForcedOff(t *testing.T) {
 	b.row(m, "closed", open)
 }
 
-// TestADeletionIsToldOnceWhileOthersHoldTheObject: our finalizer goes first, then the
+// TestDeletionIsPublishedOnceWithForeignFinalizer: our finalizer goes first, then the
 // object is deleted and waits; each makes a version, and none is news.
-func TestADeletionIsToldOnceWhileOthersHoldTheObject(t *testing.T) {
+func TestDeletionIsPublishedOnceWithForeignFinalizer(t *testing.T) {
 	for how, remove := range map[string]func(*bench, *unstructured.Unstructured){
 		"annotated": func(b *bench, m *unstructured.Unstructured) { b.patch(m, annotation(api.DeletingAnnotation)) },
 		"deleted":   (*bench).delete,

@@ -49,7 +49,7 @@ func TestRejectedObjectsCanBeDeleted(t *testing.T) {
 }
 
 // A rejected object is stored when it is changed to what fits.
-func TestARejectedObjectIsTriedAgainWhenItChanges(t *testing.T) {
+func TestChangedRejectedObjectIsRetried(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	m := b.model("churn")

@@ -87,7 +87,7 @@ func TestAnnotationDeletesWithoutTerminating(t *testing.T) {
 	}
 }
 
-func TestImmutableObjectsLeaveTheClusterAndStayInMySQL(t *testing.T) {
+func TestImmutableObjectStaysInMySQLOnly(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	m := b.finalizer(b.create(b.model("churn")))
@@ -99,8 +99,8 @@ func TestImmutableObjectsLeaveTheClusterAndStayInMySQL(t *testing.T) {
 	b.events(m, "created", "evicted")
 }
 
-// TestEvictedRowsStayLiveWhileOthersHoldTheObject has a foreign finalizer keep the object Terminating.
-func TestEvictedRowsStayLiveWhileOthersHoldTheObject(t *testing.T) {
+// TestEvictedRowStaysLiveWithForeignFinalizer has a foreign finalizer keep the object Terminating.
+func TestEvictedRowStaysLiveWithForeignFinalizer(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	m := b.model("churn")
@@ -141,7 +141,7 @@ func TestKindLevelEvictionIsOptIn(t *testing.T) {
 	b.row(m, "live", open)
 }
 
-func TestTheSameNameAgain(t *testing.T) {
+func TestRecreatedObjectReplacesLiveRow(t *testing.T) {
 	b := newBench(t)
 	stop := b.start()
 	first := b.finalizer(b.create(b.model("churn")))
@@ -160,7 +160,7 @@ func TestTheSameNameAgain(t *testing.T) {
 	b.events(second, "created", "deleted", "created")
 }
 
-func TestUnchangedObjectsCostNoWriteAfterARestart(t *testing.T) {
+func TestRestartSkipsUnchangedObjects(t *testing.T) {
 	b := newBench(t)
 	stop := b.start()
 	for i := range 20 {
@@ -186,8 +186,8 @@ func TestUnchangedObjectsCostNoWriteAfterARestart(t *testing.T) {
 	}
 }
 
-// TestRejectedObjectsGetAnEventAndBlockNobody stores an object whose algorithm does not fit its column.
-func TestRejectedObjectsGetAnEventAndBlockNobody(t *testing.T) {
+// TestRejectedObjectGetsEventAndBlocksNothing stores an object whose algorithm does not fit its column.
+func TestRejectedObjectGetsEventAndBlocksNothing(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	bad := b.model("bad")
@@ -202,7 +202,7 @@ func TestRejectedObjectsGetAnEventAndBlockNobody(t *testing.T) {
 	b.stored(bad)
 }
 
-func TestTheAPIServerNamesTheFieldOfABadObject(t *testing.T) {
+func TestAPIServerNamesInvalidField(t *testing.T) {
 	b := newBench(t)
 	m := b.model("bad")
 	if err := unstructured.SetNestedField(m.Object, "MODEL_KIND_NONE", "spec", "kind"); err != nil {
@@ -217,7 +217,7 @@ func TestTheAPIServerNamesTheFieldOfABadObject(t *testing.T) {
 	}
 }
 
-func TestMySQLStopsWhileAnObjectIsDeleted(t *testing.T) {
+func TestDeletionSurvivesMySQLOutage(t *testing.T) {
 	server := mysqltest.Private(t)
 	b := newBenchOn(t, server.DSN())
 	b.start()
@@ -243,7 +243,7 @@ func TestMySQLStopsWhileAnObjectIsDeleted(t *testing.T) {
 	b.events(m, "created", "deleted")
 }
 
-func TestMySQLComesLater(t *testing.T) {
+func TestIngesterWaitsForMySQL(t *testing.T) {
 	server := mysqltest.Private(t)
 	dsn := server.DSN()
 	server.Stop()
@@ -256,7 +256,7 @@ func TestMySQLComesLater(t *testing.T) {
 	b.events(m, "created")
 }
 
-func TestNATSStopsForAWhile(t *testing.T) {
+func TestEventsSurviveNATSOutage(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	m := b.finalizer(b.create(b.model("churn")))
@@ -277,8 +277,8 @@ func TestNATSStopsForAWhile(t *testing.T) {
 	b.events(other, "created")
 }
 
-// TestNothingIsLostAcrossARestart stops the ingester with events in the outbox.
-func TestEventsSurviveARestart(t *testing.T) {
+// TestEventsSurviveRestart stops the ingester with events in the outbox.
+func TestEventsSurviveRestart(t *testing.T) {
 	b := newBench(t)
 	stop := b.start()
 	m := b.finalizer(b.create(b.model("churn")))

@@ -10,14 +10,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-const takeOverVersion = 43
+const adoptionVersion = 43
 
-// takeOver is the migration that brings the tables of an earlier installation to our
-// schema. All tables exist when it runs: CREATE TABLE IF NOT EXISTS left those of an
-// earlier installation as they were. It compares with the registry of this binary, so
+// adoption returns the migration that adopts the tables of an earlier installation. All tables
+// exist when it runs: CREATE TABLE IF NOT EXISTS left those of an earlier installation
+// unchanged. It compares with the registry of this binary, so
 // columns of later migrations are created here already, and those have nothing to do.
-func takeOver(kinds []*registry.Kind, o legacyschema.Options) *goose.Migration {
-	return goose.NewGoMigration(takeOverVersion, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+func adoption(kinds []*registry.Kind, o legacyschema.Options) *goose.Migration {
+	return goose.NewGoMigration(adoptionVersion, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		return legacyschema.Run(ctx, tx, kinds, o)
 	}}, nil)
 }

@@ -45,7 +45,7 @@ func statements(t *testing.T, files ...string) []string {
 	return out
 }
 
-// earlier returns a database as an earlier installation left it.
+// earlier returns the database of an earlier installation.
 func earlier(t *testing.T, f mysqltest.Flavour) *sql.DB {
 	t.Helper()
 	db := open(t, mysqltest.DSNOf(t, f))
@@ -132,7 +132,7 @@ func tablesOf(t *testing.T, db *sql.DB) []string {
 	return out
 }
 
-// decided is all that a take-over of earlier_data.sql changes in what was there.
+// decided is all that an adoption of earlier_data.sql changes in existing rows.
 var decided = map[string]string{
 	"project p-old delete_time":   "now",
 	"project p-old update_time":   "now",
@@ -168,7 +168,7 @@ var noted = []string{
 	"triggerrun default/thrice (uid t-2): closed: the row of uid t-3 is newer and was live as well",
 }
 
-func TestNothingOfAnEarlierInstallationIsLost(t *testing.T) {
+func TestAdoptionKeepsAllRows(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		db := earlier(t, f)
 		tables := tablesOf(t, db)
@@ -244,7 +244,7 @@ func TestNothingOfAnEarlierInstallationIsLost(t *testing.T) {
 	})
 }
 
-func TestTheModelTableOfTheDesignIsTakenOver(t *testing.T) {
+func TestAdoptionOfModelTableFromDesign(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		db := open(t, mysqltest.DSNOf(t, f))
 		load(t, db, "seed_model.sql")
@@ -273,7 +273,7 @@ func TestTheModelTableOfTheDesignIsTakenOver(t *testing.T) {
 	})
 }
 
-func TestTheObsoleteSchemaIsLeftAlone(t *testing.T) {
+func TestAdoptionKeepsObsoleteSchema(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		db := open(t, mysqltest.DSNOf(t, f))
 		load(t, db, "obsolete.sql")
@@ -289,16 +289,16 @@ func TestTheObsoleteSchemaIsLeftAlone(t *testing.T) {
 			}
 		}
 		exec(t, db, "INSERT INTO pipeline_run VALUES ('y', 'new')")
-		// The columns that only the obsolete table has no longer ask for a value.
+		// The columns that only the obsolete table has no longer require a value.
 		exec(t, db, "INSERT INTO deployment (uid, group_ver, namespace, name, res_version, create_time, update_time, proto, json)"+
 			" VALUES ('d-2', 'v2', 'default', 'two', 1, NOW(6), NOW(6), '', '{}')")
 		exec(t, db, "DROP TABLE dataset") // it is still there
 	})
 }
 
-// TestFirstSyncTakesTheMarkAway syncs an object that is in the cluster after all: its
-// row was marked as evicted because nothing told it from one that has left.
-func TestFirstSyncTakesTheMarkAway(t *testing.T) {
+// TestFirstSyncClearsAdoptedMark syncs an object that is in the cluster after all: its
+// row was marked as evicted because it could not be distinguished from an evicted one.
+func TestFirstSyncClearsAdoptedMark(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		db := earlier(t, f)
 		up(t, db)

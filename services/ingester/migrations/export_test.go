@@ -13,13 +13,13 @@ import (
 )
 
 // UpSome applies the migrations of some kinds, named by their tables, and of the
-// tables that all share. Unlike Up it gives up when the connection is lost.
+// tables that all share. Unlike Up it fails when the connection is lost.
 func UpSome(ctx context.Context, db *sql.DB, tables ...string) (Report, error) {
 	every, err := all()
 	if err != nil {
 		return Report{}, err
 	}
-	some := set{files: fstest.MapFS{}, takeOver: legacyschema.Options{Batch: 4}} // so that there are several
+	some := set{files: fstest.MapFS{}, adoption: legacyschema.Options{Batch: 4}} // so that there are several
 	wanted := func(kind *registry.Kind) bool { return slices.Contains(tables, kind.Table) }
 	for _, kind := range every.kinds {
 		if wanted(kind) {

@@ -78,9 +78,9 @@ var befores = []before{
 // ofSome matches the statements of files in testdata that are about some kinds.
 var ofSome = regexp.MustCompile(`^(-- .*\n|\n)*(CREATE TABLE IF NOT EXISTS|INSERT INTO) (` + strings.Join(some, "|") + `)(_labels|_annotations)? `)
 
-// TestKilledAfterEveryStatement kills Up after its first, second, third, ... statement,
+// TestUpResumesAfterEachKilledStatement kills Up after its first, second, third, ... statement,
 // each time on a fresh database, and lets another one finish the work.
-func TestKilledAfterEveryStatement(t *testing.T) {
+func TestUpResumesAfterEachKilledStatement(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		for _, b := range befores {
 			t.Run(b.name, func(t *testing.T) {
@@ -130,8 +130,8 @@ func killedAfter(t *testing.T, f mysqltest.Flavour, b before, n int64, want stat
 	}
 }
 
-// TestFourTakeOverAtOnce starts four processes on one earlier database.
-func TestFourTakeOverAtOnce(t *testing.T) {
+// TestConcurrentAdoptions starts four processes on one earlier database.
+func TestConcurrentAdoptions(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		alone := earlier(t, f)
 		up(t, alone)
@@ -154,9 +154,9 @@ func TestFourTakeOverAtOnce(t *testing.T) {
 	})
 }
 
-// TestSessionsKilledByTheServer kills the connections of a process that takes over,
-// whatever it does at the moment.
-func TestSessionsKilledByTheServer(t *testing.T) {
+// TestAdoptionSurvivesKilledSessions kills the connections of a process during the adoption, at any
+// moment.
+func TestAdoptionSurvivesKilledSessions(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		alone := earlier(t, f)
 		up(t, alone)
@@ -215,9 +215,9 @@ func killOthers(t *testing.T, db *sql.DB) int {
 	return killed
 }
 
-// TestAnAnswerThatComesTooLate lets a change take longer than the connection waits for
-// an answer: somebody holds the table. Up goes on until the change is made.
-func TestAnAnswerThatComesTooLate(t *testing.T) {
+// TestUpWaitsForLateResponse makes a change take longer than the read timeout of the connection:
+// another transaction locks the table. Up continues until the change is done.
+func TestUpWaitsForLateResponse(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		alone := earlier(t, f)
 		up(t, alone)
@@ -228,7 +228,7 @@ func TestAnAnswerThatComesTooLate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := holder.ExecContext(t.Context(), "DELETE FROM cluster WHERE uid = 'nobody'"); err != nil {
+		if _, err := holder.ExecContext(t.Context(), "DELETE FROM cluster WHERE uid = 'missing'"); err != nil {
 			t.Fatal(err)
 		}
 		connector, err := database.Settings{DSN: dsn + "&readTimeout=3s"}.Connector()
@@ -242,7 +242,7 @@ func TestAnAnswerThatComesTooLate(t *testing.T) {
 			_, err := migrations.Up(t.Context(), pool)
 			done <- err
 		}()
-		const connections = 4 // the first three have been given up
+		const connections = 4 // the first three were abandoned
 		expect.Eventually(t, expect.Long, func() error {
 			if len(done) > 0 { // a server that does not answer a ping in time ends it
 				t.Fatalf("Up ended while the table was held: %v", <-done)

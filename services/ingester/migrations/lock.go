@@ -25,7 +25,7 @@ func (*sessionLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	for {
 		var got sql.NullInt64
 		if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", name, lockWaitSeconds).Scan(&got); err != nil {
-			return fmt.Errorf("lock %q: %w", name, err)
+			return fmt.Errorf("acquire lock %q: %w", name, err)
 		}
 		if got.Int64 == 1 {
 			return nil
@@ -40,12 +40,12 @@ func (*sessionLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name); err != nil {
-		return fmt.Errorf("unlock %q: %w", name, err)
+		return fmt.Errorf("release lock %q: %w", name, err)
 	}
 	return nil
 }
 
-// lockName fits into the 64 characters of a lock's name, however long the database's is.
+// lockName returns a name that fits into the 64 characters of a lock's name.
 func lockName(ctx context.Context, conn *sql.Conn) (string, error) {
 	var database string
 	if err := conn.QueryRowContext(ctx, "SELECT DATABASE()").Scan(&database); err != nil {

@@ -52,7 +52,7 @@ func UpWith(ctx context.Context, db *sql.DB, progress func(line string)) (Report
 	if err != nil {
 		return Report{}, err
 	}
-	set.takeOver.Progress = progress
+	set.adoption.Progress = progress
 	for {
 		report, err := set.up(ctx, db)
 		if err == nil || ctx.Err() != nil || database.Classify(err) != database.Lost || database.Ping(ctx, db) != nil {
@@ -65,8 +65,8 @@ func UpWith(ctx context.Context, db *sql.DB, progress func(line string)) (Report
 type set struct {
 	files fs.FS
 	kinds []*registry.Kind // to adopt
-	// takeOver configures the adoption.
-	takeOver legacyschema.Options
+	// adoption configures the adoption of an earlier database.
+	adoption legacyschema.Options
 }
 
 func all() (set, error) {
@@ -87,12 +87,12 @@ func (s set) up(ctx context.Context, db *sql.DB) (Report, error) {
 		return Report{}, fmt.Errorf("apply migrations: %w", err)
 	}
 	var report Report
-	tookOver := false
+	adopted := false
 	for _, r := range results {
 		report.Applied = append(report.Applied, r.Source.Path)
-		tookOver = tookOver || r.Source.Version == takeOverVersion
+		adopted = adopted || r.Source.Version == adoptionVersion
 	}
-	if tookOver {
+	if adopted {
 		report.Notes, err = Notes(ctx, db)
 	}
 	return report, err
@@ -156,13 +156,13 @@ func Notes(ctx context.Context, db *sql.DB) (notes []string, err error) {
 	}
 	rows, err := db.QueryContext(ctx, "SELECT table_name, uid, namespace, name, note FROM "+schema.Quote(schema.TakenOverTable)+" ORDER BY id")
 	if err != nil {
-		return nil, fmt.Errorf("read notes of the take-over: %w", err)
+		return nil, fmt.Errorf("read adoption notes: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var table, uid, namespace, name, note string
 		if err := rows.Scan(&table, &uid, &namespace, &name, &note); err != nil {
-			return nil, fmt.Errorf("read notes of the take-over: %w", err)
+			return nil, fmt.Errorf("read adoption notes: %w", err)
 		}
 		if name != "" {
 			table += " " + namespace + "/" + name
@@ -182,7 +182,7 @@ func (s set) provider(ctx context.Context, db *sql.DB) (*goose.Provider, error) 
 	}
 	p, err := goose.NewProvider(goose.DialectCustom, db, s.files,
 		goose.WithStore(store),
-		goose.WithGoMigrations(takeOver(s.kinds, s.takeOver)),
+		goose.WithGoMigrations(adoption(s.kinds, s.adoption)),
 		goose.WithAllowOutofOrder(true), // each can run at any time, and a fix for an older release gets a lower number
 		goose.WithSessionLocker(&sessionLock{}),
 		goose.WithDisableGlobalRegistry(true),

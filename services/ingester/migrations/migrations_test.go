@@ -82,7 +82,7 @@ func TestUpFromEmptyAndTwice(t *testing.T) {
 	})
 }
 
-func TestUpByFourAtOnce(t *testing.T) {
+func TestConcurrentUp(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		dsn := mysqltest.DSNOf(t, f)
 		var mu sync.Mutex
@@ -117,9 +117,9 @@ func TestUpByFourAtOnce(t *testing.T) {
 	})
 }
 
-// TestKilledHalfway leaves what a kill between the statement and its record leaves:
+// TestUpResumesUnrecordedStatement leaves what a kill between the statement and its record leaves:
 // the table is there, the version is not.
-func TestKilledHalfway(t *testing.T) {
+func TestUpResumesUnrecordedStatement(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
@@ -134,7 +134,7 @@ func TestKilledHalfway(t *testing.T) {
 	})
 }
 
-func TestAnOlderReleaseAcceptsANewerSchema(t *testing.T) {
+func TestOlderReleaseAcceptsNewerSchema(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)
@@ -166,14 +166,14 @@ func TestVerifyNamesDrift(t *testing.T) {
 			"model: index idx_algorithm is missing",
 			"model: index idx_source is missing",
 			"project: column tier is varchar(255) latin1_swedish_ci null, want int null",
-			"project: column budget is not ours and must be given a value, so no row can be written",
+			"project: unknown column budget has no default, so that inserts fail",
 			"project_labels: table is missing",
 			"revision: index idx_owner covers (owner(10),name), want (owner)",
 		}
 		if diff := cmp.Diff(want, verify(t, db)); diff != "" {
 			t.Errorf("drift (-want +got):\n%s", diff)
 		}
-		// All migrations can run again, and mend what they can.
+		// All migrations can run again, and repair what they can.
 		exec(t, db, "DELETE FROM goose_db_version")
 		up(t, db)
 		if problems := verify(t, db); len(problems) != 0 {
@@ -182,9 +182,9 @@ func TestVerifyNamesDrift(t *testing.T) {
 	})
 }
 
-// TestALateMigrationIsApplied is what a fix for an older release needs, whose number
-// is below the newest that the database has seen.
-func TestALateMigrationIsApplied(t *testing.T) {
+// TestLateMigrationIsApplied covers a fix for an older release, whose number is below the newest
+// one that is applied.
+func TestLateMigrationIsApplied(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		db := open(t, mysqltest.DSNOf(t, f))
 		up(t, db)

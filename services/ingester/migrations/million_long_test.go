@@ -20,9 +20,9 @@ const (
 	limitPerRow = 600 * time.Microsecond
 )
 
-// TestAMillionRowsAreTakenOver fills an earlier database and takes it over, killed three
-// times on the way. FLOTILLA_ROWS is the number of rows; 50,000 are the default.
-func TestAMillionRowsAreTakenOver(t *testing.T) {
+// TestAdoptionOfMillionRows fills an earlier database and adopts it, killed three times
+// meanwhile. FLOTILLA_ROWS is the number of rows; 50,000 are the default.
+func TestAdoptionOfMillionRows(t *testing.T) {
 	rows := 50_000
 	if text := os.Getenv("FLOTILLA_ROWS"); text != "" {
 		var err error

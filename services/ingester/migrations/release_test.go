@@ -25,12 +25,12 @@ import (
 
 var recordAs = flag.String("record", "", "name of the release whose statements are written to testdata/release")
 
-// TestThePreviousReleaseWorksOnThisSchema runs what earlier releases send to the
-// server, recorded when they were made, on today's schema: on a database of our own
-// and on one that was taken over. Upstream's ingester is the first of them.
+// TestPreviousReleaseWorksOnSchema runs what earlier releases send to the
+// server, recorded when they were made, on today's schema: on a new database
+// and on an adopted one. Upstream's ingester is the first of them.
 //
 // Before a release: go test ./migrations -run TestRecordedStatements -record v1.2.3.
-func TestThePreviousReleaseWorksOnThisSchema(t *testing.T) {
+func TestPreviousReleaseWorksOnSchema(t *testing.T) {
 	files, err := filepath.Glob("testdata/release/*.sql")
 	if err != nil || len(files) < 2 {
 		t.Fatalf("found %d releases, want at least 2: %v", len(files), err)
@@ -47,7 +47,7 @@ func TestThePreviousReleaseWorksOnThisSchema(t *testing.T) {
 				up(t, db)
 				replay(t, db, string(raw))
 			})
-			t.Run(release+" on one that was taken over", func(t *testing.T) {
+			t.Run(release+" on an adopted one", func(t *testing.T) {
 				db := earlier(t, f)
 				up(t, db)
 				replay(t, db, string(raw))
@@ -110,7 +110,7 @@ func ask(t *testing.T, conn *sql.Conn, query string) {
 }
 
 // TestRecordedStatements records what this release sends, and runs that on another
-// database: it must come out the same, or the recordings would prove nothing.
+// database: the result must be the same, or the recordings would prove nothing.
 func TestRecordedStatements(t *testing.T) {
 	each(t, func(t *testing.T, f mysqltest.Flavour) {
 		dsn := mysqltest.DSNOf(t, f)
@@ -154,7 +154,7 @@ func store(t *testing.T, connector *recording) *mysql.Storage {
 	return s
 }
 
-// work does all that a store is there for, once.
+// work calls every method of a store once.
 func work(t *testing.T, s *mysql.Storage) {
 	t.Helper()
 	ctx := t.Context()

@@ -10,7 +10,7 @@ import (
 // versionTable is goose's table of applied migrations.
 const versionTable = "goose_db_version"
 
-// versions keeps that table as goose does, but can be interrupted and run concurrently
+// versions maintains that table like goose, but can be interrupted and run concurrently
 // while the table is created: goose itself leaves a table without its first row when it
 // is killed between the two, and rejects that table from then on.
 type versions struct{ database.Store }
@@ -18,7 +18,7 @@ type versions struct{ database.Store }
 func newVersions() (*versions, error) {
 	store, err := database.NewStore(database.DialectMySQL, versionTable)
 	if err != nil {
-		return nil, fmt.Errorf("keep versions: %w", err)
+		return nil, fmt.Errorf("create version store: %w", err)
 	}
 	return &versions{store}, nil
 }
@@ -47,7 +47,7 @@ func (*versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) e
 	return err
 }
 
-// first is the version of the row that goose wants in a table without migrations.
+// first is the version of the row that goose requires in a table without migrations.
 const first = 0
 
 // Insert implements goose's database.Store. Of several processes that create the

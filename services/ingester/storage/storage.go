@@ -20,7 +20,7 @@ var (
 	// ErrRejected means that the object's content cannot be stored; only a change of it helps.
 	// The error names the field.
 	ErrRejected = errors.New("object cannot be stored")
-	// ErrInvalid means that a request cannot be answered exactly: an unknown kind, field,
+	// ErrInvalid means that a request is invalid: an unknown kind, field,
 	// operator or template, a selector that does not parse, a continue token of another request.
 	// The error names the invalid part.
 	ErrInvalid = errors.New("invalid request to storage")
@@ -31,8 +31,8 @@ var (
 	ErrNotReady = errors.New("storage is not ready")
 )
 
-// MetadataStorage stores objects and answers questions about them. Each method but
-// DeleteCollection and Backfill is atomic.
+// MetadataStorage stores and lists objects. Each method except DeleteCollection and Backfill is
+// atomic.
 //
 // Objects are runtime.Objects of a registered kind with their TypeMeta set.
 //
@@ -43,7 +43,7 @@ type MetadataStorage interface {
 	// With direct false it is an object of the cluster: nothing is written when storage
 	// has that version already. Errors: ErrStale, ErrRejected, ErrInvalid, ErrNotReady.
 	//
-	// With direct true it is an object that lives in storage only (an evicted one): its
+	// With direct true it is an object that exists in storage only (an evicted one): its
 	// labels and annotations are stored, provided that its resourceVersion is the stored
 	// one, and the object gets a new resourceVersion. The rest of it is ignored. When
 	// both are the same already, nothing is written and the version stays. Errors:
@@ -57,22 +57,22 @@ type MetadataStorage interface {
 	GetByName(ctx context.Context, namespace, name string, object runtime.Object) error
 	// GetByID fills object, whose kind must be set, from the live row of that uid. Errors: ErrNotFound, ErrInvalid.
 	GetByID(ctx context.Context, uid string, object runtime.Object) error
-	// List answers with live objects of a kind; namespace "" means all of them. Label and
-	// field selectors, limit and continue token of listOptions are obeyed, and all of ext.
-	// Without an order the newest object comes first. An error leaves response as it was.
+	// List returns live objects of a kind; namespace "" means all of them. Label and
+	// field selectors, limit and continue token of listOptions apply, and all of ext.
+	// Without an order the newest object comes first. An error leaves response unchanged.
 	// Errors: ErrInvalid.
 	List(ctx context.Context, typeMeta *metav1.TypeMeta, namespace string, listOptions *metav1.ListOptions, ext *ListOptionsExt, response *ListResponse) error
-	// Delete closes the live row of that name as it is. It returns nil for a closed or missing
+	// Delete closes the live row of that name with its stored content. It returns nil for a closed or missing
 	// row. Errors: ErrInvalid.
 	Delete(ctx context.Context, typeMeta *metav1.TypeMeta, namespace, name string) error
 	// DeleteCollection closes the live rows that the selectors and the limit choose, the newest
 	// first; namespace "" means all of them. It works in pages, each atomic: a row that leaves
 	// the selector before its page is closed stays. A dry run closes nothing. Preconditions are
-	// held against each row of a page before any of it is closed. Errors: ErrInvalid, ErrConflict.
+	// checked for each row of a page before any of it is closed. Errors: ErrInvalid, ErrConflict.
 	DeleteCollection(ctx context.Context, typeMeta *metav1.TypeMeta, namespace string, deleteOptions *metav1.DeleteOptions, listOptions *metav1.ListOptions) error
-	// QueryByTemplateID answers a predefined question. Its parameters are criteria of ext that
-	// name the parameter, with OpEqual; pagination and skip list are obeyed, and there is no
-	// continue token. Errors: ErrInvalid, which lists what there is.
+	// QueryByTemplateID runs a predefined query. Its parameters are criteria of ext that
+	// name the parameter, with OpEqual; pagination and skip list apply, and there is no
+	// continue token. Errors: ErrInvalid, which lists the templates.
 	QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMeta, templateID string, ext *ListOptionsExt, response *ListResponse) error
 	// Backfill rewrites rows of a kind in the order of their creation. prepare returns the new
 	// content of each row; without prepare each object is rewritten as it is. Backfill returns the
@@ -85,15 +85,15 @@ type MetadataStorage interface {
 	Close() error
 }
 
-// Keeper is what the ingester itself needs beyond MetadataStorage: the ends of an
-// object's life, with its final state.
+// Keeper extends MetadataStorage by the methods of the ingester itself: deletion and eviction,
+// with the final state of the object.
 type Keeper interface {
 	MetadataStorage
 	// Finish stores the object's final state and closes its row, found by uid. A row that
-	// is closed already is left as it is, without an error. Errors: ErrStale, ErrRejected, ErrNotReady.
+	// is closed already stays unchanged, without an error. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Finish(ctx context.Context, object runtime.Object) error
 	// Evict stores an object that is not Terminating and marks its row: the object leaves the
-	// cluster on purpose, the row stays live, and no cleaner may take it for an orphan. The
+	// cluster on purpose, the row stays live, and the sweep does not treat it as an orphan. The
 	// row of an evicted object takes newer states of it. A row that is closed for this
 	// incarnation of the cluster stays closed. Errors: ErrStale, ErrRejected, ErrNotReady.
 	Evict(ctx context.Context, object runtime.Object) error

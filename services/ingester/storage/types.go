@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ListResponse is the answer to List and QueryByTemplateID.
+// ListResponse is the response to List and QueryByTemplateID.
 type ListResponse struct {
 	// Continue is the token of the next page, or empty on the last one.
 	Continue string

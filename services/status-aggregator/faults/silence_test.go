@@ -13,7 +13,7 @@ import (
 // A day in which beats come late, one is lost now and then but never two in a row, and
 // the operator dies every ten minutes or so: it is called silent each time, at its time,
 // and never else.
-func TestADayOfSilences(t *testing.T) {
+func TestOperatorFailuresDuringSimulatedDay(t *testing.T) {
 	m, err := newMetrics()
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-// TestHealthOfEveryState: each state is reached through the fold, never written down by hand.
-func TestHealthOfEveryState(t *testing.T) {
+// TestHealthOfAllStates reaches each state through Compute; none is written by hand.
+func TestHealthOfAllStates(t *testing.T) {
 	script := read(t, conditionsScript)
 	command := func(s *story, word string) { s.annotations = map[string]string{"operator-command": word} }
 	stale := func(in *conditions.Input) { in.Freshness = conditions.ObserverStale }
@@ -124,7 +124,7 @@ func TestHealthOfEveryState(t *testing.T) {
 	}
 }
 
-func TestAnObjectWithoutStatusIsProgressing(t *testing.T) {
+func TestHealthWithoutStatusIsProgressing(t *testing.T) {
 	for _, script := range []string{conditionsScript, classScript} {
 		object := map[string]any{"kind": "Superset", "metadata": map[string]any{"name": "main", "generation": 1}}
 		if got := run(t, read(t, script), object); got.status != progressing {
@@ -133,8 +133,8 @@ func TestAnObjectWithoutStatusIsProgressing(t *testing.T) {
 	}
 }
 
-// TestHealthNeverClaimsMoreThanTheConditions walks through all combinations of what the fold distinguishes.
-func TestHealthNeverClaimsMoreThanTheConditions(t *testing.T) {
+// TestHealthNeverExceedsConditions tries all combinations that Compute distinguishes.
+func TestHealthNeverExceedsConditions(t *testing.T) {
 	script := read(t, conditionsScript)
 	seen := map[string]int{}
 	for _, c := range combinations() {

@@ -63,7 +63,7 @@ func patch(t *testing.T) string {
 	return head + string(raw)
 }
 
-func TestTheConfigMapHoldsTheScripts(t *testing.T) {
+func TestConfigMapContainsScripts(t *testing.T) {
 	want := patch(t)
 	if *update {
 		if err := os.WriteFile(filepath.Join(folder, configMap), []byte(want), 0o600); err != nil {
@@ -75,7 +75,7 @@ func TestTheConfigMapHoldsTheScripts(t *testing.T) {
 	}
 }
 
-func TestEveryKindHasAScript(t *testing.T) {
+func TestKindsHaveHealthScripts(t *testing.T) {
 	for _, token := range contract.Kinds() {
 		gvk, _ := contract.Lookup(token)
 		if scripts[gvk.Group+"/"+gvk.Kind] == "" && scripts[gvk.Group+"/*"] == "" {
@@ -84,7 +84,7 @@ func TestEveryKindHasAScript(t *testing.T) {
 	}
 }
 
-func TestHealthOfAClass(t *testing.T) {
+func TestHealthOfEngineClass(t *testing.T) {
 	script := read(t, classScript)
 	class := func(generation int64, deleted bool, status, reason string) map[string]any {
 		meta := map[string]any{"name": "big", "generation": generation}

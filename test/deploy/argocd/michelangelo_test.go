@@ -66,7 +66,7 @@ var ends = map[string]string{
 	"UNKNOWN": unknown,
 }
 
-func TestEveryStateOfACRDIsRead(t *testing.T) {
+func TestHealthOfMichelangeloStates(t *testing.T) {
 	script := read(t, michelangeloScript)
 	for kind, all := range states(t, "state") {
 		for _, state := range all {
@@ -81,7 +81,7 @@ func TestEveryStateOfACRDIsRead(t *testing.T) {
 	}
 }
 
-func TestEveryStageOfADeploymentIsRead(t *testing.T) {
+func TestHealthOfMichelangeloDeploymentStages(t *testing.T) {
 	script := read(t, michelangeloScript)
 	for _, stage := range states(t, "stage")["Deployment"] {
 		want := progressing
@@ -98,7 +98,7 @@ func TestEveryStageOfADeploymentIsRead(t *testing.T) {
 	}
 }
 
-func TestHealthOfARecord(t *testing.T) {
+func TestHealthOfMichelangeloRecord(t *testing.T) {
 	script := read(t, michelangeloScript)
 	concluded := func(kind, status string) map[string]any {
 		return map[string]any{"statusConditions": []any{map[string]any{"type": kind, "status": status, "message": "because"}}}

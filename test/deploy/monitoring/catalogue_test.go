@@ -194,7 +194,7 @@ func (c catalogue) find(series string) ([]string, bool) {
 	return nil, false
 }
 
-func TestTheCatalogueKnowsWhatServicesServe(t *testing.T) {
+func TestCatalogueContainsServiceMetrics(t *testing.T) {
 	c := everyMetric(t)
 	for name, want := range map[string][]string{
 		"superset_instances":                        {"phase"},

@@ -84,7 +84,7 @@ var (
 // grafanas are the variables that Grafana gives every dashboard, with a value of their kind.
 var grafanas = map[string]string{"__rate_interval": "5m", "__interval": "1m", "__range": "6h"}
 
-func TestEveryPanelShowsWhatExists(t *testing.T) {
+func TestPanelsUseExistingMetrics(t *testing.T) {
 	c := everyMetric(t)
 	for name, d := range dashboards(t) {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +203,8 @@ func overlap(a, b panel) bool {
 	return p.X < q.X+q.W && q.X < p.X+p.W && p.Y < q.Y+q.H && q.Y < p.Y+p.H
 }
 
-// TestEveryMetricOfTheAggregatorIsShown keeps the dashboard complete.
-func TestEveryMetricOfTheAggregatorIsShown(t *testing.T) {
+// TestAggregatorMetricsAreShown keeps the dashboard complete.
+func TestAggregatorMetricsAreShown(t *testing.T) {
 	own := catalogue{}
 	own.readDoc(t, aggregatorTable)
 	all := text(t, "deploy/grafana/flotilla-status.json") + text(t, rulesFile)

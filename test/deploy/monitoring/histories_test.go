@@ -193,7 +193,7 @@ var histories = map[string]history{
 	},
 }
 
-func TestEveryAlertFiresInItsTime(t *testing.T) {
+func TestAlertsFireOnTime(t *testing.T) {
 	records, alerts := rules(t)
 	left := len(histories)
 	for _, alert := range alerts {
@@ -224,7 +224,7 @@ func TestEveryAlertFiresInItsTime(t *testing.T) {
 	}
 }
 
-func TestAStopOnRequestRaisesNoAlarm(t *testing.T) {
+func TestAlertsIgnoreRequestedStop(t *testing.T) {
 	records, alerts := rules(t)
 	p := load(t, condition("Available", "False", "1x100"), condition("Stopped", "True", "1x100"), condition("Progressing", "True", "0x100"), condition("Degraded", "True", "0x100"))
 	p.record(t, records, 100*m)

@@ -16,8 +16,8 @@ var ours = regexp.MustCompile("`((?:flotilla|superset|firebolt)_[a-z0-9_]+)(?:[{
 // ofTheEngine are served by Firebolt's engine itself.
 var ofTheEngine = []string{"firebolt_running_queries", "firebolt_suspended_queries"}
 
-// TestMetricsThatPagesNameExist: a runbook or a table that names a metric which nobody exports leads nowhere.
-func TestMetricsThatPagesNameExist(t *testing.T) {
+// TestPagesNameExistingMetrics holds the metrics of runbooks and tables, and the label values they select, against the code.
+func TestPagesNameExistingMetrics(t *testing.T) {
 	known := everyMetric(t)
 	named := 0
 	for _, dir := range []string{"docs", "deploy", "services", "libs"} {
@@ -34,6 +34,7 @@ func TestMetricsThatPagesNameExist(t *testing.T) {
 				if _, exists := known.find(m[1]); !exists {
 					t.Errorf("%s: there is no metric %s", strings.TrimPrefix(path, root), m[1])
 				}
+				checkValues(t, strings.TrimPrefix(path, root), strings.Trim(m[0], "`"))
 			}
 			return err
 		})

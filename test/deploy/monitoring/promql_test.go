@@ -88,7 +88,7 @@ func (c catalogue) checkGrouping(n *parser.AggregateExpr) error {
 	return nil
 }
 
-func TestTheCheckCatchesWhatIsWrong(t *testing.T) {
+func TestCheckRejectsInvalidPromQL(t *testing.T) {
 	c := catalogue{"a_total": {"kind"}, "b": {"kind"}, "c_seconds": {}}
 	for expression, ok := range map[string]bool{
 		`sum by (kind) (rate(a_total[5m]))`:                   true,

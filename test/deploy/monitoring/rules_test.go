@@ -107,7 +107,7 @@ func (c catalogue) labelsOf(expr parser.Expr) []string {
 	return nil
 }
 
-func TestEveryRuleIsOverMetricsThatExist(t *testing.T) {
+func TestRulesUseExistingMetrics(t *testing.T) {
 	records, alerts := rules(t)
 	c := everyMetric(t).withRecords(t, records)
 	for _, r := range slices.Concat(records, alerts) {
@@ -143,7 +143,7 @@ func (c catalogue) checkAnnotations(t *testing.T, r rule) {
 
 var sections = regexp.MustCompile(`(?m)^## (\w+)\n\n(- \*\*Meaning\*\*[^#]+- \*\*Diagnosis\*\*[^#]+- \*\*Mitigation\*\*[^#]+)`)
 
-func TestEveryAlertSaysWhatToDo(t *testing.T) {
+func TestAlertsHaveRunbooks(t *testing.T) {
 	_, alerts := rules(t)
 	runbooks := map[string]bool{}
 	// Links inside the page hold a # too, which would end a section for the expression above.
@@ -174,8 +174,8 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 const operatorHead = `# The rules of flotilla.rules.yaml for the Prometheus operator. Made by the tests of test/deploy/monitoring (-update).
 `
 
-// TestTheOperatorsRulesAreTheSame: one file is written by hand, the other is made of it.
-func TestTheOperatorsRulesAreTheSame(t *testing.T) {
+// TestPrometheusRuleMatchesRulesFile compares the generated file with the one that is written by hand.
+func TestPrometheusRuleMatchesRulesFile(t *testing.T) {
 	var file ruleFile
 	if err := yaml.UnmarshalStrict([]byte(text(t, rulesFile)), &file); err != nil {
 		t.Fatal(err)

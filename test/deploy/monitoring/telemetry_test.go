@@ -6,7 +6,7 @@ import (
 )
 
 // Every question of docs/telemetry.md is asked of metrics that exist.
-func TestThePageAsksWhatThereIs(t *testing.T) {
+func TestTelemetryPageQueriesExistingMetrics(t *testing.T) {
 	c := everyMetric(t)
 	_, after, _ := strings.Cut(text(t, "docs/telemetry.md"), "### Ask\n```\n")
 	block, _, _ := strings.Cut(after, "```")

@@ -33,7 +33,7 @@ func connect(t *testing.T, handler http.Handler) *Cluster {
 	return c
 }
 
-func TestALoadgenIsReachedOverTheAPIServer(t *testing.T) {
+func TestLoadgenIsReachedThroughAPIServer(t *testing.T) {
 	recorder := load.NewRecorder(time.Now, "begin")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
@@ -64,14 +64,14 @@ func TestALoadgenIsReachedOverTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestAProgramThatFailsSaysWhy(t *testing.T) {
+func TestKubectlReturnsErrorOutput(t *testing.T) {
 	c := &Cluster{kubectl: "cat", kubeconfig: "x"}
 	if _, err := c.Kubectl(t.Context(), "", "apply"); err == nil || !strings.Contains(err.Error(), "apply") || !strings.Contains(err.Error(), "cat:") {
 		t.Error(err)
 	}
 }
 
-func TestNoClusterIsSaidAtOnce(t *testing.T) {
+func TestConnectFailsWithoutKubeconfig(t *testing.T) {
 	if _, err := Connect(t.Context(), filepath.Join(t.TempDir(), "none"), Tools{}); err == nil {
 		t.Error("no error")
 	}
@@ -102,14 +102,14 @@ func namespaces(statuses ...int) http.Handler {
 	return mux
 }
 
-func TestRemoveNamespaceWaitsUntilItIsGone(t *testing.T) {
+func TestRemoveNamespaceWaitsForDeletion(t *testing.T) {
 	c := connect(t, namespaces(http.StatusOK, http.StatusConflict, http.StatusNotFound))
 	if err := c.RemoveNamespace(t.Context(), "n"); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestRemoveNamespaceTellsWhatKeepsIt(t *testing.T) {
+func TestRemoveNamespaceReportsBlockingCause(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := connect(t, namespaces(http.StatusConflict)).RemoveNamespace(ctx, "n"); err == nil || !strings.Contains(err.Error(), "Stuck") {

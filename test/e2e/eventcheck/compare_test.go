@@ -39,7 +39,7 @@ func phase(id string, seq int64, to string) subscriber.Event {
 	return event(id, contract.Lifecycle{Event: contract.EventPhase, Phase: &contract.PhaseChange{Seq: seq, To: to}})
 }
 
-func TestWhatWasToldOfALife(t *testing.T) {
+func TestCompareEventsWithLife(t *testing.T) {
 	no, yes, noAgain := available("False", 1), available("True", 2), available("False", 9)
 	lived := Life{
 		Name:   "Boat b",

@@ -21,7 +21,7 @@ func object(t *testing.T, status, since string) *unstructured.Unstructured {
 	return o
 }
 
-func TestALifeIsRecorded(t *testing.T) {
+func TestRecorderRecordsLife(t *testing.T) {
 	r := NewRecorder()
 	for range 2 {
 		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)
@@ -41,7 +41,7 @@ func TestALifeIsRecorded(t *testing.T) {
 	}
 }
 
-func TestATimeThatTurnsWithoutReasonIsSeen(t *testing.T) {
+func TestRecorderReportsInvalidTransitionTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		status, since, want string
 		blind               bool
@@ -59,7 +59,7 @@ func TestATimeThatTurnsWithoutReasonIsSeen(t *testing.T) {
 	}
 }
 
-func TestATimeThatMovesWithoutItsStatusIsKept(t *testing.T) {
+func TestRecorderKeepsTimeChangeWithoutStatus(t *testing.T) {
 	for _, blind := range []bool{false, true} { // blind: something may have been missed
 		r := NewRecorder()
 		r.see(object(t, "False", "2026-11-21T10:00:01Z"), false)

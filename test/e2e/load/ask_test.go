@@ -59,7 +59,7 @@ func answering(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-func TestEveryWayToEndHasItsClass(t *testing.T) {
+func TestOutcomesHaveClasses(t *testing.T) {
 	status := func(code int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(code)
@@ -162,14 +162,14 @@ func TestDrainedConnections(t *testing.T) {
 	}
 }
 
-func TestRefusedIsNeverRetried(t *testing.T) {
+func TestRefusedConnectionIsNotRetried(t *testing.T) {
 	c := newClient(Request{Method: http.MethodGet, URL: closed(t), Timeout: 5 * time.Second, RetryDrained: true}, true)
 	if got := c.ask(t.Context()); got.Class != Refused || got.Retried {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestBodiesAreSentInTurnToBothKindsOfConnections(t *testing.T) {
+func TestBodiesAlternateOnBothConnectionKinds(t *testing.T) {
 	var fresh, kept atomic.Int32
 	seen := make(chan string, 1000)
 	url := answering(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -57,7 +57,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-func TestAnOutcomeCountsInThePhaseInWhichItBegan(t *testing.T) {
+func TestOutcomeCountsInStartPhase(t *testing.T) {
 	w := &watch{start}
 	recorder := NewRecorder(w.now, "before")
 	w.pass(time.Second)
@@ -78,7 +78,7 @@ func TestAnOutcomeCountsInThePhaseInWhichItBegan(t *testing.T) {
 	}
 }
 
-func TestQuantileBeyondAllBounds(t *testing.T) {
+func TestQuantileExceedsAllBounds(t *testing.T) {
 	recorder := NewRecorder(func() time.Time { return start }, "p")
 	if q := recorder.Figures()[0].Quantile(0.5); q != 0 {
 		t.Errorf("without answers %v", q)

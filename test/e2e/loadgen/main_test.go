@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-func TestItAsksAndServesItsCounts(t *testing.T) {
+func TestLoadgenServesCounts(t *testing.T) {
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.Header.Get("X-Firebolt-Engine") != "etl" {
 			http.Error(w, "wrong request", http.StatusBadRequest)
@@ -61,7 +61,7 @@ func TestItAsksAndServesItsCounts(t *testing.T) {
 	}
 }
 
-func TestItRefusesWhatItCannotDo(t *testing.T) {
+func TestLoadgenRejectsInvalidArguments(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no URL":              {},
 		"an unknown flag":     {"--url", "http://a", "--frobnicate"},

@@ -67,7 +67,7 @@ func value[T any](t *testing.T, ctx context.Context, expression string) T {
 	return out
 }
 
-func TestInABrowser(t *testing.T) {
+func TestReportRendersInBrowser(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
 			t.Errorf("the page asks for %s", r.URL.Path)

@@ -91,7 +91,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestNothingIsFetchedAndNoTextIsMarkup(t *testing.T) {
+func TestReportEscapesTextAndFetchesNothing(t *testing.T) {
 	var page bytes.Buffer
 	if err := Write(&page, sample()); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestNothingIsFetchedAndNoTextIsMarkup(t *testing.T) {
 	}
 }
 
-func TestChartsSpanTheScenario(t *testing.T) {
+func TestChartsSpanScenario(t *testing.T) {
 	got := charts(sample().Results[0])
 	if len(got) != 1 || len(got[0].Rows) != 3 || len(got[0].Marks) != 2 {
 		t.Fatalf("%+v", got)

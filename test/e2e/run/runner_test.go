@@ -64,7 +64,7 @@ func played(t *testing.T, s Scenario) (Result, string) {
 	return r.Run(t.Context(), [][]Scenario{{s}})[0], out.String()
 }
 
-func TestAScenarioThatGoesWell(t *testing.T) {
+func TestRunnerPassesScenario(t *testing.T) {
 	c := &counter{failed: map[string]int{"stop": 10}}
 	cleaned := false
 	got, out := played(t, Scenario{
@@ -87,7 +87,7 @@ func TestAScenarioThatGoesWell(t *testing.T) {
 	}
 }
 
-func TestWaysToFail(t *testing.T) {
+func TestRunnerFailsScenario(t *testing.T) {
 	never := func(ctx context.Context, s *Step) error {
 		return s.Until(ctx, "the engine is stable", func(context.Context) error { return errors.New("phase is creating") })
 	}
@@ -178,7 +178,7 @@ func (*forgetful) Reset(context.Context, string) ([]load.Figures, error) { retur
 func (*forgetful) Figures(context.Context) ([]load.Figures, error)       { return nil, nil }
 
 // Cleaning happens after an interruption too, and what comes later in the plan is tried.
-func TestAnInterruptionStillCleans(t *testing.T) {
+func TestRunnerCleansUpAfterInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cleaned := 0
 	clean := func(ctx context.Context, _ *Step) error {
@@ -196,7 +196,7 @@ func TestAnInterruptionStillCleans(t *testing.T) {
 	}
 }
 
-func TestGroupsArePlayedBesideEachOther(t *testing.T) {
+func TestRunnerRunsGroupInParallel(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
 	meet := func(context.Context, *Step) error { both.Done(); both.Wait(); return nil }

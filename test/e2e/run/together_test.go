@@ -20,7 +20,7 @@ func (f fixed) Reset(context.Context, string) ([]load.Figures, error) { return f
 func (f fixed) Phase(context.Context, string) ([]load.Figures, error) { return f.figures, f.err }
 func (f fixed) Figures(context.Context) ([]load.Figures, error)       { return f.figures, f.err }
 
-func TestSeveralLoadgensAreOne(t *testing.T) {
+func TestTogetherMergesLoadgens(t *testing.T) {
 	engine := fixed{figures: []load.Figures{
 		{Phase: "up", Seconds: 9, Answers: 5, Classes: map[string]int{"200": 5}, LongestGap: 1},
 		{Phase: "down", Seconds: 3, Answers: 0, LongestGap: 3},
@@ -45,7 +45,7 @@ func TestSeveralLoadgensAreOne(t *testing.T) {
 	}
 }
 
-func TestALoadgenOfSeveralThatFailsIsNamed(t *testing.T) {
+func TestTogetherNamesFailedLoadgen(t *testing.T) {
 	one := []load.Figures{{Phase: "up", Answers: 1}}
 	for name, second := range map[string]fixed{"is away": {err: errors.New("is away")}, "of 2 phases": {figures: append(one, one...)}} {
 		_, err := Together(Named{"engine", fixed{figures: one}}, Named{"web", second}).Phase(t.Context(), "up")

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestAConditionThatIsNotRightIsNamed(t *testing.T) {
+func TestConditionCheckNamesMismatch(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"generation": int64(2)}}}
 	set := func(conditionType, status, reason string, generation int64) {
 		list, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
@@ -42,7 +42,7 @@ func TestAConditionThatIsNotRightIsNamed(t *testing.T) {
 }
 
 // No list has it yet: it has not been played to its end.
-func TestTheBusIsGivenBackHoweverItEnds(t *testing.T) {
+func TestBusDisruptionsHaveCleanup(t *testing.T) {
 	s := (&Platform{}).busDisruptions()
 	if s.Clean == nil || s.Limit == 0 || len(s.Phases) == 0 {
 		t.Errorf("%+v", s)

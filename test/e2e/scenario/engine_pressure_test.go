@@ -2,7 +2,7 @@ package scenario
 
 import "testing"
 
-func TestASpillLiesBetweenTheThresholds(t *testing.T) {
+func TestSpillIsBetweenThresholds(t *testing.T) {
 	const mi = 1 << 20
 	for name, tc := range map[string]struct {
 		available, capacity int64

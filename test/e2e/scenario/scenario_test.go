@@ -61,7 +61,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestManifestsAreYAMLOnceFilled(t *testing.T) {
+func TestManifestsAreValidYAML(t *testing.T) {
 	filled, err := manifest("engine.yaml", "${REPLICAS}", "2", "${POSTGRES}", "", "${DRAIN_CHECK}", "true")
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func object(generation int64, condition map[string]any) *unstructured.Unstructur
 	}}
 }
 
-func TestAConditionOfAnOlderGenerationCountsForNothing(t *testing.T) {
+func TestIsTrueIgnoresOldGeneration(t *testing.T) {
 	available := map[string]any{"type": "Available", "status": "True", "observedGeneration": int64(2)}
 	if err := isTrue(object(2, available), "Available"); err != nil {
 		t.Error(err)
@@ -98,7 +98,7 @@ func TestAConditionOfAnOlderGenerationCountsForNothing(t *testing.T) {
 }
 
 // An old generation that went with its queries fails the scenario, unless no pod really runs.
-func TestSkippedDrainsAreSeen(t *testing.T) {
+func TestCountDrainsReportsSkippedDrain(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"transitions": []any{
 		map[string]any{"seq": int64(1), "reason": "Drained"},
 		map[string]any{"seq": int64(2), "reason": "DrainSkipped"},
@@ -113,7 +113,7 @@ func TestSkippedDrainsAreSeen(t *testing.T) {
 	}
 }
 
-func TestLooseContainersAreSeen(t *testing.T) {
+func TestLooseReportsUnhardenedContainers(t *testing.T) {
 	pod := func(spec string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte("spec: "+spec), &o.Object); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-func TestWhatUsersOfACopyMaySee(t *testing.T) {
+func TestJudgeWebOfClones(t *testing.T) {
 	all := (&Platform{}).copies()
 	figures := func(phase string, classes ...string) []load.Figures {
 		f := load.Figures{Phase: phase, Classes: map[string]int{}}
@@ -40,7 +40,7 @@ func TestWhatUsersOfACopyMaySee(t *testing.T) {
 	}
 }
 
-func TestASlowNodeGetsASlowSchedule(t *testing.T) {
+func TestScheduleSlowsDownOnSlowNode(t *testing.T) {
 	for copying, want := range map[time.Duration]int{20 * time.Second: 2, time.Minute: 2, 61 * time.Second: 3, 4 * time.Minute: 10, time.Hour: 30} {
 		if got := ticksEvery(copying); got != want {
 			t.Errorf("%s: every %d minutes, want %d", copying, got, want)
@@ -48,7 +48,7 @@ func TestASlowNodeGetsASlowSchedule(t *testing.T) {
 	}
 }
 
-func TestManifestsOfSupersetsAreYAMLOnceFilled(t *testing.T) {
+func TestSupersetManifestsAreValidYAML(t *testing.T) {
 	for _, name := range []string{"superset-clone.yaml", "superset-repair.yaml"} {
 		filled, err := manifest(name, "${NAME}", "a", "${TYPE}", "MySQL", "${HOST}", "mysql", "${USER}", "root")
 		if err != nil {
@@ -67,7 +67,7 @@ func TestManifestsOfSupersetsAreYAMLOnceFilled(t *testing.T) {
 }
 
 // Users are asked about in each phase by a rule of its own.
-func TestEachPhaseOfARepairHasARule(t *testing.T) {
+func TestRepairPhasesHaveRules(t *testing.T) {
 	s := (&Platform{}).supersetRepair()
 	var phases []load.Figures
 	for _, phase := range s.Phases {
@@ -78,7 +78,7 @@ func TestEachPhaseOfARepairHasARule(t *testing.T) {
 	}
 }
 
-func TestACopyIsJudgedByItsPhases(t *testing.T) {
+func TestCloneEndsWithoutSchedule(t *testing.T) {
 	s := (&Platform{}).supersetClone()
 	if last := s.Phases[len(s.Phases)-1].Name; last != noSchedule || len(s.Watch) != 2 {
 		t.Errorf("the last phase is %s, %d objects are watched", last, len(s.Watch))

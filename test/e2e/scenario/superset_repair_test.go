@@ -8,7 +8,7 @@ import (
 )
 
 // A failure that does not say why counts for nothing.
-func TestAFailureMustSayWhy(t *testing.T) {
+func TestFailureRequiresCause(t *testing.T) {
 	const whole = `
 apiVersion: superset.apache.org/v1alpha1
 kind: Superset
@@ -60,7 +60,7 @@ status:
 	first := func(field, value string) func(map[string]any) { return change(0, field, value) }
 	for name, good := range map[string]func(map[string]any){
 		"as it is": func(map[string]any) {},
-		"again":    change(1, "reason", "Flapping", "message", "Flapping: migrate failed, and no retry is left."),
+		"again":    change(1, "reason", "Flapping", "message", "Flapping: Task migrate failed after the last retry."),
 	} {
 		if err := failedFor(read(good)); err != nil {
 			t.Errorf("%s: %v", name, err)

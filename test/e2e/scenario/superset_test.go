@@ -12,7 +12,7 @@ import (
 )
 
 // The secrets are what SQLAlchemy-Utils of the stand-in's image makes of "the password of warehouse".
-func TestSecretsAreOpenedByTheirKeyAlone(t *testing.T) {
+func TestSecretsDecryptOnlyWithOwnKey(t *testing.T) {
 	rows, err := storedIn("warehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=\nwarehouse|w5J21AdFvdBoVMilIe1ggewqwyrDtoVCqqutCBBu5Eg=")
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%v, %v", rows, err)
@@ -86,7 +86,7 @@ func TestJudgeWeb(t *testing.T) {
 }
 
 // Each phase in which users ask has a rule, and no rule is for a phase that is not.
-func TestEachWatchedPhaseOfASupersetHasARule(t *testing.T) {
+func TestSupersetPhasesHaveRules(t *testing.T) {
 	p := &Platform{}
 	for _, s := range []run.Scenario{p.supersetUpgrades(), p.supersetOperations()} {
 		for _, phase := range s.Phases {
@@ -98,7 +98,7 @@ func TestEachWatchedPhaseOfASupersetHasARule(t *testing.T) {
 	}
 }
 
-func TestSamplesAreReadWithoutWhatIsNotWanted(t *testing.T) {
+func TestSampleOmitsUnwantedObjects(t *testing.T) {
 	p := &Platform{Root: "../../.."}
 	objects, err := p.sample("superset-databases.yaml", "mysql")
 	if err != nil {
@@ -164,7 +164,7 @@ status:
     - {type: LifecycleComplete, status: "False", reason: AwaitingApproval}
 `
 
-func TestWhatIsNotThereYetIsSeen(t *testing.T) {
+func TestSupersetChecksReportUnmetState(t *testing.T) {
 	tests := map[string]struct {
 		good  string
 		look  func(*unstructured.Unstructured) error

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/e2e/load"
 )
 
-func TestWhatAnUpgradeTurnsIsSeen(t *testing.T) {
+func TestUpgradeReportsChangedPods(t *testing.T) {
 	before := map[string]string{"web-1": "UID a with 0 restarts"}
 	for name, now := range map[string]map[string]string{
 		"started again": {"web-1": "UID a with 1 restarts"},
@@ -30,7 +30,7 @@ func TestWhatAnUpgradeTurnsIsSeen(t *testing.T) {
 	}
 }
 
-func TestConditionsThatAChangeTurnsAreLeftOut(t *testing.T) {
+func TestUpgradeIgnoresTransientConditions(t *testing.T) {
 	now := standing{conditions: map[string]string{}}
 	for _, name := range []string{"Available", "Progressing", "Upgradable", "Degraded"} {
 		if err := now.add(object(1, map[string]any{"type": name, "status": "True", "reason": "R", "lastTransitionTime": "T"})); err != nil {
@@ -42,7 +42,7 @@ func TestConditionsThatAChangeTurnsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestAnOldPageAfterTheUpgradeFails(t *testing.T) {
+func TestUpgradeFailsOnOldPage(t *testing.T) {
 	u := &upgrades{}
 	for class, want := range map[string]bool{"web: 200 new": true, "web: 200 old": false, "web: 200 maintenance": false} {
 		err := u.judge([]load.Figures{{Phase: "last", Answers: 1, Classes: map[string]int{class: 1}}})
@@ -52,7 +52,7 @@ func TestAnOldPageAfterTheUpgradeFails(t *testing.T) {
 	}
 }
 
-func TestWithoutAnEarlierCommitItSaysWhatToDo(t *testing.T) {
+func TestUpgradeRequiresPreviousCommit(t *testing.T) {
 	dir := t.TempDir()
 	for _, previous := range []string{"", dir} {
 		err := (&upgrades{Platform: &Platform{Previous: previous}}).havePrevious()
@@ -76,7 +76,7 @@ func TestWithoutAnEarlierCommitItSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestPhasesOfTheUpgradesAreToldApart(t *testing.T) {
+func TestUpgradePhasesHaveUniqueNames(t *testing.T) {
 	s := (&Platform{}).upgrades()
 	seen := map[string]bool{}
 	for _, p := range s.Phases {

@@ -94,7 +94,7 @@ func (b *bed) want(s *Subscriber, ids ...string) {
 	})
 }
 
-func TestEachEventIsKeptOnceWhateverTheServerDoes(t *testing.T) {
+func TestFollowKeepsEachEventOnce(t *testing.T) {
 	b := newBed(t)
 	s, err := Follow(t.Context(), b.as("watcher"), time.Now)
 	if err != nil {
@@ -149,7 +149,7 @@ func TestEachEventIsKeptOnceWhateverTheServerDoes(t *testing.T) {
 	b.srv.WantNoViolations(t)
 }
 
-func TestWhatTheStreamHolds(t *testing.T) {
+func TestStoredReturnsStreamEvents(t *testing.T) {
 	b := newBed(t)
 	b.stream()
 	if got, err := Stored(t.Context(), b.as("reader"), "local", "team-a"); err != nil || len(got) != 0 {
@@ -167,13 +167,13 @@ func TestWhatTheStreamHolds(t *testing.T) {
 	b.srv.WantNoViolations(t)
 }
 
-func TestAnAuthorityThatIsNoneIsRefused(t *testing.T) {
+func TestFollowRejectsInvalidCA(t *testing.T) {
 	if _, err := Follow(t.Context(), Access{URL: "tls://127.0.0.1:1", Authority: []byte("none")}, time.Now); err == nil {
 		t.Error("no error")
 	}
 }
 
-func TestWhatComesLateTakesItsPlace(t *testing.T) {
+func TestSubscriberSortsLateEvents(t *testing.T) {
 	s := &Subscriber{events: []Event{
 		{ID: "a.1", sequence: contract.Sequence(1, 9)},
 		{ID: "a.3", sequence: contract.Sequence(1, 12)},

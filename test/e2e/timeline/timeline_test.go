@@ -18,7 +18,7 @@ func state(phase string, conditions ...[3]string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": phase, "conditions": list}}}
 }
 
-func TestOnlyChangesAreNoted(t *testing.T) {
+func TestRecorderRecordsOnlyChanges(t *testing.T) {
 	now := time.Unix(0, 0)
 	r := NewRecorder(func() time.Time { now = now.Add(time.Second); return now })
 	r.See(boat, state("creating", [3]string{"Available", "False", "Initializing"}, [3]string{"Ready", "False", "X"}))
@@ -45,7 +45,7 @@ func TestOnlyChangesAreNoted(t *testing.T) {
 	}
 }
 
-func TestAnOddStatusIsNoTrouble(t *testing.T) {
+func TestRecorderAcceptsMalformedStatus(t *testing.T) {
 	r := NewRecorder(time.Now)
 	for _, status := range []any{nil, "text", map[string]any{"conditions": "none"}, map[string]any{"conditions": []any{int64(1), map[string]any{"type": int64(2)}}, "phase": int64(3)}} {
 		r.See(boat, &unstructured.Unstructured{Object: map[string]any{"status": status}})

@@ -26,7 +26,7 @@ const (
 	leases      = `"objectRef":{"resource":"leases","apiGroup":"coordination.k8s.io"},`
 )
 
-func TestCountsWhatTheBudgetCounts(t *testing.T) {
+func TestCountFollowsBudget(t *testing.T) {
 	cases := map[string]struct {
 		line string
 		want string // kinds
@@ -70,13 +70,13 @@ func TestCountsWhatTheBudgetCounts(t *testing.T) {
 	}
 }
 
-func TestBrokenEventIsAnError(t *testing.T) {
+func TestCountRejectsBrokenEvent(t *testing.T) {
 	if _, err := audit.Count([]byte("{\"verb\":\n"), user); err == nil {
 		t.Error("half an event was counted as none")
 	}
 }
 
-func TestLogIsReadFromAMarkInWholeEvents(t *testing.T) {
+func TestLogReadsWholeEventsFromMark(t *testing.T) {
 	log := audit.Log{Path: filepath.Join(t.TempDir(), "audit.log")}
 	write := func(text string) {
 		t.Helper()
@@ -99,7 +99,7 @@ func TestLogIsReadFromAMarkInWholeEvents(t *testing.T) {
 	}
 }
 
-func TestPolicyNamesTheUsersAndNobodyElse(t *testing.T) {
+func TestPolicyNamesOnlyServiceUsers(t *testing.T) {
 	var policy struct {
 		APIVersion, Kind string
 		OmitStages       []string

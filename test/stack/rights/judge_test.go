@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestARefusalIsWrong(t *testing.T) {
+func TestJudgeReportsDenial(t *testing.T) {
 	reports, err := Parse([]byte(`[{"service":"a","denied":[{"verb":"get","resource":"pods","namespace":"n","name":"p","message":"m","times":2}]}]`))
 	if err != nil {
 		t.Fatal(err)

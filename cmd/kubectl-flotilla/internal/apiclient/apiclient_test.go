@@ -57,7 +57,7 @@ func get(t *testing.T, api *API, path string) (int, error) {
 	return answer.StatusCode, err
 }
 
-func TestTheTokenOfTheKubeconfigReachesTheAPI(t *testing.T) {
+func TestOpenSendsKubeconfigToken(t *testing.T) {
 	s := statustest.Start(t)
 	file := filepath.Join(t.TempDir(), "token")
 	plugin := filepath.Join(t.TempDir(), "plugin")
@@ -82,7 +82,7 @@ func TestTheTokenOfTheKubeconfigReachesTheAPI(t *testing.T) {
 	}
 }
 
-func TestWhoHasNoTokenIsToldWhatToDo(t *testing.T) {
+func TestOpenWithoutTokenNamesRemedy(t *testing.T) {
 	s := statustest.Start(t)
 	for name, config := range map[string]*rest.Config{
 		"a client certificate": {Host: "https://127.0.0.1:1"},
@@ -107,7 +107,7 @@ func TestWhoHasNoTokenIsToldWhatToDo(t *testing.T) {
 	}
 }
 
-func TestATokenOfAServiceAccountIsRenewedInTime(t *testing.T) {
+func TestServiceAccountTokenIsRenewed(t *testing.T) {
 	s := statustest.Start(t)
 	now := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	kube := fake.NewClientset()
@@ -144,7 +144,7 @@ func TestATokenOfAServiceAccountIsRenewedInTime(t *testing.T) {
 	}
 }
 
-func TestCertificatesOfTheAPI(t *testing.T) {
+func TestOpenVerifiesAPICertificates(t *testing.T) {
 	s := httptest.NewTLSServer(statustest.New().Handler())
 	defer s.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
@@ -195,7 +195,7 @@ func pod(name, app string, isReady bool) *corev1.Pod {
 	}
 }
 
-func TestLocateFindsAReadyPodOfTheService(t *testing.T) {
+func TestLocateReturnsReadyPod(t *testing.T) {
 	leaving := pod("a-leaving", "agg", true)
 	leaving.DeletionTimestamp, leaving.Finalizers = ptr.To(metav1.Now()), []string{"x/y"}
 	all := []runtime.Object{pod("a-other", "other", true), leaving, pod("b-unready", "agg", false), pod("d", "agg", true), pod("c", "agg", true)}

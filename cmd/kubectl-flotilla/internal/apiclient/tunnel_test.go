@@ -129,7 +129,7 @@ func (k *kubelet) lose() int {
 	return len(k.shared)
 }
 
-func TestTheTunnelLeadsToThePodAndIsMadeAgain(t *testing.T) {
+func TestTunnelReconnectsToPod(t *testing.T) {
 	inside, file := certified(t)
 	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "https"}
 	server := httptest.NewServer(k)
@@ -163,7 +163,7 @@ func TestTheTunnelLeadsToThePodAndIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestAComplaintOfTheOtherSideIsTheError(t *testing.T) {
+func TestTunnelReturnsRemoteError(t *testing.T) {
 	k := &kubelet{t: t, to: "127.0.0.1:1", scheme: "https"}
 	server := httptest.NewServer(k)
 	defer server.Close()
@@ -178,7 +178,7 @@ func TestAComplaintOfTheOtherSideIsTheError(t *testing.T) {
 	}
 }
 
-func TestNoTokenIsSentOverPlainHTTP(t *testing.T) {
+func TestTunnelSendsNoTokenOverHTTP(t *testing.T) {
 	inside := statustest.Start(t)
 	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "http"}
 	server := httptest.NewServer(k)
@@ -218,7 +218,7 @@ func certified(t *testing.T) (*httptest.Server, string) {
 	return server, file
 }
 
-func TestTheTunnelSpeaksTLSToTheServicesName(t *testing.T) {
+func TestTunnelVerifiesServiceName(t *testing.T) {
 	inside, file := certified(t)
 	k := &kubelet{t: t, to: inside.Listener.Addr().String(), scheme: "https"}
 	server := httptest.NewServer(k)

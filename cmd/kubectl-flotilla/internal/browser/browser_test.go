@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-// TestTheAddressIsNoArgument replaces the opener by a program that notes its arguments.
-func TestTheAddressIsNoArgument(t *testing.T) {
+// TestOpenKeepsAddressOffCommandLine replaces the opener with a program that records its arguments.
+func TestOpenKeepsAddressOffCommandLine(t *testing.T) {
 	bin, home := t.TempDir(), t.TempDir()
 	noted := filepath.Join(bin, "noted")
 	opener := "xdg-open"
@@ -57,7 +57,7 @@ func TestTheAddressIsNoArgument(t *testing.T) {
 	})
 }
 
-func TestWithoutAnOpenerItSaysSo(t *testing.T) {
+func TestOpenFailsWithoutOpener(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if err := Open(t.Context(), "http://127.0.0.1:1/"); err == nil || !strings.Contains(err.Error(), "on PATH") {
 		t.Errorf("got %v", err)

@@ -85,7 +85,7 @@ func happened(namespace string) []statustest.Event {
 		{Sequence: 41, Time: noon.Add(-3 * time.Hour), Lifecycle: contract.Lifecycle{Object: main, Event: contract.EventSnapshot, Gap: true, Conditions: []contract.Condition{up}, Message: "The history was lost."}},
 		{Sequence: 42, Time: noon.Add(-2 * time.Hour), Lifecycle: contract.Lifecycle{Object: shop, Event: contract.EventPhase, Phase: &contract.PhaseChange{Seq: 3, From: "switching", To: "draining", Reason: "Switched"}}},
 		{Sequence: 44, Time: noon.Add(-3 * time.Minute), Lifecycle: contract.Lifecycle{Object: main, Event: contract.EventUnavailable, Condition: &contract.ConditionChange{Type: "Available", Before: &up, After: down}}},
-		{Sequence: 45, Time: noon.Add(-3 * time.Minute), Lifecycle: contract.Lifecycle{Object: main, Event: contract.EventPhase, Phase: &contract.PhaseChange{Seq: 3, From: "Running", To: "Degraded", Reason: "ComponentsNotReady", Message: "Not ready: webServer"}}},
+		{Sequence: 45, Time: noon.Add(-3 * time.Minute), Lifecycle: contract.Lifecycle{Object: main, Event: contract.EventPhase, Phase: &contract.PhaseChange{Seq: 3, From: "Running", To: "Degraded", Reason: "ComponentsNotReady", Message: "Components are not ready: webServer."}}},
 	}
 }
 
@@ -108,7 +108,7 @@ func asReader(t *testing.T, changes ...func(*statusapi.ResourceDetail)) (*shell,
 	return s, api
 }
 
-func TestWhyOnTheWordOfTheStatusAPI(t *testing.T) {
+func TestWhyWithStatusAPI(t *testing.T) {
 	s, _ := asReader(t, func(d *statusapi.ResourceDetail) { d.Incomplete = "The stream gave no answer." })
 	s.golden("why-api.txt", s.run("why", "superset/main"))
 	var report struct {
@@ -123,8 +123,8 @@ func TestWhyOnTheWordOfTheStatusAPI(t *testing.T) {
 	}
 }
 
-// TestWhyWithoutTheStatusAPI lets a Deployment of the resource crash for real, on the simulated nodes.
-func TestWhyWithoutTheStatusAPI(t *testing.T) {
+// TestWhyWithoutStatusAPI lets a Deployment of the resource crash for real, on the simulated nodes.
+func TestWhyWithoutStatusAPI(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	crashing(t, sup)
@@ -208,8 +208,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestWithoutTheBusNothingIsTakenForNoChanges: an aggregator without NATS answers resources without their history.
-func TestWithoutTheBusNothingIsTakenForNoChanges(t *testing.T) {
+// TestHistoryWithoutBusReportsMissingEvents uses an aggregator without NATS, which returns resources without their history.
+func TestHistoryWithoutBusReportsMissingEvents(t *testing.T) {
 	s, api := asReader(t)
 	api.LoseBus()
 	s.golden("history-cluster.txt", s.run("history", "superset/main"))
@@ -220,7 +220,7 @@ func TestWithoutTheBusNothingIsTakenForNoChanges(t *testing.T) {
 	s.fail("events may be missing: "+statustest.BusAway, "events", "superset/main")
 }
 
-func TestEventsOfAllResourcesInTheOrderOfTheStream(t *testing.T) {
+func TestEventsKeepStreamOrder(t *testing.T) {
 	s, api := asReader(t)
 	s.golden("events.txt", s.run("events"))
 	if out := s.run("events", "--limit=1"); strings.Count(out, "\n") != 1 || !strings.Contains(out, "  45  ") {
@@ -239,7 +239,7 @@ func TestEventsOfAllResourcesInTheOrderOfTheStream(t *testing.T) {
 	s.fail("the status API answers Forbidden: You may not.", "events", "-f")
 }
 
-func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
+func TestEventsFollowAcrossReconnects(t *testing.T) {
 	s, api := asReader(t)
 	s.app = realClock
 	ctx, stop := context.WithCancel(t.Context())
@@ -269,7 +269,7 @@ func TestEventsAreFollowedAcrossBrokenConnections(t *testing.T) {
 	}
 }
 
-func TestAFeedGoesOnWhereEventsAreGone(t *testing.T) {
+func TestEventsFollowContinuesAfterGap(t *testing.T) {
 	s, api := asReader(t)
 	s.app = realClock
 	api.Forget(44)
@@ -293,7 +293,7 @@ func TestAFeedGoesOnWhereEventsAreGone(t *testing.T) {
 	}
 }
 
-func TestPageAddsTheCallersCredentials(t *testing.T) {
+func TestPageAddsCallerCredentials(t *testing.T) {
 	s, _ := asReader(t)
 	admin := newShell(t, s.namespace)
 	for name, tc := range map[string]struct {
@@ -329,7 +329,7 @@ func TestPageAddsTheCallersCredentials(t *testing.T) {
 	}
 }
 
-func TestPageSaysWhyItCannotBeOpened(t *testing.T) {
+func TestPageReportsErrors(t *testing.T) {
 	s, api := asReader(t)
 	admin := newShell(t, s.namespace)
 	admin.fail("a client certificate or a password ends at the API server. Name a ServiceAccount", "page")

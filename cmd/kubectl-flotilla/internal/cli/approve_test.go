@@ -41,7 +41,7 @@ func annotation(t *testing.T, sup *unstructured.Unstructured, name string) strin
 	return sup.GetAnnotations()[name]
 }
 
-func TestApproveUpgradeWritesTheTokenOfThatChange(t *testing.T) {
+func TestApproveUpgradeWritesChangeToken(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.1.0", "sha256:one")
@@ -72,7 +72,7 @@ func TestApproveUpgradeWritesTheTokenOfThatChange(t *testing.T) {
 	}
 }
 
-func TestApproveDowngradeNeedsToBeMeant(t *testing.T) {
+func TestApproveDowngradeRequiresFlag(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	waiting(t, sup, "Automatic", "Downgrade", "6.1.0", "6.0.1", "sha256:back")
@@ -84,7 +84,7 @@ func TestApproveDowngradeNeedsToBeMeant(t *testing.T) {
 	}
 }
 
-func TestApproveUpgradeSaysWhyThereIsNothingToApprove(t *testing.T) {
+func TestApproveUpgradeReportsNothingToApprove(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	s := newShell(t, ns)
@@ -110,7 +110,7 @@ func (m *meanwhile) Read(p []byte) (int, error) {
 	return m.answer.Read(p)
 }
 
-func TestApproveUpgradeMeansTheChangeThatWasShown(t *testing.T) {
+func TestApproveUpgradeRejectsChangeSincePrompt(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	waiting(t, sup, "Supervised", "Upgrade", "6.0.0", "6.1.0", "sha256:one")

@@ -26,7 +26,7 @@ func (s *shell) offered(words ...string) string {
 	return strings.Join(out, " ")
 }
 
-func TestCompletionOfCommandsKindsAndNames(t *testing.T) {
+func TestCompletionListsCommandsKindsAndNames(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -54,8 +54,8 @@ func TestCompletionOfCommandsKindsAndNames(t *testing.T) {
 	}
 }
 
-// TestKubectlCompletesThePlugin goes the whole way: kubectl, the program that it looks for, and the plugin itself.
-func TestKubectlCompletesThePlugin(t *testing.T) {
+// TestKubectlCompletesPlugin runs kubectl, the completion program that it looks for, and the plugin.
+func TestKubectlCompletesPlugin(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -88,7 +88,7 @@ func TestKubectlCompletesThePlugin(t *testing.T) {
 	}
 }
 
-func TestHelpReadsWell(t *testing.T) {
+func TestHelpMatchesGoldenFile(t *testing.T) {
 	s := newShell(t, "")
 	s.golden("help.txt", s.run("--help"))
 	for _, command := range []string{"status", "why", "history", "events", "wait", "pause", "resume", "stop", "start", "approve-upgrade", "page", "version"} {
@@ -102,8 +102,8 @@ func TestHelpReadsWell(t *testing.T) {
 	}
 }
 
-// TestTheREADMEShowsWhatIsPrinted holds its examples against the golden files.
-func TestTheREADMEShowsWhatIsPrinted(t *testing.T) {
+// TestReadmeMatchesGoldenFiles compares the examples of the README with the golden files.
+func TestReadmeMatchesGoldenFiles(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

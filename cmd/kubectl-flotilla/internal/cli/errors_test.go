@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-func TestErrorsThatAUserWillMeet(t *testing.T) {
+func TestCommandsReportUserErrors(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -48,7 +48,7 @@ func TestErrorsThatAUserWillMeet(t *testing.T) {
 	}
 }
 
-func TestAPIServerThatCannotBeReached(t *testing.T) {
+func TestCommandsReportUnreachableAPIServer(t *testing.T) {
 	s := newShell(t, "team-a")
 	s.fail("connection refused", "status", "--server=http://127.0.0.1:1")
 	s.kubeconfig = filepath.Join(t.TempDir(), "none")
@@ -109,7 +109,7 @@ func withToken(t *testing.T, token, readerNamespace, adminNamespace string) stri
 	return path
 }
 
-func TestContextsOfTheKubeconfigDecideWhoAsksAndWhere(t *testing.T) {
+func TestKubeconfigContextSelectsUserAndNamespace(t *testing.T) {
 	mine, others := cluster.Get(t).Namespace(t), cluster.Get(t).Namespace(t)
 	create(t, mine, "fleet.yaml")
 	create(t, others, "fleet.yaml")
@@ -129,7 +129,7 @@ func TestContextsOfTheKubeconfigDecideWhoAsksAndWhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsForbiddenIsSaidAndTheRestIsShown(t *testing.T) {
+func TestStatusShowsAllowedKindsAndReportsForbidden(t *testing.T) {
 	mine, others := cluster.Get(t).Namespace(t), cluster.Get(t).Namespace(t)
 	create(t, mine, "fleet.yaml")
 	s := newShell(t, "")

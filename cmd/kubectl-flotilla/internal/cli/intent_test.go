@@ -26,7 +26,7 @@ func asked(t *testing.T, u *unstructured.Unstructured) string {
 	return text
 }
 
-func TestIntentsAreWrittenAsTheOperatorsReadThem(t *testing.T) {
+func TestIntentsMatchOperatorAnnotations(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	s := newShell(t, ns)
@@ -57,7 +57,7 @@ func TestIntentsAreWrittenAsTheOperatorsReadThem(t *testing.T) {
 	}
 }
 
-func TestAnIntentNeverTakesAnotherOneAway(t *testing.T) {
+func TestIntentKeepsOtherIntent(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	objects := create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -74,7 +74,7 @@ func TestAnIntentNeverTakesAnotherOneAway(t *testing.T) {
 	s.fail("not found in namespace", "pause", "superset/none")
 }
 
-func TestPauseWaitsForTheOperator(t *testing.T) {
+func TestPauseWaitsForOperator(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	looks := make(chan string, 16)
@@ -91,7 +91,7 @@ func TestPauseWaitsForTheOperator(t *testing.T) {
 	s.fail("no condition Stopped=True within 10ms", "stop", "fire/shop", "--wait", "--timeout=10ms")
 }
 
-func TestTwoWritersAtOnce(t *testing.T) {
+func TestPauseByConcurrentWriters(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	var all []<-chan error
@@ -111,8 +111,8 @@ func TestTwoWritersAtOnce(t *testing.T) {
 	})
 }
 
-// TestPauseAndStopAtOnce: whoever comes second sees what the first wrote, and is refused.
-func TestPauseAndStopAtOnce(t *testing.T) {
+// TestPauseAndStopConflict runs both commands at once: the second one reads what the first one wrote, and is rejected.
+func TestPauseAndStopConflict(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	engine := create(t, ns, "fleet.yaml")[3]
 	pause, stop := newShell(t, ns), newShell(t, ns)

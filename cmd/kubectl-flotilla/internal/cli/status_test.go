@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 )
 
-func TestStatusListsEveryKindThatIsInstalled(t *testing.T) {
+func TestStatusListsInstalledKinds(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -26,7 +26,7 @@ func TestStatusListsEveryKindThatIsInstalled(t *testing.T) {
 	}
 }
 
-func TestStatusShowsOneResourceAsATree(t *testing.T) {
+func TestStatusShowsResourceTree(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -43,7 +43,7 @@ func TestStatusShowsOneResourceAsATree(t *testing.T) {
 	}
 }
 
-func TestStatusForPrograms(t *testing.T) {
+func TestStatusPrintsJSONAndYAML(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -64,7 +64,7 @@ func TestStatusForPrograms(t *testing.T) {
 	s.fail("not one of json, yaml, wide", "status", "-o", "xml")
 }
 
-func TestStatusOfAnEmptyNamespaceSaysSo(t *testing.T) {
+func TestStatusReportsEmptyNamespace(t *testing.T) {
 	s := newShell(t, cluster.Get(t).Namespace(t))
 	if out := s.run("status"); out != "" || !strings.Contains(s.err.String(), "No resources found in namespace") {
 		t.Errorf("got %q and %q", out, s.err)

@@ -61,7 +61,7 @@ func settle(t *testing.T, sup *unstructured.Unstructured) {
 	})
 }
 
-func TestWaitSaysWhatIsMissingWhenTheTimeIsOver(t *testing.T) {
+func TestWaitTimeoutReportsUnmetGoal(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	create(t, ns, "fleet.yaml")
 	s := newShell(t, ns)
@@ -84,7 +84,7 @@ func TestWaitSaysWhatIsMissingWhenTheTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestWaitEndsWhenTheResourceIsDeleted(t *testing.T) {
+func TestWaitEndsOnDeletion(t *testing.T) {
 	ns := cluster.Get(t).Namespace(t)
 	sup := create(t, ns, "fleet.yaml")[0]
 	looks := make(chan string, 16)
@@ -101,7 +101,7 @@ func TestWaitEndsWhenTheResourceIsDeleted(t *testing.T) {
 	}
 }
 
-func TestWaitRefusesWhatItCannotWaitFor(t *testing.T) {
+func TestWaitRejectsInvalidGoal(t *testing.T) {
 	s := newShell(t, cluster.Get(t).Namespace(t))
 	s.fail("not one of condition, phase and deployed-version", "wait", "superset/main", "--for=delete=true")
 	s.fail("want condition=TYPE", "wait", "superset/main", "--for=condition=")

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestWritersComeFromManagedFields(t *testing.T) {
+func TestWritersReadManagedFields(t *testing.T) {
 	u := &unstructured.Unstructured{}
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{
 		{Manager: "superset-operator", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Suspended\"}":{}}}}`)},

@@ -26,8 +26,8 @@ func object(command string, suspend any) *unstructured.Unstructured {
 	return u
 }
 
-// TestEveryStateAndVerb names what each verb writes in each state: "" is nothing.
-func TestEveryStateAndVerb(t *testing.T) {
+// TestDecideAllStatesAndVerbs lists what each verb writes in each state: "" is nothing.
+func TestDecideAllStatesAndVerbs(t *testing.T) {
 	const (
 		pause   = `{"metadata":{"annotations":{"operator-command":"Paused"}}}`
 		stop    = `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`

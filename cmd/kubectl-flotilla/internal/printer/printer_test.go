@@ -19,7 +19,7 @@ func conditions(generation int64, pairs ...string) []contract.Condition {
 	return out
 }
 
-func TestNoteIsTheWordToSeeFirst(t *testing.T) {
+func TestNoteShowsMostUrgentCondition(t *testing.T) {
 	well := []string{"Available/True/AllComponentsReady", "Progressing/False/AsExpected", "Degraded/False/AsExpected"}
 	with := func(s ...string) []contract.Condition {
 		return conditions(4, append(append([]string{}, s...), well...)...)
@@ -49,7 +49,7 @@ func TestNoteIsTheWordToSeeFirst(t *testing.T) {
 	}
 }
 
-func TestTextOfTheClusterCannotCommandTheTerminal(t *testing.T) {
+func TestPrinterEscapesControlCharacters(t *testing.T) {
 	hostile := "\x1b]0;owned\x07\r\n\x1b[2J \u009b2J\u202e evil"
 	r := view.Resource{
 		Kind: contract.Superset, Namespace: hostile, Name: hostile, Phase: hostile, DeployedVersion: hostile,
@@ -73,7 +73,7 @@ func TestTextOfTheClusterCannotCommandTheTerminal(t *testing.T) {
 	}
 }
 
-func TestWhatHappenedInOneSentence(t *testing.T) {
+func TestDescribeLifecycleEvent(t *testing.T) {
 	for want, e := range map[string]contract.Lifecycle{
 		"Degraded absent -> True (CrashLoop) ": {Event: contract.EventDegraded, Condition: &contract.ConditionChange{
 			Type: "Degraded", After: contract.Condition{Status: "True", Reason: "CrashLoop"},

@@ -81,7 +81,7 @@ func ask(t *testing.T, method, address string, change func(*http.Request)) (repl
 	return reply{answer.StatusCode, answer.Header}, string(body)
 }
 
-func TestThePageGetsTheCallersCredentialsAndNothingElseLeaks(t *testing.T) {
+func TestProxyForwardsOnlyCallerCredentials(t *testing.T) {
 	local, upstream := fixture(t)
 	answer, body := ask(t, http.MethodGet, local.URL+"/"+secret+"/api/v1/resources?kind=a%20b&name=x%2Fy", func(r *http.Request) {
 		r.Header.Set("Cookie", "c=d")
@@ -106,7 +106,7 @@ func TestThePageGetsTheCallersCredentialsAndNothingElseLeaks(t *testing.T) {
 	}
 }
 
-func TestNobodyElseCanUseTheProxy(t *testing.T) {
+func TestProxyRejectsForeignRequests(t *testing.T) {
 	local, _ := fixture(t)
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
@@ -144,7 +144,7 @@ func TestNobodyElseCanUseTheProxy(t *testing.T) {
 	}
 }
 
-func TestAbsolutePathsOfThePageLeadToThePathWithTheSecret(t *testing.T) {
+func TestProxyRedirectsAbsolutePaths(t *testing.T) {
 	local, _ := fixture(t)
 	answer, _ := ask(t, http.MethodGet, local.URL+"/api/v1/resources?limit=1", func(r *http.Request) {
 		r.Header.Set("Referer", local.URL+"/"+secret+"/")
@@ -154,7 +154,7 @@ func TestAbsolutePathsOfThePageLeadToThePathWithTheSecret(t *testing.T) {
 	}
 }
 
-func TestABrowserMayBeLedToThePage(t *testing.T) {
+func TestProxyAcceptsCrossSiteNavigation(t *testing.T) {
 	local, _ := fixture(t)
 	answer, body := ask(t, http.MethodGet, local.URL+"/"+secret+"/", func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
@@ -165,7 +165,7 @@ func TestABrowserMayBeLedToThePage(t *testing.T) {
 	}
 }
 
-func TestAnAggregatorThatIsAwayIsSaidInTheFormOfTheAPI(t *testing.T) {
+func TestProxyReportsUnreachableAggregator(t *testing.T) {
 	away, err := url.Parse("http://127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func event(sequence uint64, name string) statustest.Event {
 	}
 }
 
-func TestResourcesAreReadPageByPage(t *testing.T) {
+func TestResourcesReadsAllPages(t *testing.T) {
 	s := statustest.Start(t)
 	s.Add(2, detail("a"), detail("b"), detail("c"), detail("d"), detail("e"))
 	got, err := clientOf(t, s.URL, statustest.Token).Resources(t.Context(), statusclient.Filter{
@@ -71,7 +71,7 @@ func TestResourcesAreReadPageByPage(t *testing.T) {
 	}
 }
 
-func TestResourceCarriesItsNewestHistory(t *testing.T) {
+func TestResourceReturnsLatestHistory(t *testing.T) {
 	s := statustest.Start(t)
 	s.Add(9, detail("a"))
 	s.Publish(event(1, "a"), event(2, "b"), event(3, "a"), event(4, "a"))
@@ -81,7 +81,7 @@ func TestResourceCarriesItsNewestHistory(t *testing.T) {
 	}
 }
 
-func TestRefusalsSayWhatTheAPISays(t *testing.T) {
+func TestRefusedReturnsAPIError(t *testing.T) {
 	s := statustest.Start(t)
 	s.Add(9, detail("a"))
 	_, err := clientOf(t, s.URL, "another").Resource(t.Context(), contract.Superset, "team-a", "a", 0)
@@ -102,7 +102,7 @@ func TestRefusalsSayWhatTheAPISays(t *testing.T) {
 	}
 }
 
-func TestCredentialsAreNotCarriedElsewhere(t *testing.T) {
+func TestClientFollowsNoRedirect(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer other.Close()
 	s := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
@@ -130,7 +130,7 @@ func collect(t *testing.T, c *statusclient.Client, f statusclient.Follower, n in
 	return got, err
 }
 
-func TestFollowResumesWithoutLossOrRepetition(t *testing.T) {
+func TestFollowResumesWithoutLossOrDuplicates(t *testing.T) {
 	s := statustest.Start(t)
 	s.Publish(event(1, "a"), event(2, "a"), event(3, "a"))
 	connections := 0
@@ -156,8 +156,8 @@ func TestFollowResumesWithoutLossOrRepetition(t *testing.T) {
 	}
 }
 
-// TestFollowResumesWhereItBegan loses the connection before the first event: the server has said where "now" is.
-func TestFollowResumesWhereItBegan(t *testing.T) {
+// TestFollowResumesFromStart loses the connection before the first event: the server has said where "now" is.
+func TestFollowResumesFromStart(t *testing.T) {
 	s := statustest.Start(t)
 	s.Publish(event(1, "a"), event(2, "a"))
 	connections := 0
@@ -174,7 +174,7 @@ func TestFollowResumesWhereItBegan(t *testing.T) {
 	}
 }
 
-func TestFollowFromNowOnWithFilters(t *testing.T) {
+func TestFollowFiltersNewEvents(t *testing.T) {
 	s := statustest.Start(t)
 	s.Publish(event(1, "a"))
 	f := statusclient.Follower{Filter: statusclient.Filter{Namespace: "team-a", Kind: contract.Superset, Name: "b"}}
@@ -185,7 +185,7 @@ func TestFollowFromNowOnWithFilters(t *testing.T) {
 	}
 }
 
-func TestFollowGivesUpOnlyWhereAnotherAttemptCannotHelp(t *testing.T) {
+func TestFollowStopsOnlyOnPermanentError(t *testing.T) {
 	for status, final := range map[int]bool{
 		http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusGone: true, http.StatusBadRequest: true,
 		http.StatusServiceUnavailable: false, http.StatusTooManyRequests: false,
@@ -211,7 +211,7 @@ func TestFollowGivesUpOnlyWhereAnotherAttemptCannotHelp(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerNoLongerHasIsGone(t *testing.T) {
+func TestFollowReportsExpiredEvents(t *testing.T) {
 	s := statustest.Start(t)
 	s.Publish(event(7, "a"))
 	s.Forget(7)
@@ -222,7 +222,7 @@ func TestWhatTheServerNoLongerHasIsGone(t *testing.T) {
 	}
 }
 
-func TestASilentConnectionCountsAsBroken(t *testing.T) {
+func TestFollowReconnectsSilentConnection(t *testing.T) {
 	connections := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connections++
@@ -252,7 +252,7 @@ func TestASilentConnectionCountsAsBroken(t *testing.T) {
 }
 
 // A field that is lost on the way would be noticed here.
-func TestDecodingKeepsEveryField(t *testing.T) {
+func TestDecodingKeepsAllFields(t *testing.T) {
 	s := statustest.Start(t)
 	want := detail("a")
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -21,7 +21,7 @@ func TestTag(t *testing.T) {
 	}
 }
 
-func TestAStatusOfAnyFormIsRead(t *testing.T) {
+func TestOfAcceptsMalformedStatus(t *testing.T) {
 	for name, status := range map[string]any{
 		"none": nil, "text": "x", "a list": []any{}, "wrong fields": map[string]any{
 			"phase": 7, "observedGeneration": "x", "conditions": "x", "transitions": []any{"x", map[string]any{"seq": "x"}},
@@ -40,7 +40,7 @@ func TestAStatusOfAnyFormIsRead(t *testing.T) {
 	}
 }
 
-func TestGenerationsOfAnEngine(t *testing.T) {
+func TestEngineGenerations(t *testing.T) {
 	serving := func(name, ready string) view.Part {
 		return view.Part{Name: name, State: "Serving", Ready: ready, Message: "i:1"}
 	}

@@ -61,7 +61,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-func TestParseRefusesWhatSaysNothing(t *testing.T) {
+func TestParseRejectsInvalidGoal(t *testing.T) {
 	for _, text := range []string{"", "condition", "condition=", "condition==True", "condition=Available=", "phase=", "delete=true", "jsonpath={.status}=x"} {
 		if goal, err := wait.Parse(text); err == nil {
 			t.Errorf("%q became %q", text, goal)

@@ -1,4 +1,4 @@
-{{/* A certificate of cert-manager for a Service, by an issuer of its own unless one is named. */}}
+{{/* A certificate of cert-manager for a Service. It has its own issuer unless one is set. */}}
 {{- define "flotilla.certificate" }}
 {{- if not .issuerRef.name }}
 ---

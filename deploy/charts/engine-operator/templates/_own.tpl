@@ -1,4 +1,4 @@
-{{/* What is the engine operator's alone. */}}
+{{/* Templates of the engine operator only. */}}
 
 {{- define "own.roles" -}}
 - role.yaml

@@ -1,4 +1,4 @@
-{{/* Values that exclude each other. What one value alone can be is in values.schema.json. */}}
+{{/* Values that exclude each other. values.schema.json validates single values. */}}
 {{- define "flotilla.check" }}
 {{- $v := .Values }}
 {{- $bus := or $v.bus.url $v.bus.urlSecret.name }}

@@ -1,4 +1,4 @@
-{{/* Jobs that Helm runs as hooks, and the accounts that they run as. */}}
+{{/* Jobs that Helm runs as hooks, and their ServiceAccounts. */}}
 
 {{- define "flotilla.hookAccount" }}
 ---
@@ -12,7 +12,7 @@ metadata:
 automountServiceAccountToken: false
 {{- end }}
 
-{{/* A Job of the service's own image. "token" false: it needs no API server. */}}
+{{/* A Job with the image of the service. "token" is false if it does not use the API server. */}}
 {{- define "flotilla.hookJob" }}
 ---
 apiVersion: batch/v1

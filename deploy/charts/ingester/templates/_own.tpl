@@ -1,11 +1,11 @@
-{{/* What is the ingester's alone. */}}
+{{/* Templates of the ingester only. */}}
 
-{{/* Whether objects are stored: only then may anything put the finalizer on them. */}}
+{{/* "true" if objects are stored. Only then can the finalizer be added to them. */}}
 {{- define "own.stores" -}}
 {{- if or .Values.database.dsnSecret.name .Values.database.host }}true{{ end }}
 {{- end }}
 
-{{/* The version in which the cluster serves MutatingAdmissionPolicy and it is wanted; else empty. */}}
+{{/* The version of MutatingAdmissionPolicy that is configured and that the cluster serves; else empty. */}}
 {{- define "own.policy" -}}
 {{- $group := "admissionregistration.k8s.io" }}
 {{- $wanted := .Values.admissionPolicy }}

@@ -1,6 +1,6 @@
 {{/* Roles and bindings. The rules come from files/rbac, which are copies of the service's config/rbac. */}}
 
-{{/* Whether a rule is about what no namespace has: "cluster", else "namespace". */}}
+{{/* The scope of a rule: "cluster" if it covers cluster-scoped resources, else "namespace". */}}
 {{- define "flotilla.scope" -}}
 {{- $wide := list "customresourcedefinitions" "mutatingwebhookconfigurations" "namespaces" "subjectaccessreviews" "tokenreviews" "validatingwebhookconfigurations" }}
 {{- $found := list }}
@@ -13,7 +13,7 @@
 {{- first $found }}
 {{- end }}
 
-{{/* One role and the binding of the account to it. */}}
+{{/* One role and its binding to the ServiceAccount. */}}
 {{- define "flotilla.role" }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -52,8 +52,8 @@ subjects:
 {{- end }}
 {{- end }}
 
-{{/* The rules of a ClusterRole: everywhere, or in each watched namespace with the remainder
-that no namespace has. */}}
+{{/* The rules of a ClusterRole: in all namespaces, or in each watched namespace, with a separate
+role for cluster-scoped resources. */}}
 {{- define "flotilla.wideRole" }}
 {{- $call := . }}
 {{- $root := .root }}
@@ -77,8 +77,8 @@ that no namespace has. */}}
 {{- end }}
 {{- end }}
 
-{{/* The rules of a Role, in the release's namespace; those about the Lease flotilla-conditions
-where that Lease is. */}}
+{{/* The rules of a Role, in the namespace of the release; those about the Lease
+flotilla-conditions in the namespace of that Lease. */}}
 {{- define "flotilla.ownRole" }}
 {{- $lease := include "flotilla.conditionsNamespace" .root }}
 {{- $here := list }}
@@ -93,8 +93,8 @@ where that Lease is. */}}
 {{- end }}
 {{- end }}
 
-{{/* All roles of a file, bound to an account; without an account they are for people.
-Rules about webhook configurations name those of this release. */}}
+{{/* All roles of a file, bound to a ServiceAccount; without one they are for users.
+Rules about webhook configurations are limited to those of this release. */}}
 {{- define "flotilla.roles" }}
 {{- $call := . }}
 {{- range (include "flotilla.documents" . | fromJson).items }}

@@ -1,4 +1,4 @@
-{{/* Names, labels and what all templates of a service share. Copied into each chart by make generate. */}}
+{{/* Names, labels and templates that all charts share. Copied into each chart by make generate. */}}
 
 {{- define "flotilla.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
@@ -13,8 +13,8 @@ app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{/* Cluster-scoped objects of a release that works in some namespaces only bear its namespace,
-so that releases in other namespaces can coexist. */}}
+{{/* Cluster-scoped objects of a release that watches some namespaces only have its namespace in
+their name, so that releases in other namespaces can coexist. */}}
 {{- define "flotilla.clusterScoped" -}}
 {{ .name }}{{ if .root.Values.watchNamespaces }}-{{ .root.Release.Namespace }}{{ end }}
 {{- end }}
@@ -31,7 +31,7 @@ so that releases in other namespaces can coexist. */}}
 {{ .Values.conditionsLeaseNamespace | default .Release.Namespace }}
 {{- end }}
 
-{{/* Annotations of a hook: what creates it, and its place in the order. */}}
+{{/* Annotations of a hook: its event and its weight. */}}
 {{- define "flotilla.hook" -}}
 helm.sh/hook: {{ .on }}
 helm.sh/hook-weight: {{ .weight | quote }}
@@ -49,7 +49,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- dict "items" $items | toJson }}
 {{- end }}
 
-{{/* Limits a webhook or a policy to the watched namespaces; empty when all are watched. */}}
+{{/* Selector that limits a webhook or a policy to the watched namespaces; empty if all are watched. */}}
 {{- define "flotilla.namespaceSelector" -}}
 {{- with .Values.watchNamespaces }}
 matchExpressions:

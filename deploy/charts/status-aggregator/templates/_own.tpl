@@ -1,4 +1,4 @@
-{{/* What is the status aggregator's alone. */}}
+{{/* Templates of the status aggregator only. */}}
 
 {{- define "own.roles" -}}
 - role.yaml

@@ -1,4 +1,4 @@
-{{/* What the pods of a service and of its Jobs are made of. */}}
+{{/* Parts of the pods of a service and of its Jobs. */}}
 
 {{- define "flotilla.podSecurity" -}}
 runAsNonRoot: true
@@ -14,7 +14,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* Where pods may run, and which images they may pull. */}}
+{{/* Scheduling of the pods, and their pull Secrets. */}}
 {{- define "flotilla.placement" -}}
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
@@ -36,8 +36,8 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{/* Settings of the bus: the flags, the environment, the files. "as" is the identity's part of
-the values: url, urlSecret, credentialsSecret, nkeySecret, tls. */}}
+{{/* Settings of the bus: the flags, the environment, the files. "as" holds the values of the
+identity: url, urlSecret, credentialsSecret, nkeySecret, tls. */}}
 {{- define "flotilla.busArgs" -}}
 {{- with .as.url }}
 - --nats-url={{ . }}

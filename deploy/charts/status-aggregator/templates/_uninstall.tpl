@@ -1,8 +1,8 @@
-{{/* What helm uninstall does before and after it deletes a release's objects.
+{{/* Hooks of helm uninstall, before and after it deletes the objects of a release.
 
-Helm deletes an object before it creates a hook of the same kind and name. That is how the
-webhooks and the service itself go before their finalizers are removed, with the permissions of
-the person who uninstalls and none for a Job. */}}
+Helm deletes an object before it creates a hook of the same kind and name. The webhooks and the
+service are thus deleted before the finalizers are removed, with the permissions of the user who
+uninstalls, so that the Job requires none. */}}
 
 {{/* Webhook configurations without webhooks, and a service without pods, in place of the real ones. */}}
 {{- define "flotilla.stopHooks" }}
@@ -40,8 +40,8 @@ spec:
         - {name: {{ .Chart.Name }}, image: {{ include "flotilla.image" . }}}
 {{- end }}
 
-{{/* The Job that runs the command remove-finalizers, with an account and permissions of its own. It fails
-while the service still leads, and is tried again. */}}
+{{/* The Job that runs the command remove-finalizers, with its own ServiceAccount and permissions. It
+fails while the service holds its Lease, and is retried. */}}
 {{- define "flotilla.releaseHook" }}
 {{- $root := .root }}
 {{- $name := printf "%s-release" $root.Chart.Name }}
@@ -53,7 +53,7 @@ while the service still leads, and is tried again. */}}
 {{- include "flotilla.hookJob" (dict "root" $root "name" $name "account" $name "annotations" (include "flotilla.hook" (dict "on" "pre-delete" "weight" 0)) "args" (concat $args .args) "env" .env "volumes" .volumes) }}
 {{- end }}
 
-{{/* What the service made while it ran: its Leases, and the certificates of its webhooks. */}}
+{{/* Objects that the service created at run time: its Leases, and the certificates of its webhooks. */}}
 {{- define "flotilla.sweepHooks" }}
 {{- $root := .root }}
 {{- range .leases }}

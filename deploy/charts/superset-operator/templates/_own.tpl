@@ -1,4 +1,4 @@
-{{/* What is the Superset operator's alone. */}}
+{{/* Templates of the Superset operator only. */}}
 
 {{- define "own.roles" -}}
 - role.yaml

@@ -33,13 +33,13 @@ func Applied(obj metav1.Object, manager, subresource string) (*fieldpath.Set, er
 	return nil, nil
 }
 
-// TakeOver returns a JSON patch that transfers the fields of the former managers to
+// Transfer returns a JSON patch that transfers the fields of the former managers to
 // manager, or nil if they own none. Fields that manager itself wrote with Update
 // count as former. The patch carries the resourceVersion of obj.
 //
 // Without this a former manager stays a co-owner: fields that are no longer
 // applied would never be removed, and changed ones would conflict.
-func TakeOver(obj metav1.Object, manager, subresource string, former []string) ([]byte, error) {
+func Transfer(obj metav1.Object, manager, subresource string, former []string) ([]byte, error) {
 	entries := obj.GetManagedFields()
 	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
 		return isFormer(e, manager, subresource, former)
@@ -53,13 +53,13 @@ func TakeOver(obj metav1.Object, manager, subresource string, former []string) (
 			entries[i].Operation = metav1.ManagedFieldsOperationUpdate
 		}
 	}
-	stand := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+	meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		ResourceVersion: obj.GetResourceVersion(), ManagedFields: entries,
 	}}
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(
-		stand, sets.New(former...).Insert(manager), manager, csaupgrade.Subresource(subresource))
+		meta, sets.New(former...).Insert(manager), manager, csaupgrade.Subresource(subresource))
 	if err != nil {
-		return nil, fmt.Errorf("take over managed fields: %w", err)
+		return nil, fmt.Errorf("transfer managed fields: %w", err)
 	}
 	return patch, nil
 }
@@ -82,14 +82,14 @@ type Scope func(*fieldpath.Set) (taken, left *fieldpath.Set)
 // other managers own, and the names of those managers; nil if there are no such
 // fields. Fields that manager itself wrote with Update are always in scope.
 // The patch carries the resourceVersion of obj.
-func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patch []byte, losers []string, err error) {
+func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patch []byte, former []string, err error) {
 	var entries []metav1.ManagedFieldsEntry
-	mine := &metav1.ManagedFieldsEntry{
+	own := &metav1.ManagedFieldsEntry{
 		Manager: manager, Subresource: subresource, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
 	}
 	taken := &fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
-		isMine := entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
+		isOwn := entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
 		if entry.Subresource != subresource || entry.FieldsV1 == nil {
 			entries = append(entries, entry)
 			continue
@@ -100,14 +100,14 @@ func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patc
 		}
 		part, left := set, &fieldpath.Set{}
 		switch {
-		case isMine:
-			mine = entry.DeepCopy()
+		case isOwn:
+			own = entry.DeepCopy()
 		case entry.Manager != manager:
 			part, left = scope(set)
 		}
-		if !isMine && !part.Empty() {
-			losers = append(losers, entry.Manager)
-			mine.APIVersion, mine.Time = entry.APIVersion, entry.Time
+		if !isOwn && !part.Empty() {
+			former = append(former, entry.Manager)
+			own.APIVersion, own.Time = entry.APIVersion, entry.Time
 		}
 		taken = taken.Union(part)
 		if !left.Empty() {
@@ -117,10 +117,10 @@ func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patc
 			entries = append(entries, entry)
 		}
 	}
-	if len(losers) == 0 {
+	if len(former) == 0 {
 		return nil, nil, nil
 	}
-	entry, err := withFields(*mine, taken)
+	entry, err := withFields(*own, taken)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +129,7 @@ func TakeBack(obj metav1.Object, manager, subresource string, scope Scope) (patc
 		// A replaced resourceVersion makes a stale patch a conflict; a failed test would be an invalid request.
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": obj.GetResourceVersion()},
 	})
-	return patch, losers, err
+	return patch, former, err
 }
 
 func withFields(entry metav1.ManagedFieldsEntry, set *fieldpath.Set) (metav1.ManagedFieldsEntry, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest/busauth"
 )
 
-func TestWhatIsUsedAndWhatIsRefusedIsSeen(t *testing.T) {
+func TestTapRecordsUsedAndDeniedPermissions(t *testing.T) {
 	srv := busauth.Start(t, busauth.Names{Cluster: "prod", Namespace: "team-a", Tool: "pager"})
 	tap := srv.Tap(t)
 	nc, err := nats.Connect(srv.As("superset-operator"))

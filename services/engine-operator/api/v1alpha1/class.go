@@ -6,67 +6,67 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FireboltEngineClassSpec is what the engines of a class have in common. Each engine
-// may override each field; an edit of the class rolls all of its engines.
+// FireboltEngineClassSpec holds the settings that the engines of a class share. Each engine can override each field;
+// an edit of the class rolls out to all of its engines.
 type FireboltEngineClassSpec struct {
-	// Template is the base of the engines' pod template.
+	// template is the base of the engines' pod template.
 	// +required
 	Template corev1.PodTemplateSpec `json:"template"`
-	// UISidecar is the default of the engines' uiSidecar.
+	// uiSidecar is the default of the engines' uiSidecar.
 	// +optional
 	UISidecar *bool `json:"uiSidecar,omitempty"`
-	// Storage is the default of the engines' storage.
+	// storage is the default of the engines' storage.
 	// +optional
 	// +kubebuilder:default={}
 	Storage EngineStorageSpec `json:"storage,omitempty"`
-	// CustomEngineConfig is merged into config.yaml below the engine's own.
+	// customEngineConfig is merged into config.yaml. The engine's own customEngineConfig takes precedence.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	CustomEngineConfig *apiextensionsv1.JSON `json:"customEngineConfig,omitempty"`
-	// Rollout is the default of the engines' rollout.
+	// rollout is the default of the engines' rollout.
 	// +optional
 	Rollout *RolloutStrategy `json:"rollout,omitempty"`
-	// DrainCheckEnabled is the default of the engines' drainCheckEnabled.
+	// drainCheckEnabled is the default of the engines' drainCheckEnabled.
 	// +optional
 	DrainCheckEnabled *bool `json:"drainCheckEnabled,omitempty"`
-	// DrainCheckInterval is the default of the engines' drainCheckInterval.
+	// drainCheckInterval is the default of the engines' drainCheckInterval.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainCheckInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	DrainCheckInterval *metav1.Duration `json:"drainCheckInterval,omitempty"`
-	// ProgressDeadline is the default of the engines' progressDeadline.
+	// progressDeadline is the default of the engines' progressDeadline.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="progressDeadline must be a duration such as 90s, 5m or 1h30m, and not negative"
 	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
-	// DrainTimeout is the default of the engines' drainTimeout.
+	// drainTimeout is the default of the engines' drainTimeout.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainTimeout must be a duration such as 90s, 5m or 1h30m, and not negative"
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
-	// AutomaticRollback is the default of the engines' automaticRollback.
+	// automaticRollback is the default of the engines' automaticRollback.
 	// +optional
 	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
-	// AutoStop is the default of the engines' autoStop.
+	// autoStop is the default of the engines' autoStop.
 	// +optional
 	AutoStop *AutoStopSpec `json:"autoStop,omitempty"`
 }
 
-// FireboltEngineClassStatus is what the operator knows of a class.
+// FireboltEngineClassStatus is the observed state of a class.
 type FireboltEngineClassStatus struct {
-	// ObservedGeneration is the metadata.generation that the rest of the status speaks of.
+	// observedGeneration is the metadata.generation that the rest of the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// BoundEngines counts the engines that reference the class.
+	// boundEngines is the number of engines that reference the class.
 	// +optional
 	BoundEngines int32 `json:"boundEngines,omitempty"`
-	// Conditions of the class.
+	// conditions are the conditions of the class.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// FireboltEngineClass is a pod template, and defaults, that engines share.
+// FireboltEngineClass is a pod template with defaults that engines share.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -78,8 +78,10 @@ type FireboltEngineClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +required
 	Spec FireboltEngineClassSpec `json:"spec"`
+	// status is the observed state.
 	// +optional
 	Status FireboltEngineClassStatus `json:"status,omitempty"`
 }

@@ -1,11 +1,11 @@
 package v1alpha1
 
-// Annotation that carries a user's command, and its values (seed 004).
-// Paused wins over Stopped: there is one annotation, so only one can be asked.
+// Annotation for a command of the user, and its values (seed 004).
+// Paused and Stopped exclude each other, because there is one annotation.
 const (
 	AnnotationCommand = "operator-command"
-	CommandPaused     = "Paused"  // no reconciling; status stays fresh
-	CommandStopped    = "Stopped" // effective replicas are zero
+	CommandPaused     = "Paused"  // nothing is reconciled; the status is still updated
+	CommandStopped    = "Stopped" // the effective number of replicas is 0
 )
 
 // Finalizers of this group.
@@ -15,45 +15,45 @@ const (
 	ClassFinalizer    = "compute.firebolt.io/fireboltengineclass-deletion-guard"
 )
 
-// ConditionReady says whether the object does what it is for (engine, class, instance).
+// ConditionReady reports whether the object is ready (engine, class, instance).
 const ConditionReady = "Ready"
 
 // Reasons of an engine's Ready, in the order of precedence (seed 001, "Top-level
-// Ready condition"): the first that holds is the one that is shown.
+// Ready condition"): the first one that applies is shown.
 const (
-	ReasonInitializing       = "Initializing"               // no pass has finished yet
-	ReasonInstanceNotReady   = "InstanceNotReady"           // nothing downstream works without the instance
-	ReasonEngineClassUnready = "FireboltEngineClassUnready" // the class is absent or refused
-	ReasonNotSupported       = "NotSupported"               // the spec asks for a feature that this release lacks
-	ReasonTemplateRejected   = "TemplateRejected"           // the template sets what belongs to the operator
-	ReasonBoundsExceeded     = "ResourceBoundsExceeded"     // the engine container asks for more than the operator allows
-	ReasonStopped            = "Stopped"                    // deliberately at zero replicas
-	ReasonDrainCheckFailing  = "DrainCheckFailing"          // the old generation cannot be asked for its queries
-	ReasonRolling            = "Rolling"                    // between two generations
-	ReasonPodsNotReady       = "PodsNotReady"               // phase stable, but pods are missing or unready
-	ReasonEngineReady        = "EngineReady"                // serving on the active generation
-	ReasonExternalFinalizer  = "ExternalFinalizer"          // somebody else's finalizer holds a child
-	ReasonApplyRefused       = "ApplyRefused"               // instead of Rolling or PodsNotReady: the API server refuses what the spec asks for
+	ReasonInitializing       = "Initializing"               // no reconcile has completed yet
+	ReasonInstanceNotReady   = "InstanceNotReady"           // the instance that the engine requires is not ready
+	ReasonEngineClassUnready = "FireboltEngineClassUnready" // the class does not exist or is invalid
+	ReasonNotSupported       = "NotSupported"               // the spec requires a feature that this release does not support
+	ReasonTemplateRejected   = "TemplateRejected"           // the template sets fields that the operator manages
+	ReasonBoundsExceeded     = "ResourceBoundsExceeded"     // a request or limit of the engine container exceeds the maximum
+	ReasonStopped            = "Stopped"                    // the desired number of replicas is 0
+	ReasonDrainCheckFailing  = "DrainCheckFailing"          // the queries of the old generation cannot be read
+	ReasonRolling            = "Rolling"                    // a rollout is in progress
+	ReasonPodsNotReady       = "PodsNotReady"               // the phase is stable, but pods are missing or not ready
+	ReasonEngineReady        = "EngineReady"                // the active generation serves
+	ReasonExternalFinalizer  = "ExternalFinalizer"          // a foreign finalizer blocks the deletion of a child
+	ReasonApplyRefused       = "ApplyRefused"               // instead of Rolling or PodsNotReady: the API server rejects an object
 )
 
-// ConditionInstanceReady says whether the engine's instance gave it an id and a metadata endpoint.
+// ConditionInstanceReady reports whether the instance of the engine provides an id and a metadata endpoint.
 const ConditionInstanceReady = "InstanceReady"
 
 // ReasonInstanceReady is the reason of InstanceReady=True.
 const ReasonInstanceReady = "InstanceReady"
 
-// ConditionRolloutOverdue is True while a rollout takes longer than it may.
+// ConditionRolloutOverdue is True while a rollout exceeds its deadline.
 const ConditionRolloutOverdue = "RolloutOverdue"
 
 // Reasons of RolloutOverdue.
 const (
-	ReasonOnTime                   = "OnTime"                   // within its time, or no rollout is under way
+	ReasonOnTime                   = "OnTime"                   // the rollout is within its deadline, or none is in progress
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded" // the new generation is not ready within progressDeadline
-	ReasonDrainTimeoutExceeded     = "DrainTimeoutExceeded"     // the old generation ran queries beyond drainTimeout, and goes
+	ReasonDrainTimeoutExceeded     = "DrainTimeoutExceeded"     // the old generation ran queries beyond drainTimeout and is deleted
 )
 
 // ConditionRolledBack is True while the engine serves an older generation than its spec
-// asks for, because automaticRollback gave the newer one up.
+// requires, because automaticRollback abandoned the newer one.
 const ConditionRolledBack = "RolledBack"
 
 // ReasonNotRolledBack is the reason of RolledBack=False. For True it is ReasonProgressDeadlineExceeded.
@@ -61,11 +61,11 @@ const ReasonNotRolledBack = "NotRolledBack"
 
 // Reasons of a class's Ready.
 const (
-	ReasonAdmissible            = "Admissible"            // engines can be made from the class
-	ReasonOperatorOwnedFieldSet = "OperatorOwnedFieldSet" // the template sets what belongs to the operator
+	ReasonAdmissible            = "Admissible"            // the class is valid
+	ReasonOperatorOwnedFieldSet = "OperatorOwnedFieldSet" // the template sets fields that the operator manages
 )
 
-// Component conditions of an instance. Ready is rolled up from them.
+// Component conditions of an instance. Ready is computed from them.
 const (
 	ConditionMetadataReady   = "MetadataReady"
 	ConditionGatewayReady    = "GatewayReady"
@@ -77,13 +77,13 @@ const (
 // Reasons of an instance's conditions.
 const (
 	ReasonAllComponentsReady            = "AllComponentsReady"
-	ReasonComponentReady                = "Ready"                         // a pod of the component answers
+	ReasonComponentReady                = "Ready"                         // a pod of the component is ready
 	ReasonProvisioning                  = "Provisioning"                  // created, not yet ready
-	ReasonEnsureFailed                  = "EnsureFailed"                  // the API server refused an object
-	ReasonPostgresEnsureFailed          = "PostgresEnsureFailed"          // the same for the operator's own PostgreSQL
-	ReasonPostgresSecretPreflightFailed = "PostgresSecretPreflightFailed" // the credentials are absent or incomplete
-	ReasonPostgresCredentialsLost       = "PostgresCredentialsLost"       // the database exists, its password does not
-	ReasonProbeFailed                   = "ProbeFailed"                   // the component runs, its pods are not ready
+	ReasonEnsureFailed                  = "EnsureFailed"                  // the API server rejected an object
+	ReasonPostgresEnsureFailed          = "PostgresEnsureFailed"          // the same for the PostgreSQL of the operator
+	ReasonPostgresSecretPreflightFailed = "PostgresSecretPreflightFailed" // the credentials are missing or incomplete
+	ReasonPostgresCredentialsLost       = "PostgresCredentialsLost"       // the database exists, its password was deleted
+	ReasonProbeFailed                   = "ProbeFailed"                   // the component runs, but its pods are not ready
 	ReasonDeletionBlocked               = "DeletionBlocked"               // engines still use the instance
-	ReasonStopping                      = "Stopping"                      // its pods are ending
+	ReasonStopping                      = "Stopping"                      // the pods are terminating
 )

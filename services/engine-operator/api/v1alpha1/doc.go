@@ -5,10 +5,10 @@
 //
 // Fields, defaults and validation are those of seed 001 and must stay: manifests
 // written for an earlier operator are accepted unchanged. Fields are added, never
-// renamed. Everything that can be checked without reading another object is checked
-// by the schema, with a message that names the field.
+// renamed. The schema validates everything that does not depend on another object,
+// with a message that names the field.
 //
-// Three owners share a status. The engine operator owns phase, generations and the
+// Two owners share a status. The engine operator owns phase, generations and the
 // conditions Ready and InstanceReady (and the component conditions of an instance);
 // the six common conditions (Available, Progressing, Degraded, Upgradable, Paused,
 // Stopped) belong to the field manager flotilla-conditions.

@@ -8,9 +8,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 )
 
-// EnginePhase is where an engine stands on its way from one generation to the next.
-// The type carries no enumeration in the schema: an unknown value, left behind by
-// another release, is repaired instead of refused.
+// EnginePhase is the step of an engine in the change from one generation to the next. The type has no enumeration in
+// the schema: an unknown value from another release is repaired instead of rejected.
 type EnginePhase string
 
 // Phases of an engine. Stable and stopped are terminal, the others lead to one of them.
@@ -23,144 +22,145 @@ const (
 	PhaseStopped   EnginePhase = "stopped"
 )
 
-// FireboltEngineSpec is what the user wants of an engine.
+// FireboltEngineSpec is the desired state of an engine.
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.metadataEndpointOverride) || (has(self.metadataEndpointOverride) && self.metadataEndpointOverride == oldSelf.metadataEndpointOverride)",message="spec.metadataEndpointOverride may be set once and not be changed or cleared afterwards"
 type FireboltEngineSpec struct {
-	// InstanceRef names the FireboltInstance of the same namespace that the engine belongs to.
+	// instanceRef is the name of the FireboltInstance that the engine belongs to, in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.instanceRef is immutable"
 	InstanceRef string `json:"instanceRef"`
-	// EngineClassRef names the FireboltEngineClass of the same namespace whose template is the base.
-	// A change rolls a generation.
+	// engineClassRef is the name of the FireboltEngineClass whose template is the base, in the same namespace. A
+	// change rolls out a generation.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	EngineClassRef *string `json:"engineClassRef,omitempty"`
-	// Replicas is the number of nodes; 0 stops the engine.
+	// replicas is the number of nodes; 0 stops the engine.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas"`
-	// Template is laid over the class's template. A change rolls a generation.
+	// template is merged over the template of the class. A change rolls out a generation.
 	// +optional
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-	// UISidecar adds the web interface to each pod. Absent: the class's value, else false.
+	// uiSidecar adds the web interface to each pod. Defaults to the value of the class, else to false.
 	// +optional
 	UISidecar *bool `json:"uiSidecar,omitempty"`
-	// DrainCheckEnabled makes a rollout wait for the old generation's queries. Absent: the class's value, else true.
+	// drainCheckEnabled makes a rollout wait for the queries of the old generation. Defaults to the value of the
+	// class, else to true.
 	// +optional
 	DrainCheckEnabled *bool `json:"drainCheckEnabled,omitempty"`
-	// DrainCheckInterval is the time between two looks. Absent: the class's value, else 5s.
+	// drainCheckInterval is the time between two drain checks. Defaults to the value of the class, else to 5s.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainCheckInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	DrainCheckInterval *metav1.Duration `json:"drainCheckInterval,omitempty"`
-	// Rollout is how the old generation goes. Absent: the class's value, else graceful.
+	// rollout defines how the old generation is removed. Defaults to the value of the class, else to graceful.
 	// +optional
 	Rollout *RolloutStrategy `json:"rollout,omitempty"`
-	// MetadataEndpointOverride replaces the instance's metadata endpoint. It may be set once.
+	// metadataEndpointOverride replaces the metadata endpoint of the instance. It can be set once.
 	// +optional
 	MetadataEndpointOverride *string `json:"metadataEndpointOverride,omitempty"`
-	// Storage of each pod; absent: the class's, else an emptyDir.
+	// storage is the storage of each pod. Defaults to that of the class, else to an emptyDir.
 	// +optional
 	// +kubebuilder:default={}
 	Storage EngineStorageSpec `json:"storage,omitempty"`
-	// CustomEngineConfig is merged into the engine's config.yaml; paths that the operator owns are ignored.
+	// customEngineConfig is merged into config.yaml of the engine; paths that the operator manages are ignored.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	CustomEngineConfig *apiextensionsv1.JSON `json:"customEngineConfig,omitempty"`
-	// ProgressDeadline is how long a new generation may take to become ready before the condition
-	// RolloutOverdue says so. Absent: the class's value, else 15m. Zero: no deadline.
+	// progressDeadline is how long a new generation can take to become ready before the condition RolloutOverdue is
+	// True. Defaults to the value of the class, else to 15m. Zero means no deadline.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="progressDeadline must be a duration such as 90s, 5m or 1h30m, and not negative"
 	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
-	// DrainTimeout is how long the old generation may keep running queries after traffic has moved;
-	// it goes then, queries or not. Absent or zero: the class's value, else it may take for ever.
+	// drainTimeout is how long the old generation can run queries after traffic was routed to the new one; then it is
+	// deleted even if queries run. When unset or zero, the value of the class applies, else no limit.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="drainTimeout must be a duration such as 90s, 5m or 1h30m, and not negative"
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
-	// AutomaticRollback gives up a new generation that misses its progressDeadline and stays with the
-	// generation that serves, until the engine is changed again. Absent: the class's value, else false.
+	// automaticRollback abandons a new generation that misses its progressDeadline. The serving generation is kept
+	// until the engine changes again. Defaults to the value of the class, else to false.
 	// +optional
 	AutomaticRollback *bool `json:"automaticRollback,omitempty"`
-	// AutoStop stops the engine while nobody uses it; absent: never.
+	// autoStop stops the engine while it is idle. When unset, the engine never stops by itself.
 	// +optional
 	AutoStop *AutoStopSpec `json:"autoStop,omitempty"`
 }
 
-// FireboltEngineStatus is what the operator knows of an engine.
+// FireboltEngineStatus is the observed state of an engine.
 type FireboltEngineStatus struct {
-	// ObservedGeneration is the newest metadata.generation that is fully rolled out.
+	// observedGeneration is the latest metadata.generation that is fully rolled out.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// CurrentGeneration is the engine generation that is being built or, in a terminal phase, serves.
+	// currentGeneration is the engine generation that is being created or, in a terminal phase, serves.
 	// +required
 	// +kubebuilder:default=0
 	CurrentGeneration int64 `json:"currentGeneration"`
-	// ActiveGeneration serves traffic; -1 before the first switch.
+	// activeGeneration is the engine generation that serves traffic; -1 before the first switch.
 	// +required
 	// +kubebuilder:default=-1
 	ActiveGeneration int64 `json:"activeGeneration"`
-	// DrainingGeneration is the one on its way out, in phases draining and cleaning only.
+	// drainingGeneration is the engine generation that is being removed, in phases draining and cleaning only.
 	// +optional
 	DrainingGeneration *int64 `json:"drainingGeneration,omitempty"`
-	// LastAllocatedGeneration is the greatest engine generation number ever given out.
-	// It is written before anything of that generation exists, so no number is used twice.
+	// lastAllocatedGeneration is the greatest engine generation number that was ever allocated. It is written before
+	// anything of that generation exists, so no number is used twice.
 	// +optional
 	LastAllocatedGeneration *int64 `json:"lastAllocatedGeneration,omitempty"`
-	// Phase of the engine: stable, creating, switching, draining, cleaning or stopped.
+	// phase is the phase of the engine: stable, creating, switching, draining, cleaning or stopped.
 	// +optional
 	Phase EnginePhase `json:"phase,omitempty"`
-	// RolloutStartedAt is when the generation that is being rolled out got its number; absent in a terminal phase.
+	// rolloutStartedAt is when the generation in rollout got its number. It is absent in a terminal phase.
 	// +optional
 	RolloutStartedAt *metav1.Time `json:"rolloutStartedAt,omitempty"`
-	// RejectedRendering is the hash of what automaticRollback gave up. It is not tried again; any change of
-	// the engine or its class that renders something else is.
+	// rejectedRendering is the hash of the rendering that automaticRollback abandoned. It is not retried; a change of
+	// the engine or its class that renders differently is rolled out.
 	// +optional
 	RejectedRendering string `json:"rejectedRendering,omitempty"`
-	// Replicas is the number of pods of the serving generation.
+	// replicas is the number of pods of the serving generation.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// ReadyReplicas is how many of them are ready.
+	// readyReplicas is the number of these pods that are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
-	// Selector selects the pods of the serving generation, for autoscalers.
+	// selector is the label selector of the serving generation's pods, for autoscalers.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// DeployedVersion is the engine image of the serving generation.
+	// deployedVersion is the engine image of the serving generation.
 	// +optional
 	DeployedVersion string `json:"deployedVersion,omitempty"`
-	// LastReconciled is when this status last changed.
+	// lastReconciled is when this status last changed.
 	// +optional
 	LastReconciled *metav1.Time `json:"lastReconciled,omitempty"`
-	// LastActivityTime is when autoStop last saw a query.
+	// lastActivityTime is when autoStop last observed a query.
 	// +optional
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
-	// LastScaledAt is when autoStop last changed the size.
+	// lastScaledAt is when autoStop last changed the number of nodes.
 	// +optional
 	LastScaledAt *metav1.Time `json:"lastScaledAt,omitempty"`
-	// AutoStopReason explains autoStop's last decision.
+	// autoStopReason explains the last decision of autoStop.
 	// +optional
 	AutoStopReason string `json:"autoStopReason,omitempty"`
-	// ObservedAuthHash is the hash of the authentication settings that the serving generation runs with.
+	// observedAuthHash is the hash of the authentication settings of the serving generation.
 	// +optional
 	ObservedAuthHash string `json:"observedAuthHash,omitempty"`
-	// ObservedEngineTLSHash is the hash of the TLS settings that the serving generation runs with.
+	// observedEngineTLSHash is the hash of the TLS settings of the serving generation.
 	// +optional
 	ObservedEngineTLSHash string `json:"observedEngineTLSHash,omitempty"`
-	// ObservedEngineServingCertFP is the fingerprint of the certificate that the engine serves.
+	// observedEngineServingCertFP is the fingerprint of the certificate that the engine serves.
 	// +optional
 	ObservedEngineServingCertFP string `json:"observedEngineServingCertFP,omitempty"`
-	// ObservedEngineServingCertGen is the engine generation that the fingerprint belongs to.
+	// observedEngineServingCertGen is the engine generation that the fingerprint belongs to.
 	// +optional
 	ObservedEngineServingCertGen *int64 `json:"observedEngineServingCertGen,omitempty"`
-	// Transitions are the last phase changes, newest last.
+	// transitions are the last phase changes, newest last.
 	// +optional
 	// +listType=atomic
 	Transitions []transition.Entry `json:"transitions,omitempty"`
-	// Conditions of the engine.
+	// conditions are the conditions of the engine.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -185,8 +185,10 @@ type FireboltEngine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +required
 	Spec FireboltEngineSpec `json:"spec"`
+	// status is the observed state.
 	// +optional
 	Status FireboltEngineStatus `json:"status,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ScrapeMode is how engine pods are asked for their metrics.
+// ScrapeMode defines how metrics are scraped from engine pods.
 // +kubebuilder:validation:Enum=PodIP;ApiserverProxy
 type ScrapeMode string
 
@@ -15,103 +15,103 @@ const (
 	ScrapeAPIServerProxy ScrapeMode = "ApiserverProxy"
 )
 
-// FireboltInstanceSpec is what the user wants of an instance.
+// FireboltInstanceSpec is the desired state of an instance.
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.id) || size(oldSelf.id) == 0 || (has(self.id) && self.id == oldSelf.id)",message="spec.id is immutable once it is set"
 type FireboltInstanceSpec struct {
-	// ID is the ULID that engines and metadata know the instance by. Empty: the operator makes one.
+	// id is the ULID that identifies the instance to engines and metadata. The operator generates one if it is empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ID string `json:"id,omitempty"`
-	// MetadataNG selects an experimental flavour of the metadata service's configuration.
+	// metadataNG selects an experimental variant of the metadata service's configuration.
 	// +optional
 	// +kubebuilder:default=false
 	MetadataNG bool `json:"metadataNG,omitempty"`
-	// Metadata is the service that holds the catalogue.
+	// metadata configures the service that holds the catalog.
 	// +required
 	Metadata MetadataSpec `json:"metadata"`
-	// Gateway is the entry point for queries.
+	// gateway configures the entry point for queries.
 	// +required
 	Gateway GatewaySpec `json:"gateway"`
-	// MetricScrapeMode is how engine pods are asked for their metrics.
+	// metricScrapeMode defines how metrics are scraped from engine pods.
 	// +optional
 	// +kubebuilder:default=PodIP
 	MetricScrapeMode ScrapeMode `json:"metricScrapeMode,omitempty"`
-	// Auth configures who may log in.
+	// auth configures authentication.
 	// +optional
 	Auth *AuthSpec `json:"auth,omitempty"`
-	// TLS configures encryption.
+	// tls configures encryption.
 	// +optional
 	TLS *TLSSpec `json:"tls,omitempty"`
 }
 
-// MetadataSpec describes the metadata service. It has one writer, so one replica.
+// MetadataSpec configures the metadata service. It has a single writer, so it has one replica.
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas == 1",message="spec.metadata.replicas must be absent or 1"
 type MetadataSpec struct {
-	// Replicas is absent or 1.
+	// replicas is absent or 1.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Template overrides parts of the pod template.
+	// template overrides parts of the pod template.
 	// +optional
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-	// EngineRegistration is accepted and has no effect.
+	// engineRegistration is accepted and has no effect.
 	// +optional
 	// +kubebuilder:default=false
 	EngineRegistration bool `json:"engineRegistration,omitempty"`
-	// Postgres is the external database; absent: the operator runs one.
+	// postgres is the external database. When unset, the operator runs one.
 	// +optional
 	Postgres *PostgresSpec `json:"postgres,omitempty"`
 }
 
-// PostgresSpec is how an external PostgreSQL is reached.
+// PostgresSpec is the connection to an external PostgreSQL.
 type PostgresSpec struct {
-	// Host name or address.
+	// host is the host name or address of the server.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9.\-:\[\]]+$`
 	Host string `json:"host"`
-	// Port of the server.
+	// port is the port of the server.
 	// +optional
 	// +kubebuilder:default=5432
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
-	// Database name.
+	// database is the name of the database.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.\-]+$`
 	Database string `json:"database"`
-	// Schema within the database.
+	// schema is the schema within the database.
 	// +optional
 	// +kubebuilder:default=public
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.\-]+$`
 	Schema string `json:"schema,omitempty"`
-	// CredentialsSecretRef names a Secret with the keys username and password.
+	// credentialsSecretRef references a Secret with the keys username and password.
 	// +required
 	CredentialsSecretRef corev1.LocalObjectReference `json:"credentialsSecretRef"`
 }
 
-// GatewaySpec describes the entry point for queries.
+// GatewaySpec configures the entry point for queries.
 type GatewaySpec struct {
-	// Replicas of the gateway; absent means 2.
+	// replicas is the number of gateway pods. Defaults to 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
-	// MetricsPort serves the gateway's metrics.
+	// metricsPort is the port of the gateway's metrics.
 	// +optional
 	// +kubebuilder:default=9090
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	MetricsPort int32 `json:"metricsPort,omitempty"`
-	// Template overrides parts of the pod template.
+	// template overrides parts of the pod template.
 	// +optional
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 }
 
-// FireboltInstance is what a set of engines shares: identity, metadata, entry point.
+// FireboltInstance is what a set of engines shares: identity, metadata and entry point.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -125,8 +125,10 @@ type FireboltInstance struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the desired state.
 	// +required
 	Spec FireboltInstanceSpec `json:"spec"`
+	// status is the observed state.
 	// +optional
 	Status FireboltInstanceStatus `json:"status,omitempty"`
 }

@@ -6,114 +6,114 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RolloutStrategy says how the old generation of an engine goes.
+// RolloutStrategy defines how the old generation of an engine is removed.
 // +kubebuilder:validation:Enum=graceful;recreate
 type RolloutStrategy string
 
 // Rollout strategies.
 const (
-	RolloutGraceful RolloutStrategy = "graceful" // running queries finish first
-	RolloutRecreate RolloutStrategy = "recreate" // the old generation goes at once
+	RolloutGraceful RolloutStrategy = "graceful" // running queries complete first
+	RolloutRecreate RolloutStrategy = "recreate" // the old generation is deleted at once
 )
 
-// EngineStorageSpec is where an engine keeps its local data. None set means an emptyDir.
+// EngineStorageSpec is where an engine stores its local data. Defaults to an emptyDir.
 // +kubebuilder:validation:XValidation:rule="[has(self.persistentVolumeClaim), has(self.emptyDir), has(self.hostPath)].filter(x, x).size() <= 1",message="storage: at most one of persistentVolumeClaim, emptyDir and hostPath may be set"
 type EngineStorageSpec struct {
-	// PersistentVolumeClaim gives each pod a volume of its own, deleted with its generation.
+	// persistentVolumeClaim creates a volume for each pod, which is deleted with its generation.
 	// +optional
 	PersistentVolumeClaim *EnginePVCStorage `json:"persistentVolumeClaim,omitempty"`
-	// EmptyDir keeps the data on the node for the lifetime of the pod.
+	// emptyDir stores the data on the node for the lifetime of the pod.
 	// +optional
 	EmptyDir *EngineEmptyDirStorage `json:"emptyDir,omitempty"`
-	// HostPath keeps the data in a folder of the node.
+	// hostPath stores the data in a directory of the node.
 	// +optional
 	HostPath *EngineHostPathStorage `json:"hostPath,omitempty"`
 }
 
-// EnginePVCStorage describes the claim of each pod.
+// EnginePVCStorage configures the claim of each pod.
 type EnginePVCStorage struct {
-	// Size of each volume.
+	// size is the size of each volume.
 	// +optional
 	// +kubebuilder:default="1Gi"
 	Size resource.Quantity `json:"size,omitempty"`
-	// AccessModes of each volume.
+	// accessModes are the access modes of each volume.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:default={ReadWriteOnce}
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
-	// StorageClassName; absent means the cluster's default class.
+	// storageClassName is the name of the storage class. Defaults to the default class of the cluster.
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 }
 
-// EngineEmptyDirStorage describes a volume that lives as long as its pod.
+// EngineEmptyDirStorage configures a volume with the lifetime of its pod.
 type EngineEmptyDirStorage struct {
-	// Medium is empty for the node's disk, or Memory.
+	// medium is empty for the disk of the node, or Memory.
 	// +optional
 	// +kubebuilder:validation:Enum="";Memory
 	Medium corev1.StorageMedium `json:"medium,omitempty"`
-	// SizeLimit of the volume.
+	// sizeLimit is the size limit of the volume.
 	// +optional
 	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
 }
 
-// EngineHostPathStorage describes a folder of the node.
+// EngineHostPathStorage is a directory of the node.
 type EngineHostPathStorage struct {
-	// Path on the node, absolute.
+	// path is the absolute path on the node.
 	// +required
 	// +kubebuilder:validation:Pattern=`^/.*`
 	Path string `json:"path"`
-	// Type of the path; absent means no check.
+	// type is the type of the path. When unset, it is not checked.
 	// +optional
 	Type *corev1.HostPathType `json:"type,omitempty"`
 }
 
-// AutoStopSpec stops an engine that nobody uses, and keeps it up in windows of time.
+// AutoStopSpec stops an idle engine, and keeps it running in windows of time.
 // +kubebuilder:validation:XValidation:rule="!self.enabled",message="autoStop.enabled: this release of the engine operator does not support autoStop"
 // +kubebuilder:validation:XValidation:rule="self.activeReplicas >= (has(self.idleReplicas) ? self.idleReplicas : 0)",message="autoStop.activeReplicas must be at least autoStop.idleReplicas"
 type AutoStopSpec struct {
-	// Enabled switches the feature on.
+	// enabled turns the feature on.
 	// +required
 	// +kubebuilder:default=false
 	Enabled bool `json:"enabled"`
-	// ActiveReplicas is the size of a running engine.
+	// activeReplicas is the number of nodes of a running engine.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	ActiveReplicas int32 `json:"activeReplicas"`
-	// IdleReplicas is the size of an idle engine.
+	// idleReplicas is the number of nodes of an idle engine.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	IdleReplicas *int32 `json:"idleReplicas,omitempty"`
-	// IdleTimeout is how long an engine must be without queries.
+	// idleTimeout is how long an engine must run no query to be idle.
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="idleTimeout must be a duration such as 90s, 5m or 1h30m, and not negative"
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
-	// PollInterval is how often the engine is asked for its queries.
+	// pollInterval is the time between two checks for running queries.
 	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="pollInterval must be a duration such as 90s, 5m or 1h30m, and not negative"
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
-	// Schedule lists the windows in which the engine stays up.
+	// schedule lists the windows in which the engine keeps running.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Schedule []AutoStopWindow `json:"schedule,omitempty"`
 }
 
-// AutoStopWindow is a daily or weekly window in UTC. An end before the start crosses
-// midnight, and the tail belongs to the day of the start.
+// AutoStopWindow is a daily or weekly window in UTC. An end before the start crosses midnight, and the tail belongs
+// to the day of the start.
 type AutoStopWindow struct {
-	// Start of the window, HH:MM.
+	// start is the start of the window, HH:MM.
 	// +required
 	// +kubebuilder:validation:Pattern=`^([01]\d|2[0-3]):[0-5]\d$`
 	Start string `json:"start"`
-	// End of the window, HH:MM.
+	// end is the end of the window, HH:MM.
 	// +required
 	// +kubebuilder:validation:Pattern=`^([01]\d|2[0-3]):[0-5]\d$`
 	End string `json:"end"`
-	// Days of the week; empty means every day.
+	// days are the days of the week; empty means every day.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=7

@@ -11,7 +11,7 @@ var GroupVersion = schema.GroupVersion{Group: "compute.firebolt.io", Version: "v
 
 var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
-// AddToScheme teaches a scheme the kinds of this package.
+// AddToScheme registers the kinds of this package.
 var AddToScheme = schemeBuilder.AddToScheme
 
 func addKnownTypes(s *runtime.Scheme) error {

@@ -2,7 +2,7 @@
 //
 // An operator of another make may have left an instance running. Taking it over must not
 // restart anything, so its workloads stay as they are, with the fingerprint of what would
-// be rendered for them noted on the object (never on its pod template, which would roll
+// be rendered for them recorded on the object (never on its pod template, which would roll
 // the pods). As soon as that fingerprint changes, because the spec changed or a
 // release renders otherwise, the workload is applied in full and is like any other.
 //
@@ -29,18 +29,18 @@ const (
 )
 
 // Decide compares a live workload, which is the owner's already, with the desired one,
-// which carries its fingerprint. follows reports whether the live one matches the users' spec
+// which carries its fingerprint. matches reports whether the live one matches the users' spec
 // ([MatchesSpec]); one that does not is never adopted as it is.
-func Decide(desired, live metav1.Object, follows bool) Action {
+func Decide(desired, live metav1.Object, matches bool) Action {
 	want := desired.GetAnnotations()[names.AnnotationRenderingHash]
 	has := live.GetAnnotations()
 	if _, ours := has[names.AnnotationRenderingHash]; ours {
 		return Apply
 	}
-	switch noted, marked := has[names.AnnotationAdopted]; {
-	case !marked && follows:
+	switch recorded, marked := has[names.AnnotationAdopted]; {
+	case !marked && matches:
 		return Annotate
-	case marked && noted == want:
+	case marked && recorded == want:
 		return Skip
 	}
 	return Apply

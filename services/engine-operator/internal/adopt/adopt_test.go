@@ -14,7 +14,7 @@ func deployment(annotations map[string]string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 }
 
-func TestJudge(t *testing.T) {
+func TestDecide(t *testing.T) {
 	cases := map[string]struct {
 		live  map[string]string
 		lacks bool // what users ask for
@@ -34,13 +34,13 @@ func TestJudge(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if got := Decide(desired, deployment(tc.live), !tc.lacks); got != tc.want {
-				t.Errorf("Judge = %v, want %v", got, tc.want)
+				t.Errorf("Decide() = %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestAMarkedWorkloadIsKeptAndKeepsItsAnnotations(t *testing.T) {
+func TestMarkedWorkloadKeepsAnnotations(t *testing.T) {
 	desired := deployment(map[string]string{names.AnnotationRenderingHash: "new"})
 	shared := map[string]string{"a": "b"}
 	live := deployment(shared)
@@ -52,6 +52,6 @@ func TestAMarkedWorkloadIsKeptAndKeepsItsAnnotations(t *testing.T) {
 		t.Error("the map of the cached object was changed")
 	}
 	if got := Decide(desired, live, true); got != Skip {
-		t.Errorf("Judge after Note = %v, want %v", got, Skip)
+		t.Errorf("Decide() after Note = %v, want %v", got, Skip)
 	}
 }

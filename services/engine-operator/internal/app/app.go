@@ -49,7 +49,7 @@ func Spec() service.Spec {
 		Validate:       func(service.Options) error { return settings.validate() },
 		CacheOptions:   trimCache,
 		ManagerOptions: settings.Admission.ManagerOptions,
-		Prerequisites:  needs,
+		Prerequisites:  prerequisites,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
 			transports, err := transports(rt)
 			if err != nil {
@@ -67,8 +67,8 @@ func Spec() service.Spec {
 	}
 }
 
-// needs are the kinds that the controllers watch.
-func needs() []service.Prerequisite {
+// prerequisites are the kinds that the controllers watch.
+func prerequisites() []service.Prerequisite {
 	return slices.Concat(
 		service.Prerequisites(v1alpha1.GroupVersion, "fireboltengines", "fireboltengineclasses", "fireboltinstances"),
 		service.Prerequisites(appsv1.SchemeGroupVersion, "statefulsets", "deployments"),
@@ -79,7 +79,7 @@ func needs() []service.Prerequisite {
 
 // admission serves the webhooks, in each replica.
 func admission(ctx context.Context, rt *service.Runtime, o webhook.Options) error {
-	return webhook.Register(ctx, rt.Manager, o, webhook.Dependencies{
+	return webhook.Register(ctx, rt.Manager, o, webhook.Config{
 		NewID: ids(rt.Clock), Clock: rt.Clock,
 		// Without leader election that namespace may be unknown.
 		Namespace: cmp.Or(rt.Options.LeaderElectionNamespace, rt.Options.ConditionsLeaseNamespace), Watched: rt.Options.WatchNamespaces,
@@ -100,24 +100,24 @@ func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transport
 	if err := engine.Index(ctx, rt.GetFieldIndexer()); err != nil {
 		return err
 	}
-	gate, err := standalone.NewLeaseWatcher(rt.Manager, rt.Options.ConditionsLeaseNamespace)
+	lease, err := standalone.NewLeaseWatcher(rt.Manager, rt.Options.ConditionsLeaseNamespace)
 	if err != nil {
-		return fmt.Errorf("watch the conditions lease: %w", err)
+		return fmt.Errorf("watch conditions Lease: %w", err)
 	}
 	prober := drain.NewProber(transports, rt.Clock)
 	reporter := func(kind contract.Kind) *standalone.Reporter {
-		return standalone.NewReporter(rt.GetClient(), gate, rt.Observations, kind, rt.Clock)
+		return standalone.NewReporter(rt.GetClient(), lease, rt.Observations, kind, rt.Clock)
 	}
 	core, err := typedcorev1.NewForConfigAndClient(rt.GetConfig(), rt.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("make a client for events: %w", err)
+		return fmt.Errorf("create events client: %w", err)
 	}
 	engines := engine.New(engine.Config{
 		Client: rt.GetClient(), APIReader: rt.GetAPIReader(), Reporter: reporter(contract.FireboltEngine),
 		Recorder: rt.GetEventRecorder("engine-controller"), Events: core,
 		Prober: prober, Clock: rt.Clock, Images: s.Images, Bounds: s.Admission.Bounds(), MaxRollouts: s.MaxRollouts,
 	})
-	if err := engines.SetupWithManager(rt.Manager, gate); err != nil {
+	if err := engines.SetupWithManager(rt.Manager, lease); err != nil {
 		return err
 	}
 	classes := class.New(class.Config{
@@ -132,15 +132,15 @@ func Controllers(ctx context.Context, rt *service.Runtime, s Settings, transport
 		Recorder: rt.GetEventRecorder("instance-controller"),
 		Clock:    rt.Clock, Images: s.Images, EngineIndex: engine.IndexInstance,
 		NewID: ids(rt.Clock), NewPassword: password,
-	}).SetupWithManager(rt.Manager, gate)
+	}).SetupWithManager(rt.Manager, lease)
 }
 
-// ids makes ULIDs from the clock and the system's randomness.
+// ids generates ULIDs from the clock and the system's randomness.
 func ids(clk clock.PassiveClock) func() (string, error) {
 	return func() (string, error) {
 		id, err := ulid.New(ulid.Timestamp(clk.Now()), rand.Reader)
 		if err != nil {
-			return "", fmt.Errorf("make a ULID: %w", err)
+			return "", fmt.Errorf("generate ULID: %w", err)
 		}
 		return id.String(), nil
 	}

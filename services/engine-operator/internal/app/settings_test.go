@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestFlagsOverTheirDefaultsAreAccepted(t *testing.T) {
+func TestSettingsAcceptFlags(t *testing.T) {
 	cases := map[string]struct {
 		args  []string
 		fails bool

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-func TestJudgeWantsTwoZerosInARowAfterTheSwitchSettled(t *testing.T) {
+func TestEvaluateRequiresTwoZeroSamplesAfterSettle(t *testing.T) {
 	switched := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(s int, queries int, err error) Sample {
 		return Sample{At: switched.Add(time.Duration(s) * time.Second), Pods: 2, Queries: queries, Err: err}
@@ -63,7 +63,7 @@ func TestParse(t *testing.T) {
 		"fractions are cut off":              {"firebolt_running_queries 1.9\nfirebolt_suspended_queries 1e1\n", 11, ""},
 		"a third word must be a timestamp":   {"firebolt_running_queries 0 x\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
 		"four words are no sample":           {"firebolt_running_queries 0 1 2\nfirebolt_suspended_queries 0\n", 0, "firebolt_running_queries is missing"},
-		"a gauge that is there twice":        {"firebolt_running_queries 3\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0\n", 0, "there twice"},
+		"a gauge that is there twice":        {"firebolt_running_queries 3\nfirebolt_running_queries 0\nfirebolt_suspended_queries 0\n", 0, "duplicated"},
 		"labelled beside unlabelled":         {"firebolt_running_queries{a=\"b\"} 7\nfirebolt_running_queries 1\nfirebolt_suspended_queries 0\n", 1, ""},
 		"an endless gauge is no count":       {"firebolt_running_queries +Inf\nfirebolt_suspended_queries 0\n", 0, "not a count"},
 		"a line without an end":              {strings.Repeat("x", maxLine+1), 0, "read metrics"},
@@ -97,7 +97,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestSampleAsksRunningPodsOnly(t *testing.T) {
+func TestSampleQueriesRunningPodsOnly(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.WriteString(w, "firebolt_running_queries 1\nfirebolt_suspended_queries 1\n"); err != nil {
 			t.Error(err)
@@ -127,7 +127,7 @@ func TestSampleAsksRunningPodsOnly(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsBeingDeletedIsAsked(t *testing.T) {
+func TestSampleQueriesTerminatingPod(t *testing.T) {
 	going := pod("a-0", corev1.PodRunning, "10.0.0.1")
 	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	p := NewProber(map[v1alpha1.ScrapeMode]Transport{v1alpha1.ScrapePodIP: &pods{

@@ -34,7 +34,7 @@ func Parse(r io.Reader) (int, error) {
 			return 0, fmt.Errorf("gauge %s: %q is not a count", name, value)
 		}
 		if _, twice := found[name]; twice {
-			return 0, fmt.Errorf("gauge %s is there twice", name)
+			return 0, fmt.Errorf("gauge %s is duplicated", name)
 		}
 		found[name] = int(v)
 	}

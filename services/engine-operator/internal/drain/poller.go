@@ -49,16 +49,16 @@ type Result struct {
 	Queries int
 	// Error is why the last check failed, empty when it succeeded.
 	Error string
-	// Looked is true after the first check; before it, nothing is known.
-	Looked bool
+	// Checked is true after the first check; before it, nothing is known.
+	Checked bool
 	// Fresh is true for the first result after a check, Changed when its Error
 	// differs from that of the previous result.
 	Fresh, Changed bool
 	// Switched is the query's, or the time of the first query.
 	Switched time.Time
-	// Again is how long until the next check; zero while one runs, which enqueues the engine
+	// RequeueAfter is how long until the next check; zero while one runs, which enqueues the engine
 	// when it ends, and when none is needed.
-	Again time.Duration
+	RequeueAfter time.Duration
 }
 
 // Poller checks draining generations in the background and keeps the results. It is
@@ -76,17 +76,17 @@ type Poller struct {
 
 // watched is one draining generation.
 type watched struct {
-	query   Query        // without its pods
-	pods    []corev1.Pod // of the next check
-	since   time.Time    // when the first query came
-	asked   time.Time    // when the newest query came
-	looking bool
-	cancel  context.CancelFunc // ends the running check
-	memory  State
-	drained bool
-	sample  Sample // of the last check; its At is zero before the first
-	told    bool   // a result has reported the sample
-	trouble string // of the last result that reported a sample
+	query     Query        // without its pods
+	pods      []corev1.Pod // of the next check
+	since     time.Time    // when the first query came
+	queriedAt time.Time    // when the newest query came
+	running   bool
+	cancel    context.CancelFunc // ends the running check
+	state     State
+	drained   bool
+	sample    Sample // of the last check; its At is zero before the first
+	reported  bool   // a result has reported the sample
+	lastError string // of the last result that reported a sample
 }
 
 // NewPoller returns a Poller that does nothing until its source is started.
@@ -109,34 +109,34 @@ func (w *Poller) Check(q Query) Result {
 	now := w.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := w.remembered(q, now)
+	e := w.entry(q, now)
 	if e == nil {
-		return Result{Error: fmt.Sprintf("%d other engines are being drained", maxEngines), Looked: true, Switched: cmp.Or(q.Switched, now)}
+		return Result{Error: fmt.Sprintf("%d other engines are being drained", maxEngines), Checked: true, Switched: cmp.Or(q.Switched, now)}
 	}
 	q.Switched = cmp.Or(q.Switched, e.since)
 	pods := q.Pods
 	q.Pods = nil // not to be kept from one check to the next
-	e.query, e.asked = q, now
+	e.query, e.queriedAt = q, now
 	if len(runningPods(pods)) == 0 {
 		e.record(Sample{At: now})
 	} else if e.due(now) {
 		w.schedule(e, pods)
 	}
-	return e.verdict(now)
+	return e.result(now)
 }
 
-// remembered returns the state of the query's generation, or adds one; nil when there is no
+// entry returns the state of the query's generation, or adds one; nil when there is no
 // room.
-func (w *Poller) remembered(q Query, now time.Time) *watched {
+func (w *Poller) entry(q Query, now time.Time) *watched {
 	e := w.engines[q.UID]
-	if e != nil && e.memory.Generation == q.Generation {
+	if e != nil && e.state.Generation == q.Generation {
 		return e
 	}
 	w.drop(q.UID)
 	if !w.room(now) {
 		return nil
 	}
-	e = &watched{since: now, memory: State{Generation: q.Generation}}
+	e = &watched{since: now, state: State{Generation: q.Generation}}
 	w.engines[q.UID] = e
 	return e
 }
@@ -155,14 +155,14 @@ func (w *Poller) drop(uid types.UID) {
 	delete(w.engines, uid)
 }
 
-// room reports whether one more engine can be remembered, and makes room by forgetting
+// room reports whether one more engine can be tracked, and makes room by dropping
 // those without a recent query.
 func (w *Poller) room(now time.Time) bool {
 	if len(w.engines) < maxEngines {
 		return true
 	}
 	for uid, e := range w.engines {
-		if now.After(e.asked.Add(idle + 2*e.query.Interval)) {
+		if now.After(e.queriedAt.Add(idle + 2*e.query.Interval)) {
 			w.drop(uid)
 		}
 	}
@@ -170,7 +170,7 @@ func (w *Poller) room(now time.Time) bool {
 }
 
 func (w *Poller) schedule(e *watched, pods []corev1.Pod) {
-	e.looking, e.pods = true, pods
+	e.running, e.pods = true, pods
 	w.pending = append(w.pending, e)
 	select {
 	case w.begin <- struct{}{}:
@@ -179,9 +179,9 @@ func (w *Poller) schedule(e *watched, pods []corev1.Pod) {
 }
 
 // run starts checks until the context ends, and returns when the last one has ended.
-func (w *Poller) run(ctx context.Context, wake func(types.NamespacedName)) {
-	var looks sync.WaitGroup
-	defer looks.Wait()
+func (w *Poller) run(ctx context.Context, enqueue func(types.NamespacedName)) {
+	var checks sync.WaitGroup
+	defer checks.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -193,36 +193,36 @@ func (w *Poller) run(ctx context.Context, wake func(types.NamespacedName)) {
 		w.pending = nil
 		w.mu.Unlock()
 		for _, e := range pending {
-			looks.Go(func() { w.probe(ctx, e, wake) })
+			checks.Go(func() { w.probe(ctx, e, enqueue) })
 		}
 	}
 }
 
-func (w *Poller) probe(ctx context.Context, e *watched, wake func(types.NamespacedName)) {
+func (w *Poller) probe(ctx context.Context, e *watched, enqueue func(types.NamespacedName)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.mu.Lock()
 	q, pods := e.query, e.pods
 	e.cancel, e.pods = cancel, nil
-	wanted := w.engines[q.UID] == e
+	current := w.engines[q.UID] == e
 	w.mu.Unlock()
-	if !wanted {
+	if !current {
 		return
 	}
 	s := w.prober.Sample(ctx, q.Mode, pods)
 	if ctx.Err() != nil {
-		return // the operator ends, or the engine was forgotten
+		return // the operator shuts down, or the engine was forgotten
 	}
 	w.mu.Lock()
-	e.looking, e.cancel = false, nil
+	e.running, e.cancel = false, nil
 	e.record(s)
 	w.mu.Unlock()
-	wake(q.Engine)
+	enqueue(q.Engine)
 }
 
 // due reports whether the next check can start.
 func (e *watched) due(now time.Time) bool {
-	if e.looking || e.current(now) && e.drained {
+	if e.running || e.current(now) && e.drained {
 		return false
 	}
 	return !now.Before(e.next())
@@ -248,24 +248,24 @@ func (e *watched) current(now time.Time) bool {
 }
 
 func (e *watched) record(s Sample) {
-	e.memory, e.drained = Evaluate(e.memory, s, e.query.Switched, e.query.Interval)
-	e.sample, e.told = s, false
+	e.state, e.drained = Evaluate(e.state, s, e.query.Switched, e.query.Interval)
+	e.sample, e.reported = s, false
 }
 
-func (e *watched) verdict(now time.Time) Result {
+func (e *watched) result(now time.Time) Result {
 	v := Result{
 		Drained: e.drained && e.current(now), Queries: e.sample.Queries,
-		Looked: !e.sample.At.IsZero(), Fresh: !e.told && !e.sample.At.IsZero(), Switched: e.query.Switched,
+		Checked: !e.sample.At.IsZero(), Fresh: !e.reported && !e.sample.At.IsZero(), Switched: e.query.Switched,
 	}
 	if e.sample.Err != nil {
 		v.Error = errorText(e.sample.Err)
 	}
-	if !e.looking && !v.Drained {
-		v.Again = max(e.next().Sub(now), 0)
+	if !e.running && !v.Drained {
+		v.RequeueAfter = max(e.next().Sub(now), 0)
 	}
-	v.Changed = v.Fresh && v.Error != e.trouble
+	v.Changed = v.Fresh && v.Error != e.lastError
 	if v.Fresh {
-		e.told, e.trouble = true, v.Error
+		e.reported, e.lastError = true, v.Error
 	}
 	return v
 }

@@ -115,7 +115,7 @@ func many(prefix string, n int) []string {
 	return out
 }
 
-func TestLookTellsWhatIsKnownAndNeverWaits(t *testing.T) {
+func TestCheckReturnsKnownStateWithoutWaiting(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		q := query("a", 0, "a-0")
 		began := time.Now()
@@ -137,13 +137,13 @@ func TestLookTellsWhatIsKnownAndNeverWaits(t *testing.T) {
 	})
 }
 
-func TestTwoLooksAnIntervalApartDrain(t *testing.T) {
+func TestCheckDrainsAfterTwoSamples(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
 		b.Check(q)
 		synctest.Wait()
-		for range 100 { // other events wake the engine, and are no second look
+		for range 100 { // other events enqueue the engine, and are no second look
 			b.Check(q)
 		}
 		synctest.Wait()
@@ -167,28 +167,28 @@ func TestTwoLooksAnIntervalApartDrain(t *testing.T) {
 	})
 }
 
-func TestTheFirstLookThatCountsIsNotPutOff(t *testing.T) {
+func TestCheckSchedulesFirstSampleAfterSettle(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
 		q.Switched = time.Now()
 		wait(4 * time.Second)
-		var looks []time.Duration
+		var checks []time.Duration
 		for v := b.Check(q); !v.Drained; v = b.Check(q) {
-			if v.Again == 0 {
-				looks = append(looks, time.Since(q.Switched))
+			if v.RequeueAfter == 0 {
+				checks = append(checks, time.Since(q.Switched))
 				synctest.Wait()
 				continue
 			}
-			wait(v.Again)
+			wait(v.RequeueAfter)
 		}
-		if diff := cmp.Diff([]time.Duration{4 * time.Second, Settle, Settle + q.Interval}, looks); diff != "" {
-			t.Errorf("looks after the switch (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]time.Duration{4 * time.Second, Settle, Settle + q.Interval}, checks); diff != "" {
+			t.Errorf("checks after the switch (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestAnotherGenerationStartsOver(t *testing.T) {
+func TestCheckResetsForNewGeneration(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
@@ -212,7 +212,7 @@ func TestAnotherGenerationStartsOver(t *testing.T) {
 	})
 }
 
-func TestAGenerationWithoutRunningPodsIsDrainedWithoutALook(t *testing.T) {
+func TestCheckDrainsWithoutRunningPods(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		q := query("a", 0)
 		q.Pods = []corev1.Pod{pod("a-0", corev1.PodPending, ""), pod("a-1", corev1.PodFailed, "")}
@@ -222,7 +222,7 @@ func TestAGenerationWithoutRunningPodsIsDrainedWithoutALook(t *testing.T) {
 	})
 }
 
-func TestAnUnknownSwitchCountsFromTheFirstQuery(t *testing.T) {
+func TestCheckSettlesFromFirstQuery(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.pods.set("a-0", page(0))
 		q := query("a", 0, "a-0")
@@ -243,7 +243,7 @@ func TestAnUnknownSwitchCountsFromTheFirstQuery(t *testing.T) {
 	})
 }
 
-func TestTroubleIsToldWhenItChanges(t *testing.T) {
+func TestCheckReportsChangedErrors(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		q := query("a", 0, "a-1", "a-0", "a-2")
 		b.pods.set("a-0", page(1))
@@ -270,7 +270,7 @@ func TestTroubleIsToldWhenItChanges(t *testing.T) {
 }
 
 // Defect 12: one pod that does not answer stalled every engine.
-func TestDefect12AnEngineOfManySilentPodsLeavesRoomForOthers(t *testing.T) {
+func TestDefect12UnresponsivePodsLeaveCapacity(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		for i := range 20 {
 			name := fmt.Sprintf("silent%02d", i)
@@ -305,7 +305,7 @@ func TestDefect12AnEngineOfManySilentPodsLeavesRoomForOthers(t *testing.T) {
 	})
 }
 
-func TestForgettingEndsALook(t *testing.T) {
+func TestForgetCancelsSample(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.Check(query("a", 0, "a-0"))
 		synctest.Wait()
@@ -316,19 +316,19 @@ func TestForgettingEndsALook(t *testing.T) {
 		}
 		wait(time.Minute)
 		if b.woken("a") > 0 || len(b.engines) > 0 {
-			t.Errorf("woken %d times, %d engines remembered", b.woken("a"), len(b.engines))
+			t.Errorf("woken %d times, %d engines tracked", b.woken("a"), len(b.engines))
 		}
 	})
 }
 
-func TestTheNumberOfEnginesIsBounded(t *testing.T) {
+func TestPollerBoundsEngines(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		for i := range maxEngines {
 			b.Check(query(fmt.Sprintf("e%d", i), 0))
 		}
 		late := query("late", 0)
 		if v := b.Check(late); v.Drained || v.Error == "" || len(b.engines) != maxEngines {
-			t.Errorf("one engine too many: %+v, %d remembered", v, len(b.engines))
+			t.Errorf("one engine too many: %+v, %d tracked", v, len(b.engines))
 		}
 		b.Forget("e7")
 		if v := b.Check(late); !v.Drained {
@@ -336,12 +336,12 @@ func TestTheNumberOfEnginesIsBounded(t *testing.T) {
 		}
 		wait(idle + time.Minute)
 		if b.Check(query("later", 0)); len(b.engines) != 1 {
-			t.Errorf("%d engines that nobody asks about are remembered", len(b.engines)-1)
+			t.Errorf("%d engines that nobody asks about are tracked", len(b.engines)-1)
 		}
 	})
 }
 
-func TestManyEnginesAtOnce(t *testing.T) {
+func TestPollerHandlesManyEngines(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		var engines sync.WaitGroup
 		for i := range 50 {
@@ -358,7 +358,7 @@ func TestManyEnginesAtOnce(t *testing.T) {
 		}
 		engines.Wait()
 		if len(b.engines) > 0 {
-			t.Errorf("%d engines remembered", len(b.engines))
+			t.Errorf("%d engines tracked", len(b.engines))
 		}
 	})
 }

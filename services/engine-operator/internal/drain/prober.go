@@ -25,9 +25,9 @@ const (
 	podTimeout = 3 * time.Second
 	// parallelism is how many pods are queried at a time, over all engines.
 	parallelism = 16
-	// perLook is how many pods of one generation are queried at a time: a generation with
+	// perCheck is how many pods of one generation are queried at a time: a generation with
 	// unresponsive pods leaves capacity for the others.
-	perLook = 4
+	perCheck = 4
 	// maxBody bounds a metrics page; what is cut off makes a gauge missing.
 	maxBody = 4 << 20
 )
@@ -65,17 +65,17 @@ func (p *Prober) Sample(ctx context.Context, mode v1alpha1.ScrapeMode, pods []co
 	if !ok {
 		return Sample{At: p.clock.Now(), Pods: len(running), Err: fmt.Errorf("unknown metric scrape mode %q", mode)}
 	}
-	l := &look{pods: running, failed: len(running)}
+	c := &check{pods: running, failed: len(running)}
 	var workers sync.WaitGroup
-	for range min(perLook, len(running)) {
+	for range min(perCheck, len(running)) {
 		workers.Go(func() {
-			for i, ok := l.next(); ok; i, ok = l.next() {
-				l.answer(i, func() (int, error) { return p.ask(ctx, transport, running[i]) })
+			for i, ok := c.next(); ok; i, ok = c.next() {
+				c.record(i, func() (int, error) { return p.query(ctx, transport, running[i]) })
 			}
 		})
 	}
 	workers.Wait()
-	return Sample{At: p.clock.Now(), Pods: len(running), Queries: l.queries, Err: l.err}
+	return Sample{At: p.clock.Now(), Pods: len(running), Queries: c.queries, Err: c.err}
 }
 
 // runningPods are the pods that may have queries, ordered by name.
@@ -90,41 +90,41 @@ func runningPods(pods []corev1.Pod) []*corev1.Pod {
 	return out
 }
 
-// look is what the workers of one sample share.
-type look struct {
+// check is the state that the workers of one sample share.
+type check struct {
 	mu      sync.Mutex
 	pods    []*corev1.Pod
 	taken   int
 	queries int
-	// failed is the index of the first pod, in the order of names, that could not be asked.
+	// failed is the index of the first pod, in the order of names, that could not be queried.
 	failed int
 	err    error
 }
 
 // next hands out the pods in order until one of them has failed. The pods that were
-// asked are therefore always the first ones, and so the pod that is reported does not
-// depend on who answers sooner.
-func (l *look) next() (int, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err != nil || l.taken == len(l.pods) {
+// queried are therefore always the first ones, and so the pod that is reported does not
+// depend on which one responds first.
+func (c *check) next() (int, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil || c.taken == len(c.pods) {
 		return 0, false
 	}
-	l.taken++
-	return l.taken - 1, true
+	c.taken++
+	return c.taken - 1, true
 }
 
-func (l *look) answer(i int, ask func() (int, error)) {
-	queries, err := ask()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queries += queries
-	if err != nil && i < l.failed {
-		l.failed, l.err = i, fmt.Errorf("scrape pod %q: %w", l.pods[i].Name, err)
+func (c *check) record(i int, query func() (int, error)) {
+	queries, err := query()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queries += queries
+	if err != nil && i < c.failed {
+		c.failed, c.err = i, fmt.Errorf("scrape pod %q: %w", c.pods[i].Name, err)
 	}
 }
 
-func (p *Prober) ask(ctx context.Context, transport Transport, pod *corev1.Pod) (int, error) {
+func (p *Prober) query(ctx context.Context, transport Transport, pod *corev1.Pod) (int, error) {
 	select {
 	case p.slots <- struct{}{}: // waiting senders are served in the order in which they came
 		defer func() { <-p.slots }()

@@ -70,7 +70,7 @@ func NewProxy(config *rest.Config, client *http.Client) (*Proxy, error) {
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	core, err := rest.RESTClientForConfigAndClient(config, &own)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for the pods' proxy: %w", err)
+		return nil, fmt.Errorf("create client for the pods' proxy: %w", err)
 	}
 	return &Proxy{client: &own, core: core}, nil
 }
@@ -85,7 +85,7 @@ func (t *Proxy) Metrics(ctx context.Context, pod *corev1.Pod) (io.ReadCloser, er
 func get(ctx context.Context, client *http.Client, address string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
+		return nil, fmt.Errorf("create request: %w", err)
 	}
 	res, err := client.Do(req)
 	var wrapped *url.Error

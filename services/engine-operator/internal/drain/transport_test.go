@@ -44,7 +44,7 @@ func sampleOf(t *testing.T, mode v1alpha1.ScrapeMode, transport Transport, p cor
 	return s, errorText(s.Err)
 }
 
-func TestAScrapeThatFailsIsNeverZeroQueries(t *testing.T) {
+func TestFailedScrapeIsNotZeroQueries(t *testing.T) {
 	quiet := page(0)
 	cases := map[string]struct {
 		handler http.HandlerFunc
@@ -99,7 +99,7 @@ func TestAScrapeThatFailsIsNeverZeroQueries(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsNotThere(t *testing.T) {
+func TestSampleReportsUnreachablePod(t *testing.T) {
 	var config net.ListenConfig
 	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -117,7 +117,7 @@ func TestAPodThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestASilentPodIsGivenUp(t *testing.T) {
+func TestSampleTimesOutOnUnresponsivePod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		_, got := sampleOf(t, v1alpha1.ScrapePodIP, &pods{asked: map[string]int{}}, pod("a-0", corev1.PodRunning, "10.0.0.1"))
@@ -127,7 +127,7 @@ func TestASilentPodIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestTheSameFaultReadsTheSame(t *testing.T) {
+func TestErrorTextIsStable(t *testing.T) {
 	errs := []string{
 		"read tcp 10.0.0.9:40001->10.0.0.1:9090: read: connection reset by peer",
 		"read tcp 10.0.0.9:51234->10.0.0.1:9090: read: connection reset by peer",
@@ -142,7 +142,7 @@ func TestTheSameFaultReadsTheSame(t *testing.T) {
 	}
 }
 
-func TestTheProxyAsksTheAPIServer(t *testing.T) {
+func TestProxyQueriesAPIServer(t *testing.T) {
 	mode := v1alpha1.ScrapeAPIServerProxy
 	var asked *http.Request
 	answer := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page(2)) }

@@ -45,7 +45,7 @@ func Decide(in Input) Plan {
 	case v1alpha1.PhaseCleaning:
 		d.cleaning()
 	default:
-		d.settle("UnknownPhase", "The recorded phase is not known to this release.")
+		d.settle("UnknownPhase", "The recorded phase is unknown to this release.")
 	}
 	d.deleteUnreferenced()
 	d.relabel()

@@ -103,7 +103,7 @@ func TestDecideEdges(t *testing.T) {
 			})},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None),
-				Reason: "SpecChanged", Message: "Generation 1 is abandoned, the spec changed.", Requeue: RequeueNow,
+				Reason: "SpecChanged", Message: "Generation 1 is abandoned: the spec changed.", Requeue: RequeueNow,
 			},
 		},
 		"creating deletes the abandoned generation, and waits for it before it builds a third": {
@@ -124,14 +124,14 @@ func TestDecideEdges(t *testing.T) {
 			})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseCreating, 1, 0, None),
-				Reason: "NoLongerReady", Message: "The pods of generation 1 are not ready any more.", Requeue: RequeueNow,
+				Reason: "NoLongerReady", Message: "The pods of generation 1 are no longer ready.", Requeue: RequeueNow,
 			},
 		},
 		"switching records a moved Service and drains the old generation": {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseDraining, 1, 1, 0),
-				Reason: "Switched", Message: "Traffic goes to generation 1.", Requeue: RequeueNow,
+				Reason: "Switched", Message: "Traffic is routed to generation 1.", Requeue: RequeueNow,
 			},
 		},
 		"switching skips the drain of a rollout without one": {
@@ -141,14 +141,14 @@ func TestDecideEdges(t *testing.T) {
 			},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseCleaning, 1, 1, 0),
-				Reason: "DrainSkipped", Message: "Traffic goes to generation 1. Generation 0 goes without a drain check.", Requeue: RequeueNow,
+				Reason: "DrainSkipped", Message: "Traffic is routed to generation 1. Generation 0 is removed without a drain check.", Requeue: RequeueNow,
 			},
 		},
 		"switching of the first generation settles what is seen to match": {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Renderable: true, Snapshot: seen(0, map[int64]Generation{0: full()})},
 			want: Plan{
 				Route: 0, Ensure: []Ensure{{Generation: 0, Config: true, Headless: true}}, Next: at(v1alpha1.PhaseStable, 0, 0, None), Settled: true,
-				Reason: "Switched", Message: "Traffic goes to generation 0.", Requeue: RequeueNow,
+				Reason: "Switched", Message: "Traffic is routed to generation 0.", Requeue: RequeueNow,
 			},
 			replicas: 2,
 		},
@@ -156,7 +156,7 @@ func TestDecideEdges(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Snapshot: seen(0, map[int64]Generation{0: blind()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseStable, 0, 0, None),
-				Reason: "Switched", Message: "Traffic goes to generation 0.", Requeue: RequeueNow,
+				Reason: "Switched", Message: "Traffic is routed to generation 0.", Requeue: RequeueNow,
 			},
 			replicas: 2,
 		},
@@ -164,7 +164,7 @@ func TestDecideEdges(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 0, None, None), Snapshot: seen(0, map[int64]Generation{0: blind()})},
 			want: Plan{
 				Route: 0, Ensure: serve(0), Next: at(v1alpha1.PhaseStopped, 0, 0, None),
-				Reason: "Switched", Message: "Traffic goes to generation 0.", Requeue: RequeueNow,
+				Reason: "Switched", Message: "Traffic is routed to generation 0.", Requeue: RequeueNow,
 			},
 		},
 		"draining waits for queries": {
@@ -201,7 +201,7 @@ func TestDecideEdges(t *testing.T) {
 			},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseCleaning, 1, 1, 0),
-				Reason: "DrainSkipped", Message: "Generation 0 goes without a drain check.", Requeue: RequeueNow,
+				Reason: "DrainSkipped", Message: "Generation 0 is removed without a drain check.", Requeue: RequeueNow,
 			},
 		},
 		"draining repairs a Service that was moved back": {
@@ -225,7 +225,7 @@ func TestDecideEdges(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{1: blind()})},
 			want: Plan{
 				Route: 1, Ensure: serve(1), Next: at(v1alpha1.PhaseStable, 1, 1, None),
-				Reason: "RolledOut", Message: "Generation 1 serves, generation 0 is gone.", Requeue: RequeueNow,
+				Reason: "RolledOut", Message: "Generation 1 serves; generation 0 was removed.", Requeue: RequeueNow,
 			},
 			replicas: 2,
 		},
@@ -251,7 +251,7 @@ func TestDecideEdges(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(1, nil)},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 1, None),
-				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 is gone.", Requeue: RequeueNow,
+				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 was deleted.", Requeue: RequeueNow,
 			},
 			replicas: 2,
 		},
@@ -259,7 +259,7 @@ func TestDecideEdges(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseStable, 1, 1, None), Renderable: true, Snapshot: seen(1, map[int64]Generation{1: full()})},
 			want: Plan{
 				Route: 1, Ensure: []Ensure{{Generation: 1, Config: true, Headless: true}}, Next: at(v1alpha1.PhaseStopped, 1, 1, None), Settled: true,
-				Reason: "ReplicasChanged", Message: "The terminal phase follows the wanted replicas.", Requeue: RequeueNow,
+				Reason: "ReplicasChanged", Message: "The terminal phase follows the desired replicas.", Requeue: RequeueNow,
 			},
 		},
 		"stable without its instance keeps serving and decides nothing": {
@@ -271,7 +271,7 @@ func TestDecideEdges(t *testing.T) {
 			in: Input{State: at("melting", 1, 1, None), Snapshot: seen(1, map[int64]Generation{1: blind()})},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseStable, 1, 1, None),
-				Reason: "UnknownPhase", Message: "The recorded phase is not known to this release.", Requeue: RequeueNow,
+				Reason: "UnknownPhase", Message: "The recorded phase is unknown to this release.", Requeue: RequeueNow,
 			},
 			replicas: 2,
 		},
@@ -279,7 +279,7 @@ func TestDecideEdges(t *testing.T) {
 }
 
 // A deletion confirms the state, and where the Service is.
-func TestADeletionConfirmsTheRoute(t *testing.T) {
+func TestDecideConfirmsRouteBeforeDeletion(t *testing.T) {
 	in := Input{State: at(v1alpha1.PhaseCleaning, 1, 1, 0), Snapshot: seen(1, map[int64]Generation{0: blind(), 1: blind()})}
 	if p := Decide(in); !p.Confirm {
 		t.Errorf("the deletion of what may serve again is not confirmed: %+v", p)
@@ -299,7 +299,7 @@ func TestADeletionConfirmsTheRoute(t *testing.T) {
 	}
 }
 
-func TestAnOutdatedStateIsConfirmedFirst(t *testing.T) {
+func TestDecideConfirmsOutdatedState(t *testing.T) {
 	cases := map[string]Input{
 		"before anything is created": {State: at(v1alpha1.PhaseCreating, 0, None, None), Snapshot: seen(None, nil), Renderable: true},
 		"before the Service moves":   {State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(0, map[int64]Generation{0: full(), 1: full()})},

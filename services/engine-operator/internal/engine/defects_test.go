@@ -8,7 +8,7 @@ import (
 
 // A cluster Service that is deleted during a rollout comes back for the generation that
 // should serve, in every phase, and never for one that is not ready.
-func TestDefect4ADeletedServiceComesBackForWhatServes(t *testing.T) {
+func TestDefect4DeletedServiceSelectsServingGeneration(t *testing.T) {
 	starting := waiting(full())
 	cases := map[string]struct {
 		state State
@@ -38,7 +38,7 @@ func TestDefect4ADeletedServiceComesBackForWhatServes(t *testing.T) {
 }
 
 // Traffic never moves to pods that were ready once: switching looks again.
-func TestDefect5SwitchingLooksAtThePodsAgain(t *testing.T) {
+func TestDefect5SwitchingChecksPodsAgain(t *testing.T) {
 	p := Decide(Input{
 		State: at(v1alpha1.PhaseSwitching, 1, 0, None), Confirmed: true,
 		Snapshot: seen(0, map[int64]Generation{0: older(), 1: waiting(full())}),
@@ -50,7 +50,7 @@ func TestDefect5SwitchingLooksAtThePodsAgain(t *testing.T) {
 
 // Pods that are terminating or were evicted are not counted, so neither too few nor too
 // many pods of a generation are ready pods of it.
-func TestDefect10ReadinessCountsThePodsThatAreWanted(t *testing.T) {
+func TestDefect10ReadinessCountsDesiredPods(t *testing.T) {
 	cases := map[string]struct {
 		total, ready int32
 		want         bool

@@ -22,7 +22,7 @@ func TestDecideLostServing(t *testing.T) {
 	half := with(full(), func(g *Generation) { g.PodsReady = 1 })
 	back := Plan{
 		Route: None, Next: creating, Requeue: RequeueNow,
-		Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 is gone, generation 0 serves again.",
+		Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 was deleted; generation 0 serves again.",
 	}
 	every := Drain{Every: 5 * time.Second}
 	runEdges(t, map[string]edge{
@@ -63,7 +63,7 @@ func TestDecideLostServing(t *testing.T) {
 			in: Input{State: creating, Renderable: true, Snapshot: seen(0, map[int64]Generation{0: remembered(older()), 1: half})},
 			want: Plan{
 				Route: 0, Next: at(v1alpha1.PhaseSwitching, 1, 0, None), Requeue: RequeueNow, Ensure: []Ensure{{Generation: 0, Headless: true}},
-				Reason: "ActiveMissing", Message: "The StatefulSet of generation 0 is gone, generation 1 has ready pods.",
+				Reason: "ActiveMissing", Message: "The StatefulSet of generation 0 was deleted; generation 1 has ready pods.",
 			},
 		},
 		"creating waits for all pods while the old generation stands": {
@@ -127,7 +127,7 @@ func TestDecideLostServing(t *testing.T) {
 }
 
 // Numbers that no operator gives out are as good as lost, and never overflow.
-func TestStateOfBoundsItsNumbers(t *testing.T) {
+func TestStateOfBoundsNumbers(t *testing.T) {
 	const absurd = 1<<63 - 1
 	status := func(current, active int64, allocated *int64) v1alpha1.FireboltEngineStatus {
 		return v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: current, ActiveGeneration: active, LastAllocatedGeneration: allocated}

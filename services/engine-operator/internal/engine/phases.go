@@ -24,7 +24,7 @@ func (d *decider) terminal() {
 		d.rebuild()
 		d.stay(RequeueWait)
 	case g.StatefulSet != Present:
-		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone.", s.Current))
+		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted.", s.Current))
 	case g.Match == Differs && d.Desired != "" && d.Desired == s.Rejected:
 		d.stay(RequeueDrift)
 	case g.Match == Differs && !d.OwnSpecChanged && d.Throttled:
@@ -44,17 +44,17 @@ func (d *decider) settled() {
 	d.plan.Settled = true
 	d.plan.Requeue = RequeueDrift
 	if want := TerminalPhase(d.Replicas); d.State.Phase != want {
-		d.enter(want, "ReplicasChanged", "The terminal phase follows the wanted replicas.")
+		d.enter(want, "ReplicasChanged", "The terminal phase follows the desired replicas.")
 	}
 }
 
 // stay keeps a generation serving that does not match the spec. Its inputs are not known any
 // more: a missing configuration is restored as it would be rendered now, since without one
 // none of its pods could start again.
-func (d *decider) stay(look time.Duration) {
+func (d *decider) stay(requeueAfter time.Duration) {
 	n := d.State.Active
 	d.ensure(Ensure{Generation: n, Config: d.generation(n).Config == Absent})
-	d.plan.Requeue = look
+	d.plan.Requeue = requeueAfter
 }
 
 // creating builds the current generation while the active one, if any, serves.
@@ -67,7 +67,7 @@ func (d *decider) creating() {
 	g := d.generation(s.Current)
 	d.serve(s.Active)
 	if d.replaces(g) {
-		d.enter(v1alpha1.PhaseSwitching, "ActiveMissing", fmt.Sprintf("The StatefulSet of generation %d is gone, generation %d has ready pods.", s.Active, s.Current))
+		d.enter(v1alpha1.PhaseSwitching, "ActiveMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted; generation %d has ready pods.", s.Active, s.Current))
 		return
 	}
 	if d.generation(s.Active).Match != Same { // else what is being built is the same
@@ -75,13 +75,13 @@ func (d *decider) creating() {
 	}
 	switch {
 	case s.Active == None && d.Snapshot.Route == s.Current:
-		d.enter(v1alpha1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic goes to generation %d already.", s.Current))
+		d.enter(v1alpha1.PhaseSwitching, "AlreadyRouted", fmt.Sprintf("Traffic is already routed to generation %d.", s.Current))
 	case !d.Renderable:
 		d.plan.Requeue = RequeueGate
 	case d.reverted(g):
 		d.abandon("Reverted", fmt.Sprintf("The spec was reverted to generation %d; generation %d is abandoned.", s.Active, s.Current))
 	case g.StatefulSet == Present && g.Match == Differs:
-		d.allocate("SpecChanged", fmt.Sprintf("Generation %d is abandoned, the spec changed.", s.Current))
+		d.allocate("SpecChanged", fmt.Sprintf("Generation %d is abandoned: the spec changed.", s.Current))
 	case g.StatefulSet == Terminating: // for an unknown time
 		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is being deleted.", s.Current))
 	case g.Taken:
@@ -140,7 +140,7 @@ func (d *decider) rebuildActive() {
 		return
 	}
 	if d.Renderable {
-		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone.", d.State.Active))
+		d.allocate("StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted.", d.State.Active))
 		return
 	}
 	d.plan.Requeue = RequeueGate
@@ -161,7 +161,7 @@ func (d *decider) switching() {
 		d.plan.Requeue = RequeueNow
 	default:
 		d.serve(s.Active)
-		d.enter(v1alpha1.PhaseCreating, "NoLongerReady", fmt.Sprintf("The pods of generation %d are not ready any more.", s.Current))
+		d.enter(v1alpha1.PhaseCreating, "NoLongerReady", fmt.Sprintf("The pods of generation %d are no longer ready.", s.Current))
 	}
 }
 
@@ -169,14 +169,14 @@ func (d *decider) switching() {
 func (d *decider) switched() {
 	s := d.State
 	d.plan.Next.Active = s.Current
-	message := fmt.Sprintf("Traffic goes to generation %d.", s.Current)
+	message := fmt.Sprintf("Traffic is routed to generation %d.", s.Current)
 	if s.Active == None || s.Active == s.Current {
 		d.settle("Switched", message)
 		return
 	}
 	d.plan.Next.Draining = s.Active
 	if d.Drain.Skip { // the wait is skipped entirely (seed 001, "Phase descriptions")
-		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("%s Generation %d goes without a drain check.", message, s.Active))
+		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("%s Generation %d is removed without a drain check.", message, s.Active))
 		return
 	}
 	d.enter(v1alpha1.PhaseDraining, "Switched", message)
@@ -194,7 +194,7 @@ func (d *decider) draining() {
 	case d.lost() && old.StatefulSet == Present:
 		d.goBack()
 	case d.Drain.Skip:
-		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d goes without a drain check.", s.Draining))
+		d.enter(v1alpha1.PhaseCleaning, "DrainSkipped", fmt.Sprintf("Generation %d is removed without a drain check.", s.Draining))
 	case old.StatefulSet == Absent || d.Drain.Drained:
 		d.enter(v1alpha1.PhaseCleaning, "Drained", fmt.Sprintf("Generation %d has no queries left.", s.Draining))
 	case d.Drain.Expired:
@@ -217,8 +217,8 @@ func (d *decider) cleaning() {
 		d.settle("NothingToClean", "No generation is left to clean.")
 	case d.lost() && d.generation(s.Draining).StatefulSet == Present:
 		d.goBack()
-	case d.generation(s.Draining).gone():
-		d.settle("RolledOut", fmt.Sprintf("Generation %d serves, generation %d is gone.", s.Active, s.Draining))
+	case d.generation(s.Draining).removed():
+		d.settle("RolledOut", fmt.Sprintf("Generation %d serves; generation %d was removed.", s.Active, s.Draining))
 	case d.Snapshot.Route == s.Draining:
 		d.plan.Requeue = RequeueNow // the Service comes first, and clients have to follow it
 	default:
@@ -234,6 +234,6 @@ func (d *decider) cleaning() {
 func (d *decider) goBack() {
 	s := d.State
 	d.plan.Next.Active, d.plan.Next.Draining = s.Draining, None
-	d.enter(v1alpha1.PhaseCreating, "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d is gone, generation %d serves again.", s.Active, s.Draining))
+	d.enter(v1alpha1.PhaseCreating, "StatefulSetMissing", fmt.Sprintf("The StatefulSet of generation %d was deleted; generation %d serves again.", s.Active, s.Draining))
 	d.plan.Ensure, d.plan.Route, d.recordOnly = nil, None, true
 }

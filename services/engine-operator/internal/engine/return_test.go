@@ -54,7 +54,7 @@ func TestDecideReturns(t *testing.T) {
 			})},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
-				Reason: "SpecChanged", Message: "Generation 1 is abandoned, the spec changed.",
+				Reason: "SpecChanged", Message: "Generation 1 is abandoned: the spec changed.",
 			},
 		},
 		"after a return the generation that was given up is deleted and its number stays used": {
@@ -111,7 +111,7 @@ func TestDecideReturns(t *testing.T) {
 			in: overdue(older(), older()),
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 0, None), Requeue: RequeueNow,
-				Reason: "SpecChanged", Message: "Generation 1 is abandoned, the spec changed.",
+				Reason: "SpecChanged", Message: "Generation 1 is abandoned: the spec changed.",
 			},
 		},
 		"a rejected rendering is not built again, and what serves is kept whole": {
@@ -153,7 +153,7 @@ func TestDecideReturns(t *testing.T) {
 			in: Input{State: rejecting(back, "bad"), Renderable: true, Desired: "bad", Snapshot: seen(0, nil)}, replicas: 2,
 			want: Plan{
 				Route: None, Next: State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 0, Draining: None, Allocated: 2}, Requeue: RequeueNow,
-				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 0 is gone.",
+				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 0 was deleted.",
 			},
 		},
 		"draining ends when its time is over": {
@@ -170,7 +170,7 @@ func TestDecideReturns(t *testing.T) {
 			in: Input{State: at(v1alpha1.PhaseSwitching, 1, 0, None), Snapshot: seen(1, map[int64]Generation{0: older()})},
 			want: Plan{
 				Route: 0, Ensure: serve, Next: creating, Requeue: RequeueNow,
-				Reason: "NoLongerReady", Message: "The pods of generation 1 are not ready any more.",
+				Reason: "NoLongerReady", Message: "The pods of generation 1 are no longer ready.",
 			},
 		},
 	})
@@ -200,7 +200,7 @@ func TestDecideHolds(t *testing.T) {
 			in: Input{State: stable, Renderable: true, Throttled: true, Snapshot: seen(1, nil)},
 			want: Plan{
 				Route: None, Next: at(v1alpha1.PhaseCreating, 2, 1, None), Requeue: RequeueNow,
-				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 is gone.",
+				Reason: "StatefulSetMissing", Message: "The StatefulSet of generation 1 was deleted.",
 			},
 		},
 	}

@@ -117,8 +117,8 @@ func (g Generation) answers() bool { return g.StatefulSet == Present && g.PodsRe
 // whole reports whether the pods have their names and their configuration.
 func (g Generation) whole() bool { return g.Headless == Present && g.Config == Present }
 
-// gone reports whether the operator has completed its part of the generation's removal.
-func (g Generation) gone() bool {
+// removed reports whether the operator has completed its part of the generation's removal.
+func (g Generation) removed() bool {
 	return g.Held || (g.StatefulSet == Absent && g.Headless == Absent && g.Config == Absent)
 }
 

@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
 }
 
-// TestTheAPIServerTakesEverything: it takes the instance of every golden case and every object
+// TestAPIServerAcceptsRenderedObjects: the API server accepts the instance of every golden case and every object
 // rendered from it, a second apply changes nothing, and pods come up from it.
-func TestTheAPIServerTakesEverything(t *testing.T) {
+func TestAPIServerAcceptsRenderedObjects(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -96,7 +96,7 @@ func broken(t testing.TB, m proto.Message) (problems []string, packed int) {
 	return problems, packed
 }
 
-func TestEveryMessageKeepsEnvoysOwnRules(t *testing.T) {
+func TestConfigPassesEnvoyValidation(t *testing.T) {
 	config := configOf(t, instance("main", "data"))
 	problems, packed := broken(t, config)
 	if len(problems) > 0 {
@@ -112,7 +112,7 @@ func TestEveryMessageKeepsEnvoysOwnRules(t *testing.T) {
 	}
 }
 
-func TestTheWayOfAQuery(t *testing.T) {
+func TestConfigRoutesQueries(t *testing.T) {
 	l := configOf(t, instance("main", "data")).GetStaticResources().GetListeners()
 	want := map[string][]string{
 		"query": {

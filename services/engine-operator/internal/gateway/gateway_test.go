@@ -104,7 +104,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-func TestRenderingIsRepeatableAndLeavesTheInstanceAlone(t *testing.T) {
+func TestRenderIsDeterministicAndKeepsInstance(t *testing.T) {
 	for dir, i := range cases(t) {
 		before := i.DeepCopy()
 		first, second := render(t, i), render(t, i)
@@ -137,7 +137,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestAPortThatCannotBeUsedIsRefused(t *testing.T) {
+func TestRenderRejectsInvalidPort(t *testing.T) {
 	cases := map[int32]string{
 		8080:   "spec.gateway.metricsPort: 8080 is a port that the gateway uses itself",
 		9901:   "spec.gateway.metricsPort: 9901 is a port that the gateway uses itself",
@@ -152,7 +152,7 @@ func TestAPortThatCannotBeUsedIsRefused(t *testing.T) {
 	}
 }
 
-func TestAChangeOfTheConfigurationRollsThePods(t *testing.T) {
+func TestConfigChangeRollsPods(t *testing.T) {
 	hash := func(edit func(*v1alpha1.FireboltInstance)) string {
 		i := instance("main", "data")
 		edit(i)
@@ -170,7 +170,7 @@ func TestAChangeOfTheConfigurationRollsThePods(t *testing.T) {
 	}
 }
 
-func TestPullPolicyAndWorkersFollowTheContainer(t *testing.T) {
+func TestPullPolicyAndWorkersFollowContainer(t *testing.T) {
 	cpu := func(q string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(q)}
 	}
@@ -212,7 +212,7 @@ func preStop(t *testing.T, port, seconds string) *exec.Cmd {
 	return exec.CommandContext(ctx, command[0], command[1], text) //nolint:gosec // the script under test
 }
 
-func TestAPodThatEndsFailsItsHealthChecksFirst(t *testing.T) {
+func TestTerminatingPodFailsHealthChecksFirst(t *testing.T) {
 	asked := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -243,7 +243,7 @@ func TestAPodThatEndsFailsItsHealthChecksFirst(t *testing.T) {
 	}
 }
 
-func TestAPodThatEndsWaitsAlsoWhenEnvoyDoesNotAnswer(t *testing.T) {
+func TestTerminatingPodWaitsForUnresponsiveEnvoy(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nothing to cancel
 	if err != nil {
 		t.Fatal(err)

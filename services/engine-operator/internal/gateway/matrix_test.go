@@ -110,7 +110,7 @@ func markUnread(q *query) {
 	q.body()
 }
 
-func TestMarkedAnswerOfEveryHostReachesTheClient(t *testing.T) {
+func TestMarkedResponsesReachClient(t *testing.T) {
 	s := newSystem(t, 3)
 	for _, h := range s.hosts {
 		h.set((*query).drained)
@@ -121,8 +121,8 @@ func TestMarkedAnswerOfEveryHostReachesTheClient(t *testing.T) {
 	}
 }
 
-// TestMarkTakesItsHostOut asks faster than health checks do: without the mark's effect each third query would try the host.
-func TestMarkTakesItsHostOut(t *testing.T) {
+// TestMarkedResponseEjectsHost asks faster than health checks do: without the mark's effect each third query would try the host.
+func TestMarkedResponseEjectsHost(t *testing.T) {
 	s := newSystem(t, 3)
 	s.hosts[0].set((*query).drained)
 	s.hosts[0].setReady(false)
@@ -135,8 +135,8 @@ func TestMarkTakesItsHostOut(t *testing.T) {
 	}
 }
 
-// TestManyQueriesOutlastAnEngineThatIsAway has as many queries at once as would exhaust fewer retries than requests.
-func TestManyQueriesOutlastAnEngineThatIsAway(t *testing.T) {
+// TestManyQueriesSurviveUnavailableEngine has as many queries at once as would exhaust fewer retries than requests.
+func TestManyQueriesSurviveUnavailableEngine(t *testing.T) {
 	const n = 300
 	t.Run("all refuse", func(t *testing.T) {
 		s := newSystem(t, 3)
@@ -218,7 +218,7 @@ func (s *system) await(t *testing.T, done func() bool) {
 	}
 }
 
-func TestLargeBodyThatIsNotKeptGetsAClearAnswer(t *testing.T) {
+func TestUnbufferedLargeBodyGetsClearError(t *testing.T) {
 	s := newSystem(t, 1)
 	s.hosts[0].refuse()
 	const asks = 20
@@ -242,7 +242,7 @@ func TestLargeBodyThatIsNotKeptGetsAClearAnswer(t *testing.T) {
 	t.Errorf("none of %d answers speaks of the limit", asks)
 }
 
-func TestVanishedNodeFailsWithinSeconds(t *testing.T) {
+func TestLostNodeFailsWithinSeconds(t *testing.T) {
 	for name, fault := range map[string]func(*query){
 		"while it runs":           func(q *query) { q.run(); vanish(t, q.conn); <-q.req.Context().Done() },
 		"while the query is sent": func(q *query) { vanish(t, q.conn); <-q.req.Context().Done() },

@@ -12,9 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/gateway"
 )
 
-// TestUpgradeIsQuiet: what the previous release of the operator rendered is what this one
+// TestUpgradeKeepsRenderedObjects: what the previous release of the operator rendered is what this one
 // renders, so that installing it restarts no gateway.
-func TestUpgradeIsQuiet(t *testing.T) {
+func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	renderdiff.Renders{
 		Cases: []string{"testdata/minimal", "testdata/layered"}, Inputs: []string{"instance.yaml"}, Changelog: "../../CHANGELOG.md",
 		Render: func(t *testing.T, dir string) map[string][]byte {

@@ -101,8 +101,8 @@ func TestPlannedRemovalFailsNoQuery(t *testing.T) {
 	}
 }
 
-// TestKilledEngineRunsNothingTwice: what it ran is lost to its client, and nothing else runs it.
-func TestKilledEngineRunsNothingTwice(t *testing.T) {
+// TestKilledEngineRepeatsNoQuery: the client loses the queries of a killed engine, and no other engine runs them.
+func TestKilledEngineRepeatsNoQuery(t *testing.T) {
 	const queries, clients = 60, 20
 	s := newSystem(t, 3)
 	var held int

@@ -21,7 +21,7 @@ func asked(path string, engine ...string) headers {
 	return h
 }
 
-func TestTheScriptSendsARequestToTheEngineItNames(t *testing.T) {
+func TestScriptRoutesRequestToNamedEngine(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	cases := map[string]struct {
 		in           headers
@@ -69,7 +69,7 @@ func TestTheScriptSendsARequestToTheEngineItNames(t *testing.T) {
 	}
 }
 
-func TestTheScriptRefusesEveryOtherRequest(t *testing.T) {
+func TestScriptRejectsOtherRequests(t *testing.T) {
 	cases := map[string]struct {
 		in     headers
 		reason string
@@ -139,7 +139,7 @@ func TestTheScriptRefusesEveryOtherRequest(t *testing.T) {
 	}
 }
 
-func TestAClientCannotChangeRetriesAndTimeouts(t *testing.T) {
+func TestScriptIgnoresRetryAndTimeoutHeaders(t *testing.T) {
 	in := asked("/", "etl")
 	for _, name := range []string{"x-envoy-retry-on", "x-envoy-max-retries", "X-Envoy-Upstream-Rq-Timeout-Ms", "x-envoy-retriable-status-codes"} {
 		in[name] = []string{"5xx"}
@@ -226,7 +226,7 @@ func check(t *testing.T, e *filtering, path string, header []string) bool {
 	return true
 }
 
-func FuzzTheAuthorityIsAnEnginesOrUntouched(f *testing.F) {
+func FuzzAuthority(f *testing.F) {
 	f.Add("/?engine=etl", "", false)
 	f.Add("/?engine=e%74l&x", "etl", true)
 	f.Add("/?engine=a&engine=b", "a.b:1", true)
@@ -240,8 +240,8 @@ func FuzzTheAuthorityIsAnEnginesOrUntouched(f *testing.F) {
 	})
 }
 
-// TestRandomRequestsGoToEnginesOrNowhere puts requests together from pieces that matter.
-func TestRandomRequestsGoToEnginesOrNowhere(t *testing.T) {
+// TestRandomRequestsReachEnginesOnly puts requests together from pieces that matter.
+func TestRandomRequestsReachEnginesOnly(t *testing.T) {
 	pieces := []string{
 		"engine", "engine=", "%65ngine=", "=", "&", "?", "/", "etl", "etl", "etl", "a", "b-1", "%61", "%", "%2", "%25", "%00",
 		"+", ".", ":", "@", "#", ",", ";", " ", "\x00", "-", "A", "é", strings.Repeat("x", 31), "%zz", "\xff",

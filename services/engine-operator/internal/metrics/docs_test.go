@@ -41,7 +41,7 @@ func labelsOf(t *testing.T, s *set) map[string][]string {
 	return out
 }
 
-func TestThePageDescribesWhatIsRegistered(t *testing.T) {
+func TestPageListsRegisteredMetrics(t *testing.T) {
 	page, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +67,9 @@ func TestThePageDescribesWhatIsRegistered(t *testing.T) {
 // podsTotal is a gauge in spite of its name, which dashboards of earlier operators know.
 const podsTotal = "firebolt_engine_pods_total"
 
-// TestNoCounterGrowsWithTheFleet: names of objects stand in gauges, which go with the
+// TestCountersHaveNoObjectNames: names of objects stand in gauges, which go with the
 // object, and in the one counter that DeleteEngine clears, and in timestamps, which are gauges too.
-func TestNoCounterGrowsWithTheFleet(t *testing.T) {
+func TestCountersHaveNoObjectNames(t *testing.T) {
 	allowed := []string{
 		podsTotal, "firebolt_engine_drain_check_errors_total",
 		"firebolt_engine_last_reconciled_timestamp_seconds", "firebolt_instance_last_reconciled_timestamp_seconds",
@@ -82,7 +82,7 @@ func TestNoCounterGrowsWithTheFleet(t *testing.T) {
 	}
 }
 
-func TestWhatTheProcessCountsIsServed(t *testing.T) {
+func TestRegisterServesProcessMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	e := engine(v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable})
 	i := &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "main"}}

@@ -88,9 +88,9 @@ func moved(s v1alpha1.FireboltEngineStatus, p v1alpha1.EnginePhase, at int, reas
 	return out
 }
 
-// TestDefect14EveryTransitionHasAnEventAndAMetric walks all pairs of phases, of engines and
+// TestDefect14TransitionsHaveEventAndMetric walks all pairs of phases, of engines and
 // of instances, the one of an object that is new included.
-func TestDefect14EveryTransitionHasAnEventAndAMetric(t *testing.T) {
+func TestDefect14TransitionsHaveEventAndMetric(t *testing.T) {
 	for _, from := range append([]v1alpha1.EnginePhase{""}, enginePhases...) {
 		for _, to := range enginePhases {
 			s := newSet()
@@ -138,10 +138,10 @@ func checkTransition(t *testing.T, from, to string, counted float64, told []stat
 	}
 }
 
-// TestALifeCountsEachThingOnce walks through an installation, a rollout with a drain, one
+// TestEngineLifecycleCountsOnce walks through an installation, a rollout with a drain, one
 // that is abandoned and then reverted, one that is rolled back and two drains more, write
 // by write, as a leader sees them.
-func TestALifeCountsEachThingOnce(t *testing.T) {
+func TestEngineLifecycleCountsOnce(t *testing.T) {
 	gen := func(current, active int64, started int) func(*v1alpha1.FireboltEngineStatus) {
 		return func(s *v1alpha1.FireboltEngineStatus) {
 			s.CurrentGeneration, s.ActiveGeneration = current, active
@@ -227,7 +227,7 @@ func TestALifeCountsEachThingOnce(t *testing.T) {
 	}
 }
 
-func TestARolloutOfUnknownBeginningCountsWithoutADuration(t *testing.T) {
+func TestRolloutWithoutStartHasNoDuration(t *testing.T) {
 	s, registry := registered(t, lists(nil, nil))
 	before := v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseDraining, CurrentGeneration: 1, ActiveGeneration: 1}
 	after := moved(before, v1alpha1.PhaseCleaning, 1, "Drained")
@@ -246,7 +246,7 @@ func TestARolloutOfUnknownBeginningCountsWithoutADuration(t *testing.T) {
 	}
 }
 
-func TestWhatIsTrueNowFollowsTheObjectsThatExist(t *testing.T) {
+func TestGaugesFollowExistingObjects(t *testing.T) {
 	e := engine(v1alpha1.FireboltEngineStatus{
 		Phase: v1alpha1.PhaseDraining, CurrentGeneration: 7, ActiveGeneration: 7, DrainingGeneration: ptr.To(int64(6)), Replicas: 3, ReadyReplicas: 1,
 		Conditions: []metav1.Condition{

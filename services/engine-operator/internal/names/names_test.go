@@ -2,7 +2,7 @@ package names
 
 import "testing"
 
-func TestGenerationOfReadsTheNameAlone(t *testing.T) {
+func TestGenerationOfReadsNameOnly(t *testing.T) {
 	cases := []struct {
 		name string
 		of   func(string, int64) string

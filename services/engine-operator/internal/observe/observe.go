@@ -93,7 +93,7 @@ func Read(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) (Chi
 		}
 	}
 	for i := range sets.Items {
-		keep(out.StatefulSets, e, &sets.Items[i], names.Generation)
+		add(out.StatefulSets, e, &sets.Items[i], names.Generation)
 	}
 	for i := range services.Items {
 		s := &services.Items[i]
@@ -101,10 +101,10 @@ func Read(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) (Chi
 			out.Cluster = s
 			continue
 		}
-		keep(out.Headless, e, s, names.Headless)
+		add(out.Headless, e, s, names.Headless)
 	}
 	for i := range configs.Items {
-		keep(out.Configs, e, &configs.Items[i], names.Config)
+		add(out.Configs, e, &configs.Items[i], names.Config)
 	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
@@ -124,9 +124,9 @@ func Read(ctx context.Context, c client.Reader, e *v1alpha1.FireboltEngine) (Chi
 	return out, err
 }
 
-// keep files an object under its generation, if the engine controls it and it has a name
+// add files an object under its generation, if the engine controls it and it has a name
 // of a generation. Labels do not count: anybody may change them.
-func keep[T client.Object](into map[int64]T, e *v1alpha1.FireboltEngine, o T, name func(string, int64) string) {
+func add[T client.Object](into map[int64]T, e *v1alpha1.FireboltEngine, o T, name func(string, int64) string) {
 	if n, ok := names.GenerationOf(o.GetName(), e.Name, name); ok && metav1.IsControlledBy(o, e) {
 		into[n] = o
 	}

@@ -35,7 +35,7 @@ func children(t *testing.T, replicas map[int64]int32) Children {
 	return c
 }
 
-func TestSnapshotComparesTheGenerationsThatItIsAskedFor(t *testing.T) {
+func TestSnapshotComparesRequestedGenerations(t *testing.T) {
 	// Generation 2 serves with one pod, 3 is being built with two, 1 is left over.
 	c := children(t, map[int64]int32{1: 1, 2: 1, 3: 2})
 	cases := map[string]struct {
@@ -66,7 +66,7 @@ func TestSnapshotComparesTheGenerationsThatItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestSnapshotPassesOnThatNothingCanBeRendered(t *testing.T) {
+func TestSnapshotReturnsRenderError(t *testing.T) {
 	broken := errors.New("broken")
 	c := children(t, map[int64]int32{1: 1})
 	if _, err := c.Snapshot(func(int64) (render.Generation, error) { return render.Generation{}, broken }, 1); !errors.Is(err, broken) {
@@ -74,7 +74,7 @@ func TestSnapshotPassesOnThatNothingCanBeRendered(t *testing.T) {
 	}
 }
 
-func TestReduceTellsLeavingFromPresentAndHeld(t *testing.T) {
+func TestReduceFindsTerminatingAndHeld(t *testing.T) {
 	now := metav1.Now()
 	c := children(t, map[int64]int32{1: 1, 2: 1, 3: 2})
 	c.StatefulSets[1].DeletionTimestamp, c.StatefulSets[1].Finalizers = &now, []string{metav1.FinalizerDeleteDependents}
@@ -94,7 +94,7 @@ func TestReduceTellsLeavingFromPresentAndHeld(t *testing.T) {
 	}
 }
 
-func TestRouteIsWhatTheServiceSelects(t *testing.T) {
+func TestRouteFollowsServiceSelector(t *testing.T) {
 	now := metav1.Now()
 	going := render.Cluster("n", "e", 4)
 	going.DeletionTimestamp = &now
@@ -114,7 +114,7 @@ func TestRouteIsWhatTheServiceSelects(t *testing.T) {
 }
 
 // A pod that is going or finished must not hold up its replacement (defect 10 of earlier operators).
-func TestDefect10OnlyPodsThatCountAreCounted(t *testing.T) {
+func TestDefect10CountSkipsTerminatingAndFinishedPods(t *testing.T) {
 	now := metav1.Now()
 	ready := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 	pods := []corev1.Pod{

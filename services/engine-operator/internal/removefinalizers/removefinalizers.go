@@ -23,8 +23,8 @@ var kinds = []struct{ kind, finalizer string }{
 	{"FireboltInstance", v1alpha1.InstanceFinalizer},
 }
 
-// Tally counts the objects of one kind.
-type Tally struct {
+// Counts counts the objects of one kind.
+type Counts struct {
 	Kind string
 	// Released objects have lost our finalizer, or would; Terminating ones of these were being deleted.
 	Released, Terminating int
@@ -34,54 +34,54 @@ type Tally struct {
 
 const (
 	objectsOfAPage = 500
-	// passes is how often a kind is listed: objects that are created meanwhile may carry the
+	// maxLists is how often a kind is listed: objects that are created meanwhile may carry the
 	// finalizer too.
-	passes = 3
+	maxLists = 3
 	// conflicts is how often the patch of an object that changes is retried.
 	conflicts = 20
 )
 
-// releaser works on one kind.
-type releaser struct {
+// remover works on one kind.
+type remover struct {
 	client    client.Client
 	kind      string
 	finalizer string
 	dryRun    bool
-	tally     Tally
+	counts    Counts
 }
 
-func (r *releaser) run(ctx context.Context, namespaces []string) (Tally, error) {
-	r.tally.Kind = r.kind
+func (r *remover) run(ctx context.Context, namespaces []string) (Counts, error) {
+	r.counts.Kind = r.kind
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	for pass := 1; ; pass++ {
+	for try := 1; ; try++ {
 		found := 0
 		for _, namespace := range namespaces {
-			n, err := r.pass(ctx, namespace, pass > passes)
+			n, err := r.list(ctx, namespace, try > maxLists)
 			if err != nil {
-				return r.tally, fmt.Errorf("release %s: %w", r.kind, err)
+				return r.counts, fmt.Errorf("remove finalizers of %s: %w", r.kind, err)
 			}
 			found += n
 		}
-		if pass > passes {
-			r.tally.Left = found
+		if try > maxLists {
+			r.counts.Left = found
 		}
-		if found == 0 || r.dryRun || pass > passes {
-			return r.tally, nil
+		if found == 0 || r.dryRun || try > maxLists {
+			return r.counts, nil
 		}
 	}
 }
 
-// pass processes every object of a list and returns how many carried our finalizer.
-func (r *releaser) pass(ctx context.Context, namespace string, look bool) (found int, err error) {
+// list processes every object of a list and returns how many carried our finalizer.
+func (r *remover) list(ctx context.Context, namespace string, countOnly bool) (found int, err error) {
 	next := ""
 	for {
 		var page metav1.PartialObjectMetadataList
 		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind + "List"))
 		err := r.client.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next))
 		if apierrors.IsResourceExpired(err) {
-			return found + 1, nil // the list took too long: another pass sees the rest
+			return found + 1, nil // the list took too long: the next list has the rest
 		}
 		if err != nil {
 			return found, fmt.Errorf("list: %w", err)
@@ -92,7 +92,7 @@ func (r *releaser) pass(ctx context.Context, namespace string, look bool) (found
 				continue
 			}
 			found++
-			if look {
+			if countOnly {
 				continue
 			}
 			if err := r.object(ctx, item); err != nil {
@@ -105,16 +105,16 @@ func (r *releaser) pass(ctx context.Context, namespace string, look bool) (found
 	}
 }
 
-// object releases one object; one that changes meanwhile is read again.
-func (r *releaser) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+// object removes the finalizer of one object; one that changes meanwhile is read again.
+func (r *remover) object(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	key := client.ObjectKeyFromObject(item)
 	for try := 1; ; try++ {
 		terminating := item.GetDeletionTimestamp() != nil
-		err := r.letGo(ctx, item)
+		err := r.removeFinalizer(ctx, item)
 		if err == nil {
-			r.tally.Released++
+			r.counts.Released++
 			if terminating {
-				r.tally.Terminating++
+				r.counts.Terminating++
 			}
 			return nil
 		}
@@ -134,18 +134,18 @@ func (r *releaser) object(ctx context.Context, item *metav1.PartialObjectMetadat
 	}
 }
 
-func (r *releaser) letGo(ctx context.Context, item *metav1.PartialObjectMetadata) error {
+func (r *remover) removeFinalizer(ctx context.Context, item *metav1.PartialObjectMetadata) error {
 	if r.dryRun {
 		return nil
 	}
 	if r.finalizer == v1alpha1.InstanceFinalizer {
-		if err := r.keepCredentials(ctx, item); err != nil {
+		if err := r.retainCredentials(ctx, item); err != nil {
 			return err
 		}
 	}
-	keep := slices.DeleteFunc(slices.Clone(item.GetFinalizers()), func(f string) bool { return f == r.finalizer })
+	remaining := slices.DeleteFunc(slices.Clone(item.GetFinalizers()), func(f string) bool { return f == r.finalizer })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": item.GetUID(), "resourceVersion": item.GetResourceVersion(), "finalizers": keep,
+		"uid": item.GetUID(), "resourceVersion": item.GetResourceVersion(), "finalizers": remaining,
 	}})
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)
@@ -157,9 +157,9 @@ func (r *releaser) letGo(ctx context.Context, item *metav1.PartialObjectMetadata
 	return r.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(names.FieldManager))
 }
 
-// keepCredentials makes the Secret of the instance's own database outlive it, as the
-// database's volume does: an earlier operator made it go with its owner.
-func (r *releaser) keepCredentials(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
+// retainCredentials makes the Secret of the instance's own database outlive it, as the
+// database's volume does: an earlier operator deletes it with its owner.
+func (r *remover) retainCredentials(ctx context.Context, instance *metav1.PartialObjectMetadata) error {
 	secret := &corev1.Secret{}
 	name := names.PostgresSecret(instance.GetName())
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: instance.GetNamespace(), Name: name}, secret)

@@ -116,7 +116,7 @@ func (s stage) as() client.Client {
 	return c
 }
 
-func TestNothingIsUndeletableAfterwards(t *testing.T) {
+func TestCommandMakesObjectsDeletable(t *testing.T) {
 	s := newStage(t)
 	engine := s.create("FireboltEngine", "e", "{instanceRef: i, replicas: 1}", foreign, v1alpha1.EngineFinalizer)
 	gone := s.create("FireboltEngineClass", "gone", "{template: {}}", v1alpha1.ClassFinalizer)
@@ -163,7 +163,7 @@ func TestNothingIsUndeletableAfterwards(t *testing.T) {
 	}
 }
 
-func TestItDoesNotWorkBesideAnOperator(t *testing.T) {
+func TestCommandFailsWhileOperatorRuns(t *testing.T) {
 	s := newStage(t)
 	class := s.create("FireboltEngineClass", "c", "{template: {}}", v1alpha1.ClassFinalizer)
 	lease := &coordinationv1.Lease{
@@ -188,7 +188,7 @@ func TestItDoesNotWorkBesideAnOperator(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorsNameRemedy(t *testing.T) {
 	s := newStage(t)
 	env := s.env()
 	env.LeaseNamespace = ""

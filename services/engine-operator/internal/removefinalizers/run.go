@@ -63,7 +63,7 @@ func Commands() map[string]service.Command {
 			}
 			cl, err := client.New(cfg, client.Options{Scheme: scheme})
 			if err != nil {
-				return fmt.Errorf("reach the cluster: %w", err)
+				return fmt.Errorf("create client: %w", err)
 			}
 			env := Env{Client: cl, Clock: clock.RealClock{}, Namespaces: o.WatchNamespaces, LeaseNamespace: o.LeaderElectionNamespace}
 			return c.Run(ctx, env, os.Stdout)
@@ -73,7 +73,7 @@ func Commands() map[string]service.Command {
 
 // AddFlags adds the flags of the command.
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&c.Force, "force", false, "work although an operator runs")
+	fs.BoolVar(&c.Force, "force", false, "run even if an operator is the leader")
 	fs.BoolVar(&c.DryRun, "dry-run", false, "only count the objects")
 }
 
@@ -88,16 +88,16 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	fmt.Fprintf(w, "KIND\t%s\tOF THEM TERMINATING\n", map[bool]string{false: "RELEASED", true: "WOULD BE RELEASED"}[c.DryRun])
 	left := 0
 	for _, k := range kinds {
-		r := &releaser{client: env.Client, kind: k.kind, finalizer: k.finalizer, dryRun: c.DryRun}
-		tally, err := r.run(ctx, env.Namespaces)
+		r := &remover{client: env.Client, kind: k.kind, finalizer: k.finalizer, dryRun: c.DryRun}
+		counts, err := r.run(ctx, env.Namespaces)
 		if err != nil {
 			return errors.Join(w.Flush(), explain(err))
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\n", tally.Kind, tally.Released, tally.Terminating)
-		left += tally.Left
+		fmt.Fprintf(w, "%s\t%d\t%d\n", counts.Kind, counts.Released, counts.Terminating)
+		left += counts.Left
 	}
 	if err := w.Flush(); err != nil {
-		return fmt.Errorf("print the result: %w", err)
+		return fmt.Errorf("print result: %w", err)
 	}
 	if left > 0 {
 		return fmt.Errorf("%d objects got the finalizer again while it was removed; is an operator running?", left)
@@ -108,7 +108,7 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 // checkLeader returns an error if the Lease shows a running operator.
 func checkLeader(ctx context.Context, env Env) error {
 	if env.LeaseNamespace == "" {
-		return errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required, to see whether an operator runs (--force does without)")
+		return errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required to check for a running operator, unless --force is set")
 	}
 	var lease coordinationv1.Lease
 	err := env.Client.Get(ctx, client.ObjectKey{Namespace: env.LeaseNamespace, Name: LeaseName}, &lease)
@@ -116,7 +116,7 @@ func checkLeader(ctx context.Context, env Env) error {
 		return nil
 	}
 	if err != nil {
-		return explain(fmt.Errorf("read lease %s/%s: %w (--force does without)", env.LeaseNamespace, LeaseName, err))
+		return explain(fmt.Errorf("get Lease %s/%s: %w (not required with --force)", env.LeaseNamespace, LeaseName, err))
 	}
 	s := lease.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
@@ -125,14 +125,14 @@ func checkLeader(ctx context.Context, env Env) error {
 	if env.Clock.Now().After(s.RenewTime.Add(time.Duration(*s.LeaseDurationSeconds) * time.Second)) {
 		return nil
 	}
-	return fmt.Errorf("the engine operator %s is running and would put the finalizers on again: stop it first (its Lease is %s/%s), or --force", *s.HolderIdentity, env.LeaseNamespace, LeaseName)
+	return fmt.Errorf("the engine operator %s is running and would add the finalizers again: stop it first (its Lease is %s/%s), or set --force", *s.HolderIdentity, env.LeaseNamespace, LeaseName)
 }
 
 // explain adds to an error of the API server what a user can do about it.
 func explain(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w (config/rbac/operator_role.yaml has the rights that are needed)", err)
+		return fmt.Errorf("%w (config/rbac/operator_role.yaml has the required permissions)", err)
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("%w (does the cluster have the CRDs of config/crd?)", err)
 	}

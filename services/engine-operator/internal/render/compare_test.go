@@ -14,7 +14,7 @@ import (
 )
 
 // Everything that is rendered from counts, also what stands in no StatefulSet.
-func TestDefect2EveryInputOfARenderingCounts(t *testing.T) {
+func TestDefect2FingerprintCoversAllInputs(t *testing.T) {
 	own := func(in *Input) *corev1.Container { return &in.Engine.Template.Spec.Containers[0] }
 	cases := map[string]func(*Input){
 		"a volume of the engine": func(in *Input) { in.Engine.Template.Spec.Volumes[0].EmptyDir.Medium = "Memory" },
@@ -56,7 +56,7 @@ func TestDefect2EveryInputOfARenderingCounts(t *testing.T) {
 	}
 }
 
-func TestFingerprintIgnoresHowAmountsAreWritten(t *testing.T) {
+func TestFingerprintIgnoresQuantityNotation(t *testing.T) {
 	in := input(t, "testdata/layered")
 	want, err := Fingerprint(in)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestFingerprintIgnoresHowAmountsAreWritten(t *testing.T) {
 
 // What the API server makes of a rendering when it is written, be it that it drops a
 // field it does not know, is that rendering until somebody edits it.
-func TestWhatOnlyWeWroteIsTheRendering(t *testing.T) {
+func TestCompareTrustsOwnWrites(t *testing.T) {
 	ours := metav1.ManagedFieldsEntry{
 		Manager: names.FieldManager, Operation: metav1.ManagedFieldsOperationApply,
 		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
@@ -130,7 +130,7 @@ func legacy(g Generation) *appsv1.StatefulSet {
 	return s
 }
 
-func TestWhatAnEarlierOperatorLeftIsComparedByWhatUsersControl(t *testing.T) {
+func TestCompareChecksUserFieldsOfEarlierOperator(t *testing.T) {
 	own := func(s *appsv1.StatefulSet) *corev1.Container { return &s.Spec.Template.Spec.Containers[0] }
 	cases := map[string]struct {
 		change    func(*appsv1.StatefulSet)
@@ -185,7 +185,7 @@ func TestWhatAnEarlierOperatorLeftIsComparedByWhatUsersControl(t *testing.T) {
 }
 
 // An image that the user leaves to the operator is another's in an earlier one.
-func TestAdoptionLeavesTheEarlierOperatorsDefaults(t *testing.T) {
+func TestAdoptionKeepsDefaultsOfEarlierOperator(t *testing.T) {
 	desired, err := Of(input(t, "testdata/minimal"))
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestAdoptionLeavesTheEarlierOperatorsDefaults(t *testing.T) {
 	}
 }
 
-func TestFromItsAdoptionOnEveryChangeIsDrift(t *testing.T) {
+func TestChangesAfterAdoptionAreDrift(t *testing.T) {
 	in := input(t, "testdata/layered")
 	desired, err := Of(in)
 	if err != nil {

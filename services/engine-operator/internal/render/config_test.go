@@ -14,7 +14,7 @@ import (
 
 // What the operator owns in config.yaml reads back as the operator wrote it, whatever
 // users write, and however the text has to quote it.
-func FuzzConfigOfTheOperatorSurvives(f *testing.F) {
+func FuzzConfigKeepsOperatorFields(f *testing.F) {
 	f.Add(`{"<<":{"schema_version":"9"},"instance":{"<<":{"id":"x"},"multi_engine":{"metadata_endpoint":"x:1"}}}`, `{}`)
 	f.Add(`{"engine":{"nodes":[],"a: b":"#"},"yes":"no","1":1}`, `{"engine":7,"instance":null}`)
 	f.Add(`{"logging":{"format":"text"},"big":9007199254740993,"text":"\n---\nschema_version: 9"}`, `{"endpoints":{"http":1}}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-func TestInstanceMatchesItsGoldenFile(t *testing.T) {
+func TestInstanceMatchesGoldenFile(t *testing.T) {
 	for _, name := range []string{"external-postgres", "own-postgres"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("testdata", name)
@@ -94,7 +94,7 @@ func stampOf(t *testing.T, i *v1alpha1.FireboltInstance, in Images) string {
 	return m.Deployment.Annotations[names.AnnotationRenderingHash]
 }
 
-func TestDefect8InstanceDatabaseRetainsItsVolume(t *testing.T) {
+func TestDefect8InstanceDatabaseRetainsVolume(t *testing.T) {
 	i := read[v1alpha1.FireboltInstance](t, "testdata/own-postgres/instance.yaml")
 	p, err := PostgresOf(i, images, 0)
 	if err != nil {

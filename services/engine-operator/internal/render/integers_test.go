@@ -11,7 +11,7 @@ import (
 )
 
 // A configuration's integers of 64 bits are written as they are, not as floating point numbers.
-func TestIntegersKeepTheirDigits(t *testing.T) {
+func TestIntegersKeepDigits(t *testing.T) {
 	for _, n := range []string{"9007199254740993", "-9007199254740993", "9223372036854775807", "1", "2.5"} {
 		e := &v1alpha1.FireboltEngine{}
 		e.Name = "e"

@@ -12,9 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-// TestUpgradeIsQuiet: what the previous release of the operator rendered is what this one
+// TestUpgradeKeepsRenderedObjects: what the previous release of the operator rendered is what this one
 // renders, so that installing it rolls no engine and restarts no metadata service.
-func TestUpgradeIsQuiet(t *testing.T) {
+func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	renderdiff.Renders{
 		Cases:     []string{"testdata/minimal", "testdata/layered", "testdata/external-postgres", "testdata/own-postgres"},
 		Inputs:    []string{"engine.yaml", "class.yaml", "instance.yaml"},

@@ -78,7 +78,7 @@ func input(t testing.TB, dir string) Input {
 	}
 }
 
-func TestGenerationMatchesItsGoldenFile(t *testing.T) {
+func TestGenerationMatchesGoldenFile(t *testing.T) {
 	for _, name := range []string{"minimal", "layered"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("testdata", name)
@@ -92,7 +92,7 @@ func TestGenerationMatchesItsGoldenFile(t *testing.T) {
 	}
 }
 
-func TestFingerprintIsTheSameForEveryNumber(t *testing.T) {
+func TestFingerprintIgnoresGenerationNumber(t *testing.T) {
 	in := input(t, "testdata/layered")
 	first, err := Fingerprint(in)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestFingerprintIsTheSameForEveryNumber(t *testing.T) {
 	}
 }
 
-func TestCompareSeesEveryRenderedField(t *testing.T) {
+func TestCompareDetectsRenderedFields(t *testing.T) {
 	cases := map[string]struct {
 		live func(*Generation)
 		in   func(*Input)
@@ -178,8 +178,8 @@ func TestCompareSeesEveryRenderedField(t *testing.T) {
 	}
 }
 
-// TestOnlyOurImagesHaveATagDevThatMoves says that the database is pulled as Kubernetes would: nobody can set its policy.
-func TestOnlyOurImagesHaveATagDevThatMoves(t *testing.T) {
+// TestDatabasePullPolicyIgnoresDevTag: the database has the default pull policy of Kubernetes, which nobody can set.
+func TestDatabasePullPolicyIgnoresDevTag(t *testing.T) {
 	for image, want := range map[string]string{
 		"postgres:dev": "IfNotPresent", "postgres:16-alpine": "IfNotPresent", "postgres": "Always", "postgres:latest": "Always",
 	} {
@@ -189,7 +189,7 @@ func TestOnlyOurImagesHaveATagDevThatMoves(t *testing.T) {
 	}
 }
 
-func TestPullPolicyFollowsTheTag(t *testing.T) {
+func TestPullPolicyFollowsTag(t *testing.T) {
 	for image, want := range map[string]string{
 		"engine": "Always", "engine:latest": "Always", "host:5000/engine": "Always", "engine:dev": "Always",
 		"engine:1.2": "IfNotPresent", "host:5000/engine:1.2": "IfNotPresent", "engine@sha256:00": "IfNotPresent",

@@ -75,7 +75,7 @@ func FuzzMergeConfigNeverKeepsProtectedPaths(f *testing.F) {
 	})
 }
 
-func TestLaterEntriesOfTheSameKeyReplaceEarlierOnesInPlace(t *testing.T) {
+func TestMergeReplacesEntriesInPlace(t *testing.T) {
 	env := func(pairs ...string) []corev1.EnvVar {
 		var out []corev1.EnvVar
 		for i := 0; i < len(pairs); i += 2 {

@@ -66,7 +66,7 @@ func TestClassStatus(t *testing.T) {
 	}
 }
 
-func TestClassStatusStaysWhenNothingChanged(t *testing.T) {
+func TestClassStatusKeepsUnchangedStatus(t *testing.T) {
 	c := v1alpha1.FireboltEngineClass{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
 	c.Status = Class{Object: &c, Engines: []string{"a"}}.Next(classSeen)
 	if diff := cmp.Diff(c.Status, Class{Object: &c, Engines: []string{"a"}}.Next(classSeen.Add(time.Hour))); diff != "" {

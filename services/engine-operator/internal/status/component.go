@@ -28,11 +28,11 @@ type Component struct {
 	Replicas int32
 	// Failure, if set, is more precise than the state of the Deployment.
 	Failure *Failure
-	// Wanted is true when the reconcile reached the component. One that does not exist and
+	// Desired is true when the reconcile reached the component. One that does not exist and
 	// was not reached has no condition.
-	Wanted bool
-	// Waits is what an unready component waits for, if known.
-	Waits string
+	Desired bool
+	// WaitsFor is what an unready component waits for, if known.
+	WaitsFor string
 }
 
 // answers reports whether a pod of the component is ready.
@@ -47,17 +47,17 @@ func (c Component) condition(name string) *metav1.Condition {
 	switch {
 	case c.Failure != nil:
 		out.Reason, out.Message = c.Failure.Reason, Clamp(c.Failure.Message)
-	case c.Deployment == nil && !c.Wanted:
+	case c.Deployment == nil && !c.Desired:
 		return nil
 	case c.Replicas == 0 && c.Deployment != nil && c.Deployment.Status.Replicas > 0:
-		out.Reason, out.Message = v1alpha1.ReasonStopping, fmt.Sprintf("The pods of the %s are ending.", name)
+		out.Reason, out.Message = v1alpha1.ReasonStopping, fmt.Sprintf("The pods of the %s are terminating.", name)
 	case c.Replicas == 0:
 		out.Reason, out.Message = v1alpha1.ReasonStopped, fmt.Sprintf("The %s is stopped: zero replicas are desired.", name)
 	case c.answers():
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, v1alpha1.ReasonComponentReady, fmt.Sprintf("The %s is ready.", name)
 	default:
 		out.Reason = c.unready()
-		out.Message = Clamp(fmt.Sprintf("The %s has no ready pod%s.%s", name, c.Waits, c.refusal()))
+		out.Message = Clamp(fmt.Sprintf("The %s has no ready pod%s.%s", name, c.WaitsFor, c.createFailure()))
 	}
 	return out
 }
@@ -65,7 +65,7 @@ func (c Component) condition(name string) *metav1.Condition {
 // unready distinguishes pods that are still starting from pods that were ready and are not
 // any more, or that take longer than the Deployment's own deadline.
 func (c Component) unready() string {
-	if c.Deployment == nil || c.Deployment.Status.ObservedGeneration < c.Deployment.Generation || c.refusal() != "" {
+	if c.Deployment == nil || c.Deployment.Status.ObservedGeneration < c.Deployment.Generation || c.createFailure() != "" {
 		return v1alpha1.ReasonProvisioning
 	}
 	for _, d := range c.Deployment.Status.Conditions {
@@ -82,8 +82,8 @@ const (
 	deploymentOverdue   = "ProgressDeadlineExceeded"
 )
 
-// refusal returns why Kubernetes creates no pods, for example a quota.
-func (c Component) refusal() string {
+// createFailure returns why Kubernetes creates no pods, for example a quota.
+func (c Component) createFailure() string {
 	if c.Deployment == nil {
 		return ""
 	}

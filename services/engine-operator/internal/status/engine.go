@@ -44,8 +44,8 @@ type Engine struct {
 	Rejected, Bounds string
 	// Ignored names the fields that the templates set and that have no effect.
 	Ignored string
-	// DrainTrouble is empty unless the draining generation could not be asked.
-	DrainTrouble string
+	// DrainError is empty unless the draining generation could not be queried.
+	DrainError string
 	// Overdue is true when the current generation missed its progress deadline, Expired
 	// when the draining one ran queries beyond its time.
 	Overdue, Expired bool
@@ -101,13 +101,13 @@ func (p Engine) timing(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	switch {
 	case next.Phase == "" || terminal(next.Phase):
 		out.RolloutStartedAt = nil
-	case next.Allocated > was.Allocated || out.RolloutStartedAt == nil || again(was.Phase, next.Phase):
+	case next.Allocated > was.Allocated || out.RolloutStartedAt == nil || rebuilds(was.Phase, next.Phase):
 		out.RolloutStartedAt = ptr.To(metav1.NewTime(now.Truncate(time.Second)))
 	}
 }
 
-// again reports whether a generation that served already is built once more.
-func again(was, next v1alpha1.EnginePhase) bool {
+// rebuilds reports whether a generation that served already is built once more.
+func rebuilds(was, next v1alpha1.EnginePhase) bool {
 	return (was == v1alpha1.PhaseDraining || was == v1alpha1.PhaseCleaning) && next == v1alpha1.PhaseCreating
 }
 
@@ -123,8 +123,8 @@ func terminal(phase v1alpha1.EnginePhase) bool {
 	return phase == v1alpha1.PhaseStable || phase == v1alpha1.PhaseStopped
 }
 
-// troubles sets the conditions that are True only on a failure.
-func (p Engine) troubles(out *v1alpha1.FireboltEngineStatus, now time.Time) {
+// failureConditions sets the conditions that are True only on a failure.
+func (p Engine) failureConditions(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 	overdue := metav1.Condition{
 		Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOnTime,
 		Message: "No rollout is overdue.",
@@ -178,10 +178,10 @@ func (p Engine) conditions(out *v1alpha1.FireboltEngineStatus, now time.Time) {
 		ready.Reason, ready.Message = p.Warning.Reason, p.Warning.Message
 	}
 	p.set(out, ready, now)
-	p.troubles(out, now)
+	p.failureConditions(out, now)
 }
 
-// pods counts in words.
+// pods returns a number of pods as text.
 func pods(n int32) string {
 	if n == 1 {
 		return "1 pod"
@@ -203,15 +203,15 @@ func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message st
 	case instance.Status != metav1.ConditionTrue:
 		return v1alpha1.ReasonInstanceNotReady, instance.Message
 	case p.Class != "" || p.Unsupported != "" || p.Rejected != "" || p.Bounds != "":
-		return p.refused()
+		return p.rejection()
 	case out.Phase == v1alpha1.PhaseStopped && p.Object.Spec.Replicas == 0:
-		return v1alpha1.ReasonStopped, "Engine is stopped (spec.replicas is 0)"
+		return v1alpha1.ReasonStopped, "The engine is stopped: spec.replicas is 0."
 	case out.Phase == v1alpha1.PhaseStopped:
-		return v1alpha1.ReasonStopped, fmt.Sprintf("Engine is stopped (annotation %s is %s)", v1alpha1.AnnotationCommand, v1alpha1.CommandStopped)
-	case p.DrainTrouble != "":
-		return v1alpha1.ReasonDrainCheckFailing, p.DrainTrouble
+		return v1alpha1.ReasonStopped, fmt.Sprintf("The engine is stopped: annotation %s is %s.", v1alpha1.AnnotationCommand, v1alpha1.CommandStopped)
+	case p.DrainError != "":
+		return v1alpha1.ReasonDrainCheckFailing, p.DrainError
 	case out.Phase != v1alpha1.PhaseStable:
-		return v1alpha1.ReasonRolling, fmt.Sprintf("Engine is in phase %s.", out.Phase)
+		return v1alpha1.ReasonRolling, fmt.Sprintf("The engine is in phase %s.", out.Phase)
 	case p.PodsReady < p.Replicas || p.PodsTotal != p.Replicas:
 		return v1alpha1.ReasonPodsNotReady, fmt.Sprintf("Generation %d has %d of %d pods ready.", out.ActiveGeneration, p.PodsReady, p.Replicas)
 	}

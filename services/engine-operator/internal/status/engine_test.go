@@ -27,7 +27,7 @@ func stable() Engine {
 }
 
 // The order of precedence of seed 001, "Top-level Ready condition".
-func TestReadySaysTheMostImportantThing(t *testing.T) {
+func TestReadyHasHighestPrecedenceReason(t *testing.T) {
 	stopped := func(p *Engine) {
 		p.Plan.Next.Phase, p.Object.Spec.Replicas = v1alpha1.PhaseStopped, 0
 		p.PodsReady, p.PodsTotal, p.Replicas = 0, 0, 0
@@ -45,7 +45,7 @@ func TestReadySaysTheMostImportantThing(t *testing.T) {
 		"an unsupported feature":                  {func(p *Engine) { p.Unsupported = "spec.autoStop.enabled" }, "NotSupported"},
 		"stopped by replicas":                     {stopped, "Stopped"},
 		"stopped by command":                      {func(p *Engine) { stopped(p); p.Object.Spec.Replicas = 2 }, "Stopped"},
-		"a drain check in vain wins over rolling": {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainTrouble = "x" }, "DrainCheckFailing"},
+		"a drain check in vain wins over rolling": {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainError = "x" }, "DrainCheckFailing"},
 		"a rollout":                               {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating; p.PodsReady = 0 }, "Rolling"},
 		"a missing pod":                           {func(p *Engine) { p.PodsReady = 1 }, "PodsNotReady"},
 	}
@@ -65,7 +65,7 @@ func TestReadySaysTheMostImportantThing(t *testing.T) {
 	}
 }
 
-func TestASecondPassChangesNothing(t *testing.T) {
+func TestSecondReconcileKeepsStatus(t *testing.T) {
 	p := stable()
 	p.Plan.Settled, p.Image = true, "engine:1"
 	first := p.Next(now)
@@ -76,7 +76,7 @@ func TestASecondPassChangesNothing(t *testing.T) {
 	}
 }
 
-func TestConditionsOfOthersAreNotOurs(t *testing.T) {
+func TestForeignConditionsAreKept(t *testing.T) {
 	p := stable()
 	p.Object.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue}}
 	for _, c := range p.Next(now).Conditions {
@@ -86,7 +86,7 @@ func TestConditionsOfOthersAreNotOurs(t *testing.T) {
 	}
 }
 
-func TestTheTimeOfTransitionMovesWithTheStatusOnly(t *testing.T) {
+func TestTransitionTimeFollowsConditionStatus(t *testing.T) {
 	p := stable()
 	p.Object.Status = p.Next(now)
 	p.PodsReady = 1
@@ -99,7 +99,7 @@ func TestTheTimeOfTransitionMovesWithTheStatusOnly(t *testing.T) {
 	}
 }
 
-func TestAPassThatDecidedNothingDoesNotSpeakOfTheNewestSpec(t *testing.T) {
+func TestUndecidedReconcileKeepsObservedGeneration(t *testing.T) {
 	p := stable()
 	p.Decided, p.Object.Status.ObservedGeneration = false, 3
 	out := p.Next(now)
@@ -108,7 +108,7 @@ func TestAPassThatDecidedNothingDoesNotSpeakOfTheNewestSpec(t *testing.T) {
 	}
 }
 
-func TestAPhaseChangeIsOneTransition(t *testing.T) {
+func TestPhaseChangeAddsOneTransition(t *testing.T) {
 	p := stable()
 	p.Plan.Next.Phase, p.Plan.Next.Current = v1alpha1.PhaseCreating, 1
 	p.Plan.Reason, p.Plan.Message = "SpecChanged", "Generation 0 differs from the spec."
@@ -121,7 +121,7 @@ func TestAPhaseChangeIsOneTransition(t *testing.T) {
 	}
 }
 
-func TestIntentIsResolvedFirst(t *testing.T) {
+func TestReplicasFollowOperatorCommand(t *testing.T) {
 	p := stable()
 	for value, want := range map[string]int32{"": 2, "Stopped": 0, "Paused": 2, "stopped": 2} {
 		p.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: value}

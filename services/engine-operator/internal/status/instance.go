@@ -35,9 +35,9 @@ type Instance struct {
 	DatabaseFailure  string
 	// Failure keeps the whole instance from being Ready, whatever the state of its components.
 	Failure *Failure
-	// Judged is true when the reconcile checked the whole latest generation, whether it could
+	// Evaluated is true when the reconcile checked the whole latest generation, whether it could
 	// be applied or not; the conditions are then valid for it.
-	Judged bool
+	Evaluated bool
 	// Applied is true when everything was applied as the newest spec asks.
 	Applied bool
 }
@@ -88,7 +88,7 @@ func (p Instance) conditions(out *v1alpha1.FireboltInstanceStatus, was []metav1.
 	out.Conditions = own(was, instanceConditions) // the times of the last transitions
 	for _, c := range append([]metav1.Condition{ready}, list...) {
 		c.ObservedGeneration = out.ObservedGeneration
-		if p.Judged {
+		if p.Evaluated {
 			c.ObservedGeneration = p.Object.Generation
 		}
 		put(&out.Conditions, c, now)

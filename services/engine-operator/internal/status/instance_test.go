@@ -20,7 +20,7 @@ var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // up is a component with one ready pod.
 func up() Component {
-	return Component{Wanted: true, Replicas: 1, Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1}}}
+	return Component{Desired: true, Replicas: 1, Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1}}}
 }
 
 // unreadyAs is a component without ready pods whose Deployment says so much of its progress.
@@ -39,18 +39,18 @@ func troubledBy(c Component, reason string, terminal bool) Component {
 func found(metadata, gateway Component) Instance {
 	return Instance{
 		Object:   &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "ns", Generation: 4}},
-		Metadata: metadata, Gateway: gateway, Judged: true,
+		Metadata: metadata, Gateway: gateway, Evaluated: true,
 	}
 }
 
-func TestReadyIsRolledUpFromTheComponents(t *testing.T) {
+func TestInstanceReadyAggregatesComponents(t *testing.T) {
 	absent := Component{Replicas: 1}
 	refused := unreadyAs("ReplicaSetUpdated")
 	refused.Deployment.Status.Conditions = append(refused.Deployment.Status.Conditions,
 		appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"})
 	ending := up()
 	ending.Replicas = 0
-	stopped := Component{Wanted: true, Deployment: &appsv1.Deployment{}}
+	stopped := Component{Desired: true, Deployment: &appsv1.Deployment{}}
 	cases := map[string]struct {
 		in            Instance
 		ready, reason string
@@ -59,13 +59,13 @@ func TestReadyIsRolledUpFromTheComponents(t *testing.T) {
 		"both are ready":                        {found(up(), up()), "True", v1alpha1.ReasonAllComponentsReady, "All components are ready."},
 		"nothing was looked at":                 {found(absent, absent), "False", v1alpha1.ReasonInitializing, "Metadata: "},
 		"the gateway was not looked at":         {found(up(), absent), "False", v1alpha1.ReasonInitializing, "Gateway: "},
-		"the gateway is being made":             {found(up(), Component{Wanted: true, Replicas: 2}), "False", v1alpha1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
+		"the gateway is being made":             {found(up(), Component{Desired: true, Replicas: 2}), "False", v1alpha1.ReasonProvisioning, "Gateway: The gateway has no ready pod."},
 		"metadata comes before the gateway":     {found(unreadyAs("NewReplicaSetCreated"), troubledBy(up(), v1alpha1.ReasonEnsureFailed, false)), "False", v1alpha1.ReasonProvisioning, "Metadata: "},
 		"pods that were ready are not any more": {found(up(), unreadyAs("NewReplicaSetAvailable")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
 		"pods take too long":                    {found(up(), unreadyAs("ProgressDeadlineExceeded")), "False", v1alpha1.ReasonProbeFailed, "Gateway: "},
 		"Kubernetes makes no pods":              {found(refused, up()), "False", v1alpha1.ReasonProvisioning, "exceeded quota"},
 		"a component is in trouble":             {found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true)), "False", v1alpha1.ReasonTemplateRejected, "Gateway: what is wrong"},
-		"pods are ending":                       {found(ending, stopped), "False", v1alpha1.ReasonStopping, "ending"},
+		"pods are ending":                       {found(ending, stopped), "False", v1alpha1.ReasonStopping, "terminating"},
 		"all is stopped":                        {found(stopped, stopped), "False", v1alpha1.ReasonStopped, "stopped"},
 	}
 	for name, tc := range cases {
@@ -79,7 +79,7 @@ func TestReadyIsRolledUpFromTheComponents(t *testing.T) {
 }
 
 // Engines and clients need what runs, whatever is wrong with what is asked for.
-func TestEndpointsStandForWhatAnswers(t *testing.T) {
+func TestEndpointsListRunningComponents(t *testing.T) {
 	notSupported := found(up(), up())
 	notSupported.Failure = &Failure{Reason: v1alpha1.ReasonNotSupported, Terminal: true}
 	blocked := found(up(), up())
@@ -118,7 +118,7 @@ func TestEndpointsStandForWhatAnswers(t *testing.T) {
 	}
 }
 
-func TestDefect8InstancePhaseFailedIsReachedAndLeft(t *testing.T) {
+func TestDefect8InstanceEntersAndLeavesFailedPhase(t *testing.T) {
 	rejected := found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true))
 	cases := map[string]struct {
 		was  []v1alpha1.InstancePhase
@@ -159,9 +159,9 @@ func TestDefect8InstancePhaseFailedIsReachedAndLeft(t *testing.T) {
 	}
 }
 
-func TestAnUnfinishedPassDoesNotSpeakOfTheNewestSpec(t *testing.T) {
+func TestUnfinishedReconcileKeepsObservedGeneration(t *testing.T) {
 	p := found(up(), up())
-	p.Judged = false
+	p.Evaluated = false
 	p.Object.Status.ObservedGeneration = 3
 	for _, c := range p.Next(noon).Conditions {
 		if c.ObservedGeneration != 3 {
@@ -170,7 +170,7 @@ func TestAnUnfinishedPassDoesNotSpeakOfTheNewestSpec(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
+func TestInstanceStatusKeepsUnchangedStatus(t *testing.T) {
 	p := found(up(), unreadyAs("NewReplicaSetAvailable"))
 	p.Object.Status = p.Next(noon)
 	if diff := cmp.Diff(p.Object.Status, p.Next(noon.Add(time.Hour))); diff != "" {
@@ -178,7 +178,7 @@ func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
 	}
 }
 
-func TestObservationOfAnInstance(t *testing.T) {
+func TestInstanceObservation(t *testing.T) {
 	p := found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true))
 	p.Gateway.Replicas = 2
 	o := p.Observation(nil)

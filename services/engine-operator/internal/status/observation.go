@@ -43,8 +43,8 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 			Kind: "FireboltEngineClass", Name: *e.Spec.EngineClassRef, Message: p.Class,
 		})
 	}
-	if p.DrainTrouble != "" {
-		o.UpgradeBlockers = append(o.UpgradeBlockers, p.DrainTrouble)
+	if p.DrainError != "" {
+		o.UpgradeBlockers = append(o.UpgradeBlockers, p.DrainError)
 	}
 	return o
 }
@@ -112,7 +112,7 @@ func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
 // reconcile returns the result of the reconcile. A rejected or rolled-back spec stays so
 // until it, or an object that it refers to, changes.
 func (p Engine) reconcile(failure error) contract.Reconcile {
-	reason, message := p.refused()
+	reason, message := p.rejection()
 	switch {
 	case Intent(p.Object).Paused:
 	case reason != "":
@@ -121,13 +121,13 @@ func (p Engine) reconcile(failure error) contract.Reconcile {
 		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: p.Warning.Reason, Message: p.Warning.Message}
 	case failure == nil && p.Plan.Waiting:
 		return contract.Reconcile{Outcome: contract.Succeeded, Reason: conditions.ReasonRolloutThrottled, Message: fmt.Sprintf(
-			"The rollout of the successor of generation %d waits for its turn (--max-concurrent-rollouts).", p.Plan.Next.Active)}
+			"The rollout of the successor of generation %d waits for a rollout slot (--max-concurrent-rollouts).", p.Plan.Next.Active)}
 	}
 	return outcome(failure)
 }
 
-// refused returns why the engine's spec is rejected, in the order of precedence of Ready.
-func (p Engine) refused() (reason, message string) {
+// rejection returns why the engine's spec is rejected, in the order of precedence of Ready.
+func (p Engine) rejection() (reason, message string) {
 	switch {
 	case p.Class != "":
 		return v1alpha1.ReasonEngineClassUnready, p.Class

@@ -19,7 +19,7 @@ import (
 
 // What users are served by, what comes and what goes: only the serving unit decides
 // whether the engine is available.
-func TestRolesFollowTheServiceNotTheStatus(t *testing.T) {
+func TestRolesFollowServiceSelector(t *testing.T) {
 	none := engine.None
 	cases := map[string]struct {
 		current, active, draining, route int64
@@ -61,7 +61,7 @@ func TestRolesFollowTheServiceNotTheStatus(t *testing.T) {
 }
 
 // An engine that starts from nothing has a generation without pods that traffic still goes to. It serves nobody.
-func TestAnEngineIsNotAvailableByNoPods(t *testing.T) {
+func TestEngineWithoutPodsIsUnavailable(t *testing.T) {
 	set := func(replicas int32) *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(replicas)}}
 	}
@@ -92,7 +92,7 @@ func TestAnEngineIsNotAvailableByNoPods(t *testing.T) {
 	}
 }
 
-func TestAFailedPassIsReported(t *testing.T) {
+func TestFailedReconcileIsReported(t *testing.T) {
 	o := stable().Observation(observe.Children{}, false, errors.New("apply x: refused"), time.Time{})
 	want := contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: "apply x: refused"}
 	if diff := cmp.Diff(want, o.Reconcile); diff != "" {
@@ -101,7 +101,7 @@ func TestAFailedPassIsReported(t *testing.T) {
 }
 
 // A probe that fails shows in no event: the clock of the pass tells.
-func TestAProbeThatFailsIsReportedInTime(t *testing.T) {
+func TestFailedProbeIsReportedInTime(t *testing.T) {
 	started := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	unready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}
 	pod := corev1.Pod{

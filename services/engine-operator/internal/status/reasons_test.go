@@ -55,7 +55,7 @@ var silent = []string{
 }
 
 // The tables are total: a reason that the API gets needs a row, of an engine or an instance.
-func TestEveryReasonHasARow(t *testing.T) {
+func TestReasonsHaveRows(t *testing.T) {
 	rows := map[string]bool{}
 	for _, r := range silent {
 		rows[r] = true
@@ -151,13 +151,13 @@ func (r reasonRow) check(t *testing.T) {
 	}
 }
 
-func TestEveryReasonOfAnEngineSaysWhatTheConditionsMust(t *testing.T) {
+func TestEngineReasonsMatchConditions(t *testing.T) {
 	for _, r := range engineReasons() {
 		t.Run(r.name, r.check)
 	}
 }
 
-func TestEveryReasonOfAnInstanceSaysWhatTheConditionsMust(t *testing.T) {
+func TestInstanceReasonsMatchConditions(t *testing.T) {
 	for _, r := range instanceReasons() {
 		t.Run(r.name, r.check)
 	}
@@ -180,14 +180,14 @@ func engineReasons() []reasonRow {
 	}
 	return []reasonRow{
 		row("EngineReady", nil, true, nil, "TFFTFF AsExpected AsExpected", ""),
-		row("EngineReady, waiting for a turn", func(e *Engine) { e.Plan.Waiting = true }, false, nil, "TFFFFF RolloutThrottled AsExpected", "waits for its turn"),
+		row("EngineReady, waiting for a slot", func(e *Engine) { e.Plan.Waiting = true }, false, nil, "TFFFFF RolloutThrottled AsExpected", "waits for a rollout slot"),
 		row("EngineReady, rolled back", func(e *Engine) { e.Plan.Next.Rejected = "bad" }, false, nil, "TFTFFF RolledBack RolledBack", "Change the engine or its class"),
 		row("EngineReady, paused from birth", func(e *Engine) {
 			e.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
 			e.Object.Status = v1alpha1.FireboltEngineStatus{}
 			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}
 			e.PodsReady = 0
-		}, false, nil, "FFFFTF ReconciliationPaused ReconciliationPaused", "Paused"),
+		}, false, nil, "FFFFTF ReconciliationPaused ReconciliationPaused", "paused"),
 		row("Initializing", func(e *Engine) {
 			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}
 			e.PodsReady = 0
@@ -202,7 +202,7 @@ func engineReasons() []reasonRow {
 			e.Plan.Next.Phase, e.PodsReady, e.PodsTotal = v1alpha1.PhaseStopped, 0, 0
 			e.Replicas = 0
 		}, true, nil, "FFFFFT AsExpected Stopped", ""),
-		row("DrainCheckFailing", func(e *Engine) { e.DrainTrouble = "Generation 0 does not answer." }, true, nil, "TFFFFF AsExpected AsExpected", "does not answer"),
+		row("DrainCheckFailing", func(e *Engine) { e.DrainError = "Generation 0 does not answer." }, true, nil, "TFFFFF AsExpected AsExpected", "does not answer"),
 		row("Rolling", moving, false, nil, "TTFFFF SpecNotObserved AsExpected", ""),
 		row("Rolling, overdue", func(e *Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "exceeded its progress deadline"),
 		row("Rolling, no pod can be created", func(e *Engine) {
@@ -243,7 +243,7 @@ func instanceReasons() []reasonRow {
 	}
 	ok, starting := available(up()), available(unreadyAs(""))
 	broken := func(reason string, terminal bool) Component { return troubledBy(available(up()), reason, terminal) }
-	stopped := Component{Wanted: true, Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32)}}}
+	stopped := Component{Desired: true, Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32)}}}
 	ending := *stopped.Deployment.DeepCopy()
 	ending.Status.Replicas = 1
 	stop := func(i *Instance) {
@@ -275,7 +275,7 @@ func instanceReasons() []reasonRow {
 			whole(v1alpha1.ReasonDeletionBlocked, false)(i)
 			i.Object.DeletionTimestamp = &metav1.Time{}
 		}, "TTFFFF Deleting AsExpected", ""),
-		row("Stopping", Component{Wanted: true, Deployment: &ending}, stopped, stop, "FTFFFF Stopping Stopped", ""),
+		row("Stopping", Component{Desired: true, Deployment: &ending}, stopped, stop, "FTFFFF Stopping Stopped", ""),
 		row("Stopped", stopped, stopped, stop, "FFFFFT AsExpected Stopped", ""),
 	}
 }

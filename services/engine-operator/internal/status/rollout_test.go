@@ -21,7 +21,7 @@ func condition(t *testing.T, s v1alpha1.FireboltEngineStatus, kind string) metav
 	return *c
 }
 
-func TestOverdueRolloutsAreShown(t *testing.T) {
+func TestOverdueRolloutIsReported(t *testing.T) {
 	draining := func(p *Engine) {
 		p.Plan.Next = engine.State{Phase: v1alpha1.PhaseDraining, Current: 1, Active: 1, Draining: 0, Allocated: 1}
 	}
@@ -58,7 +58,7 @@ func TestOverdueRolloutsAreShown(t *testing.T) {
 	}
 }
 
-func TestARollbackIsShownAndStillServes(t *testing.T) {
+func TestRollbackIsReportedAndServes(t *testing.T) {
 	p := stable()
 	p.Plan.Next.Rejected, p.Plan.Settled = "abc", false
 	out := p.Next(now)
@@ -73,7 +73,7 @@ func TestARollbackIsShownAndStillServes(t *testing.T) {
 	}
 }
 
-func TestARolloutBeginsWithItsNumberAndEndsInATerminalPhase(t *testing.T) {
+func TestRolloutEndsInTerminalPhase(t *testing.T) {
 	before := metav1.NewTime(now.Add(-time.Hour))
 	cases := map[string]struct {
 		was  *metav1.Time
@@ -96,7 +96,7 @@ func TestARolloutBeginsWithItsNumberAndEndsInATerminalPhase(t *testing.T) {
 	}
 }
 
-func TestAutoscalersFindTheServingPods(t *testing.T) {
+func TestScaleSelectorMatchesServingPods(t *testing.T) {
 	p := stable()
 	p.Plan.Next.Active, p.Plan.Next.Current, p.PodsReady = 3, 3, 1
 	out := p.Next(now)
@@ -110,7 +110,7 @@ func TestAutoscalersFindTheServingPods(t *testing.T) {
 }
 
 // Admission's findings rank below what makes the template meaningless, above the rest.
-func TestRefusedSpecsAreShown(t *testing.T) {
+func TestRejectedSpecIsReported(t *testing.T) {
 	p := stable()
 	p.Rejected, p.Bounds = "spec.template.spec.hostNetwork: Forbidden", "cpu"
 	if c := condition(t, p.Next(now), v1alpha1.ConditionReady); c.Reason != "TemplateRejected" || c.Message != p.Rejected {

@@ -13,11 +13,11 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 )
 
-// Warning describes why an engine is stuck, worded for its Ready: a Warning event of its
+// Warning describes why an engine is stuck, as the message of its Ready: a Warning event of its
 // StatefulSet, or the API server's rejection of the rendered object.
 type Warning struct {
 	Reason, Message string
-	// Cause is the API server's answer to the creation of a pod, without what differs from
+	// Cause is the API server's response to the creation of a pod, without what differs from
 	// one attempt to the next.
 	Cause string
 	// Terminal is true when no retry succeeds before the spec changes.
@@ -29,14 +29,14 @@ const reasonWarning = "StatefulSetWarning"
 
 var conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// WarningOf words the newest of the Warning events of a StatefulSet (seed 001,
-// "StatefulSet event propagation"). Events without a message say nothing and are passed over.
+// WarningOf returns the newest of the Warning events of a StatefulSet (seed 001,
+// "StatefulSet event propagation"). Events without a message are skipped.
 func WarningOf(statefulSet string, events []corev1.Event) Warning {
-	told := slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return strings.TrimSpace(e.Message) == "" })
-	if len(told) == 0 {
+	usable := slices.DeleteFunc(slices.Clone(events), func(e corev1.Event) bool { return strings.TrimSpace(e.Message) == "" })
+	if len(usable) == 0 {
 		return Warning{}
 	}
-	e := slices.MaxFunc(told, func(a, b corev1.Event) int {
+	e := slices.MaxFunc(usable, func(a, b corev1.Event) int {
 		return cmp.Or(eventTime(a).Compare(eventTime(b)), cmp.Compare(a.Name, b.Name))
 	})
 	out := Warning{Reason: e.Reason, Cause: workload.CreateFailure(e.Message), Message: fmt.Sprintf("StatefulSet %s: %s", statefulSet, strings.TrimSpace(e.Message))}

@@ -22,7 +22,7 @@ func warned(reason, message string, after time.Duration, change ...func(*corev1.
 }
 
 // Seed 001, "StatefulSet event propagation".
-func TestTheNewestWarningIsWorded(t *testing.T) {
+func TestLatestWarningText(t *testing.T) {
 	series := func(n int32) func(*corev1.Event) {
 		return func(e *corev1.Event) {
 			e.LastTimestamp = metav1.Time{}
@@ -42,7 +42,7 @@ func TestTheNewestWarningIsWorded(t *testing.T) {
 			[]corev1.Event{warned("FailedCreate", "new", time.Minute), warned("FailedCreate", "old", 0)},
 			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: new", Cause: "new"},
 		},
-		"a count is told from two on": {
+		"a count is shown from two on": {
 			[]corev1.Event{warned("FailedCreate", "quota", 0, func(e *corev1.Event) { e.Count = 7 })},
 			Warning{Reason: "FailedCreate", Message: "StatefulSet shop-g0: quota (x7)", Cause: "quota"},
 		},
@@ -74,14 +74,14 @@ func TestTheNewestWarningIsWorded(t *testing.T) {
 }
 
 // A warning refines only what says nothing else than "stuck".
-func TestAWarningRefinesRollingAndMissingPodsOnly(t *testing.T) {
+func TestWarningRefinesRollingAndPodsNotReady(t *testing.T) {
 	cases := map[string]struct {
 		change func(*Engine)
 		reason string
 	}{
 		"a rollout":          {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseCreating }, "FailedCreate"},
 		"missing pods":       {func(p *Engine) { p.PodsReady = 1 }, "FailedCreate"},
-		"a drain in vain":    {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainTrouble = "x" }, "DrainCheckFailing"},
+		"a drain in vain":    {func(p *Engine) { p.Plan.Next.Phase = v1alpha1.PhaseDraining; p.DrainError = "x" }, "DrainCheckFailing"},
 		"a missing instance": {func(p *Engine) { p.Gate = "gone" }, "InstanceNotReady"},
 		"a healthy engine":   {func(*Engine) {}, "EngineReady"},
 	}

@@ -21,8 +21,8 @@ func recorded(s engine.State) v1alpha1.FireboltEngineStatus {
 	return out
 }
 
-// TestADrainThatIsPassedOverHasNoBeginning: that of an earlier one says nothing about it.
-func TestADrainThatIsPassedOverHasNoBeginning(t *testing.T) {
+// TestDiffSkippedDrainHasNoStart: the start of an earlier drain is not the start of this one.
+func TestDiffSkippedDrainHasNoStart(t *testing.T) {
 	switching := engineWith(draining5, to(v1alpha1.PhaseStable, 40, "RolledOut", ""), to(v1alpha1.PhaseCreating, 50, "SpecChanged", ""),
 		to(v1alpha1.PhaseSwitching, 60, "PodsReady", ""), generations(6, 5))
 	n := Diff(switching.Status, engineWith(switching, to(v1alpha1.PhaseCleaning, 61, reasonDrainSkipped, ""), generations(6, 6)).Status)
@@ -31,9 +31,8 @@ func TestADrainThatIsPassedOverHasNoBeginning(t *testing.T) {
 	}
 }
 
-// TestTheNewsIsWhatWasDecided holds the words that are read here against the decision that
-// writes them.
-func TestTheNewsIsWhatWasDecided(t *testing.T) {
+// TestDiffMatchesDecision compares the reasons that Diff reads with those that the decision writes.
+func TestDiffMatchesDecision(t *testing.T) {
 	whole := engine.Generation{StatefulSet: engine.Present, Headless: engine.Present, Config: engine.Present, Match: engine.Same}
 	differs := whole
 	differs.Match = engine.Differs

@@ -15,7 +15,7 @@ import (
 const (
 	// EventRolloutAbandoned: a generation was abandoned for a newer one before it served.
 	EventRolloutAbandoned = "RolloutAbandoned"
-	// EventDrainCheckRecovered: the draining generation answers the drain check again.
+	// EventDrainCheckRecovered: the drain check of the draining generation succeeds again.
 	EventDrainCheckRecovered = "DrainCheckRecovered"
 	// EventExternalFinalizer (Warning): foreign finalizers hold children of a deleted engine.
 	EventExternalFinalizer = "ExternalFinalizerOnOwnedResource"
@@ -72,7 +72,7 @@ func Engine(before, after *v1alpha1.FireboltEngine) []Event {
 		out.warning(EventFieldsIgnored, text)
 	}
 	if recovered(n, was, is) {
-		out.normal(EventDrainCheckRecovered, "Generation %d answers the drain check again.", draining(was))
+		out.normal(EventDrainCheckRecovered, "The drain check of generation %d succeeds again.", draining(was))
 	}
 	return out
 }

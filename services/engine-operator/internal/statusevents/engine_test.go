@@ -76,7 +76,7 @@ func engineWith(base *v1alpha1.FireboltEngine, edits ...edit) *v1alpha1.Firebolt
 var (
 	stable   = engineWith(nil, to(v1alpha1.PhaseStable, 0, "Switched", ""), generations(4, 4), ready(v1alpha1.ReasonEngineReady, ""))
 	creating = engineWith(stable, to(v1alpha1.PhaseCreating, 10, "SpecChanged", "Generation 4 differs from the spec."), generations(5, 4), startedAt(10),
-		ready(v1alpha1.ReasonRolling, "Engine is in phase creating."))
+		ready(v1alpha1.ReasonRolling, "The engine is in phase creating."))
 	draining5 = engineWith(creating, to(v1alpha1.PhaseSwitching, 20, "PodsReady", ""), to(v1alpha1.PhaseDraining, 21, "Switched", ""), generations(5, 5), drainsOld(4),
 		ready(v1alpha1.ReasonRolling, ""))
 	cleaning = engineWith(draining5, to(v1alpha1.PhaseCleaning, 30, "Drained", ""))
@@ -85,7 +85,7 @@ var (
 
 func end(s *v1alpha1.FireboltEngineStatus) { s.RolloutStartedAt, s.DrainingGeneration = nil, nil }
 
-func TestEachPieceOfNewsIsToldWhenItBegins(t *testing.T) {
+func TestEngineEventsStartWithChange(t *testing.T) {
 	cases := map[string]struct {
 		before *v1alpha1.FireboltEngine
 		after  *v1alpha1.FireboltEngine
@@ -100,12 +100,12 @@ func TestEachPieceOfNewsIsToldWhenItBegins(t *testing.T) {
 			[]Event{{Reason: "SpecChanged", Message: "Phase creating, was stable, generation 5. Generation 4 differs from the spec. The rollout of generation 5 begins."}},
 		},
 		"a rollout begins because somebody deleted what served": {
-			stable, engineWith(stable, to(v1alpha1.PhaseCreating, 9, "StatefulSetMissing", "The StatefulSet of generation 4 is gone."), generations(5, 4), startedAt(9)),
-			[]Event{{Warning: true, Reason: "StatefulSetMissing", Message: "Phase creating, was stable, generation 5. The StatefulSet of generation 4 is gone. The rollout of generation 5 begins."}},
+			stable, engineWith(stable, to(v1alpha1.PhaseCreating, 9, "StatefulSetMissing", "The StatefulSet of generation 4 was deleted."), generations(5, 4), startedAt(9)),
+			[]Event{{Warning: true, Reason: "StatefulSetMissing", Message: "Phase creating, was stable, generation 5. The StatefulSet of generation 4 was deleted. The rollout of generation 5 begins."}},
 		},
 		"a rollout completes": {
-			cleaning, engineWith(cleaning, to(v1alpha1.PhaseStable, 40, "RolledOut", "Generation 5 serves, generation 4 is gone."), end, ready(v1alpha1.ReasonEngineReady, "")),
-			[]Event{{Reason: "RolledOut", Message: "Phase stable, was cleaning, generation 5. Generation 5 serves, generation 4 is gone. The rollout of generation 5 is complete after 30s."}},
+			cleaning, engineWith(cleaning, to(v1alpha1.PhaseStable, 40, "RolledOut", "Generation 5 serves; generation 4 was removed."), end, ready(v1alpha1.ReasonEngineReady, "")),
+			[]Event{{Reason: "RolledOut", Message: "Phase stable, was cleaning, generation 5. Generation 5 serves; generation 4 was removed. The rollout of generation 5 is complete after 30s."}},
 		},
 		"a generation is abandoned for a newer one": {
 			creating, engineWith(creating, generations(6, 4), startedAt(70)),
@@ -135,13 +135,13 @@ func TestEachPieceOfNewsIsToldWhenItBegins(t *testing.T) {
 		},
 		"the drain check works again": {
 			failing, engineWith(failing, ready(v1alpha1.ReasonRolling, "")),
-			[]Event{{Reason: "DrainCheckRecovered", Message: "Generation 4 answers the drain check again."}},
+			[]Event{{Reason: "DrainCheckRecovered", Message: "The drain check of generation 4 succeeds again."}},
 		},
 		"the drain check works again and finds nothing": {
 			failing, engineWith(failing, to(v1alpha1.PhaseCleaning, 50, "Drained", ""), ready(v1alpha1.ReasonRolling, "")),
 			[]Event{
 				{Reason: "Drained", Message: "Phase cleaning, was draining, generation 5."},
-				{Reason: "DrainCheckRecovered", Message: "Generation 4 answers the drain check again."},
+				{Reason: "DrainCheckRecovered", Message: "The drain check of generation 4 succeeds again."},
 			},
 		},
 		"the failing drain check is switched off": {
@@ -200,7 +200,7 @@ func TestEachPieceOfNewsIsToldWhenItBegins(t *testing.T) {
 	}
 }
 
-func TestNotesFitAnEventWhateverTheyQuote(t *testing.T) {
+func TestNotesFitEventLimit(t *testing.T) {
 	for _, filler := range []string{"é", "世", "x", "\xffx"} {
 		long := strings.Repeat(filler, 3000)
 		after := engineWith(stable, to(v1alpha1.PhaseCreating, 9, "SpecChanged", long), generations(5, 4),
@@ -217,7 +217,7 @@ func TestNotesFitAnEventWhateverTheyQuote(t *testing.T) {
 	}
 }
 
-func TestAnEventTellsNothingOfTheSpec(t *testing.T) {
+func TestEventsOmitSpec(t *testing.T) {
 	secret := func(e *v1alpha1.FireboltEngine) *v1alpha1.FireboltEngine {
 		e = e.DeepCopy()
 		e.Annotations = map[string]string{"a": "hunter2"}

@@ -20,11 +20,11 @@ var components = []component{
 	{v1alpha1.ConditionGatewayTLSReady, "GatewayTLS"},
 }
 
-// asked are the reasons of a component that is not ready on purpose.
-var asked = []string{v1alpha1.ReasonStopped, v1alpha1.ReasonStopping, v1alpha1.ReasonNotSupported, v1alpha1.ReasonDeletionBlocked}
+// requestedReasons are the reasons of a component that is not ready on purpose.
+var requestedReasons = []string{v1alpha1.ReasonStopped, v1alpha1.ReasonStopping, v1alpha1.ReasonNotSupported, v1alpha1.ReasonDeletionBlocked}
 
-// refusals are the reasons of Ready=False that apply to the whole instance only.
-var refusals = []string{v1alpha1.ReasonDeletionBlocked, v1alpha1.ReasonNotSupported}
+// rejections are the reasons of Ready=False that apply to the whole instance only.
+var rejections = []string{v1alpha1.ReasonDeletionBlocked, v1alpha1.ReasonNotSupported}
 
 // Instance lists the events of one status write: changes of the phase, components that
 // became ready or lost it, and what keeps the instance from matching its spec.
@@ -43,7 +43,7 @@ func Instance(before, after *v1alpha1.FireboltInstance) []Event {
 		warning := is.Phase == v1alpha1.InstanceDegraded || is.Phase == v1alpha1.InstanceFailed
 		out.add(warning, orElse(e.Reason, reasonPhaseChanged), "Phase %s, was %s. %s", orElse(is.Phase, "none"), orElse(was.Phase, "none"), e.Message)
 	}
-	if c, ok := began(was.Conditions, is.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && slices.Contains(refusals, c.Reason) {
+	if c, ok := began(was.Conditions, is.Conditions, v1alpha1.ConditionReady, metav1.ConditionFalse); ok && slices.Contains(rejections, c.Reason) {
 		out.warning(c.Reason, c.Message)
 	}
 	for _, c := range components {
@@ -65,7 +65,7 @@ func (c component) emit(out *list, before, after []metav1.Condition) {
 	lost := find(before, c.condition).Status == metav1.ConditionTrue
 	switch {
 	case !ok || is.Reason == v1alpha1.ReasonProvisioning && !lost || out.contains(is.Message):
-	case slices.Contains(asked, is.Reason):
+	case slices.Contains(requestedReasons, is.Reason):
 		if lost {
 			out.normal(c.named(is.Reason), "%s", is.Message)
 		}

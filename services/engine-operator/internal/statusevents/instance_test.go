@@ -31,7 +31,7 @@ func is(kind, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-func TestTheNewsOfAnInstance(t *testing.T) {
+func TestInstanceEvents(t *testing.T) {
 	const ready, metadata, gateway = v1alpha1.ConditionReady, v1alpha1.ConditionMetadataReady, v1alpha1.ConditionGatewayReady
 	provisioning := instance("", v1alpha1.InstanceProvisioning, v1alpha1.ReasonProvisioning, "Metadata: no pod yet.",
 		is(ready, v1alpha1.ReasonProvisioning, "Metadata: no pod yet."), is(metadata, v1alpha1.ReasonProvisioning, "no pod yet."), is(gateway, v1alpha1.ReasonProvisioning, "no Envoy yet."))

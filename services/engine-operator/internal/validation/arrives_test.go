@@ -103,7 +103,7 @@ var places = map[string]place{
 // Whatever the rule table lets through without a warning is rendered, with everything in it: each field of
 // a pod, of its metadata and of its main container is filled to the last leaf, and when it
 // is admissible it must stand in the pods that come of it.
-func TestDefect11EveryAllowedFieldArrivesInThePods(t *testing.T) {
+func TestDefect11AllowedFieldsReachPods(t *testing.T) {
 	for name, p := range places {
 		t.Run(name, func(t *testing.T) {
 			admitted := 0
@@ -225,7 +225,7 @@ func missing(want, got reflect.Value) string {
 
 // The other direction: what the operator would leave out, because the name or the path
 // is its own, is refused or warned of.
-func TestDefect11WhatTheOperatorLeavesOutIsSaid(t *testing.T) {
+func TestDefect11OmittedFieldsAreReported(t *testing.T) {
 	for name, p := range places {
 		t.Run(name, func(t *testing.T) {
 			own, err := p.render(&corev1.PodTemplateSpec{})
@@ -265,7 +265,7 @@ func TestDefect11WhatTheOperatorLeavesOutIsSaid(t *testing.T) {
 }
 
 // Bounds speak of the resources that the engine container runs with, whatever the layers say.
-func TestBoundsSpeakOfWhatIsRendered(t *testing.T) {
+func TestBoundsCheckRenderedResources(t *testing.T) {
 	list := func(cpu string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Bounds are the most that an engine container may request or be limited to (seed 001,
+// Bounds are the maximum that an engine container may request or be limited to (seed 001,
 // "Admission resource bounds"). An absent one bounds nothing.
 type Bounds struct{ CPU, Memory, EphemeralStorage *resource.Quantity }
 
@@ -27,15 +27,15 @@ func EngineBounds(e *v1alpha1.FireboltEngine, class *v1alpha1.FireboltEngineClas
 		in   corev1.ResourceList
 	}{{"requests", resources.Requests}, {"limits", resources.Limits}} {
 		for _, bound := range []struct {
-			name corev1.ResourceName
-			most *resource.Quantity
+			name    corev1.ResourceName
+			maximum *resource.Quantity
 		}{{corev1.ResourceCPU, b.CPU}, {corev1.ResourceMemory, b.Memory}, {corev1.ResourceEphemeralStorage, b.EphemeralStorage}} {
-			asked, ok := of.in[bound.name]
-			if !ok || bound.most == nil || asked.Cmp(*bound.most) <= 0 {
+			requested, ok := of.in[bound.name]
+			if !ok || bound.maximum == nil || requested.Cmp(*bound.maximum) <= 0 {
 				continue
 			}
-			detail := fmt.Sprintf("%s is more than the operator's maximum of %s%s", asked.String(), bound.most.String(), from)
-			out = append(out, field.Invalid(at.Child(of.name, string(bound.name)), asked.String(), detail))
+			detail := fmt.Sprintf("%s is more than the operator's maximum of %s%s", requested.String(), bound.maximum.String(), from)
+			out = append(out, field.Invalid(at.Child(of.name, string(bound.name)), requested.String(), detail))
 		}
 	}
 	return out

@@ -19,7 +19,7 @@ const (
 	end      = "<!-- /rules -->"
 )
 
-func TestTheDocumentShowsTheRules(t *testing.T) {
+func TestPageListsRules(t *testing.T) {
 	raw, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestTheDocumentShowsTheRules(t *testing.T) {
 }
 
 // The example in the text is what a user would read.
-func TestTheDocumentShowsARealMessage(t *testing.T) {
+func TestPageShowsActualMessage(t *testing.T) {
 	raw, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)

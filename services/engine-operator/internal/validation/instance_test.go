@@ -91,7 +91,7 @@ func instance(t *testing.T, spec string) *v1alpha1.FireboltInstance {
 	return i
 }
 
-func TestWhatOfAnInstanceMustNotChange(t *testing.T) {
+func TestInstanceRejectsImmutableChanges(t *testing.T) {
 	signing := func(size string) string {
 		return `{auth: {enabled: true, local: {signingKeys: {certManager: {issuerRef: {name: ca}, size: ` + size + `}}}}}`
 	}

@@ -18,8 +18,8 @@ const MessageLimit = 1000
 // Errors of the same kind share one sentence, "path, path: what is wrong."; sentences
 // and paths are sorted, so equal errors give equal text in any order. What does not
 // fit is counted at the end. It is empty without errors.
-func Message(mistakes field.ErrorList) string {
-	sorted := slices.Clone(mistakes)
+func Message(violations field.ErrorList) string {
+	sorted := slices.Clone(violations)
 	slices.SortFunc(sorted, func(a, b *field.Error) int {
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(detail(a), detail(b)))
 	})

@@ -35,7 +35,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-func TestMessageIsTheSameInAnyOrder(t *testing.T) {
+func TestMessageIgnoresOrder(t *testing.T) {
 	var list field.ErrorList
 	for i := range 12 {
 		list = append(list, field.Forbidden(field.NewPath("spec").Index(i), fmt.Sprint("reason ", i%3)))
@@ -50,7 +50,7 @@ func TestMessageIsTheSameInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestMessageCountsWhatDoesNotFit(t *testing.T) {
+func TestMessageCountsOmittedErrors(t *testing.T) {
 	var list field.ErrorList
 	for i := range 100 {
 		list = append(list, field.Forbidden(field.NewPath("spec", fmt.Sprintf("field%03d", i), strings.Repeat("x", 20)), isOwned))
@@ -62,7 +62,7 @@ func TestMessageCountsWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-func TestMessageCutsAPathThatIsTooLong(t *testing.T) {
+func TestMessageTruncatesLongPath(t *testing.T) {
 	got := Message(field.ErrorList{field.Forbidden(field.NewPath("spec").Key(strings.Repeat("é", 2000)), isOwned)})
 	if len(got) > MessageLimit || len(got) < MessageLimit-4 || !utf8.ValidString(got) || !strings.HasSuffix(got, "é...") {
 		t.Errorf("%d bytes: %q", len(got), got)

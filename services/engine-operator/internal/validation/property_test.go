@@ -251,7 +251,7 @@ func (k kind) exactly(t *testing.T, seed uint64) {
 	}
 }
 
-func TestEveryInjectedMistakeIsNamedAndNothingElse(t *testing.T) {
+func TestTemplateErrorsMatchInjectedErrors(t *testing.T) {
 	for name, k := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(150) {

@@ -25,7 +25,7 @@ var components = []struct {
 // A field that no set names gets the warning of one that nothing is done with. That is
 // safe, but nobody would have thought about it: a new version of the Kubernetes libraries
 // fails here until somebody has.
-func TestDefect11EveryFieldStandsInExactlyOneSet(t *testing.T) {
+func TestDefect11FieldsAreInOneSet(t *testing.T) {
 	tables := map[string]struct {
 		of   any
 		sets fields
@@ -61,7 +61,7 @@ func jsonNames(of reflect.Type) []string {
 }
 
 // A field of a newer Kubernetes is not ignored in silence.
-func TestDefect11AFieldThatTheTableDoesNotKnowIsSaid(t *testing.T) {
+func TestDefect11UnknownFieldIsReported(t *testing.T) {
 	future := &struct {
 		Old string   `json:"old,omitempty"`
 		New string   `json:"new,omitempty"`
@@ -74,7 +74,7 @@ func TestDefect11AFieldThatTheTableDoesNotKnowIsSaid(t *testing.T) {
 }
 
 // Every place in a volume that can hold the name of a Secret is looked at.
-func TestEverySecretOfAVolumeIsFound(t *testing.T) {
+func TestVolumeSecretsAreFound(t *testing.T) {
 	v := &corev1.VolumeSource{}
 	want := plant(reflect.ValueOf(v).Elem(), nil)
 	if len(want) < 11 {

@@ -134,13 +134,13 @@ func TestEngineTemplate(t *testing.T) {
 	}
 }
 
-func TestEnginesWithoutATemplateOrAnInstanceAreAdmissible(t *testing.T) {
+func TestEngineAllowsMissingTemplateAndInstance(t *testing.T) {
 	if got := EngineAll(&v1alpha1.FireboltEngine{}, nil, nil, Bounds{}); got != nil {
 		t.Errorf("EngineAll = %v", got)
 	}
 }
 
-func TestAClassHandsNoSecretOfTheInstanceOn(t *testing.T) {
+func TestClassTemplateRejectsInstanceSecret(t *testing.T) {
 	class := classWith(t, `spec: {hostNetwork: true, volumes: [{name: a, secret: {secretName: db}}, {name: b, secret: {secretName: x-auth-signing}}]}`)
 	if diff := cmp.Diff([]string{"spec.template.spec.hostNetwork", "spec.template.spec.volumes[b].secret.secretName"}, paths(Class(class))); diff != "" {
 		t.Errorf("class (-want +got):\n%s", diff)
@@ -186,7 +186,7 @@ func TestAutoStopIsUnsupported(t *testing.T) {
 }
 
 // What the earlier operator accepted and ran without is a warning, and no mistake.
-func TestWhatIsIgnoredIsAWarning(t *testing.T) {
+func TestIgnoredFieldsAreWarnings(t *testing.T) {
 	cases := map[string]struct {
 		template string
 		want     []string
@@ -225,7 +225,7 @@ func TestWhatIsIgnoredIsAWarning(t *testing.T) {
 }
 
 // A name that leaves room for few generations is a warning that says for how many.
-func TestLongNamesAreAWarning(t *testing.T) {
+func TestLongNamesAreWarnings(t *testing.T) {
 	for length, from := range map[int]string{1: "", 43: "", 44: "1000000", 46: "10000", 47: "1000", 48: "100"} {
 		got := LongName(strings.Repeat("a", length))
 		if (from == "") != (got == "") || !strings.Contains(got, "from generation "+from+" on") && from != "" {
@@ -235,7 +235,7 @@ func TestLongNamesAreAWarning(t *testing.T) {
 }
 
 // Integers of 64 bits keep their digits; of others the API server has kept no more than 17.
-func TestNumbersThatLostDigitsAreAWarning(t *testing.T) {
+func TestRoundedNumbersAreWarnings(t *testing.T) {
 	for number, lost := range map[string]bool{
 		"9007199254740993": false, "-9223372036854775808": false, "9223372036854775807": false, "2.5": false,
 		"18446744073709551615": true, "-18446744073709552000": true, "1e30": true,

@@ -19,22 +19,22 @@ type classes struct{ rules }
 
 // ValidateCreate implements admission.Validator.
 func (v classes) ValidateCreate(_ context.Context, c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
-	return v.judge(c)
+	return v.validate(c)
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v classes) ValidateUpdate(_ context.Context, was, is *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
-	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
+	if skips(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
 		return nil, nil
 	}
-	return v.judge(is)
+	return v.validate(is)
 }
 
-func (v classes) judge(c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
+func (v classes) validate(c *v1alpha1.FireboltEngineClass) (admission.Warnings, error) {
 	if foreign(v.watched, c.Namespace) {
 		return nil, nil
 	}
-	return ignored(validation.ClassIgnored(c)), verdict("FireboltEngineClass", c, append(validation.Class(c), validation.ClassUnsupported(c)...))
+	return ignored(validation.ClassIgnored(c)), invalid("FireboltEngineClass", c, append(validation.Class(c), validation.ClassUnsupported(c)...))
 }
 
 // ValidateDelete implements admission.Validator: a class that engines use stays. When they
@@ -44,7 +44,7 @@ func (v classes) ValidateDelete(ctx context.Context, c *v1alpha1.FireboltEngineC
 		return nil, nil
 	}
 	var list v1alpha1.FireboltEngineList
-	if err := v.live.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
+	if err := v.apiReader.List(ctx, &list, client.InNamespace(c.Namespace)); err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("list the engines of class %q: %w", c.Name, err))
 	}
 	var users []string

@@ -17,15 +17,15 @@ type engines struct{ rules }
 
 // ValidateCreate implements admission.Validator.
 func (v engines) ValidateCreate(ctx context.Context, e *v1alpha1.FireboltEngine) (admission.Warnings, error) {
-	return v.judge(ctx, e)
+	return v.validate(ctx, e)
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v engines) ValidateUpdate(ctx context.Context, was, is *v1alpha1.FireboltEngine) (admission.Warnings, error) {
-	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
+	if skips(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
 		return nil, nil
 	}
-	return v.judge(ctx, is)
+	return v.validate(ctx, is)
 }
 
 // ValidateDelete implements admission.Validator. An engine may always go.
@@ -33,7 +33,7 @@ func (engines) ValidateDelete(context.Context, *v1alpha1.FireboltEngine) (admiss
 	return nil, nil
 }
 
-func (v engines) judge(ctx context.Context, e *v1alpha1.FireboltEngine) (admission.Warnings, error) {
+func (v engines) validate(ctx context.Context, e *v1alpha1.FireboltEngine) (admission.Warnings, error) {
 	if foreign(v.watched, e.Namespace) {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ func (v engines) judge(ctx context.Context, e *v1alpha1.FireboltEngine) (admissi
 		warnings = append(warnings, text)
 	}
 	all = append(all, validation.EngineAll(e, class, instance, v.bounds)...)
-	return warnings, verdict("FireboltEngine", e, all)
+	return warnings, invalid("FireboltEngine", e, all)
 }
 
 // class returns the class that the engine names, nil when it names none.

@@ -26,10 +26,10 @@ const identityPath = "/mutate-compute-firebolt-io-v1alpha1-fireboltinstance"
 // back every field which the Go type writes, and an instance whose required gateway is
 // missing would come out with an empty one.
 type identity struct {
-	// live reads Secrets one by one; nil skips the search for a former id.
-	live    client.Reader
-	newID   func() (string, error)
-	watched []string
+	// apiReader reads Secrets one by one; nil skips the search for a former id.
+	apiReader client.Reader
+	newID     func() (string, error)
+	watched   []string
 }
 
 // Handle implements admission.Handler.
@@ -59,7 +59,7 @@ func (h identity) Handle(ctx context.Context, req admission.Request) admission.R
 		id, err = h.newID()
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Left the id of an instance to the controller", "namespace", req.Namespace, "name", req.Name)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to assign an id, leaving it to the controller", "namespace", req.Namespace, "name", req.Name)
 		return admission.Allowed("")
 	}
 	return admission.Patched("", webhook.JSONPatchOp{Operation: "add", Path: "/spec/id", Value: id})
@@ -68,13 +68,13 @@ func (h identity) Handle(ctx context.Context, req admission.Request) admission.R
 // formerID is the id that an instance of the same name had, when the database that it ran
 // is still there: the data was written under that id.
 func (h identity) formerID(ctx context.Context, namespace, name string) (string, error) {
-	if h.live == nil || name == "" { // a generated name was never used before
+	if h.apiReader == nil || name == "" { // a generated name was never used before
 		return "", nil
 	}
 	secret := &corev1.Secret{}
-	err := h.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.PostgresSecret(name)}, secret)
+	err := h.apiReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.PostgresSecret(name)}, secret)
 	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read the credentials that instance %q may have left: %w", name, err)
+		return "", fmt.Errorf("get credentials of a former instance %q: %w", name, err)
 	}
 	return secret.Annotations[names.AnnotationInstanceID], nil
 }

@@ -37,11 +37,11 @@ func (l leftovers) Get(_ context.Context, key client.ObjectKey, into client.Obje
 	return nil
 }
 
-func TestDefect8InstanceThatIsMadeAgainGetsTheIDOfItsData(t *testing.T) {
+func TestDefect8RecreatedInstanceGetsIDOfItsData(t *testing.T) {
 	old := map[string]string{names.AnnotationInstanceID: "old"}
 	cases := map[string]struct {
 		object, name string
-		live         leftovers
+		apiReader    leftovers
 		want         string // empty: left to the controller
 	}{
 		"its database is still there":        {`{"spec":{}}`, "shop", leftovers{annotations: old}, "old"},
@@ -53,7 +53,7 @@ func TestDefect8InstanceThatIsMadeAgainGetsTheIDOfItsData(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := identity{live: tc.live, newID: func() (string, error) { return "new", nil }}
+			h := identity{apiReader: tc.apiReader, newID: func() (string, error) { return "new", nil }}
 			response := h.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 				Operation: admissionv1.Create, Namespace: "ns", Name: tc.name, Object: runtime.RawExtension{Raw: []byte(tc.object)},
 			}})

@@ -15,15 +15,15 @@ type instances struct{ rules }
 
 // ValidateCreate implements admission.Validator.
 func (v instances) ValidateCreate(_ context.Context, i *v1alpha1.FireboltInstance) (admission.Warnings, error) {
-	return v.judge(i, nil)
+	return v.validate(i, nil)
 }
 
 // ValidateUpdate implements admission.Validator.
 func (v instances) ValidateUpdate(_ context.Context, was, is *v1alpha1.FireboltInstance) (admission.Warnings, error) {
-	if passes(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
+	if skips(is, equality.Semantic.DeepEqual(was.Spec, is.Spec)) {
 		return nil, nil
 	}
-	return v.judge(is, was)
+	return v.validate(is, was)
 }
 
 // ValidateDelete implements admission.Validator. The controller's finalizer keeps an
@@ -33,7 +33,7 @@ func (instances) ValidateDelete(context.Context, *v1alpha1.FireboltInstance) (ad
 }
 
 // judge checks an instance, and against what it was when it is not new.
-func (v instances) judge(i, was *v1alpha1.FireboltInstance) (admission.Warnings, error) {
+func (v instances) validate(i, was *v1alpha1.FireboltInstance) (admission.Warnings, error) {
 	if foreign(v.watched, i.Namespace) {
 		return nil, nil
 	}
@@ -41,5 +41,5 @@ func (v instances) judge(i, was *v1alpha1.FireboltInstance) (admission.Warnings,
 	if was != nil {
 		all = append(all, validation.InstanceUpdate(was, i)...)
 	}
-	return ignored(validation.InstanceIgnored(i)), verdict("FireboltInstance", i, all)
+	return ignored(validation.InstanceIgnored(i)), invalid("FireboltInstance", i, all)
 }

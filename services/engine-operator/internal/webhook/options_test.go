@@ -25,7 +25,7 @@ func parse(t *testing.T, args ...string) *Options {
 	return o
 }
 
-func TestTheDefaultsServeWebhooksAndBoundNothing(t *testing.T) {
+func TestOptionsDefaultsEnableWebhooksWithoutBounds(t *testing.T) {
 	o := parse(t)
 	if err := o.Validate(); err != nil {
 		t.Error(err)
@@ -38,7 +38,7 @@ func TestTheDefaultsServeWebhooksAndBoundNothing(t *testing.T) {
 	}
 }
 
-func TestFlagsThatCannotWorkAreNamed(t *testing.T) {
+func TestOptionsErrorsNameFlags(t *testing.T) {
 	dir := t.TempDir()
 	cases := map[string]struct {
 		args []string
@@ -73,7 +73,7 @@ func TestFlagsThatCannotWorkAreNamed(t *testing.T) {
 	}
 }
 
-func TestBoundsAreThoseOfTheFlags(t *testing.T) {
+func TestBoundsMatchFlags(t *testing.T) {
 	o := parse(t, "--engine-max-cpu=1500m", "--engine-max-ephemeral-storage=10Ti")
 	cpu, storage := resource.MustParse("1500m"), resource.MustParse("10Ti")
 	if diff := cmp.Diff(validation.Bounds{CPU: &cpu, EphemeralStorage: &storage}, o.Bounds()); diff != "" {
@@ -81,7 +81,7 @@ func TestBoundsAreThoseOfTheFlags(t *testing.T) {
 	}
 }
 
-func TestNoServerIsMadeWhenNoneIsAskedFor(t *testing.T) {
+func TestManagerOptionsSkipDisabledServer(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{"tls.crt", "tls.key"} {
 		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 )
 
-// Dependencies are what the webhooks work with.
-type Dependencies struct {
+// Config configures the webhooks.
+type Config struct {
 	// NewID makes the ULID of an instance.
 	NewID func() (string, error)
 	Clock clock.WithTicker
@@ -35,9 +35,9 @@ const owner = "flotilla-engine-operator"
 
 // Register puts the webhooks, their certificates and their readiness on the manager,
 // whose API reader the rules use. It does nothing when o serves no webhooks.
-func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) error {
+func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Config) error {
 	if !o.Enabled() {
-		ctrl.LoggerFrom(ctx).Info("Serving no webhooks: the controllers alone enforce the rules")
+		ctrl.LoggerFrom(ctx).Info("Webhooks are disabled, only the controllers enforce the rules")
 		return nil
 	}
 	if err := handlers(mgr, o, d); err != nil {
@@ -49,8 +49,8 @@ func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) 
 }
 
 // handlers registers one handler per path.
-func handlers(mgr ctrl.Manager, o Options, d Dependencies) error {
-	r := rules{live: mgr.GetAPIReader(), bounds: o.Bounds(), watched: d.Watched}
+func handlers(mgr ctrl.Manager, o Options, d Config) error {
+	r := rules{apiReader: mgr.GetAPIReader(), bounds: o.Bounds(), watched: d.Watched}
 	if err := builder.WebhookManagedBy(mgr, &v1alpha1.FireboltEngine{}).WithValidator(engines{r}).Complete(); err != nil {
 		return fmt.Errorf("register the engine webhook: %w", err)
 	}
@@ -60,6 +60,6 @@ func handlers(mgr ctrl.Manager, o Options, d Dependencies) error {
 	if err := builder.WebhookManagedBy(mgr, &v1alpha1.FireboltInstance{}).WithValidator(instances{r}).Complete(); err != nil {
 		return fmt.Errorf("register the instance webhook: %w", err)
 	}
-	mgr.GetWebhookServer().Register(identityPath, &webhook.Admission{Handler: identity{live: mgr.GetAPIReader(), newID: d.NewID, watched: d.Watched}})
+	mgr.GetWebhookServer().Register(identityPath, &webhook.Admission{Handler: identity{apiReader: mgr.GetAPIReader(), newID: d.NewID, watched: d.Watched}})
 	return nil
 }

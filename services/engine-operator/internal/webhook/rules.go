@@ -18,9 +18,9 @@ import (
 
 // rules are what the validators share.
 type rules struct {
-	live    client.Reader
-	bounds  validation.Bounds
-	watched []string
+	apiReader client.Reader
+	bounds    validation.Bounds
+	watched   []string
 }
 
 // foreign reports whether an object is outside the watched namespaces.
@@ -28,16 +28,16 @@ func foreign(watched []string, namespace string) bool {
 	return len(watched) > 0 && !slices.Contains(watched, namespace)
 }
 
-// passes reports whether an update is accepted without validation: one that does not change
+// skips reports whether an update is accepted without validation: one that does not change
 // the spec, and one of a terminating object.
-func passes(is metav1.Object, sameSpec bool) bool {
+func skips(is metav1.Object, sameSpec bool) bool {
 	return sameSpec || is.GetDeletionTimestamp() != nil
 }
 
-// verdict combines all errors into one response: Invalid, which the user must fix, or
+// invalid combines all errors into one response: Invalid, which the user must fix, or
 // InternalError when only a read failed and the same request may succeed later. The text
 // equals that of the controllers' condition; each path is also a cause.
-func verdict(kind string, o client.Object, all field.ErrorList) error {
+func invalid(kind string, o client.Object, all field.ErrorList) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -51,9 +51,9 @@ func verdict(kind string, o client.Object, all field.ErrorList) error {
 	return apierrors.NewInternalError(all.ToAggregate())
 }
 
-// get reads one object live. found is false when it does not exist.
+// get reads one object from the API server. found is false when it does not exist.
 func (r rules) get(ctx context.Context, namespace, name string, into client.Object, at *field.Path) (found bool, failure *field.Error) {
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	err := r.apiReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil

@@ -42,8 +42,8 @@ func engine(change func(*v1alpha1.FireboltEngine)) *v1alpha1.FireboltEngine {
 	return e
 }
 
-func TestWhatCannotBeReadIsNeverTakenForGood(t *testing.T) {
-	r := rules{live: away{}}
+func TestValidatorsRejectUnreadableReferences(t *testing.T) {
+	r := rules{apiReader: away{}}
 	sound := engine(func(e *v1alpha1.FireboltEngine) { e.Spec.Template = nil })
 	_, err := engines{r}.ValidateCreate(t.Context(), sound)
 	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "spec.engineClassRef") || !strings.Contains(err.Error(), "spec.instanceRef") {
@@ -59,24 +59,24 @@ func TestWhatCannotBeReadIsNeverTakenForGood(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatRefersToNothingElseIsJudgedByItself(t *testing.T) {
+func TestEngineValidatorSkipsAbsentReferences(t *testing.T) {
 	e := engine(func(e *v1alpha1.FireboltEngine) { e.Spec.EngineClassRef = nil })
-	_, err := engines{rules{live: away{}}}.ValidateUpdate(t.Context(), engine(nil), e)
+	_, err := engines{rules{apiReader: away{}}}.ValidateUpdate(t.Context(), engine(nil), e)
 	if !apierrors.IsInvalid(err) || strings.Contains(err.Error(), "spec.engineClassRef") {
 		t.Errorf("%v", err)
 	}
 }
 
 // None of these may need the API server, nor care for what the spec says.
-func TestWhatPassesUnread(t *testing.T) {
+func TestValidatorsAllowWithoutAPIServer(t *testing.T) {
 	now := metav1.Now()
-	r := rules{live: away{}}
+	r := rules{apiReader: away{}}
 	class := &v1alpha1.FireboltEngineClass{Spec: v1alpha1.FireboltEngineClassSpec{Template: *bad()}}
 	instance := &v1alpha1.FireboltInstance{}
 	instance.Spec.Gateway.Template = bad()
 	going, goingInstance := class.DeepCopy(), instance.DeepCopy()
 	going.DeletionTimestamp, goingInstance.DeletionTimestamp = &now, &now
-	elsewhere := rules{live: away{}, watched: []string{"mine"}}
+	elsewhere := rules{apiReader: away{}, watched: []string{"mine"}}
 	cases := map[string]func() (admission.Warnings, error){
 		"an engine's finalizer": func() (admission.Warnings, error) {
 			return engines{r}.ValidateUpdate(t.Context(), engine(nil), engine(func(e *v1alpha1.FireboltEngine) { e.Finalizers = []string{"x"} }))
@@ -115,7 +115,7 @@ func TestWhatPassesUnread(t *testing.T) {
 	}
 }
 
-func TestOnlyAMissingIDIsFilledIn(t *testing.T) {
+func TestIdentitySetsMissingIDOnly(t *testing.T) {
 	cases := map[string]struct {
 		object, namespace string
 		operation         admissionv1.Operation

@@ -42,10 +42,10 @@ type Command struct {
 // AddFlags adds the flags of the command.
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	c.Output.AddFlags(fs)
-	fs.BoolVar(&c.Accept, "accept", false, "mark live rows without an object as evicted, and go on with the older database")
+	fs.BoolVar(&c.Accept, "accept", false, "mark live rows without an object as evicted, and continue with the older database")
 }
 
-// Result is what the command prints as JSON.
+// Result is the JSON output of the command.
 type Result struct {
 	Database int64 `json:"database"`
 	Cluster  int64 `json:"cluster"`
@@ -66,7 +66,7 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if err := env.NeedMySQL(); err != nil {
+	if err := env.RequireMySQL(); err != nil {
 		return err
 	}
 	r := Result{Kept: []Kept{}}
@@ -87,7 +87,7 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 		return err
 	}
 	if r.Database < r.Cluster {
-		return cmdutil.Leftf("the database is older than the cluster: nothing is evicted or swept; restore a newer backup, or --accept this one")
+		return cmdutil.Incompletef("the database lacks evictions: evictions and sweeps are stopped until you restore a newer backup or set --accept")
 	}
 	return nil
 }
@@ -104,8 +104,8 @@ func (r Result) text(w io.Writer) {
 	}
 }
 
-// Behind returns an error while the database lacks evictions that were carried out, or
-// if the comparison fails.
+// Behind returns an error while the database lacks completed evictions, or if the comparison
+// fails.
 func Behind(ctx context.Context, env Env) error {
 	database, cluster, err := numbers(ctx, env)
 	if err == nil && database < cluster {
@@ -117,9 +117,9 @@ func Behind(ctx context.Context, env Env) error {
 // numbers reads the cluster's number first: the database grows first.
 func numbers(ctx context.Context, env Env) (database, cluster int64, err error) {
 	if env.LeaseNamespace == "" {
-		return 0, 0, errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required, to read the ConfigMap " + checkpoint.Name)
+		return 0, 0, errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required to read the ConfigMap " + checkpoint.Name)
 	}
-	copied := &checkpoint.Cluster{Reader: env.Client, Namespace: env.LeaseNamespace}
+	copied := &checkpoint.Cluster{APIReader: env.Client, Namespace: env.LeaseNamespace}
 	if cluster, err = copied.Read(ctx); err != nil {
 		return 0, 0, cmdutil.Explain(err)
 	}
@@ -127,8 +127,8 @@ func numbers(ctx context.Context, env Env) (database, cluster int64, err error) 
 	return database, cluster, err
 }
 
-// rowsOfAKeep bounds the rows of one transaction.
-const rowsOfAKeep = 100
+// keepBatchSize bounds the rows of one transaction.
+const keepBatchSize = 100
 
 // keep marks rows that may be the only copy as evicted, for all kinds before anything is accepted.
 func keep(ctx context.Context, env Env) ([]Kept, error) {
@@ -141,7 +141,7 @@ func keep(ctx context.Context, env Env) ([]Kept, error) {
 		if err != nil {
 			return nil, fmt.Errorf("compare %s: %w", kind.Name, err)
 		}
-		for part := range slices.Chunk(alone, rowsOfAKeep) {
+		for part := range slices.Chunk(alone, keepBatchSize) {
 			if _, err := env.Store.KeepRows(ctx, kind, part); err != nil {
 				return nil, fmt.Errorf("keep rows of %s: %w", kind.Name, err)
 			}
@@ -172,7 +172,7 @@ func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.Names
 	if err != nil {
 		return nil, cmdutil.Explain(err)
 	}
-	if !letGo(&o) {
+	if !isReleased(&o) {
 		return nil, nil
 	}
 	if err := env.Store.Evict(ctx, &o); err != nil {
@@ -181,7 +181,7 @@ func keepHeld(ctx context.Context, env Env, kind *registry.Kind, key types.Names
 	return []Kept{{kind.Name, key.Namespace, key.Name, string(o.GetUID())}}, nil
 }
 
-func letGo(o metav1.Object) bool {
+func isReleased(o metav1.Object) bool {
 	return o.GetDeletionTimestamp() != nil && !slices.Contains(o.GetFinalizers(), api.IngesterFinalizer)
 }
 
@@ -190,7 +190,7 @@ func letGo(o metav1.Object) bool {
 // that was created meanwhile has no row here.
 func compare(ctx context.Context, env Env, kind *registry.Kind) (alone []rows.Row, held []types.NamespacedName, err error) {
 	open := map[string]rows.Row{}
-	err = rows.Each(ctx, env.DB, kind, rows.Query{State: rows.Here, Namespaces: env.Namespaces}, func(r rows.Row) error {
+	err = rows.Each(ctx, env.DB, kind, rows.Query{State: rows.InCluster, Namespaces: env.Namespaces}, func(r rows.Row) error {
 		open[r.UID] = r
 		return nil
 	})
@@ -204,7 +204,7 @@ func compare(ctx context.Context, env Env, kind *registry.Kind) (alone []rows.Ro
 	for _, namespace := range namespaces {
 		err := each(ctx, env, kind, namespace, func(o metav1.Object) {
 			delete(open, string(o.GetUID()))
-			if letGo(o) {
+			if isReleased(o) {
 				held = append(held, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 			}
 		})

@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/operatetest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // disaster is an installation whose database is backed up and restored. The tests take the
 // steps of docs/disaster.md.
 type disaster struct {
-	*operatetest.Bench
+	*cmdutiltest.Env
 	stop func()
 }
 
@@ -48,7 +48,7 @@ const immutable = `{"metadata":{"annotations":{"` + api.ImmutableAnnotation + `"
 // two's end, and the ingester runs.
 func evictedSince(t *testing.T, flavour mysqltest.Flavour) (d *disaster, evicted, kept *unstructured.Unstructured) {
 	t.Helper()
-	d = &disaster{Bench: operatetest.NewOf(t, flavour)}
+	d = &disaster{Env: cmdutiltest.NewOf(t, flavour)}
 	d.SweepInterval = 300 * time.Millisecond
 	d.start()
 	first := d.Create(d.Model("first")) // the number is not 0 in the backup
@@ -118,24 +118,24 @@ func (d *disaster) eventually(want string) {
 func (d *disaster) checkpoint(accepted bool) (string, error) {
 	d.Helper()
 	var out bytes.Buffer
-	err := (&accept.Command{Accept: accepted}).Run(d.Context(), d.Env, &out)
+	err := (&accept.Command{Accept: accepted}).Run(d.Context(), d.Env.Env, &out)
 	return out.String(), err
 }
 
-// older wants that the command and verify refuse the database.
-func (d *disaster) older() {
+// isOlder wants that the command and verify refuse the database.
+func (d *disaster) isOlder() {
 	d.Helper()
-	var left cmdutil.Left
+	var left cmdutil.IncompleteError
 	if out, err := d.checkpoint(false); !errors.As(err, &left) || !strings.Contains(out, "DATABASE  CLUSTER  KEPT\n") {
 		d.Fatalf("%s%v", out, err)
 	}
-	if err := accept.Behind(d.Context(), d.Env); !errors.Is(err, checkpoint.ErrBehind) {
+	if err := accept.Behind(d.Context(), d.Env.Env); !errors.Is(err, checkpoint.ErrBehind) {
 		d.Fatalf("behind: %v", err)
 	}
 }
 
-// accepted goes on with the database, which must keep the rows that lack an object.
-func (d *disaster) accepted(kept ...string) {
+// accept goes on with the database, which must keep the rows that lack an object.
+func (d *disaster) accept(kept ...string) {
 	d.Helper()
 	out, err := d.checkpoint(true)
 	if err != nil {
@@ -148,14 +148,14 @@ func (d *disaster) accepted(kept ...string) {
 	}
 }
 
-// TestAnOlderBackup takes the steps of docs/disaster.md, the ingester running when the backup is
+// TestAcceptOlderBackup takes the steps of docs/disaster.md, the ingester running when the backup is
 // restored: a failover to a replica that lagged is the same.
-func TestAnOlderBackup(t *testing.T) {
+func TestAcceptOlderBackup(t *testing.T) {
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
 			d, _, kept := evictedSince(t, flavour)
 			d.restoreAll()
-			d.older()
+			d.isOlder()
 			d.Patch(kept, immutable) // is not evicted meanwhile
 			const older = "first evicted, evicted live, kept live, deleted live"
 			expect.Never(t, 3*time.Second, func() error {
@@ -164,10 +164,10 @@ func TestAnOlderBackup(t *testing.T) {
 				}
 				return d.Client.Get(t.Context(), client.ObjectKeyFromObject(kept), kept)
 			})
-			mended(t, d)
+			repaired(t, d)
 			d.stop()
 			d.start()
-			d.accepted("evicted", "deleted")
+			d.accept("evicted", "deleted")
 			d.eventually("first evicted, evicted evicted, kept evicted, deleted evicted")
 			expect.Gone(t, d.Client, kept)
 			model := &metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: "Model"}
@@ -182,20 +182,20 @@ func TestAnOlderBackup(t *testing.T) {
 	}
 }
 
-// mended repairs, and must leave the rows without an object.
-func mended(t *testing.T, d *disaster) {
+// repaired repairs, and must leave the rows without an object.
+func repaired(t *testing.T, d *disaster) {
 	t.Helper()
-	report, err := verify.Compare(t.Context(), d.Env, verify.Options{})
+	report, err := verify.Compare(t.Context(), d.Env.Env, verify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := verify.Mend(t.Context(), d.Env, report, true)
+	result, err := verify.Repair(t.Context(), d.Env.Env, report, true)
 	if err != nil || result.Closed != 0 || len(result.Left) < 2 {
 		t.Fatalf("mended %+v, %v", result, err)
 	}
 }
 
-func TestALostDatabase(t *testing.T) {
+func TestAcceptLostDatabase(t *testing.T) {
 	d, _, kept := evictedSince(t, mysqltest.MySQL)
 	d.stop()
 	for _, name := range d.tables() {
@@ -207,23 +207,23 @@ func TestALostDatabase(t *testing.T) {
 		t.Error("the lost evictions are not noticed")
 	}
 	d.Patch(kept, immutable)
-	d.accepted()
+	d.accept()
 	d.eventually("kept evicted")
 	expect.Gone(t, d.Client, kept)
 }
 
-func TestALostTable(t *testing.T) {
+func TestAcceptRestoredTable(t *testing.T) {
 	d, _, _ := evictedSince(t, mysqltest.MySQL)
 	d.stop()
 	d.restore("model", "model_labels", "model_annotations", schema.CheckpointTable)
 	d.start()
-	d.older()
-	d.accepted("evicted", "deleted")
+	d.isOlder()
+	d.accept("evicted", "deleted")
 	d.eventually("first evicted, evicted evicted, kept live, deleted evicted")
 }
 
-// TestBothRestored goes back with etcd as far as with the database: no eviction is lost.
-func TestBothRestored(t *testing.T) {
+// TestAcceptAfterRestoreOfClusterAndDatabase goes back with etcd as far as with the database: no eviction is lost.
+func TestAcceptAfterRestoreOfClusterAndDatabase(t *testing.T) {
 	d, evicted, kept := evictedSince(t, mysqltest.MySQL)
 	d.stop()
 	d.restoreAll()

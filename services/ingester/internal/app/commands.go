@@ -26,25 +26,25 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
 
-// tool is a command for operators.
-type tool interface {
+// operatorCommand is a command for operators.
+type operatorCommand interface {
 	AddFlags(fs *pflag.FlagSet)
 	Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 }
 
 func (o *Options) commands() map[string]service.Command {
 	return map[string]service.Command{
-		"migrate":           {Help: "migrate status|up|verify: show, apply or check the database schema", Run: o.migrate},
-		"verify":            o.command("compare cluster and MySQL, name the differences, and with --repair repair them", &verify.Command{}),
-		"backfill":          o.command("write indexed columns or contents of rows anew, at a rate", &backfill.Command{}),
+		"migrate":           {Help: "show, apply or verify the database schema: migrate status|up|verify", Run: o.migrate},
+		"verify":            o.command("compare the cluster with MySQL, and with --repair repair the differences", &verify.Command{}),
+		"backfill":          o.command("rewrite indexed columns or contents of rows at a limited rate", &backfill.Command{}),
 		"purge":             o.command("delete rows that were closed long ago", &purge.Command{}),
-		"restore":           o.command("write objects from MySQL back to the cluster", &restore.Command{}),
-		"checkpoint":        o.command("compare the age of the database with the cluster, and with --accept go on with an older one", &accept.Command{}),
-		"remove-finalizers": o.command("take the finalizer off all objects, before the ingester is uninstalled", &removefinalizers.Command{}),
+		"restore":           o.command("restore objects from MySQL to the cluster", &restore.Command{}),
+		"checkpoint":        o.command("compare the checkpoints of database and cluster, and with --accept continue with an older database", &accept.Command{}),
+		"remove-finalizers": o.command("remove the finalizer from all objects, before the ingester is uninstalled", &removefinalizers.Command{}),
 	}
 }
 
-func (o *Options) command(help string, t tool) service.Command {
+func (o *Options) command(help string, t operatorCommand) service.Command {
 	return service.Command{Help: help, Flags: t.AddFlags, Run: func(ctx context.Context, s service.Options, args []string) (err error) {
 		if len(args) > 0 {
 			return fmt.Errorf("unexpected argument %q, see --help", args[0])
@@ -60,7 +60,7 @@ func (o *Options) command(help string, t tool) service.Command {
 
 // environment connects a command to the database and the cluster. Purge and backfill
 // need no cluster; removing finalizers works while MySQL is unavailable.
-func (o *Options) environment(ctx context.Context, s service.Options, t tool) (cmdutil.Env, error) {
+func (o *Options) environment(ctx context.Context, s service.Options, t operatorCommand) (cmdutil.Env, error) {
 	config := cmdutil.Config{
 		MySQL: o.MySQL, Outbox: s.NATSURL != "", Clock: clock.RealClock{}, Log: logr.FromContextOrDiscard(ctx),
 		Namespaces: s.WatchNamespaces, LeaseNamespace: s.LeaderElectionNamespace,
@@ -73,16 +73,16 @@ func (o *Options) environment(ctx context.Context, s service.Options, t tool) (c
 		}
 		scheme := runtime.NewScheme()
 		if err := clientgoscheme.AddToScheme(scheme); err != nil {
-			return cmdutil.Env{}, fmt.Errorf("build the scheme: %w", err)
+			return cmdutil.Env{}, fmt.Errorf("build scheme: %w", err)
 		}
 		if config.Client, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
-			return cmdutil.Env{}, fmt.Errorf("reach the cluster: %w", err)
+			return cmdutil.Env{}, fmt.Errorf("create client: %w", err)
 		}
 	}
 	return cmdutil.Open(ctx, config)
 }
 
-func needsCluster(t tool) bool {
+func needsCluster(t operatorCommand) bool {
 	switch t.(type) {
 	case *purge.Command, *backfill.Command:
 		return false

@@ -15,7 +15,7 @@ import (
 
 // The keys of the configuration file and their flags. Files of Michelangelo's
 // controllermgr are accepted unchanged: other stanzas are ignored, and three keys of
-// controllermgr have no effect, as they have none there.
+// controllermgr have no effect, as in controllermgr.
 //
 // Source: reference section 4.3.
 var fileKeys = map[string]map[string]string{
@@ -47,24 +47,24 @@ func (o *Options) load(path string) error {
 	}
 	var stanzas map[string]any
 	if err := yaml.Unmarshal([]byte(interpolate(string(raw), os.LookupEnv)), &stanzas); err != nil {
-		return fmt.Errorf("%s is not YAML that we can read: %w", path, err)
+		return fmt.Errorf("parse YAML of %s: %w", path, err)
 	}
 	for _, stanza := range slices.Sorted(maps.Keys(fileKeys)) {
 		content, ok := stanzas[stanza].(map[string]any)
 		if stanzas[stanza] != nil && !ok {
-			return fmt.Errorf("%s: %s is no map", path, stanza)
+			return fmt.Errorf("%s: %s is not a map", path, stanza)
 		}
 		for _, key := range slices.Sorted(maps.Keys(content)) {
 			flag, known := fileKeys[stanza][key]
 			if !known {
-				return fmt.Errorf("%s: %s.%s is unknown; there are %s", path, stanza, key,
+				return fmt.Errorf("%s: unknown key %s.%s, want one of %s", path, stanza, key,
 					strings.Join(slices.Sorted(maps.Keys(fileKeys[stanza])), ", "))
 			}
 			if flag == "" {
 				continue
 			}
 			if err := o.fill(flag, text(content[key])); err != nil {
-				return fmt.Errorf("%s: %s.%s is no valid value", path, stanza, key) // the value may be a password
+				return fmt.Errorf("%s: %s.%s has an invalid value", path, stanza, key) // the value may be a password
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (o *Options) fill(name, value string) error {
 	return f.Value.Set(value)
 }
 
-// text writes a value as a flag takes it: maps as key=value,key=value.
+// text formats a value for a flag: maps as key=value,key=value.
 func text(v any) string {
 	m, ok := v.(map[string]any)
 	if !ok {

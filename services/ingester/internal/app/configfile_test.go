@@ -22,8 +22,8 @@ func file(t *testing.T, content string) string {
 	return path
 }
 
-// TestAFileOfTheEarlierControllerManagerIsTaken reads the stanzas of reference section 4.3.
-func TestAFileOfTheEarlierControllerManagerIsTaken(t *testing.T) {
+// TestConfigFileOfEarlierControllerIsAccepted reads the stanzas of reference section 4.3.
+func TestConfigFileOfEarlierControllerIsAccepted(t *testing.T) {
 	t.Setenv("TEST_MYSQL_HOST", "db.example.org")
 	o := parse(t, "--mysql-user=flag", "--config="+file(t, `
 controllermgr: {metricsBindAddress: ":8091"}
@@ -57,7 +57,7 @@ ingester:
 	}
 }
 
-func TestTheIngesterIsOffWithoutSettingsOrWhenToldSo(t *testing.T) {
+func TestIngesterIsDisabledBySettings(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		on   bool
@@ -81,14 +81,14 @@ func TestTheIngesterIsOffWithoutSettingsOrWhenToldSo(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAFileIsNamed(t *testing.T) {
+func TestConfigFileErrors(t *testing.T) {
 	tests := map[string]struct{ content, want string }{
-		"an unknown key":   {"mysql: {hots: db}", "mysql.hots is unknown; there are connMaxLifetime"},
-		"no map":           {"mysql: db", "mysql is no map"},
-		"no YAML":          {"mysql: [", "is not YAML"},
-		"no number":        {"mysql: {port: s3cret}", "mysql.port is no valid value"},
+		"an unknown key":   {"mysql: {hots: db}", "unknown key mysql.hots, want one of connMaxLifetime"},
+		"no map":           {"mysql: db", "mysql is not a map"},
+		"no YAML":          {"mysql: [", "parse YAML"},
+		"no number":        {"mysql: {port: s3cret}", "mysql.port has an invalid value"},
 		"an unknown kind":  {"ingester: {requeuePeriodMap: {Modell: 5s}}", "Modell"},
-		"a wrong duration": {"ingester: {requeuePeriod: soon}", "ingester.requeuePeriod is no valid value"},
+		"a wrong duration": {"ingester: {requeuePeriod: soon}", "ingester.requeuePeriod has an invalid value"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

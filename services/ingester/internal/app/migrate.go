@@ -15,23 +15,23 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/migrations"
 )
 
-// "migrate up" runs as a Job before an upgrade, when MySQL or the cluster's DNS may be unavailable for a moment. A Job
-// that fails then is retried with a growing backoff, which exceeds the timeout of helm.
+// "migrate up" runs as a Job before an upgrade, when MySQL or the cluster's DNS may be unavailable for a moment. The
+// growing backoff of a failed Job would exceed the timeout of helm.
 const (
-	migratePatience = 2 * time.Minute
-	migratePause    = time.Second
+	migrateTimeout       = 2 * time.Minute
+	migrateRetryInterval = time.Second
 )
 
 // migrate implements "ingester migrate status|up|verify".
 func (o *Options) migrate(ctx context.Context, _ service.Options, args []string) (err error) {
 	if len(args) != 1 {
-		return errors.New("migrate needs one of status, up and verify")
+		return errors.New("migrate requires one of status, up and verify")
 	}
-	answers := database.Ping
+	ping := database.Ping
 	if args[0] == "up" {
-		answers = awaited
+		ping = pingWithRetry
 	}
-	db, err := o.connect(ctx, answers)
+	db, err := o.connect(ctx, ping)
 	if err != nil {
 		return err
 	}
@@ -39,25 +39,25 @@ func (o *Options) migrate(ctx context.Context, _ service.Options, args []string)
 	return migrateCommand(ctx, db, args[0], os.Stdout)
 }
 
-func awaited(ctx context.Context, db *sql.DB) error {
-	ctx, cancel := context.WithTimeout(ctx, migratePatience)
+func pingWithRetry(ctx context.Context, db *sql.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
-	return database.Await(ctx, db, migratePause, func(trouble error) {
-		fmt.Fprintf(os.Stderr, "MySQL cannot be reached, waiting up to %s: %v\n", migratePatience, trouble)
+	return database.Await(ctx, db, migrateRetryInterval, func(err error) {
+		fmt.Fprintf(os.Stderr, "MySQL is unavailable, waiting up to %s: %v\n", migrateTimeout, err)
 	})
 }
 
-// connect opens the database for a command, once it answers.
-func (o *Options) connect(ctx context.Context, answers func(context.Context, *sql.DB) error) (*sql.DB, error) {
+// connect opens the database for a command and waits until ping succeeds.
+func (o *Options) connect(ctx context.Context, ping func(context.Context, *sql.DB) error) (*sql.DB, error) {
 	if !o.MySQL.Configured() {
-		return nil, errors.New("this command needs MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
+		return nil, errors.New("this command requires MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
 	}
 	connector, err := o.MySQL.Connector()
 	if err != nil {
 		return nil, err
 	}
 	db := database.OpenConnector(connector, o.MySQL.Pool)
-	if err := answers(ctx, db); err != nil {
+	if err := ping(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -72,7 +72,7 @@ func migrateCommand(ctx context.Context, db *sql.DB, command string, out io.Writ
 	case "verify":
 		return migrateVerify(ctx, db, out)
 	}
-	return fmt.Errorf("migrate %q is unknown: want status, up or verify", command)
+	return fmt.Errorf("unknown command migrate %q, want status, up or verify", command)
 }
 
 func migrateUp(ctx context.Context, db *sql.DB, out io.Writer) error {
@@ -133,8 +133,8 @@ func migrateVerify(ctx context.Context, db *sql.DB, out io.Writer) error {
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("the schema has %d differences", len(problems))
+		return fmt.Errorf("the schema differs from the registry: %d differences", len(problems))
 	}
-	_, err = fmt.Fprintln(out, "the schema is as the registry wants it")
+	_, err = fmt.Fprintln(out, "the schema matches the registry")
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 )
 
-func TestMigrateTellsWhatATakeOverDecided(t *testing.T) {
+func TestMigrateListsAdoptionNotes(t *testing.T) {
 	db := dbtest.Open(t, mysqltest.DSN(t))
 	for _, statement := range []string{
 		"CREATE TABLE project (uid VARCHAR(255) PRIMARY KEY, namespace VARCHAR(255) NOT NULL, name VARCHAR(255) NOT NULL," +

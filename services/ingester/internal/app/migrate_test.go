@@ -19,8 +19,8 @@ func TestMigrateCommand(t *testing.T) {
 		{"up", "applied 00001_create_model.sql", ""},
 		{"up", "0 migrations applied", ""},
 		{"status", "applied  00001_create_model.sql", ""},
-		{"verify", "the schema is as the registry wants it", ""},
-		{"down", "", `migrate "down" is unknown`},
+		{"verify", "the schema matches the registry", ""},
+		{"down", "", `unknown command migrate "down"`},
 	}
 	for _, s := range steps {
 		var out bytes.Buffer

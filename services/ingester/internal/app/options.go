@@ -24,8 +24,8 @@ type Options struct {
 	Enabled bool
 	// MySQL holds the connection settings of the database.
 	MySQL database.Settings
-	// ConcurrentReconciles is how many objects of a kind are reconciled at the same time;
-	// the map overrides it by kind.
+	// ConcurrentReconciles is the maximum of concurrent reconciles of a kind; the map
+	// overrides it by kind.
 	ConcurrentReconciles    int
 	ConcurrentReconcilesMap map[string]int
 	// RequeuePeriod is the maximum backoff after a failure; the map overrides it by kind.
@@ -52,15 +52,15 @@ const (
 
 func (o *Options) addFlags(fs *pflag.FlagSet) {
 	o.flags = fs
-	fs.StringVar(&o.ConfigFile, "config", "", "YAML file with the stanzas metadataStorage, mysql and ingester; flags and environment win over it")
-	fs.BoolVar(&o.Enabled, "enable-metadata-storage", true, "store objects; without settings of MySQL the ingester stays off all the same")
+	fs.StringVar(&o.ConfigFile, "config", "", "YAML file with the stanzas metadataStorage, mysql and ingester; flags and environment override it")
+	fs.BoolVar(&o.Enabled, "enable-metadata-storage", true, "store objects; requires the settings of MySQL")
 	o.addMySQLFlags(fs)
-	fs.IntVar(&o.ConcurrentReconciles, "concurrent-reconciles", defaultWorkers, "objects of one kind that are handled at the same time")
-	fs.StringToIntVar(&o.ConcurrentReconcilesMap, "concurrent-reconciles-map", nil, "the same for single kinds, for example PipelineRun=10,Model=3")
-	fs.DurationVar(&o.RequeuePeriod, "requeue-period", defaultRequeuePeriod, "longest pause before a failure is tried again")
-	fs.StringToStringVar(&o.RequeuePeriodMap, "requeue-period-map", nil, "the same for single kinds, for example Model=10s")
+	fs.IntVar(&o.ConcurrentReconciles, "concurrent-reconciles", defaultWorkers, "maximum concurrent reconciles per kind")
+	fs.StringToIntVar(&o.ConcurrentReconcilesMap, "concurrent-reconciles-map", nil, "override of --concurrent-reconciles by kind, for example PipelineRun=10,Model=3")
+	fs.DurationVar(&o.RequeuePeriod, "requeue-period", defaultRequeuePeriod, "maximum backoff after a failure")
+	fs.StringToStringVar(&o.RequeuePeriodMap, "requeue-period-map", nil, "override of --requeue-period by kind, for example Model=10s")
 	fs.BoolVar(&o.EvictImmutableKinds, "evict-immutable-kinds", false, "evict every object of an immutable kind (Model) after its first sync, also without the annotation")
-	fs.DurationVar(&o.Retention, "retention", 0, "delete rows that were closed longer ago than this; 0 keeps them for ever")
+	fs.DurationVar(&o.Retention, "retention", 0, "time after which closed rows are deleted; 0 disables it")
 	o.Sweep.AddFlags(fs)
 	o.Finalizer.AddFlags(fs)
 	o.API.AddFlags(fs)
@@ -76,26 +76,26 @@ func (o *Options) serverSettings() string {
 
 func (o *Options) addMySQLFlags(fs *pflag.FlagSet) {
 	m := &o.MySQL
-	fs.StringVar(&m.DSN, "mysql-dsn", "", "user:password@tcp(host:3306)/database of MySQL or MariaDB (also MYSQL_DSN); or the same by parts:")
+	fs.StringVar(&m.DSN, "mysql-dsn", "", "DSN user:password@tcp(host:3306)/database of MySQL or MariaDB (also MYSQL_DSN); excludes the parts below")
 	fs.StringVar(&m.Host, "mysql-host", "", "host of MySQL (also MYSQL_HOST)")
 	fs.IntVar(&m.Port, "mysql-port", defaultMySQLPort, "port of MySQL (also MYSQL_PORT)")
 	fs.StringVar(&m.User, "mysql-user", "", "user of MySQL (also MYSQL_USER)")
-	fs.StringVar(&m.Password, "mysql-password", "", "password of MySQL; better in the environment (also MYSQL_PASSWORD) or in a file, which nobody sees in a list of processes")
-	fs.StringVar(&m.PasswordFile, "mysql-password-file", "", "file with the password; it is read again for each connection")
+	fs.StringVar(&m.Password, "mysql-password", "", "password of MySQL; process lists show the flag: prefer the environment (also MYSQL_PASSWORD) or a file")
+	fs.StringVar(&m.PasswordFile, "mysql-password-file", "", "file with the password of MySQL; read again for each connection")
 	fs.StringVar(&m.Database, "mysql-database", "", "database of MySQL (also MYSQL_DATABASE)")
-	fs.BoolVar(&m.TLS, "mysql-tls", false, "encrypt connections to MySQL and check its certificate; any file below implies it")
-	fs.StringVar(&m.CAFile, "mysql-tls-ca-file", "", "authorities that may sign the certificate of MySQL, instead of those of the system")
-	fs.StringVar(&m.CertFile, "mysql-tls-cert-file", "", "certificate to log in with")
-	fs.StringVar(&m.KeyFile, "mysql-tls-key-file", "", "key of that certificate")
-	fs.StringVar(&m.ServerName, "mysql-tls-server-name", "", "name in the certificate of MySQL, if it is not the host")
-	fs.IntVar(&m.Pool.MaxOpen, "mysql-max-open-conns", 0, "most connections to MySQL at the same time; 0 means 25")
-	fs.IntVar(&m.Pool.MaxIdle, "mysql-max-idle-conns", 0, "most connections to MySQL that are kept while idle; 0 means 10")
-	fs.DurationVar(&m.Pool.MaxLifetime, "mysql-conn-max-lifetime", 0, "age at which a connection to MySQL is replaced; 0 means 5m")
+	fs.BoolVar(&m.TLS, "mysql-tls", false, "use TLS for MySQL and verify its certificate; implied by the other TLS flags")
+	fs.StringVar(&m.CAFile, "mysql-tls-ca-file", "", "CA bundle for the certificate of MySQL, instead of the CAs of the system")
+	fs.StringVar(&m.CertFile, "mysql-tls-cert-file", "", "client certificate for MySQL")
+	fs.StringVar(&m.KeyFile, "mysql-tls-key-file", "", "key of the client certificate")
+	fs.StringVar(&m.ServerName, "mysql-tls-server-name", "", "server name in the certificate of MySQL; empty means the host")
+	fs.IntVar(&m.Pool.MaxOpen, "mysql-max-open-conns", 0, "maximum open connections to MySQL; 0 means 25")
+	fs.IntVar(&m.Pool.MaxIdle, "mysql-max-idle-conns", 0, "maximum idle connections to MySQL; 0 means 10")
+	fs.DurationVar(&m.Pool.MaxLifetime, "mysql-conn-max-lifetime", 0, "maximum lifetime of a connection to MySQL; 0 means 5m")
 }
 
 const defaultMySQLPort = 3306
 
-// environment names further variables of the settings, which other programs use too.
+// environment returns additional environment variables of the settings, which other programs use too.
 func environment() map[string]string {
 	return map[string]string{
 		"mysql-dsn": "MYSQL_DSN", "mysql-host": "MYSQL_HOST", "mysql-port": "MYSQL_PORT", "mysql-user": "MYSQL_USER",
@@ -119,13 +119,13 @@ func (o *Options) Validate(service.Options) error {
 		}
 	}
 	if o.ConcurrentReconciles < 1 {
-		return fmt.Errorf("--concurrent-reconciles must be at least 1, is %d", o.ConcurrentReconciles)
+		return fmt.Errorf("--concurrent-reconciles must be at least 1, got %d", o.ConcurrentReconciles)
 	}
 	if o.RequeuePeriod <= 0 {
-		return fmt.Errorf("--requeue-period must be positive, is %s", o.RequeuePeriod)
+		return fmt.Errorf("--requeue-period must be positive, got %s", o.RequeuePeriod)
 	}
 	if o.Retention < 0 || o.Retention > 0 && o.Retention < purge.MinRetention {
-		return fmt.Errorf("--retention must be 0 or at least %s, is %s", purge.MinRetention, o.Retention)
+		return fmt.Errorf("--retention must be 0 or at least %s, got %s", purge.MinRetention, o.Retention)
 	}
 	for _, part := range []interface{ Validate() error }{&o.Sweep, &o.Finalizer, &o.API} {
 		if err := part.Validate(); err != nil {
@@ -142,18 +142,18 @@ func (o *Options) validateMaps() error {
 	}
 	for kind, n := range o.ConcurrentReconcilesMap {
 		if _, ok := kinds.Lookup(kind); !ok {
-			return fmt.Errorf("--concurrent-reconciles-map names %q, which is no registered kind", kind)
+			return fmt.Errorf("--concurrent-reconciles-map: unknown kind %q", kind)
 		}
 		if n < 1 {
-			return fmt.Errorf("--concurrent-reconciles-map must be at least 1 for %s, is %d", kind, n)
+			return fmt.Errorf("--concurrent-reconciles-map must be at least 1 for %s, got %d", kind, n)
 		}
 	}
 	for kind, text := range o.RequeuePeriodMap {
 		if _, ok := kinds.Lookup(kind); !ok {
-			return fmt.Errorf("--requeue-period-map names %q, which is no registered kind", kind)
+			return fmt.Errorf("--requeue-period-map: unknown kind %q", kind)
 		}
 		if d, err := time.ParseDuration(text); err != nil || d <= 0 {
-			return fmt.Errorf("--requeue-period-map needs a positive duration for %s, has %q", kind, text)
+			return fmt.Errorf("--requeue-period-map must be a positive duration for %s, got %q", kind, text)
 		}
 	}
 	return nil

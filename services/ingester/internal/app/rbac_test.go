@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-func TestTheRoleNamesEveryKind(t *testing.T) {
+func TestRoleListsAllKinds(t *testing.T) {
 	raw, err := os.ReadFile("../../config/rbac/role.yaml")
 	if err != nil {
 		t.Fatal(err)

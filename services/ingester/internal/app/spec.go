@@ -38,7 +38,7 @@ func Spec() service.Spec {
 		Env:            environment(),
 		Validate:       o.Validate,
 		ManagerOptions: o.Finalizer.ManagerOptions,
-		Prerequisites:  o.needs,
+		Prerequisites:  o.prerequisites,
 		Setup: func(ctx context.Context, rt *service.Runtime) error {
 			return Setup(ctx, rt, o, metrics.Registry)
 		},
@@ -46,9 +46,9 @@ func Spec() service.Spec {
 	}
 }
 
-// needs returns the permissions to watch the kinds. A CRD may be installed later: the
-// other kinds do not wait for it.
-func (o *Options) needs() []service.Prerequisite {
+// prerequisites returns the kinds to watch. A CRD may be installed later: the other kinds do
+// not wait for it.
+func (o *Options) prerequisites() []service.Prerequisite {
 	if !o.On() {
 		return nil
 	}
@@ -115,11 +115,11 @@ func (i *ingester) addStore(ctx context.Context) error {
 	if i.metrics, err = ingestermetrics.New(i.registerer); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	wake := func() {}
+	notify := func() {}
 	// The store outlives the signal: it ends when the controllers have ended.
 	i.store, err = mysql.Open(context.WithoutCancel(ctx), mysql.Options{
 		Connector: connector, Pool: i.o.MySQL.Pool, Metrics: i.metrics, Log: i.Log.WithName("storage"), Clock: i.Clock,
-		Outbox: i.Bus != nil, OnCommit: func() { wake() }, Settings: i.o.serverSettings(),
+		Outbox: i.Bus != nil, OnCommit: func() { notify() }, Settings: i.o.serverSettings(),
 	})
 	if err != nil {
 		return err
@@ -128,21 +128,21 @@ func (i *ingester) addStore(ctx context.Context) error {
 		return err
 	}
 	i.watch = &incarnation.Watch{
-		DB: i.store.DB(), Kinds: i.kinds, Live: i.GetAPIReader(), Namespaces: i.Options.WatchNamespaces,
+		DB: i.store.DB(), Kinds: i.kinds, APIReader: i.GetAPIReader(), Namespaces: i.Options.WatchNamespaces,
 		Clock: i.Clock, Log: i.Log.WithName("incarnation"), Metrics: i.metrics,
 	}
 	if err := addStore(i.Runtime, i.store, i.watch); err != nil {
 		return err
 	}
 	if i.Bus == nil {
-		i.Log.Info("No bus is configured, change events are off")
+		i.Log.Info("No bus is configured, change events are disabled")
 		return nil
 	}
 	relay := outbox.New(outbox.Config{
 		DB: i.store.DB(), JetStream: i.Bus.JetStream(), Connected: i.Bus.Connected, Cluster: i.Options.ClusterName,
 		Metrics: i.metrics, Log: i.Log.WithName("outbox"), Clock: i.Clock, Ready: i.store.Prepared(),
 	})
-	wake = relay.Wake
+	notify = relay.Notify
 	i.Bus.OnReconnect(relay.Reconnected)
 	return i.Add(relay)
 }
@@ -150,7 +150,7 @@ func (i *ingester) addStore(ctx context.Context) error {
 func (i *ingester) addCheckpoint(context.Context) (err error) {
 	i.checkpoint, err = checkpoint.New(checkpoint.Config{
 		DB:      i.store.DB(),
-		Cluster: &checkpoint.Cluster{Reader: i.GetAPIReader(), Writer: i.GetClient(), Namespace: i.Options.LeaderElectionNamespace},
+		Cluster: &checkpoint.Cluster{APIReader: i.GetAPIReader(), Writer: i.GetClient(), Namespace: i.Options.LeaderElectionNamespace},
 		Clock:   i.Clock, Log: i.Log.WithName("checkpoint"), Events: i.GetEventRecorder("ingester"),
 		Registerer: i.registerer, Ready: i.store.Prepared(),
 	})
@@ -162,7 +162,7 @@ func (i *ingester) addCheckpoint(context.Context) (err error) {
 
 func (i *ingester) addSweep(context.Context) (err error) {
 	i.sweeper, err = sweep.New(sweep.Config{
-		Options: i.o.Sweep, DB: i.store.DB(), Kinds: i.kinds.Kinds(), Close: i.store.CloseRows, Checkpoint: i.checkpoint.Check, Live: i.GetAPIReader(),
+		Options: i.o.Sweep, DB: i.store.DB(), Kinds: i.kinds.Kinds(), Close: i.store.CloseRows, Checkpoint: i.checkpoint.Check, APIReader: i.GetAPIReader(),
 		Namespaces: i.Options.WatchNamespaces, Clock: i.Clock, Random: rand.Float64, Registerer: i.registerer,
 		Log: i.Log.WithName("sweep"), Events: i.GetEventRecorder("ingester"), Ready: i.store.Prepared(),
 	})
@@ -186,14 +186,15 @@ func (i *ingester) addControllers(context.Context) error {
 		missing[name] = true
 	}
 	for _, kind := range i.kinds.Kinds() {
-		c := objectsync.New(i.Runtime, incarnation.Observed(i.store, kind.Name, i.watch), i.metrics, objectsync.Config{
-			Kind: kind, Workers: i.o.workers(kind.Name), RequeuePeriod: i.o.requeuePeriod(kind.Name),
+		c := objectsync.New(objectsync.Config{
+			Kind: kind, Store: incarnation.Observed(i.store, kind.Name, i.watch), Metrics: i.metrics,
+			Workers: i.o.workers(kind.Name), RequeuePeriod: i.o.requeuePeriod(kind.Name),
 			EvictImmutableKinds: i.o.EvictImmutableKinds,
-			OnGone:              func(namespace, name string) { i.sweeper.Suspect(kind.Name, namespace, name) },
+			OnDelete:            func(namespace, name string) { i.sweeper.AddCandidate(kind.Name, namespace, name) },
 			Namespaces:          i.Options.WatchNamespaces, Clock: i.Clock, Checkpoint: i.checkpoint,
 		})
-		if err := c.Register(i.Runtime); err != nil {
-			return fmt.Errorf("register the controller of %s: %w", kind.Name, err)
+		if err := c.SetupWithManager(i.Runtime); err != nil {
+			return fmt.Errorf("set up controller of %s: %w", kind.Name, err)
 		}
 		i.Log.Info("Ingester controller registered successfully", "kind", kind.Name)
 		delete(missing, kind.Name)
@@ -223,7 +224,7 @@ func (i *ingester) addAPI(context.Context) error {
 		return err
 	}
 	server, err := httpapi.New(httpapi.Config{
-		Options: i.o.API, Gate: gate, Cluster: cluster, Store: i.store, Registerer: i.registerer, Log: i.Log.WithName("api"), Clock: i.Clock,
+		Options: i.o.API, Authorizer: gate, Cluster: cluster, Store: i.store, Registerer: i.registerer, Log: i.Log.WithName("api"), Clock: i.Clock,
 	})
 	if err != nil {
 		return err

@@ -10,23 +10,23 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 )
 
-// TestWithoutMySQLTheIngesterStaysOffAndSaysSo has no manager: nothing may be put on it.
-func TestWithoutMySQLTheIngesterStaysOffAndSaysSo(t *testing.T) {
+// TestSetupDisablesIngesterWithoutMySQL has no manager: nothing may be put on it.
+func TestSetupDisablesIngesterWithoutMySQL(t *testing.T) {
 	for name, args := range map[string][]string{"no settings": nil, "switched off": {dsn, "--enable-metadata-storage=false"}} {
 		t.Run(name, func(t *testing.T) {
-			var said []string
-			rt := &service.Runtime{Log: funcr.New(func(_, text string) { said = append(said, text) }, funcr.Options{})}
+			var logged []string
+			rt := &service.Runtime{Log: funcr.New(func(_, text string) { logged = append(logged, text) }, funcr.Options{})}
 			if err := Setup(t.Context(), rt, parse(t, args...), prometheus.NewRegistry()); err != nil {
 				t.Fatal(err)
 			}
-			if len(said) != 1 || !strings.Contains(said[0], "Metadata storage not configured, skipping ingester controller setup") {
-				t.Errorf("said %q", said)
+			if len(logged) != 1 || !strings.Contains(logged[0], "Metadata storage not configured, skipping ingester controller setup") {
+				t.Errorf("said %q", logged)
 			}
 		})
 	}
 }
 
-func TestCommandsThatNeedMySQLSaySo(t *testing.T) {
+func TestCommandsRequireMySQL(t *testing.T) {
 	err := parse(t).migrate(t.Context(), service.Options{}, []string{"status"})
 	if err == nil || !strings.Contains(err.Error(), "set --mysql-dsn (MYSQL_DSN), or --mysql-host") {
 		t.Errorf("error %v", err)

@@ -14,45 +14,45 @@ import (
 )
 
 // addStore adds the store to the manager. Every replica prepares the schema, so that a
-// standby is ready for failover; the leader determines the incarnation before its
+// standby is ready for failover; the leader resolves the incarnation before its
 // controllers may write.
 func addStore(rt *service.Runtime, store *mysql.Storage, watch *incarnation.Watch) error {
-	if err := rt.Add(everywhere(func(ctx context.Context) error {
+	if err := rt.Add(nonLeaderRunnable(func(ctx context.Context) error {
 		if err := store.Prepare(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		<-ctx.Done()
 		return store.Close()
 	})); err != nil {
-		return fmt.Errorf("add the store: %w", err)
+		return fmt.Errorf("add store: %w", err)
 	}
-	settle := &settler{rt: rt, store: store, watch: watch}
-	if err := rt.Add(manager.RunnableFunc(settle.run)); err != nil {
-		return fmt.Errorf("add the incarnation: %w", err)
+	resolver := &incarnationResolver{rt: rt, store: store, watch: watch}
+	if err := rt.Add(manager.RunnableFunc(resolver.run)); err != nil {
+		return fmt.Errorf("add incarnation resolver: %w", err)
 	}
 	return nil
 }
 
-// everywhere is a runnable of every replica, not only of the leader.
-type everywhere func(context.Context) error
+// nonLeaderRunnable is a runnable that every replica starts, not only the leader.
+type nonLeaderRunnable func(context.Context) error
 
 // Start implements manager.Runnable.
-func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (r nonLeaderRunnable) Start(ctx context.Context) error { return r(ctx) }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (everywhere) NeedLeaderElection() bool { return false }
+func (nonLeaderRunnable) NeedLeaderElection() bool { return false }
 
-// settler reads the resource version of the cluster, determines the incarnation, and then
-// watches whether the cluster is restored to an earlier state.
-type settler struct {
+// incarnationResolver reads the resource version of the cluster, resolves the incarnation, and
+// then detects a restore of the cluster to an earlier state.
+type incarnationResolver struct {
 	rt    *service.Runtime
 	store *mysql.Storage
 	watch *incarnation.Watch
 }
 
-const settlePause = 2 * time.Second
+const resolveRetryInterval = 2 * time.Second
 
-func (s *settler) run(ctx context.Context) error {
+func (s *incarnationResolver) run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -66,19 +66,19 @@ func (s *settler) run(ctx context.Context) error {
 		}
 		if reason != err.Error() {
 			reason = err.Error()
-			s.rt.Log.Info("Waiting to settle the incarnation", "reason", reason)
+			s.rt.Log.Info("Waiting for the incarnation", "reason", reason)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.rt.Clock.After(settlePause):
+		case <-s.rt.Clock.After(resolveRetryInterval):
 		}
 	}
 }
 
-// once determines the incarnation, and returns the position of the cluster and the incarnation to write with.
-func (s *settler) once(ctx context.Context) (cluster incarnation.Cluster, current int64, err error) {
-	cluster, err = incarnation.Position(ctx, s.watch.Live, s.watch.Kinds, s.watch.Namespaces)
+// once resolves the incarnation, and returns the position of the cluster and the incarnation to write with.
+func (s *incarnationResolver) once(ctx context.Context) (cluster incarnation.Cluster, current int64, err error) {
+	cluster, err = incarnation.Position(ctx, s.watch.APIReader, s.watch.Kinds, s.watch.Namespaces)
 	if err != nil {
 		return cluster, 0, err
 	}

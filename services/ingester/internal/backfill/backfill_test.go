@@ -64,13 +64,13 @@ func wrong(t *testing.T, env cmdutil.Env) string {
 }
 
 func command(what string) *backfill.Command {
-	c := &backfill.Command{What: what, Batch: 5}
+	c := &backfill.Command{Parts: what, Batch: 5}
 	c.Format = cmdutil.JSON
 	return c
 }
 
 // run returns what became of Models.
-func run(ctx context.Context, t *testing.T, c *backfill.Command, env cmdutil.Env) (backfill.Tally, error) {
+func run(ctx context.Context, t *testing.T, c *backfill.Command, env cmdutil.Env) (backfill.Counts, error) {
 	t.Helper()
 	var out strings.Builder
 	failure := c.Run(ctx, env, &out)
@@ -83,7 +83,7 @@ func run(ctx context.Context, t *testing.T, c *backfill.Command, env cmdutil.Env
 			return k, failure
 		}
 	}
-	return backfill.Tally{}, failure
+	return backfill.Counts{}, failure
 }
 
 func equal(t *testing.T, what string, want, got any) {
@@ -93,21 +93,21 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-func TestEachCommandRewritesItsPart(t *testing.T) {
+func TestBackfillRewritesSelectedParts(t *testing.T) {
 	for what, want := range map[string]string{"index": "0 12 12", "blob": "12 0 12", "all": "0 0 0"} {
 		t.Run(what, func(t *testing.T) {
 			env := newEnv(t, 12)
-			tally, err := run(t.Context(), t, command(what), env)
+			counts, err := run(t.Context(), t, command(what), env)
 			if err != nil {
 				t.Fatal(err)
 			}
-			equal(t, "tally", backfill.Tally{Kind: "Model", Rows: 12, Done: true}, tally)
+			equal(t, "tally", backfill.Counts{Kind: "Model", Rows: 12, Done: true}, counts)
 			equal(t, "wrong", want, wrong(t, env))
 		})
 	}
 }
 
-func TestRowsAreChosen(t *testing.T) {
+func TestRowsAreSelected(t *testing.T) {
 	env := newEnv(t, 12)
 	exec(t, env, "UPDATE model SET delete_time = NOW(6) WHERE uid = 'uid-11'")
 	exec(t, env, "UPDATE model SET namespace = 'elsewhere' WHERE uid = 'uid-10'")
@@ -127,25 +127,25 @@ func breaking(t *testing.T, env *cmdutil.Env) context.Context {
 	return ctx
 }
 
-func TestABrokenOffRunIsGoneOnWithByTheState(t *testing.T) {
+func TestBackfillResumesFromState(t *testing.T) {
 	env := newEnv(t, 12)
 	broken := env
 	c := command("all")
 	c.State = filepath.Join(t.TempDir(), "state.json")
-	tally, err := run(breaking(t, &broken), t, c, broken)
-	if err == nil || !strings.HasSuffix(err.Error(), "the same command goes on from --state "+c.State) {
+	counts, err := run(breaking(t, &broken), t, c, broken)
+	if err == nil || !strings.HasSuffix(err.Error(), "run the same command again to resume from --state "+c.State) {
 		t.Errorf("error %v", err)
 	}
-	if tally.Done || tally.Next == nil || !tally.Next.Equal(birth.Add(5*time.Second)) {
-		t.Errorf("tally %+v", tally)
+	if counts.Done || counts.Next == nil || !counts.Next.Equal(birth.Add(5*time.Second)) {
+		t.Errorf("counts %+v", counts)
 	}
 	equal(t, "wrong after the break", "7 7 7", wrong(t, env))
-	tally, err = run(t.Context(), t, c, env)
+	counts, err = run(t.Context(), t, c, env)
 	equal(t, "error", nil, err)
-	equal(t, "tally", backfill.Tally{Kind: "Model", Rows: 7, Done: true}, tally)
+	equal(t, "tally", backfill.Counts{Kind: "Model", Rows: 7, Done: true}, counts)
 	equal(t, "wrong", "0 0 0", wrong(t, env))
-	tally, _ = run(t.Context(), t, c, env)
-	equal(t, "again", backfill.Tally{Kind: "Model", Done: true}, tally)
+	counts, _ = run(t.Context(), t, c, env)
+	equal(t, "again", backfill.Counts{Kind: "Model", Done: true}, counts)
 
 	other := command("index")
 	other.State = c.State
@@ -155,48 +155,48 @@ func TestABrokenOffRunIsGoneOnWithByTheState(t *testing.T) {
 	if err := os.WriteFile(c.State, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t.Context(), t, c, env); err == nil || !strings.Contains(err.Error(), "is no state of a backfill") {
+	if _, err := run(t.Context(), t, c, env); err == nil || !strings.Contains(err.Error(), "is not a state file") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestABrokenOffRunSaysWhereToGoOn(t *testing.T) {
+func TestBackfillErrorsNameResumeFlags(t *testing.T) {
 	env := newEnv(t, 12)
 	broken := env
 	_, err := run(breaking(t, &broken), t, command("all"), broken)
-	if want := "go on with --kinds Model --start-time 2026-11-22T08:00:05Z, then the kinds behind it"; err == nil || !strings.HasSuffix(err.Error(), want) {
+	if want := "to resume, run with --kinds Model --start-time 2026-11-22T08:00:05Z, then with the following kinds"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v, want one that ends with %q", err, want)
 	}
 }
 
-func TestRefusedObjectsDoNotStopTheOthers(t *testing.T) {
+func TestBackfillContinuesAfterRejectedObjects(t *testing.T) {
 	env := newEnv(t, 12)
 	exec(t, env, "UPDATE model SET json = JSON_SET(json, '$.spec.surprise', 1) WHERE uid IN ('uid-02', 'uid-09')")
-	tally, err := run(t.Context(), t, command("all"), env)
-	if err == nil || err.Error() != "objects that cannot be stored were left as they are" {
+	counts, err := run(t.Context(), t, command("all"), env)
+	if err == nil || err.Error() != "objects that cannot be stored were not changed" {
 		t.Errorf("error %v", err)
 	}
 	equal(t, "wrong", "2 2 2", wrong(t, env))
-	text := strings.Join(tally.Refused, "\n")
+	text := strings.Join(counts.Rejected, "\n")
 	if !strings.Contains(text, "default/m02") || !strings.Contains(text, "default/m09") || !strings.Contains(text, "spec.surprise") {
-		t.Errorf("refused: %s", text)
+		t.Errorf("rejected: %s", text)
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestBackfillRejectsInvalidFlags(t *testing.T) {
 	env := newEnv(t, 0)
 	tests := map[string]struct {
 		change func(*backfill.Command)
 		want   string
 	}{
-		"a command that is none":  {func(c *backfill.Command) { c.What = "everything" }, `--command is "everything": want index, blob or all`},
-		"a time that is none":     {func(c *backfill.Command) { c.StartTime = "yesterday" }, `--start-time is "yesterday": want a time like`},
-		"time and state":          {func(c *backfill.Command) { c.StartTime, c.State = "2026-11-22T08:00:00Z", "x" }, "--start-time and --state exclude each other"},
+		"a command that is none":  {func(c *backfill.Command) { c.Parts = "everything" }, `--command must be index, blob or all, got "everything"`},
+		"a time that is none":     {func(c *backfill.Command) { c.StartTime = "yesterday" }, `--start-time must be a time like 2026-11-22T08:00:00Z, got "yesterday"`},
+		"time and state":          {func(c *backfill.Command) { c.StartTime, c.State = "2026-11-22T08:00:00Z", "x" }, "--start-time and --state are mutually exclusive"},
 		"a negative rate":         {func(c *backfill.Command) { c.Rate = -1 }, "--rate must not be negative"},
 		"no batch":                {func(c *backfill.Command) { c.Batch = 0 }, "--batch must be 1 to 10000"},
-		"an unknown kind":         {func(c *backfill.Command) { c.Kinds = []string{"x"} }, `--kinds: "x" is no kind`},
+		"an unknown kind":         {func(c *backfill.Command) { c.Kinds = []string{"x"} }, `--kinds: unknown kind "x"`},
 		"a folder that is not":    {func(c *backfill.Command) { c.State = "/nowhere/state" }, "--state: open /nowhere/"},
-		"an empty namespace name": {func(c *backfill.Command) { c.Namespaces = []string{""} }, "--namespaces has an empty name"},
+		"an empty namespace name": {func(c *backfill.Command) { c.Namespaces = []string{""} }, "--namespaces must not contain an empty name"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-func TestTheRateIsThatOfTheFlag(t *testing.T) {
+func TestLimiterFollowsRateFlag(t *testing.T) {
 	for flag, want := range map[int]rate.Limit{500: 500, 0: rate.Inf} {
 		c := Command{Rate: flag}
 		if got := c.limiter().Limit(); got != want {

@@ -21,8 +21,8 @@ import (
 type Command struct {
 	cmdutil.Scope
 	cmdutil.Output
-	// What selects the parts to rewrite: index, blob or all; see package storage.
-	What string
+	// Parts selects what to rewrite: index, blob or all; see package storage.
+	Parts string
 	// ExcludeDeleted skips closed rows.
 	ExcludeDeleted bool
 	// StartTime, in RFC 3339, is the creation time to begin with; empty is the beginning, or the position in State.
@@ -45,16 +45,16 @@ const (
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	c.Scope.AddFlags(fs)
 	c.Output.AddFlags(fs)
-	fs.StringVar(&c.What, "command", storage.BackfillAll, "index rewrites the indexed columns; blob the protobuf and JSON; all both, with labels and annotations")
-	fs.BoolVar(&c.ExcludeDeleted, "exclude-deleted", false, "leave closed rows alone")
+	fs.StringVar(&c.Parts, "command", storage.BackfillAll, "parts to rewrite: index (indexed columns), blob (protobuf and JSON), or all (both, labels and annotations)")
+	fs.BoolVar(&c.ExcludeDeleted, "exclude-deleted", false, "skip closed rows")
 	fs.StringVar(&c.StartTime, "start-time", "", "creation time to begin with, for example 2026-11-22T08:00:00Z")
-	fs.IntVar(&c.Rate, "rate", defaultRate, "rows per second at most; 0 for no limit")
-	fs.IntVar(&c.Batch, "batch", defaultBatch, "rows between two looks at rate and state")
-	fs.StringVar(&c.State, "state", "", "file that remembers how far it came; the same command goes on from there")
+	fs.IntVar(&c.Rate, "rate", defaultRate, "maximum rows per second; 0 disables it")
+	fs.IntVar(&c.Batch, "batch", defaultBatch, "rows per batch; rate and state are checked after each")
+	fs.StringVar(&c.State, "state", "", "file that records the progress; the same command resumes from it")
 }
 
-// Tally counts the rows of one kind in this run.
-type Tally struct {
+// Counts counts the rows of one kind in this run.
+type Counts struct {
 	Kind string `json:"kind"`
 	// Rows counts the rows that were read; unchanged ones are not written.
 	Rows int `json:"rows"`
@@ -62,18 +62,18 @@ type Tally struct {
 	Done bool `json:"done"`
 	// Next is the creation time to resume from.
 	Next *time.Time `json:"next,omitempty"`
-	// Refused lists the objects that were left unchanged, each with the reason.
-	Refused []string `json:"refused,omitempty"`
+	// Rejected lists the objects that were left unchanged, each with the reason.
+	Rejected []string `json:"refused,omitempty"`
 }
 
-// Result is what the command prints as JSON.
+// Result is the JSON output of the command.
 type Result struct {
-	Command string  `json:"command"`
-	Kinds   []Tally `json:"kinds"`
+	Command string   `json:"command"`
+	Kinds   []Counts `json:"kinds"`
 }
 
-// Run backfills and prints the result, also when it ends early. The error then names the
-// flags that resume the run.
+// Run rewrites the rows and prints the result, also when it ends early. The error then
+// names the flags that resume the run.
 func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	start, err := c.validate()
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	if err := env.NeedMySQL(); err != nil {
+	if err := env.RequireMySQL(); err != nil {
 		return err
 	}
 	s, err := c.loadState(namespaces)
@@ -95,9 +95,9 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 	if printing := c.Print(out, result, result.text); printing != nil || err != nil {
 		return errors.Join(err, printing)
 	}
-	for _, tally := range result.Kinds {
-		if len(tally.Refused) > 0 {
-			return cmdutil.Leftf("objects that cannot be stored were left as they are")
+	for _, counts := range result.Kinds {
+		if len(counts.Rejected) > 0 {
+			return cmdutil.Incompletef("objects that cannot be stored were not changed")
 		}
 	}
 	return nil
@@ -105,26 +105,26 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 
 func (c *Command) validate() (time.Time, error) {
 	switch {
-	case !slices.Contains([]string{storage.BackfillIndex, storage.BackfillBlob, storage.BackfillAll}, c.What):
-		return time.Time{}, fmt.Errorf("--command is %q: want index, blob or all", c.What)
+	case !slices.Contains([]string{storage.BackfillIndex, storage.BackfillBlob, storage.BackfillAll}, c.Parts):
+		return time.Time{}, fmt.Errorf("--command must be index, blob or all, got %q", c.Parts)
 	case c.Rate < 0:
-		return time.Time{}, fmt.Errorf("--rate must not be negative, is %d", c.Rate)
+		return time.Time{}, fmt.Errorf("--rate must not be negative, got %d", c.Rate)
 	case c.Batch < 1 || c.Batch > maxBatch:
-		return time.Time{}, fmt.Errorf("--batch must be 1 to %d, is %d", maxBatch, c.Batch)
+		return time.Time{}, fmt.Errorf("--batch must be 1 to %d, got %d", maxBatch, c.Batch)
 	case c.StartTime != "" && c.State != "":
-		return time.Time{}, errors.New("--start-time and --state exclude each other: the state says where to go on")
+		return time.Time{}, errors.New("--start-time and --state are mutually exclusive: the state file has the time to resume from")
 	}
 	if err := c.Validate(); err != nil || c.StartTime == "" {
 		return time.Time{}, err
 	}
 	start, err := time.Parse(time.RFC3339Nano, c.StartTime)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("--start-time is %q: want a time like 2026-11-22T08:00:00Z", c.StartTime)
+		return time.Time{}, fmt.Errorf("--start-time must be a time like 2026-11-22T08:00:00Z, got %q", c.StartTime)
 	}
 	return start, nil
 }
 
-// limiter counts rows, one after the other.
+// limiter limits the rows per second, without bursts.
 func (c *Command) limiter() *rate.Limiter {
 	if c.Rate == 0 {
 		return rate.NewLimiter(rate.Inf, 1)
@@ -148,87 +148,88 @@ type driver struct {
 }
 
 func (d *driver) run(ctx context.Context, kinds []*registry.Kind) (Result, error) {
-	result := Result{Command: d.command.What, Kinds: []Tally{}}
+	result := Result{Command: d.command.Parts, Kinds: []Counts{}}
 	for _, kind := range kinds {
-		tally := Tally{Kind: kind.Name, Done: slices.Contains(d.state.Done, kind.Name)}
+		counts := Counts{Kind: kind.Name, Done: slices.Contains(d.state.Done, kind.Name)}
 		var err error
-		if !tally.Done {
-			err = d.kind(ctx, &tally)
+		if !counts.Done {
+			err = d.kind(ctx, &counts)
 		}
-		result.Kinds = append(result.Kinds, tally)
+		result.Kinds = append(result.Kinds, counts)
 		if err != nil {
-			return result, d.goOn(tally, err)
+			return result, d.resumeError(counts, err)
 		}
 	}
 	return result, nil
 }
 
 // kind rewrites the rows of a kind, batch after batch.
-func (d *driver) kind(ctx context.Context, tally *Tally) error {
+func (d *driver) kind(ctx context.Context, counts *Counts) error {
 	next := d.start
-	if from, ok := d.state.Next[tally.Kind]; ok {
+	if from, ok := d.state.Next[counts.Kind]; ok {
 		next = from
 	}
 	for {
-		tally.Next = &next
-		reached, err := d.store.Backfill(ctx, d.counted(ctx, tally), storage.BackfillOptions{
-			Kind: tally.Kind, Command: d.command.What, StartTime: next, ExcludeDeleted: d.command.ExcludeDeleted,
+		counts.Next = &next
+		reached, err := d.store.Backfill(ctx, d.counted(ctx, counts), storage.BackfillOptions{
+			Kind: counts.Kind, Command: d.command.Parts, StartTime: next, ExcludeDeleted: d.command.ExcludeDeleted,
 			NameSpaces: d.namespaces, BatchSize: d.command.Batch,
 		})
 		if errors.Is(err, storage.ErrRejected) {
-			tally.Refused = append(tally.Refused, err.Error())
+			counts.Rejected = append(counts.Rejected, err.Error())
 			err = nil
 		}
 		if reached != nil && reached.After(next) {
 			next = *reached
 		}
 		if err == nil && reached == nil {
-			tally.Done, tally.Next = true, nil
-			d.state.Done = append(d.state.Done, tally.Kind)
-			delete(d.state.Next, tally.Kind)
+			counts.Done, counts.Next = true, nil
+			d.state.Done = append(d.state.Done, counts.Kind)
+			delete(d.state.Next, counts.Kind)
 		} else {
-			d.state.Next[tally.Kind] = next
+			d.state.Next[counts.Kind] = next
 		}
 		if saving := d.command.saveState(d.state); saving != nil || err != nil {
 			return errors.Join(err, saving)
 		}
-		if tally.Done {
+		if counts.Done {
 			return nil
 		}
-		d.env.Log.Info("Rewrote rows", "kind", tally.Kind, "rows", tally.Rows, "next", next.UTC().Format(time.RFC3339Nano))
+		d.env.Log.Info("Rewrote rows", "kind", counts.Kind, "rows", counts.Rows, "next", next.UTC().Format(time.RFC3339Nano))
 	}
 }
 
-// counted returns every object unchanged, at the limited rate: the store derives the rest again.
-func (d *driver) counted(ctx context.Context, tally *Tally) storage.PrepareBackfillParams {
+// counted returns a callback that keeps every object unchanged, at the limited rate: the store
+// computes the derived parts again.
+func (d *driver) counted(ctx context.Context, counts *Counts) storage.PrepareBackfillParams {
 	return func(object runtime.Object) (*storage.BackfillParams, error) {
 		if err := d.limiter.Wait(ctx); err != nil {
 			return nil, err
 		}
-		tally.Rows++
+		counts.Rows++
 		return &storage.BackfillParams{Object: object}, nil
 	}
 }
 
-// goOn adds to an error the flags that resume the same backfill.
-func (d *driver) goOn(tally Tally, err error) error {
+// resumeError adds the flags that resume the same backfill to an error.
+func (d *driver) resumeError(counts Counts, err error) error {
 	if d.command.State != "" {
-		return fmt.Errorf("%w; the same command goes on from --state %s", err, d.command.State)
+		return fmt.Errorf("%w: run the same command again to resume from --state %s", err, d.command.State)
 	}
-	return fmt.Errorf("%w; go on with --kinds %s --start-time %s, then the kinds behind it", err, tally.Kind, tally.Next.UTC().Format(time.RFC3339Nano))
+	return fmt.Errorf("%w: to resume, run with --kinds %s --start-time %s, then with the following kinds", err, counts.Kind, counts.Next.UTC().Format(time.RFC3339Nano))
 }
 
 func (r Result) text(w io.Writer) {
 	fmt.Fprintf(w, "KIND\tROWS\tSTATE\n")
 	for _, k := range r.Kinds {
-		stand := "done"
+		progress := "done"
 		if !k.Done && k.Next != nil {
-			stand = "next " + k.Next.UTC().Format(time.RFC3339Nano)
+			progress = "next " + k.Next.UTC().Format(time.RFC3339Nano)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\n", k.Kind, k.Rows, stand)
+		fmt.Fprintf(w, "%s\t%d\t%s\n", k.Kind, k.Rows, progress)
 	}
 	for _, k := range r.Kinds {
-		for _, text := range k.Refused {
+		for _, text := range k.Rejected {
 			fmt.Fprintf(w, "%s\n", text)
 		}
 	}

@@ -24,7 +24,7 @@ type state struct {
 
 func (c *Command) newState(namespaces []string) state {
 	return state{
-		Command: c.What, ExcludeDeleted: c.ExcludeDeleted, Namespaces: append([]string{}, namespaces...),
+		Command: c.Parts, ExcludeDeleted: c.ExcludeDeleted, Namespaces: append([]string{}, namespaces...),
 		Next: map[string]time.Time{}, Done: []string{},
 	}
 }
@@ -44,10 +44,10 @@ func (c *Command) loadState(namespaces []string) (state, error) {
 	}
 	var s state
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return state{}, fmt.Errorf("--state %s is no state of a backfill: %w", c.State, err)
+		return state{}, fmt.Errorf("--state %s is not a state file: %w", c.State, err)
 	}
 	if s.Command != fresh.Command || s.ExcludeDeleted != fresh.ExcludeDeleted || !slices.Equal(s.Namespaces, fresh.Namespaces) {
-		return state{}, fmt.Errorf("--state %s belongs to another backfill (command %s, exclude-deleted %t, namespaces %v): give the same flags, or remove the file",
+		return state{}, fmt.Errorf("--state %s belongs to another backfill (command %s, exclude-deleted %t, namespaces %v): use the same flags, or delete the file",
 			c.State, s.Command, s.ExcludeDeleted, s.Namespaces)
 	}
 	if s.Next == nil {
@@ -56,7 +56,7 @@ func (c *Command) loadState(namespaces []string) (state, error) {
 	return s, nil
 }
 
-// saveState replaces the state file as a whole, so that it is readable at any moment.
+// saveState replaces the state file atomically, so that it is readable at any moment.
 func (c *Command) saveState(s state) (err error) {
 	if c.State == "" {
 		return nil

@@ -19,16 +19,16 @@ const numberKey = "number"
 
 // Cluster reads and writes the copy in the cluster. It is not safe for concurrent use.
 type Cluster struct {
-	// Reader reads from the API server each time, never from a cache.
-	Reader client.Reader
-	Writer client.Writer
-	// Namespace of the service; empty, without leader election and outside of a pod, means that there is no copy.
+	// APIReader reads from the API server, without a cache.
+	APIReader client.Reader
+	Writer    client.Writer
+	// Namespace of the service; without one (no leader election, outside a pod) there is no copy.
 	Namespace string
 
-	last *corev1.ConfigMap // as it was written last; nil means that it is read first
+	last *corev1.ConfigMap // last written; nil means that it must be read first
 }
 
-// Read returns the number; 0 without a ConfigMap, since nothing was evicted.
+// Read returns the number, or 0 without a ConfigMap: nothing was evicted.
 func (c *Cluster) Read(ctx context.Context) (int64, error) {
 	number, _, err := c.get(ctx)
 	return number, err
@@ -39,7 +39,7 @@ func (c *Cluster) get(ctx context.Context) (number int64, found *corev1.ConfigMa
 		return 0, nil, nil
 	}
 	var m corev1.ConfigMap
-	err = c.Reader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: Name}, &m)
+	err = c.APIReader.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: Name}, &m)
 	if apierrors.IsNotFound(err) {
 		return 0, nil, nil
 	}
@@ -58,8 +58,8 @@ func numberOf(m *corev1.ConfigMap) (int64, error) {
 	return number, nil
 }
 
-// Raise writes the number, unless the ConfigMap has a higher one. A concurrent write of
-// another client is a conflict, and nothing is lost.
+// Raise writes the number, unless the ConfigMap has a higher one. A concurrent write by
+// another client is a conflict.
 func (c *Cluster) Raise(ctx context.Context, number int64) error {
 	if c.Namespace == "" {
 		return nil

@@ -10,10 +10,10 @@
 //  2. the number in the database grows and is committed,
 //  3. the same number is written to the cluster.
 //
-// A database whose number is not below that of the cluster thus has every eviction that
-// was carried out. A crash between the steps leaves the database ahead, which is harmless:
-// the object is still there. While the database is behind, nothing is evicted and the
-// sweep closes nothing, until "ingester checkpoint --accept" has been run.
+// A database whose number is not below that of the cluster thus has every completed
+// eviction. A crash between the steps leaves the database ahead, which is harmless: the
+// object still exists. While the database is behind, nothing is evicted and the sweep
+// closes nothing, until "ingester checkpoint --accept" has been run.
 //
 // Evictions that wait at the same time share one increment of the number.
 package checkpoint

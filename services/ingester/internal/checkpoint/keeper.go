@@ -27,7 +27,7 @@ type Config struct {
 	Log     logr.Logger
 	// Events receives a Warning event, on the ConfigMap, when the database is behind. Nil disables it.
 	Events events.EventRecorder
-	// Registerer takes the metrics; nil keeps them private.
+	// Registerer registers the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 	// Ready is closed once the schema is current.
 	Ready <-chan struct{}
@@ -37,18 +37,18 @@ type Config struct {
 // manager.Runnable. It is safe for concurrent use.
 type Keeper struct {
 	cfg     Config
-	figures *figures
+	metrics *metrics
 
-	// one guards the cluster's copy: one request at a time.
-	one sync.Mutex
+	// clusterMu guards the cluster's copy: one request at a time.
+	clusterMu sync.Mutex
 
-	mu      sync.Mutex
-	highest int64 // of the cluster, as far as this process has seen
-	checked bool  // both numbers were compared once
-	behind  error // the last comparison
-	missing string
-	next    *round
-	running bool
+	mu                sync.Mutex
+	highest           int64 // the highest observed number of the cluster
+	checked           bool  // both numbers were compared once
+	behind            error // the last comparison
+	missingPermission string
+	next              *round
+	running           bool
 }
 
 // round is one increment of the number, for all evictions that wait.
@@ -58,26 +58,26 @@ type round struct {
 }
 
 const (
-	// lookEvery is the interval between two comparisons.
-	lookEvery = 10 * time.Second
+	// checkInterval is the interval between two comparisons.
+	checkInterval = 10 * time.Second
 	// timeout bounds one comparison, and one increment.
 	timeout = 10 * time.Second
 )
 
 // New returns a keeper. [Keeper.Start] runs it.
 func New(cfg Config) (*Keeper, error) {
-	f, err := newFigures(cfg.Registerer)
+	m, err := newMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	return &Keeper{cfg: cfg, figures: f}, nil
+	return &Keeper{cfg: cfg, metrics: m}, nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (k *Keeper) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable. It compares the numbers until ctx ends, so that the alarm
-// does not wait for an eviction, and returns once the database is accepted.
+// Start implements manager.Runnable. It compares the numbers until ctx ends, so that an older
+// database is reported before the next eviction, and evictions resume once it is accepted.
 func (k *Keeper) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -86,12 +86,12 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 	for {
 		if err := k.Check(ctx); err != nil && !errors.Is(err, ErrBehind) && ctx.Err() == nil {
-			k.cfg.Log.V(1).Info("Failed to compare the checkpoints", "reason", err.Error())
+			k.cfg.Log.V(1).Info("Failed to compare checkpoints", "reason", err.Error())
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.cfg.Clock.After(lookEvery):
+		case <-k.cfg.Clock.After(checkInterval):
 		}
 	}
 }
@@ -114,20 +114,20 @@ func (k *Keeper) Check(ctx context.Context) error {
 		return err
 	}
 	err = compare(database, least)
-	k.say(err)
+	k.record(err)
 	return err
 }
 
 // read returns the cluster's number, or 0 without the permission to read it.
 func (k *Keeper) read(ctx context.Context) (int64, error) {
-	k.one.Lock()
-	defer k.one.Unlock()
+	k.clusterMu.Lock()
+	defer k.clusterMu.Unlock()
 	number, err := k.cfg.Cluster.Read(ctx)
 	return number, k.permitted(err)
 }
 
 // Behind compares the current database with the last observed number of the cluster,
-// which costs no request to the API server.
+// without a request to the API server.
 func (k *Keeper) Behind(ctx context.Context) error {
 	k.mu.Lock()
 	checked, least := k.checked, k.highest
@@ -140,7 +140,7 @@ func (k *Keeper) Behind(ctx context.Context) error {
 		return errors.Join(storage.ErrNotWritten, err)
 	}
 	err = compare(database, least)
-	k.say(err)
+	k.record(err)
 	return err
 }
 
@@ -176,7 +176,7 @@ func (k *Keeper) rounds(ctx context.Context) {
 			return
 		}
 		if r.err = k.advance(ctx); r.err != nil && !errors.Is(r.err, ErrBehind) {
-			k.cfg.Log.Error(r.err, "Failed to advance the checkpoint, evictions wait")
+			k.cfg.Log.Error(r.err, "Failed to advance the checkpoint, evictions are delayed")
 			r.err = errors.Join(storage.ErrNotWritten, r.err)
 		}
 		close(r.done)
@@ -199,14 +199,14 @@ func (k *Keeper) advance(ctx context.Context) error {
 	k.mu.Unlock()
 	number, err := advance(ctx, k.cfg.DB, least)
 	if errors.Is(err, ErrBehind) {
-		k.say(err)
+		k.record(err)
 	}
 	if err != nil {
 		return err
 	}
-	k.one.Lock()
+	k.clusterMu.Lock()
 	err = k.permitted(k.cfg.Cluster.Raise(ctx, number))
-	k.one.Unlock()
+	k.clusterMu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -216,44 +216,44 @@ func (k *Keeper) advance(ctx context.Context) error {
 	return nil
 }
 
-// permitted drops the error of a missing permission and logs once what is missing: an
-// ingester that was upgraded with an old Role continues as before.
+// permitted drops the error of a missing permission and logs it once: an ingester that was
+// upgraded with an old Role continues as before.
 func (k *Keeper) permitted(err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case err == nil:
-		k.missing = ""
-		k.figures.unprotected.Set(0)
+		k.missingPermission = ""
+		k.metrics.unprotected.Set(0)
 		return nil
 	case !apierrors.IsForbidden(err):
 		return err
 	}
-	k.figures.unprotected.Set(1)
-	if k.missing == "" {
-		k.cfg.Log.Info("An older database cannot be detected: a permission is missing, see config/rbac/role.yaml", "reason", err.Error())
+	k.metrics.unprotected.Set(1)
+	if k.missingPermission == "" {
+		k.cfg.Log.Info("Failed to access the checkpoint ConfigMap, older databases are not detected: see config/rbac/role.yaml", "reason", err.Error())
 	}
-	k.missing = err.Error()
+	k.missingPermission = err.Error()
 	return nil
 }
 
-// say records a comparison, and logs and emits changes of its result.
-func (k *Keeper) say(err error) {
+// record records a comparison, and reports changes of its result in the log and an event.
+func (k *Keeper) record(err error) {
 	k.mu.Lock()
 	was := k.behind
 	k.behind, k.checked = err, true
 	k.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
-		k.figures.behind.Set(1)
-		k.cfg.Log.Error(err, "Stopped evicting and sweeping")
+		k.metrics.behind.Set(1)
+		k.cfg.Log.Error(err, "Stopped evictions and sweeps")
 		if k.cfg.Events != nil {
 			m := &corev1.ConfigMap{}
 			m.Namespace, m.Name = k.cfg.Cluster.Namespace, Name
 			k.cfg.Events.Eventf(m, nil, corev1.EventTypeWarning, "DatabaseBehind", "Compare", "%s", fmt.Sprint(err))
 		}
 	case err == nil && was != nil:
-		k.figures.behind.Set(0)
-		k.cfg.Log.Info("The database is not behind any more, evicting and sweeping again")
+		k.metrics.behind.Set(0)
+		k.cfg.Log.Info("Resumed evictions and sweeps: the database is not behind")
 	}
 }

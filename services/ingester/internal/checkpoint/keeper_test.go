@@ -84,7 +84,7 @@ func keeper(t *testing.T, s *server, change func(*checkpoint.Config)) (*checkpoi
 	t.Helper()
 	db, _ := dbtest.Migrated(t)
 	cfg := checkpoint.Config{
-		DB: db, Cluster: &checkpoint.Cluster{Reader: s, Writer: s, Namespace: "home"}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		DB: db, Cluster: &checkpoint.Cluster{APIReader: s, Writer: s, Namespace: "home"}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
 	if change != nil {
 		change(&cfg)
@@ -96,7 +96,7 @@ func keeper(t *testing.T, s *server, change func(*checkpoint.Config)) (*checkpoi
 	return k, cfg
 }
 
-func TestTheDatabaseIsNeverBehindAfterACrash(t *testing.T) {
+func TestAdvanceWritesDatabaseFirst(t *testing.T) {
 	s := &server{}
 	k, cfg := keeper(t, s, nil)
 	s.before = func() {
@@ -118,7 +118,7 @@ func TestTheDatabaseIsNeverBehindAfterACrash(t *testing.T) {
 	}
 }
 
-func TestAnOlderDatabaseStopsEvictionsUntilItIsAccepted(t *testing.T) {
+func TestOlderDatabaseBlocksEvictionsUntilAccepted(t *testing.T) {
 	s, recorder, reg := &server{}, events.NewFakeRecorder(10), prometheus.NewRegistry()
 	k, cfg := keeper(t, s, func(c *checkpoint.Config) { c.Events, c.Registerer = recorder, reg })
 	for range 3 {
@@ -132,7 +132,7 @@ func TestAnOlderDatabaseStopsEvictionsUntilItIsAccepted(t *testing.T) {
 	if err := k.Advance(t.Context()); !errors.Is(err, checkpoint.ErrBehind) {
 		t.Fatalf("advance: %v", err)
 	}
-	again, _ := checkpoint.New(checkpoint.Config{DB: cfg.DB, Cluster: &checkpoint.Cluster{Reader: s, Writer: s, Namespace: "home"}, Log: logr.Discard()})
+	again, _ := checkpoint.New(checkpoint.Config{DB: cfg.DB, Cluster: &checkpoint.Cluster{APIReader: s, Writer: s, Namespace: "home"}, Log: logr.Discard()})
 	for name, err := range map[string]error{
 		"behind": k.Behind(t.Context()), "check": k.Check(t.Context()), "behind after a restart": again.Behind(t.Context()),
 	} {
@@ -140,12 +140,12 @@ func TestAnOlderDatabaseStopsEvictionsUntilItIsAccepted(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if e := <-recorder.Events; !strings.Contains(e, "Warning DatabaseBehind the database was restored from an older backup: its checkpoint is 2, that of the cluster is 3") {
+	if e := <-recorder.Events; !strings.Contains(e, "Warning DatabaseBehind database was restored from an older backup: its checkpoint is 2, that of the cluster is 3") {
 		t.Error(e)
 	}
 	gauge := func(want string) {
 		t.Helper()
-		text := "# HELP flotilla_ingester_database_behind 1 while the database lacks evictions that were carried out: it was restored from an older backup.\n" +
+		text := "# HELP flotilla_ingester_database_behind 1 while the database lacks completed evictions, since it was restored from an older backup.\n" +
 			"# TYPE flotilla_ingester_database_behind gauge\nflotilla_ingester_database_behind " + want + "\n"
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(text), "flotilla_ingester_database_behind"); err != nil {
 			t.Error(err)
@@ -161,12 +161,12 @@ func TestAnOlderDatabaseStopsEvictionsUntilItIsAccepted(t *testing.T) {
 	gauge("0")
 }
 
-func TestAMissingPermissionIsNamedOnceAndStopsNothing(t *testing.T) {
+func TestMissingPermissionIsLoggedOnce(t *testing.T) {
 	s := &server{err: forbidden}
 	var said atomic.Int32
 	k, _ := keeper(t, s, func(c *checkpoint.Config) {
 		c.Log = funcr.New(func(_, args string) {
-			if strings.Contains(args, "a permission is missing, see config/rbac/role.yaml") {
+			if strings.Contains(args, "older databases are not detected: see config/rbac/role.yaml") {
 				said.Add(1)
 			}
 		}, funcr.Options{})
@@ -187,7 +187,7 @@ func TestAMissingPermissionIsNamedOnceAndStopsNothing(t *testing.T) {
 	}
 }
 
-func TestEvictionsThatWaitShareOneWrite(t *testing.T) {
+func TestConcurrentEvictionsShareOneWrite(t *testing.T) {
 	s := &server{}
 	k, _ := keeper(t, s, nil)
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
@@ -223,7 +223,7 @@ func TestEvictionsThatWaitShareOneWrite(t *testing.T) {
 func BenchmarkAdvance(b *testing.B) {
 	db, _ := dbtest.Migrated(b)
 	s := &server{}
-	k, err := checkpoint.New(checkpoint.Config{DB: db, Cluster: &checkpoint.Cluster{Reader: s, Writer: s, Namespace: "home"}, Log: logr.Discard()})
+	k, err := checkpoint.New(checkpoint.Config{DB: db, Cluster: &checkpoint.Cluster{APIReader: s, Writer: s, Namespace: "home"}, Log: logr.Discard()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// ErrBehind means that the database lacks evictions that were carried out.
-var ErrBehind = errors.New("the database was restored from an older backup")
+// ErrBehind means that the database lacks completed evictions.
+var ErrBehind = errors.New("database was restored from an older backup")
 
-// compare returns ErrBehind, with what to do, for a database below the cluster. It is pure.
+// compare returns ErrBehind, with the remedy, for a database below the cluster. It is pure.
 func compare(database, cluster int64) error {
 	if database >= cluster {
 		return nil
 	}
-	return fmt.Errorf("%w: its checkpoint is %d, that of the cluster is %d: nothing is evicted or swept; "+
+	return fmt.Errorf("%w: its checkpoint is %d, that of the cluster is %d: evictions and sweeps are stopped; "+
 		"restore a newer backup, or run ingester checkpoint --accept (docs/disaster.md)", ErrBehind, database, cluster)
 }
 
@@ -26,18 +26,18 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Stored returns the number in the database; an empty table is a database that has evicted nothing.
+// Stored returns the number in the database, or 0 with an empty table: nothing was evicted.
 func Stored(ctx context.Context, db *sql.DB) (int64, error) { return stored(ctx, db, "") }
 
 func stored(ctx context.Context, db querier, lock string) (number int64, err error) {
 	err = db.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) FROM "+schema.Quote(schema.CheckpointTable)+lock).Scan(&number)
 	if err != nil {
-		return 0, fmt.Errorf("read the checkpoint: %w", err)
+		return 0, fmt.Errorf("read checkpoint: %w", err)
 	}
 	return number, nil
 }
 
-// advance raises the number in the database by one, unless it is below the given one.
+// advance increments the number in the database, unless it is below the given one.
 func advance(ctx context.Context, db *sql.DB, least int64) (number int64, err error) {
 	err = change(ctx, db, func(was int64) (int64, error) { return was + 1, compare(was, least) }, &number)
 	return number, err
@@ -53,7 +53,7 @@ func Accept(ctx context.Context, db *sql.DB, cluster int64) error {
 func change(ctx context.Context, db *sql.DB, next func(was int64) (int64, error), now *int64) (err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return fmt.Errorf("begin transaction: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -72,10 +72,10 @@ func change(ctx context.Context, db *sql.DB, next func(was int64) (int64, error)
 	}
 	if _, err = tx.ExecContext(ctx, "INSERT INTO "+schema.Quote(schema.CheckpointTable)+
 		" (id, number) VALUES (1, ?) ON DUPLICATE KEY UPDATE number = VALUES(number)", number); err != nil {
-		return fmt.Errorf("write the checkpoint: %w", err)
+		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	if err = tx.Commit(); err != nil {
-		return fmt.Errorf("commit the checkpoint: %w", err)
+		return fmt.Errorf("commit checkpoint: %w", err)
 	}
 	*now = number
 	return nil

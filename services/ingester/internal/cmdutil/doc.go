@@ -1,9 +1,9 @@
 // Package cmdutil holds the shared parts of the commands for operators: their
 // connections ([Env]), their kinds and namespaces ([Scope]), their output
-// ([Output]), and the error for work that is left ([Left]).
+// ([Output]), and the error for incomplete work ([IncompleteError]).
 //
 // The commands themselves are packages verify, backfill, purge, restore and removefinalizers.
-// Each has an Options struct with AddFlags and Run. A command prints its result to
-// the given writer and logs its progress. It returns nil when nothing is left to do;
-// every error is one line for a person.
+// Each has a Command struct with AddFlags and Run. A command prints its result to the
+// given writer and logs its progress. It returns nil when nothing is left to do; every
+// error is one line for a person.
 package cmdutil

@@ -22,16 +22,16 @@ import (
 
 // Env holds the connections of a command.
 type Env struct {
-	// Client reads from the API server each time, never from a cache. Nil for commands that need no cluster.
+	// Client reads from the API server, without a cache. Nil for commands that need no cluster.
 	Client client.Client
-	// DB and Store are nil when no MySQL is configured. Store is the same database; it
-	// writes only after [Env.Settle].
+	// DB and Store use the same database; nil when no MySQL is configured. Store writes only
+	// after [Env.Settle].
 	DB    *sql.DB
 	Store *mysql.Storage
 	Kinds *registry.Registry
 	Clock clock.WithTicker
 	Log   logr.Logger
-	// Namespaces that the ingester works in, the default of a command; empty means all.
+	// Namespaces that the ingester watches, the default of a command; empty means all.
 	Namespaces []string
 	// LeaseNamespace holds the ingester's Lease.
 	LeaseNamespace string
@@ -52,8 +52,8 @@ type Config struct {
 	LeaseNamespace string
 }
 
-// Open makes an Env and checks that MySQL answers and has the current schema. It
-// never changes the schema. ctx bounds the life of the Env; call Close at the end.
+// Open returns an Env and checks that MySQL is available and has the current schema. It
+// never changes the schema. ctx bounds the lifetime of the Env; call Close at the end.
 func Open(ctx context.Context, config Config) (Env, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
@@ -87,7 +87,7 @@ func Open(ctx context.Context, config Config) (Env, error) {
 	if closing := store.Close(); closing != nil || !config.Optional {
 		return Env{}, errors.Join(err, closing)
 	}
-	config.Log.Info("Working without MySQL", "reason", err.Error())
+	config.Log.Info("Continuing without MySQL", "reason", err.Error())
 	env.Store, env.DB = nil, nil
 	return env, nil
 }
@@ -107,7 +107,7 @@ func (e Env) check(ctx context.Context) error {
 		}
 	}
 	if pending > 0 {
-		return fmt.Errorf("%d migrations of the database are pending: run ingester migrate up, or start the ingester", pending)
+		return fmt.Errorf("%d database migrations are pending: run ingester migrate up, or start the ingester", pending)
 	}
 	return nil
 }
@@ -120,53 +120,53 @@ func (e Env) Close() error {
 	return e.Store.Close()
 }
 
-// NeedMySQL returns an error if there is no connection to MySQL.
-func (e Env) NeedMySQL() error {
+// RequireMySQL returns an error without a connection to MySQL.
+func (e Env) RequireMySQL() error {
 	if e.DB == nil {
-		return errors.New("this command needs MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
+		return errors.New("this command requires MySQL: set --mysql-dsn (MYSQL_DSN), or --mysql-host, --mysql-user and --mysql-database")
 	}
 	return nil
 }
 
 // Incarnation returns the incarnation that the ingester writes the cluster's rows with.
-// Known is false if the database has no incarnation of the cluster; n is then the one
-// that the ingester would begin with.
-func (e Env) Incarnation(ctx context.Context) (n int64, known bool, err error) {
+// Registered is false if the database has no incarnation of the cluster; n is then the one
+// that the ingester would register.
+func (e Env) Incarnation(ctx context.Context) (n int64, registered bool, err error) {
 	uid, err := e.clusterUID(ctx)
 	if err != nil {
 		return 0, false, err
 	}
-	var ours sql.NullInt64
+	var own sql.NullInt64
 	var newest int64
 	err = e.DB.QueryRowContext(ctx, "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM "+
-		schema.Quote(schema.IncarnationTable), uid).Scan(&ours, &newest)
+		schema.Quote(schema.IncarnationTable), uid).Scan(&own, &newest)
 	if err != nil {
 		return 0, false, fmt.Errorf("read incarnation: %w", err)
 	}
-	if !ours.Valid {
+	if !own.Valid {
 		return newest + 1, false, nil
 	}
-	return ours.Int64, true, nil
+	return own.Int64, true, nil
 }
 
 func (e Env) clusterUID(ctx context.Context) (string, error) {
 	var system metav1.PartialObjectMetadata
 	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := e.Client.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
-		return "", Explain(fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err))
+		return "", Explain(fmt.Errorf("get namespace %s: %w", metav1.NamespaceSystem, err))
 	}
 	return string(system.GetUID()), nil
 }
 
-// Settle makes the store write with the incarnation that the ingester uses. It never
-// raises it: a running ingester would keep the old one, and its writes would look stale.
+// Settle sets the incarnation of the store to the one that the ingester uses. It never bumps
+// it: a running ingester would keep the old one, and its writes would look stale.
 func (e Env) Settle(ctx context.Context) error {
-	n, known, err := e.Incarnation(ctx)
+	n, registered, err := e.Incarnation(ctx)
 	if err != nil {
 		return err
 	}
-	if !known {
-		return errors.New("this database has never seen this cluster: start the ingester once, so that it settles the incarnation")
+	if !registered {
+		return errors.New("cluster not registered in this database: start the ingester once")
 	}
 	e.Store.Settle(n)
 	return nil

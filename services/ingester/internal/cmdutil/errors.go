@@ -8,14 +8,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Left is the error of a command that did its work but left something to do. The exit code is not 0.
-type Left string
+// IncompleteError is the error of a command that ran but did not complete its work. The exit code is not 0.
+type IncompleteError string
 
 // Error implements error.
-func (l Left) Error() string { return string(l) }
+func (e IncompleteError) Error() string { return string(e) }
 
-// Leftf makes a Left.
-func Leftf(format string, args ...any) error { return Left(fmt.Sprintf(format, args...)) }
+// Incompletef returns an IncompleteError with a formatted text.
+func Incompletef(format string, args ...any) error {
+	return IncompleteError(fmt.Sprintf(format, args...))
+}
 
 // Explain adds the remedy to an error of the API server.
 func Explain(err error) error {
@@ -23,11 +25,11 @@ func Explain(err error) error {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w (config/rbac/operator_role.yaml has the rights that are needed)", err)
+		return fmt.Errorf("%w (config/rbac/operator_role.yaml grants the required permissions)", err)
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("%w (does the cluster have the CRDs of config/crd?)", err)
+		return fmt.Errorf("%w (check that the CRDs of config/crd are installed)", err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%w (are the credentials of --kubeconfig still valid?)", err)
+		return fmt.Errorf("%w (check the credentials of --kubeconfig)", err)
 	}
 	return err
 }

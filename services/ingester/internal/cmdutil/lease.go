@@ -12,14 +12,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// LeaseName is the ingester's leader election Lease.
+// LeaseName is the name of the ingester's leader election Lease.
 const LeaseName = "ingester.flotilla.dev"
 
-// Leader returns the name of the leading ingester, or "" without a leader: the Lease is
-// not found, was released, or has expired.
+// Leader returns the name of the leader, or "" without one: the Lease is not found, was
+// released, or has expired.
 func (e Env) Leader(ctx context.Context) (string, error) {
 	if e.LeaseNamespace == "" {
-		return "", errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required, to see whether an ingester runs")
+		return "", errors.New("--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required to check whether an ingester is running")
 	}
 	var lease coordinationv1.Lease
 	err := e.Client.Get(ctx, types.NamespacedName{Namespace: e.LeaseNamespace, Name: LeaseName}, &lease)
@@ -27,7 +27,7 @@ func (e Env) Leader(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", Explain(fmt.Errorf("read lease %s/%s: %w", e.LeaseNamespace, LeaseName, err))
+		return "", Explain(fmt.Errorf("get Lease %s/%s: %w", e.LeaseNamespace, LeaseName, err))
 	}
 	spec := lease.Spec
 	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {

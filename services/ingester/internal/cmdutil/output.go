@@ -15,20 +15,20 @@ const (
 	JSON = "json"
 )
 
-// Output says how a result is printed.
+// Output is the format of a printed result.
 type Output struct {
 	Format string
 }
 
 // AddFlags adds --output.
 func (o *Output) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.Format, "output", "o", Text, "text for people, json for programs")
+	fs.StringVarP(&o.Format, "output", "o", Text, "output format: text or json")
 }
 
 // Validate checks the format.
 func (o Output) Validate() error {
 	if o.Format != Text && o.Format != JSON && o.Format != "" {
-		return fmt.Errorf("--output is %q: want text or json", o.Format)
+		return fmt.Errorf("--output must be text or json, got %q", o.Format)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package cmdutil
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +27,8 @@ type Scope struct {
 
 // AddFlags adds --kinds and --namespaces.
 func (s *Scope) AddFlags(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&s.Kinds, "kinds", nil, "kinds to work on, separated by commas, for example Model,PipelineRun; empty means all")
-	fs.StringSliceVar(&s.Namespaces, "namespaces", nil, "namespaces to work on, separated by commas; empty means those of --watch-namespaces, or all")
+	fs.StringSliceVar(&s.Kinds, "kinds", nil, "comma-separated kinds, for example Model,PipelineRun; empty means all")
+	fs.StringSliceVar(&s.Namespaces, "namespaces", nil, "comma-separated namespaces; empty means those of --watch-namespaces, or all")
 }
 
 // Resolve returns the kinds in their canonical order and the namespaces; none means all.
@@ -38,22 +39,22 @@ func (s Scope) Resolve(env Env) ([]*registry.Kind, []string, error) {
 	}
 	namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
 	if slices.Contains(namespaces, "") {
-		return nil, nil, fmt.Errorf("--namespaces has an empty name")
+		return nil, nil, errors.New("--namespaces must not contain an empty name")
 	}
 	if len(s.Kinds) == 0 {
 		return env.Kinds.Kinds(), namespaces, nil
 	}
-	wanted := map[string]bool{}
+	selected := map[string]bool{}
 	for _, name := range s.Kinds {
 		kind, err := lookup(env.Kinds, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		wanted[kind.Name] = true
+		selected[kind.Name] = true
 	}
 	var out []*registry.Kind
 	for _, kind := range env.Kinds.Kinds() {
-		if wanted[kind.Name] {
+		if selected[kind.Name] {
 			out = append(out, kind)
 		}
 	}
@@ -61,17 +62,17 @@ func (s Scope) Resolve(env Env) ([]*registry.Kind, []string, error) {
 }
 
 func lookup(kinds *registry.Registry, name string) (*registry.Kind, error) {
-	known := make([]string, 0, len(kinds.Kinds()))
+	names := make([]string, 0, len(kinds.Kinds()))
 	for _, kind := range kinds.Kinds() {
 		if strings.EqualFold(name, kind.Name) || strings.EqualFold(name, kind.Plural) {
 			return kind, nil
 		}
-		known = append(known, kind.Name)
+		names = append(names, kind.Name)
 	}
-	return nil, fmt.Errorf("--kinds: %q is no kind; there are %s", name, strings.Join(known, ", "))
+	return nil, fmt.Errorf("--kinds: unknown kind %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-// MissingNamespaces returns those that the cluster does not have.
+// MissingNamespaces returns the namespaces that the cluster does not have.
 func MissingNamespaces(ctx context.Context, env Env, namespaces []string) ([]string, error) {
 	var out []string
 	for _, name := range namespaces {
@@ -82,7 +83,7 @@ func MissingNamespaces(ctx context.Context, env Env, namespaces []string) ([]str
 		case apierrors.IsNotFound(err):
 			out = append(out, name)
 		case err != nil:
-			return nil, Explain(fmt.Errorf("read namespace %s: %w", name, err))
+			return nil, Explain(fmt.Errorf("get namespace %s: %w", name, err))
 		}
 	}
 	return out, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// TestCommittedDefinitionsAreCurrent compares config/crd with what the registry says now.
-func TestCommittedDefinitionsAreCurrent(t *testing.T) {
+// TestCommittedCRDsAreCurrent compares config/crd with what the registry says now.
+func TestCommittedCRDsAreCurrent(t *testing.T) {
 	r, err := registry.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestCommittedDefinitionsAreCurrent(t *testing.T) {
 	}
 }
 
-func TestSchemaFollowsTheRules(t *testing.T) {
+func TestSchemaFollowsRules(t *testing.T) {
 	spec := definition(t, "Model").Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 	metadata := spec["qualityScores"].Items.Schema.Properties["metadata"]
 	if metadata.XPreserveUnknownFields == nil || !*metadata.XPreserveUnknownFields {
@@ -96,7 +96,7 @@ func TestPodTemplatesAreInlined(t *testing.T) {
 	}
 }
 
-func TestARecursiveMessageKeepsItsFields(t *testing.T) {
+func TestRecursiveMessageKeepsFields(t *testing.T) {
 	status := definition(t, "PipelineRun").Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties
 	step := status["steps"].Items.Schema.Properties
 	nested := step["attemptDetails"].Items.Schema.Properties["stepInfo"]

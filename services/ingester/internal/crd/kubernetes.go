@@ -38,7 +38,7 @@ func goType(t reflect.Type) (*props, error) {
 		return render(), nil
 	}
 	if marshaler := reflect.TypeFor[json.Marshaler](); t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(marshaler) {
-		return nil, fmt.Errorf("type %v has a JSON form of its own: add it to the table in kubernetes.go", t)
+		return nil, fmt.Errorf("type %v implements json.Marshaler: add it to the table in kubernetes.go", t)
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

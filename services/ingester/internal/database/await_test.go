@@ -13,12 +13,12 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// away is a server that gives one answer after the other to whoever connects, and the last one for ever.
-type away struct{ answers []error }
+// fakeServer is a server that gives one answer after the other to whoever connects, and the last one for ever.
+type fakeServer struct{ answers []error }
 
-func (a *away) Driver() driver.Driver { return nil }
+func (a *fakeServer) Driver() driver.Driver { return nil }
 
-func (a *away) Connect(context.Context) (driver.Conn, error) {
+func (a *fakeServer) Connect(context.Context) (driver.Conn, error) {
 	err := a.answers[0]
 	if len(a.answers) > 1 {
 		a.answers = a.answers[1:]
@@ -32,15 +32,15 @@ func (idle) Prepare(string) (driver.Stmt, error) { return nil, errors.ErrUnsuppo
 func (idle) Begin() (driver.Tx, error)           { return nil, errors.ErrUnsupported }
 func (idle) Close() error                        { return nil }
 
-func TestAwaitWaitsForTheWayToMySQLAlone(t *testing.T) {
+func TestAwaitRetriesConnectionFailuresOnly(t *testing.T) {
 	unresolved := &net.DNSError{Err: "i/o timeout", Name: "mysql", IsTimeout: true}
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	denied := &mysql.MySQLError{Number: 1045, Message: "Access denied"}
 	for name, test := range map[string]struct {
-		answers []error
-		patient time.Duration
-		want    error
-		told    []error
+		answers  []error
+		patient  time.Duration
+		want     error
+		reported []error
 	}{
 		"it answers at last":         {[]error{unresolved, unresolved, refused, nil}, time.Minute, nil, []error{unresolved, refused}},
 		"it answers at once":         {[]error{nil}, time.Minute, nil, nil},
@@ -50,14 +50,14 @@ func TestAwaitWaitsForTheWayToMySQLAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), test.patient)
 			defer cancel()
-			db := sql.OpenDB(&away{test.answers})
+			db := sql.OpenDB(&fakeServer{test.answers})
 			defer db.Close()
-			var told []error
-			if err := Await(ctx, db, time.Millisecond, func(trouble error) { told = append(told, trouble) }); !errors.Is(err, test.want) {
+			var reported []error
+			if err := Await(ctx, db, time.Millisecond, func(trouble error) { reported = append(reported, trouble) }); !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
-			if !slices.EqualFunc(told, test.told, errors.Is) {
-				t.Errorf("told of %v, want each trouble once: %v", told, test.told)
+			if !slices.EqualFunc(reported, test.reported, errors.Is) {
+				t.Errorf("told of %v, want each trouble once: %v", reported, test.reported)
 			}
 		})
 	}

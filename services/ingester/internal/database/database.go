@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Limits of the pool and of one conversation.
+// Limits of the pool, and timeouts of a connection.
 const (
 	maxOpen         = 25
 	maxIdle         = 10
@@ -25,18 +25,18 @@ const (
 
 // Open returns a pool for the DSN of github.com/go-sql-driver/mysql, for example
 // "user:password@tcp(host:3306)/michelangelo?tls=true". It does not connect; an error
-// means that the DSN is wrong, and never contains the password.
+// means that the DSN is invalid, and never contains the password.
 func Open(dsn string) (*sql.DB, error) {
 	cfg, err := parseDSN(dsn)
 	if err != nil {
 		return nil, err
 	}
-	if err := settle(cfg); err != nil {
+	if err := applyDefaults(cfg); err != nil {
 		return nil, err
 	}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("settings of the DSN: %w", err)
+		return nil, fmt.Errorf("apply settings of the DSN: %w", err)
 	}
 	return OpenConnector(connector, Pool{}), nil
 }
@@ -53,19 +53,19 @@ func OpenConnector(connector driver.Connector, pool Pool) *sql.DB {
 func parseDSN(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, errors.New("is not a DSN like user:password@tcp(host:3306)/database") // the parser's text may quote it
+		return nil, errors.New("is not a DSN like user:password@tcp(host:3306)/database") // the parser's error may quote it
 	}
 	if cfg.DBName == "" {
-		return nil, errors.New("names no database: want user:password@tcp(host:3306)/database")
+		return nil, errors.New("must name a database: user:password@tcp(host:3306)/database")
 	}
 	return cfg, nil
 }
 
-func settle(cfg *mysql.Config) error {
+func applyDefaults(cfg *mysql.Config) error {
 	cfg.ParseTime = true
 	cfg.Loc = time.UTC
 	cfg.Collation = "utf8mb4_bin"
-	cfg.MaxAllowedPacket = 0 // ask the server
+	cfg.MaxAllowedPacket = 0 // use the limit of the server
 	cfg.MultiStatements = false
 	cfg.Logger = &mysql.NopLogger{} // every message that it would log is also returned as an error
 	if cfg.Timeout == 0 {
@@ -85,18 +85,18 @@ func settle(cfg *mysql.Config) error {
 	cfg.Params["time_zone"] = "'+00:00'"
 	cfg.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
 	if err := cfg.Apply(mysql.TimeTruncate(time.Microsecond)); err != nil {
-		return fmt.Errorf("settings of the DSN: %w", err)
+		return fmt.Errorf("apply settings of the DSN: %w", err)
 	}
 	return nil
 }
 
-// Numbers of server errors that decide what happens next.
+// Server errors of contention.
 const (
 	errLockWait = 1205
 	errDeadlock = 1213
 )
 
-// content errors lie in the rows of the statement: trying the same again is pointless.
+// content lists the permanent errors: the server rejects the content of the rows.
 var content = map[uint16]bool{
 	1048: true, // column cannot be null
 	1264: true, // out of range
@@ -123,7 +123,7 @@ type Class string
 const (
 	Contention Class = "contention" // deadlock or lock wait: the same transaction may succeed at once
 	Lost       Class = "lost"       // the connection broke; whether a commit took effect is unknown
-	Content    Class = "content"    // a row's content is refused
+	Content    Class = "content"    // a row's content is rejected
 	Other      Class = "other"
 )
 
@@ -150,35 +150,35 @@ func Classify(err error) Class {
 	return Other
 }
 
-// Ping checks that the server answers.
+// Ping checks that the server is available.
 func Ping(ctx context.Context, db *sql.DB) error {
 	if err := db.PingContext(ctx); err != nil {
-		return fmt.Errorf("reach MySQL: %w", err)
+		return fmt.Errorf("ping MySQL: %w", err)
 	}
 	return nil
 }
 
-// Await pings until the server answers, ctx ends or an error other than a connection failure occurs. It returns
-// the last failure. It calls tell once for each failure that differs from the previous one.
-func Await(ctx context.Context, db *sql.DB, pause time.Duration, tell func(error)) error {
+// Await pings until the server is available, ctx ends or an error other than a connection failure occurs. It
+// returns the last failure. It calls report once for each failure that differs from the previous one.
+func Await(ctx context.Context, db *sql.DB, pause time.Duration, report func(error)) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
-	var trouble error
+	var lastErr error
 	for {
 		err := Ping(ctx, db)
 		switch {
-		case ctx.Err() != nil && trouble != nil: // a canceled ping carries no information
-			return trouble
+		case ctx.Err() != nil && lastErr != nil: // a canceled ping carries no information
+			return lastErr
 		case err == nil || Classify(err) != Lost:
 			return err
 		}
-		if trouble == nil || trouble.Error() != err.Error() {
-			tell(err)
+		if lastErr == nil || lastErr.Error() != err.Error() {
+			report(err)
 		}
-		trouble = err
+		lastErr = err
 		select {
 		case <-ctx.Done():
-			return trouble
+			return lastErr
 		case <-tick.C:
 		}
 	}

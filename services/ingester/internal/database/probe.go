@@ -11,8 +11,8 @@ import (
 
 const probeTimeout = 5 * time.Second
 
-// Probe checks with a connection of its own whether the server takes writes: that it lets us
-// in, that the tables are there, and that it is not read-only. The pool must keep no idle
+// Probe checks with a separate connection whether the server accepts writes: that the login
+// succeeds, the tables exist, and the server is not read-only. The pool must keep no idle
 // connections. write is a statement that changes nothing.
 func Probe(ctx context.Context, db *sql.DB, write string, tables []string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -30,7 +30,7 @@ func Probe(ctx context.Context, db *sql.DB, write string, tables []string) (err 
 		parts = append(parts, "(SELECT 1 FROM `"+table+"` LIMIT 0)")
 	}
 	if _, err := conn.ExecContext(ctx, strings.Join(parts, " UNION ALL ")); err != nil {
-		return fmt.Errorf("read the tables: %w", err)
+		return fmt.Errorf("read tables: %w", err)
 	}
 	return nil
 }

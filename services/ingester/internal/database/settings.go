@@ -16,23 +16,23 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Settings say where the database is and how to log in: either as one DSN or by parts.
+// Settings holds the address and credentials of the database, either as one DSN or by parts.
 type Settings struct {
 	DSN string
 
 	Host, User, Database string
 	Port                 int
-	// Password, or the file that holds it. The file is read again for each connection,
-	// so a password may be exchanged while the program runs.
+	// Password, or the file that contains it. The file is read again for each connection, so
+	// the password may be rotated without a restart.
 	Password, PasswordFile string
 
-	// TLS encrypts connections and checks the server's certificate. Any of the files below implies it.
+	// TLS encrypts connections and verifies the server's certificate. Any of the files below implies it.
 	TLS bool
-	// CAFile holds the authorities to trust instead of those of the system.
+	// CAFile contains the CAs to trust instead of those of the system.
 	CAFile string
-	// CertFile and KeyFile are a client's certificate. They are read again for each connection.
+	// CertFile and KeyFile are the client certificate. They are read again for each connection.
 	CertFile, KeyFile string
-	// ServerName is the name in the server's certificate, if it is not the host.
+	// ServerName is the name in the server's certificate; empty means the host.
 	ServerName string
 
 	Pool Pool
@@ -52,13 +52,13 @@ func (s Settings) Configured() bool {
 const defaultPort = 3306
 
 // Connector returns the connector for these settings. It does not connect. An error names the
-// wrong setting and never contains a password.
+// invalid setting and never contains a password.
 func (s Settings) Connector() (driver.Connector, error) {
 	cfg, err := s.base()
 	if err != nil {
 		return nil, err
 	}
-	if err := settle(cfg); err != nil {
+	if err := applyDefaults(cfg); err != nil {
 		return nil, err
 	}
 	if err := s.addTLS(cfg); err != nil {
@@ -74,12 +74,12 @@ func (s Settings) Connector() (driver.Connector, error) {
 			return err
 		}))
 		if err != nil {
-			return nil, fmt.Errorf("settings of MySQL: %w", err)
+			return nil, fmt.Errorf("apply MySQL settings: %w", err)
 		}
 	}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("settings of MySQL: %w", err)
+		return nil, fmt.Errorf("apply MySQL settings: %w", err)
 	}
 	return connector, nil
 }
@@ -88,9 +88,9 @@ func (s Settings) base() (*mysql.Config, error) {
 	byParts := s.Host != "" || s.User != "" || s.Database != "" || s.Password != ""
 	switch {
 	case s.DSN != "" && byParts:
-		return nil, errors.New("--mysql-dsn stands alone: host, user, password and database are part of it")
+		return nil, errors.New("--mysql-dsn and --mysql-host, --mysql-user, --mysql-password or --mysql-database are mutually exclusive")
 	case s.Password != "" && s.PasswordFile != "":
-		return nil, errors.New("--mysql-password and --mysql-password-file exclude each other")
+		return nil, errors.New("--mysql-password and --mysql-password-file are mutually exclusive")
 	case s.DSN != "":
 		cfg, err := parseDSN(s.DSN)
 		if err != nil {
@@ -102,7 +102,7 @@ func (s Settings) base() (*mysql.Config, error) {
 		{"--mysql-host", s.Host}, {"--mysql-user", s.User}, {"--mysql-database", s.Database},
 	} {
 		if part.value == "" {
-			return nil, errors.New(part.flag + " is required beside the other settings of MySQL")
+			return nil, errors.New(part.flag + " is required with the other settings of MySQL")
 		}
 	}
 	port := s.Port
@@ -110,7 +110,7 @@ func (s Settings) base() (*mysql.Config, error) {
 		port = defaultPort
 	}
 	if port < 1 || port > 65535 {
-		return nil, fmt.Errorf("--mysql-port must be 1 to 65535, is %d", port)
+		return nil, fmt.Errorf("--mysql-port must be 1 to 65535, got %d", port)
 	}
 	cfg := mysql.NewConfig()
 	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort(s.Host, strconv.Itoa(port))
@@ -118,11 +118,11 @@ func (s Settings) base() (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// addTLS makes connections encrypted when asked to. There is no way to encrypt without
-// checking the certificate.
+// addTLS encrypts connections if a setting requires it. Encryption without verification of the
+// certificate is rejected.
 func (s Settings) addTLS(cfg *mysql.Config) error {
 	if cfg.TLSConfig == "skip-verify" || cfg.TLSConfig == "preferred" {
-		return fmt.Errorf("--mysql-dsn has tls=%s, which lets anybody pose as the server: use tls=true, and --mysql-tls-ca-file for an authority of your own", cfg.TLSConfig)
+		return fmt.Errorf("--mysql-dsn must not have tls=%s, which does not authenticate the server: use tls=true, and --mysql-tls-ca-file for a private CA", cfg.TLSConfig)
 	}
 	if !s.TLS && s.CAFile == "" && s.CertFile == "" && s.KeyFile == "" && s.ServerName == "" {
 		return nil
@@ -131,7 +131,7 @@ func (s Settings) addTLS(cfg *mysql.Config) error {
 	if config.ServerName == "" {
 		host, _, err := net.SplitHostPort(cfg.Addr)
 		if err != nil {
-			return errors.New("--mysql-tls-server-name is required when the server is reached by a socket")
+			return errors.New("--mysql-tls-server-name is required for a connection through a socket")
 		}
 		config.ServerName = host
 	}
@@ -142,11 +142,11 @@ func (s Settings) addTLS(cfg *mysql.Config) error {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("--mysql-tls-ca-file %s holds no certificate", s.CAFile)
+			return fmt.Errorf("--mysql-tls-ca-file %s contains no certificate", s.CAFile)
 		}
 	}
 	if (s.CertFile == "") != (s.KeyFile == "") {
-		return errors.New("--mysql-tls-cert-file and --mysql-tls-key-file belong together")
+		return errors.New("--mysql-tls-cert-file and --mysql-tls-key-file must be set together")
 	}
 	if s.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile); err != nil {

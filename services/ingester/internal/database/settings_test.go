@@ -65,7 +65,7 @@ func write(t *testing.T, path string, content []byte) string {
 	return path
 }
 
-func TestThePasswordFileIsReadForEachConnection(t *testing.T) {
+func TestPasswordFileIsReadPerConnection(t *testing.T) {
 	dsn := mysqltest.DSN(t)
 	db := dbtest.Open(t, dsn)
 	s := settings(t, dsn)
@@ -101,8 +101,8 @@ func TestThePasswordFileIsReadForEachConnection(t *testing.T) {
 	}
 }
 
-// TestTLSChecksTheServersCertificate gives a MySQL of its own a certificate for 127.0.0.1.
-func TestTLSChecksTheServersCertificate(t *testing.T) {
+// TestTLSVerifiesServerCertificate gives a MySQL of its own a certificate for 127.0.0.1.
+func TestTLSVerifiesServerCertificate(t *testing.T) {
 	server := mysqltest.PrivateOf(t, mysqltest.MySQL)
 	dsn := server.DSN()
 	dir := t.TempDir()

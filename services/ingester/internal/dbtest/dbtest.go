@@ -1,5 +1,5 @@
-// Package dbtest is what the ingester's tests share: migrated databases and objects
-// as the API server would hand them out.
+// Package dbtest holds the fixtures of the ingester's tests: migrated databases, and objects
+// as the API server returns them.
 package dbtest
 
 import (

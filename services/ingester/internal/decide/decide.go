@@ -11,15 +11,15 @@
 //
 // One branch is ours: foreign finalizers may hold an object that is terminating without
 // our finalizer. Only its row shows whether it was evicted or deleted, since marks may
-// change until the object is gone: an evicted row stays evicted, any other row is closed.
+// change until the deletion: an evicted row stays evicted, any other row is closed.
 package decide
 
-// Seen is the observed state of an object.
-type Seen struct {
+// Observed is the observed state of an object.
+type Observed struct {
 	Found bool
 	// Terminating: metadata.deletionTimestamp is set.
 	Terminating bool
-	// Finalizer: the object carries ours.
+	// Finalizer: the object has our finalizer.
 	Finalizer bool
 	// DeletingMark and ImmutableMark: the annotation has the value "true".
 	DeletingMark, ImmutableMark bool
@@ -32,7 +32,7 @@ type Action string
 
 // Actions.
 const (
-	// Nothing: the object is gone. Its row was closed or evicted before it could go.
+	// Nothing: the object is not found. Its row was closed or evicted before it was deleted.
 	Nothing Action = "nothing"
 	// Finish a deletion: close the row, then remove our finalizer.
 	Finish Action = "finish"
@@ -49,7 +49,7 @@ const (
 )
 
 // For returns the action for the observed state.
-func For(s Seen) Action {
+func For(s Observed) Action {
 	immutable := s.ImmutableMark || s.ImmutableKind
 	switch {
 	case !s.Found:

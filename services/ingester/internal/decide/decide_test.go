@@ -8,23 +8,23 @@ import (
 
 func TestFor(t *testing.T) {
 	tests := map[string]struct {
-		seen decide.Seen
+		seen decide.Observed
 		want decide.Action
 	}{
-		"an object that is gone needs nothing":                      {decide.Seen{}, decide.Nothing},
-		"a normal object is stored":                                 {decide.Seen{Found: true, Finalizer: true}, decide.Sync},
-		"an object without our finalizer is adopted":                {decide.Seen{Found: true}, decide.Adopt},
-		"a terminating object is finished":                          {decide.Seen{Found: true, Terminating: true, Finalizer: true}, decide.Finish},
-		"a terminating object without our finalizer is released":    {decide.Seen{Found: true, Terminating: true}, decide.Release},
-		"terminating wins over the deleting annotation":             {decide.Seen{Found: true, Terminating: true, Finalizer: true, DeletingMark: true}, decide.Finish},
-		"the deleting annotation deletes":                           {decide.Seen{Found: true, Finalizer: true, DeletingMark: true}, decide.Delete},
-		"the deleting annotation works without our finalizer":       {decide.Seen{Found: true, DeletingMark: true}, decide.Delete},
-		"deleting wins over immutable":                              {decide.Seen{Found: true, Finalizer: true, DeletingMark: true, ImmutableMark: true}, decide.Delete},
-		"the immutable annotation evicts":                           {decide.Seen{Found: true, Finalizer: true, ImmutableMark: true}, decide.Evict},
-		"an eviction goes on after our finalizer is off":            {decide.Seen{Found: true, ImmutableMark: true}, decide.Evict},
-		"an immutable kind is evicted when that is on":              {decide.Seen{Found: true, Finalizer: true, ImmutableKind: true}, decide.Evict},
-		"a mark on a released object changes nothing":               {decide.Seen{Found: true, Terminating: true, ImmutableMark: true}, decide.Release},
-		"a user who deletes an immutable object deletes it for all": {decide.Seen{Found: true, Terminating: true, Finalizer: true, ImmutableMark: true}, decide.Finish},
+		"an object that is gone needs nothing":                      {decide.Observed{}, decide.Nothing},
+		"a normal object is stored":                                 {decide.Observed{Found: true, Finalizer: true}, decide.Sync},
+		"an object without our finalizer is adopted":                {decide.Observed{Found: true}, decide.Adopt},
+		"a terminating object is finished":                          {decide.Observed{Found: true, Terminating: true, Finalizer: true}, decide.Finish},
+		"a terminating object without our finalizer is released":    {decide.Observed{Found: true, Terminating: true}, decide.Release},
+		"terminating wins over the deleting annotation":             {decide.Observed{Found: true, Terminating: true, Finalizer: true, DeletingMark: true}, decide.Finish},
+		"the deleting annotation deletes":                           {decide.Observed{Found: true, Finalizer: true, DeletingMark: true}, decide.Delete},
+		"the deleting annotation works without our finalizer":       {decide.Observed{Found: true, DeletingMark: true}, decide.Delete},
+		"deleting wins over immutable":                              {decide.Observed{Found: true, Finalizer: true, DeletingMark: true, ImmutableMark: true}, decide.Delete},
+		"the immutable annotation evicts":                           {decide.Observed{Found: true, Finalizer: true, ImmutableMark: true}, decide.Evict},
+		"an eviction goes on after our finalizer is off":            {decide.Observed{Found: true, ImmutableMark: true}, decide.Evict},
+		"an immutable kind is evicted when that is on":              {decide.Observed{Found: true, Finalizer: true, ImmutableKind: true}, decide.Evict},
+		"a mark on a released object changes nothing":               {decide.Observed{Found: true, Terminating: true, ImmutableMark: true}, decide.Release},
+		"a user who deletes an immutable object deletes it for all": {decide.Observed{Found: true, Terminating: true, Finalizer: true, ImmutableMark: true}, decide.Finish},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestFor(t *testing.T) {
 func TestForIsSafe(t *testing.T) {
 	for bits := range 64 {
 		on := func(n int) bool { return bits&(1<<n) != 0 }
-		s := decide.Seen{Found: on(0), Terminating: on(1), Finalizer: on(2), DeletingMark: on(3), ImmutableMark: on(4), ImmutableKind: on(5)}
+		s := decide.Observed{Found: on(0), Terminating: on(1), Finalizer: on(2), DeletingMark: on(3), ImmutableMark: on(4), ImmutableKind: on(5)}
 		got := decide.For(s)
 		if got == decide.Adopt && (s.Terminating || s.Finalizer) {
 			t.Errorf("%+v: adopts an object that is terminating or ours already", s)

@@ -1,4 +1,4 @@
-// Command generate writes the files that follow from the registry: the CRDs, the manifests
+// Command generate writes the files that are generated from the registry: the CRDs, the manifests
 // that add the finalizer to new objects, the schema page and new migrations for tables,
 // columns and indexes that no migration creates yet.
 // It runs in go generate after the descriptor set is compiled.
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	root := flag.String("root", ".", "folder of the ingester")
+	root := flag.String("root", ".", "directory of the ingester")
 	flag.Parse()
 	if err := run(*root); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)

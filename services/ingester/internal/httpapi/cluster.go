@@ -19,7 +19,7 @@ import (
 )
 
 // Cluster is the part of the Kubernetes API server that the API uses. Errors are those of the
-// Kubernetes API; an object that is not there is apierrors.IsNotFound.
+// Kubernetes API; an object that does not exist is apierrors.IsNotFound.
 type Cluster interface {
 	// Get returns the object as the API server has it now.
 	Get(ctx context.Context, kind *registry.Kind, namespace, name string) (*unstructured.Unstructured, error)
@@ -32,23 +32,23 @@ type Cluster interface {
 type Mark struct {
 	Namespace, Name string
 	UID             types.UID
-	// ResourceVersion is empty when any version will do.
+	// ResourceVersion is empty if any version may be deleted.
 	ResourceVersion string
 	// DryRun changes nothing.
 	DryRun bool
 }
 
-// fieldManager is our name in managedFields.
+// fieldManager is the field manager of the API.
 const fieldManager = "ingester-api"
 
-// liveCluster reads from the API server each time: an answer is never older than its request.
+// liveCluster reads from the API server without a cache.
 type liveCluster struct{ client dynamic.Interface }
 
 // NewCluster returns a Cluster that uses the API server of cfg.
 func NewCluster(cfg *rest.Config) (Cluster, error) {
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("create the API's client: %w", err)
+		return nil, fmt.Errorf("create client of the API server: %w", err)
 	}
 	return &liveCluster{client: client}, nil
 }
@@ -64,7 +64,7 @@ func (c *liveCluster) Get(ctx context.Context, kind *registry.Kind, namespace, n
 }
 
 // MarkDeleting implements Cluster. The uid in the patch is the precondition: the API
-// server refuses to change it.
+// server rejects a change of it.
 func (c *liveCluster) MarkDeleting(ctx context.Context, kind *registry.Kind, mark Mark) error {
 	metadata := map[string]any{
 		"uid":         mark.UID,
@@ -84,7 +84,7 @@ func (c *liveCluster) MarkDeleting(ctx context.Context, kind *registry.Kind, mar
 	_, err = c.of(kind, mark.Namespace).Patch(ctx, mark.Name, types.MergePatchType, patch, options)
 	if changedUID(err) {
 		return apierrors.NewConflict(schema.GroupResource{Group: api.Group, Resource: kind.Plural}, mark.Name,
-			fmt.Errorf("the object with uid %s is gone", mark.UID))
+			fmt.Errorf("the object with uid %s no longer exists", mark.UID))
 	}
 	return err
 }

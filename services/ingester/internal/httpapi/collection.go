@@ -21,18 +21,18 @@ var deleteCollectionParameters = []string{paramLabels, paramFields, paramLimit, 
 // deleteWorkers is the number of objects of a collection that are deleted concurrently.
 const deleteWorkers = 8
 
-// tally counts what became of the objects of a page.
-type tally struct {
-	marked, pending, closed, changed, gone atomic.Int64
+// deleteCounts counts the outcomes of the objects of a page.
+type deleteCounts struct {
+	marked, pending, closed, changed, missing atomic.Int64
 }
 
 // add counts one object. An object that was deleted in between is not a failure.
-func (c *tally) add(result outcome, err error) error {
+func (c *deleteCounts) add(result outcome, err error) error {
 	switch {
 	case errors.Is(err, errChanged):
 		c.changed.Add(1)
 	case errors.Is(err, storage.ErrNotFound):
-		c.gone.Add(1)
+		c.missing.Add(1)
 	case err != nil:
 		return err
 	case result == outcomeClosed:
@@ -45,9 +45,9 @@ func (c *tally) add(result outcome, err error) error {
 	return nil
 }
 
-func (c *tally) String() string {
-	return fmt.Sprintf("%d marked for deletion, %d deleted from storage, %d being deleted already, %d gone, %d changed and left alone",
-		c.marked.Load(), c.closed.Load(), c.pending.Load(), c.gone.Load(), c.changed.Load())
+func (c *deleteCounts) String() string {
+	return fmt.Sprintf("%d marked for deletion, %d deleted from storage, %d being deleted already, %d not found, %d changed and skipped",
+		c.marked.Load(), c.closed.Load(), c.pending.Load(), c.missing.Load(), c.changed.Load())
 }
 
 // deleteCollection deletes one page of the objects that match the selectors, and returns their
@@ -73,7 +73,7 @@ func (a *handlers) deleteCollection(w http.ResponseWriter, r *http.Request, t ta
 	if err := a.store.List(r.Context(), t.typeMeta(), t.namespace, &q.options, &q.ext, &page); err != nil {
 		return fmt.Errorf("list %s: %w", t.kind.Plural, err)
 	}
-	var counts tally
+	var counts deleteCounts
 	group, ctx := errgroup.WithContext(r.Context())
 	group.SetLimit(deleteWorkers)
 	for _, item := range page.Items {
@@ -113,7 +113,7 @@ func stillChosen(stored metav1.Object, selector labels.Selector, byField bool) a
 }
 
 // endedEarly adds to a failure what had been done before it.
-func endedEarly(t target, err error, counts *tally) error {
+func endedEarly(t target, err error, counts *deleteCounts) error {
 	var known apierrors.APIStatus
 	if answer := translate(t, err); errors.As(answer, &known) {
 		status := known.Status()

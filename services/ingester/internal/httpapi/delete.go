@@ -25,10 +25,10 @@ type outcome int
 const (
 	outcomeMarked  outcome = iota // the ingester will delete it
 	outcomePending                // it was being deleted already
-	outcomeClosed                 // it lived in storage only; its row is closed
+	outcomeClosed                 // it was in storage only; its row is closed
 )
 
-// deleteOne asks the ingester to delete one object, or closes the row of one that is not
+// deleteOne marks one object for deletion by the ingester, or closes the row of one that is not
 // in the cluster.
 func (a *handlers) deleteOne(w http.ResponseWriter, r *http.Request, t target) error {
 	options, err := deleteOptions(r, t)
@@ -104,13 +104,13 @@ func (a *handlers) removeOnce(ctx context.Context, t target, options *metav1.Del
 	return outcomeMarked, clusterError(err)
 }
 
-// closeReleased closes the row of an object that only foreign finalizers hold. It may be
-// there still because the object was evicted: the caller wants it deleted.
+// closeReleased closes the row of an object that only foreign finalizers hold. The row may
+// still be live because the object was evicted.
 func (a *handlers) closeReleased(ctx context.Context, t target, object *unstructured.Unstructured, options *metav1.DeleteOptions) error {
 	if object.GetDeletionTimestamp() == nil || slices.Contains(object.GetFinalizers(), api.IngesterFinalizer) {
 		return nil
 	}
-	// The preconditions were held against the object; its row may have another version.
+	// The preconditions were checked against the object; its row may have another version.
 	return a.closeRow(ctx, t, object, &metav1.DeleteOptions{DryRun: options.DryRun})
 }
 
@@ -166,7 +166,7 @@ func deleteOptions(r *http.Request, t target) (*metav1.DeleteOptions, error) {
 	switch {
 	case len(o.DryRun) > 0 && !slices.Equal(o.DryRun, []string{metav1.DryRunAll}):
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("dryRun must be %q or absent, is %q", metav1.DryRunAll, o.DryRun))
-	case !background || o.OrphanDependents != nil: //nolint:staticcheck // deprecated, and refused for that
+	case !background || o.OrphanDependents != nil: //nolint:staticcheck // deprecated, and rejected for that
 		return nil, apierrors.NewBadRequest("propagationPolicy must be Background or absent: the ingester deletes in no other way")
 	case o.GracePeriodSeconds != nil && *o.GracePeriodSeconds != 0:
 		return nil, apierrors.NewBadRequest("gracePeriodSeconds must be 0 or absent: these objects have no grace period")
@@ -176,7 +176,7 @@ func deleteOptions(r *http.Request, t target) (*metav1.DeleteOptions, error) {
 	return &o, nil
 }
 
-// refuseDelete answers to the deletion of a kind in all namespaces.
-func (a *handlers) refuseDelete(_ http.ResponseWriter, _ *http.Request, t target) error {
+// rejectDelete rejects the deletion of a kind in all namespaces.
+func (a *handlers) rejectDelete(_ http.ResponseWriter, _ *http.Request, t target) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("delete in one namespace at a time: %s/namespaces/{namespace}/%s", root, t.kind.Plural))
 }

@@ -55,15 +55,15 @@ func TestDelete(t *testing.T) {
 		"a grace period":                     {cluster: model(7), body: `{"gracePeriodSeconds":30}`, code: 400, message: "gracePeriodSeconds must be 0 or absent"},
 		"another dry run":                    {cluster: model(7), query: "?dryRun=Some", code: 400, message: `dryRun must be "All" or absent`},
 		"an empty dry run":                   {cluster: model(7), query: "?dryRun=", code: 400, message: `dryRun must be "All" or absent`},
-		"an option that nobody knows":        {cluster: model(7), body: `{"force":true}`, code: 400, message: `unknown field "force"`},
+		"an unknown option":                  {cluster: model(7), body: `{"force":true}`, code: 400, message: `unknown field "force"`},
 		"options of something else":          {cluster: model(7), body: `{"kind":"ListOptions"}`, code: 400, message: `the body is a "ListOptions", want DeleteOptions`},
 		"a stored object without its uid":    {store: dbtest.Model("churn", "", 7), code: 500, message: "see the log"},
-		"parameters of lists":                {cluster: model(7), query: "?labelSelector=a", code: 400, message: `parameter "labelSelector" is unknown; known are: dryRun`},
+		"parameters of lists":                {cluster: model(7), query: "?labelSelector=a", code: 400, message: `unknown parameter "labelSelector", want one of dryRun`},
 		"the annotation without the meaning": {cluster: withAnnotation(model(7), "no"), code: 202, message: "is marked for deletion", marks: []Mark{mark}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newEnv(t)
 			b.cluster.object, b.store.object = tc.cluster, tc.store
 			s := b.status(b.send(http.MethodDelete, churn+tc.query, tc.body), tc.code, tc.message)
 			if diff := cmp.Diff(tc.marks, b.cluster.marks); diff != "" {
@@ -86,10 +86,10 @@ func withAnnotation(u *unstructured.Unstructured, value string) *unstructured.Un
 
 var models = schema.GroupResource{Group: api.Group, Resource: "models"}
 
-// An object may leave, or another one take its name, between the look and the mark.
-func TestADeletionIsDecidedAnewWhenTheObjectMoves(t *testing.T) {
+// An object may be deleted, or another one take its name, between the read and the patch.
+func TestDeleteRetriesWhenObjectMoves(t *testing.T) {
 	t.Run("evicted meanwhile", func(t *testing.T) {
-		b := newBench(t)
+		b := newEnv(t)
 		b.cluster.object, b.store.object = model(7), model(8)
 		b.cluster.mark = func(Mark) error {
 			b.cluster.object = nil
@@ -100,8 +100,8 @@ func TestADeletionIsDecidedAnewWhenTheObjectMoves(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("made anew meanwhile", func(t *testing.T) {
-		b := newBench(t)
+	t.Run("recreated meanwhile", func(t *testing.T) {
+		b := newEnv(t)
 		b.cluster.object = model(7)
 		b.cluster.mark = func(m Mark) error {
 			if m.UID == "uid-1" {
@@ -117,8 +117,8 @@ func TestADeletionIsDecidedAnewWhenTheObjectMoves(t *testing.T) {
 			t.Errorf("marked %s", last.UID)
 		}
 	})
-	t.Run("for ever", func(t *testing.T) {
-		b := newBench(t)
+	t.Run("on every attempt", func(t *testing.T) {
+		b := newEnv(t)
 		b.cluster.object = model(7)
 		b.cluster.mark = func(Mark) error { return apierrors.NewConflict(models, "churn", errors.New("another uid")) }
 		b.status(b.send(http.MethodDelete, churn, ""), http.StatusConflict, "changed while it was to be deleted")
@@ -127,23 +127,23 @@ func TestADeletionIsDecidedAnewWhenTheObjectMoves(t *testing.T) {
 		}
 	})
 	t.Run("the API server leaves meanwhile", func(t *testing.T) {
-		b := newBench(t)
+		b := newEnv(t)
 		b.cluster.object = model(7)
 		b.cluster.mark = func(Mark) error { return errors.New("connection refused") }
 		b.status(b.send(http.MethodDelete, churn, ""), http.StatusServiceUnavailable, "the Kubernetes API server does not answer")
 	})
 }
 
-// collection is a cluster and a store with several objects.
+// collection is an environment with several objects.
 type collection struct {
-	*bench
+	*env
 	live map[string]*unstructured.Unstructured
 }
 
 func newCollection(t *testing.T, stored ...*unstructured.Unstructured) *collection {
 	t.Helper()
 	c := &collection{live: map[string]*unstructured.Unstructured{}}
-	c.bench = newBench(t, func(config *Config) {
+	c.env = newEnv(t, func(config *Config) {
 		config.Cluster = &manyClusters{fakeCluster: config.Cluster.(*fakeCluster), live: c.live}
 		config.Store = &manyStored{fakeStore: config.Store.(*fakeStore), stored: stored}
 	})
@@ -154,7 +154,7 @@ func newCollection(t *testing.T, stored ...*unstructured.Unstructured) *collecti
 	return c
 }
 
-func TestDeleteCollectionSaysWhatBecameOfEach(t *testing.T) {
+func TestDeleteCollectionCountsOutcomes(t *testing.T) {
 	one := func(name string) *unstructured.Unstructured { return dbtest.Model(name, "uid-"+name, 7) }
 	stored := []*unstructured.Unstructured{one("marked"), one("closed"), one("pending"), one("relabelled"), one("reborn"), one("gone")}
 	c := newCollection(t, stored...)
@@ -166,7 +166,7 @@ func TestDeleteCollectionSaysWhatBecameOfEach(t *testing.T) {
 	c.live["relabelled"].SetResourceVersion("8")
 	c.live["reborn"].SetUID("another")
 	s := c.status(c.send(http.MethodDelete, objects+"?labelSelector=team%3Dgrowth&limit=6", ""), http.StatusAccepted,
-		"6 of models: 1 marked for deletion, 1 deleted from storage, 1 being deleted already, 1 gone, 2 changed and left alone")
+		"6 of models: 1 marked for deletion, 1 deleted from storage, 1 being deleted already, 1 not found, 2 changed and skipped")
 	if s.Continue != "next" {
 		t.Errorf("continue is %q", s.Continue)
 	}
@@ -182,15 +182,15 @@ func TestDeleteCollectionSaysWhatBecameOfEach(t *testing.T) {
 	}
 }
 
-// Fields can be compared by storage only, so an object that changed since may not match any more.
-func TestDeleteCollectionByFieldLeavesChangedObjectsAlone(t *testing.T) {
+// Only storage compares fields, so an object that changed since may no longer match.
+func TestDeleteCollectionByFieldSkipsChangedObjects(t *testing.T) {
 	c := newCollection(t, dbtest.Model("same", "uid-a", 7), dbtest.Model("newer", "uid-b", 7))
 	c.live["newer"].SetResourceVersion("8")
-	c.status(c.send(http.MethodDelete, objects+"?fieldSelector=algorithm%3Dx", ""), http.StatusAccepted, "1 marked for deletion, 0 deleted from storage, 0 being deleted already, 0 gone, 1 changed")
+	c.status(c.send(http.MethodDelete, objects+"?fieldSelector=algorithm%3Dx", ""), http.StatusAccepted, "1 marked for deletion, 0 deleted from storage, 0 being deleted already, 0 not found, 1 changed")
 	c.status(c.send(http.MethodDelete, objects, ""), http.StatusAccepted, "2 of models: 2 marked for deletion")
 }
 
-func TestDeleteCollectionCanBeTriedOut(t *testing.T) {
+func TestDeleteCollectionDryRun(t *testing.T) {
 	c := newCollection(t, dbtest.Model("a", "uid-a", 7), dbtest.Model("b", "uid-b", 7))
 	delete(c.live, "b")
 	c.status(c.send(http.MethodDelete, objects+"?dryRun=All", ""), http.StatusAccepted, "1 marked for deletion, 1 deleted from storage")
@@ -199,7 +199,7 @@ func TestDeleteCollectionCanBeTriedOut(t *testing.T) {
 	}
 }
 
-func TestDeleteCollectionSaysHowFarItCame(t *testing.T) {
+func TestDeleteCollectionFailureHasCounts(t *testing.T) {
 	c := newCollection(t, dbtest.Model("a", "uid-a", 7), dbtest.Model("b", "uid-b", 7))
 	c.cluster.mark = func(m Mark) error {
 		if m.Name == "b" {
@@ -210,22 +210,22 @@ func TestDeleteCollectionSaysHowFarItCame(t *testing.T) {
 	c.status(c.send(http.MethodDelete, objects, ""), http.StatusServiceUnavailable, "the deletion ended early, repeat it: ")
 }
 
-func TestDeleteCollectionNeedsANamespaceAndWholeSelectors(t *testing.T) {
+func TestDeleteCollectionRequiresNamespaceAndValidSelectors(t *testing.T) {
 	c := newCollection(t, dbtest.Model("a", "uid-a", 7))
 	for path, want := range map[string]string{
 		root + "/models":                       "delete in one namespace at a time",
 		objects + "?labelSelector=a%20b":       `parameter "labelSelector" cannot be read`,
 		objects + "?limit=5000":                "from 1 to 1000",
-		objects + "?filter=%7B%7D":             `parameter "filter" is unknown`,
-		objects + "?labelSelectors=team%3Dx":   `parameter "labelSelectors" is unknown`,
-		objects + "?orderBy=name":              `parameter "orderBy" is unknown`,
+		objects + "?filter=%7B%7D":             `unknown parameter "filter"`,
+		objects + "?labelSelectors=team%3Dx":   `unknown parameter "labelSelectors"`,
+		objects + "?orderBy=name":              `unknown parameter "orderBy"`,
 		root + "/models?labelSelector=team%3D": "delete in one namespace at a time",
 	} {
 		c.status(c.send(http.MethodDelete, path, ""), http.StatusBadRequest, want)
 	}
 	c.status(c.send(http.MethodDelete, objects, `{"preconditions":{"uid":"a"}}`), http.StatusBadRequest, "preconditions are for the deletion of one object")
-	c.store.err = fmt.Errorf("%w: field \"x\" is unknown", storage.ErrInvalid)
-	c.status(c.send(http.MethodDelete, objects+"?fieldSelector=x%3D1", ""), http.StatusBadRequest, `field "x" is unknown`)
+	c.store.err = fmt.Errorf("%w: unknown field \"x\"", storage.ErrInvalid)
+	c.status(c.send(http.MethodDelete, objects+"?fieldSelector=x%3D1", ""), http.StatusBadRequest, `unknown field "x"`)
 	if len(c.cluster.marks)+len(c.store.closed) != 0 {
 		t.Errorf("deleted all the same: %v %v", c.cluster.marks, c.store.closed)
 	}

@@ -8,10 +8,10 @@
 // The API server authenticates and authorizes every request (libs/kube/access), whichever
 // store answers it. Every replica serves, not only the leader.
 //
-//	request ──► observe ──► limit ──► gate (401, 503) ──► route ──► rights (403) ──► get | list | delete
+//	request ──► observe ──► limit ──► authenticate (401, 503) ──► route ──► authorize (403) ──► get | list | delete
 //
 // A request that cannot be answered exactly is rejected: unknown parameters, fields,
-// operators and options are 400 and named, never ignored. A store that does not answer is
+// operators and options are a 400 error that names them; none is ignored. A store that does not answer is
 // 503, never "not found".
 //
 // docs/openapi.yaml specifies the API; docs/http-api.md has examples.

@@ -64,7 +64,7 @@ var (
 	}}
 )
 
-// number reads a name, with or without prefix and in any case, or a number. Nothing is 0.
+// number parses a name, with or without prefix and in any case, or a number. An absent value is 0.
 func (e enum) number(raw json.RawMessage) (int32, error) {
 	if len(raw) == 0 {
 		return 0, nil
@@ -82,7 +82,7 @@ func (e enum) number(raw json.RawMessage) (int32, error) {
 	if json.Unmarshal(raw, &n) == nil && n >= 0 && int(n) < len(e.names) {
 		return n, nil
 	}
-	return 0, fmt.Errorf("%s is none of %s", raw, strings.Join(e.names, ", "))
+	return 0, fmt.Errorf("got %s, want one of %s", raw, strings.Join(e.names, ", "))
 }
 
 func (d *extDocument) ext() (storage.ListOptionsExt, error) {
@@ -131,11 +131,11 @@ func (d *operationDocument) operation() (*storage.CriterionOperation, error) {
 func (d *criterionDocument) criterion() (storage.Criterion, error) {
 	operator, err := criterionOperator.number(d.Operator)
 	if err != nil {
-		return storage.Criterion{}, fmt.Errorf("operator %w", err)
+		return storage.Criterion{}, fmt.Errorf("operator: %w", err)
 	}
 	value, err := matchValue(d.MatchValue)
 	if err != nil {
-		return storage.Criterion{}, fmt.Errorf("matchValue %w", err)
+		return storage.Criterion{}, fmt.Errorf("matchValue: %w", err)
 	}
 	return storage.Criterion{FieldName: d.FieldName, Operator: storage.CriterionOperator(operator), MatchValue: value}, nil
 }
@@ -156,14 +156,14 @@ func matchValue(raw json.RawMessage) (any, error) {
 		kind, isText := wrapped["@type"].(string)
 		inner, given := wrapped["value"]
 		if !isText || !given || len(wrapped) != 2 || !strings.HasPrefix(kind, "type.googleapis.com/google.protobuf.") {
-			return nil, errors.New("is an object, but no google.protobuf.Any of a well-known type")
+			return nil, errors.New("an object must be a google.protobuf.Any of a well-known type")
 		}
 		value = inner
 	}
 	return plain(value)
 }
 
-// plain gives numbers their Go types.
+// plain converts numbers to Go types.
 func plain(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, string, bool:
@@ -177,13 +177,13 @@ func plain(value any) (any, error) {
 		for i := range v {
 			one, err := plain(v[i])
 			if _, nested := one.([]any); err != nil || nested || one == nil {
-				return nil, errors.New("may hold strings, numbers and booleans only")
+				return nil, errors.New("a list must hold strings, numbers and booleans only")
 			}
 			v[i] = one
 		}
 		return v, nil
 	}
-	return nil, errors.New("is none of string, number, boolean and a list of them")
+	return nil, errors.New("must be one of string, number, boolean and a list of them")
 }
 
 // decodeStrict reads exactly one JSON document; an unknown field is an error that names it.
@@ -199,7 +199,7 @@ func decodeStrict(from io.Reader, into any) error {
 	return nil
 }
 
-// decodeBody reads the body of a request; none leaves into as it is.
+// decodeBody decodes the body of a request; an empty body leaves into unchanged.
 func decodeBody(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// get answers with one object: from the cluster, or from storage when the cluster says
-// that it is not there. Only "not there" leads on: any other failure of either is a failure.
+// get returns one object: from the cluster, or from storage if the cluster does not have it.
+// Only "not found" falls back to storage; any other failure is returned.
 func (a *handlers) get(w http.ResponseWriter, r *http.Request, t target) error {
 	object, source, err := a.find(r.Context(), t)
 	if err != nil {
@@ -19,7 +19,7 @@ func (a *handlers) get(w http.ResponseWriter, r *http.Request, t target) error {
 	return respond(w, r, http.StatusOK, source, object)
 }
 
-// find returns an object and where it was.
+// find returns an object and its source.
 func (a *handlers) find(ctx context.Context, t target) (*unstructured.Unstructured, string, error) {
 	object, err := a.cluster.Get(ctx, t.kind, t.namespace, t.name)
 	if err == nil {

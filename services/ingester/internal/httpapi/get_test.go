@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-func TestGetAsksTheClusterFirst(t *testing.T) {
-	b := newBench(t)
+func TestGetReadsClusterFirst(t *testing.T) {
+	b := newEnv(t)
 	b.cluster.object, b.store.object = model(7), model(6)
 	expect := func(source, version string) {
 		t.Helper()
@@ -34,9 +34,9 @@ func TestGetAsksTheClusterFirst(t *testing.T) {
 	expect(sourceStorage, "6")
 }
 
-// Only "not there" of the cluster leads to storage, and only "not there" of both is 404:
-// a failure is never taken for an absence.
-func TestFailuresAreNotAbsence(t *testing.T) {
+// Only "not found" in the cluster falls back to storage, and only "not found" in both is 404: a
+// failure is never "not found".
+func TestGetFailuresAreNotNotFound(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "models"}, "churn", errors.New("the ingester may not"))
 	tests := map[string]struct {
 		cluster, store error
@@ -55,7 +55,7 @@ func TestFailuresAreNotAbsence(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newEnv(t)
 			b.cluster.err, b.store.err = tc.cluster, tc.store
 			a := b.send(http.MethodGet, churn, "")
 			s := b.status(a, tc.code, tc.message)
@@ -73,12 +73,12 @@ func TestFailuresAreNotAbsence(t *testing.T) {
 	}
 }
 
-func TestAPanicEndsOneRequestOnly(t *testing.T) {
-	b := newBench(t)
+func TestPanicEndsOneRequestOnly(t *testing.T) {
+	b := newEnv(t)
 	b.store.panics = true
 	b.status(b.send(http.MethodGet, churn, ""), http.StatusInternalServerError, "see the log")
 	if !strings.Contains(b.logged(), "panic: runtime error") || !strings.Contains(b.logged(), "fakeStore") {
-		t.Errorf("the log does not say where: %s", b.logged())
+		t.Errorf("the log does not have the location: %s", b.logged())
 	}
 	b.store.panics = false
 	b.store.object = model(1)
@@ -87,19 +87,19 @@ func TestAPanicEndsOneRequestOnly(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUnderstoodIsNamed(t *testing.T) {
+func TestInvalidRequestsAreNamed(t *testing.T) {
 	tests := map[string]struct {
 		method, path, accept string
 		code                 int
 		message              string
 	}{
-		"an unknown resource":     {"GET", root + "/namespaces/default/modells/churn", "", 404, `resource "modells" of group "michelangelo.api" is unknown; known are clusters, deployments,`},
+		"an unknown resource":     {"GET", root + "/namespaces/default/modells/churn", "", 404, `unknown resource "modells" of group "michelangelo.api", want one of clusters, deployments,`},
 		"another path":            {"GET", "/apis/apps/v1/deployments", "", 404, `nothing is served at "/apis/apps/v1/deployments"`},
 		"another method":          {"PUT", churn, "", 405, "PUT is not supported here, only GET and DELETE"},
-		"a method of nobody":      {"BREW", churn, "", 405, "other is not supported here"},
+		"an unknown method":       {"BREW", churn, "", 405, "other is not supported here"},
 		"creation":                {"POST", objects, "", 405, "POST is not supported here, only GET and DELETE"},
-		"a watch":                 {"GET", objects + "?watch=true", "", 400, `parameter "watch" is unknown; known are: orderBy, filter,`},
-		"a parameter of none":     {"GET", churn + "?resourceVersion=1", "", 400, `parameter "resourceVersion" is unknown; known are: none`},
+		"a watch":                 {"GET", objects + "?watch=true", "", 400, `unknown parameter "watch", want one of orderBy, filter,`},
+		"a parameter of none":     {"GET", churn + "?resourceVersion=1", "", 400, `unknown parameter "resourceVersion", want none`},
 		"a parameter twice":       {"GET", objects + "?limit=1&limit=2", "", 400, `parameter "limit" is given 2 times`},
 		"half an escape":          {"GET", objects + "?limit=%zz", "", 400, "the query cannot be read"},
 		"a name with a slash":     {"GET", objects + "/a%2Fb", "", 400, `name "a/b" may not contain '/'`},
@@ -108,21 +108,21 @@ func TestWhatIsNotUnderstoodIsNamed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newEnv(t)
 			a := b.send(tc.method, tc.path, "", "Accept", tc.accept)
 			b.status(a, tc.code, tc.message)
 			if tc.code == http.StatusMethodNotAllowed && a.Header.Get("Allow") != "GET, DELETE" {
 				t.Errorf("Allow is %q", a.Header.Get("Allow"))
 			}
 			if b.cluster.gets != 0 {
-				t.Error("the cluster was asked all the same")
+				t.Error("the cluster was read nevertheless")
 			}
 		})
 	}
 }
 
-func TestWhatKubectlAcceptsIsServed(t *testing.T) {
-	b := newBench(t)
+func TestAcceptHeadersOfKubectlAreServed(t *testing.T) {
+	b := newEnv(t)
 	b.cluster.object = model(1)
 	for _, accept := range []string{
 		"", "*/*", "application/*", "application/json", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "application/yaml,application/json;q=0.5",
@@ -133,14 +133,14 @@ func TestWhatKubectlAcceptsIsServed(t *testing.T) {
 	}
 }
 
-func TestWithoutATokenThereIsNoAnswer(t *testing.T) {
-	b := newBench(t)
+func TestRequestsWithoutTokenAreUnauthorized(t *testing.T) {
+	b := newEnv(t)
 	b.cluster.object = model(1)
 	b.token = ""
 	for _, path := range []string{churn, objects, root + "/models", root + "/nonsense", pathOpenAPI, "/"} {
 		b.status(b.send(http.MethodGet, path, ""), http.StatusUnauthorized, "")
 	}
 	if b.cluster.gets != 0 {
-		t.Error("the cluster was asked")
+		t.Error("the cluster was read")
 	}
 }

@@ -34,7 +34,7 @@ var (
 	listParameters  = append([]string{paramOrder, paramFilter, paramSkip}, queryParameters...)
 )
 
-// Objects in one answer.
+// Objects in one response.
 const (
 	defaultLimit = 100
 	maxLimit     = 1000
@@ -47,14 +47,14 @@ type question struct {
 	template string
 }
 
-// objectList is the answer to a list: kind <Kind>List.
+// objectList is the response to a list: kind <Kind>List.
 type objectList struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metav1.ListMeta  `json:"metadata"`
 	Items           []runtime.Object `json:"items"`
 }
 
-// list answers with live objects from storage.
+// list returns live objects from storage.
 func (a *handlers) list(w http.ResponseWriter, r *http.Request, t target) error {
 	q, err := parseQuestion(t.parameters)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *handlers) list(w http.ResponseWriter, r *http.Request, t target) error 
 	return a.answerList(w, r, t, q)
 }
 
-// query is list with a document as its body, for questions that are too long for a URL.
+// query is list with a document as its body, for requests that are too long for a URL.
 func (a *handlers) query(w http.ResponseWriter, r *http.Request, t target) error {
 	q, err := parseQuestion(t.parameters)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *handlers) query(w http.ResponseWriter, r *http.Request, t target) error
 }
 
 func (a *handlers) answerList(w http.ResponseWriter, r *http.Request, t target, q question) error {
-	answer, err := a.ask(r.Context(), t, q)
+	answer, err := a.listStorage(r.Context(), t, q)
 	if err != nil {
 		return fmt.Errorf("list %s: %w", t.kind.Plural, err)
 	}
@@ -98,9 +98,9 @@ func (a *handlers) answerList(w http.ResponseWriter, r *http.Request, t target, 
 	return respond(w, r, http.StatusOK, sourceStorage, list)
 }
 
-// ask expands a template into the question that it stands for, so that it obeys namespace,
-// selectors and pages like any other.
-func (a *handlers) ask(ctx context.Context, t target, q question) (*storage.ListResponse, error) {
+// listStorage lists from storage. It expands a template to criteria first, so that namespace,
+// selectors and pages apply to it as well.
+func (a *handlers) listStorage(ctx context.Context, t target, q question) (*storage.ListResponse, error) {
 	ext := &q.ext
 	if q.template != "" {
 		var err error
@@ -169,7 +169,7 @@ func parseOrder(text string) ([]storage.OrderBy, error) {
 		case direction == "desc":
 			order.Dir = storage.SortDesc
 		default:
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("parameter \"orderBy\" has the direction %q: want asc or desc", direction))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("parameter \"orderBy\" has direction %q, want asc or desc", direction))
 		}
 		out = append(out, order)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-func TestParametersBecomeAQuestion(t *testing.T) {
+func TestListParsesParameters(t *testing.T) {
 	tests := map[string]struct {
 		parameters url.Values
 		want       question
@@ -56,7 +56,7 @@ func TestParametersBecomeAQuestion(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newEnv(t)
 			var list map[string]any
 			b.into(b.send(http.MethodGet, objects+"?"+tc.parameters.Encode(), ""), http.StatusOK, &list)
 			if diff := cmp.Diff(tc.want, b.store.question, cmp.AllowUnexported(question{})); diff != "" {
@@ -69,28 +69,28 @@ func TestParametersBecomeAQuestion(t *testing.T) {
 	}
 }
 
-func TestBadQuestionsAreRefused(t *testing.T) {
+func TestListRejectsInvalidParameters(t *testing.T) {
 	tests := map[string]struct {
 		parameter, value, want string
 	}{
 		"a limit that is no number":     {paramLimit, "many", `parameter "limit" must be a number from 1 to 1000, is "many"`},
 		"no limit at all":               {paramLimit, "0", `parameter "limit" must be a number from 1 to 1000, is "0"`},
 		"too great a limit":             {paramLimit, "1001", `from 1 to 1000, is "1001"`},
-		"a direction that is none":      {paramOrder, "name:up", `has the direction "up": want asc or desc`},
+		"a direction that is none":      {paramOrder, "name:up", `has direction "up", want asc or desc`},
 		"an order without a field":      {paramOrder, "name,:asc", `names no field`},
 		"a filter that is no JSON":      {paramFilter, "x", `parameter "filter" cannot be read`},
 		"a filter with something else":  {paramFilter, `{"criteria":[]}`, `unknown field "criteria"`},
 		"two filters":                   {paramFilter, `{} {}`, "more than one document"},
-		"an operator that is none":      {paramFilter, `{"criterion":[{"fieldName":"f","operator":"ABOUT"}]}`, `criterion of field "f": operator "ABOUT" is none of INVALID, EQUAL`},
-		"a number of no operator":       {paramFilter, `{"criterion":[{"fieldName":"f","operator":12}]}`, `operator 12 is none of`},
-		"a logical operator of no kind": {paramFilter, `{"logicalOperator":"XOR"}`, `logicalOperator: "XOR" is none of AND, OR`},
-		"a value that is an object":     {paramFilter, `{"criterion":[{"fieldName":"f","operator":1,"matchValue":{"a":1}}]}`, `matchValue is an object`},
-		"a list in a list":              {paramFilter, `{"criterion":[{"fieldName":"f","operator":7,"matchValue":[[1]]}]}`, `may hold strings, numbers and booleans only`},
+		"an operator that is none":      {paramFilter, `{"criterion":[{"fieldName":"f","operator":"ABOUT"}]}`, `criterion of field "f": operator: got "ABOUT", want one of INVALID, EQUAL`},
+		"a number of no operator":       {paramFilter, `{"criterion":[{"fieldName":"f","operator":12}]}`, `operator: got 12, want one of`},
+		"a logical operator of no kind": {paramFilter, `{"logicalOperator":"XOR"}`, `logicalOperator: got "XOR", want one of AND, OR`},
+		"a value that is an object":     {paramFilter, `{"criterion":[{"fieldName":"f","operator":1,"matchValue":{"a":1}}]}`, `matchValue: an object must be`},
+		"a list in a list":              {paramFilter, `{"criterion":[{"fieldName":"f","operator":7,"matchValue":[[1]]}]}`, `must hold strings, numbers and booleans only`},
 		"a bad one further down":        {paramFilter, `{"subOperations":[{"subOperations":[{"criterion":[{"fieldName":"g","operator":"no"}]}]}]}`, `criterion of field "g"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newEnv(t)
 			v := url.Values{tc.parameter: {tc.value}}
 			s := b.status(b.send(http.MethodGet, objects+"?"+v.Encode(), ""), http.StatusBadRequest, tc.want)
 			if s.Reason != metav1.StatusReasonBadRequest {
@@ -100,8 +100,8 @@ func TestBadQuestionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAListIsAList(t *testing.T) {
-	b := newBench(t)
+func TestListReturnsListObject(t *testing.T) {
+	b := newEnv(t)
 	var remaining int64 = 41
 	b.store.list = storage.ListResponse{Continue: "next", RemainingItemCount: &remaining, Items: []runtime.Object{model(3)}}
 	var list unstructured.UnstructuredList
@@ -119,14 +119,14 @@ func TestAListIsAList(t *testing.T) {
 	}
 }
 
-func TestWhatStorageRefusesIsTheCallersMistake(t *testing.T) {
-	b := newBench(t)
+func TestListErrInvalidIsBadRequest(t *testing.T) {
+	b := newEnv(t)
 	b.store.err = storage.ErrInvalid
 	b.status(b.send(http.MethodGet, objects, ""), http.StatusBadRequest, "invalid request to storage")
 }
 
-func TestQueriesAreDocuments(t *testing.T) {
-	b := newBench(t)
+func TestQueryParsesBody(t *testing.T) {
+	b := newEnv(t)
 	body := `{"orderBy":[{"field":"name","dir":"DESC"},{"field":"uid"}],"operation":{"criterion":[{"fieldName":"name","operator":"LIKE","matchValue":"a%"}]},
 		"pagination":{"offset":20,"limit":10},"returnedFieldSkipList":["spec.input_schema"]}`
 	var list map[string]any
@@ -152,7 +152,7 @@ func TestQueriesAreDocuments(t *testing.T) {
 		`{"pagination":{"limit":1001}}`:               "a limit from 1 to 1000",
 		`{"pagination":{"offset":-1,"limit":1}}`:      "an offset from 0",
 		`{"pagination":{"offset":1}}`:                 "a limit from 1 to 1000",
-		`{"orderBy":[{"field":"name","dir":"down"}]}`: `dir of orderBy "name": "down" is none of`,
+		`{"orderBy":[{"field":"name","dir":"down"}]}`: `dir of orderBy "name": got "down", want one of`,
 		`[]`: "the body cannot be read",
 		`{"operation":{"logicalOperator":["AND"]}}`:    "logicalOperator",
 		strings.Repeat(`{"operation":`, 20_000) + `{}`: "the body cannot be read",
@@ -163,9 +163,9 @@ func TestQueriesAreDocuments(t *testing.T) {
 	b.status(b.send(http.MethodPost, objects+suffixQuery, strings.Repeat(" ", maxBody+1)), http.StatusRequestEntityTooLarge, "longer than 1048576 bytes")
 }
 
-// A template is a question like any other: it obeys the namespace, selectors and pages.
+// Namespace, selectors and pages apply to a template as to other requests.
 func TestTemplates(t *testing.T) {
-	b := newBench(t)
+	b := newEnv(t)
 	var list map[string]any
 	since := "2026-11-21T04:42:00Z"
 	filter := url.QueryEscape(`{"criterion":[{"fieldName":"since","operator":"EQUAL","matchValue":"` + since + `"}]}`)
@@ -179,7 +179,7 @@ func TestTemplates(t *testing.T) {
 	if diff := cmp.Diff(want, b.store.question, cmp.AllowUnexported(question{})); diff != "" || b.store.namespace != "default" {
 		t.Errorf("question in %q (-want +got):\n%s", b.store.namespace, diff)
 	}
-	b.status(b.send(http.MethodGet, objects+"?template=none", ""), http.StatusBadRequest, `kind Model has no template "none"; there are created-since(since`)
-	b.status(b.send(http.MethodGet, objects+"?template=created-since", ""), http.StatusBadRequest, `parameter "since" is missing`)
+	b.status(b.send(http.MethodGet, objects+"?template=none", ""), http.StatusBadRequest, `unknown template "none" of kind Model, want one of created-since(since`)
+	b.status(b.send(http.MethodGet, objects+"?template=created-since", ""), http.StatusBadRequest, `parameter "since" is required`)
 	b.status(b.send(http.MethodGet, objects+"?template=created-since&orderBy=name&filter="+filter, ""), http.StatusBadRequest, "has an order of its own")
 }

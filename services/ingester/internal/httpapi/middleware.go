@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,9 +17,9 @@ import (
 const (
 	// maxBody is the longest body of a request in bytes.
 	maxBody = 1 << 20
-	// compressFrom is the size of an answer in bytes from which it is compressed.
+	// compressFrom is the minimum size of a compressed response in bytes.
 	compressFrom = 16 << 10
-	// retrySoon is for callers who find too many others, in seconds.
+	// retrySoon is the Retry-After value for too many concurrent requests, in seconds.
 	retrySoon = 1
 )
 
@@ -39,8 +40,8 @@ func surrounded(c Config, routes http.Handler) (http.Handler, error) {
 		return nil, fmt.Errorf("set up compression: %w", err)
 	}
 	bounded := httpserver.Limited(make(httpserver.Slots, c.Options.MaxRequests), tooMany,
-		httpserver.Within(c.Options.RequestTimeout, short(c.Gate.Authenticated(routes))))
-	observed := observer.Observe(httpserver.Recovered(failUnasked, compress(bounded)))
+		httpserver.Within(c.Options.RequestTimeout, limitBody(c.Authorizer.Authenticated(routes))))
+	observed := observer.Observe(httpserver.Recovered(failEarly, compress(bounded)))
 	return otelhttp.NewHandler(promhttp.InstrumentHandlerInFlight(inFlight, observed), "api"), nil
 }
 
@@ -48,13 +49,27 @@ func tooMany(w http.ResponseWriter, _ *http.Request) {
 	access.WriteError(w, apierrors.NewTooManyRequests("too many requests at the same time, try again", retrySoon))
 }
 
-// failUnasked responds with an error before the target of the request is resolved.
-func failUnasked(w http.ResponseWriter, r *http.Request, err error) { fail(w, r, target{}, err) }
+// failEarly responds with an error before the target of the request is resolved.
+func failEarly(w http.ResponseWriter, r *http.Request, err error) { fail(w, r, target{}, err) }
 
-// short bounds how much a request may send.
-func short(next http.Handler) http.Handler {
+// limitBody limits the size of a request body.
+func limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// metricsNamespace is that of all metrics of the ingester.
+const metricsNamespace = "flotilla_ingester"
+
+// newInFlight returns the gauge of requests in flight.
+func newInFlight(reg prometheus.Registerer) (prometheus.Gauge, error) {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: metricsNamespace, Subsystem: "api", Name: "requests_in_flight", Help: "HTTP API requests in flight.",
+	})
+	if reg == nil {
+		return g, nil
+	}
+	return g, reg.Register(g)
 }

@@ -37,9 +37,9 @@ func (c *blocking) Get(ctx context.Context, kind *registry.Kind, namespace, name
 	}
 }
 
-func TestTooManyRequestsAreTurnedAway(t *testing.T) {
+func TestTooManyRequestsAreRejected(t *testing.T) {
 	c := &blocking{entered: make(chan struct{}), release: make(chan struct{})}
-	b := newBench(t, func(config *Config) {
+	b := newEnv(t, func(config *Config) {
 		config.Cluster, config.Options.MaxRequests = c, 1
 	})
 	var first sync.WaitGroup
@@ -82,9 +82,9 @@ func gauge(t *testing.T, reg *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-func TestARequestHasATimeout(t *testing.T) {
+func TestRequestHasTimeout(t *testing.T) {
 	c := &blocking{entered: make(chan struct{}, 1), release: make(chan struct{})}
-	b := newBench(t, func(config *Config) {
+	b := newEnv(t, func(config *Config) {
 		config.Cluster, config.Options.RequestTimeout = c, 200*time.Millisecond
 	})
 	a := b.send(http.MethodGet, churn, "")
@@ -93,16 +93,16 @@ func TestARequestHasATimeout(t *testing.T) {
 	}
 }
 
-func TestTheLogKeepsSecrets(t *testing.T) {
-	b := newBench(t)
+func TestLogOmitsSecrets(t *testing.T) {
+	b := newEnv(t)
 	b.cluster.object = model(1)
 	b.send(http.MethodGet, churn, "")
 	b.send(http.MethodDelete, churn, "")
 	b.send(http.MethodGet, objects+"?fieldSelector=spec.owner.name%3Dhunter2", "")
 	logged := b.logged()
 	for _, want := range []string{
-		`"level":1,"msg":"Request answered","method":"GET","path":"` + churn + `","code":200,"user":"ada","source":"cluster"`,
-		`"level":0,"msg":"Request answered","method":"DELETE","path":"` + churn + `","code":202,"user":"ada","source":"cluster"`,
+		`"level":1,"msg":"Served request","method":"GET","path":"` + churn + `","code":200,"user":"ada","source":"cluster"`,
+		`"level":0,"msg":"Served request","method":"DELETE","path":"` + churn + `","code":202,"user":"ada","source":"cluster"`,
 		`"path":"` + objects + `"`,
 	} {
 		if !strings.Contains(logged, want) {
@@ -116,8 +116,8 @@ func TestTheLogKeepsSecrets(t *testing.T) {
 	}
 }
 
-func TestMetricsGoByRoute(t *testing.T) {
-	b := newBench(t)
+func TestMetricsAreLabeledByRoute(t *testing.T) {
+	b := newEnv(t)
 	b.cluster.object = model(1)
 	b.send(http.MethodGet, churn, "")
 	b.send(http.MethodGet, objects+"/other", "")
@@ -126,7 +126,7 @@ func TestMetricsGoByRoute(t *testing.T) {
 	b.token = ""
 	b.send(http.MethodGet, churn, "")
 	want := `
-# HELP flotilla_ingester_api_requests_total Requests to the HTTP API.
+# HELP flotilla_ingester_api_requests_total Total number of requests to the HTTP API.
 # TYPE flotilla_ingester_api_requests_total counter
 flotilla_ingester_api_requests_total{code="200",method="GET",route="` + pathObject + `"} 1
 flotilla_ingester_api_requests_total{code="404",method="GET",route="` + pathObject + `"} 2
@@ -141,12 +141,12 @@ flotilla_ingester_api_requests_total{code="401",method="GET",route="other"} 1
 	}
 }
 
-func TestSpansAreNamedByRouteAndContinueTheCallers(t *testing.T) {
+func TestSpansUseRouteNamesAndCallerTrace(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	before := otel.GetTracerProvider()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)))
 	t.Cleanup(func() { otel.SetTracerProvider(before) })
-	b := newBench(t)
+	b := newEnv(t)
 	b.cluster.object = model(1)
 	b.send(http.MethodGet, churn, "")
 	ended := spans.Ended()
@@ -160,15 +160,15 @@ func TestSpansAreNamedByRouteAndContinueTheCallers(t *testing.T) {
 	}
 }
 
-func TestGreatAnswersAreCompressed(t *testing.T) {
-	b := newBench(t)
+func TestLargeResponsesAreCompressed(t *testing.T) {
+	b := newEnv(t)
 	great := model(1)
 	if err := unstructured.SetNestedField(great.Object, strings.Repeat("x", 2*compressFrom), "spec", "description"); err != nil {
 		t.Fatal(err)
 	}
 	b.cluster.object = great
 	router := b.router
-	b.router = noRoutes{} // the document is about what comes out of the compression
+	b.router = noRoutes{} // the document describes uncompressed responses
 	a := b.send(http.MethodGet, churn, "", "Accept-Encoding", "gzip")
 	if a.Header.Get("Content-Encoding") != "gzip" || len(a.body) > compressFrom {
 		t.Fatalf("%d bytes, headers %v", len(a.body), a.Header)

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// TestTheDocumentHasEveryRouteAndParameter compares both ways.
-func TestTheDocumentHasEveryRouteAndParameter(t *testing.T) {
+// TestOpenAPIListsRoutesAndParameters compares both ways.
+func TestOpenAPIListsRoutesAndParameters(t *testing.T) {
 	doc, _ := openAPI(t)
 	want := map[string][]string{http.MethodGet + " " + pathOpenAPI: nil}
 	for _, r := range routes() {
@@ -47,7 +47,7 @@ func queryNames(parameters openapi3.Parameters) []string {
 	return names
 }
 
-func TestTheDocumentNamesEveryKind(t *testing.T) {
+func TestOpenAPIListsKinds(t *testing.T) {
 	doc, _ := openAPI(t)
 	var got []string
 	for _, v := range doc.Components.Parameters["plural"].Value.Schema.Value.Enum {
@@ -68,8 +68,8 @@ func plurals(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(kindsByPlural(kinds)))
 }
 
-// TestTheDocumentHasTheEnums keeps the names in the document those that are read.
-func TestTheDocumentHasTheEnums(t *testing.T) {
+// TestOpenAPIListsEnums compares the names in the document with those that are parsed.
+func TestOpenAPIListsEnums(t *testing.T) {
 	doc, _ := openAPI(t)
 	schemas := doc.Components.Schemas
 	for name, tc := range map[string]struct {
@@ -90,8 +90,8 @@ func TestTheDocumentHasTheEnums(t *testing.T) {
 	}
 }
 
-func TestTheDocumentIsServed(t *testing.T) {
-	b := newBench(t)
+func TestOpenAPIIsServed(t *testing.T) {
+	b := newEnv(t)
 	var got map[string]any
 	b.into(b.send(http.MethodGet, pathOpenAPI, ""), http.StatusOK, &got)
 	served, err := json.Marshal(got)
@@ -103,8 +103,8 @@ func TestTheDocumentIsServed(t *testing.T) {
 	}
 }
 
-// TestTheRolesOfCallers keeps config/rbac/api_role.yaml complete.
-func TestTheRolesOfCallers(t *testing.T) {
+// TestCallerRoles keeps config/rbac/api_role.yaml complete.
+func TestCallerRoles(t *testing.T) {
 	raw, err := os.Open("../../config/rbac/api_role.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ var (
 	expected = regexp.MustCompile(`(?m)^# => (.*)$`)
 )
 
-// TestTheExamplesOfThePage runs docs/http-api.md as a reader would.
-func TestTheExamplesOfThePage(t *testing.T) {
+// TestPageExamples runs the examples of docs/http-api.md.
+func TestPageExamples(t *testing.T) {
 	page, err := os.ReadFile("../../docs/http-api.md")
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestTheExamplesOfThePage(t *testing.T) {
 	}
 	dir := t.TempDir()
 	certdir.Write(t, dir)
-	l := newLab(t, func(c *Config) { c.Options.CertDir = dir })
+	l := newClusterEnv(t, func(c *Config) { c.Options.CertDir = dir })
 	l.login("ada", reader, deleter)
 	l.inCluster("churn", map[string]string{"team": "growth"})
 	l.inStorage(l.live("churn"))
@@ -45,7 +45,7 @@ func TestTheExamplesOfThePage(t *testing.T) {
 		}
 		for _, want := range expected.FindAllStringSubmatch(script, -1) {
 			if !strings.Contains(strings.ToLower(string(out)), strings.ToLower(want[1])) {
-				t.Errorf("%q is not in the answer\n%s\n%s", want[1], script, out)
+				t.Errorf("%q is not in the response\n%s\n%s", want[1], script, out)
 			}
 		}
 	}

@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
 }
 
-// lab is the API with a real API server and a real database behind it, over TLS.
-type lab struct {
+// clusterEnv is the API over TLS with a real API server and a real database.
+type clusterEnv struct {
 	*caller
 	client    client.Client
 	namespace string
@@ -57,10 +57,10 @@ type lab struct {
 	path      string // of the Models of the namespace
 }
 
-func newLab(t *testing.T, change ...func(*Config)) *lab {
+func newClusterEnv(t *testing.T, change ...func(*Config)) *clusterEnv {
 	t.Helper()
 	c := cluster.Get(t)
-	l := &lab{client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
+	l := &clusterEnv{client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
 	l.path = root + "/namespaces/" + l.namespace + "/models"
 	l.store = openStore(t)
 	cfg := asIngester(t, l.client)
@@ -68,13 +68,13 @@ func newLab(t *testing.T, change ...func(*Config)) *lab {
 	if l.cluster, err = NewCluster(cfg); err != nil {
 		t.Fatal(err)
 	}
-	gate, err := access.New(cfg, access.Options{TTL: time.Millisecond}) // roles that the test makes are seen at once
+	gate, err := access.New(cfg, access.Options{TTL: time.Millisecond}) // roles of the test apply at once
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := Config{
-		Options: Options{httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
-		Gate:    gate, Cluster: l.cluster, Store: l.store, Log: logr.Discard(), Clock: clock.RealClock{},
+		Options:    Options{httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
+		Authorizer: gate, Cluster: l.cluster, Store: l.store, Log: logr.Discard(), Clock: clock.RealClock{},
 	}
 	for _, f := range change {
 		f(&config)
@@ -121,7 +121,7 @@ func openStore(t *testing.T) *mysql.Storage {
 	return store
 }
 
-// asIngester returns credentials with the rights of config/rbac/role.yaml and no others.
+// asIngester returns credentials with the permissions of config/rbac/role.yaml and no others.
 func asIngester(t *testing.T, c client.Client) *rest.Config {
 	t.Helper()
 	const user = "system:serviceaccount:flotilla-system:ingester-api-test"
@@ -167,9 +167,9 @@ func callerRoles(t *testing.T) []client.Object {
 	return out
 }
 
-// login makes a ServiceAccount with roles of callers in the namespace and uses its token
-// from now on. It waits until the API server knows of the roles.
-func (l *lab) login(name string, roles ...string) {
+// login creates a ServiceAccount with roles of callers in the namespace and uses its token from
+// now on. It waits until the API server applies the roles.
+func (l *clusterEnv) login(name string, roles ...string) {
 	l.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}
 	l.create(account)
@@ -208,15 +208,15 @@ const (
 	deleter = "flotilla-ingester-api-deleter"
 )
 
-func (l *lab) create(o client.Object) {
+func (l *clusterEnv) create(o client.Object) {
 	l.Helper()
 	if err := l.client.Create(l.Context(), o); err != nil {
 		l.Fatal(err)
 	}
 }
 
-// inCluster makes a Model in the cluster.
-func (l *lab) inCluster(name string, labels map[string]string) *unstructured.Unstructured {
+// inCluster creates a Model in the cluster.
+func (l *clusterEnv) inCluster(name string, labels map[string]string) *unstructured.Unstructured {
 	l.Helper()
 	u := dbtest.Model(name, "", 1)
 	u.SetNamespace(l.namespace)
@@ -228,8 +228,8 @@ func (l *lab) inCluster(name string, labels map[string]string) *unstructured.Uns
 	return u
 }
 
-// inStorage stores an object as it is, as the ingester would.
-func (l *lab) inStorage(objects ...*unstructured.Unstructured) {
+// inStorage stores an object, like the ingester.
+func (l *clusterEnv) inStorage(objects ...*unstructured.Unstructured) {
 	l.Helper()
 	for _, u := range objects {
 		if err := l.store.Upsert(l.Context(), u, false, nil); err != nil {
@@ -238,8 +238,8 @@ func (l *lab) inStorage(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// evicted makes a Model that lives in storage only.
-func (l *lab) evicted(name string, labels map[string]string) *unstructured.Unstructured {
+// evicted creates a Model that exists in storage only.
+func (l *clusterEnv) evicted(name string, labels map[string]string) *unstructured.Unstructured {
 	l.Helper()
 	u := dbtest.Model(name, "uid-"+name, 5)
 	u.SetNamespace(l.namespace)
@@ -250,7 +250,7 @@ func (l *lab) evicted(name string, labels map[string]string) *unstructured.Unstr
 	return u
 }
 
-func (l *lab) live(name string) *unstructured.Unstructured {
+func (l *clusterEnv) live(name string) *unstructured.Unstructured {
 	l.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion(api.GroupVersion)
@@ -262,7 +262,7 @@ func (l *lab) live(name string) *unstructured.Unstructured {
 }
 
 func TestGetFromClusterAndStorage(t *testing.T) {
-	l := newLab(t)
+	l := newClusterEnv(t)
 	l.login("ada", reader)
 	there, gone := l.inCluster("there", nil), l.evicted("gone", nil)
 	for name, want := range map[string]struct{ source, uid string }{
@@ -288,8 +288,8 @@ func TestGetFromClusterAndStorage(t *testing.T) {
 	}
 }
 
-func TestRightsAreThoseOfTheAPIServer(t *testing.T) {
-	l := newLab(t)
+func TestAuthorizationMatchesAPIServer(t *testing.T) {
+	l := newClusterEnv(t)
 	l.inCluster("churn", nil)
 	l.status(l.send(http.MethodGet, l.path, ""), http.StatusUnauthorized, "")
 	l.token = "nonsense"
@@ -316,12 +316,12 @@ func TestRightsAreThoseOfTheAPIServer(t *testing.T) {
 		return nil
 	})
 	if got := l.live("churn").GetAnnotations(); len(got) != 0 {
-		t.Errorf("somebody without the right has marked it: %v", got)
+		t.Errorf("a user without permission has marked it: %v", got)
 	}
 }
 
 // names reads the names of a list.
-func (l *lab) names(a answer) (names []string, next string) {
+func (l *clusterEnv) names(a answer) (names []string, next string) {
 	l.Helper()
 	var list unstructured.UnstructuredList
 	if a.StatusCode != http.StatusOK {
@@ -339,8 +339,8 @@ func (l *lab) names(a answer) (names []string, next string) {
 	return names, list.GetContinue()
 }
 
-func TestListsFromStorage(t *testing.T) {
-	l := newLab(t)
+func TestListFromStorage(t *testing.T) {
+	l := newClusterEnv(t)
 	l.login("ada", reader)
 	for i := range 25 {
 		l.evicted(fmt.Sprintf("m-%02d", i), map[string]string{"team": "growth", "odd": fmt.Sprint(i%2 == 1)})
@@ -386,13 +386,13 @@ func TestListsFromStorage(t *testing.T) {
 		t.Errorf("%v: %s", names, a.body)
 	}
 	for query, want := range map[string]string{
-		"fieldSelector=spec.secret%3D1":   `field "spec.secret" of kind Model is unknown or not indexed`,
+		"fieldSelector=spec.secret%3D1":   `unknown or unindexed field "spec.secret" of kind Model`,
 		"labelSelector=a+b":               "label selector",
 		"continue=nonsense":               "continue",
 		"orderBy=spec.secret":             `field "spec.secret"`,
 		"skipFields=spec.secret":          `spec.secret`,
-		"template=nothing":                `kind Model has no template "nothing"`,
-		"filter=%7B%22criterion%22:[{}]}": "is unknown",
+		"template=nothing":                `unknown template "nothing" of kind Model`,
+		"filter=%7B%22criterion%22:[{}]}": "unknown or unindexed field",
 	} {
 		l.status(l.send(http.MethodGet, l.path+"?"+query, ""), http.StatusBadRequest, want)
 	}
@@ -402,8 +402,8 @@ func owner(name string) string {
 	return url.QueryEscape(`{"criterion":[{"fieldName":"owner","operator":"EQUAL","matchValue":"` + name + `"}]}`)
 }
 
-func TestDeleteMarksInTheClusterAndClosesInStorage(t *testing.T) {
-	l := newLab(t)
+func TestDeleteMarksObjectAndClosesRow(t *testing.T) {
+	l := newClusterEnv(t)
 	l.login("ada", reader, deleter)
 	there := l.inCluster("there", map[string]string{"team": "growth"})
 	l.evicted("gone", nil)
@@ -431,10 +431,10 @@ func TestDeleteMarksInTheClusterAndClosesInStorage(t *testing.T) {
 	}
 }
 
-// TestDeletingWhatIsBeingEvictedClosesItsRow deletes an object that was evicted and that a
+// TestDeleteDuringEvictionClosesRow deletes an object that was evicted and that a
 // foreign finalizer still holds in the cluster.
-func TestDeletingWhatIsBeingEvictedClosesItsRow(t *testing.T) {
-	l := newLab(t)
+func TestDeleteDuringEvictionClosesRow(t *testing.T) {
+	l := newClusterEnv(t)
 	l.login("ada", reader, deleter)
 	m := l.inCluster("held", nil)
 	m.SetFinalizers([]string{"example.com/other"})
@@ -458,8 +458,8 @@ func TestDeletingWhatIsBeingEvictedClosesItsRow(t *testing.T) {
 }
 
 // The earlier implementation ignored selectors here and deleted the whole namespace.
-func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
-	l := newLab(t)
+func TestDeleteCollectionDeletesSelectedObjects(t *testing.T) {
+	l := newClusterEnv(t)
 	l.login("ada", reader, deleter)
 	for _, team := range []string{"growth", "fraud"} {
 		for i := range 3 {
@@ -469,7 +469,7 @@ func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 			l.evicted(fmt.Sprintf("%s-evicted-%d", team, i), labels)
 		}
 	}
-	moved := l.live("growth-2") // changes hands before the ingester sees it
+	moved := l.live("growth-2") // gets another label before the ingester stores it
 	moved.SetLabels(map[string]string{"team": "fraud"})
 	if err := l.client.Update(t.Context(), moved); err != nil {
 		t.Fatal(err)
@@ -495,9 +495,9 @@ func TestDeleteCollectionDeletesWhatIsSelected(t *testing.T) {
 	}
 }
 
-// The mark is for one object: one that has taken its name is not touched.
-func TestTheMarkIsForOneUID(t *testing.T) {
-	l := newLab(t)
+// The annotation is set on one object, not on another one of the same name.
+func TestMarkDeletingChecksUID(t *testing.T) {
+	l := newClusterEnv(t)
 	u := l.inCluster("churn", nil)
 	kinds, err := registry.Load()
 	if err != nil {

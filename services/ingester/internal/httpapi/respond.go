@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// contentType is the only one that is spoken.
+// contentType is the only content type that is served.
 const contentType = "application/json"
 
 // Where an answer comes from.
@@ -31,11 +31,11 @@ const (
 // retryLater is the Retry-After value while a store is unavailable, in seconds.
 const retryLater = 5
 
-// respond answers with a value as JSON. It is encoded first, so that an error is not half an answer.
+// respond writes a value as JSON. It encodes the value first, so that a failed encoding writes no partial response.
 func respond(w http.ResponseWriter, r *http.Request, code int, source string, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
+		return fmt.Errorf("encode response: %w", err)
 	}
 	httpserver.ExchangeOf(r.Context()).Source = source
 	w.Header().Set(sourceHeader, source)
@@ -43,7 +43,7 @@ func respond(w http.ResponseWriter, r *http.Request, code int, source string, va
 	return nil
 }
 
-// fail answers with an error and keeps the cause of a failure of ours for the log.
+// fail writes an error response and keeps the cause of an internal error for the log.
 func fail(w http.ResponseWriter, r *http.Request, t target, err error) {
 	answer := translate(t, err)
 	var known apierrors.APIStatus
@@ -62,11 +62,11 @@ type failure struct {
 // Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.cause }
 
-// Error names the cause, which the answer does not.
+// Error includes the cause, which the response omits.
 func (f *failure) Error() string { return f.ErrStatus.Message + ": " + f.cause.Error() }
 
-// translate turns an error into one of the Kubernetes API. What it does not know is a 500
-// whose text stays with us.
+// translate converts an error to one of the Kubernetes API. An unknown error becomes a 500
+// whose text is only logged.
 func translate(t target, err error) error {
 	var known apierrors.APIStatus
 	var tooLarge *http.MaxBytesError
@@ -82,44 +82,44 @@ func translate(t target, err error) error {
 	case errors.Is(err, storage.ErrConflict), errors.Is(err, storage.ErrStale):
 		return apierrors.NewConflict(resource(t.kind), t.name, err)
 	case errors.Is(err, storage.ErrNotReady):
-		return away("storage is not ready")
+		return unavailable("storage is not ready")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return apierrors.NewTimeoutError("the request took too long", retryLater)
-	case errors.Is(err, errClusterAway):
-		return away("the Kubernetes API server does not answer")
+	case errors.Is(err, errClusterUnavailable):
+		return unavailable("the Kubernetes API server does not answer")
 	case database.Classify(err) != database.Other:
-		return away("storage does not answer")
+		return unavailable("storage does not answer")
 	}
 	return apierrors.NewInternalError(errors.New("see the log of the ingester"))
 }
 
-func away(what string) error {
+func unavailable(what string) error {
 	err := apierrors.NewServiceUnavailable(what + ", try again")
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryLater}
 	return err
 }
 
-// errClusterAway marks an error of the API server that the caller did not cause.
-var errClusterAway = errors.New("ask the cluster")
+// errClusterUnavailable marks an error of the API server that the caller did not cause.
+var errClusterUnavailable = errors.New("API server request failed")
 
-// errClusterRefused marks a right that the ingester lacks.
-var errClusterRefused = errors.New("the cluster refuses the ingester")
+// errClusterDenied marks a permission that the ingester lacks.
+var errClusterDenied = errors.New("API server denied the request of the ingester")
 
-// clusterError keeps what the API server tells us from being told to the caller as if it
-// were about them: that the ingester lacks a right is not their 403.
+// clusterError wraps errors of the API server that concern the ingester and not the caller: a
+// permission that the ingester lacks must not become the caller's 403.
 func clusterError(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return err
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%w: %s", errClusterRefused, err.Error())
+		return fmt.Errorf("%w: %s", errClusterDenied, err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return err
 	}
-	return fmt.Errorf("%w: %s", errClusterAway, err.Error())
+	return fmt.Errorf("%w: %s", errClusterUnavailable, err.Error())
 }
 
-// done is the answer to a deletion.
+// done returns the response to a deletion.
 func done(t target, code int32, message string) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},

@@ -19,10 +19,10 @@ import (
 
 // handlers answer requests.
 type handlers struct {
-	gate    *access.Authorizer
-	cluster Cluster
-	store   Store
-	kinds   map[string]*registry.Kind // by plural
+	authorizer *access.Authorizer
+	cluster    Cluster
+	store      Store
+	kinds      map[string]*registry.Kind // by plural
 }
 
 // Paths. Those in a namespace also answer for one object, with its name behind them.
@@ -45,7 +45,7 @@ type route struct {
 	answer     func(*handlers, http.ResponseWriter, *http.Request, target) error
 }
 
-// routes are all operations on objects.
+// routes returns all operations on objects.
 func routes() []route {
 	return []route{
 		{http.MethodGet, pathObject, "get", nil, (*handlers).get},
@@ -55,11 +55,11 @@ func routes() []route {
 		{http.MethodPost, pathCluster + suffixQuery, "list", queryParameters, (*handlers).query},
 		{http.MethodDelete, pathObject, "delete", deleteParameters, (*handlers).deleteOne},
 		{http.MethodDelete, pathNamespace, "deletecollection", deleteCollectionParameters, (*handlers).deleteCollection},
-		{http.MethodDelete, pathCluster, "deletecollection", deleteCollectionParameters, (*handlers).refuseDelete},
+		{http.MethodDelete, pathCluster, "deletecollection", deleteCollectionParameters, (*handlers).rejectDelete},
 	}
 }
 
-// handler puts everything together.
+// handler returns the handler of the whole API.
 func (a *handlers) handler(c Config) (http.Handler, error) {
 	document, err := yaml.YAMLToJSONStrict(docs.OpenAPI)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 	for _, one := range routes() {
 		mux.Handle(one.method+" "+one.path, a.route(one))
 	}
-	mux.Handle(http.MethodGet+" "+pathOpenAPI, a.noted(pathOpenAPI, c.Gate.Authorized(
+	mux.Handle(http.MethodGet+" "+pathOpenAPI, a.noted(pathOpenAPI, c.Authorizer.Authorized(
 		access.Attributes{Verb: "get", Path: pathOpenAPI},
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			httpserver.Write(w, http.StatusOK, contentType, document)
@@ -78,7 +78,7 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 	return surrounded(c, mux)
 }
 
-// noted tells the exchange which route and user it is about.
+// noted records the route and the user of a request in its exchange.
 func (a *handlers) noted(path string, next http.Handler) http.Handler {
 	return httpserver.Noted(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, ok := access.UserFrom(r.Context()); ok {
@@ -88,12 +88,12 @@ func (a *handlers) noted(path string, next http.Handler) http.Handler {
 	}))
 }
 
-// route checks what a request is about and whether the caller may, then answers it.
+// route resolves the target of a request, authorizes the caller and serves the request.
 func (a *handlers) route(one route) http.Handler {
 	return a.noted(one.path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t, err := a.target(r)
 		if err == nil {
-			err = a.gate.AuthorizeRequest(r.Context(), access.Attributes{
+			err = a.authorizer.AuthorizeRequest(r.Context(), access.Attributes{
 				Verb: one.verb, Group: api.Group, Version: api.Version,
 				Resource: t.kind.Plural, Namespace: t.namespace, Name: t.name,
 			})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
@@ -28,10 +29,10 @@ var _ Store = storage.MetadataStorage(nil)
 
 // Config holds the dependencies of a server. All fields except Registerer are required.
 type Config struct {
-	Options Options
-	Gate    *access.Authorizer
-	Cluster Cluster
-	Store   Store
+	Options    Options
+	Authorizer *access.Authorizer
+	Cluster    Cluster
+	Store      Store
 	// Registerer registers the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 	Log        logr.Logger
@@ -52,6 +53,16 @@ func newHandler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &handlers{gate: c.Gate, cluster: c.Cluster, store: c.Store, kinds: kindsByPlural(kinds)}
+	a := &handlers{authorizer: c.Authorizer, cluster: c.Cluster, store: c.Store, kinds: kindsByPlural(kinds)}
 	return a.handler(c)
+}
+
+// Options are the settings of the API. The zero value serves none.
+type Options struct{ httpserver.Options }
+
+// AddFlags adds the flags with their defaults.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.Options.AddFlags(fs, httpserver.Wording{
+		Served: "the HTTP API", WithoutCertificate: "the certificate is made in memory", Request: "one request to the HTTP API",
+	})
 }

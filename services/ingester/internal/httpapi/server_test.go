@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestOverTLS starts the server that New makes: on loopback it shows a certificate of its own.
-func TestOverTLS(t *testing.T) {
+// TestServerOverTLS starts the server of New: on loopback it has a self-signed certificate.
+func TestServerOverTLS(t *testing.T) {
 	var config Config
-	newBench(t, func(c *Config) { config = *c })
+	newEnv(t, func(c *Config) { config = *c })
 	config.Registerer = nil
 	server, err := New(config)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestOverTLS(t *testing.T) {
 	}
 }
 
-func TestTheFlagsHaveDefaults(t *testing.T) {
+func TestFlagsHaveDefaults(t *testing.T) {
 	o, fs := &Options{}, pflag.NewFlagSet("ingester", pflag.ContinueOnError)
 	o.AddFlags(fs)
 	if err := fs.Parse([]string{"--api-bind-address=localhost:8444"}); err != nil {

@@ -60,7 +60,7 @@ func openAPI(t testing.TB) (*openapi3.T, routers.Router) {
 	return doc, router
 }
 
-// caller sends requests and holds every answer against docs/openapi.yaml.
+// caller sends requests and validates every response against docs/openapi.yaml.
 type caller struct {
 	testing.TB
 	do     func(*http.Request) (*http.Response, error)
@@ -76,7 +76,7 @@ func (noRoutes) FindRoute(*http.Request) (*routers.Route, map[string]string, err
 	return nil, nil, routers.ErrPathNotFound
 }
 
-// answer is an answer that has been read.
+// answer is a response that has been read.
 type answer struct {
 	*http.Response
 	body []byte
@@ -109,7 +109,7 @@ func (c *caller) send(method, path, body string, headers ...string) answer {
 	return out
 }
 
-// validate holds an answer against the document, and the question too if it was taken.
+// validate validates a response against the document, and an accepted request too.
 func (c *caller) validate(r *http.Request, body string, a answer) {
 	c.Helper()
 	if _, none := c.router.(noRoutes); none {
@@ -143,7 +143,7 @@ func (c *caller) validate(r *http.Request, body string, a answer) {
 	}
 }
 
-// into decodes an answer with an expected code.
+// into decodes a response with an expected code.
 func (c *caller) into(a answer, code int, into any) {
 	c.Helper()
 	if a.StatusCode != code {
@@ -154,7 +154,7 @@ func (c *caller) into(a answer, code int, into any) {
 	}
 }
 
-// status decodes an answer that is a Status, and checks code and a part of the message.
+// status decodes a response that is a Status, and checks code and a part of the message.
 func (c *caller) status(a answer, code int, text string) metav1.Status {
 	c.Helper()
 	var s metav1.Status
@@ -165,8 +165,8 @@ func (c *caller) status(a answer, code int, text string) metav1.Status {
 	return s
 }
 
-// bench is an API with stores that the test makes up.
-type bench struct {
+// env is an API with fake stores.
+type env struct {
 	*caller
 	cluster *fakeCluster
 	store   *fakeStore
@@ -175,17 +175,17 @@ type bench struct {
 	logMu   sync.Mutex
 }
 
-func newBench(t testing.TB, change ...func(*Config)) *bench {
+func newEnv(t testing.TB, change ...func(*Config)) *env {
 	t.Helper()
-	b := &bench{cluster: &fakeCluster{}, store: &fakeStore{}, metrics: prometheus.NewRegistry(), log: &bytes.Buffer{}}
+	b := &env{cluster: &fakeCluster{}, store: &fakeStore{}, metrics: prometheus.NewRegistry(), log: &bytes.Buffer{}}
 	log := funcr.NewJSON(func(line string) {
 		b.logMu.Lock()
 		defer b.logMu.Unlock()
 		fmt.Fprintln(b.log, line)
 	}, funcr.Options{Verbosity: 1})
 	c := Config{
-		Options: Options{httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
-		Gate:    friendlyGate(t), Cluster: b.cluster, Store: b.store, Registerer: b.metrics, Log: log, Clock: clock.RealClock{},
+		Options:    Options{httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
+		Authorizer: friendlyGate(t), Cluster: b.cluster, Store: b.store, Registerer: b.metrics, Log: log, Clock: clock.RealClock{},
 	}
 	for _, f := range change {
 		f(&c)
@@ -205,13 +205,13 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	return b
 }
 
-func (b *bench) logged() string {
+func (b *env) logged() string {
 	b.logMu.Lock()
 	defer b.logMu.Unlock()
 	return b.log.String()
 }
 
-// friendlyGate lets the user ada do everything.
+// friendlyGate allows the user ada everything.
 func friendlyGate(t testing.TB) *access.Authorizer {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -230,8 +230,8 @@ func friendlyGate(t testing.TB) *access.Authorizer {
 	return g
 }
 
-// fakeCluster has one object, or an error. It stands for states that a real API server
-// cannot be brought into at will; real_test.go has the real one.
+// fakeCluster has one object, or an error. It simulates states that a real API server
+// does not reach on demand; real_test.go uses the real one.
 type fakeCluster struct {
 	object *unstructured.Unstructured
 	err    error
@@ -259,7 +259,7 @@ func (f *fakeCluster) MarkDeleting(_ context.Context, _ *registry.Kind, mark Mar
 	return nil
 }
 
-// fakeStore records questions.
+// fakeStore records requests.
 type fakeStore struct {
 	object    *unstructured.Unstructured
 	list      storage.ListResponse
@@ -316,8 +316,8 @@ func (m *manyClusters) MarkDeleting(ctx context.Context, kind *registry.Kind, ma
 	return m.fakeCluster.MarkDeleting(ctx, kind, mark)
 }
 
-// manyStored is a fakeStore with several objects, for concurrent use. The one named gone
-// is listed, but left.
+// manyStored is a fakeStore with several objects, for concurrent use. The object named gone
+// is listed, but does not exist.
 type manyStored struct {
 	*fakeStore
 	mu     sync.Mutex

@@ -40,7 +40,7 @@ func (a *handlers) target(r *http.Request) (target, error) {
 	plural := r.PathValue("plural")
 	kind, ok := a.kinds[plural]
 	if !ok {
-		return t, notFound(fmt.Sprintf("resource %q of group %q is unknown; known are %s", plural, api.Group, a.plurals()))
+		return t, notFound(fmt.Sprintf("unknown resource %q of group %q, want one of %s", plural, api.Group, a.plurals()))
 	}
 	t.kind = kind
 	for what, value := range map[string]string{"namespace": t.namespace, "name": t.name} {
@@ -86,7 +86,7 @@ func parameters(r *http.Request, known []string) (url.Values, error) {
 	}
 	for name, given := range values {
 		if !slices.Contains(known, name) {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("parameter %q is unknown; known are: %s", name, orNone(known)))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("unknown parameter %q, want %s", name, oneOf(known)))
 		}
 		if len(given) > 1 {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("parameter %q is given %d times", name, len(given)))
@@ -95,11 +95,11 @@ func parameters(r *http.Request, known []string) (url.Values, error) {
 	return values, nil
 }
 
-func orNone(names []string) string {
+func oneOf(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
-	return strings.Join(names, ", ")
+	return "one of " + strings.Join(names, ", ")
 }
 
 // acceptable returns an error unless the caller accepts JSON.

@@ -36,7 +36,7 @@ func TestSettle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := incarnation.Settle(t.Context(), db, kinds, s.cluster, time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+		got, err := incarnation.Resolve(t.Context(), db, kinds, s.cluster, time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 		if err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // Observed returns the store for the controller of one kind. For an object that the store rejects
-// as stale, the watch checks whether an old copy came late or the cluster was restored.
+// as stale, the watch checks whether the cache was stale or the cluster was restored.
 func Observed(store storage.Keeper, kind string, w *Watch) storage.Keeper {
 	return &observed{Keeper: store, kind: kind, watch: w}
 }
@@ -23,27 +23,28 @@ type observed struct {
 }
 
 func (o *observed) Upsert(ctx context.Context, object runtime.Object, direct bool, fields []storage.IndexedField) error {
-	return o.seen(object, o.Keeper.Upsert(ctx, object, direct, fields))
+	return o.checkStale(object, o.Keeper.Upsert(ctx, object, direct, fields))
 }
 
 func (o *observed) Finish(ctx context.Context, object runtime.Object) error {
-	return o.seen(object, o.Keeper.Finish(ctx, object))
+	return o.checkStale(object, o.Keeper.Finish(ctx, object))
 }
 
 func (o *observed) Evict(ctx context.Context, object runtime.Object) error {
-	return o.seen(object, o.Keeper.Evict(ctx, object))
+	return o.checkStale(object, o.Keeper.Evict(ctx, object))
 }
 
 func (o *observed) Release(ctx context.Context, object runtime.Object) error {
-	return o.seen(object, o.Keeper.Release(ctx, object))
+	return o.checkStale(object, o.Keeper.Release(ctx, object))
 }
 
-func (o *observed) seen(object runtime.Object, err error) error {
+// checkStale requests a check of an object that the store rejected as stale, and returns err.
+func (o *observed) checkStale(object runtime.Object, err error) error {
 	if !errors.Is(err, storage.ErrStale) {
 		return err
 	}
 	if m, accessErr := meta.Accessor(object); accessErr == nil {
-		o.watch.Suspect(o.kind, m.GetNamespace(), m.GetName())
+		o.watch.RequestCheck(o.kind, m.GetNamespace(), m.GetName())
 	}
 	return err
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Position asks the API server which cluster it is and how far it has come. reader must
-// not be a cache; the namespaces are those that may be read, none means all.
+// Position returns the identity and the current version of the cluster. reader must not be a
+// cache; the namespaces are those that may be read, none means all.
 func Position(ctx context.Context, reader client.Reader, kinds *registry.Registry, namespaces []string) (Cluster, error) {
 	var system metav1.PartialObjectMetadata
 	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := reader.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
-		return Cluster{}, fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+		return Cluster{}, fmt.Errorf("get namespace %s: %w", metav1.NamespaceSystem, err)
 	}
 	gvk := kinds.Kinds()[0].GVK()
 	var list metav1.PartialObjectMetadataList
@@ -28,13 +28,13 @@ func Position(ctx context.Context, reader client.Reader, kinds *registry.Registr
 	if len(namespaces) > 0 {
 		options = append(options, client.InNamespace(namespaces[0]))
 	}
-	// The version of a list without a wanted one is that of the whole cluster.
+	// A list without a requested version returns that of the whole cluster.
 	if err := reader.List(ctx, &list, options...); err != nil {
 		return Cluster{}, fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
 	version, err := strconv.ParseInt(list.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return Cluster{}, fmt.Errorf("resource version of a list: %w", err)
+		return Cluster{}, fmt.Errorf("parse resource version of a list: %w", err)
 	}
 	return Cluster{UID: string(system.GetUID()), ResourceVersion: version}, nil
 }

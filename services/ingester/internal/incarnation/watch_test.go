@@ -74,14 +74,14 @@ func watch(t *testing.T) *watched {
 	w.api.cluster.Store(100)
 	w.api.object.Store(90)
 	settled := incarnation.Cluster{UID: "cluster-uid", ResourceVersion: 100}
-	if n, err := incarnation.Settle(t.Context(), db, kinds, settled, time.Unix(0, 0)); err != nil || n != 1 {
+	if n, err := incarnation.Resolve(t.Context(), db, kinds, settled, time.Unix(0, 0)); err != nil || n != 1 {
 		t.Fatalf("settled %d, %v", n, err)
 	}
 	if _, err := db.ExecContext(t.Context(), "INSERT INTO project (uid, group_ver, namespace, name, res_version, incarnation, create_time, update_time, proto, json)"+
 		" VALUES ('u', 'v', 'ns', 'n', 90, 1, NOW(6), NOW(6), '', '{}')"); err != nil {
 		t.Fatal(err)
 	}
-	w.watch = &incarnation.Watch{DB: db, Kinds: kinds, Live: w.api, Clock: w.clock, Log: testr.New(t), Metrics: m}
+	w.watch = &incarnation.Watch{DB: db, Kinds: kinds, APIReader: w.api, Clock: w.clock, Log: testr.New(t), Metrics: m}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { w.ended <- w.watch.Run(ctx, settled, 1) })
@@ -92,8 +92,8 @@ func watch(t *testing.T) *watched {
 	return w
 }
 
-// look makes the watch look at the cluster's version once.
-func (w *watched) look() {
+// check makes the watch look at the cluster's version once.
+func (w *watched) check() {
 	w.Helper()
 	before := w.api.lists.Load()
 	expect.Eventually(w, expect.Long, func() error {
@@ -107,13 +107,13 @@ func (w *watched) look() {
 	})
 }
 
-func (w *watched) wentBack() {
+func (w *watched) restored() {
 	w.Helper()
 	expect.Eventually(w, expect.Long, func() error {
 		w.clock.Step(time.Minute)
 		select {
 		case err := <-w.ended:
-			if !errors.Is(err, incarnation.ErrWentBack) {
+			if !errors.Is(err, incarnation.ErrClusterRestored) {
 				w.Errorf("ended with %v", err)
 			}
 			return nil
@@ -126,33 +126,33 @@ func (w *watched) wentBack() {
 	}
 }
 
-func TestAVersionBelowTheHighestIsARestore(t *testing.T) {
+func TestWatchDetectsLowerClusterVersion(t *testing.T) {
 	w := watch(t)
-	w.look()
+	w.check()
 	w.api.cluster.Store(300)
-	w.look()
+	w.check()
 	w.api.cluster.Store(200) // more than when it was settled, less than it was
-	w.wentBack()
+	w.restored()
 }
 
 // The cluster's own version may have passed the old one by then.
-func TestAnObjectBelowItsRowIsARestore(t *testing.T) {
+func TestWatchDetectsObjectBelowRow(t *testing.T) {
 	w := watch(t)
 	w.api.cluster.Store(100_000)
 	w.api.object.Store(89)
-	w.watch.Suspect("Project", "ns", "n")
-	w.wentBack()
+	w.watch.RequestCheck("Project", "ns", "n")
+	w.restored()
 }
 
-func TestAnOldCopyIsNoRestore(t *testing.T) {
+func TestWatchIgnoresStaleObject(t *testing.T) {
 	w := watch(t)
 	for _, version := range []int64{90, 91} {
 		w.api.object.Store(version)
-		w.watch.Suspect("Project", "ns", "n")
-		w.watch.Suspect("Project", "ns", "other")
-		w.look()
+		w.watch.RequestCheck("Project", "ns", "n")
+		w.watch.RequestCheck("Project", "ns", "other")
+		w.check()
 	}
-	w.look()
+	w.check()
 	select {
 	case err := <-w.ended:
 		t.Errorf("ended with %v", err)
@@ -169,7 +169,7 @@ func (keeper) Upsert(context.Context, runtime.Object, bool, []storage.IndexedFie
 func (keeper) Finish(context.Context, runtime.Object) error { return storage.ErrStale }
 func (keeper) Evict(context.Context, runtime.Object) error  { return storage.ErrStale }
 
-func TestWhatIsRefusedAsStaleIsLookedAt(t *testing.T) {
+func TestRejectedStaleObjectsAreChecked(t *testing.T) {
 	for name, write := range map[string]func(context.Context, storage.Keeper, runtime.Object) error{
 		"upsert": func(ctx context.Context, s storage.Keeper, o runtime.Object) error {
 			return s.Upsert(ctx, o, false, nil)
@@ -184,15 +184,15 @@ func TestWhatIsRefusedAsStaleIsLookedAt(t *testing.T) {
 			if err := write(t.Context(), incarnation.Observed(keeper{}, "Project", w.watch), o); !errors.Is(err, storage.ErrStale) {
 				t.Errorf("got %v", err)
 			}
-			w.wentBack()
+			w.restored()
 		})
 	}
 }
 
-func TestOnlyOneOfManyRaises(t *testing.T) {
+func TestConcurrentBumpsBumpOnce(t *testing.T) {
 	w := watch(t)
 	for range 2 {
-		n, err := incarnation.Raise(t.Context(), w.db, "cluster-uid", 1, time.Unix(1, 0))
+		n, err := incarnation.Bump(t.Context(), w.db, "cluster-uid", 1, time.Unix(1, 0))
 		if err != nil || n != 2 {
 			t.Errorf("incarnation %d, %v", n, err)
 		}

@@ -32,8 +32,8 @@ func value(c *registry.Column, object map[string]any) (any, error) {
 		case ok:
 			object = next
 		case found && child != nil:
-			return nil, fieldError(c, "want an object, have %T", child)
-		case depth == 0: // metadata, spec and status are always there
+			return nil, fieldError(c, "got %T, want object", child)
+		case depth == 0: // metadata, spec and status are never absent
 			object = nil
 		default:
 			return nil, nil //nolint:nilnil // NULL
@@ -45,7 +45,7 @@ func value(c *registry.Column, object map[string]any) (any, error) {
 		return nil, err
 	}
 	if s, ok := v.(string); ok && utf8.RuneCountInString(s) > c.Width {
-		return nil, fieldError(c, "longer than the %d characters of column %s", c.Width, c.Name)
+		return nil, fieldError(c, "must have at most %d characters (column %s)", c.Width, c.Name)
 	}
 	return v, nil
 }
@@ -103,7 +103,7 @@ func textValue(c *registry.Column, v any) (any, error) {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return nil, fieldError(c, "want text, have %T", v)
+		return nil, fieldError(c, "got %T, want string", v)
 	}
 	if !utf8.ValidString(s) {
 		return nil, fieldError(c, "text is not valid UTF-8")
@@ -117,7 +117,7 @@ func boolValue(c *registry.Column, v any) (any, error) {
 	}
 	b, ok := v.(bool)
 	if !ok {
-		return nil, fieldError(c, "want true or false, have %T", v)
+		return nil, fieldError(c, "got %T, want boolean", v)
 	}
 	return b, nil
 }
@@ -126,7 +126,7 @@ func fieldError(c *registry.Column, format string, args ...any) error {
 	return wire.Within(path(c), wire.Invalid(format, args...))
 }
 
-// path is the JSON path of the column's field.
+// path returns the JSON path of the column's field.
 func path(c *registry.Column) string {
 	names := make([]string, 0, len(c.Path))
 	for _, field := range c.Path {

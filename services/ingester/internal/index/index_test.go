@@ -71,7 +71,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestTimesAreConverted is about the two kinds whose times no driver takes as they are.
+// TestTimesAreConverted covers the two types of times that the driver does not accept.
 func TestTimesAreConverted(t *testing.T) {
 	at := time.Date(2026, 11, 21, 4, 42, 0, 500_000_000, time.UTC)
 	tests := map[string]struct {
@@ -79,7 +79,7 @@ func TestTimesAreConverted(t *testing.T) {
 		object       map[string]any
 		want         any
 	}{
-		"a run that goes on has no end":            {"PipelineRun", "end_time", map[string]any{"status": map[string]any{}}, nil},
+		"a run in progress has no end":             {"PipelineRun", "end_time", map[string]any{"status": map[string]any{}}, nil},
 		"a run without a status has no end":        {"PipelineRun", "end_time", nil, nil},
 		"a null end is no end":                     {"PipelineRun", "end_time", map[string]any{"status": map[string]any{"endTime": nil}}, nil},
 		"the end of a run is converted to UTC":     {"PipelineRun", "end_time", map[string]any{"status": map[string]any{"endTime": "2026-11-21T06:42:00.5+02:00"}}, at},
@@ -95,7 +95,7 @@ func TestTimesAreConverted(t *testing.T) {
 	}
 }
 
-func TestValuesOfEveryType(t *testing.T) {
+func TestValuesOfAllTypes(t *testing.T) {
 	tests := map[string]struct {
 		kind, column string
 		object       map[string]any
@@ -136,22 +136,22 @@ func valueOf(t *testing.T, name, column string, object map[string]any) any {
 	return nil
 }
 
-func TestValuesThatDoNotFitAreNamed(t *testing.T) {
+func TestValuesReportsUnfitValues(t *testing.T) {
 	tests := map[string]struct {
 		spec map[string]any
 		want wire.FieldError
 	}{
 		"text longer than the column": {
 			map[string]any{"algorithm": strings.Repeat("ü", 256)},
-			wire.FieldError{Path: "spec.algorithm", Reason: "longer than the 255 characters of column algorithm"},
+			wire.FieldError{Path: "spec.algorithm", Reason: "must have at most 255 characters (column algorithm)"},
 		},
 		"a number for text": {
 			map[string]any{"owner": map[string]any{"name": int64(1)}},
-			wire.FieldError{Path: "spec.owner.name", Reason: "want text, have int64"},
+			wire.FieldError{Path: "spec.owner.name", Reason: "got int64, want string"},
 		},
 		"text for an object": {
 			map[string]any{"owner": "ada"},
-			wire.FieldError{Path: "spec.owner.name", Reason: "want an object, have string"},
+			wire.FieldError{Path: "spec.owner.name", Reason: "got string, want object"},
 		},
 	}
 	kind := lookup(t, "Model")

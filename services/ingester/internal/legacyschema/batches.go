@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// defaultBatch is how many objects one transaction repairs. Each of its statements takes
-// far less time than a connection waits for an answer.
+// defaultBatch is how many objects one transaction repairs. Each of its statements takes far
+// less than the read timeout of a connection.
 const defaultBatch = 5000
 
 // span is the part of a table that one transaction repairs: the rows whose key is greater
@@ -74,14 +74,14 @@ func (r *run) walk(ctx context.Context, table, column, index string, repair func
 	}
 }
 
-// namesOfAQuery bounds the names in one statement.
-const namesOfAQuery = 200
+// namesPerQuery bounds the names in one statement.
+const namesPerQuery = 200
 
 // name is a namespace and a name.
 type name struct{ namespace, name string }
 
-// names finds the names that several live rows may have. It keeps a hash of each name, so
-// a name may be found that one row has alone.
+// names collects the names that several live rows may have. It keeps a hash of each name, so
+// it may include a name that only one row has.
 type names struct {
 	seen  map[uint64]bool // true: found already
 	twice []name
@@ -115,7 +115,7 @@ func (r *run) live(ctx context.Context, table string, s span, f func(name)) (err
 
 // chunks yields the names as conditions.
 func (n *names) chunks(f func(where string, args []any) error) error {
-	for part := range slices.Chunk(n.twice, namesOfAQuery) {
+	for part := range slices.Chunk(n.twice, namesPerQuery) {
 		args := make([]any, 0, 2*len(part))
 		for _, of := range part {
 			args = append(args, of.namespace, of.name)

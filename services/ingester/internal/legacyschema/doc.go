@@ -6,18 +6,18 @@
 // indexes, and neither incarnation nor evict_time. Two live rows may have one
 // namespace and name, and rows whose objects were evicted look like all others.
 //
-// [Run] compares each table with the schema that the registry requires. Where nothing
-// differs, as on a database of our own, it writes nothing. Otherwise, kind by kind:
+// [Run] compares each table with the schema that the registry requires. Without a
+// difference, as on a database of our own, it writes nothing. Otherwise, kind by kind:
 //
 //  1. missing columns are added, NULL at first, except incarnation;
 //  2. of labels, annotations and then the main table, the rows are repaired until they
 //     fit, some thousand objects in a transaction; what was decided about a row is listed
 //     in the table taken_over by the same transaction;
-//  3. then the table gets its shape by one ALTER. The main table's adds incarnation,
+//  3. then one ALTER changes the table to our schema. The main table's adds incarnation,
 //     which marks the kind as adopted.
 //
-// Each step determines by itself whether it is still to be done, so a run that was
-// killed between any two statements is simply started again. A row of an earlier
+// Each step determines whether it is still to be done, so a run that was killed between
+// any two statements is started again. A row of an earlier
 // installation has incarnation 0: the first sync of its object wins over it.
 //
 // What becomes of rows:
@@ -29,7 +29,7 @@
 //     immutable kinds. If the object is still in the cluster, its first sync clears
 //     the mark;
 //   - of duplicate labels or annotations the newest stays;
-//   - NULL in a column that takes none becomes what the rest of the row says;
+//   - NULL in a NOT NULL column becomes the value that follows from the rest of the row;
 //   - text that is not a number, in a column that becomes numeric, becomes NULL.
 //
 // Source: reference section 2 for the earlier shapes.

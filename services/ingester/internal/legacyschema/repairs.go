@@ -41,17 +41,17 @@ func (r *run) objects(ctx context.Context, f *found) error {
 	return r.walk(ctx, table, "uid", "PRIMARY", func(s span) error { return r.markEvicted(ctx, f, s) })
 }
 
-// ofTakeOver is the name of the index that the adoption adds and removes again.
-const ofTakeOver = "flotilla_take_over"
+// tempIndex is the name of an index that the adoption adds and drops again.
+const tempIndex = "flotilla_take_over"
 
 // pairs repairs labels or annotations, of some objects at a time.
 func (r *run) pairs(ctx context.Context, table string, have *schema.Found) error {
 	index := have.IndexOn("obj_uid")
 	if index == "" {
-		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" ADD INDEX "+ofTakeOver+" (obj_uid)"); err != nil {
-			return fmt.Errorf("add an index to %s: %w", table, err)
+		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" ADD INDEX "+tempIndex+" (obj_uid)"); err != nil {
+			return fmt.Errorf("add index to %s: %w", table, err)
 		}
-		index = ofTakeOver
+		index = tempIndex
 	}
 	r.progress.begin("repairing "+table, r.rows(ctx, table))
 	err := r.walk(ctx, table, "obj_uid", index, func(s span) error {
@@ -60,11 +60,11 @@ func (r *run) pairs(ctx context.Context, table string, have *schema.Found) error
 		}
 		return nil
 	})
-	if err != nil || index != ofTakeOver {
+	if err != nil || index != tempIndex {
 		return err
 	}
-	if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" DROP INDEX "+ofTakeOver); err != nil {
-		return fmt.Errorf("remove an index of %s: %w", table, err)
+	if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+schema.Quote(table)+" DROP INDEX "+tempIndex); err != nil {
+		return fmt.Errorf("drop index of %s: %w", table, err)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (r *run) closeRivals(ctx context.Context, f *found, twice *names) error {
 	if index == "" {
 		index = "idx_namespace_name" // of our schema, which wants it anyway
 		if _, err := r.tx.ExecContext(ctx, "ALTER TABLE "+t+" ADD INDEX "+index+" (namespace, name)"); err != nil {
-			return fmt.Errorf("add an index to %s: %w", f.kind.Table, err)
+			return fmt.Errorf("add index to %s: %w", f.kind.Table, err)
 		}
 	}
 	return twice.chunks(func(where string, args []any) error {
@@ -206,15 +206,15 @@ func (r *run) markEvicted(ctx context.Context, f *found, s span) error {
 	text := " live rows marked as evicted, since " + why
 	taken := schema.Quote(schema.TakenOverTable)
 	var before int
-	var told sql.NullInt64
+	var previous sql.NullInt64
 	err := r.tx.QueryRowContext(ctx, "SELECT id, CAST(SUBSTRING_INDEX(note, ' ', 1) AS SIGNED) FROM "+taken+
-		" WHERE table_name = ? AND uid = '' AND note LIKE ? ORDER BY id DESC LIMIT 1", f.kind.Table, "%"+text).Scan(&told, &before)
+		" WHERE table_name = ? AND uid = '' AND note LIKE ? ORDER BY id DESC LIMIT 1", f.kind.Table, "%"+text).Scan(&previous, &before)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("read the note about %s: %w", f.kind.Table, err)
+		return fmt.Errorf("read note about %s: %w", f.kind.Table, err)
 	}
 	add := statement{note(f.kind.Table, entry{"''", "''", "''", "CONCAT(?, ?)", "NULL"}, "DUAL"), []any{n, text}}
-	if told.Valid {
-		add = statement{"UPDATE " + taken + " SET note = CONCAT(?, ?) WHERE id = ?", []any{before + n, text, told.Int64}}
+	if previous.Valid {
+		add = statement{"UPDATE " + taken + " SET note = CONCAT(?, ?) WHERE id = ?", []any{before + n, text, previous.Int64}}
 	}
 	return commit(ctx, r.tx, add, statement{"UPDATE " + from + " SET o.evict_time = o.update_time" + where, args})
 }

@@ -26,10 +26,10 @@ type Metrics struct {
 	CommitLag *prometheus.HistogramVec // kind: seconds from the reconcile to the commit
 	// EventToCommit is the time from a watch event to the commit of its object, by kind.
 	EventToCommit *prometheus.HistogramVec
-	// Statements is the time that MySQL takes for a statement, by what it does.
+	// Statements is the duration of MySQL statements by operation.
 	Statements *prometheus.HistogramVec
 	Errors     *prometheus.CounterVec // stage: build, write, kubernetes, publish; class
-	Rejected   *prometheus.CounterVec // kind, field: objects that cannot be stored as they are
+	Rejected   *prometheus.CounterVec // kind, field: objects that cannot be stored
 	Incomplete *prometheus.CounterVec // kind: rows closed without the final state, which was rejected
 	Adopted    *prometheus.CounterVec // kind: finalizers added to objects that lacked it
 	Published  prometheus.Counter
@@ -49,14 +49,14 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
 	}
 	m := &Metrics{
-		Upserts:   counter("upserts_total", "Rows written for objects that are in the cluster.", "kind", "result"),
-		Deletes:   counter("deletes_total", "Rows closed.", "kind"),
-		Evictions: counter("evictions_total", "Rows marked as evicted.", "kind"),
-		Unchanged: counter("unchanged_total", "Objects that MySQL already had in this version.", "kind"),
-		Stale:     counter("stale_total", "Objects that MySQL already had in a newer version.", "kind"),
-		Batches:   counter("batches_total", "Transactions.", "kind"),
+		Upserts:   counter("upserts_total", "Total number of rows written for objects in the cluster.", "kind", "result"),
+		Deletes:   counter("deletes_total", "Total number of closed rows.", "kind"),
+		Evictions: counter("evictions_total", "Total number of rows marked as evicted.", "kind"),
+		Unchanged: counter("unchanged_total", "Total number of writes skipped because MySQL already had the version.", "kind"),
+		Stale:     counter("stale_total", "Total number of writes rejected because MySQL had a newer version.", "kind"),
+		Batches:   counter("batches_total", "Total number of transactions.", "kind"),
 		BatchRows: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "batch_objects", Help: "Objects in one transaction.",
+			Namespace: namespace, Name: "batch_objects", Help: "Number of objects per transaction.",
 			Buckets: []float64{1, 2, 5, 10, 25, 50, 100, 200},
 		}),
 		CommitLag: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -68,18 +68,18 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 18),
 		}, []string{"kind"}),
 		Statements: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "statement_duration_seconds", Help: "Time that MySQL takes for a statement, by what it does.",
+			Namespace: namespace, Name: "statement_duration_seconds", Help: "Duration of MySQL statements by operation.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"statement"}),
-		Errors:     counter("errors_total", "Errors by stage and class.", "stage", "class"),
-		Rejected:   counter("rejected_total", "Objects that cannot be stored as they are, by the field at fault.", "kind", "field"),
-		Incomplete: counter("closed_incomplete_total", "Rows closed as they were, since the final state of the object was rejected.", "kind"),
-		Adopted:    counter("finalizers_adopted_total", "Finalizers added to objects that lacked it.", "kind"),
-		Published:  prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "changes_published_total", Help: "Change events that the bus has acknowledged."}),
-		Compacted:  prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "changes_compacted_total", Help: "Change events superseded by a later one of the same object and dropped, since the outbox was full."}),
-		Depth:      gauge("outbox_rows", "Change events that wait for the bus."),
-		OutboxLag:  gauge("outbox_lag_seconds", "Age of the oldest change event that waits for the bus."),
-		Reachable:  gauge("mysql_reachable", "1 while MySQL answers."),
+		Errors:     counter("errors_total", "Total number of errors by stage and class.", "stage", "class"),
+		Rejected:   counter("rejected_total", "Total number of rejected objects by invalid field.", "kind", "field"),
+		Incomplete: counter("closed_incomplete_total", "Total number of rows closed without the final state of the object, which was rejected.", "kind"),
+		Adopted:    counter("finalizers_adopted_total", "Total number of finalizers added to existing objects.", "kind"),
+		Published:  prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "changes_published_total", Help: "Total number of change events acknowledged by the bus."}),
+		Compacted:  prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "changes_compacted_total", Help: "Total number of change events dropped because the outbox was full."}),
+		Depth:      gauge("outbox_rows", "Number of change events in the outbox."),
+		OutboxLag:  gauge("outbox_lag_seconds", "Age of the oldest change event in the outbox."),
+		Reachable:  gauge("mysql_reachable", "1 while MySQL is reachable."),
 	}
 	m.registerer = reg
 	if reg == nil {
@@ -95,13 +95,13 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-// Statement measures one statement that begins now; the returned function ends it.
-func (m *Metrics) Statement(clk clock.PassiveClock, what string) func() {
+// Statement measures a statement from now until the returned function is called.
+func (m *Metrics) Statement(clk clock.PassiveClock, operation string) func() {
 	begin := clk.Now()
-	return func() { m.Statements.WithLabelValues(what).Observe(clk.Since(begin).Seconds()) }
+	return func() { m.Statements.WithLabelValues(operation).Observe(clk.Since(begin).Seconds()) }
 }
 
-// Pool adds the figures of the connection pool.
+// Pool registers the metrics of the connection pool.
 func (m *Metrics) Pool(db *sql.DB) error {
 	if m.registerer == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Client talks to the API server about the objects of one kind.
+// Client is a client of the API server for the objects of one kind.
 type Client struct {
 	rest        rest.Interface
 	clock       clock.PassiveClock
@@ -28,7 +28,7 @@ type Client struct {
 }
 
 // NewClient returns the client of one resource, such as "models". The objects that it
-// returns have the annotations that are named.
+// returns have the named annotations only.
 func NewClient(cfg *rest.Config, h *http.Client, c clock.PassiveClock, resource schema.GroupVersionResource, annotations ...string) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
 	gv := resource.GroupVersion()
@@ -37,7 +37,7 @@ func NewClient(cfg *rest.Config, h *http.Client, c clock.PassiveClock, resource 
 	cfg.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
 	r, err := rest.RESTClientForConfigAndClient(cfg, h)
 	if err != nil {
-		return nil, fmt.Errorf("client of %s: %w", resource.Resource, err)
+		return nil, fmt.Errorf("create client of %s: %w", resource.Resource, err)
 	}
 	return &Client{rest: r, clock: c, resource: resource.Resource, annotations: annotations}, nil
 }
@@ -45,17 +45,17 @@ func NewClient(cfg *rest.Config, h *http.Client, c clock.PassiveClock, resource 
 // optionsVersion is the version of the options of every request, whatever the resource's own is.
 var optionsVersion = schema.GroupVersion{Version: "v1"}
 
-// ask prepares a read. Compressing costs both sides more time than the bytes that it
-// saves between two processes of one cluster.
-func (c *Client) ask(namespace string, options *metav1.ListOptions) *rest.Request {
+// newRead returns a read request without compression, which would cost both sides more time than
+// it saves between two processes of one cluster.
+func (c *Client) newRead(namespace string, options *metav1.ListOptions) *rest.Request {
 	return c.rest.Get().NamespaceIfScoped(namespace, namespace != "").Resource(c.resource).
 		SetHeader("Accept-Encoding", "identity").SpecificallyVersionedParams(options, clientgoscheme.ParameterCodec, optionsVersion)
 }
 
 // List returns the objects of a namespace, or of all namespaces when it is empty. arrived,
-// if not nil, is called with each of them as soon as it is there.
+// if not nil, is called with each object as soon as it is decoded.
 func (c *Client) List(ctx context.Context, namespace string, options metav1.ListOptions, arrived func(*Object)) (_ *List, err error) {
-	body, err := c.ask(namespace, &options).Stream(ctx)
+	body, err := c.newRead(namespace, &options).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (c *Client) items(dec *jsontext.Decoder, list *List, arrived func(*Object))
 		return err
 	}
 	if token.Kind() != '[' {
-		return fmt.Errorf("items are no list but %s", token.Kind())
+		return fmt.Errorf("got %s for items, want list", token.Kind())
 	}
 	for dec.PeekKind() != ']' {
 		item, err := dec.ReadValue()
@@ -103,10 +103,10 @@ func (c *Client) items(dec *jsontext.Decoder, list *List, arrived func(*Object))
 	return err
 }
 
-// Watch delivers changes. options.Watch is set by it.
+// Watch watches objects. It sets options.Watch.
 func (c *Client) Watch(ctx context.Context, namespace string, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	body, err := c.ask(namespace, &options).Stream(ctx)
+	body, err := c.newRead(namespace, &options).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 	return watch.NewStreamWatcher(d, apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")), nil
 }
 
-// PatchFinalizers sets the object's finalizers, provided that it has not changed, and
-// returns it as it is then.
+// PatchFinalizers sets the object's finalizers, provided that it has not changed, and returns the
+// patched object.
 func (c *Client) PatchFinalizers(ctx context.Context, o *Object, manager string, finalizers []string) (*Object, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": o.ResourceVersion,
@@ -146,7 +146,7 @@ func (c *Client) Delete(ctx context.Context, o *Object) error {
 		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Error()
 }
 
-// decode reads the next value by its Go type.
+// decode decodes the next value into a Go value.
 func decode(dec *jsontext.Decoder, into any) error {
 	value, err := dec.ReadValue()
 	if err != nil {
@@ -155,11 +155,11 @@ func decode(dec *jsontext.Decoder, into any) error {
 	return json.Unmarshal(value, into)
 }
 
-// ListWatch is the client as an informer uses it.
+// ListWatch adapts a client to an informer.
 type ListWatch struct {
 	Client    *Client
 	Namespace string
-	// Arrived, if set, is called with each object of a list while the list still arrives.
+	// Arrived, if set, is called with each object of a list while the list is still being received.
 	Arrived func(*Object)
 }
 

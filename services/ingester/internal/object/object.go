@@ -21,27 +21,27 @@ type Object struct {
 
 	// JSON is the whole object as it was received.
 	JSON []byte
-	// Received is when the watch delivered it; zero when it came with a list.
+	// Received is the time at which the watch delivered it; zero for an object of a list.
 	Received time.Time
 
 	metadata, spec, status section
-	// unknown is a key of the object that no kind has.
+	// unknown is a top-level key of the object that no kind has.
 	unknown string
 }
 
 // section is a part of an object's JSON; the zero section is an absent one.
 type section struct{ start, end int }
 
-// Metadata is the JSON of the object's metadata; empty when there is none, like the others.
+// Metadata returns the JSON of the object's metadata; empty if there is none.
 func (o *Object) Metadata() []byte { return o.JSON[o.metadata.start:o.metadata.end] }
 
-// Spec is the JSON of the object's spec.
+// Spec returns the JSON of the object's spec; empty if there is none.
 func (o *Object) Spec() []byte { return o.JSON[o.spec.start:o.spec.end] }
 
-// Status is the JSON of the object's status.
+// Status returns the JSON of the object's status; empty if there is none.
 func (o *Object) Status() []byte { return o.JSON[o.status.start:o.status.end] }
 
-// Unknown is a key of the object besides those that every kind has, or empty.
+// Unknown returns a top-level key of the object that no kind has, or "".
 func (o *Object) Unknown() string { return o.unknown }
 
 // DeepCopyObject implements runtime.Object. The copies share their data, which is immutable.
@@ -54,7 +54,7 @@ func (o *Object) DeepCopyObject() runtime.Object {
 // MarshalJSON implements json.Marshaler.
 func (o *Object) MarshalJSON() ([]byte, error) { return o.JSON, nil }
 
-// Unstructured is the object as a tree, for rare changes of it.
+// Unstructured decodes the object to a tree.
 func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(o.JSON, &u.Object); err != nil {
@@ -63,7 +63,7 @@ func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// FromUnstructured makes an Object of a tree.
+// FromUnstructured encodes a tree as an Object.
 func FromUnstructured(u *unstructured.Unstructured, annotations ...string) (*Object, error) {
 	data, err := json.Marshal(u.Object)
 	if err != nil {

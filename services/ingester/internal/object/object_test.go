@@ -26,7 +26,7 @@ const whole = `{"apiVersion":"michelangelo.api/v2","kind":"Model", "metadata" : 
 	"annotations":{"mark":"true","other":"x"},"labels":{"a":"b"},"uid":"u\u0031","resourceVersion":"7","generation":4,
 	"deletionTimestamp":"2026-11-22T05:00:00Z","finalizers":["one","two"]},"spec": {"a":[1,2]},"status":null}`
 
-func TestParseReadsWhatDecides(t *testing.T) {
+func TestParseReadsDecidingFields(t *testing.T) {
 	o, err := object.Parse([]byte(whole), "mark", "absent")
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestParseReadsWhatDecides(t *testing.T) {
 	}
 }
 
-func TestAGenerationThatIsNoneIsLeftToTheRecord(t *testing.T) {
+func TestParseIgnoresInvalidGeneration(t *testing.T) {
 	for _, text := range []string{`null`, `"4"`, `4.5`, `1e99`, `{"a":[4]}`} {
 		o, err := object.Parse([]byte(`{"metadata":{"generation":` + text + `,"name":"churn"}}`))
 		if err != nil || o.Generation != 0 || o.Name != "churn" {
@@ -60,7 +60,7 @@ func TestAGenerationThatIsNoneIsLeftToTheRecord(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	for _, text := range []string{
 		``, `[]`, `{"kind":1}`, `{"kind":"Model"`, `{"kind":"Model"}{}`, `{"metadata":[]}`, `{"metadata":{"finalizers":{}}}`,
 		`{"metadata":{"deletionTimestamp":"soon"}}`, `{"spec":}`,
@@ -71,7 +71,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestACopyIsApart(t *testing.T) {
+func TestDeepCopyIsIndependent(t *testing.T) {
 	o, err := object.Parse([]byte(whole))
 	if err != nil {
 		t.Fatal(err)
@@ -101,10 +101,10 @@ func FuzzParse(f *testing.F) {
 
 var now = time.Unix(1000, 0)
 
-// asked are the writes that a server has got.
+// asked are the writes that a server has received.
 var asked []string
 
-// client asks a server that always answers the same.
+// client returns a client of a server with a fixed response.
 func client(t *testing.T, status int, answer string) *object.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -180,7 +180,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-func TestPatchAndDeleteNameTheVersion(t *testing.T) {
+func TestPatchAndDeleteRequireVersion(t *testing.T) {
 	o, err := object.Parse([]byte(whole))
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// lenient accepts what the API server may hand out: content is judged when a record is
-// made of the object, where an error is the object's own and not that of a whole list.
+// lenient accepts all output of the API server: content is validated when a record is built from
+// the object, where an error concerns that object only and not a whole list.
 var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 // Parse reads one object. It keeps data, which the caller must not change afterwards. It
@@ -54,7 +54,7 @@ func members(dec *jsontext.Decoder, member func(name []byte) error) error {
 		return nil
 	}
 	if token.Kind() != '{' {
-		return fmt.Errorf("want an object at %s, have %s", dec.StackPointer(), token.Kind())
+		return fmt.Errorf("got %s at %s, want object", token.Kind(), dec.StackPointer())
 	}
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadValue()
@@ -62,7 +62,7 @@ func members(dec *jsontext.Decoder, member func(name []byte) error) error {
 			return err
 		}
 		if len(name) < 2 { //nolint:mnd // its quotes
-			return fmt.Errorf("want a name at %s", dec.StackPointer())
+			return fmt.Errorf("want member name at %s", dec.StackPointer())
 		}
 		if err := member(name[1 : len(name)-1]); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (p *parser) section(s *section, read func() error) error {
 		*s = section{}
 		return nil
 	}
-	// Between the name and the value stand a colon and white space.
+	// A colon and white space separate the name and the value.
 	for start < end && bytes.IndexByte([]byte(": \t\r\n"), p.data[start]) >= 0 {
 		start++
 	}
@@ -151,7 +151,7 @@ func (p *parser) annotation(name []byte) error {
 	return nil
 }
 
-// text reads text; null leaves it empty.
+// text reads a string; null leaves it empty.
 func (p *parser) text(into *string) error {
 	token, err := p.dec.ReadToken()
 	if err != nil {
@@ -162,12 +162,12 @@ func (p *parser) text(into *string) error {
 		*into = token.String()
 	case 'n':
 	default:
-		return fmt.Errorf("want text at %s, have %s", p.dec.StackPointer(), token.Kind())
+		return fmt.Errorf("got %s at %s, want string", token.Kind(), p.dec.StackPointer())
 	}
 	return nil
 }
 
-// number reads an integer. Anything else leaves it zero: the record judges it.
+// number reads an integer. Anything else leaves it zero: package record validates it.
 func (p *parser) number(into *int64) error {
 	if p.dec.PeekKind() != '0' {
 		return p.dec.SkipValue()
@@ -188,7 +188,7 @@ func (p *parser) finalizers() error {
 		return err
 	}
 	if token.Kind() != '[' {
-		return fmt.Errorf("want a list at %s, have %s", p.dec.StackPointer(), token.Kind())
+		return fmt.Errorf("got %s at %s, want list", token.Kind(), p.dec.StackPointer())
 	}
 	for p.dec.PeekKind() != ']' {
 		var one string

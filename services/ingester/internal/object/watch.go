@@ -52,7 +52,7 @@ func (e *events) Decode() (watch.EventType, runtime.Object, error) {
 		status := &metav1.Status{}
 		return t, status, json.Unmarshal(content, status)
 	default:
-		return "", nil, fmt.Errorf("event of unknown type %q", what)
+		return "", nil, fmt.Errorf("unknown event type %q", what)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// countedRange is the range of ids up to which the rows are counted. Beyond it the
-	// range itself, which is never less, stands for the depth: counting reads all rows.
-	countedRange = 100_000
-	compactPage  = 10_000
-	removeAtOnce = 1_000
-	// mostAtOnce bounds the superseded events that one walk drops; the next walk drops more.
-	mostAtOnce = 500_000
+	// countedRange is the range of ids up to which the rows are counted. Beyond it the range
+	// itself, an upper bound, is the depth: counting reads all rows.
+	countedRange    = 100_000
+	compactPage     = 10_000
+	removeBatchSize = 1_000
+	// maxSuperseded bounds the superseded events that one walk drops; the next walk drops more.
+	maxSuperseded = 500_000
 )
 
 // measure sets the gauges and keeps the table within its bound.
@@ -37,11 +37,11 @@ func (r *Relay) measure(ctx context.Context) {
 	}
 	if err := r.bound(ctx); err != nil && ctx.Err() == nil {
 		r.cfg.Metrics.Errors.WithLabelValues("publish", "compact").Inc()
-		r.cfg.Log.Error(err, "Kept the outbox too long")
+		r.cfg.Log.Error(err, "Failed to compact the outbox")
 	}
 }
 
-// depth returns the number of rows, or more of them, and when the oldest was committed.
+// depth returns the number of rows, or an upper bound, and the commit time of the oldest.
 func (r *Relay) depth(ctx context.Context) (depth int64, oldest sql.NullTime, err error) {
 	err = r.cfg.DB.QueryRowContext(ctx, "SELECT COALESCE(MAX(id) - MIN(id) + 1, 0), (SELECT committed_at FROM outbox ORDER BY id LIMIT 1) FROM outbox").
 		Scan(&depth, &oldest)
@@ -56,11 +56,11 @@ func (r *Relay) count(ctx context.Context) (n int64, err error) {
 	return n, r.cfg.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM outbox").Scan(&n)
 }
 
-// errGaveUp is logged when events are dropped.
-var errGaveUp = errors.New("the outbox is over its bound; is the bus away?")
+// errOutboxFull is logged when events are dropped.
+var errOutboxFull = errors.New("outbox is full: check the connection to the bus")
 
-// bound drops events until a tenth of the bound is free: those that a later event of the
-// same object supersedes, and when that is not enough the oldest ones.
+// bound drops events until a tenth of the bound is free: first those that a later event of
+// the same object supersedes, then the oldest ones.
 func (r *Relay) bound(ctx context.Context) error {
 	depth, err := r.count(ctx)
 	if err != nil || depth <= r.cfg.MaxRows {
@@ -70,7 +70,7 @@ func (r *Relay) bound(ctx context.Context) error {
 	superseded, err := r.compact(ctx, excess)
 	r.cfg.Metrics.Compacted.Add(float64(superseded))
 	if superseded > 0 {
-		r.cfg.Log.Error(errGaveUp, "Gave up change events of objects that have later ones", "events", superseded, "rows", depth, "bound", r.cfg.MaxRows)
+		r.cfg.Log.Error(errOutboxFull, "Dropped superseded change events", "events", superseded, "rows", depth, "bound", r.cfg.MaxRows)
 	}
 	if err != nil || superseded >= excess {
 		return err
@@ -78,7 +78,7 @@ func (r *Relay) bound(ctx context.Context) error {
 	oldest, err := r.dropOldest(ctx, excess-superseded)
 	r.cfg.Metrics.Compacted.Add(float64(oldest))
 	if oldest > 0 {
-		r.cfg.Log.Error(errGaveUp, "Gave up the oldest change events, which were the last ones of their objects: subscribers must list the objects again",
+		r.cfg.Log.Error(errOutboxFull, "Dropped the oldest change events, the last ones of their objects: subscribers must list the objects again",
 			"events", oldest, "rows", depth, "bound", r.cfg.MaxRows)
 	}
 	return err
@@ -87,7 +87,7 @@ func (r *Relay) bound(ctx context.Context) error {
 // dropOldest drops n rows.
 func (r *Relay) dropOldest(ctx context.Context, n int64) (dropped int64, err error) {
 	for dropped < n {
-		result, err := r.cfg.DB.ExecContext(ctx, "DELETE FROM outbox ORDER BY id LIMIT ?", min(n-dropped, removeAtOnce))
+		result, err := r.cfg.DB.ExecContext(ctx, "DELETE FROM outbox ORDER BY id LIMIT ?", min(n-dropped, removeBatchSize))
 		if err != nil {
 			return dropped, fmt.Errorf("remove the oldest events: %w", err)
 		}
@@ -100,13 +100,12 @@ func (r *Relay) dropOldest(ctx context.Context, n int64) (dropped int64, err err
 	return dropped, nil
 }
 
-// compact drops up to excess events that a later event of the same object supersedes,
-// oldest first, and returns how many it dropped. It does not drop the last event of an object.
-// It walks from the newest row to the oldest in pages: one statement over millions of rows
-// would take longer than a connection waits. It remembers only the objects that it read last,
-// so that memory does not grow with the number of objects.
+// compact drops up to excess events that a later event of the same object supersedes, oldest
+// first, and returns the number of dropped events. It keeps the last event of each object. It
+// reads pages from the newest row to the oldest: one statement over millions of rows would
+// exceed the timeout of the connection. It keeps only the most recently read uids in memory.
 func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
-	excess = min(excess, mostAtOnce)
+	excess = min(excess, maxSuperseded)
 	if excess <= 0 {
 		return 0, nil
 	}
@@ -129,8 +128,8 @@ func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
 		before = page[len(page)-1].id
 	}
 	var dropped int64
-	for end := len(superseded); end > 0; end -= removeAtOnce {
-		part := superseded[max(0, end-removeAtOnce):end]
+	for end := len(superseded); end > 0; end -= removeBatchSize {
+		part := superseded[max(0, end-removeBatchSize):end]
 		if err := r.remove(ctx, part); err != nil {
 			return dropped, err
 		}
@@ -139,7 +138,7 @@ func (r *Relay) compact(ctx context.Context, excess int64) (int64, error) {
 	return dropped, nil
 }
 
-// recent remembers the uids that were added last.
+// recent is a bounded set of the most recently added uids.
 type recent struct {
 	size          int
 	young, former map[string]struct{}
@@ -149,7 +148,7 @@ func newRecent(size int) *recent {
 	return &recent{size: size, young: map[string]struct{}{}}
 }
 
-// add reports whether the uid was remembered.
+// add adds the uid and reports whether the set had it.
 func (s *recent) add(uid string) bool {
 	_, young := s.young[uid]
 	_, former := s.former[uid]

@@ -3,12 +3,12 @@
 //
 // The writer adds a row for each change in the transaction of the change itself. The
 // [Relay] reads rows in the order of their ids, publishes each with the id
-// <uid>.<outbox id>, and deletes it once the stream has acknowledged it. So every
-// committed change arrives at least once, also after hours without a bus, and
-// readers deduplicate by the id.
+// <uid>.<outbox id>, and deletes it once the stream has acknowledged it. Every committed
+// change is published at least once, also after hours without a bus, and readers
+// deduplicate by the id.
 //
 // Events of one object arrive in order: of each namespace and name at most one event
-// is in flight, and the next one waits for its acknowledgement.
+// is in flight, and the next one waits for its acknowledgment.
 //
 // An event is not in the stream twice. If the relay, the database or the bus fails between
 // storing an event and removing its row, the event is sent again; within ten minutes the

@@ -9,7 +9,7 @@ import (
 )
 
 // What other tools are told in docs/events is what the stream holds.
-func TestMessagesAreAsTheDocumentSays(t *testing.T) {
+func TestMessagesMatchDocument(t *testing.T) {
 	document, err := asyncapi.Load(os.DirFS("../../../../docs/events"))
 	if err != nil {
 		t.Fatal(err)

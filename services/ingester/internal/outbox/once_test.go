@@ -92,8 +92,8 @@ func (f *fixture) exactly(n int) {
 
 const probeSubject = contract.ChangePrefix + ".probe"
 
-// forget makes the stream forget all ids so far, as it does after ten minutes.
-func (f *fixture) forget() {
+// expireDuplicateWindow makes the stream forget all ids so far, as it does after ten minutes.
+func (f *fixture) expireDuplicateWindow() {
 	f.Helper()
 	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
 	if err != nil {
@@ -119,31 +119,31 @@ func (f *fixture) forget() {
 	expect.Eventually(f, expect.Long, probe)
 }
 
-// TestARelayThatDiedBeforeItRemoved finds rows whose events are in the stream, long after
+// TestDeduplicateAfterCrashBeforeRemoval finds rows whose events are in the stream, long after
 // the stream has forgotten their ids, among rows that are new.
-func TestARelayThatDiedBeforeItRemoved(t *testing.T) {
+func TestDeduplicateAfterCrashBeforeRemoval(t *testing.T) {
 	f := newFixture(t)
 	f.insert(1, 600, 7, 42)
 	stop := f.run()
 	f.empty()
 	stop()
-	f.forget()
+	f.expireDuplicateWindow()
 	f.insert(301, 350, 7, 42) // 300 that are there, 50 that are not
 	f.relay()
 	f.empty()
 	f.exactly(650)
 }
 
-// TestAStreamThatDoesNotAnswerIsWaitedFor has events that the stream holds and whose ids it
+// TestDeduplicateWaitsForStream has events that the stream holds and whose ids it
 // has forgotten, while it does not say what it holds, as after an outage of the bus.
-func TestAStreamThatDoesNotAnswerIsWaitedFor(t *testing.T) {
+func TestDeduplicateWaitsForStream(t *testing.T) {
 	f := newFixture(t)
 	f.insert(1, 40, 7, 42)
 	stop := f.run()
 	f.empty()
 	stop()
-	f.forget()
-	f.answers(false)
+	f.expireDuplicateWindow()
+	f.setStreamAvailable(false)
 	f.insert(1, 45, 7, 42) // 40 that are there, 5 that are not
 	f.relay()
 	const questions = 5
@@ -153,13 +153,13 @@ func TestAStreamThatDoesNotAnswerIsWaitedFor(t *testing.T) {
 		}
 		return nil
 	})
-	f.answers(true)
+	f.setStreamAvailable(true)
 	f.empty()
 	f.exactly(45)
 }
 
-// answers says whether the stream answers questions about its messages.
-func (f *fixture) answers(does bool) {
+// setStreamAvailable says whether the stream answers questions about its messages.
+func (f *fixture) setStreamAvailable(does bool) {
 	f.Helper()
 	stream, err := f.js.Stream(f.Context(), contract.StreamChanges)
 	if err != nil {
@@ -172,8 +172,8 @@ func (f *fixture) answers(does bool) {
 	}
 }
 
-// TestAnotherDatabase counts its events from the beginning again.
-func TestAnotherDatabase(t *testing.T) {
+// TestRelayPublishesEventsOfNewDatabase has a new database, whose event numbers start again at 1.
+func TestRelayPublishesEventsOfNewDatabase(t *testing.T) {
 	f := newFixture(t)
 	f.insert(500, 20, 2, 42)
 	stop := f.run()
@@ -199,8 +199,8 @@ func TestAnotherDatabase(t *testing.T) {
 	}
 }
 
-// TestTwoLeadersForAMoment lets two relays work on the same table.
-func TestTwoLeadersForAMoment(t *testing.T) {
+// TestDeduplicateWithTwoLeaders lets two relays work on the same table.
+func TestDeduplicateWithTwoLeaders(t *testing.T) {
 	f := newFixture(t)
 	f.insert(1, 2000, 13, 42)
 	f.relay()
@@ -209,9 +209,9 @@ func TestTwoLeadersForAMoment(t *testing.T) {
 	f.exactly(2000)
 }
 
-// TestRelaysThatDieAndABusThatComesAndGoes has a backlog of an outage, relays that end at
+// TestDeduplicateWithCrashesAndBusOutages has a backlog of an outage, relays that end at
 // any moment, and a bus that is killed meanwhile.
-func TestRelaysThatDieAndABusThatComesAndGoes(t *testing.T) {
+func TestDeduplicateWithCrashesAndBusOutages(t *testing.T) {
 	f := newFixture(t)
 	f.nats.Stop()
 	const rows, objects = 6000, 40
@@ -244,8 +244,8 @@ func TestRelaysThatDieAndABusThatComesAndGoes(t *testing.T) {
 	f.exactly(rows)
 }
 
-// TestEveryKindAndNameCanBeSent has the longest names that Kubernetes allows.
-func TestEveryKindAndNameCanBeSent(t *testing.T) {
+// TestRelayPublishesAllKindsAndLongNames has the longest names that Kubernetes allows.
+func TestRelayPublishesAllKindsAndLongNames(t *testing.T) {
 	f := newFixture(t)
 	label := strings.Repeat("a", 62)
 	name := strings.Join([]string{label, label, label, label, "b"}, ".")

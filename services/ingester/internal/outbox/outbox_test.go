@@ -123,7 +123,7 @@ func (f *fixture) messages() []*jetstream.RawStreamMsg {
 	return natstest.Messages(f, f.js, contract.StreamChanges)
 }
 
-func TestAMessage(t *testing.T) {
+func TestRelayMessageFormat(t *testing.T) {
 	f := newFixture(t)
 	f.add("a.b", 1, contract.ChangeCreated)
 	f.relay()
@@ -159,8 +159,8 @@ func TestAMessage(t *testing.T) {
 	}
 }
 
-// TestOrderAcrossAnOutage has many events of few objects, and a bus that comes and goes.
-func TestOrderAcrossAnOutage(t *testing.T) {
+// TestRelayKeepsOrderAcrossOutage has many events of few objects, and a bus that comes and goes.
+func TestRelayKeepsOrderAcrossOutage(t *testing.T) {
 	f := newFixture(t)
 	f.nats.Stop()
 	for range 3 {
@@ -191,8 +191,8 @@ func TestOrderAcrossAnOutage(t *testing.T) {
 	}
 }
 
-// TestRowsStayUntilTheStreamIsThere deletes the stream: the broker answers, but nobody stores.
-func TestRowsStayUntilTheStreamIsThere(t *testing.T) {
+// TestRowsStayWithoutStream deletes the stream: the broker answers, but nobody stores.
+func TestRowsStayWithoutStream(t *testing.T) {
 	f := newFixture(t)
 	if err := f.js.DeleteStream(t.Context(), contract.StreamChanges); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestRowsStayUntilTheStreamIsThere(t *testing.T) {
 	}
 }
 
-func TestTheTableIsBounded(t *testing.T) {
+func TestOutboxTableIsBounded(t *testing.T) {
 	f := newFixture(t)
 	f.nats.Stop()
 	f.add("a", 30, contract.ChangeUpdated)
@@ -242,8 +242,8 @@ func TestTheTableIsBounded(t *testing.T) {
 	}
 }
 
-// TestTheTableIsBoundedWhenObjectsAreMany has one event of each object, and of some a later one.
-func TestTheTableIsBoundedWhenObjectsAreMany(t *testing.T) {
+// TestOutboxTableIsBoundedWithManyObjects has one event of each object, and of some a later one.
+func TestOutboxTableIsBoundedWithManyObjects(t *testing.T) {
 	f := newFixture(t)
 	f.nats.Stop()
 	for i := range 40 {
@@ -262,8 +262,8 @@ func TestTheTableIsBoundedWhenObjectsAreMany(t *testing.T) {
 	}
 }
 
-// TestAnEventThatCannotBeSentDoesNotBlockOthers has a row of a kind that the contract does not know.
-func TestAnEventThatCannotBeSentDoesNotBlockOthers(t *testing.T) {
+// TestMalformedEventBlocksNoOther has a row of a kind that the contract does not know.
+func TestMalformedEventBlocksNoOther(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.db.ExecContext(t.Context(), "INSERT INTO outbox (kind, namespace, name, uid, generation, res_version, operation, committed_at)"+
 		" VALUES ('ghost', 'default', 'x', 'u', 1, 1, 'created', NOW(6))"); err != nil {

@@ -15,30 +15,30 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-var errNotConnected = errors.New("the bus is not connected")
+var errNotConnected = errors.New("bus is not connected")
 
 // observer names the ingester in the envelope.
 const observer = "ingester"
 
-// publish sends rows in rounds: a round holds at most one event of each object, and
-// the next one begins when all of it is acknowledged. Acknowledged rows are removed
-// after every round; an event that fails ends the work, so nothing overtakes it. began is
-// when it was settled what the stream has.
-func (r *Relay) publish(ctx context.Context, rows []*row, began time.Time) error {
+// publish publishes rows in rounds: a round has at most one event of each object, and the
+// next one begins once all of it is acknowledged. Acknowledged rows are removed after every
+// round; a failed event ends publish, so that no later event overtakes it. checkedAt is the
+// time of the last deduplication.
+func (r *Relay) publish(ctx context.Context, rows []*row, checkedAt time.Time) error {
 	for len(rows) > 0 {
-		if r.cfg.Clock.Since(began) > settledFor {
-			r.doubt = doubtful
+		if r.cfg.Clock.Since(checkedAt) > streamReadValidity {
+			r.overlap = overlapRows
 			return nil
 		}
 		round, rest := split(rows)
 		done, err := r.send(ctx, round)
 		// Acknowledged rows are removed even if other rows failed or the process is stopping.
-		removeErr := r.removeInAnyCase(ctx, done)
+		removeErr := r.removeDetached(ctx, done)
 		if err != nil {
 			r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
 		}
 		if err = errors.Join(err, removeErr); err != nil {
-			r.doubt = doubtful
+			r.overlap = overlapRows
 			return err
 		}
 		rows = rest
@@ -59,7 +59,7 @@ func split(rows []*row) (round, rest []*row) {
 	return round, rest
 }
 
-// send publishes one round and returns the ids that are done with.
+// send publishes one round and returns the ids of the rows to remove.
 func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
@@ -69,7 +69,7 @@ func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error
 		span   trace.Span
 	}
 	var flights []flight
-	fail := func(cause error) { // the first error of a round says it all
+	fail := func(cause error) { // keep the first error of a round
 		if err == nil {
 			err = fmt.Errorf("publish change event: %w", cause)
 		}
@@ -77,9 +77,9 @@ func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error
 	for _, o := range round {
 		msg, buildErr := r.message(o)
 		if buildErr != nil {
-			// The row can never be sent, and would block all others permanently.
+			// The row can never be published, and would block all others permanently.
 			r.cfg.Metrics.Errors.WithLabelValues("publish", "malformed").Inc()
-			r.cfg.Log.Error(buildErr, "Dropped a change event that cannot be sent", "id", o.id, "kind", o.kind, "namespace", o.namespace,
+			r.cfg.Log.Error(buildErr, "Dropped a malformed change event", "id", o.id, "kind", o.kind, "namespace", o.namespace,
 				"name", o.name, "uid", o.uid, "resourceVersion", o.resVersion, "operation", o.operation)
 			done = append(done, o.id)
 			continue
@@ -94,7 +94,7 @@ func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error
 		flights = append(flights, flight{o.id, future, span})
 	}
 	for _, f := range flights {
-		ackErr := answer(ctx, f.future)
+		ackErr := awaitAck(ctx, f.future)
 		if ackErr != nil {
 			bus.EndPublish(f.span, class(ackErr), ackErr)
 			fail(ackErr)
@@ -107,8 +107,8 @@ func (r *Relay) send(ctx context.Context, round []*row) (done []int64, err error
 	return done, err
 }
 
-// answer waits for the stream's. What has arrived counts, also when the time is over.
-func answer(ctx context.Context, future jetstream.PubAckFuture) error {
+// awaitAck waits for the acknowledgment of the stream. One that has arrived counts, also after the timeout.
+func awaitAck(ctx context.Context, future jetstream.PubAckFuture) error {
 	select {
 	case <-future.Ok():
 		return nil
@@ -141,18 +141,18 @@ func (r *Relay) subject(o *row) (string, error) {
 	return contract.ChangeSubject(ref, contract.ChangeOperation(o.operation))
 }
 
-// sequence orders the events of an object by what is stored with each: when it was committed
-// and its id. So an event has the same one whenever it is sent, and those of a database that
-// counts from the beginning again come after those of the one before.
+// sequence orders the events of an object by commit time and id. Both are stored, so an event
+// has the same sequence whenever it is published, and the events of a replaced database, whose
+// ids restarted, follow those of the former one.
 func sequence(o *row) string {
 	return contract.Sequence(o.committedAt.UnixMilli(), uint64(o.id)) //nolint:gosec // ids are positive
 }
 
-// message is the CloudEvents form of a row.
+// message returns the CloudEvents message of a row.
 func (r *Relay) message(o *row) (*nats.Msg, error) {
 	gvk, ok := contract.Lookup(contract.Kind(o.kind))
 	if !ok {
-		return nil, fmt.Errorf("kind %q is not in the contract", o.kind)
+		return nil, fmt.Errorf("kind %q not found in the contract", o.kind)
 	}
 	subject, err := r.subject(o)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 )
 
-// Config of a relay.
+// Config holds the settings of a Relay.
 type Config struct {
 	DB *sql.DB
-	// JetStream publishes; Connected reports whether the bus is connected, and so whether to try.
+	// JetStream publishes the events; Connected reports whether the bus is connected.
 	JetStream jetstream.JetStream
 	Connected func() bool
 	// Cluster names the cluster in subjects.
@@ -26,33 +26,33 @@ type Config struct {
 	Clock   clock.Clock
 	// Ready is closed once the table exists.
 	Ready <-chan struct{}
-	// MaxRows bounds the table; zero means ten million, which take some 3 GB.
+	// MaxRows bounds the table; zero means ten million, about 3 GB.
 	MaxRows int64
-	// Remembered is how many objects are remembered while the table is compacted; zero means 200,000.
+	// Remembered bounds the uids in memory while the table is compacted; zero means 200,000.
 	Remembered int
 }
 
 const (
 	defaultMaxRows = 10_000_000
-	// two maps of so many uids take some 40 MB
+	// Two maps of so many uids take about 40 MB.
 	defaultRemembered = 200_000
 	window            = 500              // rows read at once
-	pollEvery         = 5 * time.Second  // if no signal arrives
-	measureEvery      = 15 * time.Second // depth and lag
+	pollInterval      = 5 * time.Second  // if no signal arrives
+	measureInterval   = 15 * time.Second // depth and lag
 	ackTimeout        = 5 * time.Second  // for one round of messages
-	firstPause        = 200 * time.Millisecond
-	longestPause      = 10 * time.Second
+	minBackoff        = 200 * time.Millisecond
+	maxBackoff        = 10 * time.Second
 )
 
-// Relay moves rows from the table to the stream. One process at a time runs it: the leader.
+// Relay publishes rows of the table to the stream. Only the leader runs it.
 type Relay struct {
-	cfg  Config
-	wake chan struct{} // rows were added
-	back chan struct{} // the bus is back
-	// stuck holds the last reason why nothing moves, so that it is logged once.
-	stuck string
-	// doubt is the number of next rows that may be in the stream already.
-	doubt int
+	cfg         Config
+	added       chan struct{} // rows were added
+	reconnected chan struct{} // the bus is connected again
+	// lastError is the last failure, so that it is logged once.
+	lastError string
+	// overlap is the number of next rows that may be in the stream already.
+	overlap int
 }
 
 // New returns a relay. [Relay.Start] runs it.
@@ -61,14 +61,14 @@ func New(cfg Config) *Relay {
 		cfg.MaxRows = defaultMaxRows
 	}
 	cfg.Remembered = cmp.Or(cfg.Remembered, defaultRemembered)
-	return &Relay{cfg: cfg, wake: make(chan struct{}, 1), back: make(chan struct{}, 1), doubt: doubtful}
+	return &Relay{cfg: cfg, added: make(chan struct{}, 1), reconnected: make(chan struct{}, 1), overlap: overlapRows}
 }
 
-// Wake signals that there are new rows. It never blocks.
-func (r *Relay) Wake() { signal(r.wake) }
+// Notify signals new rows. It never blocks.
+func (r *Relay) Notify() { signal(r.added) }
 
 // Reconnected signals that the bus is connected again. It never blocks.
-func (r *Relay) Reconnected() { signal(r.back) }
+func (r *Relay) Reconnected() { signal(r.reconnected) }
 
 func signal(c chan struct{}) {
 	select {
@@ -89,14 +89,14 @@ func (r *Relay) Start(ctx context.Context) error {
 	}
 	measure := r.cfg.Clock.NewTimer(0)
 	defer measure.Stop()
-	pause := firstPause
+	backoff := minBackoff
 	for {
-		wait := pollEvery
+		wait := pollInterval
 		err := r.drain(ctx)
 		if err == nil {
-			pause = firstPause
+			backoff = minBackoff
 		} else {
-			wait, pause = pause, min(pause*2, longestPause)
+			wait, backoff = backoff, min(backoff*2, maxBackoff)
 		}
 		r.report(ctx, err)
 		select {
@@ -104,32 +104,32 @@ func (r *Relay) Start(ctx context.Context) error {
 			return nil
 		case <-measure.C():
 			r.measure(ctx)
-			measure.Reset(measureEvery)
-		case <-r.wakeUnless(err):
-		case <-r.back:
+			measure.Reset(measureInterval)
+		case <-r.addedUnless(err):
+		case <-r.reconnected:
 		case <-r.cfg.Clock.After(wait):
 		}
 	}
 }
 
-// wakeUnless ignores new rows while nothing moves: the pause is there for a reason.
-func (r *Relay) wakeUnless(err error) <-chan struct{} {
+// addedUnless ignores new rows during the backoff after an error.
+func (r *Relay) addedUnless(err error) <-chan struct{} {
 	if err != nil {
 		return nil
 	}
-	return r.wake
+	return r.added
 }
 
-// report logs when the relay gets stuck and when it moves again, not each try.
+// report logs a failure once, and the first success after it.
 func (r *Relay) report(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:
-	case err != nil && r.stuck != err.Error():
-		r.stuck = err.Error()
-		r.cfg.Log.Info("Change events wait", "reason", r.stuck)
-	case err == nil && r.stuck != "":
-		r.stuck = ""
-		r.cfg.Log.Info("Change events flow again")
+	case err != nil && r.lastError != err.Error():
+		r.lastError = err.Error()
+		r.cfg.Log.Info("Failed to publish change events, retrying", "reason", r.lastError)
+	case err == nil && r.lastError != "":
+		r.lastError = ""
+		r.cfg.Log.Info("Publishing change events again")
 	}
 }
 
@@ -139,15 +139,15 @@ func (r *Relay) drain(ctx context.Context) error {
 		if !r.cfg.Connected() {
 			return errNotConnected
 		}
-		began := r.cfg.Clock.Now()
+		checkedAt := r.cfg.Clock.Now()
 		rows, err := r.read(ctx)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		if rows, err = r.settle(ctx, rows); err != nil {
+		if rows, err = r.deduplicate(ctx, rows); err != nil {
 			return err
 		}
-		if err := r.publish(ctx, rows, began); err != nil {
+		if err := r.publish(ctx, rows, checkedAt); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func (r *Relay) read(ctx context.Context) (out []*row, err error) {
 	return out, rows.Err()
 }
 
-func (r *Relay) removeInAnyCase(ctx context.Context, ids []int64) error {
+func (r *Relay) removeDetached(ctx context.Context, ids []int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ackTimeout)
 	defer cancel()
 	return r.remove(ctx, ids)

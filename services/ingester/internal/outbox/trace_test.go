@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 )
 
-func TestAnEventContinuesTheTraceOfItsRow(t *testing.T) {
+func TestEventContinuesTraceOfRow(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	defer otel.SetTracerProvider(noop.NewTracerProvider())

@@ -9,7 +9,7 @@ import (
 )
 
 // Between the look at closed rows and their deletion a row may have become live again.
-func TestARowThatIsLiveAgainIsKept(t *testing.T) {
+func TestDeleteKeepsRowThatIsLiveAgain(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	kinds, err := registry.Load()
 	if err != nil {

@@ -28,8 +28,8 @@ type Request struct {
 
 const defaultBatch = 500
 
-// Tally counts the rows of one kind.
-type Tally struct {
+// Counts counts the rows of one kind.
+type Counts struct {
 	Kind string `json:"kind"`
 	// Rows that were deleted, or would be.
 	Rows int `json:"rows"`
@@ -38,18 +38,18 @@ type Tally struct {
 }
 
 // Count returns what Delete would do.
-func Count(ctx context.Context, db *sql.DB, r Request) (Tally, error) {
+func Count(ctx context.Context, db *sql.DB, r Request) (Counts, error) {
 	where, args := r.where()
 	query, args, err := sqlx.In("SELECT COUNT(*), COALESCE(SUM(uid IN (SELECT uid FROM "+schema.Quote(schema.OutboxTable)+")), 0) FROM "+
 		schema.Quote(r.Kind.Table)+" WHERE "+where, args...)
 	if err != nil {
-		return Tally{}, fmt.Errorf("query closed rows of %s: %w", r.Kind.Name, err)
+		return Counts{}, fmt.Errorf("query closed rows of %s: %w", r.Kind.Name, err)
 	}
 	var all, waiting int
 	if err := db.QueryRowContext(ctx, query, args...).Scan(&all, &waiting); err != nil {
-		return Tally{}, fmt.Errorf("count closed rows of %s: %w", r.Kind.Name, err)
+		return Counts{}, fmt.Errorf("count closed rows of %s: %w", r.Kind.Name, err)
 	}
-	return Tally{Kind: r.Kind.Name, Rows: all - waiting, Waiting: waiting}, nil
+	return Counts{Kind: r.Kind.Name, Rows: all - waiting, Waiting: waiting}, nil
 }
 
 func (r Request) where() (string, []any) {
@@ -62,8 +62,8 @@ func (r Request) where() (string, []any) {
 
 // Delete deletes the rows, batch after batch. If interrupted, it has deleted whole
 // batches; another run continues.
-func Delete(ctx context.Context, db *sql.DB, r Request) (Tally, error) {
-	tally := Tally{Kind: r.Kind.Name}
+func Delete(ctx context.Context, db *sql.DB, r Request) (Counts, error) {
+	counts := Counts{Kind: r.Kind.Name}
 	if r.Batch == 0 {
 		r.Batch = defaultBatch
 	}
@@ -71,22 +71,22 @@ func Delete(ctx context.Context, db *sql.DB, r Request) (Tally, error) {
 	for {
 		page, err := r.page(ctx, db, last)
 		if err != nil {
-			return tally, err
+			return counts, err
 		}
 		if len(page) == 0 {
-			return tally, nil
+			return counts, nil
 		}
 		last = page[len(page)-1]
 		deleted, waiting, err := r.retry(ctx, db, page)
 		if err != nil {
-			return tally, err
+			return counts, err
 		}
-		tally.Rows += deleted
-		tally.Waiting += waiting
+		counts.Rows += deleted
+		counts.Waiting += waiting
 	}
 }
 
-// closed is a row that may be deleted.
+// closed is a closed row that may be deleted.
 type closed struct {
 	UID  string    `db:"uid"`
 	Time time.Time `db:"delete_time"`
@@ -110,7 +110,7 @@ func (r Request) page(ctx context.Context, db *sql.DB, last closed) ([]closed, e
 	return out, nil
 }
 
-// attempts is how often a batch is tried that conflicts with another transaction.
+// attempts bounds the attempts of a batch that conflicts with another transaction.
 const attempts = 5
 
 func (r Request) retry(ctx context.Context, db *sql.DB, page []closed) (deleted, waiting int, err error) {
@@ -130,7 +130,7 @@ func (r Request) retry(ctx context.Context, db *sql.DB, page []closed) (deleted,
 func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted, waiting int, err error) {
 	tx, err := sqlx.NewDb(db, "mysql").BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return 0, 0, fmt.Errorf("begin: %w", err)
+		return 0, 0, fmt.Errorf("begin transaction: %w", err)
 	}
 	defer func() {
 		if rollback := tx.Rollback(); err != nil && rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
@@ -143,7 +143,7 @@ func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted
 	}
 	slices.Sort(uids)
 	table := schema.Quote(r.Kind.Table)
-	// In a restored cluster, a row may be live again.
+	// In a restored cluster, a row may have become live again.
 	locked, err := column(ctx, tx, "SELECT uid FROM "+table+" FORCE INDEX (PRIMARY) WHERE uid IN (?) AND delete_time IS NOT NULL AND delete_time < ? ORDER BY uid FOR UPDATE", uids, r.Before.UTC())
 	if err != nil || len(locked) == 0 {
 		return 0, 0, err
@@ -153,8 +153,8 @@ func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted
 	if err != nil {
 		return 0, 0, err
 	}
-	going := slices.DeleteFunc(locked, func(uid string) bool { return slices.Contains(kept, uid) })
-	if len(going) == 0 {
+	deletable := slices.DeleteFunc(locked, func(uid string) bool { return slices.Contains(kept, uid) })
+	if len(deletable) == 0 {
 		return 0, len(kept), nil
 	}
 	for _, statement := range []string{
@@ -162,7 +162,7 @@ func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted
 		"DELETE FROM " + schema.Quote(r.Kind.AnnotationsTable()) + " WHERE obj_uid IN (?)",
 		"DELETE FROM " + table + " WHERE uid IN (?)",
 	} {
-		query, args, err := sqlx.In(statement, going)
+		query, args, err := sqlx.In(statement, deletable)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -171,9 +171,9 @@ func (r Request) delete(ctx context.Context, db *sql.DB, page []closed) (deleted
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		return 0, 0, fmt.Errorf("commit: %w", err)
+		return 0, 0, fmt.Errorf("commit transaction: %w", err)
 	}
-	return len(going), len(kept), nil
+	return len(deletable), len(kept), nil
 }
 
 func column(ctx context.Context, tx *sqlx.Tx, query string, args ...any) ([]string, error) {

@@ -70,12 +70,12 @@ func rest(model, project string) map[string]string {
 	return map[string]string{"model": model, "model_labels": model, "model_annotations": model, "project": project, "project_labels": project}
 }
 
-func TestOnlyOldClosedRowsThatNobodyWaitsForGo(t *testing.T) {
+func TestPurgeDeletesOldClosedRowsWithoutPendingEvents(t *testing.T) {
 	e, _ := env(t)
 	command := purge.Command{OlderThan: 30 * 24 * time.Hour, Batch: 2, DryRun: true}
 	command.Format = cmdutil.JSON
 	command.Namespaces = []string{"one"}
-	run := func() map[string]purge.Tally {
+	run := func() map[string]purge.Counts {
 		var out strings.Builder
 		if err := command.Run(t.Context(), e, &out); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestOnlyOldClosedRowsThatNobodyWaitsForGo(t *testing.T) {
 		if err := json.Unmarshal([]byte(out.String()), &result); err != nil {
 			t.Fatal(err)
 		}
-		byKind := map[string]purge.Tally{}
+		byKind := map[string]purge.Counts{}
 		for _, k := range result.Kinds {
 			if k.Rows+k.Waiting > 0 {
 				byKind[k.Kind] = k
@@ -92,7 +92,7 @@ func TestOnlyOldClosedRowsThatNobodyWaitsForGo(t *testing.T) {
 		}
 		return byKind
 	}
-	want := map[string]purge.Tally{"Model": {Kind: "Model", Rows: 7, Waiting: 1}, "Project": {Kind: "Project", Rows: 1}}
+	want := map[string]purge.Counts{"Model": {Kind: "Model", Rows: 7, Waiting: 1}, "Project": {Kind: "Project", Rows: 1}}
 	before := left(t, e)
 	if diff := cmp.Diff(want, run()); diff != "" {
 		t.Errorf("dry run: %s", diff)
@@ -107,12 +107,12 @@ func TestOnlyOldClosedRowsThatNobodyWaitsForGo(t *testing.T) {
 	if diff := cmp.Diff(rest("evicted live other waiting young", ""), left(t, e)); diff != "" {
 		t.Errorf("rows left: %s", diff)
 	}
-	if diff := cmp.Diff(map[string]purge.Tally{"Model": {Kind: "Model", Waiting: 1}}, run()); diff != "" {
+	if diff := cmp.Diff(map[string]purge.Counts{"Model": {Kind: "Model", Waiting: 1}}, run()); diff != "" {
 		t.Errorf("purge again: %s", diff)
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestPurgeRejectsInvalidFlags(t *testing.T) {
 	e, _ := env(t)
 	withoutDB := e
 	withoutDB.DB = nil
@@ -121,12 +121,12 @@ func TestMistakesAreNamed(t *testing.T) {
 		change func(*purge.Command)
 		want   string
 	}{
-		"too young":       {e, func(c *purge.Command) { c.OlderThan = time.Minute }, "--older-than is 1m0s: less than 1h0m0s needs --force"},
+		"too young":       {e, func(c *purge.Command) { c.OlderThan = time.Minute }, "--older-than of 1m0s requires --force: less than 1h0m0s"},
 		"in the future":   {e, func(c *purge.Command) { c.OlderThan, c.Force = -time.Minute, true }, "--older-than must not be negative"},
-		"an unknown kind": {e, func(c *purge.Command) { c.Kinds = []string{"Modell"} }, `--kinds: "Modell" is no kind; there are Model,`},
-		"a wrong format":  {e, func(c *purge.Command) { c.Format = "yaml" }, `--output is "yaml": want text or json`},
+		"an unknown kind": {e, func(c *purge.Command) { c.Kinds = []string{"Modell"} }, `--kinds: unknown kind "Modell", want one of Model,`},
+		"a wrong format":  {e, func(c *purge.Command) { c.Format = "yaml" }, `--output must be text or json, got "yaml"`},
 		"a huge batch":    {e, func(c *purge.Command) { c.Batch = 1 << 20 }, "--batch must be 1 to 5000"},
-		"no MySQL":        {withoutDB, func(*purge.Command) {}, "this command needs MySQL: set --mysql-dsn"},
+		"no MySQL":        {withoutDB, func(*purge.Command) {}, "this command requires MySQL: set --mysql-dsn"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-func TestTheSweeperPurgesEveryHour(t *testing.T) {
+func TestSweeperPurgesHourly(t *testing.T) {
 	e, clock := env(t)
 	ready := make(chan struct{})
 	sweeper := &purge.Sweeper{DB: e.DB, Kinds: e.Kinds, Retention: 30 * 24 * time.Hour, Ready: ready, Clock: clock, Log: logr.Discard()}
@@ -155,7 +155,7 @@ func TestTheSweeperPurgesEveryHour(t *testing.T) {
 		t.Helper()
 		expect.Eventually(t, expect.Long, func() error {
 			if diff := cmp.Diff(rest(model, ""), left(t, e)); diff != "" {
-				return cmdutil.Left(diff)
+				return cmdutil.IncompleteError(diff)
 			}
 			return nil
 		})
@@ -166,7 +166,7 @@ func TestTheSweeperPurgesEveryHour(t *testing.T) {
 	}
 	expect.Eventually(t, expect.Long, func() error {
 		if !clock.HasWaiters() {
-			return cmdutil.Left("the sweeper does not wait")
+			return cmdutil.IncompleteError("the sweeper does not wait")
 		}
 		return nil
 	})

@@ -15,7 +15,7 @@ import (
 type Command struct {
 	cmdutil.Scope
 	cmdutil.Output
-	// OlderThan is how long ago a row must have been closed. Less than an hour needs Force.
+	// OlderThan is the minimum time since a row was closed. Less than an hour requires Force.
 	OlderThan time.Duration
 	Force     bool
 	// DryRun only counts.
@@ -33,17 +33,17 @@ const (
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	c.Scope.AddFlags(fs)
 	c.Output.AddFlags(fs)
-	fs.DurationVar(&c.OlderThan, "older-than", defaultAge, "delete rows that were closed longer ago than this")
-	fs.BoolVar(&c.Force, "force", false, "allow less than an hour")
-	fs.BoolVar(&c.DryRun, "dry-run", false, "only count the rows")
-	fs.IntVar(&c.Batch, "batch", defaultBatch, "rows of one transaction")
+	fs.DurationVar(&c.OlderThan, "older-than", defaultAge, "minimum time since a row was closed")
+	fs.BoolVar(&c.Force, "force", false, "allow an --older-than of less than an hour")
+	fs.BoolVar(&c.DryRun, "dry-run", false, "count the rows without deleting them")
+	fs.IntVar(&c.Batch, "batch", defaultBatch, "rows per transaction")
 }
 
-// Result is what the command prints as JSON.
+// Result is the JSON output of the command.
 type Result struct {
 	DryRun bool      `json:"dryRun"`
 	Before time.Time `json:"before"`
-	Kinds  []Tally   `json:"kinds"`
+	Kinds  []Counts  `json:"kinds"`
 }
 
 // Run purges, or counts, and prints the result. Rows with pending events are kept
@@ -56,21 +56,21 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	if err := env.NeedMySQL(); err != nil {
+	if err := env.RequireMySQL(); err != nil {
 		return err
 	}
-	result := Result{DryRun: c.DryRun, Before: env.Clock.Now().Add(-c.OlderThan).UTC().Truncate(time.Second), Kinds: []Tally{}}
+	result := Result{DryRun: c.DryRun, Before: env.Clock.Now().Add(-c.OlderThan).UTC().Truncate(time.Second), Kinds: []Counts{}}
 	do := Delete
 	if c.DryRun {
 		do = Count
 	}
 	for _, kind := range kinds {
-		tally, err := do(ctx, env.DB, Request{Kind: kind, Before: result.Before, Namespaces: namespaces, Batch: c.Batch})
+		counts, err := do(ctx, env.DB, Request{Kind: kind, Before: result.Before, Namespaces: namespaces, Batch: c.Batch})
 		if err != nil {
 			return err
 		}
-		env.Log.V(1).Info("Purged", "kind", kind.Name, "rows", tally.Rows, "dryRun", c.DryRun)
-		result.Kinds = append(result.Kinds, tally)
+		env.Log.V(1).Info("Purged", "kind", kind.Name, "rows", counts.Rows, "dryRun", c.DryRun)
+		result.Kinds = append(result.Kinds, counts)
 	}
 	return c.Print(out, result, result.text)
 }
@@ -78,11 +78,11 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 func (c *Command) validate() error {
 	switch {
 	case c.OlderThan < 0:
-		return fmt.Errorf("--older-than must not be negative, is %s", c.OlderThan)
+		return fmt.Errorf("--older-than must not be negative, got %s", c.OlderThan)
 	case c.OlderThan < MinRetention && !c.Force:
-		return fmt.Errorf("--older-than is %s: less than %s needs --force, since old copies of objects may still be on their way", c.OlderThan, MinRetention)
+		return fmt.Errorf("--older-than of %s requires --force: less than %s, stale versions of objects may still be in transit", c.OlderThan, MinRetention)
 	case c.Batch < 0 || c.Batch > maxBatch:
-		return fmt.Errorf("--batch must be 1 to %d, is %d", maxBatch, c.Batch)
+		return fmt.Errorf("--batch must be 1 to %d, got %d", maxBatch, c.Batch)
 	}
 	return c.Validate()
 }
@@ -90,7 +90,7 @@ func (c *Command) validate() error {
 func (r Result) text(w io.Writer) {
 	verb := "DELETED"
 	if r.DryRun {
-		verb = "WOULD GO"
+		verb = "WOULD BE DELETED"
 	}
 	fmt.Fprintf(w, "closed before %s\n\nKIND\t%s\tKEPT FOR EVENTS\n", r.Before.Format(time.RFC3339), verb)
 	sum := 0

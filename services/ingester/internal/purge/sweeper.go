@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Sweeper purges in the background, as a manager's runnable.
+// Sweeper deletes rows that were closed long ago. It is a manager.Runnable.
 type Sweeper struct {
 	DB    *sql.DB
 	Kinds *registry.Registry
@@ -26,8 +26,8 @@ type Sweeper struct {
 // MinRetention is the shortest time that closed rows are kept.
 const MinRetention = time.Hour
 
-// sweepEvery is the interval between two sweeps.
-const sweepEvery = time.Hour
+// sweepInterval is the interval between two sweeps.
+const sweepInterval = time.Hour
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: one replica sweeps.
 func (*Sweeper) NeedLeaderElection() bool { return true }
@@ -47,7 +47,7 @@ func (s *Sweeper) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.Clock.After(sweepEvery):
+		case <-s.Clock.After(sweepInterval):
 		}
 	}
 }
@@ -55,14 +55,14 @@ func (s *Sweeper) Start(ctx context.Context) error {
 func (s *Sweeper) sweep(ctx context.Context) {
 	before := s.Clock.Now().Add(-max(s.Retention, MinRetention))
 	for _, kind := range s.Kinds.Kinds() {
-		tally, err := Delete(ctx, s.DB, Request{Kind: kind, Before: before})
+		counts, err := Delete(ctx, s.DB, Request{Kind: kind, Before: before})
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.Log.Error(err, "Purging was broken off", "kind", kind.Name, "rows", tally.Rows)
-		case tally.Rows > 0:
-			s.Log.Info("Purged closed rows", "kind", kind.Name, "rows", tally.Rows, "waiting", tally.Waiting)
+			s.Log.Error(err, "Failed to purge closed rows", "kind", kind.Name, "rows", counts.Rows)
+		case counts.Rows > 0:
+			s.Log.Info("Purged closed rows", "kind", kind.Name, "rows", counts.Rows, "waiting", counts.Waiting)
 		}
 	}
 }

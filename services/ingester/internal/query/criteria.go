@@ -8,13 +8,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// tree reads a criteria tree and counts what it holds.
+// tree reads a criteria tree and counts its criteria and values.
 type tree struct {
 	kind             *registry.Kind
 	criteria, values int
 }
 
-// parseCriteria turns a criteria tree into one condition; none at all is nil.
+// parseCriteria compiles a criteria tree to one condition; an empty tree has none.
 //
 // Logic has two values: a comparison with a value that is absent is false, so NOT_EQUAL and
 // NOT_IN, the opposites of EQUAL and IN, are true there.
@@ -33,7 +33,7 @@ func (t *tree) operation(o *storage.CriterionOperation, depth int) (clause, erro
 	operator, ok := map[storage.LogicalOperator]string{storage.And: " AND ", storage.Or: " OR "}[o.LogicalOperator]
 	switch {
 	case !ok:
-		return clause{}, invalid("criteria: logical operator %d is unknown", o.LogicalOperator)
+		return clause{}, invalid("criteria: unknown logical operator %d", o.LogicalOperator)
 	case depth > maxDepth:
 		return clause{}, invalid("criteria are nested deeper than %d levels", maxDepth)
 	case len(o.Criteria)+len(o.SubOperations) == 0:
@@ -97,7 +97,7 @@ func (t *tree) criterion(c *storage.Criterion) (clause, error) {
 		}
 		return f.isNull(), nil
 	default:
-		return clause{}, invalid("criterion on %q: operator %d is unknown", c.FieldName, c.Operator)
+		return clause{}, invalid("criterion on %q: unknown operator %d", c.FieldName, c.Operator)
 	}
 }
 
@@ -112,7 +112,7 @@ func (f *Field) among(values []any, opposite bool) clause {
 func (t *tree) list(f *Field, v any) ([]any, error) {
 	r := reflect.ValueOf(v)
 	if k := r.Kind(); k != reflect.Slice && k != reflect.Array {
-		return nil, invalid("criterion on %q: IN and NOT_IN want a list of values", f.names[0])
+		return nil, invalid("criterion on %q: IN and NOT_IN require a list of values", f.names[0])
 	}
 	if r.Len() == 0 {
 		return nil, invalid("criterion on %q: the list of values is empty", f.names[0])
@@ -142,10 +142,10 @@ func (f *Field) compare(operator string, v any) (clause, error) {
 	return f.known(clause{f.sql(main) + operator, []any{value}}), nil
 }
 
-// like matches a pattern: % stands for any text, _ for one character, \ takes the meaning from the next one.
+// like returns the condition for a pattern: % is any text, _ is one character, \ escapes the next one.
 func (f *Field) like(v any) (clause, error) {
 	if f.Type != registry.Text && f.Type != registry.Enum {
-		return clause{}, invalid("criterion on %q: LIKE wants a field of text", f.names[0])
+		return clause{}, invalid("criterion on %q: LIKE requires a text field", f.names[0])
 	}
 	p, reason := readText(v)
 	if reason != "" {
@@ -155,4 +155,96 @@ func (f *Field) like(v any) (clause, error) {
 		return clause{}, invalid("criterion on %q: the pattern ends in a single backslash", f.names[0])
 	}
 	return f.known(clause{f.sql(main) + " LIKE ?", []any{p}}), nil
+}
+
+// text builds SQL text with its arguments, in the order of the placeholders.
+type text struct {
+	b    strings.Builder
+	args []any
+}
+
+func (t *text) add(sql string, args ...any) *text {
+	t.b.WriteString(sql)
+	t.args = append(t.args, args...)
+	return t
+}
+
+func (t *text) addClause(c clause) *text { return t.add(c.sql, c.args...) }
+
+// clause is one condition. It is never NULL: a comparison with an absent value is false,
+// and its opposite is true.
+type clause struct {
+	sql  string
+	args []any
+}
+
+// join joins conditions in parentheses.
+func join(operator string, clauses []clause) clause {
+	if len(clauses) == 1 {
+		return clauses[0]
+	}
+	parts := make([]string, 0, len(clauses))
+	var args []any
+	for _, c := range clauses {
+		parts = append(parts, c.sql)
+		args = append(args, c.args...)
+	}
+	return clause{"(" + strings.Join(parts, operator) + ")", args}
+}
+
+// marks returns "?, ?, ?".
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+
+// main is the alias of the main table in all conditions.
+const main = "t"
+
+// isNull returns the condition that the object has no value.
+func (f *Field) isNull() clause {
+	if !f.Nullable {
+		return clause{"FALSE", nil}
+	}
+	return clause{f.sql(main) + " IS NULL", nil}
+}
+
+// equal returns the condition that the column has one of the values.
+//
+// The collation of text columns ignores trailing spaces, so text is compared as bytes as well; the
+// first comparison is for the index.
+func (f *Field) equal(values []any) clause {
+	column := f.sql(main)
+	in := " = ?"
+	if len(values) > 1 {
+		in = " IN (" + marks(len(values)) + ")"
+	}
+	if f.Type != registry.Text {
+		return f.known(clause{column + in, values})
+	}
+	return f.known(clause{
+		"(" + column + in + " AND CAST(" + column + " AS BINARY)" + in + ")",
+		append(append([]any{}, values...), values...),
+	})
+}
+
+// notEqual returns the opposite of equal; it is true without a value.
+func (f *Field) notEqual(values []any) clause {
+	column := f.sql(main)
+	in := " <> ?"
+	if len(values) > 1 {
+		in = " NOT IN (" + marks(len(values)) + ")"
+	}
+	if f.Type == registry.Text {
+		column = "CAST(" + column + " AS BINARY)"
+	}
+	if !f.Nullable {
+		return clause{column + in, values}
+	}
+	return clause{"(" + f.sql(main) + " IS NULL OR " + column + in + ")", values}
+}
+
+// known makes a comparison with an absent value false, not NULL.
+func (f *Field) known(c clause) clause {
+	if !f.Nullable {
+		return c
+	}
+	return clause{"(" + f.sql(main) + " IS NOT NULL AND " + c.sql + ")", c.args}
 }

@@ -3,7 +3,7 @@
 //
 // [Compile] compiles a request (namespace, selectors, criteria, order, page) into a
 // [Plan]; every unknown or malformed part of it is a storage.ErrInvalid that names the
-// part. Nothing is ever ignored: without one of its selectors a request would return, or
+// part. No part is ignored: without one of its selectors a request would return, or
 // delete, objects that it does not select.
 //
 // # How a page is found
@@ -12,16 +12,16 @@
 // costs a random read. A plan therefore has three forms, and [Plan.Choose] takes the
 // cheapest one by counting, up to a bound, what a label matches:
 //
-//   - from the label: a label that matches few objects leads to them by idx_key_value,
-//     and these are sorted;
-//   - in the order: a label that matches many is looked up while the index of the order
-//     is walked, which ends when the page is full. That index and the labels are narrow;
-//     only rows that match are read. Orders without an index begin with the label as well;
-//   - plain: without a label that must be there the server chooses.
+//   - from the label: a label that matches few objects drives the plan by idx_key_value,
+//     and the objects are sorted;
+//   - in the order: for a label that matches many, the index of the order is scanned until
+//     the page is full, with a lookup of the label. That index and the labels are narrow;
+//     only rows that match are read. Orders without an index start from the label as well;
+//   - plain: without a required label the server chooses.
 //
 // EXPLAIN on MySQL 9.7 and MariaDB 10.11 shows for 100,000 rows: idx_key_value (ref) and
 // PRIMARY (eq_ref) for the first form; idx_create_time (index, backwards), idx_obj_uid_key
-// (eq_ref) and PRIMARY (eq_ref) for the second. Left alone, both servers begin with the
+// (eq_ref) and PRIMARY (eq_ref) for the second. Without a forced index both servers start from the
 // label whenever it matches less than a third of the rows, which takes a hundred times as long.
 //
 // The rows of a page are found by uid and order alone; their content is read after that, so

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Field is a column that requests may name.
+// Field is a column that requests can name.
 type Field struct {
 	Column   string
 	Type     registry.ColumnType
@@ -21,11 +21,11 @@ type Field struct {
 	Width int
 	// Enum describes the values of an Enum column.
 	Enum protoreflect.EnumDescriptor
-	// names under which questions find it
+	// names in requests, the preferred one first
 	names []string
 }
 
-// base are the fields of every kind: who an object is, and since when.
+// base are the fields of every kind: identity and times.
 var base = []Field{
 	{Column: "namespace", names: []string{"metadata.namespace", "namespace"}},
 	{Column: "name", names: []string{"metadata.name", "name"}},
@@ -56,7 +56,7 @@ func indexed(c *registry.Column) Field {
 		jsonNames = append(jsonNames, step.JSONName())
 	}
 	path := strings.Join(jsonNames, ".")
-	// Kubernetes' own messages have camelCase names in protobuf too: snake case is taken as well.
+	// Kubernetes' own messages have camelCase names in protobuf too: snake case is accepted as well.
 	for _, name := range []string{snake(c.ProtoPath), c.ProtoPath, path, c.Name} {
 		if !f.called(name) {
 			f.names = append(f.names, name)
@@ -74,7 +74,7 @@ func (f *Field) called(name string) bool {
 	return false
 }
 
-// snake writes camelCase as snake_case.
+// snake converts camelCase to snake_case.
 func snake(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -89,7 +89,7 @@ func snake(s string) string {
 	return b.String()
 }
 
-// find returns the field of that name, or an error that lists what there is.
+// find returns the field of that name, or an error that lists the fields.
 func find(kind *registry.Kind, name string) (*Field, error) {
 	fields := Fields(kind)
 	known := make([]string, 0, len(fields))
@@ -99,7 +99,7 @@ func find(kind *registry.Kind, name string) (*Field, error) {
 		}
 		known = append(known, fields[i].names[0])
 	}
-	return nil, invalid("field %q of kind %s is unknown or not indexed; there are %s", clip(name), kind.Name, strings.Join(known, ", "))
+	return nil, invalid("unknown or unindexed field %q of kind %s, want one of %s", clip(name), kind.Name, strings.Join(known, ", "))
 }
 
 // Indexed returns the indexed column of that name.
@@ -112,7 +112,7 @@ func Indexed(kind *registry.Kind, name string) (*Field, int, error) {
 		}
 		known = append(known, kind.Columns[i].Name)
 	}
-	return nil, 0, invalid("%q is no indexed column of kind %s; there are [%s]", clip(name), kind.Name, strings.Join(known, ", "))
+	return nil, 0, invalid("unknown indexed column %q of kind %s, want one of [%s]", clip(name), kind.Name, strings.Join(known, ", "))
 }
 
 func (f *Field) sql(alias string) string { return alias + "." + schema.Quote(f.Column) }
@@ -122,7 +122,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", storage.ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// clip keeps what a caller sent from filling logs.
+// clip shortens text of a caller for errors and logs.
 func clip(s string) string {
 	const most = 200
 	if len(s) <= most {

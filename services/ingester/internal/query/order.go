@@ -7,15 +7,15 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// key is one field to sort by. The last key of an order is always the uid, so that no
-// two objects are equal.
+// key is one sort field. The last key of an order is always the uid, so that no two objects are
+// equal.
 type key struct {
 	Field
 	desc bool
 }
 
-// parseOrder reads an order; none is the newest first. Absent values come before all
-// others, and so last when the order goes down, on both servers.
+// parseOrder reads an order; the default is the newest first. Absent values come before all
+// others, so last in a descending order, on both servers.
 func parseOrder(kind *registry.Kind, orders []storage.OrderBy) ([]key, error) {
 	if len(orders) == 0 {
 		orders = []storage.OrderBy{{Field: "create_time", Dir: storage.SortDesc}}
@@ -31,7 +31,7 @@ func parseOrder(kind *registry.Kind, orders []storage.OrderBy) ([]key, error) {
 			return nil, err
 		}
 		if o.Dir < storage.SortInvalid || o.Dir > storage.SortDesc {
-			return nil, invalid("order by %q: direction %d is unknown", o.Field, o.Dir)
+			return nil, invalid("order by %q: unknown direction %d", o.Field, o.Dir)
 		}
 		if taken[f.Column] {
 			return nil, invalid("order by %q: the field is named twice", o.Field)
@@ -39,7 +39,7 @@ func parseOrder(kind *registry.Kind, orders []storage.OrderBy) ([]key, error) {
 		taken[f.Column] = true
 		keys = append(keys, key{Field: *f, desc: o.Dir == storage.SortDesc})
 		if f.Column == "uid" {
-			return keys, nil // what follows could not change anything
+			return keys, nil // further fields could not change the order
 		}
 	}
 	// In the direction of the last field, so that its index, which ends in the uid, serves both.
@@ -68,7 +68,7 @@ func orderBy(keys []key, alias string) string {
 	return strings.Join(parts, ", ")
 }
 
-// behind is true for rows that come after the given values in the order.
+// behind returns the condition for rows after the given values in the order.
 func behind(keys []key, values []any, alias string) clause {
 	var cases []clause
 	for i := range keys {
@@ -106,7 +106,7 @@ func (k *key) later(v any, alias string) clause {
 
 const namespaceIndex = "idx_namespace_name"
 
-// orderIndex returns the index that gives rows in the order, or "".
+// orderIndex returns the index in that order, or "".
 func (p *Plan) orderIndex() string {
 	last := len(p.keys) - 1
 	var columns []string

@@ -29,7 +29,7 @@ type Plan struct {
 	offset    int64
 	after     []any // sort values of the last row of the previous page; nil is the beginning
 	remaining *int64
-	// drive is the label that leads to the rows, or one of the values below.
+	// drive is the index of the label that drives the plan, or one of the values below.
 	drive int
 }
 
@@ -135,5 +135,5 @@ func (p *Plan) page(o *metav1.ListOptions, pagination *storage.Pagination) error
 // Kind returns the kind of the requested objects.
 func (p *Plan) Kind() *registry.Kind { return p.kind }
 
-// Limit is the greatest number of rows of a page; 0 means all.
+// Limit returns the maximum number of rows of a page; 0 means all.
 func (p *Plan) Limit() int64 { return p.limit }

@@ -43,7 +43,7 @@ const (
 	plainly = " FROM `model` t IGNORE INDEX (idx_delete_time) WHERE t.delete_time IS NULL"
 )
 
-func TestThePlanTakesTheCheapestForm(t *testing.T) {
+func TestPlanSelectsCheapestForm(t *testing.T) {
 	byName := storage.OrderBy{Field: "name"}
 	for name, tc := range map[string]struct {
 		labels string
@@ -77,7 +77,7 @@ func TestThePlanTakesTheCheapestForm(t *testing.T) {
 	}
 }
 
-func TestAnOrderWithinANamespaceWalksTheNamespaceAlone(t *testing.T) {
+func TestPlanScansOneNamespaceInOrder(t *testing.T) {
 	plan, err := query.Compile(query.Question{
 		Kind: kindOf(t, "Model"), Namespace: "one", Options: &metav1.ListOptions{LabelSelector: "team"},
 		Ext: &storage.ListOptionsExt{OrderBy: []storage.OrderBy{{Field: "name"}}},
@@ -93,7 +93,7 @@ func TestAnOrderWithinANamespaceWalksTheNamespaceAlone(t *testing.T) {
 	}
 }
 
-func TestValuesNeverStandInTheText(t *testing.T) {
+func TestSQLTextHasNoValues(t *testing.T) {
 	const evil = `x' OR 1=1 -- "`
 	ext := &storage.ListOptionsExt{Operation: &storage.CriterionOperation{Criteria: []storage.Criterion{
 		{FieldName: "name", Operator: storage.OpEqual, MatchValue: evil},
@@ -111,7 +111,7 @@ func TestValuesNeverStandInTheText(t *testing.T) {
 	count, _ := plan.Count(7)
 	for _, s := range append(plan.Probes(), plan.Page(), plan.Rows(5), plan.Matching([]string{evil}), count) {
 		if strings.Contains(s.SQL, "1=1") || strings.Contains(s.SQL, "evil") || strings.Contains(s.SQL, "inputSchema") {
-			t.Errorf("a value stands in the text: %s", s.SQL)
+			t.Errorf("the text has a value: %s", s.SQL)
 		}
 		if marks := strings.Count(s.SQL, "?"); marks != len(s.Args) {
 			t.Errorf("%d placeholders for %d arguments in %s", marks, len(s.Args), s.SQL)
@@ -119,7 +119,7 @@ func TestValuesNeverStandInTheText(t *testing.T) {
 	}
 }
 
-func TestFieldsOfAKind(t *testing.T) {
+func TestFieldsOfKind(t *testing.T) {
 	var got []string
 	for _, f := range query.Fields(kindOf(t, "Deployment")) {
 		got = append(got, strings.Join(f.Names(), " "))
@@ -138,7 +138,7 @@ func TestFieldsOfAKind(t *testing.T) {
 	}
 }
 
-func TestATokenLeadsBehindTheRowItWasMadeFor(t *testing.T) {
+func TestTokenResumesAfterRow(t *testing.T) {
 	order := []storage.OrderBy{{Field: "owner", Dir: storage.SortDesc}, {Field: "revision_id"}}
 	plan := compile(t, metav1.ListOptions{Limit: 2}, order...)
 	n := int64(40)
@@ -160,7 +160,7 @@ func TestATokenLeadsBehindTheRowItWasMadeFor(t *testing.T) {
 	}
 }
 
-func FuzzAContinueTokenIsReadOrRefused(f *testing.F) {
+func FuzzContinueToken(f *testing.F) {
 	for _, seed := range []string{"", "e30", "eyJ2IjoxfQ", "eyJ2IjoxLCJxIjoieCIsImEiOltudWxsXX0", "!"} {
 		f.Add(seed)
 	}
@@ -189,7 +189,7 @@ func sample(f query.Field) any {
 	}
 }
 
-func TestTemplatesFitTheirKindsAndStandInTheDocs(t *testing.T) {
+func TestTemplatesCompileAndAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/storage.md")
 	if err != nil {
 		t.Fatal(err)
@@ -210,14 +210,14 @@ func TestTemplatesFitTheirKindsAndStandInTheDocs(t *testing.T) {
 				t.Errorf("docs/storage.md lacks `%s`: %s", template.Usage(), template.Description)
 			}
 			operation := &storage.CriterionOperation{}
-			for _, ask := range template.Asks {
+			for _, condition := range template.Conditions {
 				switch {
-				case ask.Reference:
+				case condition.Reference:
 					for _, parameter := range []string{"namespace", "name"} {
 						operation.Criteria = append(operation.Criteria, storage.Criterion{FieldName: parameter, Operator: storage.OpEqual, MatchValue: "x"})
 					}
-				case ask.Parameter != "":
-					operation.Criteria = append(operation.Criteria, storage.Criterion{FieldName: ask.Parameter, Operator: storage.OpEqual, MatchValue: sample(fields[ask.Field])})
+				case condition.Parameter != "":
+					operation.Criteria = append(operation.Criteria, storage.Criterion{FieldName: condition.Parameter, Operator: storage.OpEqual, MatchValue: sample(fields[condition.Field])})
 				}
 			}
 			ext, err := query.Expand(kind, template.ID, &storage.ListOptionsExt{Operation: operation})

@@ -8,14 +8,14 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// skipped is a field that is left out of the answer.
+// skipped is a field that the response omits.
 type skipped struct {
 	path []step
-	// flat means that the path has no list or map, so that the server can leave the field out.
+	// flat means that the path has no list or map, so that the server can omit the field.
 	flat bool
 }
 
-// step is one JSON key on the way.
+// step is one JSON key of a path.
 type step struct {
 	key   string
 	isMap bool // of messages: the next key applies to each value
@@ -34,7 +34,7 @@ func parseSkips(kind *registry.Kind, paths []string) ([]skipped, error) {
 			return nil, invalid("skip list: kind %s has no field %q", kind.Name, clip(path))
 		}
 		if s.path[0].key == "typeMeta" || len(s.path) == 1 && s.path[0].key == "metadata" {
-			return nil, invalid("skip list: %q cannot be left out, it says which object this is", path)
+			return nil, invalid("skip list: %q cannot be skipped: it identifies the object", path)
 		}
 		out = append(out, s)
 	}
@@ -83,7 +83,7 @@ func fieldCalled(m protoreflect.MessageDescriptor, name string) protoreflect.Fie
 	return nil
 }
 
-// jsonColumn renders the column with the content. What the server can leave out need not travel.
+// jsonColumn renders the column with the content. The server removes flat skipped fields.
 func (p *Plan) jsonColumn(alias string) clause {
 	c := clause{alias + ".json", nil}
 	for _, s := range p.skips {
@@ -105,7 +105,7 @@ func (s skipped) jsonPath() string {
 	return path
 }
 
-// Strip leaves the skipped fields out of an object.
+// Strip removes the skipped fields from an object.
 func (p *Plan) Strip(object map[string]any) {
 	for _, s := range p.skips {
 		strip(object, s.path)

@@ -14,15 +14,15 @@ type Statement struct {
 	Args []any
 }
 
-// Selective bounds the objects of a label that is worth beginning with. Each costs a random
-// read of a wide row; beyond that the walk along the order reads less.
+// Selective is the maximum number of objects of a label that drives a plan. Each costs a random
+// read of a wide row; with more objects, a scan of the order's index reads less.
 const Selective = 1000
 
-// countable bounds what is counted for the number of remaining objects.
+// countable is the maximum number of remaining objects that is counted.
 const countable = 1000
 
-// Probes are statements that count, up to a bound, what each label of the question matches.
-// Give the counts to Choose. No probes mean that there is nothing to choose.
+// Probes returns statements that count, up to a bound, the matches of each label of the request.
+// Pass the counts to Choose. Without probes there is nothing to choose.
 func (p *Plan) Probes() []Statement {
 	var out []Statement
 	for _, l := range p.labels {
@@ -37,8 +37,8 @@ func (p *Plan) Probes() []Statement {
 	return out
 }
 
-// Choose sets the form of the plan from the counts of the probes: a label leads that matches at
-// most selective objects.
+// Choose sets the form of the plan from the counts of the probes: a label that matches at most
+// selective objects drives it.
 func (p *Plan) Choose(counts []int, selective int) {
 	p.drive = plain
 	if len(counts) == 0 {
@@ -59,7 +59,7 @@ func (p *Plan) Choose(counts []int, selective int) {
 	}
 }
 
-// Page is the statement that reads a page, and one row more when there is a limit. Its columns
+// Page returns the statement that reads a page, and one more row if there is a limit. Its columns
 // are the content as JSON, then the sort values.
 func (p *Plan) Page() Statement {
 	most := p.limit
@@ -69,8 +69,8 @@ func (p *Plan) Page() Statement {
 	return p.read(p.jsonColumn("x"), most)
 }
 
-// Rows is the statement that reads who the next rows are, at most that many: uid, namespace,
-// name, incarnation and res_version, then the sort values.
+// Rows returns the statement that reads the identity of the next rows, at most that many: uid,
+// namespace, name, incarnation and res_version, then the sort values.
 func (p *Plan) Rows(most int64) Statement {
 	return p.read(clause{"x.uid, x.namespace, x.name, x.incarnation, x.res_version", nil}, most)
 }
@@ -103,8 +103,8 @@ func (p *Plan) Matching(uids []string) Statement {
 	return Statement{t.b.String(), t.args}
 }
 
-// Count is the statement that counts what follows the page, up to a bound that [Plan.Counted]
-// knows; ok is false when counting would cost more than the page itself.
+// Count returns the statement that counts the rows after the page, up to the bound of [Counted];
+// ok is false if counting would cost more than the page itself.
 func (p *Plan) Count(given int64) (s Statement, ok bool) {
 	if p.drive == inOrder || p.after != nil {
 		return Statement{}, false
@@ -118,7 +118,7 @@ func (p *Plan) Count(given int64) (s Statement, ok bool) {
 // Counted reports whether a result of Count is exact.
 func Counted(n int64) bool { return n <= countable }
 
-// found renders the rows of the answer by uid and sort values k0, k1, ..., at most that many; 0 means all.
+// found renders the selected rows by uid and sort values k0, k1, ..., at most that many; 0 means all.
 func (p *Plan) found(t *text, most, offset int64, ordered bool) {
 	alias := main
 	if p.drive == inOrder {
@@ -135,7 +135,7 @@ func (p *Plan) found(t *text, most, offset int64, ordered bool) {
 	case p.drive >= 0:
 		rest = p.fromLabel(t)
 	default:
-		// Nearly all rows are live: their index finds nothing, but servers like to begin there.
+		// Nearly all rows are live, so this index selects nothing, but servers would choose it.
 		t.add(" FROM " + p.table() + " t IGNORE INDEX (idx_delete_time) WHERE ")
 		rest = p.labels
 	}
@@ -163,8 +163,8 @@ func (p *Plan) filter(t *text, labels []label) {
 	}
 }
 
-// fromOrder walks the index of the order and looks labels up before it reads a row. It returns
-// the labels that are still to be checked.
+// fromOrder scans the index of the order and reads labels before it reads a row. It returns the
+// labels that are still to be checked.
 func (p *Plan) fromOrder(t *text) (rest []label) {
 	t.add(" FROM " + p.table() + " c FORCE INDEX (" + schema.Quote(p.orderIndex()) + ")")
 	for i, l := range p.labels {
@@ -183,7 +183,7 @@ func (p *Plan) fromOrder(t *text) (rest []label) {
 	return rest
 }
 
-// fromLabel begins with the rows of a label. An object has a key once, so no row comes twice.
+// fromLabel starts from the rows of a label. An object has a key once, so no row occurs twice.
 func (p *Plan) fromLabel(t *text) (rest []label) {
 	t.add(" FROM " + p.labelsTable() + " d FORCE INDEX (idx_key_value) STRAIGHT_JOIN " + p.table() + " t ON t.uid = d.obj_uid WHERE ")
 	t.addClause(p.labels[p.drive].condition("d")).add(" AND ")
@@ -194,16 +194,16 @@ func (p *Plan) fromLabel(t *text) (rest []label) {
 func (p *Plan) table() string       { return schema.Quote(p.kind.Table) }
 func (p *Plan) labelsTable() string { return schema.Quote(p.kind.LabelsTable()) }
 
-// Sorted is how many sort values a row has.
+// Sorted returns the number of sort values of a row.
 func (p *Plan) Sorted() int { return len(p.keys) }
 
-// Expected is how many rows were thought to follow the place where the plan begins; nil when unknown.
+// Expected returns the number of rows after the start position, from the token; nil if unknown.
 func (p *Plan) Expected() *int64 { return p.remaining }
 
-// Token is the continue token behind a row with these sort values.
+// Token returns the continue token of the position after a row with these sort values.
 func (p *Plan) Token(after []any, remaining *int64) (string, error) {
 	return token{Version: tokenVersion, Question: p.fingerprint(), After: encodeSorted(after), Remaining: remaining}.encode()
 }
 
-// After makes the plan start behind the row with these sort values.
+// After makes the plan start after the row with these sort values.
 func (p *Plan) After(values []any) { p.after, p.offset = values, 0 }

@@ -13,16 +13,16 @@ type Template struct {
 	ID          string
 	Kind        string // "" means every kind
 	Description string
-	// Asks are the conditions, joined by AND.
-	Asks  []Ask
-	Order []storage.OrderBy
+	// Conditions are joined by AND.
+	Conditions []Condition
+	Order      []storage.OrderBy
 	// Limit of the answer; 0 leaves it to the caller.
 	Limit int32
 }
 
-// Ask is one condition of a template.
-type Ask struct {
-	// Parameter is the name under which the value is given; "" means that Value is fixed.
+// Condition is one condition of a template.
+type Condition struct {
+	// Parameter is the name of the parameter for the value; "" means that Value is fixed.
 	Parameter string
 	Optional  bool
 	Field     string // as in a criterion; for a reference, the path of the ResourceIdentifier
@@ -40,7 +40,7 @@ const (
 	nameParameter      = "name"
 )
 
-// Parameter is one value that a template takes.
+// Parameter is one parameter of a template.
 type Parameter struct {
 	Name     string
 	Optional bool
@@ -49,12 +49,12 @@ type Parameter struct {
 // Parameters lists the parameters of the template, in the order of its conditions.
 func (t *Template) Parameters() []Parameter {
 	var out []Parameter
-	for _, a := range t.Asks {
+	for _, c := range t.Conditions {
 		switch {
-		case a.Reference:
+		case c.Reference:
 			out = append(out, Parameter{Name: namespaceParameter}, Parameter{Name: nameParameter})
-		case a.Parameter != "":
-			out = append(out, Parameter{Name: a.Parameter, Optional: a.Optional})
+		case c.Parameter != "":
+			out = append(out, Parameter{Name: c.Parameter, Optional: c.Optional})
 		}
 	}
 	return out
@@ -114,7 +114,7 @@ func findTemplate(kind *registry.Kind, id string) (*Template, error) {
 		}
 		names = append(names, all[i].Usage())
 	}
-	return nil, invalid("kind %s has no template %q; there are %s", kind.Name, clip(id), strings.Join(names, ", "))
+	return nil, invalid("unknown template %q of kind %s, want one of %s", clip(id), kind.Name, strings.Join(names, ", "))
 }
 
 // Usage is the template with its parameters: "runs-by-state(state, [namespace])".
@@ -130,7 +130,7 @@ func (t *Template) Usage() string {
 	return fmt.Sprintf("%s(%s)", t.ID, strings.Join(names, ", "))
 }
 
-// read extracts the parameters of an operation and checks that they are those of the template.
+// read extracts the parameters of an operation and validates them.
 func (t *Template) read(o *storage.CriterionOperation) (map[string]any, error) {
 	given := map[string]any{}
 	if o != nil {
@@ -139,7 +139,7 @@ func (t *Template) read(o *storage.CriterionOperation) (map[string]any, error) {
 		}
 		for _, c := range o.Criteria {
 			if c.Operator != storage.OpEqual {
-				return nil, invalid("template %s: parameter %q wants the operator EQUAL", t.Usage(), clip(c.FieldName))
+				return nil, invalid("template %s: parameter %q requires operator EQUAL", t.Usage(), clip(c.FieldName))
 			}
 			if _, twice := given[c.FieldName]; twice {
 				return nil, invalid("template %s: parameter %q is given twice", t.Usage(), clip(c.FieldName))
@@ -151,12 +151,12 @@ func (t *Template) read(o *storage.CriterionOperation) (map[string]any, error) {
 	for _, p := range t.Parameters() {
 		known[p.Name] = true
 		if _, ok := given[p.Name]; !ok && !p.Optional {
-			return nil, invalid("template %s: parameter %q is missing", t.Usage(), p.Name)
+			return nil, invalid("template %s: parameter %q is required", t.Usage(), p.Name)
 		}
 	}
 	for name := range given {
 		if !known[name] {
-			return nil, invalid("template %s: parameter %q is unknown", t.Usage(), clip(name))
+			return nil, invalid("template %s: unknown parameter %q", t.Usage(), clip(name))
 		}
 	}
 	return given, nil
@@ -164,42 +164,42 @@ func (t *Template) read(o *storage.CriterionOperation) (map[string]any, error) {
 
 func (t *Template) operation(given map[string]any) (*storage.CriterionOperation, error) {
 	out := &storage.CriterionOperation{}
-	for _, a := range t.Asks {
-		if a.Reference {
-			o, err := a.reference(given)
+	for _, c := range t.Conditions {
+		if c.Reference {
+			o, err := c.reference(given)
 			if err != nil {
 				return nil, err
 			}
 			out.SubOperations = append(out.SubOperations, o)
 			continue
 		}
-		value := a.Value
-		if a.Parameter != "" {
-			v, ok := given[a.Parameter]
+		value := c.Value
+		if c.Parameter != "" {
+			v, ok := given[c.Parameter]
 			if !ok {
 				continue
 			}
 			value = v
 		}
-		out.Criteria = append(out.Criteria, storage.Criterion{FieldName: a.Field, Operator: a.Operator, MatchValue: value})
+		out.Criteria = append(out.Criteria, storage.Criterion{FieldName: c.Field, Operator: c.Operator, MatchValue: value})
 	}
 	return out, nil
 }
 
 // reference matches the name, and the namespace either in the reference or, if the reference
 // has none, of the object itself.
-func (a *Ask) reference(given map[string]any) (storage.CriterionOperation, error) {
+func (c *Condition) reference(given map[string]any) (storage.CriterionOperation, error) {
 	for _, name := range []string{namespaceParameter, nameParameter} {
 		if s, reason := readText(given[name]); reason != "" || s == "" {
-			return storage.CriterionOperation{}, invalid("parameter %q wants a %s", name, name)
+			return storage.CriterionOperation{}, invalid("parameter %q must be a %s", name, name)
 		}
 	}
 	equal := func(field string, v any) storage.Criterion {
 		return storage.Criterion{FieldName: field, Operator: storage.OpEqual, MatchValue: v}
 	}
-	namespace := a.Field + ".namespace"
+	namespace := c.Field + ".namespace"
 	return storage.CriterionOperation{
-		Criteria: []storage.Criterion{equal(a.Field+".name", given[nameParameter])},
+		Criteria: []storage.Criterion{equal(c.Field+".name", given[nameParameter])},
 		SubOperations: []storage.CriterionOperation{{
 			LogicalOperator: storage.Or,
 			Criteria:        []storage.Criterion{equal(namespace, given[namespaceParameter])},

@@ -11,20 +11,20 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// tokenVersion changes when tokens of an earlier form cannot be read any more.
+// tokenVersion increases when tokens of an earlier format are no longer readable.
 const tokenVersion = 1
 
-// maxToken bounds what is decoded.
+// maxToken is the maximum size of a token in bytes.
 const maxToken = 16 << 10
 
 // token is a position in the result of one request. It holds no secret: a forged token
 // returns only rows that the request itself would return.
 type token struct {
 	Version  int    `json:"v"`
-	Question string `json:"q"` // fingerprint of the question
-	// After are the sort values of the last row that was given, as text; null is NULL.
+	Question string `json:"q"` // fingerprint of the request
+	// After are the sort values of the last row of the page, as text; null is NULL.
 	After []*string `json:"a"`
-	// Remaining is how many rows were thought to follow; null when they were not counted.
+	// Remaining is the number of rows that follow; null if they were not counted.
 	Remaining *int64 `json:"r,omitempty"`
 }
 
@@ -42,14 +42,14 @@ func decodeToken(text string) (*token, error) {
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return nil, invalid("continue token %q is none of ours", clip(text))
+		return nil, invalid("continue token %q is not valid", clip(text))
 	}
 	t := &token{}
 	if err := json.Unmarshal(raw, t); err != nil {
-		return nil, invalid("continue token %q is none of ours", clip(text))
+		return nil, invalid("continue token %q is not valid", clip(text))
 	}
 	if t.Version != tokenVersion {
-		return nil, invalid("continue token has version %d, not %d; begin again without it", t.Version, tokenVersion)
+		return nil, invalid("continue token has version %d, want %d: list again without it", t.Version, tokenVersion)
 	}
 	return t, nil
 }
@@ -61,12 +61,12 @@ func (p *Plan) resume(text string) error {
 		return err
 	}
 	if t.Question != p.fingerprint() || len(t.After) != len(p.keys) {
-		return invalid("continue token belongs to another question (kind, namespace, selectors, criteria or order differ)")
+		return invalid("continue token belongs to another request (kind, namespace, selectors, criteria or order differ)")
 	}
 	for i := range p.keys {
 		v, err := p.keys[i].decode(t.After[i])
 		if err != nil {
-			return invalid("continue token does not hold a place in the order")
+			return invalid("continue token does not match the order")
 		}
 		p.after = append(p.after, v)
 	}
@@ -74,8 +74,8 @@ func (p *Plan) resume(text string) error {
 	return nil
 }
 
-// fingerprint binds a token to its question: everything that decides which rows there are, and
-// in which order, but not how many of them are given or what they show.
+// fingerprint identifies the request of a token: everything that selects and orders rows, but not
+// the limit or the skip list.
 func (p *Plan) fingerprint() string {
 	h := sha256.New()
 	part := func(args ...any) { fmt.Fprintf(h, "%q\n", fmt.Sprint(args...)) }
@@ -129,7 +129,7 @@ func encodeSorted(values []any) []*string {
 func (f *Field) decode(s *string) (any, error) {
 	if s == nil {
 		if !f.Nullable {
-			return nil, invalid("field %q has no NULL", f.Column)
+			return nil, invalid("field %q is not nullable", f.Column)
 		}
 		return nil, nil //nolint:nilnil // NULL
 	}
@@ -145,7 +145,7 @@ func (f *Field) decode(s *string) (any, error) {
 func intOnly(s string) (any, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return nil, invalid("%q is no number", clip(s))
+		return nil, invalid("%q is not a number", clip(s))
 	}
 	return n, nil
 }

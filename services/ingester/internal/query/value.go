@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
 )
 
-// maxText bounds the text of one value in bytes; no column is as wide.
+// maxText is the maximum size of one text value in bytes; no column is as wide.
 const maxText = 4096
 
 // Value converts a caller's value to the Go type of the column: string, int64,
@@ -29,7 +29,7 @@ func (f *Field) Value(v any) (any, error) {
 
 func (f *Field) convert(v any) (out any, reason string) {
 	if v == nil {
-		return nil, "is missing"
+		return nil, "is required"
 	}
 	switch f.Type {
 	case registry.Enum:
@@ -57,11 +57,11 @@ func textValue(v any) (any, string) {
 
 func readText(v any) (string, string) {
 	if v == nil {
-		return "", "is missing"
+		return "", "is required"
 	}
 	r := reflect.ValueOf(v)
 	if r.Kind() != reflect.String {
-		return "", "want text, have " + r.Type().String()
+		return "", "got " + r.Type().String() + ", want string"
 	}
 	s := r.String()
 	switch {
@@ -84,7 +84,7 @@ func (f *Field) enumValue(v any) (any, string) {
 	}
 	value, err := wire.EnumValue(f.Enum, given)
 	if err != nil {
-		return nil, show(v) + " is no value of enum " + string(f.Enum.Name())
+		return nil, show(v) + " is not a value of enum " + string(f.Enum.Name())
 	}
 	return string(value.Name()), ""
 }
@@ -103,7 +103,7 @@ func intValue(v any) (any, string) {
 			return n, ""
 		}
 	}
-	return nil, "want a whole number, have " + show(v)
+	return nil, "got " + show(v) + ", want integer"
 }
 
 func floatValue(v any) (any, string) {
@@ -122,7 +122,7 @@ func floatValue(v any) (any, string) {
 		}
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, "want a finite number, have " + show(v)
+		return nil, "got " + show(v) + ", want a finite number"
 	}
 	return f, ""
 }
@@ -137,16 +137,16 @@ func boolValue(v any) (any, string) {
 	case r.Kind() == reflect.String && r.String() == "false":
 		return false, ""
 	}
-	return nil, "want true or false, have " + show(v)
+	return nil, "got " + show(v) + ", want true or false"
 }
 
-// The years that a DATETIME has.
+// Range of years of a DATETIME.
 const firstYear, lastYear = 1000, 9999
 
 func timeValue(v any) (any, string) {
 	t, ok := instant(v)
 	if !ok {
-		return nil, "want a time like 2026-11-21T04:42:00Z, have " + show(v)
+		return nil, "got " + show(v) + ", want a time like 2026-11-21T04:42:00Z"
 	}
 	t = t.UTC().Truncate(time.Microsecond)
 	if t.Year() < firstYear || t.Year() > lastYear {
@@ -155,7 +155,7 @@ func timeValue(v any) (any, string) {
 	return t, ""
 }
 
-// instant knows the times of Go, Kubernetes and both families of generated protobuf code.
+// instant converts times of Go, Kubernetes and both families of generated protobuf code.
 func instant(v any) (time.Time, bool) {
 	switch t := v.(type) {
 	case time.Time:
@@ -191,7 +191,7 @@ func protobufTime(v any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// show names a value in an error, shortly.
+// show formats a value for an error, shortened.
 func show(v any) string {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
 		return strconv.Quote(clip(r.String()))
@@ -199,8 +199,8 @@ func show(v any) string {
 	return reflect.TypeOf(v).String()
 }
 
-// Override converts a value that the caller gives for an indexed column instead of the
-// one that follows from the object. Nil, also a nil pointer, is NULL.
+// Override converts a value that the caller gives for an indexed column, in place of the value
+// of the object. Nil, also a nil pointer, is NULL.
 func (f *Field) Override(v any) (any, error) {
 	if v == nil {
 		return nil, nil //nolint:nilnil // NULL
@@ -219,7 +219,7 @@ func (f *Field) Override(v any) (any, error) {
 		return nil, err
 	}
 	if s, ok := out.(string); ok && f.Width > 0 && utf8.RuneCountInString(s) > f.Width {
-		return nil, invalid("value of field %q: longer than the %d characters of column %s", f.names[0], f.Width, f.Column)
+		return nil, invalid("value of field %q: must have at most %d characters (column %s)", f.names[0], f.Width, f.Column)
 	}
 	return out, nil
 }

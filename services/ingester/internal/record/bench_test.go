@@ -34,8 +34,8 @@ func builder(t testing.TB) *record.Builder {
 	return b
 }
 
-// BenchmarkBuild reads one object from its JSON and makes a record of it: all that the
-// ingester itself does with its content.
+// BenchmarkBuild parses one object and builds its record: all that the ingester itself does with
+// its content.
 func BenchmarkBuild(b *testing.B) {
 	builder := builder(b)
 	b.ReportAllocs()
@@ -50,7 +50,7 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkParse is the first half: what an informer's store holds.
+// BenchmarkParse is the first half: the object of an informer's store.
 func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -60,7 +60,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkBuildFromTree is the same by way of a tree of the whole object.
+// BenchmarkBuildFromTree is the same with a tree of the whole object.
 func BenchmarkBuildFromTree(b *testing.B) {
 	builder := builder(b)
 	b.ReportAllocs()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Deepest finds the value that is nested deepest in a JSON document: its path in the notation of errors, for example
-// "spec.values[2].a", and how many objects and lists are around it, itself included where it is one.
+// Deepest returns the path of the most deeply nested value of a JSON document, for example
+// "spec.values[2].a", and the number of objects and lists around it, itself included if it is one.
 func Deepest(document string) (path string, levels int, err error) {
 	var content any
 	decoder := json.NewDecoder(strings.NewReader(document))

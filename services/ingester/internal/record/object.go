@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
 )
 
-// FromObject makes the record of an object as the API server sent it. It is that which
-// Build makes of the object's tree, but the JSON is kept as it came.
+// FromObject builds the record of an object as the API server sent it. It equals the record that
+// Build builds from the object's tree, except that the JSON is unchanged.
 func (b *Builder) FromObject(o *object.Object, state State) (*Record, error) {
 	gvk := o.GroupVersionKind()
 	kind, ok := b.registry.Lookup(gvk.Kind)
@@ -32,7 +32,7 @@ func (b *Builder) FromObject(o *object.Object, state State) (*Record, error) {
 		JSON: string(o.JSON),
 	}
 	if r.ResVersion, err = strconv.ParseInt(meta.ResourceVersion, 10, 64); err != nil {
-		return nil, wire.Within("metadata.resourceVersion", wire.Invalid("%q is no version that can be compared", meta.ResourceVersion))
+		return nil, wire.Within("metadata.resourceVersion", wire.Invalid("%q is not a comparable version", meta.ResourceVersion))
 	}
 	parts := &wire.Parts{TypeMeta: o.TypeMeta, Metadata: meta}
 	if err := b.fillFrom(r, o, parts); err != nil {

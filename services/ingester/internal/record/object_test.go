@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
 )
 
-// both makes a record in both ways: from the bytes, and from the tree of the whole object.
+// both builds a record in both ways: from the bytes, and from the tree of the whole object.
 func both(t testing.TB, b *record.Builder, text string) (fromBytes, fromTree *record.Record, errBytes, errTree error) {
 	t.Helper()
 	o, err := object.Parse([]byte(text))
@@ -32,7 +32,7 @@ func both(t testing.TB, b *record.Builder, text string) (fromBytes, fromTree *re
 	return fromBytes, fromTree, errBytes, errTree
 }
 
-func TestFromObjectIsBuildOfItsTree(t *testing.T) {
+func TestFromObjectEqualsBuildFromTree(t *testing.T) {
 	b := builder(t)
 	texts := map[string]string{"as sent": sent}
 	for _, name := range []string{"model", "project"} {
@@ -63,7 +63,7 @@ func TestFromObjectIsBuildOfItsTree(t *testing.T) {
 	}
 }
 
-func TestErrorsNameTheField(t *testing.T) {
+func TestErrorsNameField(t *testing.T) {
 	b := builder(t)
 	cases := map[string]struct{ old, replacement, path string }{
 		"unknown key of the object":   {`"spec":{`, `"extra":1,"spec":{`, "extra"},
@@ -95,7 +95,7 @@ func TestErrorsNameTheField(t *testing.T) {
 }
 
 // FuzzFromObject compares both ways for any spec: what one accepts the other accepts, with the same
-// bytes, and they refuse the same fields.
+// bytes, and both reject the same fields.
 func FuzzFromObject(f *testing.F) {
 	b := builder(f)
 	for _, seed := range []string{
@@ -114,7 +114,7 @@ func FuzzFromObject(f *testing.F) {
 			return // no JSON, or JSON with something behind the spec
 		}
 		if !utf8.ValidString(spec) || strings.Contains(spec, `\u`) {
-			return // the tree repairs text that the bytes refuse
+			return // the tree repairs text that the bytes reject
 		}
 		if _, err := o.Unstructured(); err != nil {
 			return

@@ -26,7 +26,7 @@ const (
 	Released              // Terminating without our finalizer: an evicted row stays evicted, any other one is closed
 )
 
-// Record is one object as MySQL keeps it.
+// Record is one object as MySQL stores it.
 type Record struct {
 	Kind            *registry.Kind
 	State           State
@@ -41,7 +41,7 @@ type Record struct {
 	Indexed         []any // parallel to Kind.Columns
 	Labels          map[string]string
 	Annotations     map[string]string
-	// TraceParent is the W3C trace context of the write, handed on to the change event.
+	// TraceParent is the W3C trace context of the write, for the change event.
 	TraceParent string
 }
 
@@ -57,7 +57,7 @@ func (r *Record) Size() int {
 	return size
 }
 
-// Rejected reports whether the object's content is the cause, so that only a change of it helps.
+// Rejected reports whether the object's content causes the error, so that a retry cannot clear it.
 func Rejected(err error) bool {
 	var field *wire.FieldError
 	return errors.As(err, &field)
@@ -115,7 +115,7 @@ func (b *Builder) Build(object *unstructured.Unstructured, state State) (*Record
 func (b *Builder) fill(r *Record, object *unstructured.Unstructured) error {
 	var err error
 	if r.ResVersion, err = strconv.ParseInt(object.GetResourceVersion(), 10, 64); err != nil {
-		return wire.Within("metadata.resourceVersion", wire.Invalid("%q is no version that can be compared", object.GetResourceVersion()))
+		return wire.Within("metadata.resourceVersion", wire.Invalid("%q is not a comparable version", object.GetResourceVersion()))
 	}
 	if r.Proto, err = b.encoders[r.Kind.Name].Encode(object.Object); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (b *Builder) fill(r *Record, object *unstructured.Unstructured) error {
 }
 
 // Widths of columns in package schema, in characters. The API server keeps names,
-// labels and keys within them; what a later one lets through is refused here.
+// labels and keys within them; what a later one accepts is rejected here.
 const (
 	maxUID  = 64
 	maxName = 256
@@ -147,7 +147,7 @@ func checkMetadata(r *Record) error {
 	case r.Name == "" || len(r.Name) > maxName:
 		return wire.Within("metadata.name", wire.Invalid("must have 1 to %d characters", maxName))
 	case r.CreateTime.IsZero():
-		return wire.Within("metadata.creationTimestamp", wire.Invalid("is missing"))
+		return wire.Within("metadata.creationTimestamp", wire.Invalid("is required"))
 	}
 	for key, value := range r.Annotations {
 		if !utf8.ValidString(value) {

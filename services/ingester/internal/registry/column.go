@@ -47,7 +47,7 @@ const defaultWidth = 255
 // newColumns returns the columns of one index option: two for a ResourceIdentifier, else one.
 func newColumns(m protoreflect.MessageDescriptor, o indexOptions) ([]Column, error) {
 	if !identifier.MatchString(o.key) {
-		return nil, fmt.Errorf("key is no SQL identifier that we accept")
+		return nil, fmt.Errorf("key is not a valid SQL identifier")
 	}
 	path, err := resolve(m, o.path)
 	if err != nil {
@@ -126,7 +126,7 @@ func resolve(m protoreflect.MessageDescriptor, path string) ([]protoreflect.Fiel
 	var out []protoreflect.FieldDescriptor
 	for name := range strings.SplitSeq(path, ".") {
 		if m == nil {
-			return nil, fmt.Errorf("path %q goes on after a field that is no message", path)
+			return nil, fmt.Errorf("path %q continues after a field that is not a message", path)
 		}
 		field := m.Fields().ByName(protoreflect.Name(name))
 		if field == nil {

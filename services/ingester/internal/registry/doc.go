@@ -4,14 +4,14 @@
 // layout and the CRD's schema; the options on it give the table, the indexed
 // columns and whether the kind is immutable. go generate compiles the files into
 // a descriptor set, which is embedded here and read by [Load]. Everything else
-// follows: what a row holds ([Kind.Columns]), the DDL (package schema), the CRDs
+// follows: the columns of a row ([Kind.Columns]), the DDL (package schema), the CRDs
 // (package crd), the encoder (package wire).
 //
 // To add a kind: write its .proto file, add its name to api.Kinds, and run
 // go generate in this module. To add an indexed field: add one index option
 // and run go generate; a migration file for the new column appears.
 //
-// [Load] refuses a set in which api.Kinds and the messages disagree, so a kind can
+// [Load] rejects a set in which api.Kinds and the messages disagree, so a kind can
 // neither be forgotten nor half registered.
 //
 // Source: seed 003 "Schema Layout" and "Indexed Fields".

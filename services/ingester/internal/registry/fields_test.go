@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// TestFieldsAreThoseOfTheAPI compares all messages and enums with testdata/fields.txt, both ways.
-func TestFieldsAreThoseOfTheAPI(t *testing.T) {
+// TestFieldsMatchAPI compares all messages and enums with testdata/fields.txt, both ways.
+func TestFieldsMatchAPI(t *testing.T) {
 	listed := parseFields(t)
 	for _, kind := range api.Kinds() {
 		listed["message "+kind] = []string{

@@ -48,8 +48,8 @@ func (k *Kind) LabelsTable() string { return k.Table + "_labels" }
 // AnnotationsTable holds one row for each annotation of each object.
 func (k *Kind) AnnotationsTable() string { return k.Table + "_annotations" }
 
-// identifier is what we accept as the name of a table or column. Identifiers come
-// from our own .proto files and go into SQL, so this is the only gate they pass.
+// identifier matches valid names of tables and columns. Identifiers come from the .proto files and
+// are inserted into SQL, so this is their only validation.
 var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]{0,49}$`)
 
 func newKind(m protoreflect.MessageDescriptor, o messageOptions) (*Kind, error) {
@@ -66,7 +66,7 @@ func newKind(m protoreflect.MessageDescriptor, o messageOptions) (*Kind, error) 
 		k.Plural = k.Singular + "s"
 	}
 	if !identifier.MatchString(k.Table) {
-		return nil, fmt.Errorf("table %q is no SQL identifier that we accept", k.Table)
+		return nil, fmt.Errorf("table %q is not a valid SQL identifier", k.Table)
 	}
 	if err := checkEnvelope(m); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func newKind(m protoreflect.MessageDescriptor, o messageOptions) (*Kind, error) 
 		key := Key{Name: "idx_" + index.key}
 		for _, c := range columns {
 			if taken[c.Name] || baseColumns[c.Name] {
-				return nil, fmt.Errorf("column %q exists twice", c.Name)
+				return nil, fmt.Errorf("duplicate column %q", c.Name)
 			}
 			taken[c.Name] = true
 			key.Columns = append(key.Columns, c.Name)
@@ -107,7 +107,7 @@ func checkEnvelope(m protoreflect.MessageDescriptor) error {
 	for name, number := range want {
 		field := m.Fields().ByName(name)
 		if field == nil || field.Number() != number || field.Message() == nil {
-			return fmt.Errorf("message %q needs the message field %q with number %d", m.Name(), name, number)
+			return fmt.Errorf("message %q requires the message field %q with number %d", m.Name(), name, number)
 		}
 	}
 	return nil

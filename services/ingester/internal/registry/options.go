@@ -16,7 +16,7 @@ const (
 	indexOption = "flotilla.ingester.index"
 )
 
-// messageOptions are the options of one message as Go values. table is empty when the message is no kind.
+// messageOptions are the options of one message as Go values. table is empty if the message is not a kind.
 type messageOptions struct {
 	table, plural, description string
 	immutable                  bool
@@ -27,7 +27,7 @@ type indexOptions struct {
 	path, key, sqlType string
 }
 
-// optionReader reads our option extensions. They have no generated Go types, so
+// optionReader reads the option extensions. They have no generated Go types, so
 // the options are parsed again with the extensions of the set itself.
 type optionReader struct {
 	types       *dynamicpb.Types

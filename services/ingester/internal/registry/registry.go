@@ -42,7 +42,7 @@ func (r *Registry) Lookup(name string) (*Kind, bool) {
 	return k, ok
 }
 
-// Files gives access to the descriptors, for tests that decode with an independent implementation.
+// Files returns the descriptors, for tests that decode with an independent implementation.
 func (r *Registry) Files() *protoregistry.Files { return r.files }
 
 func parse(raw []byte, names []string) (*Registry, error) {
@@ -83,7 +83,7 @@ type describedMessage struct {
 	options    messageOptions
 }
 
-// described finds the messages that carry the kind option.
+// described returns the messages that have the kind option.
 func (r *Registry) described() (map[string]describedMessage, error) {
 	reader, err := newOptionReader(r.files)
 	if err != nil {

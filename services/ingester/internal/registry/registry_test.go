@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-func TestLoadDescribesEveryKind(t *testing.T) {
+func TestLoadDescribesAllKinds(t *testing.T) {
 	r, err := Load()
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +40,8 @@ func TestLoadDescribesEveryKind(t *testing.T) {
 	}
 }
 
-// TestColumnsAreThoseOfTheAPI lists the indexed fields of all kinds. A column without a type is VARCHAR(255).
-func TestColumnsAreThoseOfTheAPI(t *testing.T) {
+// TestColumnsMatchAPI lists the indexed fields of all kinds. A column without a type is VARCHAR(255).
+func TestColumnsMatchAPI(t *testing.T) {
 	want := map[string]string{
 		"Model": "algorithm<spec.algorithm training_framework<spec.training_framework owner<spec.owner.name source<spec.source" +
 			" description<spec.description:VARCHAR(768) model_kind<spec.kind package_type<spec.package_type revision_id<spec.revision_id:INT" +
@@ -83,13 +83,13 @@ func TestColumnsAreThoseOfTheAPI(t *testing.T) {
 	}
 }
 
-// pair makes the two columns of a reference from "key<path".
+// pair returns the two columns of a reference from "key<path".
 func pair(option string) string {
 	key, path, _ := strings.Cut(option, "<")
 	return fmt.Sprintf(" %s_namespace<%s.namespace %s_name<%s.name", key, path, key, path)
 }
 
-func TestParseRefusesDisagreement(t *testing.T) {
+func TestParseRejectsInconsistentKinds(t *testing.T) {
 	tests := map[string]struct {
 		kinds []string
 		want  string
@@ -107,7 +107,7 @@ func TestParseRefusesDisagreement(t *testing.T) {
 	}
 }
 
-func TestNewColumnsNameWhatIsWrong(t *testing.T) {
+func TestNewColumnsRejectsInvalidOptions(t *testing.T) {
 	r, err := Load()
 	if err != nil {
 		t.Fatal(err)
@@ -118,10 +118,10 @@ func TestNewColumnsNameWhatIsWrong(t *testing.T) {
 		want  string
 	}{
 		"an unknown field":         {indexOptions{path: "spec.nope", key: "nope"}, `has no field "nope"`},
-		"a path through a scalar":  {indexOptions{path: "spec.algorithm.x", key: "x"}, "after a field that is no message"},
+		"a path through a scalar":  {indexOptions{path: "spec.algorithm.x", key: "x"}, "after a field that is not a message"},
 		"a repeated field":         {indexOptions{path: "spec.quality_scores", key: "x"}, "is repeated"},
 		"a message":                {indexOptions{path: "spec.llm_spec", key: "x"}, "cannot be indexed"},
-		"a key that is no name":    {indexOptions{path: "spec.algorithm", key: "x; DROP"}, "no SQL identifier"},
+		"a key that is no name":    {indexOptions{path: "spec.algorithm", key: "x; DROP"}, "not a valid SQL identifier"},
 		"a text type with no size": {indexOptions{path: "spec.algorithm", key: "x", sqlType: "TEXT"}, "is not VARCHAR(n)"},
 	}
 	for name, tc := range tests {

@@ -26,18 +26,18 @@ type Command struct {
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	c.Scope.AddFlags(fs)
 	c.Output.AddFlags(fs)
-	fs.BoolVar(&c.Force, "force", false, "work although an ingester runs")
-	fs.BoolVar(&c.DryRun, "dry-run", false, "only count the objects")
-	fs.BoolVar(&c.KeepRows, "keep-rows", false, "do not close the rows of objects that are being deleted")
+	fs.BoolVar(&c.Force, "force", false, "run although an ingester is the leader")
+	fs.BoolVar(&c.DryRun, "dry-run", false, "count the objects without changing them")
+	fs.BoolVar(&c.KeepRows, "keep-rows", false, "keep the rows of terminating objects live")
 }
 
-// Result is what the command prints as JSON.
+// Result is the JSON output of the command.
 type Result struct {
-	DryRun bool    `json:"dryRun"`
-	Kinds  []Tally `json:"kinds"`
+	DryRun bool     `json:"dryRun"`
+	Kinds  []Counts `json:"kinds"`
 }
 
-// Run removes the finalizers and prints the result. The error reports what is left.
+// Run removes the finalizers and prints the result. It returns an error if objects got the finalizer again.
 func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -53,22 +53,22 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 		return err
 	}
 	closes := c.canClose(ctx, env)
-	result := Result{DryRun: c.DryRun, Kinds: []Tally{}}
+	result := Result{DryRun: c.DryRun, Kinds: []Counts{}}
 	left := 0
 	for _, kind := range kinds {
-		r := &releaser{env: env, kind: kind, dryRun: c.DryRun, close: closes}
-		tally, err := r.run(ctx, namespaces)
+		r := &remover{env: env, kind: kind, dryRun: c.DryRun, close: closes}
+		counts, err := r.run(ctx, namespaces)
 		if err != nil {
 			return err
 		}
-		result.Kinds = append(result.Kinds, tally)
-		left += tally.Left
+		result.Kinds = append(result.Kinds, counts)
+		left += counts.Left
 	}
 	if err := c.Print(out, result, result.text); err != nil {
 		return err
 	}
 	if left > 0 {
-		return cmdutil.Leftf("%s got the finalizer again while it was taken off; is an ingester running, or its admission policy still installed?", cmdutil.Count(left, "object"))
+		return cmdutil.Incompletef("%s got the finalizer again: stop the ingester and delete its admission policy first", cmdutil.Count(left, "object"))
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 func (c *Command) checkNamespaces(ctx context.Context, env cmdutil.Env) error {
 	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
 	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("--namespaces: the cluster has no namespace %q", missing[0])
+		err = fmt.Errorf("--namespaces: namespace %q not found", missing[0])
 	}
 	return err
 }
@@ -87,10 +87,10 @@ func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
 	}
 	leader, err := env.Leader(ctx)
 	if err != nil {
-		return fmt.Errorf("%w (--force does without)", err)
+		return fmt.Errorf("%w (--force skips the check)", err)
 	}
 	if leader != "" {
-		return fmt.Errorf("the ingester %s is running and would put the finalizers on again: stop it first (its Lease is %s/%s), or --force", leader, env.LeaseNamespace, cmdutil.LeaseName)
+		return fmt.Errorf("the ingester %s is running and would add the finalizers again: stop it first (its Lease is %s/%s), or set --force", leader, env.LeaseNamespace, cmdutil.LeaseName)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (c *Command) canClose(ctx context.Context, env cmdutil.Env) bool {
 		return false
 	}
 	if err := env.Settle(ctx); err != nil {
-		env.Log.Info("Rows of objects that are being deleted stay live", "reason", err.Error())
+		env.Log.Info("Rows of terminating objects stay live", "reason", err.Error())
 		return false
 	}
 	return true
@@ -120,6 +120,6 @@ func (r Result) text(w io.Writer) {
 	}
 	if live > 0 {
 		stay := map[bool]string{true: "would stay", false: "stayed"}[r.DryRun]
-		fmt.Fprintf(w, "\n%s of objects that are being deleted %s live; ingester verify --repair closes them as orphans\n", cmdutil.Count(live, "row"), stay)
+		fmt.Fprintf(w, "\n%s of terminating objects %s live; ingester verify --repair closes them as orphans\n", cmdutil.Count(live, "row"), stay)
 	}
 }

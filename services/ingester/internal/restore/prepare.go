@@ -26,7 +26,7 @@ var serverOwned = []string{
 	"deletionGracePeriodSeconds", "managedFields", "selfLink",
 }
 
-// prepare returns the object to create, and its status separately. It is pure.
+// prepare returns the object to create and, separately, its status. It is pure.
 func prepare(stored *unstructured.Unstructured, evicted bool) (*unstructured.Unstructured, any) {
 	u := stored.DeepCopy()
 	for _, field := range serverOwned {
@@ -49,19 +49,19 @@ func prepare(stored *unstructured.Unstructured, evicted bool) (*unstructured.Uns
 	return u, status
 }
 
-// unwanted returns the reason not to restore a stored object, or "".
-func unwanted(stored *unstructured.Unstructured) string {
+// skipReason returns the reason not to restore a stored object, or "".
+func skipReason(stored *unstructured.Unstructured) string {
 	switch {
 	case stored.GetDeletionTimestamp() != nil:
-		return "it was being deleted"
+		return "the object was terminating"
 	case api.IsSet(stored.GetAnnotations(), api.DeletingAnnotation):
-		return "it is marked with " + api.DeletingAnnotation
+		return "the object has the annotation " + api.DeletingAnnotation
 	}
 	return ""
 }
 
-// owners points the owner references at the objects that have the names now, and
-// returns the names of those that are left out.
+// owners sets the uids of the owner references to those of the current objects, and returns
+// the names of the owners that were not found.
 func owners(ctx context.Context, c client.Client, u *unstructured.Unstructured) (dropped []string, err error) {
 	var kept []metav1.OwnerReference
 	for _, ref := range u.GetOwnerReferences() {
@@ -83,11 +83,11 @@ func owners(ctx context.Context, c client.Client, u *unstructured.Unstructured) 
 	return dropped, nil
 }
 
-// ownerUID returns "" for an owner that is not found, or that we may not get.
+// ownerUID returns "" for an owner that is not found, or that may not be read.
 func ownerUID(ctx context.Context, c client.Client, namespace string, ref metav1.OwnerReference) (types.UID, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
-		return "", fmt.Errorf("owner %s %s: %w", ref.Kind, ref.Name, err)
+		return "", fmt.Errorf("parse apiVersion of owner %s %s: %w", ref.Kind, ref.Name, err)
 	}
 	var owner metav1.PartialObjectMetadata
 	owner.SetGroupVersionKind(gv.WithKind(ref.Kind))
@@ -96,7 +96,7 @@ func ownerUID(ctx context.Context, c client.Client, namespace string, ref metav1
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("read owner %s %s: %w", ref.Kind, ref.Name, err)
+		return "", fmt.Errorf("get owner %s %s: %w", ref.Kind, ref.Name, err)
 	}
 	return owner.GetUID(), nil
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// Tally counts the rows of one kind.
-type Tally struct {
+// Counts counts the rows of one kind.
+type Counts struct {
 	Kind string `json:"kind"`
 	// Rows counts the selected rows.
 	Rows int `json:"rows"`
@@ -43,9 +43,9 @@ type Problem struct {
 	Text      string `json:"text"`
 }
 
-const rowsOfAPage = 200
+const pageSize = 200
 
-// restorer works on one kind.
+// restorer restores the rows of one kind.
 type restorer struct {
 	env      cmdutil.Env
 	kind     *registry.Kind
@@ -54,14 +54,14 @@ type restorer struct {
 	dryRun   bool
 	existing string
 
-	tally    Tally
+	counts   Counts
 	problems []Problem
 }
 
 // run restores the rows of a query in the order of their uids.
 func (r *restorer) run(ctx context.Context, query rows.Query) error {
-	r.tally.Kind = r.kind.Name
-	query.Limit = rowsOfAPage
+	r.counts.Kind = r.kind.Name
+	query.Limit = pageSize
 	for {
 		page, err := rows.Page(ctx, r.env.DB, r.kind, query)
 		if err != nil {
@@ -83,8 +83,8 @@ func (r *restorer) run(ctx context.Context, query rows.Query) error {
 				return fmt.Errorf("restore %s %s/%s: %w", r.kind.Name, row.Namespace, row.Name, err)
 			}
 		}
-		r.env.Log.V(1).Info("Restored", "kind", r.kind.Name, "rows", r.tally.Rows, "created", r.tally.Created)
-		if len(page) < rowsOfAPage {
+		r.env.Log.V(1).Info("Restored", "kind", r.kind.Name, "rows", r.counts.Rows, "created", r.counts.Created)
+		if len(page) < pageSize {
 			return nil
 		}
 		query.After = page[len(page)-1].UID
@@ -127,16 +127,16 @@ func (r *restorer) problem(row rows.Row, format string, args ...any) {
 
 // row restores one row. An error ends the whole run; a failure of this row only is a problem.
 func (r *restorer) row(ctx context.Context, row rows.Row, text []byte) error {
-	r.tally.Rows++
+	r.counts.Rows++
 	stored := &unstructured.Unstructured{}
 	if err := stored.UnmarshalJSON(text); err != nil {
-		r.tally.Failed++
-		r.problem(row, "its JSON is no object: %v", err)
+		r.counts.Failed++
+		r.problem(row, "its JSON is not an object: %v", err)
 		return nil
 	}
-	if why := unwanted(stored); why != "" {
-		r.tally.Skipped++
-		r.problem(row, "skipped: %s", why)
+	if reason := skipReason(stored); reason != "" {
+		r.counts.Skipped++
+		r.problem(row, "skipped: %s", reason)
 		return nil
 	}
 	object, status := prepare(stored, r.evicted)
@@ -148,21 +148,21 @@ func (r *restorer) row(ctx context.Context, row rows.Row, text []byte) error {
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return r.exists(ctx, row, object)
-	case ends(err):
+	case isFatal(err):
 		return cmdutil.Explain(err)
 	case err != nil:
-		r.tally.Failed++
+		r.counts.Failed++
 		r.problem(row, "%s", explain(err))
 		return nil
 	}
-	r.tally.Created++
+	r.counts.Created++
 	if len(dropped) > 0 {
-		r.problem(row, "restored without its owners, which are not there: %v", dropped)
+		r.problem(row, "restored without its owners, which do not exist: %v", dropped)
 	}
 	if empty(status) || r.dryRun {
 		return nil
 	}
-	_, err = r.putStatus(ctx, row, object, status)
+	_, err = r.restoreStatus(ctx, row, object, status)
 	return err
 }
 
@@ -175,7 +175,7 @@ func (r *restorer) createOptions() []client.CreateOption {
 	return options
 }
 
-// fieldManager is our name in managedFields.
+// fieldManager is the field manager of this command.
 const fieldManager = "ingester-restore"
 
 // exists keeps an existing object unchanged, unless an earlier run was interrupted before its status.
@@ -186,14 +186,14 @@ func (r *restorer) exists(ctx context.Context, row rows.Row, object *unstructure
 	}
 	from := live.GetAnnotations()[FromAnnotation]
 	if from != "" && empty(live.Object["status"]) && !r.dryRun {
-		put, err := r.complete(ctx, row, live, from)
-		if put || err != nil {
+		restored, err := r.complete(ctx, row, live, from)
+		if restored || err != nil {
 			return err
 		}
 	}
-	r.tally.Existing++
+	r.counts.Existing++
 	if r.existing == failExisting {
-		r.tally.Failed++
+		r.counts.Failed++
 		r.problem(row, "exists already, with uid %s", live.GetUID())
 	}
 	return nil
@@ -216,19 +216,19 @@ func (r *restorer) complete(ctx context.Context, row rows.Row, live *unstructure
 	if empty(source.Object["status"]) {
 		return false, nil
 	}
-	put, err := r.putStatus(ctx, row, live, source.Object["status"])
-	if put {
-		r.tally.Completed++
+	restored, err := r.restoreStatus(ctx, row, live, source.Object["status"])
+	if restored {
+		r.counts.Completed++
 	}
-	return put, err
+	return restored, err
 }
 
-// conflicts is how often the update of a status is retried after a conflict.
-const conflicts = 5
+// maxConflicts bounds the attempts to update a status after conflicts.
+const maxConflicts = 5
 
-// putStatus restores a status, unless another client has written one meanwhile.
-func (r *restorer) putStatus(ctx context.Context, row rows.Row, object *unstructured.Unstructured, status any) (bool, error) {
-	for range conflicts {
+// restoreStatus restores a status, unless another client has written one meanwhile.
+func (r *restorer) restoreStatus(ctx context.Context, row rows.Row, object *unstructured.Unstructured, status any) (bool, error) {
+	for range maxConflicts {
 		object.Object["status"] = status
 		err := r.env.Client.Status().Update(ctx, object, client.FieldOwner(fieldManager))
 		switch {
@@ -236,11 +236,11 @@ func (r *restorer) putStatus(ctx context.Context, row rows.Row, object *unstruct
 			return true, nil
 		case apierrors.IsNotFound(err):
 			return false, nil // deleted meanwhile
-		case ends(err):
+		case isFatal(err):
 			return false, cmdutil.Explain(err)
 		case !apierrors.IsConflict(err):
-			r.tally.Failed++
-			r.problem(row, "created, but its status is refused: %v", err)
+			r.counts.Failed++
+			r.problem(row, "created, but its status was rejected: %v", err)
 			return false, nil
 		}
 		if err := r.env.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -250,13 +250,13 @@ func (r *restorer) putStatus(ctx context.Context, row rows.Row, object *unstruct
 			return false, nil
 		}
 	}
-	r.tally.Failed++
-	r.problem(row, "created, but its status is not put back: the object changes all the time; run restore again")
+	r.counts.Failed++
+	r.problem(row, "created without its status after repeated conflicts: run restore again")
 	return false, nil
 }
 
-// ends reports whether an error ends the run: it does not concern one object only, so the next one would fail too.
-func ends(err error) bool {
+// isFatal reports whether an error ends the run: it is not specific to one object, so the next one would fail too.
+func isFatal(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -268,7 +268,7 @@ func ends(err error) bool {
 func explain(err error) string {
 	var status apierrors.APIStatus
 	if apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces" {
-		return fmt.Sprintf("namespace %s does not exist: create it first", status.Status().Details.Name)
+		return fmt.Sprintf("namespace %s not found: create it first", status.Status().Details.Name)
 	}
 	return err.Error()
 }

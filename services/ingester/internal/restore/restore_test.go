@@ -22,7 +22,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/operatetest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/restore"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
@@ -66,7 +66,7 @@ func equal(t *testing.T, what string, want, got any) {
 }
 
 // zero waits until cluster and MySQL agree in everything.
-func zero(t *testing.T, b *operatetest.Bench) {
+func zero(t *testing.T, b *cmdutiltest.Env) {
 	t.Helper()
 	expect.Eventually(t, expect.Long, func() error {
 		report, err := verify.Compare(t.Context(), b.Env, verify.Options{Deep: true})
@@ -80,7 +80,7 @@ func zero(t *testing.T, b *operatetest.Bench) {
 	})
 }
 
-func status(t *testing.T, b *operatetest.Bench, p *unstructured.Unstructured, phase string) {
+func status(t *testing.T, b *cmdutiltest.Env, p *unstructured.Unstructured, phase string) {
 	t.Helper()
 	p.Object["status"] = map[string]any{"phase": phase, "lastUpdateTime": "2026-11-22T01:02:03Z"}
 	if err := b.Client.Status().Update(t.Context(), p); err != nil {
@@ -88,10 +88,10 @@ func status(t *testing.T, b *operatetest.Bench, p *unstructured.Unstructured, ph
 	}
 }
 
-// TestALostNamespaceComesBack wipes everything behind the ingester's back, restores
+// TestRestoreRecreatesLostNamespace wipes everything behind the ingester's back, restores
 // it twice, and lets the ingester run.
-func TestALostNamespaceComesBack(t *testing.T) {
-	b := operatetest.New(t)
+func TestRestoreRecreatesLostNamespace(t *testing.T) {
+	b := cmdutiltest.New(t)
 	stop := b.Start()
 	project := b.Create(b.Project("growth"))
 	status(t, b, project, "PROJECT_PHASE_PRODUCTION")
@@ -150,8 +150,8 @@ func TestALostNamespaceComesBack(t *testing.T) {
 	}
 }
 
-func TestEvictedObjectsComeBackAndStay(t *testing.T) {
-	b := operatetest.New(t)
+func TestRestoreOfEvictedObjects(t *testing.T) {
+	b := cmdutiltest.New(t)
 	b.Start()
 	m := b.Create(b.Model("churn"))
 	zero(t, b)
@@ -162,7 +162,7 @@ func TestEvictedObjectsComeBackAndStay(t *testing.T) {
 	missing := command()
 	missing.Force, missing.Names = true, []string{"churn"}
 	_, _, failure := run(t, missing, b.Env)
-	equal(t, "error", "--name: no live row has that name", failure)
+	equal(t, "error", "--name: no live row found", failure)
 	back := command()
 	back.Evicted, back.Names = true, []string{"churn"}
 	kinds, _, failure := run(t, back, b.Env)
@@ -175,10 +175,10 @@ func TestEvictedObjectsComeBackAndStay(t *testing.T) {
 	equal(t, "live row", []string{string(m.GetUID())}, dbtest.Strings(t, b.DB, "SELECT uid FROM model WHERE delete_time IS NULL AND evict_time IS NULL"))
 }
 
-// TestABrokenOffRestoreIsCompleted loses the connection between object and status,
+// TestRestoreCompletesInterruptedRun loses the connection between object and status,
 // while an ingester already closes the old row.
-func TestABrokenOffRestoreIsCompleted(t *testing.T) {
-	b := operatetest.New(t)
+func TestRestoreCompletesInterruptedRun(t *testing.T) {
+	b := cmdutiltest.New(t)
 	stop := b.Start()
 	p := b.Create(b.Project("growth"))
 	status(t, b, p, "PROJECT_PHASE_STAGING")
@@ -213,8 +213,8 @@ func TestABrokenOffRestoreIsCompleted(t *testing.T) {
 	zero(t, b)
 }
 
-func TestOwnersAreFoundByNameOrLeftOut(t *testing.T) {
-	b := operatetest.New(t)
+func TestOwnersAreResolvedByNameOrDropped(t *testing.T) {
+	b := cmdutiltest.New(t)
 	owner := b.Stored(b.Project("owner"))
 	m := b.Model("m")
 	m.SetOwnerReferences([]metav1.OwnerReference{
@@ -230,15 +230,15 @@ func TestOwnersAreFoundByNameOrLeftOut(t *testing.T) {
 	c.Kinds = []string{"model"}
 	_, problems, failure := run(t, c, b.Env)
 	equal(t, "error", "", failure)
-	equal(t, "problems", []string{"Model " + b.Namespace + "/m: restored without its owners, which are not there: [Project lost Unknown x]"}, problems)
+	equal(t, "problems", []string{"Model " + b.Namespace + "/m: restored without its owners, which do not exist: [Project lost Unknown x]"}, problems)
 	refs := b.Get(m).GetOwnerReferences()
 	if len(refs) != 1 || refs[0].UID != owner.GetUID() {
 		t.Errorf("owners %v", refs)
 	}
 }
 
-func TestProblemsOfSingleRowsDoNotStopTheOthers(t *testing.T) {
-	b := operatetest.New(t)
+func TestRestoreContinuesAfterRowErrors(t *testing.T) {
+	b := cmdutiltest.New(t)
 	b.Stored(b.Model("there"))
 	for name, change := range map[string]string{
 		"deleting": "'$.metadata.annotations.\"michelangelo/Deleting\"', 'true'",
@@ -257,8 +257,8 @@ func TestProblemsOfSingleRowsDoNotStopTheOthers(t *testing.T) {
 	equal(t, "error", "3 rows not restored", failure)
 	text := strings.Join(problems, "\n")
 	for _, want := range []string{
-		"/deleting: skipped: it is marked with michelangelo/Deleting", `unknown field "spec.surprise"`,
-		"/homeless: namespace nowhere does not exist: create it first", "/there: exists already, with uid",
+		"/deleting: skipped: the object has the annotation michelangelo/Deleting", `unknown field "spec.surprise"`,
+		"/homeless: namespace nowhere not found: create it first", "/there: exists already, with uid",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("problems lack %q:\n%s", want, text)
@@ -266,8 +266,8 @@ func TestProblemsOfSingleRowsDoNotStopTheOthers(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
-	b := operatetest.New(t)
+func TestRestoreRejectsInvalidFlags(t *testing.T) {
+	b := cmdutiltest.New(t)
 	now, holder, seconds := metav1.NewMicroTime(b.Clock.Now()), "pod-1", int32(600)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: cmdutil.LeaseName}}
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}
@@ -278,12 +278,12 @@ func TestMistakesAreNamed(t *testing.T) {
 		change func(*restore.Command)
 		want   string
 	}{
-		"a namespace that is not there":  {func(c *restore.Command) { c.Namespaces = []string{"nowhere"} }, `the cluster has no namespace "nowhere": create it first (kubectl create namespace nowhere)`},
-		"an unknown kind":                {func(c *restore.Command) { c.Kinds = []string{"x"} }, `--kinds: "x" is no kind`},
-		"a policy that is none":          {func(c *restore.Command) { c.Existing = "replace" }, `--existing is "replace": want skip or fail`},
-		"no rate":                        {func(c *restore.Command) { c.Rate = 0 }, "--rate must be positive, is 0"},
+		"a namespace that is not there":  {func(c *restore.Command) { c.Namespaces = []string{"nowhere"} }, `namespace "nowhere" not found: create it first (kubectl create namespace nowhere)`},
+		"an unknown kind":                {func(c *restore.Command) { c.Kinds = []string{"x"} }, `--kinds: unknown kind "x"`},
+		"a policy that is none":          {func(c *restore.Command) { c.Existing = "replace" }, `--existing must be skip or fail, got "replace"`},
+		"no rate":                        {func(c *restore.Command) { c.Rate = 0 }, "--rate must be positive, got 0"},
 		"an ingester that runs":          {func(*restore.Command) {}, "the ingester pod-1 is running and may close rows"},
-		"a name that no evicted row has": {func(c *restore.Command) { c.Evicted, c.Names = true, []string{"x"} }, "--name: no evicted row has that name"},
+		"a name that no evicted row has": {func(c *restore.Command) { c.Evicted, c.Names = true, []string{"x"} }, "--name: no evicted row found"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ type Command struct {
 	Names []string
 	// Evicted restores evicted rows instead of the live ones.
 	Evicted bool
-	// DryRun lets the API server check the objects without creating them.
+	// DryRun validates the objects on the API server without creating them.
 	DryRun bool
 	// Existing is skip or fail.
 	Existing string
@@ -43,22 +43,22 @@ const defaultRate = 50
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	c.Scope.AddFlags(fs)
 	c.Output.AddFlags(fs)
-	fs.StringSliceVar(&c.Names, "name", nil, "restore only objects of these names")
-	fs.BoolVar(&c.Evicted, "evicted", false, "restore evicted objects instead of those that should be in the cluster; they lose the annotation michelangelo/Immutable")
-	fs.BoolVar(&c.DryRun, "dry-run", false, "let the API server check the objects without creating them")
-	fs.StringVar(&c.Existing, "existing", skipExisting, "skip or fail: what an object that exists means")
-	fs.Float64Var(&c.Rate, "rate", defaultRate, "objects per second at most")
-	fs.BoolVar(&c.Force, "force", false, "work although an ingester runs")
+	fs.StringSliceVar(&c.Names, "name", nil, "names of objects; empty means all")
+	fs.BoolVar(&c.Evicted, "evicted", false, "restore evicted objects instead of live ones, without the annotation michelangelo/Immutable")
+	fs.BoolVar(&c.DryRun, "dry-run", false, "validate the objects on the API server without creating them")
+	fs.StringVar(&c.Existing, "existing", skipExisting, "action for an object that exists: skip or fail")
+	fs.Float64Var(&c.Rate, "rate", defaultRate, "maximum objects per second")
+	fs.BoolVar(&c.Force, "force", false, "run although an ingester is the leader")
 }
 
-// Result is what the command prints as JSON.
+// Result is the JSON output of the command.
 type Result struct {
 	DryRun   bool      `json:"dryRun"`
-	Kinds    []Tally   `json:"kinds"`
+	Kinds    []Counts  `json:"kinds"`
 	Problems []Problem `json:"problems"`
 }
 
-// Run restores and prints the result. The error reports what is left.
+// Run restores the objects and prints the result. It returns an error if rows were not restored.
 func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error {
 	if err := c.validate(ctx, env); err != nil {
 		return err
@@ -67,33 +67,33 @@ func (c *Command) Run(ctx context.Context, env cmdutil.Env, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	query := rows.Query{State: rows.Here, Namespaces: namespaces, Names: c.Names}
+	query := rows.Query{State: rows.InCluster, Namespaces: namespaces, Names: c.Names}
 	if c.Evicted {
 		query.State = rows.Evicted
 	}
 	limiter := rate.NewLimiter(rate.Limit(c.Rate), 1)
-	result := Result{DryRun: c.DryRun, Kinds: []Tally{}, Problems: []Problem{}}
+	result := Result{DryRun: c.DryRun, Kinds: []Counts{}, Problems: []Problem{}}
 	total, failed := 0, 0
 	for _, kind := range kinds {
 		r := &restorer{env: env, kind: kind, limiter: limiter, evicted: c.Evicted, dryRun: c.DryRun, existing: c.Existing}
 		err := r.run(ctx, query)
-		result.Kinds = append(result.Kinds, r.tally)
+		result.Kinds = append(result.Kinds, r.counts)
 		result.Problems = append(result.Problems, r.problems...)
 		if err != nil {
 			// Print the result so far: another run continues from there.
 			return errors.Join(err, c.Print(out, result, result.text))
 		}
-		total += r.tally.Rows
-		failed += r.tally.Failed
+		total += r.counts.Rows
+		failed += r.counts.Failed
 	}
 	if err := c.Print(out, result, result.text); err != nil {
 		return err
 	}
 	switch {
 	case failed > 0:
-		return cmdutil.Leftf("%s not restored", cmdutil.Count(failed, "row"))
+		return cmdutil.Incompletef("%s not restored", cmdutil.Count(failed, "row"))
 	case total == 0 && len(c.Names) > 0:
-		return fmt.Errorf("--name: no %s row has that name", map[bool]string{true: "evicted", false: "live"}[c.Evicted])
+		return fmt.Errorf("--name: no %s row found", map[bool]string{true: "evicted", false: "live"}[c.Evicted])
 	}
 	return nil
 }
@@ -103,15 +103,15 @@ func (c *Command) validate(ctx context.Context, env cmdutil.Env) error {
 		return err
 	}
 	if c.Existing != skipExisting && c.Existing != failExisting {
-		return fmt.Errorf("--existing is %q: want skip or fail", c.Existing)
+		return fmt.Errorf("--existing must be skip or fail, got %q", c.Existing)
 	}
 	if c.Rate <= 0 {
-		return fmt.Errorf("--rate must be positive, is %v", c.Rate)
+		return fmt.Errorf("--rate must be positive, got %v", c.Rate)
 	}
 	if _, _, err := c.Resolve(env); err != nil {
 		return err
 	}
-	if err := env.NeedMySQL(); err != nil {
+	if err := env.RequireMySQL(); err != nil {
 		return err
 	}
 	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
@@ -119,7 +119,7 @@ func (c *Command) validate(ctx context.Context, env cmdutil.Env) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("--namespaces: the cluster has no namespace %q: create it first (kubectl create namespace %s)", missing[0], missing[0])
+		return fmt.Errorf("--namespaces: namespace %q not found: create it first (kubectl create namespace %s)", missing[0], missing[0])
 	}
 	return c.checkLeader(ctx, env)
 }
@@ -132,10 +132,10 @@ func (c *Command) checkLeader(ctx context.Context, env cmdutil.Env) error {
 	}
 	leader, err := env.Leader(ctx)
 	if err != nil {
-		return fmt.Errorf("%w (--force does without)", err)
+		return fmt.Errorf("%w (--force skips the check)", err)
 	}
 	if leader != "" {
-		return fmt.Errorf("the ingester %s is running and may close rows that are not restored yet: stop it first (its Lease is %s/%s), or --force",
+		return fmt.Errorf("the ingester %s is running and may close rows that are not restored yet: stop it first (its Lease is %s/%s), or set --force",
 			leader, env.LeaseNamespace, cmdutil.LeaseName)
 	}
 	return nil

@@ -1,6 +1,5 @@
-// Package rows walks the rows of a kind without their content: who they are, which
-// version they hold and whether they are live. Sweeping, verifying, purging and
-// restoring all begin with such a walk.
+// Package rows reads the rows of a kind without their content: identity, version and
+// state. The sweep and the commands verify, checkpoint and restore begin with such a walk.
 package rows
 
 import (
@@ -34,16 +33,16 @@ func (r Row) Live() bool { return !r.DeleteTime.Valid }
 // Evicted reports whether the object was evicted from the cluster.
 func (r Row) Evicted() bool { return r.EvictTime.Valid }
 
-// State chooses rows.
+// State selects rows.
 type State string
 
 // States of rows.
 const (
-	All     State = ""
-	Here    State = "delete_time IS NULL AND evict_time IS NULL" // live, and expected in the cluster
-	Evicted State = "delete_time IS NULL AND evict_time IS NOT NULL"
-	Open    State = "delete_time IS NULL"
-	Closed  State = "delete_time IS NOT NULL"
+	All       State = ""
+	InCluster State = "delete_time IS NULL AND evict_time IS NULL" // live, and expected in the cluster
+	Evicted   State = "delete_time IS NULL AND evict_time IS NOT NULL"
+	Open      State = "delete_time IS NULL"
+	Closed    State = "delete_time IS NOT NULL"
 )
 
 // Query selects rows of a kind.
@@ -55,9 +54,9 @@ type Query struct {
 	Names []string
 	// UIDs to read; none means all.
 	UIDs []string
-	// After is the uid behind which to continue, in the order of the uids.
+	// After is the uid after which to continue, in the order of the uids.
 	After string
-	// Limit is the greatest number of rows; zero means 1000.
+	// Limit is the maximum number of rows; zero means 1000.
 	Limit int
 }
 
@@ -65,7 +64,7 @@ const pageRows = 1000
 
 const columns = "uid, namespace, name, res_version, incarnation, create_time, update_time, delete_time, evict_time"
 
-// Page returns the next rows in the order of their uids. Fewer than the limit are the last ones.
+// Page returns the next rows in the order of their uids. Fewer rows than the limit are the last page.
 func Page(ctx context.Context, db *sql.DB, kind *registry.Kind, q Query) ([]Row, error) {
 	if q.Limit == 0 {
 		q.Limit = pageRows

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
-func TestEachWalksTheChosenRowsInOrder(t *testing.T) {
+func TestEachReturnsSelectedRowsInOrder(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	kinds, err := registry.Load()
 	if err != nil {
@@ -34,11 +34,11 @@ func TestEachWalksTheChosenRowsInOrder(t *testing.T) {
 		want  []string
 	}{
 		"all":                {rows.Query{}, []string{"a", "b", "c", "d", "e"}},
-		"in the cluster":     {rows.Query{State: rows.Here}, []string{"a", "b", "c"}},
+		"in the cluster":     {rows.Query{State: rows.InCluster}, []string{"a", "b", "c"}},
 		"live":               {rows.Query{State: rows.Open}, []string{"a", "b", "c", "e"}},
 		"closed":             {rows.Query{State: rows.Closed}, []string{"d"}},
 		"evicted":            {rows.Query{State: rows.Evicted}, []string{"e"}},
-		"of a namespace":     {rows.Query{State: rows.Here, Namespaces: []string{"one"}}, []string{"a", "c"}},
+		"of a namespace":     {rows.Query{State: rows.InCluster, Namespaces: []string{"one"}}, []string{"a", "c"}},
 		"of a name":          {rows.Query{Namespaces: []string{"one"}, Names: []string{"gamma", "beta"}}, []string{"c"}},
 		"of some uids":       {rows.Query{UIDs: []string{"d", "b", "nobody"}}, []string{"b", "d"}},
 		"behind one":         {rows.Query{After: "b"}, []string{"c", "d", "e"}},

@@ -9,16 +9,16 @@ import (
 
 // Drift is one difference between the database and the registry.
 type Drift struct {
-	Table string
-	What  string // for people: "column tier: is VARCHAR(255), want INT"
+	Table  string
+	Detail string // such as "column tier is VARCHAR(255), want INT"
 }
 
-// String returns "table: what".
-func (d Drift) String() string { return d.Table + ": " + d.What }
+// String returns "table: detail".
+func (d Drift) String() string { return d.Table + ": " + d.Detail }
 
-// Compare lists where the database differs from the desired tables. Extra tables, columns
-// and indexes are not drift, since a newer release may have added them. The exception is an
-// extra column without which nothing can be inserted.
+// Compare returns the differences between the database and the desired tables. Extra tables,
+// columns and indexes are not drift, since a newer release may have added them, except a
+// column that inserts must name.
 func Compare(ctx context.Context, db Queryer, want []Table) ([]Drift, error) {
 	have, err := Read(ctx, db)
 	if err != nil {
@@ -50,7 +50,7 @@ func compareTable(want Table, have *Found) []Drift {
 		}
 	}
 	for _, name := range have.demanding(want) {
-		add("column %s is not ours and must be given a value, so no row can be written", name)
+		add("unknown column %s has no default, so that inserts fail", name)
 	}
 	for _, k := range want.Keys {
 		switch got, ok := have.keys[k.Name]; {

@@ -21,10 +21,10 @@ type Found struct {
 }
 
 type foundColumn struct {
-	shape      string // evened out between the servers: "varchar(64) utf8mb4_bin not null"
-	definition string // as DDL says it, without NULL or NOT NULL: "varchar(64) CHARACTER SET latin1 COLLATE latin1_bin"
+	shape      string // normalized between the servers: "varchar(64) utf8mb4_bin not null"
+	definition string // as in DDL, without NULL or NOT NULL: "varchar(64) CHARACTER SET latin1 COLLATE latin1_bin"
 	nullable   bool
-	defaulted  bool // an insert need not name it, though it holds no NULL
+	defaulted  bool // NOT NULL with a default
 	increments bool // AUTO_INCREMENT
 	demanding  bool // an insert that does not name it fails
 }
@@ -115,7 +115,7 @@ const keysQuery = `SELECT table_name, index_name, COALESCE(column_name, ''), COA
 FROM information_schema.statistics WHERE table_schema = DATABASE()
 ORDER BY table_name, index_name, seq_in_index`
 
-// Read describes all tables of the connection's database by their names.
+// Read returns the tables of the connection's database by name.
 func Read(ctx context.Context, db Queryer) (map[string]*Found, error) {
 	out := map[string]*Found{}
 	table := func(name string) *Found {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// File is a migration to be written.
+// File is a migration to write.
 type File struct {
 	Name    string // NNNNN_name.sql
 	Content string
@@ -21,9 +21,8 @@ const marker = "-- makes: "
 
 var numbered = regexp.MustCompile(`^(\d{5})_.*\.(sql|go)$`)
 
-// Missing returns the migrations that a directory of migrations lacks: one for each table,
-// column or index that no file there claims to create. It returns nothing when the
-// directory is complete, which a test checks.
+// Missing returns the migrations that a directory lacks: one for each table, column or index
+// that no file there claims to create. A test checks that it returns none.
 func Missing(dir fs.FS, want []Table) ([]File, error) {
 	made, next, err := scan(dir)
 	if err != nil {
@@ -85,11 +84,11 @@ func scan(dir fs.FS) (made map[string]bool, next int, err error) {
 	for _, name := range names {
 		match := numbered.FindStringSubmatch(name)
 		if match == nil {
-			return nil, 0, fmt.Errorf("migration %q is not named NNNNN_name.sql", name)
+			return nil, 0, fmt.Errorf("migration %q must be named NNNNN_name.sql", name)
 		}
 		n, err := strconv.Atoi(match[1])
 		if err != nil {
-			return nil, 0, fmt.Errorf("number of migration %q: %w", name, err)
+			return nil, 0, fmt.Errorf("parse number of migration %q: %w", name, err)
 		}
 		next = max(next, n)
 		raw, err := fs.ReadFile(dir, name)

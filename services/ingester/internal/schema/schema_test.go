@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-func TestMigrationsMakeEverythingThatTheRegistryWants(t *testing.T) {
+func TestMigrationsCoverRegistry(t *testing.T) {
 	r, err := registry.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestMigrationsMakeEverythingThatTheRegistryWants(t *testing.T) {
 	}
 }
 
-func TestThePageIsCurrent(t *testing.T) {
+func TestPageIsCurrent(t *testing.T) {
 	r, err := registry.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +39,8 @@ func TestThePageIsCurrent(t *testing.T) {
 	}
 }
 
-// TestANewFieldIsOneNewFile shows what an index option more leads to.
-func TestANewFieldIsOneNewFile(t *testing.T) {
+// TestNewFieldAddsOneMigration shows what an index option more leads to.
+func TestNewFieldAddsOneMigration(t *testing.T) {
 	dir := fstest.MapFS{
 		"00004_create_thing.sql": {Data: []byte("-- makes: table thing\n-- makes: column thing.uid\n-- makes: index thing.PRIMARY\n")},
 		"00005_repair_things.go": {}, // migrations in Go are numbered with the others

@@ -7,7 +7,7 @@ import (
 // Column is one column of a table.
 type Column struct {
 	Name string
-	Type string // as information_schema says it, in upper case: "VARCHAR(64)"
+	Type string // as in information_schema, in upper case: "VARCHAR(64)"
 	Rest string // "NOT NULL", "NULL", "NOT NULL AUTO_INCREMENT", ...
 }
 
@@ -154,8 +154,8 @@ func takenOverTable() Table {
 	}
 }
 
-// checkpointTable counts evictions; see package checkpoint. A dump writes it before the tables of
-// most kinds, whose rows it speaks for.
+// checkpointTable counts evictions; see package checkpoint. A dump contains it before the
+// tables of most kinds, whose rows it describes.
 func checkpointTable() Table {
 	return Table{
 		Name: CheckpointTable,

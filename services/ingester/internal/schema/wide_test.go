@@ -55,8 +55,8 @@ func onEach(t *testing.T, run func(t *testing.T, db *sql.DB, write func(*unstruc
 	}
 }
 
-// TestWhatKubernetesAllowsFits stores an object that is at every limit at once.
-func TestWhatKubernetesAllowsFits(t *testing.T) {
+// TestTablesFitKubernetesLimits stores an object that is at every limit at once.
+func TestTablesFitKubernetesLimits(t *testing.T) {
 	onEach(t, func(t *testing.T, db *sql.DB, write func(*unstructured.Unstructured)) {
 		const annotation, content = 256<<10 - 10, 1536 << 10
 		labelKey := strings.Repeat("k", 253) + "/" + strings.Repeat("n", 63)
@@ -86,8 +86,8 @@ func TestWhatKubernetesAllowsFits(t *testing.T) {
 	})
 }
 
-// TestCaseAndSpacesMatter writes pairs that a collation for people takes for the same.
-func TestCaseAndSpacesMatter(t *testing.T) {
+// TestColumnsCompareCaseAndSpaces writes pairs that a collation for people takes for the same.
+func TestColumnsCompareCaseAndSpaces(t *testing.T) {
 	onEach(t, func(t *testing.T, db *sql.DB, write func(*unstructured.Unstructured)) {
 		m := dbtest.Model("m", "case", 1)
 		m.SetLabels(map[string]string{"team": "growth", "Team": "Growth", "tèam": "gröwth"})

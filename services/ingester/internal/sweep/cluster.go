@@ -18,31 +18,31 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// incarnation returns the incarnation of the cluster. It is an error if storage last
-// determined it for another cluster: then the rows belong to that cluster.
+// incarnation returns the incarnation of the cluster. It fails if the newest incarnation in
+// the database is that of another cluster, which then owns the rows.
 func (s *Sweeper) incarnation(ctx context.Context) (int64, error) {
 	var system metav1.PartialObjectMetadata
 	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := s.cfg.Live.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
-		return 0, fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+	if err := s.cfg.APIReader.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return 0, fmt.Errorf("get namespace %s: %w", metav1.NamespaceSystem, err)
 	}
-	var ours sql.NullInt64
+	var own sql.NullInt64
 	var newest int64
 	err := s.cfg.DB.QueryRowContext(ctx, "SELECT MAX(IF(cluster_uid = ?, incarnation, NULL)), COALESCE(MAX(incarnation), 0) FROM "+
-		schema.Quote(schema.IncarnationTable), string(system.GetUID())).Scan(&ours, &newest)
+		schema.Quote(schema.IncarnationTable), string(system.GetUID())).Scan(&own, &newest)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("read incarnation: %w", err)
-	case !ours.Valid:
-		return 0, fmt.Errorf("storage does not know the cluster whose namespace %s has the uid %s", metav1.NamespaceSystem, system.GetUID())
-	case ours.Int64 != newest:
-		return 0, fmt.Errorf("storage has taken up another cluster since: incarnation %d, ours is %d", newest, ours.Int64)
+	case !own.Valid:
+		return 0, fmt.Errorf("cluster not registered in the database: namespace %s has uid %s", metav1.NamespaceSystem, system.GetUID())
+	case own.Int64 != newest:
+		return 0, fmt.Errorf("another cluster was registered in the database since: incarnation %d, want %d", newest, own.Int64)
 	}
 	return newest, nil
 }
 
-// objectsOfAPage is the page size of lists.
-const objectsOfAPage = 1000
+// pageSize is the page size of lists.
+const pageSize = 1000
 
 // list calls f with the uid of every object of the kind, each namespace at one
 // version, and returns the lowest of these versions.
@@ -69,7 +69,7 @@ func (s *Sweeper) listIn(ctx context.Context, kind *registry.Kind, namespace str
 	for {
 		var page metav1.PartialObjectMetadataList
 		page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		if err := s.cfg.Live.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next)); err != nil {
+		if err := s.cfg.APIReader.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
 			return 0, err
 		}
 		for i := range page.Items {
@@ -80,7 +80,7 @@ func (s *Sweeper) listIn(ctx context.Context, kind *registry.Kind, namespace str
 		}
 		version, err := strconv.ParseInt(page.GetResourceVersion(), 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("resource version %q: %w", page.GetResourceVersion(), err)
+			return 0, fmt.Errorf("parse resource version %q: %w", page.GetResourceVersion(), err)
 		}
 		return version, nil
 	}
@@ -89,18 +89,18 @@ func (s *Sweeper) listIn(ctx context.Context, kind *registry.Kind, namespace str
 // notServed reports whether the error means that the cluster does not serve the kind.
 func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// gone reports whether the API server no longer has the object: nothing has its name, or
-// another object has.
-func (s *Sweeper) gone(ctx context.Context, kind *registry.Kind, namespace, name, uid string) (bool, error) {
+// deleted reports whether the API server no longer has the object: no object has its name, or
+// another one has it.
+func (s *Sweeper) deleted(ctx context.Context, kind *registry.Kind, namespace, name, uid string) (bool, error) {
 	var object metav1.PartialObjectMetadata
 	object.SetGroupVersionKind(kind.GVK())
-	err := s.cfg.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &object)
+	err := s.cfg.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &object)
 	switch {
 	case err == nil:
 		return string(object.GetUID()) != uid, nil
 	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return true, nil // the object is not found, and the kind is served
 	default:
-		return false, fmt.Errorf("read %s %s/%s: %w", kind.Name, namespace, name, err)
+		return false, fmt.Errorf("get %s %s/%s: %w", kind.Name, namespace, name, err)
 	}
 }

@@ -8,20 +8,20 @@
 // the object by name from the API server and compares the uid, before it closes the row
 // as it is.
 //
-// [Sweeper.Suspect] is the short path: the controllers report each deleted object, and
-// about a second later the sweeper reads its row. After a normal deletion the row is
+// [Sweeper.AddCandidate] is the short path: the controllers report each deleted object,
+// and about a second later the sweeper reads its row. After a normal deletion the row is
 // already closed, so that no request is made.
 //
 // Invariants:
 //
 //   - A row of an evicted object is never closed. Its mark is committed before the
-//     object goes, and rows are read again after the object was found to be gone.
+//     object is deleted, and rows are read again after the object was not found.
 //   - A row that changed since it was read stays.
 //   - Nothing is closed for a cluster that is not the one that storage belongs to, nor
 //     from a list that fails halfway or is older than the rows, nor when more rows would
-//     be closed than is likely to be right. See [judge]; each is counted and logged.
-//   - An ingester that works in some namespaces closes no rows of others.
+//     be closed than is plausible. See [checkThresholds]; each is counted and logged.
+//   - An ingester that watches some namespaces closes no rows of others.
 //
-// A uid is never used twice, so a row whose object is gone is an orphan whatever
-// version or incarnation it holds.
+// A uid is never used twice, so a row whose object no longer exists is an orphan
+// whatever version or incarnation it has.
 package sweep

@@ -89,7 +89,7 @@ func newWorldOn(t *testing.T, dsn string) *world {
 	w.live = &reader{Reader: w.client}
 	w.events = events.NewFakeRecorder(100)
 	w.cfg = Config{
-		DB: w.db, Kinds: kinds.Kinds(), Close: w.store.CloseRows, Live: w.live, Namespaces: []string{w.namespace},
+		DB: w.db, Kinds: kinds.Kinds(), Close: w.store.CloseRows, APIReader: w.live, Namespaces: []string{w.namespace},
 		Clock: clock.RealClock{}, Random: func() float64 { return 0.5 }, Log: logr.Discard(), Events: w.events, Ready: w.store.Prepared(),
 	}
 	return w
@@ -121,7 +121,7 @@ func (w *world) swept() {
 func (w *world) aborts(kind string, want reason) {
 	w.Helper()
 	err := w.sweep()
-	var got *abort
+	var got *abortError
 	if !errors.As(err, &got) || got.reason != want {
 		w.Fatalf("error %v, want the reason %s", err, want)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// figures holds the metrics of the sweep.
-type figures struct {
+// metrics holds the metrics of the sweep.
+type metrics struct {
 	closed   *prometheus.CounterVec // kind
 	found    *prometheus.GaugeVec   // kind: orphans of the last sweep that were not closed
 	aborted  *prometheus.CounterVec // kind, reason
@@ -18,32 +18,32 @@ type figures struct {
 
 const namespace = "flotilla_ingester"
 
-// newFigures registers the metrics; a nil registerer keeps them private.
-func newFigures(reg prometheus.Registerer) (*figures, error) {
+// newMetrics registers the metrics; a nil registerer keeps them private.
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 	}
-	f := &figures{
-		closed: counter("orphans_closed_total", "Rows closed whose object was gone.", "kind"),
+	m := &metrics{
+		closed: counter("orphans_closed_total", "Total number of rows closed because their object no longer exists.", "kind"),
 		found: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: namespace, Name: "orphans", Help: "Rows without an object that the last sweep left open, in a dry run or since it aborted.",
+			Namespace: namespace, Name: "orphans", Help: "Number of rows without an object that the last sweep did not close, in a dry run or after an abort.",
 		}, []string{"kind"}),
-		aborted: counter("sweep_aborted_total", "Sweeps of a kind that closed nothing.", "kind", "reason"),
-		dropped: counter("suspects_dropped_total", "Objects seen to go whose rows were left to the next sweep.", "kind"),
+		aborted: counter("sweep_aborted_total", "Total number of aborted sweeps of a kind.", "kind", "reason"),
+		dropped: counter("suspects_dropped_total", "Total number of deleted objects whose rows were left to the next sweep.", "kind"),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "sweep_duration_seconds", Help: "Duration of a sweep of all kinds.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 4, 8),
 		}),
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: namespace, Name: "sweep_last_success_timestamp_seconds", Help: "When a sweep last went through all kinds.",
+			Namespace: namespace, Name: "sweep_last_success_timestamp_seconds", Help: "Time of the last sweep without a failure, in seconds since the epoch.",
 		}),
 	}
 	if reg == nil {
-		return f, nil
+		return m, nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{f.closed, f.found, f.aborted, f.dropped, f.duration, f.success} {
+	for _, c := range []prometheus.Collector{m.closed, m.found, m.aborted, m.dropped, m.duration, m.success} {
 		errs = append(errs, reg.Register(c))
 	}
-	return f, errors.Join(errs...)
+	return m, errors.Join(errs...)
 }

@@ -19,14 +19,14 @@ const defaultInterval = 10 * time.Minute
 
 // AddFlags adds the flags with their defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
-	f.DurationVar(&o.Interval, "sweep-interval", defaultInterval, "pause between two searches for rows whose object is gone, 0 for none")
-	f.BoolVar(&o.DryRun, "sweep-dry-run", false, "log the rows whose object is gone instead of closing them")
+	f.DurationVar(&o.Interval, "sweep-interval", defaultInterval, "interval between two sweeps for rows whose object no longer exists; 0 disables them")
+	f.BoolVar(&o.DryRun, "sweep-dry-run", false, "log the rows that a sweep would close, and close none")
 }
 
 // Validate checks the flags. Each error names its flag.
 func (o *Options) Validate() error {
 	if o.Interval < 0 {
-		return fmt.Errorf("--sweep-interval must not be negative, is %s", o.Interval)
+		return fmt.Errorf("--sweep-interval must not be negative, got %s", o.Interval)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 )
 
-func TestRowsWithoutAnObjectAreClosedAndNoOthers(t *testing.T) {
+func TestSweepClosesOrphanedRowsOnly(t *testing.T) {
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
 			w := newWorldOn(t, mysqltest.DSNOf(t, flavour))
@@ -53,7 +53,7 @@ func TestRowsWithoutAnObjectAreClosedAndNoOthers(t *testing.T) {
 	}
 }
 
-func TestAKindWithoutRowsCostsNoRequest(t *testing.T) {
+func TestSweepSkipsKindsWithoutRows(t *testing.T) {
 	w := newWorld(t)
 	w.stored("Project", "p")
 	w.swept()
@@ -62,7 +62,7 @@ func TestAKindWithoutRowsCostsNoRequest(t *testing.T) {
 	}
 }
 
-func TestTheRowOfAFormerObjectOfTheSameNameIsClosed(t *testing.T) {
+func TestSweepClosesRowOfReplacedObject(t *testing.T) {
 	w := newWorld(t)
 	former := w.stored("Model", "a", "b")[0]
 	w.remove(former)
@@ -79,7 +79,7 @@ func TestTheRowOfAFormerObjectOfTheSameNameIsClosed(t *testing.T) {
 	w.liveRows("model", "a", "b")
 }
 
-func TestRowsOfEvictedObjectsStay(t *testing.T) {
+func TestSweepKeepsEvictedRows(t *testing.T) {
 	w := newWorld(t)
 	models := w.stored("Model", "evicted", "now", "there")
 	if err := w.store.Evict(t.Context(), models[0]); err != nil {
@@ -100,7 +100,7 @@ func TestRowsOfEvictedObjectsStay(t *testing.T) {
 	w.liveRows("model", "evicted", "now", "there")
 }
 
-func TestARowThatChangesMeanwhileStays(t *testing.T) {
+func TestSweepKeepsConcurrentlyChangedRow(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a", "b")[0])
 	w.cfg.Close = func(ctx context.Context, kind *registry.Kind, orphans []rows.Row) ([]writer.Outcome, error) {
@@ -114,7 +114,7 @@ func TestARowThatChangesMeanwhileStays(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatTheListLacksIsLookedAtOnceMore(t *testing.T) {
+func TestSweepConfirmsObjectsMissingFromList(t *testing.T) {
 	w := newWorld(t)
 	w.stored("Model", "a", "b")
 	w.live.list = func(list client.ObjectList, _ *client.ListOptions) error {
@@ -126,7 +126,7 @@ func TestAnObjectThatTheListLacksIsLookedAtOnceMore(t *testing.T) {
 	w.liveRows("model", "a", "b")
 }
 
-func TestTooManyOrphansAreNotBelieved(t *testing.T) {
+func TestSweepAbortsOnTooManyOrphans(t *testing.T) {
 	w := newWorld(t)
 	w.stored("Model", "a")
 	w.invented(manyRows + 1)
@@ -159,7 +159,7 @@ func TestTooManyOrphansAreNotBelieved(t *testing.T) {
 	w.liveRows("model", "a")
 }
 
-func TestAnEmptiedClusterIsNotBelieved(t *testing.T) {
+func TestSweepAbortsOnEmptyCluster(t *testing.T) {
 	w := newWorld(t)
 	w.invented(fewRows + 1)
 	w.aborts("Model", empty)
@@ -168,7 +168,7 @@ func TestAnEmptiedClusterIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestAnotherClusterIsNotBelieved(t *testing.T) {
+func TestSweepAbortsOnOtherCluster(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a")...)
 	for _, change := range []string{
@@ -181,7 +181,7 @@ func TestAnotherClusterIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestAClusterThatWentBackIsNotBelieved(t *testing.T) {
+func TestSweepAbortsOnRestoredCluster(t *testing.T) {
 	w := newWorld(t)
 	gone := w.stored("Model", "a", "b")[0]
 	w.remove(gone)
@@ -194,7 +194,7 @@ func TestAClusterThatWentBackIsNotBelieved(t *testing.T) {
 	w.liveRows("model", "b")
 }
 
-func TestADryRunClosesNothing(t *testing.T) {
+func TestSweepDryRunClosesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a", "b")[0])
 	w.cfg.DryRun = true
@@ -205,7 +205,7 @@ func TestADryRunClosesNothing(t *testing.T) {
 	}
 }
 
-func TestAListThatFailsHalfwayClosesNothing(t *testing.T) {
+func TestSweepClosesNothingAfterFailedList(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a", "b")[0])
 	w.remove(w.stored("Project", "p", "q")[0])
@@ -226,7 +226,7 @@ func TestAListThatFailsHalfwayClosesNothing(t *testing.T) {
 	w.liveRows("project", "q") // other kinds go on
 }
 
-func TestAKindThatTheClusterDoesNotKnowIsLeftAlone(t *testing.T) {
+func TestSweepSkipsUnknownKind(t *testing.T) {
 	unknownPath := apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Resource: "models"}, "a", "404 page not found", 0, true)
 	for name, failure := range map[string]error{
 		"no such kind": &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Model"}},
@@ -252,7 +252,7 @@ func TestAKindThatTheClusterDoesNotKnowIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestRowsOfOtherNamespacesAreNoneOfOurs(t *testing.T) {
+func TestSweepIgnoresOtherNamespaces(t *testing.T) {
 	w := newWorld(t)
 	w.remove(w.stored("Model", "a", "b")[0])
 	ours := w.namespace
@@ -270,7 +270,7 @@ func TestRowsOfOtherNamespacesAreNoneOfOurs(t *testing.T) {
 	w.liveRows("model", "b", "d")
 }
 
-func TestTheSweepComesBackAgainAndAgain(t *testing.T) {
+func TestSweepRunsPeriodically(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Interval = 20 * time.Millisecond
 	w.run()

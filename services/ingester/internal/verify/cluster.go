@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
 )
 
-// objectsOfAPage is the page size of lists without content.
-const objectsOfAPage = 1000
+// pageSize is the page size of lists without content.
+const pageSize = 1000
 
 // objects lists the objects of the kind, without content, by uid. Each namespace, or
 // all of them together, is listed at one resource version.
@@ -38,8 +38,8 @@ func (c *comparison) objects(ctx context.Context) (map[string]object, error) {
 	return all, nil
 }
 
-// restarts is how often a list starts over that took longer than the API server keeps versions.
-const restarts = 3
+// maxListAttempts bounds the attempts of a list whose resource version expires.
+const maxListAttempts = 3
 
 func (c *comparison) objectsIn(ctx context.Context, namespace string) (map[string]object, error) {
 	for try := 1; ; try++ {
@@ -51,7 +51,7 @@ func (c *comparison) objectsIn(ctx context.Context, namespace string) (map[strin
 			}
 			return err
 		})
-		if apierrors.IsResourceExpired(err) && try < restarts {
+		if apierrors.IsResourceExpired(err) && try < maxListAttempts {
 			continue
 		}
 		return out, err
@@ -63,7 +63,7 @@ func (c *comparison) pages(ctx context.Context, namespace string, f func(*metav1
 	for {
 		var page metav1.PartialObjectMetadataList
 		page.SetGroupVersionKind(c.listKind())
-		if err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(objectsOfAPage), client.Continue(next)); err != nil {
+		if err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
 			return cmdutil.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
 		}
 		for i := range page.Items {
@@ -77,7 +77,7 @@ func (c *comparison) pages(ctx context.Context, namespace string, f func(*metav1
 	}
 }
 
-// object reads one object without content; nil means that no object of that name has that uid.
+// object gets one object without content; nil means that no object has this name and uid.
 func (c *comparison) object(ctx context.Context, namespace, name, uid string) (*object, error) {
 	var item metav1.PartialObjectMetadata
 	item.SetGroupVersionKind(c.kind.GVK())
@@ -86,7 +86,7 @@ func (c *comparison) object(ctx context.Context, namespace, name, uid string) (*
 		return nil, nil //nolint:nilnil // no such object
 	}
 	if err != nil {
-		return nil, cmdutil.Explain(fmt.Errorf("read %s %s/%s: %w", c.kind.Name, namespace, name, err))
+		return nil, cmdutil.Explain(fmt.Errorf("get %s %s/%s: %w", c.kind.Name, namespace, name, err))
 	}
 	o, err := newObject(&item)
 	return &o, err
@@ -95,7 +95,7 @@ func (c *comparison) object(ctx context.Context, namespace, name, uid string) (*
 func newObject(item *metav1.PartialObjectMetadata) (object, error) {
 	version, err := strconv.ParseInt(item.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return object{}, fmt.Errorf("resource version of %s/%s: %w", item.GetNamespace(), item.GetName(), err)
+		return object{}, fmt.Errorf("parse resource version of %s/%s: %w", item.GetNamespace(), item.GetName(), err)
 	}
 	annotations := item.GetAnnotations()
 	o := object{

@@ -16,11 +16,11 @@ import (
 	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 )
 
-// content is a row with everything that must follow from its JSON.
+// content is a row with all parts that must follow from its JSON.
 type content struct {
 	rows.Row
 	object              *unstructured.Unstructured
-	broken              string // why the JSON is not an object
+	broken              string // the cause, if the JSON is not an object
 	proto               []byte
 	indexed             []sql.NullString // parallel to the kind's columns
 	labels, annotations map[string]string
@@ -33,7 +33,7 @@ func (row *content) consistent(builder *record.Builder) string {
 	}
 	want, err := builder.Build(row.object, record.Live)
 	if err != nil {
-		return "its JSON cannot be encoded: " + err.Error()
+		return "failed to encode its JSON: " + err.Error()
 	}
 	var wrong []string
 	check := func(name string, ok bool) {
@@ -55,7 +55,7 @@ func (row *content) consistent(builder *record.Builder) string {
 	if len(wrong) == 0 {
 		return ""
 	}
-	return "not what its JSON says: " + strings.Join(wrong, ", ")
+	return "differs from its JSON: " + strings.Join(wrong, ", ")
 }
 
 // equals returns where the row's JSON differs from the object of the same version, or
@@ -132,7 +132,7 @@ func (c *comparison) readMain(ctx context.Context, uids []string) (map[string]co
 		}
 		row.object = &unstructured.Unstructured{}
 		if err := row.object.UnmarshalJSON(text); err != nil {
-			row.object, row.broken = nil, "its JSON is no object: "+err.Error()
+			row.object, row.broken = nil, "its JSON is not an object: "+err.Error()
 		}
 		out[uid] = row
 		return nil

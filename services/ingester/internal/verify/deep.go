@@ -15,12 +15,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
 )
 
-// contentOfAPage is the page size of walks with content.
-const contentOfAPage = 200
+// contentPageSize is the page size of walks with content.
+const contentPageSize = 200
 
-// deep compares the content: rows of all states with themselves, live ones with their objects.
+// deep compares the content: rows of all states with their own JSON, live ones with their objects.
 func (c *comparison) deep(ctx context.Context) error {
-	query := rows.Query{Namespaces: c.namespaces, Limit: contentOfAPage}
+	query := rows.Query{Namespaces: c.namespaces, Limit: contentPageSize}
 	for {
 		page, err := rows.Page(ctx, c.env.DB, c.kind, query)
 		if err != nil {
@@ -32,10 +32,10 @@ func (c *comparison) deep(ctx context.Context) error {
 		}
 		for _, row := range contents {
 			if text := row.consistent(c.builder); text != "" {
-				c.differs(row.Row, "", text)
+				c.addContentDifference(row.Row, "", text)
 			}
 		}
-		if len(page) < contentOfAPage {
+		if len(page) < contentPageSize {
 			return c.deepObjects(ctx)
 		}
 		query.After = page[len(page)-1].UID
@@ -53,7 +53,7 @@ func (c *comparison) deepObjects(ctx context.Context) error {
 		for {
 			var page unstructured.UnstructuredList
 			page.SetGroupVersionKind(c.listKind())
-			err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(contentOfAPage), client.Continue(next))
+			err := c.env.Client.List(ctx, &page, client.InNamespace(namespace), client.Limit(contentPageSize), client.Continue(next))
 			if err != nil {
 				return cmdutil.Explain(fmt.Errorf("list %s: %w", c.kind.Plural, err))
 			}
@@ -94,21 +94,21 @@ func (c *comparison) deepPage(ctx context.Context, items []unstructured.Unstruct
 	for i := range items {
 		row := byUID[string(items[i].GetUID())]
 		if text := row.equals(&items[i]); text != "" {
-			c.differs(row.Row, "version "+items[i].GetResourceVersion(), text)
+			c.addContentDifference(row.Row, "version "+items[i].GetResourceVersion(), text)
 		}
 	}
 	return nil
 }
 
-func (c *comparison) differs(r rows.Row, cluster, text string) {
+func (c *comparison) addContentDifference(r rows.Row, cluster, text string) {
 	if cluster == "" {
-		cluster = "not looked at"
+		cluster = "not compared"
 	}
 	c.candidates = append(c.candidates, candidate{Difference: c.difference(nil, &r, finding{Content, cluster, text})})
 }
 
-// contentAgain reads one row again. It leaves out a difference that another comparison already reports.
-func (c *comparison) contentAgain(ctx context.Context, x candidate, o *object, r *rows.Row) ([]candidate, error) {
+// recheckContent compares the content of one row again. It omits a difference that another comparison reports.
+func (c *comparison) recheckContent(ctx context.Context, x candidate, o *object, r *rows.Row) ([]candidate, error) {
 	if r == nil {
 		return nil, nil
 	}
@@ -125,7 +125,7 @@ func (c *comparison) contentAgain(ctx context.Context, x candidate, o *object, r
 			return nil, nil
 		}
 		if err != nil {
-			return nil, cmdutil.Explain(fmt.Errorf("read %s %s/%s: %w", c.kind.Name, x.Namespace, x.Name, err))
+			return nil, cmdutil.Explain(fmt.Errorf("get %s %s/%s: %w", c.kind.Name, x.Namespace, x.Name, err))
 		}
 		if string(live.GetUID()) == x.UID {
 			text = contents[0].equals(&live)

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// withoutManagers leaves managedFields out: a cache may have dropped them to save memory.
+// withoutManagers omits managedFields: a cache may have dropped them to save memory.
 func withoutManagers(u *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(u.Object)
 	if metadata, ok := out["metadata"].(map[string]any); ok {

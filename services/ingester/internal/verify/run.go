@@ -21,31 +21,31 @@ import (
 type Command struct {
 	Options
 	cmdutil.Output
-	// Mend repairs what was found, and compares again. Force closes rows however many they are.
-	Mend, Force bool
+	// Repair repairs the differences and compares again. Force disables the limit of closed rows.
+	Repair, Force bool
 }
 
-const defaultPatience = 10 * time.Second
+const defaultSettleTimeout = 10 * time.Second
 
 // AddFlags adds the flags of the command.
 func (c *Command) AddFlags(fs *pflag.FlagSet) {
 	c.Scope.AddFlags(fs)
 	c.Output.AddFlags(fs)
-	fs.BoolVar(&c.Deep, "deep", false, "compare content too: JSON with the object; protobuf, columns, labels and annotations with the JSON")
-	fs.DurationVar(&c.Patience, "settle-timeout", defaultPatience, "how long differences are looked at again before they count")
-	fs.DurationVar(&c.TerminatingFor, "terminating-threshold", overdueDefault, "name objects that have waited longer than this for the ingester's finalizer; 0 for none")
-	fs.BoolVar(&c.Mend, "repair", false, "store missing and stale objects, close rows whose object is gone, and compare again")
-	fs.BoolVar(&c.Force, "force", false, "with --repair: close rows however many they are")
+	fs.BoolVar(&c.Deep, "deep", false, "also compare content: JSON with the object; protobuf, columns, labels and annotations with the JSON")
+	fs.DurationVar(&c.SettleTimeout, "settle-timeout", defaultSettleTimeout, "how long a difference must persist before it counts; 0 counts it at once")
+	fs.DurationVar(&c.TerminatingThreshold, "terminating-threshold", defaultTerminatingThreshold, "report objects that have been terminating with the ingester's finalizer for longer than this; 0 disables it")
+	fs.BoolVar(&c.Repair, "repair", false, "store missing and stale objects, close rows whose object no longer exists, and compare again")
+	fs.BoolVar(&c.Force, "force", false, "with --repair: disable the limit of closed rows")
 }
 
-// Result is what the command prints as JSON.
+// Result is the JSON output of the command.
 type Result struct {
 	Report
-	// Mended is nil without --repair. With it, the report is that of the second comparison.
-	Mended *Mended `json:"mended,omitempty"`
+	// Repaired is nil without --repair. With it, Report is that of the second comparison.
+	Repaired *RepairResult `json:"mended,omitempty"`
 }
 
-// Run compares, repairs if Mend is set, and prints the result. The error reports what is left.
+// Run compares, repairs if Repair is set, and prints the result. It returns an error if differences are left.
 func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	if err := c.validate(ctx, env); err != nil {
 		return err
@@ -55,15 +55,15 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 		return err
 	}
 	result := Result{Report: report}
-	if c.Mend {
-		mended, err := Mend(ctx, env, report, c.Force)
+	if c.Repair {
+		repaired, err := Repair(ctx, env, report, c.Force)
 		if err != nil {
 			return err
 		}
 		if result.Report, err = Compare(ctx, env, c.Options); err != nil {
 			return err
 		}
-		result.Mended = &mended
+		result.Repaired = &repaired
 	}
 	if err := c.Print(out, result, result.text); err != nil {
 		return err
@@ -72,50 +72,50 @@ func (c *Command) Run(ctx context.Context, env Env, out io.Writer) error {
 	switch {
 	case n == 0:
 		return nil
-	case c.Mend:
-		return cmdutil.Leftf("%s left", cmdutil.Count(n, "difference"))
+	case c.Repair:
+		return cmdutil.Incompletef("%s left", cmdutil.Count(n, "difference"))
 	}
-	return cmdutil.Leftf("%s; --repair repairs what can be repaired", cmdutil.Count(n, "difference"))
+	return cmdutil.Incompletef("%s found: run again with --repair", cmdutil.Count(n, "difference"))
 }
 
 func (c *Command) validate(ctx context.Context, env Env) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if c.Force && !c.Mend {
-		return errors.New("--force means nothing without --repair")
+	if c.Force && !c.Repair {
+		return errors.New("--force requires --repair")
 	}
-	if c.Patience < 0 || c.TerminatingFor < 0 {
+	if c.SettleTimeout < 0 || c.TerminatingThreshold < 0 {
 		return errors.New("--settle-timeout and --terminating-threshold must not be negative")
 	}
 	if _, _, err := c.Resolve(env); err != nil {
 		return err
 	}
-	if err := env.NeedMySQL(); err != nil {
+	if err := env.RequireMySQL(); err != nil {
 		return err
 	}
 	return c.checkNamespaces(ctx, env)
 }
 
-// checkNamespaces rejects a namespace that does not exist: a typing error would look
-// like a comparison without a difference.
+// checkNamespaces rejects a namespace that does not exist: a misspelled name would otherwise
+// pass as a comparison without differences.
 func (c *Command) checkNamespaces(ctx context.Context, env Env) error {
 	missing, err := cmdutil.MissingNamespaces(ctx, env, c.Namespaces)
 	if err != nil {
 		return err
 	}
 	for _, name := range missing {
-		known := false
+		found := false
 		for _, kind := range env.Kinds.Kinds() {
 			var n int
 			query := "SELECT COUNT(*) FROM (SELECT 1 FROM " + tables.Quote(kind.Table) + " WHERE namespace = ? LIMIT 1) AS found"
 			if err := sqlx.NewDb(env.DB, "mysql").GetContext(ctx, &n, query, name); err != nil {
-				return fmt.Errorf("look for namespace %s: %w", name, err)
+				return fmt.Errorf("read rows of namespace %s: %w", name, err)
 			}
-			known = known || n > 0
+			found = found || n > 0
 		}
-		if !known {
-			return fmt.Errorf("--namespaces: neither the cluster nor MySQL knows %q", name)
+		if !found {
+			return fmt.Errorf("--namespaces: %q not found in the cluster or in MySQL", name)
 		}
 	}
 	return nil
@@ -129,23 +129,23 @@ func (r Result) text(w io.Writer) {
 	if len(r.Differences) > 0 {
 		fmt.Fprintln(w, "\nDIFFERENCE\tKIND\tNAME\tCLUSTER\tSTORAGE")
 		for _, d := range r.Differences {
-			fmt.Fprintf(w, "%s\t%s\t%s/%s\t%s\t%s\n", d.What, d.Kind, d.Namespace, d.Name, d.Cluster, d.Storage)
+			fmt.Fprintf(w, "%s\t%s\t%s/%s\t%s\t%s\n", d.Type, d.Kind, d.Namespace, d.Name, d.Cluster, d.Storage)
 		}
 	}
-	if r.Mended != nil {
-		fmt.Fprintf(w, "\nstored %s, closed %s\n", cmdutil.Count(r.Mended.Stored, "object"), cmdutil.Count(r.Mended.Closed, "row"))
-		fmt.Fprint(w, r.Mended.reasons())
+	if r.Repaired != nil {
+		fmt.Fprintf(w, "\nstored %s, closed %s\n", cmdutil.Count(r.Repaired.Stored, "object"), cmdutil.Count(r.Repaired.Closed, "row"))
+		fmt.Fprint(w, r.Repaired.skipped())
 	}
 	if len(r.Differences) == 0 {
 		fmt.Fprintln(w, "\nno differences")
 	}
 }
 
-// reasons returns why differences were not repaired, one line for each kind, difference and reason.
-func (m *Mended) reasons() string {
+// skipped describes the differences that were not repaired, one line for each kind, type and reason.
+func (m *RepairResult) skipped() string {
 	counts := map[string]int{}
 	for _, u := range m.Left {
-		counts[fmt.Sprintf("not mended: %s, %s: %s", u.Kind, u.What, u.Why)]++
+		counts[fmt.Sprintf("not repaired: %s, %s: %s", u.Kind, u.Type, u.Reason)]++
 	}
 	var b strings.Builder
 	for _, line := range slices.Sorted(maps.Keys(counts)) {

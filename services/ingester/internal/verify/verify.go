@@ -15,52 +15,52 @@ import (
 // Env holds the dependencies of the comparison: Client, DB, Kinds, Clock and Log; a repair needs Store too.
 type Env = cmdutil.Env
 
-// What names a difference between an object and its row.
-type What string
+// DifferenceType is the type of a difference between an object and its row.
+type DifferenceType string
 
 // Differences.
 const (
-	Missing     What = "missing"     // the object has no row
-	Stale       What = "stale"       // the row holds an older version than the object has had
-	Ahead       What = "ahead"       // the row holds a newer version than the cluster: it was restored from a backup
-	Orphan      What = "orphan"      // the row is live, the object is gone
-	Closed      What = "closed"      // the row is closed, the object is there
-	Evicted     What = "evicted"     // the row is marked as evicted, the object is there
-	Duplicate   What = "duplicate"   // two live rows have the same name
-	Content     What = "content"     // the row's content is not what it should be
-	Finalizer   What = "finalizer"   // the object lacks our finalizer
-	Terminating What = "terminating" // the object waits for our finalizer for long
+	Missing     DifferenceType = "missing"     // the object has no row
+	Stale       DifferenceType = "stale"       // the row has an older version than the object had
+	Ahead       DifferenceType = "ahead"       // the row has a newer version than the object: the cluster was restored from a backup
+	Orphan      DifferenceType = "orphan"      // the row is live, the object does not exist
+	Closed      DifferenceType = "closed"      // the row is closed, the object exists
+	Evicted     DifferenceType = "evicted"     // the row is marked as evicted, the object exists
+	Duplicate   DifferenceType = "duplicate"   // two live rows have the same name
+	Content     DifferenceType = "content"     // the row's content differs from the object or from its own JSON
+	Finalizer   DifferenceType = "finalizer"   // the object lacks our finalizer
+	Terminating DifferenceType = "terminating" // the object has been terminating with our finalizer for long
 )
 
 // Difference is one finding.
 type Difference struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid"`
-	What      What   `json:"what"`
+	Kind      string         `json:"kind"`
+	Namespace string         `json:"namespace"`
+	Name      string         `json:"name"`
+	UID       string         `json:"uid"`
+	Type      DifferenceType `json:"what"`
 	// Cluster and Storage describe what each side has.
 	Cluster string `json:"cluster"`
 	Storage string `json:"storage"`
 }
 
-// String is one line.
+// String returns the difference as one line.
 func (d Difference) String() string {
-	return fmt.Sprintf("%s %s/%s (%s): %s: cluster %s, storage %s", d.Kind, d.Namespace, d.Name, d.UID, d.What, d.Cluster, d.Storage)
+	return fmt.Sprintf("%s %s/%s (%s): %s: cluster %s, storage %s", d.Kind, d.Namespace, d.Name, d.UID, d.Type, d.Cluster, d.Storage)
 }
 
-// Tally counts one kind.
-type Tally struct {
+// Counts counts one kind.
+type Counts struct {
 	Kind        string `json:"kind"`
 	Objects     int    `json:"objects"`
 	Rows        int    `json:"rows"`    // live ones whose object is expected in the cluster
-	Evicted     int    `json:"evicted"` // live ones whose object left on purpose
+	Evicted     int    `json:"evicted"` // live ones whose object was evicted
 	Differences int    `json:"differences"`
 }
 
 // Report is the result of a comparison.
 type Report struct {
-	Kinds       []Tally      `json:"kinds"`
+	Kinds       []Counts     `json:"kinds"`
 	Differences []Difference `json:"differences"`
 }
 
@@ -69,10 +69,10 @@ type Options struct {
 	cmdutil.Scope
 	// Deep compares content too.
 	Deep bool
-	// Patience is how long a difference must persist before it counts. Zero counts it at once.
-	Patience time.Duration
-	// TerminatingFor is how long an object may wait for our finalizer. Zero disables the check.
-	TerminatingFor time.Duration
+	// SettleTimeout is how long a difference must persist before it counts. Zero counts it at once.
+	SettleTimeout time.Duration
+	// TerminatingThreshold is how long an object may be terminating with our finalizer. Zero disables the check.
+	TerminatingThreshold time.Duration
 }
 
 // Compare compares the objects and rows that the options select. It changes nothing.
@@ -81,28 +81,28 @@ func Compare(ctx context.Context, env Env, options Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if err := env.NeedMySQL(); err != nil {
+	if err := env.RequireMySQL(); err != nil {
 		return Report{}, err
 	}
-	n, known, err := env.Incarnation(ctx)
+	n, registered, err := env.Incarnation(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	if !known {
-		env.Log.Info("This database has never seen this cluster; the ingester settles that at its start")
+	if !registered {
+		env.Log.Info("Cluster not registered in this database: start the ingester once")
 	}
 	builder, err := record.NewBuilder(env.Kinds)
 	if err != nil {
 		return Report{}, err
 	}
-	report := Report{Kinds: []Tally{}, Differences: []Difference{}}
+	report := Report{Kinds: []Counts{}, Differences: []Difference{}}
 	for _, kind := range kinds {
 		c := &comparison{env: env, options: options, kind: kind, namespaces: namespaces, incarnation: n, builder: builder}
 		if err := c.run(ctx); err != nil {
 			return Report{}, fmt.Errorf("verify %s: %w", kind.Name, err)
 		}
-		c.tally.Differences = len(c.found)
-		report.Kinds = append(report.Kinds, c.tally)
+		c.counts.Differences = len(c.found)
+		report.Kinds = append(report.Kinds, c.counts)
 		report.Differences = append(report.Differences, c.found...)
 	}
 	return report, nil
@@ -117,7 +117,7 @@ type comparison struct {
 	incarnation int64
 	builder     *record.Builder
 
-	tally      Tally
+	counts     Counts
 	candidates []candidate
 	found      []Difference
 }
@@ -130,8 +130,8 @@ type candidate struct {
 }
 
 func (c *comparison) run(ctx context.Context) error {
-	c.tally.Kind = c.kind.Name
-	if err := c.look(ctx); err != nil {
+	c.counts.Kind = c.kind.Name
+	if err := c.scan(ctx); err != nil {
 		return err
 	}
 	if c.options.Deep {
@@ -139,34 +139,34 @@ func (c *comparison) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.patiently(ctx); err != nil {
+	if err := c.settle(ctx); err != nil {
 		return err
 	}
 	for _, x := range c.candidates {
 		c.found = append(c.found, x.Difference)
 	}
 	slices.SortFunc(c.found, func(a, b Difference) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.What, b.What))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Type, b.Type))
 	})
-	// A row may differ from its own JSON and from the object: once is enough.
-	c.found = slices.CompactFunc(c.found, func(a, b Difference) bool { return a.UID == b.UID && a.What == b.What })
-	c.env.Log.V(1).Info("Compared", "kind", c.kind.Name, "objects", c.tally.Objects, "rows", c.tally.Rows, "differences", len(c.found))
+	// A row may differ from its own JSON and from the object: it is reported once.
+	c.found = slices.CompactFunc(c.found, func(a, b Difference) bool { return a.UID == b.UID && a.Type == b.Type })
+	c.env.Log.V(1).Info("Compared rows and objects", "kind", c.kind.Name, "objects", c.counts.Objects, "rows", c.counts.Rows, "differences", len(c.found))
 	return nil
 }
 
-// lookAgainEvery is the interval between two checks of the same candidates.
-const lookAgainEvery = 500 * time.Millisecond
+// recheckInterval is the interval between two checks of the same candidates.
+const recheckInterval = 500 * time.Millisecond
 
-// patiently checks the candidates again until none is left or Patience has elapsed.
-func (c *comparison) patiently(ctx context.Context) error {
-	end := c.env.Clock.Now().Add(c.options.Patience)
+// settle checks the candidates again until none is left or SettleTimeout has elapsed.
+func (c *comparison) settle(ctx context.Context) error {
+	end := c.env.Clock.Now().Add(c.options.SettleTimeout)
 	for len(c.candidates) > 0 && c.env.Clock.Now().Before(end) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-c.env.Clock.After(min(lookAgainEvery, c.options.Patience)):
+		case <-c.env.Clock.After(min(recheckInterval, c.options.SettleTimeout)):
 		}
-		if err := c.again(ctx); err != nil {
+		if err := c.recheck(ctx); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/operatetest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/verify"
 )
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 // compare returns the differences as "<what> <name>".
-func compare(t *testing.T, b *operatetest.Bench, options verify.Options) []string {
+func compare(t *testing.T, b *cmdutiltest.Env, options verify.Options) []string {
 	t.Helper()
 	report, err := verify.Compare(t.Context(), b.Env, options)
 	if err != nil {
@@ -32,7 +32,7 @@ func compare(t *testing.T, b *operatetest.Bench, options verify.Options) []strin
 	}
 	var out []string
 	for _, d := range report.Differences {
-		out = append(out, string(d.What)+" "+d.Name)
+		out = append(out, string(d.Type)+" "+d.Name)
 	}
 	slices.Sort(out)
 	return out
@@ -45,8 +45,8 @@ func equal(t *testing.T, what string, want, got any) {
 	}
 }
 
-// every makes one difference of each sort, beside objects without one.
-func every(b *operatetest.Bench) {
+// createDifferences makes one difference of each sort, beside objects without one.
+func createDifferences(b *cmdutiltest.Env) {
 	b.Stored(b.Model("fine"))
 	b.Stored(b.Project("fine"))
 	b.Create(b.Model("missing"))
@@ -84,13 +84,13 @@ var (
 	contents = []string{"content annotation", "content column", "content json", "content label", "content proto"}
 )
 
-func TestCompareNamesEveryDifference(t *testing.T) {
-	b := operatetest.New(t)
-	every(b)
+func TestCompareNamesAllDifferences(t *testing.T) {
+	b := cmdutiltest.New(t)
+	createDifferences(b)
 	equal(t, "differences", shallow, compare(t, b, verify.Options{}))
 	deep := slices.Concat(shallow, contents, []string{"content ahead", "content twice"})
 	slices.Sort(deep)
-	equal(t, "deep differences", deep, compare(t, b, verify.Options{Deep: true, Patience: time.Second}))
+	equal(t, "deep differences", deep, compare(t, b, verify.Options{Deep: true, SettleTimeout: time.Second}))
 	one := verify.Options{}
 	one.Kinds = []string{"projects"}
 	equal(t, "of one kind", []string{"ahead ahead", "duplicate twice", "finalizer bare"}, compare(t, b, one))
@@ -98,8 +98,8 @@ func TestCompareNamesEveryDifference(t *testing.T) {
 	equal(t, "of another namespace", []string(nil), compare(t, b, one))
 }
 
-func TestAMinimalAndARichObjectHaveNoDeepDifference(t *testing.T) {
-	b := operatetest.New(t)
+func TestDeepCompareFindsNoDifference(t *testing.T) {
+	b := cmdutiltest.New(t)
 	b.Stored(b.Model("rich"))
 	b.Stored(b.Object("Model", "empty"))
 	rich := b.Stored(b.Project("rich"))
@@ -111,9 +111,9 @@ func TestAMinimalAndARichObjectHaveNoDeepDifference(t *testing.T) {
 	equal(t, "differences", []string{"closed finished"}, got)
 }
 
-// An ingester that is behind is no difference, one that never comes is.
-func TestWhatIsOnItsWayIsNoDifference(t *testing.T) {
-	b := operatetest.New(t)
+// A row that arrives late is not a difference, one that never arrives is.
+func TestCompareIgnoresChangesInTransit(t *testing.T) {
+	b := cmdutiltest.New(t)
 	late := b.Create(b.Model("late"))
 	go func() {
 		<-b.Clock.After(300 * time.Millisecond)
@@ -122,37 +122,37 @@ func TestWhatIsOnItsWayIsNoDifference(t *testing.T) {
 		}
 	}()
 	b.Create(b.Model("never"))
-	equal(t, "differences", []string{"missing never"}, compare(t, b, verify.Options{Patience: 3 * time.Second}))
+	equal(t, "differences", []string{"missing never"}, compare(t, b, verify.Options{SettleTimeout: 3 * time.Second}))
 }
 
-func TestMendRepairsWhatItMay(t *testing.T) {
-	b := operatetest.New(t)
-	every(b)
+func TestRepairStoresAndCloses(t *testing.T) {
+	b := cmdutiltest.New(t)
+	createDifferences(b)
 	report, err := verify.Compare(t.Context(), b.Env, verify.Options{Deep: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mended, err := verify.Mend(t.Context(), b.Env, report, false)
+	repaired, err := verify.Repair(t.Context(), b.Env, report, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mended.Stored != 8 || mended.Closed != 1 {
-		t.Errorf("mended %+v", mended)
+	if repaired.Stored != 8 || repaired.Closed != 1 {
+		t.Errorf("repaired %+v", repaired)
 	}
 	left := []string{"ahead ahead", "content ahead", "content twice", "duplicate twice", "evicted evicted", "finalizer bare"}
 	equal(t, "left", left, compare(t, b, verify.Options{Deep: true}))
 	equal(t, "evicted rows", []string{"evicted", "gone"}, dbtest.Strings(t, b.DB, "SELECT name FROM model WHERE evict_time IS NOT NULL AND delete_time IS NULL ORDER BY name"))
 	events := dbtest.Strings(t, b.DB, "SELECT operation FROM outbox WHERE name = 'orphan' ORDER BY id")
 	equal(t, "events of the orphan", []string{"created", "deleted"}, events)
-	for _, u := range mended.Left {
-		if u.Why == "" || !slices.Contains(left, string(u.What)+" "+u.Name) {
-			t.Errorf("left alone: %+v", u)
+	for _, u := range repaired.Left {
+		if u.Reason == "" || !slices.Contains(left, string(u.Type)+" "+u.Name) {
+			t.Errorf("not repaired: %+v", u)
 		}
 	}
 }
 
-func TestMendRefusesToCloseTooMuch(t *testing.T) {
-	b := operatetest.New(t)
+func TestRepairKeepsTooManyOrphans(t *testing.T) {
+	b := cmdutiltest.New(t)
 	first := b.Stored(b.Model("m"))
 	for range 7 { // 128 rows whose object is nowhere
 		b.Exec("INSERT INTO model (uid, namespace, name, group_ver, res_version, incarnation, create_time, update_time, proto, json)" +
@@ -162,7 +162,7 @@ func TestMendRefusesToCloseTooMuch(t *testing.T) {
 		return dbtest.Strings(t, b.DB, "SELECT COUNT(*) FROM model WHERE delete_time IS NULL")[0]
 	}
 	var out strings.Builder
-	command := &verify.Command{Mend: true}
+	command := &verify.Command{Repair: true}
 	err := command.Run(t.Context(), b.Env, &out)
 	if err == nil || err.Error() != "127 differences left" || !strings.Contains(out.String(), "127 of 128 rows of Model would be closed") {
 		t.Errorf("error %v, output:\n%s", err, out.String())

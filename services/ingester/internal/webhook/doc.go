@@ -1,5 +1,5 @@
 // Package webhook adds our finalizer to every object of the Michelangelo kinds when it is
-// created, so that none can be deleted before its last state is stored.
+// created, so that none is deleted before its last state is stored.
 //
 // Two mechanisms do so, with the same result; docs/finalizer.md describes which to install:
 //

@@ -17,14 +17,14 @@ import (
 // path is the URL path that the API server calls for a new object.
 const path = "/mutate-finalizer"
 
-// handler responds to a creation with one patch, or with none.
+// handler responds to a creation with the patch that adds the finalizer, if it is missing.
 type handler struct {
 	watched []string
 }
 
 // Handle implements admission.Handler.
 func (h handler) Handle(_ context.Context, req admission.Request) admission.Response {
-	if req.Operation != admissionv1.Create || !h.works(req.Namespace) {
+	if req.Operation != admissionv1.Create || !h.watches(req.Namespace) {
 		return admission.Allowed("")
 	}
 	var object metav1.PartialObjectMetadata
@@ -38,11 +38,11 @@ func (h handler) Handle(_ context.Context, req admission.Request) admission.Resp
 	return admission.Patched("", *patch)
 }
 
-func (h handler) works(namespace string) bool {
+func (h handler) watches(namespace string) bool {
 	return len(h.watched) == 0 || slices.Contains(h.watched, namespace)
 }
 
-// missing returns the patch that appends our finalizer to foreign ones; nil if the object has it.
+// missing returns the patch that adds our finalizer; nil if the object has it.
 func missing(finalizers []string) *webhook.JSONPatchOp {
 	switch {
 	case slices.Contains(finalizers, api.IngesterFinalizer):

@@ -53,7 +53,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsAnErrorThatTheFailurePolicyIgnores(t *testing.T) {
+func TestMalformedObjectsAreErrors(t *testing.T) {
 	answer := handler{}.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: []byte("{")},
 	}})

@@ -186,7 +186,7 @@ func (s *stage) policies() (*admissionregistrationv1.MutatingAdmissionPolicy, *a
 	return policy, binding
 }
 
-func TestThePolicyPutsTheFinalizerOnEveryNewObject(t *testing.T) {
+func TestPolicyAddsFinalizerToNewObjects(t *testing.T) {
 	s := newStage(t)
 	policy, binding := s.policies()
 	s.install(policy, binding)

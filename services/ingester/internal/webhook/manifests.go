@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-// Manifests are the files below config that name the kinds, by their path there.
+// Manifests returns the files below config that name the kinds, by their path there.
 func Manifests(kinds []*registry.Kind) map[string][]byte {
 	plurals := make([]string, 0, len(kinds))
 	for _, kind := range kinds {
@@ -26,10 +26,10 @@ func Manifests(kinds []*registry.Kind) map[string][]byte {
 	}
 }
 
-// lacking is the condition of both. Foreign finalizers do not count.
+// lacking is the match condition of policy and webhook: the object does not have our finalizer.
 const lacking = `"!has(object.metadata.finalizers) || !('` + api.IngesterFinalizer + `' in object.metadata.finalizers)"`
 
-// policy is written for both versions of the API, whose fields are the same.
+// policy is the template for both versions of the API, whose fields are equal.
 const policy = `# Generated from the registry by go generate. Do not edit.
 #
 # Gives every new object the ingester's finalizer. Install it while an ingester runs, and

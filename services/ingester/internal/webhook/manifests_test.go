@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 )
 
-func TestTheManifestsAreThoseOfTheRegistry(t *testing.T) {
+func TestManifestsMatchRegistry(t *testing.T) {
 	kinds, err := registry.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func decode(t *testing.T, name string, into ...any) {
 	}
 }
 
-func TestBothVersionsOfThePolicySayTheSame(t *testing.T) {
+func TestPolicyVersionsAreEqual(t *testing.T) {
 	var policy admissionregistrationv1.MutatingAdmissionPolicy
 	var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
 	decode(t, "admission/manifests.yaml", &policy, &binding)
@@ -79,7 +79,7 @@ func TestBothVersionsOfThePolicySayTheSame(t *testing.T) {
 	}
 }
 
-func TestPolicyAndWebhookAreAskedAboutTheSame(t *testing.T) {
+func TestPolicyAndWebhookMatchSameObjects(t *testing.T) {
 	var policy admissionregistrationv1.MutatingAdmissionPolicy
 	decode(t, "admission/manifests.yaml", &policy, &admissionregistrationv1.MutatingAdmissionPolicyBinding{})
 	var configuration admissionregistrationv1.MutatingWebhookConfiguration

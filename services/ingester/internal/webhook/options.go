@@ -17,7 +17,7 @@ type Options struct {
 	certs.Options
 }
 
-// name is that of the webhook configuration, of the policy and of what marks our Secret.
+// name is the name of the webhook configuration and of the policy, and the owner of our Secret.
 const name = "flotilla-ingester"
 
 // fieldManager is our field manager.
@@ -36,10 +36,10 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 // Dependencies holds the dependencies of the webhook.
 type Dependencies struct {
 	Clock clock.WithTicker
-	// Namespace is the ingester's own: that of the leader election, else any that it may
-	// keep a Secret in. It is unused with Options.CertDir.
+	// Namespace is the ingester's own, that of the leader election, for the Secret. It is
+	// unused with Options.CertDir.
 	Namespace string
-	// Watched lists the namespaces that the ingester works in; empty means all. Objects in
+	// Watched lists the namespaces that the ingester watches; empty means all. Objects in
 	// other namespaces never get the finalizer: nothing would remove it.
 	Watched []string
 }
@@ -48,13 +48,13 @@ type Dependencies struct {
 // server comes from [certs.Options.ManagerOptions]. It does nothing if o serves no webhook.
 func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) error {
 	if !o.Enabled() {
-		ctrl.LoggerFrom(ctx).V(1).Info("Serving no webhook for finalizers")
+		ctrl.LoggerFrom(ctx).V(1).Info("Finalizer webhook is disabled")
 		return nil
 	}
 	mgr.GetWebhookServer().Register(path, &webhook.Admission{Handler: handler{watched: d.Watched}})
 	err := o.AddToManager(mgr, certs.Identity{Clock: d.Clock, Namespace: d.Namespace, Owner: name, FieldManager: fieldManager})
 	if err != nil {
-		return fmt.Errorf("serve the webhook for finalizers: %w", err)
+		return fmt.Errorf("add webhook certificates: %w", err)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func parse(t *testing.T, args ...string) *Options {
 	return o
 }
 
-func TestNoWebhookUnlessAskedFor(t *testing.T) {
+func TestWebhookIsDisabledByDefault(t *testing.T) {
 	if o := parse(t); o.Enabled() || o.Validate() != nil {
 		t.Errorf("enabled by default, or invalid: %v", o.Validate())
 	}
@@ -80,13 +80,13 @@ func newServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	s.options = *parse(t, "--enable-webhooks", "--webhook-bind-address="+freeport.Address(port), "--webhook-configuration="+s.namespace)
-	s.authorise()
+	s.authorize()
 	return s
 }
 
 func (s *server) user() string { return "system:serviceaccount:" + s.namespace + ":ingester" }
 
-func (s *server) authorise() {
+func (s *server) authorize() {
 	s.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "webhook_role.yaml"))
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *server) run() {
 	})
 }
 
-func TestTheWebhookPutsTheFinalizerOnEveryNewObject(t *testing.T) {
+func TestWebhookAddsFinalizerToNewObjects(t *testing.T) {
 	s := newServer(t)
 	s.register()
 	s.run()
@@ -191,7 +191,7 @@ func TestTheWebhookPutsTheFinalizerOnEveryNewObject(t *testing.T) {
 	s.births()
 }
 
-func TestTheWebhookLeavesNamespacesAloneThatTheIngesterDoesNotWorkIn(t *testing.T) {
+func TestWebhookIgnoresOtherNamespaces(t *testing.T) {
 	s := newServer(t)
 	s.watched = []string{"another", s.namespace}
 	s.register()
@@ -205,7 +205,7 @@ func TestTheWebhookLeavesNamespacesAloneThatTheIngesterDoesNotWorkIn(t *testing.
 	}
 }
 
-func TestObjectsAreCreatedWhileTheWebhookIsDown(t *testing.T) {
+func TestObjectsAreCreatedDuringWebhookOutage(t *testing.T) {
 	s := newServer(t)
 	s.register()
 	s.run()
@@ -246,8 +246,10 @@ func (s *server) runController() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	c := objectsync.New(mgr, store, m, objectsync.Config{Kind: kinds(s)[0], Workers: 1, RequeuePeriod: time.Second, OnGone: func(string, string) {}})
-	if err := c.Register(mgr); err != nil {
+	c := objectsync.New(objectsync.Config{
+		Kind: kinds(s)[0], Store: store, Metrics: m, Workers: 1, RequeuePeriod: time.Second, OnDelete: func(string, string) {},
+	})
+	if err := c.SetupWithManager(mgr); err != nil {
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -12,7 +12,7 @@ import (
 // encodeKeyFunc appends the key of a map entry.
 type encodeKeyFunc func(b []byte, key string) ([]byte, error)
 
-// compiler turns descriptors into messages, each once: messages may contain themselves.
+// compiler compiles descriptors to messages, each once: messages may contain themselves.
 type compiler struct {
 	messages map[protoreflect.FullName]*message
 }
@@ -88,7 +88,7 @@ func (c *compiler) mapField(f field, d protoreflect.FieldDescriptor) (field, err
 		f.key = func(b []byte, k string) ([]byte, error) {
 			v, err := strconv.ParseBool(k)
 			if err != nil {
-				return nil, Invalid("key %q is no boolean", k)
+				return nil, Invalid("key %q is not a boolean", k)
 			}
 			return key.encode(b, v)
 		}

@@ -1,11 +1,11 @@
-// Package wire turns objects as the API server hands them out (JSON maps) into the
-// protobuf bytes of the proto column.
+// Package wire encodes objects of the API server (JSON maps) as the protobuf bytes of the proto
+// column.
 //
-// There are no generated Go types. For messages of our own the descriptors of the
+// There are no generated Go types. For the messages of the kinds the descriptors of the
 // registry drive protowire directly, field by field in the order of the numbers,
 // map entries in the order of their keys, so equal objects give equal bytes. A
 // message of Kubernetes (ObjectMeta, PodTemplateSpec, ...) is converted to its Go
-// type and marshalled by that type: byte for byte what Kubernetes itself writes.
+// type and marshaled by that type: byte for byte what Kubernetes itself writes.
 // All four fields of a kind (type_meta, metadata, spec, status) are always
 // written, even when empty.
 //

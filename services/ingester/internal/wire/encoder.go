@@ -89,7 +89,7 @@ func appendTypeMeta(b []byte, object map[string]any) ([]byte, error) {
 	return protowire.AppendBytes(b, raw), nil
 }
 
-// appendSized appends what f appends, with its length in front.
+// appendSized appends the output of f, prefixed with its length.
 func appendSized(b []byte, value any, f encodeFunc) ([]byte, error) {
 	start := len(b)
 	b, err := f(b, value)

@@ -65,7 +65,7 @@ func sample(t testing.TB, file string) map[string]any {
 	return out
 }
 
-// TestGolden pins the bytes of the proto column: they are a format that others read.
+// TestGolden pins the bytes of the proto column, which other programs read.
 // The samples under full set all fields of their kind.
 func TestGolden(t *testing.T) {
 	files := []string{"model.yaml", "project.yaml"}
@@ -97,9 +97,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestFullSamplesAreFull decodes the samples and looks for fields that no sample sets.
+// TestFullSamplesSetAllFields decodes the samples and finds fields that no sample sets.
 // Of an oneof one member is enough.
-func TestFullSamplesAreFull(t *testing.T) {
+func TestFullSamplesSetAllFields(t *testing.T) {
 	files := compileProto(t)
 	for _, name := range api.Kinds() {
 		raw, err := encoder(t, name).Encode(sample(t, filepath.Join("full", strings.ToLower(name)+".yaml")))
@@ -123,7 +123,7 @@ func TestFullSamplesAreFull(t *testing.T) {
 	}
 }
 
-// collect notes our own messages within m, and the fields and oneofs that are set.
+// collect records the messages of the kinds within m, and the fields and oneofs that are set.
 func collect(m protoreflect.Message, reached map[protoreflect.FullName]protoreflect.MessageDescriptor, set map[protoreflect.FullName]bool) {
 	if !strings.HasPrefix(string(m.Descriptor().FullName()), "michelangelo.") {
 		return
@@ -151,8 +151,8 @@ func collect(m protoreflect.Message, reached map[protoreflect.FullName]protorefl
 	})
 }
 
-// TestKubernetesPartsEqualTheirGoTypes compares field 2 with ObjectMeta's own Marshal.
-func TestKubernetesPartsEqualTheirGoTypes(t *testing.T) {
+// TestKubernetesPartsEqualGoTypes compares field 2 with ObjectMeta's own Marshal.
+func TestKubernetesPartsEqualGoTypes(t *testing.T) {
 	model := sample(t, "model.yaml")
 	raw, err := encoder(t, "Model").Encode(model)
 	if err != nil {
@@ -179,7 +179,7 @@ func TestKubernetesPartsEqualTheirGoTypes(t *testing.T) {
 	}
 }
 
-func TestAllFourPartsAreAlwaysWritten(t *testing.T) {
+func TestEncoderWritesAllFourParts(t *testing.T) {
 	raw, err := encoder(t, "Model").Encode(map[string]any{"apiVersion": "michelangelo.api/v2", "kind": "Model"})
 	if err != nil {
 		t.Fatal(err)
@@ -210,9 +210,9 @@ func topLevel(t testing.TB, raw []byte) map[protowire.Number][]byte {
 	return out
 }
 
-// TestSpecsDecodeAsProtojsonReadsThem decodes with dynamicpb and compares with an
+// TestSpecsDecodeLikeProtojson decodes with dynamicpb and compares with an
 // independent implementation of the JSON mapping.
-func TestSpecsDecodeAsProtojsonReadsThem(t *testing.T) {
+func TestSpecsDecodeLikeProtojson(t *testing.T) {
 	for _, name := range []string{"Model", "Project"} {
 		t.Run(name, func(t *testing.T) {
 			o := sample(t, strings.ToLower(name)+".yaml")
@@ -244,7 +244,7 @@ func compareSpec(t testing.TB, spec protoreflect.MessageDescriptor, content any,
 	}
 }
 
-func TestBadFieldsAreNamed(t *testing.T) {
+func TestInvalidFieldsAreNamed(t *testing.T) {
 	tests := map[string]struct {
 		spec map[string]any
 		want FieldError
@@ -252,16 +252,16 @@ func TestBadFieldsAreNamed(t *testing.T) {
 		"an unknown key":                {map[string]any{"colour": "x"}, FieldError{"spec.colour", "unknown field of michelangelo.api.v2.ModelSpec"}},
 		"an unknown nested key":         {map[string]any{"owner": map[string]any{"nick": "x"}}, FieldError{"spec.owner.nick", "unknown field of michelangelo.api.v2.UserInfo"}},
 		"the same field twice":          {map[string]any{"trainingFramework": "a", "training_framework": "b"}, FieldError{"spec.training_framework", "the same field as trainingFramework"}},
-		"an unknown enum value":         {map[string]any{"kind": "MODEL_KIND_X"}, FieldError{"spec.kind", `"MODEL_KIND_X" is no value of michelangelo.api.v2.ModelKind`}},
+		"an unknown enum value":         {map[string]any{"kind": "MODEL_KIND_X"}, FieldError{"spec.kind", `"MODEL_KIND_X" is not a value of michelangelo.api.v2.ModelKind`}},
 		"an integer out of range":       {map[string]any{"revisionId": int64(1) << 40}, FieldError{"spec.revisionId", "1099511627776 does not fit into 32 bits"}},
-		"a fraction for an integer":     {map[string]any{"revisionId": 1.5}, FieldError{"spec.revisionId", "1.5 is no integer"}},
-		"text for a boolean":            {map[string]any{"sealed": "yes"}, FieldError{"spec.sealed", "want true or false, have string"}},
+		"a fraction for an integer":     {map[string]any{"revisionId": 1.5}, FieldError{"spec.revisionId", "1.5 is not an integer"}},
+		"text for a boolean":            {map[string]any{"sealed": "yes"}, FieldError{"spec.sealed", "got string, want boolean"}},
 		"text that is not UTF-8":        {map[string]any{"source": "\xff"}, FieldError{"spec.source", "text is not valid UTF-8"}},
-		"an object for a list":          {map[string]any{"qualityScores": map[string]any{}}, FieldError{"spec.qualityScores", "want a list, have map[string]interface {}"}},
-		"a bad element of a list":       {map[string]any{"qualityScores": []any{map[string]any{}, map[string]any{"value": "x"}}}, FieldError{"spec.qualityScores[1].value", `"x" is no number`}},
+		"an object for a list":          {map[string]any{"qualityScores": map[string]any{}}, FieldError{"spec.qualityScores", "got map[string]interface {}, want list"}},
+		"a bad element of a list":       {map[string]any{"qualityScores": []any{map[string]any{}, map[string]any{"value": "x"}}}, FieldError{"spec.qualityScores[1].value", `"x" is not a number`}},
 		"null in a list":                {map[string]any{"deployableArtifactUri": []any{nil}}, FieldError{"spec.deployableArtifactUri[0]", "null in a list"}},
 		"two members of one oneof":      {importance(map[string]any{"intValue": int64(1), "boolValue": true}), FieldError{"spec.featureImportanceList[0].featureImportance.f.baseline.intValue", "only one of boolValue and intValue may be set"}},
-		"a bad element of packed lists": {map[string]any{"inputSchema": map[string]any{"schemaItems": []any{map[string]any{"shape": []any{int64(1), "x"}}}}}, FieldError{"spec.inputSchema.schemaItems[0].shape[1]", `"x" is no integer`}},
+		"a bad element of packed lists": {map[string]any{"inputSchema": map[string]any{"schemaItems": []any{map[string]any{"shape": []any{int64(1), "x"}}}}}, FieldError{"spec.inputSchema.schemaItems[0].shape[1]", `"x" is not an integer`}},
 	}
 	e := encoder(t, "Model")
 	for name, tc := range tests {

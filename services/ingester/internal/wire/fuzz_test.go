@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// FuzzModelSpec feeds JSON to the encoder and to protojson. What both accept must
-// mean the same; the encoder must never crash, and what it writes must decode.
+// FuzzModelSpec passes JSON to the encoder and to protojson. What both accept must be equivalent;
+// the encoder must never panic, and its output must decode.
 func FuzzModelSpec(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"algorithm":"xgboost","revisionId":-1,"sealed":true}`,
@@ -27,7 +27,7 @@ func FuzzModelSpec(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var content map[string]any
 		if err := utiljson.Unmarshal(text, &content); err != nil || content == nil {
-			return // the API server hands out objects only
+			return // the API server returns objects only
 		}
 		raw, err := e.spec.append(nil, content)
 		if err != nil {
@@ -39,7 +39,7 @@ func FuzzModelSpec(f *testing.F) {
 		}
 		want := dynamicpb.NewMessage(spec)
 		if err := protojson.Unmarshal(text, want); err != nil {
-			return // stricter than we are, for example about duplicate keys
+			return // stricter than the encoder, for example about duplicate keys
 		}
 		if !proto.Equal(want, got) {
 			t.Errorf("decoded %v\nwant %v", got, want)

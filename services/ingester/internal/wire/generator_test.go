@@ -20,12 +20,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// generator makes random objects together with what [decoded] says of them.
+// generator generates random objects with the expected result of [decoded].
 type generator struct{ r *rand.Rand }
 
 const maxDepth = 6
 
-// object makes a whole object.
+// object generates a whole object.
 func (g generator) object(d protoreflect.MessageDescriptor) (in, want map[string]any) {
 	in, want = g.message(d, 0)
 	typeMeta := metav1.TypeMeta{APIVersion: api.GroupVersion, Kind: string(d.Name())}
@@ -88,7 +88,7 @@ func indexIn(oneof protoreflect.OneofDescriptor, f protoreflect.FieldDescriptor)
 	return -1
 }
 
-// empty is what a part of an object means that is absent.
+// empty returns the decoded form of an absent part of an object.
 func empty(d protoreflect.MessageDescriptor) any {
 	if fresh, ok := goMessages[d.FullName()]; ok {
 		return must(canonical(fresh()))
@@ -96,7 +96,7 @@ func empty(d protoreflect.MessageDescriptor) any {
 	return map[string]any{}
 }
 
-// field makes a field's JSON form, what it decodes to, and whether it is written at all.
+// field generates a field's JSON form, its decoded form, and whether it is written at all.
 func (g generator) field(f protoreflect.FieldDescriptor, depth int) (in, want any, written bool) {
 	n := g.r.IntN(3)
 	switch {
@@ -163,7 +163,7 @@ func (g generator) text() string {
 	return pick(g.r, "", "a", "Grüße", "日本", "line\nline", "\u0000", fmt.Sprint(g.r.Uint32()))
 }
 
-// special makes a message: of google.protobuf, of Kubernetes, or of ours.
+// special generates a message: of google.protobuf, of Kubernetes, or of the kinds.
 func (g generator) special(d protoreflect.MessageDescriptor, depth int) (in, want any) {
 	if fresh, ok := goMessages[d.FullName()]; ok {
 		return g.kubernetes(fresh())
@@ -224,7 +224,7 @@ func (g generator) anything(depth int) (in, want any) {
 	return ins, wants
 }
 
-// kubernetes fills a Go type of Kubernetes; its JSON is what the API server would hand out.
+// kubernetes fills a Go type of Kubernetes; its JSON is that of the API server.
 func (g generator) kubernetes(typed any) (in, want any) {
 	filler := randfill.NewWithSeed(g.r.Int64()).NilChance(0.8).NumElements(1, 2).Funcs(
 		func(q *resource.Quantity, _ randfill.Continue) {

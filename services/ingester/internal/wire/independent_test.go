@@ -92,7 +92,7 @@ func canonical(v any) (string, error) {
 	return reflect.TypeOf(v).String() + " " + string(raw), err
 }
 
-// decoded turns a message into plain Go values: what its bytes mean. Keys are JSON
+// decoded decodes a message to plain Go values. Keys are JSON
 // names; enums are names, times and durations text, messages of Kubernetes their JSON.
 func decoded(m protoreflect.Message) (map[string]any, error) {
 	out := map[string]any{}

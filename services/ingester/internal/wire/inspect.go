@@ -48,7 +48,7 @@ func inspectMap(object map[string]any) (wide bool, err error) {
 	if len(bad) == 0 {
 		return wide, nil
 	}
-	sort.Strings(bad) // the same object gives the same error
+	sort.Strings(bad) // equal objects have the same error
 	if _, err = inspect(object[bad[0]]); err == nil || !utf8.ValidString(bad[0]) {
 		err = Invalid("text is not valid UTF-8")
 	}

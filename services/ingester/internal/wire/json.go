@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Parts are an object taken apart: its metadata by type, the rest as trees.
+// Parts are the parts of an object: its metadata by type, the rest as trees.
 type Parts struct {
 	TypeMeta     metav1.TypeMeta
 	Metadata     *metav1.ObjectMeta
@@ -75,7 +75,7 @@ func Metadata(text []byte) (*metav1.ObjectMeta, error) {
 	return m, nil
 }
 
-// located is a FieldError of an error of the JSON library.
+// located converts an error of the JSON library to a FieldError.
 func located(err error) error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
@@ -95,7 +95,7 @@ func located(err error) error {
 	return err
 }
 
-// dotted turns a JSON pointer into our form, as "a.b[2]".
+// dotted converts a JSON pointer to the notation of FieldError, for example "a.b[2]".
 func dotted(pointer jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range pointer.Tokens() {

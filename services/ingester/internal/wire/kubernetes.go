@@ -13,7 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// kubernetes are the messages of Kubernetes that kinds may use. A new one is one line.
+// kubernetes are the messages of Kubernetes that kinds may use.
 var kubernetes = map[protoreflect.FullName]kubernetesMessage{
 	"k8s.io.api.core.v1.PodTemplateSpec":                 object[corev1.PodTemplateSpec](),
 	"k8s.io.apimachinery.pkg.apis.meta.v1.Condition":     object[metav1.Condition](),
@@ -45,7 +45,7 @@ func object[T any, P marshaler[T]]() kubernetesMessage {
 	return kubernetesMessage{reflect.TypeFor[T](), func(b []byte, v any) ([]byte, error) {
 		content, ok := v.(map[string]any)
 		if !ok {
-			return nil, Invalid("want an object, have %T", v)
+			return nil, Invalid("got %T, want object", v)
 		}
 		wide, err := inspect(content)
 		if err != nil {
@@ -82,8 +82,8 @@ func value[T any, P interface {
 	}}
 }
 
-// explain names the field that made a conversion fail: the converter itself does
-// not. It decodes again, which only bad objects pay for.
+// explain returns an error that names the field of a failed conversion, which the converter does
+// not name. It decodes again, for invalid objects only.
 func explain(content map[string]any, into any, err error) error {
 	if typeErr := mismatch(content, into); typeErr != nil {
 		return typeErr
@@ -100,7 +100,7 @@ func explain(content map[string]any, into any, err error) error {
 	return Invalid("%v", err)
 }
 
-// mismatch names a value of the wrong type, or a number out of range, or returns nil.
+// mismatch returns an error that names a value of the wrong type or out of range, or nil.
 func mismatch(content map[string]any, into any) error {
 	raw, err := json.Marshal(content)
 	if err != nil {
@@ -108,7 +108,7 @@ func mismatch(content map[string]any, into any) error {
 	}
 	var typeErr *json.UnmarshalTypeError
 	if errors.As(json.Unmarshal(raw, into), &typeErr) {
-		return fieldError(typeErr.Field, fmt.Sprintf("want %v, have %s", typeErr.Type, typeErr.Value))
+		return fieldError(typeErr.Field, fmt.Sprintf("got %s, want %v", typeErr.Value, typeErr.Type))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // encodeFunc appends the payload of one value: for a message its fields, without tag and length.
 type encodeFunc func(b []byte, value any) ([]byte, error)
 
-// message is the compiled form of a message: what to do with each JSON key.
+// message is the compiled form of a message: the encoding of each JSON key.
 type message struct {
 	name   protoreflect.FullName
 	fields []field // by number
@@ -46,7 +46,7 @@ const (
 func (m *message) append(b []byte, value any) ([]byte, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, Invalid("want an object, have %T", value)
+		return nil, Invalid("got %T, want object", value)
 	}
 	used := 0
 	var oneofSeen string
@@ -93,7 +93,7 @@ func (f *field) lookup(object map[string]any) (value any, name string, found boo
 	return nil, "", false
 }
 
-// unknown names the first key, in alphabetical order, that no field claimed.
+// unknown returns an error that names the first key, in alphabetical order, without a field.
 func (m *message) unknown(object map[string]any) error {
 	claimed := map[int]string{}
 	keys := make([]string, 0, len(object))
@@ -141,7 +141,7 @@ func (f *field) appendElement(b []byte, v any) ([]byte, error) {
 func (f *field) appendRepeated(b []byte, v any) ([]byte, error) {
 	list, ok := v.([]any)
 	if !ok {
-		return nil, Invalid("want a list, have %T", v)
+		return nil, Invalid("got %T, want list", v)
 	}
 	for i, element := range list {
 		if element == nil {
@@ -159,7 +159,7 @@ func (f *field) appendRepeated(b []byte, v any) ([]byte, error) {
 func (f *field) appendPacked(b []byte, v any) ([]byte, error) {
 	list, ok := v.([]any)
 	if !ok {
-		return nil, Invalid("want a list, have %T", v)
+		return nil, Invalid("got %T, want list", v)
 	}
 	if len(list) == 0 {
 		return b, nil
@@ -181,7 +181,7 @@ func (f *field) appendPacked(b []byte, v any) ([]byte, error) {
 func (f *field) appendMap(b []byte, v any) ([]byte, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, Invalid("want an object, have %T", v)
+		return nil, Invalid("got %T, want object", v)
 	}
 	keys := make([]string, 0, len(object))
 	for key := range object {

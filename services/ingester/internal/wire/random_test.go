@@ -13,10 +13,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 )
 
-// TestRandomObjectsDecodeToWhatTheyMean encodes random objects of every kind and
+// TestRandomObjectsDecodeToSameValues encodes random objects of every kind and
 // decodes them with descriptors that this test compiles from the .proto files.
-// Nothing of the encoder or of the embedded descriptors takes part in what is wanted.
-func TestRandomObjectsDecodeToWhatTheyMean(t *testing.T) {
+// The expected values use neither the encoder nor the embedded descriptors.
+func TestRandomObjectsDecodeToSameValues(t *testing.T) {
 	files := compileProto(t)
 	for i, name := range api.Kinds() {
 		t.Run(name, func(t *testing.T) {

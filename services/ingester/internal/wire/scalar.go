@@ -43,7 +43,7 @@ func zeroFloat(v any) bool {
 func appendBool(b []byte, v any) ([]byte, error) {
 	value, ok := v.(bool)
 	if !ok {
-		return nil, Invalid("want true or false, have %T", v)
+		return nil, Invalid("got %T, want boolean", v)
 	}
 	return protowire.AppendVarint(b, protowire.EncodeBool(value)), nil
 }
@@ -106,7 +106,7 @@ func appendDouble(b []byte, v any) ([]byte, error) {
 func appendString(b []byte, v any) ([]byte, error) {
 	s, ok := v.(string)
 	if !ok {
-		return nil, Invalid("want text, have %T", v)
+		return nil, Invalid("got %T, want string", v)
 	}
 	if !utf8.ValidString(s) {
 		return nil, Invalid("text is not valid UTF-8")
@@ -117,11 +117,11 @@ func appendString(b []byte, v any) ([]byte, error) {
 func appendBytes(b []byte, v any) ([]byte, error) {
 	s, ok := v.(string)
 	if !ok {
-		return nil, Invalid("want base64, have %T", v)
+		return nil, Invalid("got %T, want base64 string", v)
 	}
 	raw, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
-		return nil, Invalid("want base64: %v", err)
+		return nil, Invalid("invalid base64: %v", err)
 	}
 	return append(b, raw...), nil
 }
@@ -137,18 +137,18 @@ func Int(v any, bits int) (int64, error) {
 	case float64:
 		n = int64(value)
 		if float64(n) != value {
-			return 0, Invalid("%v is no integer", value)
+			return 0, Invalid("%v is not an integer", value)
 		}
 	case json.Number:
 		return Int(string(value), bits)
 	case string:
 		parsed, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
-			return 0, Invalid("%q is no integer", value)
+			return 0, Invalid("%q is not an integer", value)
 		}
 		n = parsed
 	default:
-		return 0, Invalid("want an integer, have %T", v)
+		return 0, Invalid("got %T, want integer", v)
 	}
 	if bits == 32 && (n < math.MinInt32 || n > math.MaxInt32) {
 		return 0, Invalid("%d does not fit into 32 bits", n)
@@ -169,7 +169,7 @@ func Float(v any) (float64, error) {
 	case json.Number:
 		f, err := value.Float64()
 		if err != nil {
-			return 0, Invalid("%q is no number", value)
+			return 0, Invalid("%q is not a number", value)
 		}
 		return f, nil
 	case string:
@@ -181,9 +181,9 @@ func Float(v any) (float64, error) {
 		case "-Infinity":
 			return math.Inf(-1), nil
 		}
-		return 0, Invalid("%q is no number", value)
+		return 0, Invalid("%q is not a number", value)
 	}
-	return 0, Invalid("want a number, have %T", v)
+	return 0, Invalid("got %T, want number", v)
 }
 
 // EnumValue returns an enum value from its JSON form: its name, or its number.
@@ -191,17 +191,17 @@ func EnumValue(d protoreflect.EnumDescriptor, v any) (protoreflect.EnumValueDesc
 	if name, ok := v.(string); ok {
 		value := d.Values().ByName(protoreflect.Name(name))
 		if value == nil {
-			return nil, Invalid("%q is no value of %s", name, d.FullName())
+			return nil, Invalid("%q is not a value of %s", name, d.FullName())
 		}
 		return value, nil
 	}
 	n, err := Int(v, 32)
 	if err != nil {
-		return nil, Invalid("want a name of %s, have %T", d.FullName(), v)
+		return nil, Invalid("got %T, want a value of %s", v, d.FullName())
 	}
 	value := d.Values().ByNumber(protoreflect.EnumNumber(n)) //nolint:gosec // the range is checked by Int
 	if value == nil {
-		return nil, Invalid("%d is no value of %s", n, d.FullName())
+		return nil, Invalid("%d is not a value of %s", n, d.FullName())
 	}
 	return value, nil
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Tree reads a JSON object into what encoding/json would make of it, but with integers
-// as int64, as Kubernetes has it. Nothing, and null, is an empty tree. Text that is not
-// valid UTF-8 is an error.
+// Tree decodes a JSON object like encoding/json, but with integers as int64, as Kubernetes does.
+// Empty text and null are an empty tree. Text that is not valid UTF-8 is an error.
 func Tree(text []byte) (map[string]any, error) {
 	if len(text) == 0 {
 		return map[string]any{}, nil
@@ -25,7 +24,7 @@ func Tree(text []byte) (map[string]any, error) {
 	case map[string]any:
 		return object, nil
 	}
-	return nil, Invalid("want an object, have %T", v)
+	return nil, Invalid("got %T, want object", v)
 }
 
 func tree(dec *jsontext.Decoder) (any, error) {
@@ -44,7 +43,7 @@ func tree(dec *jsontext.Decoder) (any, error) {
 		return number(token.String())
 	case 't', 'f':
 		return token.Bool(), nil
-	default: // null; the decoder lets nothing else through
+	default: // null; the decoder rejects everything else
 		return nil, nil //nolint:nilnil // a value of JSON
 	}
 }
@@ -86,7 +85,7 @@ func number(text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil, Invalid("%s is no number that fits", text)
+		return nil, Invalid("number %s is out of range", text)
 	}
 	return f, nil
 }

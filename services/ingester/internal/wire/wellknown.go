@@ -28,11 +28,11 @@ func init() { //nolint:gochecknoinits // Value refers to the functions that refe
 func Time(v any) (time.Time, error) {
 	s, ok := v.(string)
 	if !ok {
-		return time.Time{}, Invalid("want a time, have %T", v)
+		return time.Time{}, Invalid("got %T, want time", v)
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return time.Time{}, Invalid("want a time like 2006-01-02T15:04:05Z: %q", s)
+		return time.Time{}, Invalid("got %q, want a time like 2006-01-02T15:04:05Z", s)
 	}
 	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}, Invalid("year of %q is not within 1 to 9999", s)
@@ -51,11 +51,11 @@ func appendTimestamp(b []byte, v any) ([]byte, error) {
 func appendDuration(b []byte, v any) ([]byte, error) {
 	s, ok := v.(string)
 	if !ok {
-		return nil, Invalid("want a duration, have %T", v)
+		return nil, Invalid("got %T, want duration", v)
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return nil, Invalid("want a duration like 1.5s: %q", s)
+		return nil, Invalid("got %q, want a duration like 1.5s", s)
 	}
 	return appendSecondsNanos(b, int64(d/time.Second), int64(d%time.Second)), nil
 }
@@ -73,11 +73,11 @@ func appendSecondsNanos(b []byte, seconds, nanos int64) []byte {
 	return b
 }
 
-// appendAny takes {"@type": url, "value": base64}.
+// appendAny encodes {"@type": url, "value": base64}.
 func appendAny(b []byte, v any) ([]byte, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, Invalid("want an object, have %T", v)
+		return nil, Invalid("got %T, want object", v)
 	}
 	for key := range object {
 		if key != "@type" && key != "value" {
@@ -103,7 +103,7 @@ func appendAny(b []byte, v any) ([]byte, error) {
 func appendStruct(b []byte, v any) ([]byte, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, Invalid("want an object, have %T", v)
+		return nil, Invalid("got %T, want object", v)
 	}
 	keys := make([]string, 0, len(object))
 	for key := range object {
@@ -153,7 +153,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 func appendListValue(b []byte, v any) ([]byte, error) {
 	list, ok := v.([]any)
 	if !ok {
-		return nil, Invalid("want a list, have %T", v)
+		return nil, Invalid("got %T, want list", v)
 	}
 	for i, element := range list {
 		var err error

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkWriter writes new Models with 3 labels and 2 annotations from 256 callers,
-// without an API server: the limit of writer and server.
+// without an API server: the upper bound of writer and server.
 func BenchmarkWriter(b *testing.B) {
 	db, _ := dbtest.Migrated(b)
 	w := newWriter(b, db)

@@ -2,140 +2,69 @@ package writer
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
-	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/flotilla-dev/flotilla/libs/telemetry"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
-	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/queue"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/retry"
 )
 
-// batch is the work of one transaction.
-type batch struct {
-	tx      *sql.Tx
-	kind    *registry.Kind
-	now     time.Time
-	changes []*change
-	outbox  bool
-	// blind batches assume that all objects are new, without reading rows.
-	blind bool
-	// statements are those that are kept; nil keeps none.
-	statements *statements
-	// measure measures a statement that begins; nil measures nothing.
-	measure func(what string) func()
-}
+const (
+	scope = "github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 
-// change is one record that has to be written.
-type change struct {
-	*record.Record
-	version
-	index    int // in the outcomes
-	exists   bool
-	outcome  Outcome
-	deleteAt sql.NullTime
-	evictAt  sql.NullTime
-}
+	// Of the OpenTelemetry conventions for databases.
+	attrDatabase = attribute.Key("db.system.name")
+	attrBatch    = attribute.Key("db.operation.batch.size")
+)
 
-// commit runs one transaction over records of one kind in the order of their uids. With
-// blind set it does not read their rows first: if one exists, it fails with errRaced.
-func (w *Writer) commit(ctx context.Context, records []*record.Record, blind bool) (outcomes []Outcome, err error) {
-	tx, err := w.cfg.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = withRollback(err, tx.Rollback())
+// traced commits a batch in a span. A batch has writes of many traces, so its span is the root of
+// its own trace, and it and the spans of its writes link to each other. A batch whose writes are
+// not recorded has no span.
+func (w *Writer) traced(ctx context.Context, requests []*queue.Request, records []*record.Record) ([]Outcome, error) {
+	var links []trace.Link
+	for _, req := range requests {
+		if req.Span.IsRecording() {
+			links = append(links, trace.Link{SpanContext: req.Span.SpanContext()})
 		}
-	}()
-	b := &batch{tx: tx, kind: records[0].Kind, now: w.cfg.Clock.Now().UTC().Truncate(time.Microsecond), outbox: w.cfg.Outbox, statements: w.statements, blind: blind, measure: w.measure}
-	outcomes, err = b.plan(ctx, records, w.cfg.Incarnation)
-	if err != nil {
-		return nil, fmt.Errorf("look at rows: %w", err)
 	}
-	if len(b.changes) == 0 {
-		return outcomes, tx.Rollback() // nothing to write; releases the row locks
+	if len(links) == 0 {
+		return w.commitBatch(ctx, records)
 	}
-	if err := b.write(ctx); err != nil {
-		return nil, err
+	ctx, span := otel.Tracer(scope).Start(ctx, "commit batch",
+		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...),
+		trace.WithAttributes(
+			telemetry.AttrKind.String(records[0].Kind.Name), attrDatabase.String("mysql"), attrBatch.Int(len(records)),
+		))
+	for _, req := range requests {
+		req.Span.AddLink(trace.Link{SpanContext: span.SpanContext()})
 	}
-	end := b.measured("commit")
-	err = tx.Commit()
-	end()
-	if err != nil {
-		return nil, fmt.Errorf("commit: %w", err)
-	}
-	for _, c := range b.changes {
-		outcomes[c.index] = c.outcome
-	}
-	if b.outbox {
-		w.cfg.OnCommit()
-	}
-	return outcomes, nil
+	outcomes, err := w.commitBatch(ctx, records)
+	telemetry.End(span, "commit", err)
+	return outcomes, err
 }
 
-func (b *batch) write(ctx context.Context) error {
-	if err := b.upsert(ctx); err != nil {
-		return fmt.Errorf("write rows: %w", err)
-	}
-	closed, err := b.supersede(ctx)
-	if err != nil {
-		return fmt.Errorf("close superseded rows: %w", err)
-	}
-	if err := b.pairs(ctx, b.kind.LabelsTable(), func(r *record.Record) map[string]string { return r.Labels }); err != nil {
-		return fmt.Errorf("write labels: %w", err)
-	}
-	if err := b.pairs(ctx, b.kind.AnnotationsTable(), func(r *record.Record) map[string]string { return r.Annotations }); err != nil {
-		return fmt.Errorf("write annotations: %w", err)
-	}
-	if !b.outbox {
-		return nil
-	}
-	if err := b.announce(ctx, closed); err != nil {
-		return fmt.Errorf("write outbox: %w", err)
-	}
-	return nil
-}
-
-// withRollback joins the error of a rollback, except the one that only means that
-// the transaction has ended already.
-func withRollback(err, rollback error) error {
-	if rollback == nil || errors.Is(rollback, sql.ErrTxDone) {
+// commitBatch commits records of one kind in one transaction, and retries transient failures.
+func (w *Writer) commitBatch(ctx context.Context, records []*record.Record) (outcomes []Outcome, err error) {
+	kind := records[0].Kind.Name
+	err = w.retries.Do(ctx, kind, len(records), func(ctx context.Context) (err error) {
+		if w.hint.applies(records) {
+			outcomes, err = w.batches.Run(ctx, records, true)
+			if !errors.Is(err, retry.ErrRaced) {
+				return err
+			}
+			w.hint.update(records, nil)
+		}
+		outcomes, err = w.batches.Run(ctx, records, false)
 		return err
+	})
+	if err == nil {
+		w.hint.update(records, outcomes)
 	}
-	return errors.Join(err, rollback)
-}
-
-// plan locks the rows that exist and decides for each record.
-func (b *batch) plan(ctx context.Context, records []*record.Record, incarnation int64) ([]Outcome, error) {
-	var rows map[string]*stored
-	if !b.blind {
-		var err error
-		if rows, err = b.lock(ctx, records); err != nil {
-			return nil, err
-		}
-		if err = b.compareEnded(ctx, records, rows); err != nil {
-			return nil, fmt.Errorf("look at ended rows: %w", err)
-		}
-	}
-	outcomes := make([]Outcome, len(records))
-	for i, r := range records {
-		row := rows[r.UID]
-		v := version{incarnation: incarnation, res: r.ResVersion}
-		outcomes[i] = decide(row, r, v)
-		if !outcomes[i].writes() {
-			continue
-		}
-		c := &change{Record: r, version: v, index: i, exists: row != nil, outcome: outcomes[i]}
-		at := sql.NullTime{Time: b.now, Valid: true}
-		switch {
-		case outcomes[i] == Deleted, outcomes[i] == Amended && row.closed:
-			c.deleteAt = at
-		case outcomes[i] == Evicted, outcomes[i] == Amended:
-			c.evictAt = at
-		}
-		b.changes = append(b.changes, c)
-	}
-	return outcomes, nil
+	return outcomes, err
 }

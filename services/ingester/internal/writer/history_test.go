@@ -30,7 +30,7 @@ const (
 	lives        = 3  // objects of a name, one after the other
 	steps        = 10 // versions of an object
 	copies       = 2  // of each version, in any order
-	held         = 4  // versions of an object that has ended and that others hold, at most
+	held         = 4  // versions of an ended object with foreign finalizers, at most
 	callers      = 24
 )
 
@@ -53,8 +53,8 @@ func (v version) less(o version) bool {
 	return v.incarnation < o.incarnation || v.incarnation == o.incarnation && v.res < o.res
 }
 
-// TestRandomHistories lets two ingesters write the same objects in any order: the
-// cluster of the second one went back to a backup, so its versions are lower and win.
+// TestRandomHistories has two ingesters write the same objects in any order: the cluster of the
+// second one was restored from a backup, so its versions are lower and supersede the others.
 func TestRandomHistories(t *testing.T) {
 	for _, flavour := range mysqltest.Flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// seeds are new ones each time; FLOTILLA_SEED repeats one. The names of the tests show them.
+// seeds returns new seeds each time; FLOTILLA_SEED repeats one. The names of the tests have them.
 func seeds(t *testing.T) []uint64 {
 	t.Helper()
 	out := make([]uint64, histories)
@@ -99,7 +99,7 @@ type history struct {
 	rand    *rand.Rand
 	builder *record.Builder
 	calls   []*call
-	// late are calls that come after all others: nobody holds an object that has not ended.
+	// late are calls after all others: only an ended object has foreign finalizers.
 	late []*call
 	// wild histories have states in any order, which no cluster shows. In the others an
 	// object is live, then perhaps evicted, then perhaps closed, then perhaps held by foreign
@@ -130,7 +130,7 @@ func newHistory(t *testing.T, seed uint64, wild bool) *history {
 }
 
 // object adds the calls for one object. Versions of incarnation 1 are even, those of 2 odd,
-// so that an event, which has no incarnation, tells it.
+// so that an event, which has no incarnation, identifies it.
 func (h *history) object(name, life int) {
 	h.Helper()
 	closed := life < lives-1 || h.rand.IntN(2) == 0
@@ -166,8 +166,8 @@ func (h *history) object(name, life int) {
 	}
 }
 
-// holds adds versions of an object that has ended. Some bring no content, since others take
-// their finalizers off; a closed one may be marked as immutable.
+// holds adds versions of an ended object. Some change no content, since other controllers remove
+// their finalizers; a closed one may be marked as immutable.
 func (h *history) holds(name, life int, last *call) {
 	h.Helper()
 	content := last.content
@@ -189,7 +189,7 @@ func (h *history) holds(name, life int, last *call) {
 func (h *history) model(name, uid string, content int64) *unstructured.Unstructured {
 	o := dbtest.Model(name, uid, content)
 	labels := o.GetLabels()
-	labels[fmt.Sprintf("only-%d", content%4)] = "x" // comes and goes
+	labels[fmt.Sprintf("only-%d", content%4)] = "x" // set in some versions
 	o.SetLabels(labels)
 	return o
 }
@@ -243,7 +243,7 @@ func (h *history) parallel(writers map[int64]*writer.Writer, calls []*call) {
 	wg.Wait()
 }
 
-// historyRow is a row with the version that its content and its pairs speak of.
+// historyRow is a row with the version of its content and of its pairs.
 type historyRow struct {
 	UID, Name                        string
 	Incarnation, Res                 int64
@@ -296,7 +296,7 @@ func (h *history) highest(chosen func(*call) bool) map[string]*call {
 
 func written(c *call) bool { return c.outcome != writer.Stale && c.outcome != writer.Unchanged }
 
-// announced leaves out what ended objects took later.
+// announced reports whether a call has an event: amendments of ended objects have none.
 func announced(c *call) bool { return written(c) && c.outcome != writer.Amended }
 
 // checkRows compares each row with the greatest version that was committed.
@@ -325,7 +325,7 @@ func (h *history) checkRows(rows map[string]historyRow) {
 		if row.Closed != (c.ends == record.Closed) || !row.Closed && row.Evicted != (c.ends == record.Evicted) {
 			h.Errorf("%s ended in state %d, row %+v", uid, c.ends, row)
 		}
-		// A closed row need not take what brings no content.
+		// A closed row need not be updated without new content.
 		if row.version() != c.version() && (c.ends != record.Closed || highest[uid].content != c.content) {
 			h.Errorf("%s is stored at %v, the newest version is %v", uid, row.version(), c.version())
 		}
@@ -359,7 +359,7 @@ func (h *history) checkPairs(db *sql.DB, rows map[string]historyRow) {
 	}
 }
 
-// checkEvents wants one event for each commit, and none but those and the ends of rivals.
+// checkEvents requires one event for each commit, and no others except those of superseded rows.
 func (h *history) checkEvents(events []event) {
 	h.Helper()
 	operations := map[writer.Outcome]contract.ChangeOperation{
@@ -386,7 +386,7 @@ func (h *history) checkEvents(events []event) {
 		rival := e.Operation == string(contract.ChangeDeleted) && known &&
 			before.Operation != string(contract.ChangeDeleted) && e.version() == before.version()
 		if !rival {
-			h.Errorf("event %+v stands for no commit", e)
+			h.Errorf("event %+v has no commit", e)
 		}
 	}
 	for e, n := range want {
@@ -405,8 +405,8 @@ func ofName(events []event, name string) (out []string) {
 	return out
 }
 
-// replay follows the events as a reader would: of a name one object is live at any time,
-// and what they add up to is the table.
+// replay applies the events like a consumer: of a name one object is live at any time, and the
+// result is the table.
 func (h *history) replay(events []event, rows map[string]historyRow) {
 	h.Helper()
 	live := map[string]string{} // uid by name

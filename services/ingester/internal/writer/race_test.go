@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestTwoWritersInAnyOrder lets two writers, as two processes would, write random
-// versions of the same objects. The greatest version of each must remain, its labels
-// with it, and each committed version must have exactly one event.
-func TestTwoWritersInAnyOrder(t *testing.T) {
+// TestConcurrentWritersKeepGreatestVersion has two writers write random versions of the same objects, like two
+// processes. The highest version of each must remain, with its labels, and each committed version
+// must have exactly one event.
+func TestConcurrentWritersKeepGreatestVersion(t *testing.T) {
 	const objects, versions, workers = 30, 12, 16
 	db, _ := dbtest.Migrated(t)
 	writers := []*writer.Writer{newWriter(t, db), newWriter(t, db, func(c *writer.Config) { c.MaxRows = 7 })}
@@ -75,8 +75,8 @@ func run(t *testing.T, writers []*writer.Writer, jobs []*record.Record, workers 
 	return committed
 }
 
-// TestOneNameOneLiveRow lets two writers write many incarnations of the same names.
-func TestOneNameOneLiveRow(t *testing.T) {
+// TestNameHasOneLiveRow has two writers write many incarnations of the same names.
+func TestNameHasOneLiveRow(t *testing.T) {
 	const names, uids = 10, 8
 	db, _ := dbtest.Migrated(t)
 	writers := []*writer.Writer{newWriter(t, db), newWriter(t, db)}
@@ -93,12 +93,12 @@ func TestOneNameOneLiveRow(t *testing.T) {
 		want[n] = fmt.Sprintf("m%d %d", n, uids)
 	}
 	equal(t, "live rows", want, dbtest.Strings(t, db, "SELECT CONCAT_WS(' ', name, res_version) FROM model WHERE delete_time IS NULL ORDER BY name"))
-	equal(t, "rows without an event that says how they ended", []string{"0"}, dbtest.Strings(t, db,
+	equal(t, "rows without an event of their end", []string{"0"}, dbtest.Strings(t, db,
 		"SELECT COUNT(*) FROM model m WHERE delete_time IS NOT NULL AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.uid = m.uid AND o.operation = 'deleted')"))
 }
 
-// TestBatchesOfTheSameObjectsDoNotDeadlock writes the same uids from four slots.
-func TestBatchesOfTheSameObjectsDoNotDeadlock(t *testing.T) {
+// TestBatchesOfSameObjectsDoNotDeadlock writes the same uids from four slots.
+func TestBatchesOfSameObjectsDoNotDeadlock(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	m, err := metrics.New(nil)
 	if err != nil {
@@ -121,8 +121,8 @@ func TestBatchesOfTheSameObjectsDoNotDeadlock(t *testing.T) {
 	t.Logf("transactions run again for contention: %v", testutil.ToFloat64(m.Errors.WithLabelValues("write", "contention")))
 }
 
-// TestConnectionsKilledUnderLoad kills all connections, again and again, while batches
-// are written. Callers try again, as the controllers do; nothing is lost or there twice.
+// TestConnectionsKilledUnderLoad kills all connections repeatedly while batches are written.
+// Callers retry like the controllers; no record is lost or written twice.
 func TestConnectionsKilledUnderLoad(t *testing.T) {
 	const objects, rounds, kills = 300, 5, 20
 	db, dsn := dbtest.Migrated(t)

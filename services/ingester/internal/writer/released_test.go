@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 )
 
-// TestADeletionIsToldOnce follows an object that loses its finalizers one by one: each
-// is a version, and none of them is news to those who know that it is deleted.
-func TestADeletionIsToldOnce(t *testing.T) {
+// TestDeletionHasOneEvent writes an object that loses its finalizers one by one: each change is a
+// version, and none of them has an event.
+func TestDeletionHasOneEvent(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	w := newWriter(t, db)
 	o := dbtest.Model("m", "a", 3)
@@ -23,7 +23,7 @@ func TestADeletionIsToldOnce(t *testing.T) {
 		return write(t, w, build(t, o, record.Closed))
 	}
 	equal(t, "marked", writer.Deleted, next("4", func() { o.SetAnnotations(map[string]string{"michelangelo/Deleting": "true"}) }))
-	equal(t, "let go by us", writer.Unchanged, next("5", func() { o.SetFinalizers([]string{"example.com/other"}) }))
+	equal(t, "without our finalizer", writer.Unchanged, next("5", func() { o.SetFinalizers([]string{"example.com/other"}) }))
 	equal(t, "terminating", writer.Unchanged, next("6", func() {
 		now := dbtest.Model("m", "a", 3).GetCreationTimestamp()
 		now.Time = now.Add(time.Hour)
@@ -35,15 +35,15 @@ func TestADeletionIsToldOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}))
-	equal(t, "let go by all", writer.Unchanged, next("8", func() { o.SetFinalizers(nil) }))
+	equal(t, "without finalizers", writer.Unchanged, next("8", func() { o.SetFinalizers(nil) }))
 	equal(t, "the same again", writer.Unchanged, next("8", func() {}))
 	equal(t, "rows", []string{"a 1 7 closed lightgbm"}, rows(t, db))
 	equal(t, "events", []string{"a 4 deleted"}, events(t, db))
 }
 
-// TestAnEvictionIsProvenByItsVersion follows an evicted object to its end: the row has the
-// version that was deleted, though nothing but finalizers has changed.
-func TestAnEvictionIsProvenByItsVersion(t *testing.T) {
+// TestEvictedRowHasDeletedVersion writes an evicted object until it is deleted: the row has the
+// deleted version, although only finalizers have changed.
+func TestEvictedRowHasDeletedVersion(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	w := newWriter(t, db)
 	o := dbtest.Model("m", "a", 3)
@@ -53,13 +53,13 @@ func TestAnEvictionIsProvenByItsVersion(t *testing.T) {
 		return write(t, w, build(t, o, state))
 	}
 	equal(t, "marked", writer.Evicted, next("4", record.Evicted, func() { o.SetFinalizers([]string{"example.com/other"}) }))
-	equal(t, "let go by us", writer.Amended, next("5", record.Evicted, func() { o.SetGeneration(2) }))
+	equal(t, "without our finalizer", writer.Amended, next("5", record.Evicted, func() { o.SetGeneration(2) }))
 	equal(t, "edited", writer.Evicted, next("6", record.Released, func() {
 		if err := unstructured.SetNestedField(o.Object, "lightgbm", "spec", "trainingFramework"); err != nil {
 			t.Fatal(err)
 		}
 	}))
-	equal(t, "let go by all", writer.Amended, next("7", record.Released, func() { o.SetFinalizers(nil) }))
+	equal(t, "without finalizers", writer.Amended, next("7", record.Released, func() { o.SetFinalizers(nil) }))
 	equal(t, "rows", []string{"a 1 7 live evicted algorithm-3"}, rows(t, db))
 	equal(t, "events", []string{"a 4 evicted", "a 6 evicted"}, events(t, db))
 }

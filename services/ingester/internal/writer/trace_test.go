@@ -16,10 +16,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
 )
 
-func TestABatchAndItsWritesLinkToEachOther(t *testing.T) {
+func TestBatchSpanLinksToWrites(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	w := newWriter(t, db, func(c *writer.Config) { c.Slots = 1 })
-	write(t, w, model(t, "quiet", "u-0", 1, record.Live)) // before anybody traces
+	write(t, w, model(t, "quiet", "u-0", 1, record.Live)) // before tracing
 
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))

@@ -13,22 +13,39 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/batch"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/decision"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/queue"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/retry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/statement"
 )
 
 // Outcome is the result of writing one record.
-type Outcome string
+type Outcome = decision.Outcome
 
-// Outcomes of a write.
+// Outcomes of a write; package decision describes them.
 const (
-	Created    Outcome = "created"
-	Updated    Outcome = "updated"
-	Restored   Outcome = "restored" // a closed row is live again
-	Deleted    Outcome = "deleted"
-	Evicted    Outcome = "evicted"
-	Amended    Outcome = "amended"    // the row of a deleted or evicted object took a newer state of it, without an event
-	Unchanged  Outcome = "unchanged"  // MySQL has all of it that is worth keeping
-	Stale      Outcome = "stale"      // MySQL has a newer version
-	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
+	Created    = decision.Created
+	Updated    = decision.Updated
+	Restored   = decision.Restored
+	Deleted    = decision.Deleted
+	Evicted    = decision.Evicted
+	Amended    = decision.Amended
+	Unchanged  = decision.Unchanged
+	Stale      = decision.Stale
+	Superseded = decision.Superseded
+)
+
+// Types of the methods that change rows without a record of the cluster.
+type (
+	// Edit returns the new content of a row; see [Writer.Amend]. It may be called more than once. Its
+	// error ends the write and is returned unchanged.
+	Edit = batch.Edit
+	// Choice selects rows to close; see [Writer.CloseChosen]. It may be called more than once. An
+	// error that a retry cannot clear ends the write and is returned unchanged.
+	Choice = batch.Choice
+	// Rewrite is one row whose derived columns are rewritten; see [Writer.Rewrite].
+	Rewrite = batch.Rewrite
 )
 
 // ErrClosed means that the writer does not accept records any more.
@@ -62,9 +79,11 @@ const (
 // Writer writes records. It is safe for concurrent use.
 type Writer struct {
 	cfg        Config
-	queue      *queue
-	statements *statements
-	news       *news
+	queue      *queue.Queue
+	statements *statement.Cache
+	hint       *insertHint
+	batches    *batch.Runner
+	retries    *retry.Policy
 	stop       context.CancelFunc
 	slots      sync.WaitGroup
 }
@@ -84,8 +103,16 @@ func New(ctx context.Context, cfg Config) *Writer {
 		cfg.OnCommit = func() {}
 	}
 	ctx, stop := context.WithCancel(ctx)
-	w := &Writer{cfg: cfg, queue: newQueue(cfg.MaxRows, cfg.MaxBytes), statements: newStatements(cfg.DB), news: newNews(cfg.MaxRows), stop: stop}
-	w.queue.clock = cfg.Clock
+	statements := statement.NewCache(cfg.DB)
+	w := &Writer{
+		cfg: cfg, stop: stop, statements: statements, hint: newInsertHint(cfg.MaxRows),
+		queue:   queue.New(cfg.MaxRows, cfg.MaxBytes, cfg.Clock),
+		retries: &retry.Policy{Clock: cfg.Clock, Log: cfg.Log, Metrics: cfg.Metrics},
+		batches: &batch.Runner{
+			DB: cfg.DB, Clock: cfg.Clock, Metrics: cfg.Metrics, Incarnation: cfg.Incarnation,
+			Outbox: cfg.Outbox, OnCommit: cfg.OnCommit, Statements: statements,
+		},
+	}
 	for range cfg.Slots {
 		w.slots.Go(func() { w.work(ctx) })
 	}
@@ -95,13 +122,13 @@ func New(ctx context.Context, cfg Config) *Writer {
 // Write commits one record and returns its outcome. It returns early when ctx
 // ends; the record may then still be written.
 func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
-	req := &request{record: r, done: make(chan struct{}), since: w.cfg.Clock.Now(), span: trace.SpanFromContext(ctx)}
-	if !w.queue.put(req) {
+	req := &queue.Request{Record: r, Done: make(chan struct{}), Since: w.cfg.Clock.Now(), Span: trace.SpanFromContext(ctx)}
+	if !w.queue.Put(req) {
 		return "", ErrClosed
 	}
 	select {
-	case <-req.done:
-		return req.outcome, req.err
+	case <-req.Done:
+		return req.Outcome, req.Err
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -109,62 +136,60 @@ func (w *Writer) Write(ctx context.Context, r *record.Record) (Outcome, error) {
 
 // Close writes the waiting records and stops the writer. Later records are rejected.
 func (w *Writer) Close() {
-	w.queue.close()
+	w.queue.Close()
 	w.slots.Wait()
 	w.stop()
-	if err := w.statements.close(); err != nil {
-		w.cfg.Log.V(1).Info("Closed prepared statements incompletely", "reason", err.Error()) // the server drops them with the connection
+	if err := w.statements.Close(); err != nil {
+		w.cfg.Log.V(1).Info("Failed to close prepared statements", "reason", err.Error()) // the server drops them with the connection
 	}
 }
 
 func (w *Writer) work(ctx context.Context) {
 	for {
-		batch := w.queue.take()
-		if batch == nil {
+		requests := w.queue.Take()
+		if requests == nil {
 			return
 		}
-		w.write(ctx, batch)
-		w.queue.done(batch)
+		w.flush(ctx, requests)
+		w.queue.Release(requests)
 	}
 }
 
-// write commits a batch of one kind and answers every request of it.
-func (w *Writer) write(ctx context.Context, batch []*request) {
-	records := make([]*record.Record, 0, len(batch))
-	for _, req := range batch {
-		records = append(records, req.record)
+// flush commits requests of one kind and sets the result of each.
+func (w *Writer) flush(ctx context.Context, requests []*queue.Request) {
+	records := make([]*record.Record, 0, len(requests))
+	for _, req := range requests {
+		records = append(records, req.Record)
 	}
-	outcomes, err := w.traced(ctx, batch, records)
-	if err != nil && len(batch) > 1 && isContent(err) {
+	outcomes, err := w.traced(ctx, requests, records)
+	if err != nil && len(requests) > 1 && retry.IsContent(err) {
 		// One of them is rejected for its content: find it, and write the others.
-		half := len(batch) / 2
-		w.write(ctx, batch[:half])
-		w.write(ctx, batch[half:])
+		half := len(requests) / 2
+		w.flush(ctx, requests[:half])
+		w.flush(ctx, requests[half:])
 		return
 	}
-	if err != nil && !isContent(err) {
-		w.cfg.Log.Error(err, "Failed to write a batch", "kind", records[0].Kind.Name, "objects", len(batch))
+	if err != nil && !retry.IsContent(err) {
+		w.cfg.Log.Error(err, "Failed to write batch", "kind", records[0].Kind.Name, "objects", len(requests))
 	}
 	now := w.cfg.Clock.Now()
-	for i, req := range batch {
+	for i, req := range requests {
 		if err != nil {
-			req.err = err
+			req.Err = err
 		} else {
-			req.outcome = outcomes[i]
+			req.Outcome = outcomes[i]
 			w.count(req, now)
 		}
-		close(req.done)
+		close(req.Done)
 	}
 }
 
-func (w *Writer) measure(what string) func() { return w.cfg.Metrics.Statement(w.cfg.Clock, what) }
-
-func (w *Writer) count(req *request, now time.Time) {
-	kind, m := req.record.Kind.Name, w.cfg.Metrics
-	m.CommitLag.WithLabelValues(kind).Observe(now.Sub(req.since).Seconds())
-	switch req.outcome {
+func (w *Writer) count(req *queue.Request, now time.Time) {
+	kind, m := req.Record.Kind.Name, w.cfg.Metrics
+	m.CommitLag.WithLabelValues(kind).Observe(now.Sub(req.Since).Seconds())
+	switch req.Outcome {
 	case Created, Updated, Restored:
-		m.Upserts.WithLabelValues(kind, string(req.outcome)).Inc()
+		m.Upserts.WithLabelValues(kind, string(req.Outcome)).Inc()
 	case Deleted, Superseded:
 		m.Deletes.WithLabelValues(kind).Inc()
 	case Evicted:

@@ -82,7 +82,7 @@ func rows(t testing.TB, db *sql.DB) []string {
 		" IF(evict_time IS NULL, NULL, 'evicted'), algorithm) FROM model ORDER BY uid")
 }
 
-// step is one write and what must become of it.
+// step is one write and its expected outcome.
 type step struct {
 	uid     string
 	version int64
@@ -208,8 +208,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestARestoredClusterWins writes with a higher incarnation and a lower version.
-func TestARestoredClusterWins(t *testing.T) {
+// TestRestoredClusterWins writes with a higher incarnation and a lower version.
+func TestRestoredClusterWins(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	before := newWriter(t, db)
 	after := newWriter(t, db, func(c *writer.Config) { c.Incarnation = 2 })
@@ -219,7 +219,7 @@ func TestARestoredClusterWins(t *testing.T) {
 	equal(t, "rows", []string{"a 2 50 live algorithm-50"}, rows(t, db))
 }
 
-func TestWhatARowHolds(t *testing.T) {
+func TestRowHasAllColumns(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	w := newWriter(t, db)
 	r := model(t, "m", "a", 1, record.Live)
@@ -248,7 +248,7 @@ func TestLabelsAndAnnotationsByDifference(t *testing.T) {
 	equal(t, "the unchanged label is the same row", keep, dbtest.Strings(t, db, "SELECT id FROM model_labels WHERE `key` = 'keep'"))
 }
 
-func TestTheLimitsOfKubernetesFit(t *testing.T) {
+func TestKubernetesLimitsFit(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	w := newWriter(t, db)
 	object := dbtest.Model("m", "a", 1)
@@ -260,8 +260,8 @@ func TestTheLimitsOfKubernetesFit(t *testing.T) {
 	equal(t, "outcome", writer.Created, write(t, w, build(t, object, record.Live)))
 }
 
-// TestARefusedRecordFailsAlone puts one record that the server refuses between many good ones.
-func TestARefusedRecordFailsAlone(t *testing.T) {
+// TestRejectedRecordFailsAlone writes one record that the server rejects among many valid ones.
+func TestRejectedRecordFailsAlone(t *testing.T) {
 	db, _ := dbtest.Migrated(t)
 	w := newWriter(t, db, func(c *writer.Config) { c.Slots = 1 })
 	results := make(chan error, 20)

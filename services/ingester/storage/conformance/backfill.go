@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// seen records the names of the objects that a backfill passes to it, and leaves them.
-func seen(into *[]string) storage.PrepareBackfillParams {
+// recordNames returns a prepare function that records the names of objects and leaves them unchanged.
+func recordNames(into *[]string) storage.PrepareBackfillParams {
 	return func(o runtime.Object) (*storage.BackfillParams, error) {
 		u, ok := o.(*unstructured.Unstructured)
 		if !ok {
@@ -27,9 +27,9 @@ func seen(into *[]string) storage.PrepareBackfillParams {
 	}
 }
 
-// backfillGoesOn walks objects of which many share their creation time, in calls of three: each
-// is shown exactly once.
-func backfillGoesOn(t *testing.T, open Open) {
+// backfillContinues backfills objects of which many share their creation time, in calls of three:
+// each is prepared exactly once.
+func backfillContinues(t *testing.T, open Open) {
 	s := open(t)
 	var want []string
 	for second, count := range []int{1, 5, 1, 1, 2, 150, 1} {
@@ -44,7 +44,7 @@ func backfillGoesOn(t *testing.T, open Open) {
 	var got []string
 	var ends []int
 	for range 20 {
-		end, err := s.Backfill(t.Context(), seen(&got), options)
+		end, err := s.Backfill(t.Context(), recordNames(&got), options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,11 +58,11 @@ func backfillGoesOn(t *testing.T, open Open) {
 		t.Errorf("shown (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]int{2, 5, 6}, ends); diff != "" {
-		t.Errorf("creation times to go on with (-want +got):\n%s", diff)
+		t.Errorf("creation times to continue with (-want +got):\n%s", diff)
 	}
 	got = nil
 	options = storage.BackfillOptions{Kind: "Model", Command: storage.BackfillIndex, StartTime: at(2).Time, NameSpaces: []string{"two"}}
-	if end, err := s.Backfill(t.Context(), seen(&got), options); err != nil || end != nil {
+	if end, err := s.Backfill(t.Context(), recordNames(&got), options); err != nil || end != nil {
 		t.Errorf("end %v, error %v; want none: the default batch is 500", end, err)
 	}
 	if len(got) != 76 || strings.HasPrefix(got[0], "m-1") {
@@ -169,7 +169,7 @@ func backfillLeavesBadObjects(t *testing.T, open Open) {
 	end, err = s.Backfill(t.Context(), func(runtime.Object) (*storage.BackfillParams, error) { return nil, stop },
 		storage.BackfillOptions{Kind: "Model", Command: storage.BackfillAll, StartTime: at(2).Time})
 	if is(t, "an error of prepare", err, stop); end == nil || !end.Equal(at(2).Time) {
-		t.Errorf("to go on with %v, want the creation time of the first row that was not done", end)
+		t.Errorf("continues with %v, want the creation time of the first row that was not done", end)
 	}
 	other := func(runtime.Object) (*storage.BackfillParams, error) {
 		return &storage.BackfillParams{Object: object("Model", "one", "other", 0, nil)}, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// Open returns a store over an empty database that takes writes at once. It arranges for
-// its end by itself.
+// Open returns a store over an empty database that accepts writes. It closes the store at the end
+// of the test.
 type Open func(t *testing.T) storage.Keeper
 
 // Run runs the suite.
@@ -36,17 +36,17 @@ func Run(t *testing.T, open func(t *testing.T) storage.Keeper) {
 		{"PagesGoByOffset", pagesGoByOffset},
 		{"TokensBelongToTheirQuestion", tokensBelongToTheirQuestion},
 		{"PagesAreStableUnderChange", pagesAreStableUnderChange},
-		{"SkippedFieldsAreLeftOut", skippedFieldsAreLeftOut},
+		{"SkippedFieldsAreOmitted", skippedFieldsAreOmitted},
 		{"RandomQuestions", randomQuestions},
 		{"DeleteClosesTheLiveRow", deleteClosesTheLiveRow},
 		{"DeleteCollectionObeysItsSelectors", deleteCollectionObeysItsSelectors},
 		{"DeleteCollectionUnderChange", deleteCollectionUnderChange},
 		{"DirectUpdates", directUpdates},
-		{"DirectUpdatesAreRefused", directUpdatesAreRefused},
+		{"DirectUpdatesAreRejected", directUpdatesAreRejected},
 		{"OneDirectUpdateOfManyWins", oneDirectUpdateWins},
 		{"Templates", templates},
 		{"TemplatesAreChecked", templatesAreChecked},
-		{"BackfillGoesOnWhereItStopped", backfillGoesOn},
+		{"BackfillContinuesWhereItStopped", backfillContinues},
 		{"BackfillRewrites", backfillRewrites},
 		{"BackfillLeavesBadObjects", backfillLeavesBadObjects},
 		{"BackfillUnderChange", backfillUnderChange},
@@ -68,8 +68,8 @@ func empty(kind string) *unstructured.Unstructured {
 	return u
 }
 
-// object builds an object as the API server would hand it out: version 1, created in the
-// given second of a fixed minute.
+// object builds an object like the API server: version 1, created in the given second of a fixed
+// minute.
 func object(kind, namespace, name string, second int, spec map[string]any) *unstructured.Unstructured {
 	u := empty(kind)
 	u.SetNamespace(namespace)

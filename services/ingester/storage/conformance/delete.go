@@ -85,8 +85,8 @@ func uidIs(s types.UID) *metav1.DeleteOptions {
 	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s}}
 }
 
-// deleteCollectionUnderChange deletes, in several pages, objects that change all the while:
-// what leaves the selector in time stays, and everything else goes.
+// deleteCollectionUnderChange deletes, in several pages, objects that change concurrently: those
+// that leave the selector in time stay, and all others are closed.
 func deleteCollectionUnderChange(t *testing.T, open Open) {
 	s := open(t)
 	const still, changing = 300, 24
@@ -141,7 +141,7 @@ func deleteCollectionUnderChange(t *testing.T, open Open) {
 	}
 }
 
-// changes updates an object directly, over and over, until it is closed; one of the updates
+// changes updates an object directly, repeatedly, until it is closed; one of the updates
 // makes it leave the selector. It reports whether the object survived.
 func changes(t *testing.T, s storage.Keeper, o *unstructured.Unstructured, leave int, begun func()) bool {
 	for n := range 200 {

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// evicted stores a Model that lives in storage only, in version 7.
+// evicted stores a Model that exists in storage only, in version 7.
 func evicted(t *testing.T, s storage.Keeper) *unstructured.Unstructured {
 	t.Helper()
 	m := object("Model", "default", "churn", 0, map[string]any{"algorithm": "xgboost"})
@@ -43,7 +43,7 @@ func directUpdates(t *testing.T, open Open) {
 	want := m.DeepCopy()
 	want.SetResourceVersion("8")
 	unstructured.RemoveNestedField(want.Object, "metadata", "annotations")
-	// The rest of the object is ignored: it cannot change any more.
+	// The rest of the object is ignored: it cannot change.
 	given := m.DeepCopy()
 	given.Object["spec"] = map[string]any{"algorithm": "lightgbm"}
 	if err := s.Upsert(t.Context(), given, true, []storage.IndexedField{{Key: "source", Value: "moved"}}); err != nil {
@@ -69,7 +69,7 @@ func directUpdates(t *testing.T, open Open) {
 	}
 }
 
-func directUpdatesAreRefused(t *testing.T, open Open) {
+func directUpdatesAreRejected(t *testing.T, open Open) {
 	s := open(t)
 	m := evicted(t, s)
 	change := func(edit func(o *unstructured.Unstructured)) error {
@@ -89,7 +89,7 @@ func directUpdatesAreRefused(t *testing.T, open Open) {
 	put(t, s, here)
 	is(t, "an object of the cluster", s.Upsert(t.Context(), here, true, nil), storage.ErrConflict)
 	if diff := cmp.Diff(m, read(t, s)); diff != "" {
-		t.Errorf("a refused update changed something (-want +got):\n%s", diff)
+		t.Errorf("a rejected update changed something (-want +got):\n%s", diff)
 	}
 	if err := s.Delete(t.Context(), typeOf("Model"), "default", "churn"); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,6 @@
 //	}
 //
 // Half of it is examples of the contract. The other half compares answers with a naive
-// evaluation in memory, over random objects and random questions: there labels are judged by
-// Kubernetes' own labels.Selector.
+// evaluation in memory, over random objects and random requests; it evaluates labels with
+// labels.Selector of Kubernetes.
 package conformance

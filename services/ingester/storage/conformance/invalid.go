@@ -37,7 +37,7 @@ func questionsThatCannotBeAnswered(t *testing.T, open Open) {
 	} {
 		var response storage.ListResponse
 		invalid(t, s.List(t.Context(), typeOf("Model"), "", &o, nil, &response), culprit)
-		if o.Limit >= 0 && o.Continue == "" { // nothing may be deleted for a question that was not understood
+		if o.Limit >= 0 && o.Continue == "" { // an invalid request must delete nothing
 			invalid(t, s.DeleteCollection(t.Context(), typeOf("Model"), "", nil, &o), culprit)
 		}
 	}
@@ -65,14 +65,14 @@ func invalidExt() map[string]*storage.ListOptionsExt {
 		`"unicorn"`:          one("unicorn", storage.OpEqual, "x"),
 		"operator 0":         one("name", storage.OpInvalid, "x"),
 		"operator 12":        one("name", 12, "x"),
-		"want text":          one("name", storage.OpEqual, 3),
-		"is missing":         one("name", storage.OpEqual, nil),
+		"want string":        one("name", storage.OpEqual, 3),
+		"is required":        one("name", storage.OpEqual, nil),
 		"UTF-8":              one("name", storage.OpEqual, "\xff"),
-		"whole number":       one("spec.revision_id", storage.OpEqual, 1.5),
-		"want a list":        one("name", storage.OpIn, "a"),
+		"want integer":       one("spec.revision_id", storage.OpEqual, 1.5),
+		"require a list":     one("name", storage.OpIn, "a"),
 		"list of values":     one("name", storage.OpNotIn, []string{}),
 		"1000 values":        one("name", storage.OpIn, slices.Repeat([]string{"a"}, 1001)),
-		"LIKE wants":         one("spec.revision_id", storage.OpLike, "1%"),
+		"LIKE requires":      one("spec.revision_id", storage.OpLike, "1%"),
 		"single backslash":   one("name", storage.OpLike, `a\\\`),
 		"no order":           one("spec.kind", storage.OpGreaterThan, "MODEL_KIND_CUSTOM"),
 		"take no value":      one("name", storage.OpIsNull, "x"),

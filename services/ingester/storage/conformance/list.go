@@ -155,7 +155,7 @@ func onlyLiveObjectsAreListed(t *testing.T, open Open) {
 	}
 }
 
-func skippedFieldsAreLeftOut(t *testing.T, open Open) {
+func skippedFieldsAreOmitted(t *testing.T, open Open) {
 	s := open(t)
 	m := object("Model", "one", "a", 0, map[string]any{
 		"algorithm":     "xgboost",

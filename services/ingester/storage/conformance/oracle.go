@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// fact is what the oracle knows of an object: the values of its fields as text, int64, bool,
+// fact is the state of an object in the oracle: the values of its fields as text, int64, bool,
 // time.Time or nil, and its labels.
 type fact struct {
 	name   string
@@ -35,7 +35,7 @@ type fieldTerm struct {
 	not          bool
 }
 
-// evaluate computes the answer the simple way: it checks every object.
+// evaluate computes the expected response: it checks every object.
 func evaluate(facts []fact, q question) ([]string, error) {
 	selector, err := labels.Parse(q.labels)
 	if err != nil {

@@ -64,7 +64,7 @@ func tokensBelongToTheirQuestion(t *testing.T, open Open) {
 		t.Fatal(err)
 	}
 	token := first.Continue
-	// The same question, put in other words, and another limit.
+	// The same request in another form, with another limit.
 	next, err := ask("Model", "", metav1.ListOptions{Limit: 5, LabelSelector: " size, team", Continue: token}, &storage.ListOptionsExt{
 		OrderBy: []storage.OrderBy{{Field: "name", Dir: storage.SortAsc}}, ReturnedFieldSkipList: []string{"spec"},
 	})
@@ -107,8 +107,8 @@ func tokensBelongToTheirQuestion(t *testing.T, open Open) {
 	}
 }
 
-// pagesAreStableUnderChange lists while other objects come and go: what was there all the
-// time is given exactly once.
+// pagesAreStableUnderChange lists while other objects are created and deleted: objects that exist
+// all the time are returned exactly once.
 func pagesAreStableUnderChange(t *testing.T, open Open) {
 	s := open(t)
 	const fixed, seconds = 60, 7
@@ -122,7 +122,7 @@ func pagesAreStableUnderChange(t *testing.T, open Open) {
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	for worker := range 2 {
-		group.Go(func() { comeAndGo(ctx, t, s, worker, seconds) })
+		group.Go(func() { churn(ctx, t, s, worker, seconds) })
 	}
 	for _, order := range [][]storage.OrderBy{
 		nil,
@@ -133,12 +133,12 @@ func pagesAreStableUnderChange(t *testing.T, open Open) {
 			got := map[string]int{}
 			for _, name := range walk(t, s, metav1.ListOptions{LabelSelector: selector, Limit: 7}, &storage.ListOptionsExt{OrderBy: order}) {
 				if got[name]++; got[name] > 1 {
-					t.Errorf("%s came twice", name)
+					t.Errorf("%s was listed twice", name)
 				}
 			}
 			for name := range want {
 				if got[name] != 1 {
-					t.Errorf("%s came %d times in order %v with selector %q", name, got[name], order, selector)
+					t.Errorf("%s was listed %d times in order %v with selector %q", name, got[name], order, selector)
 				}
 			}
 		}
@@ -147,9 +147,9 @@ func pagesAreStableUnderChange(t *testing.T, open Open) {
 	group.Wait()
 }
 
-// comeAndGo creates objects between the fixed ones, each with a name of its own, and deletes
-// the one before.
-func comeAndGo(ctx context.Context, t *testing.T, s storage.Keeper, worker, seconds int) {
+// churn creates objects between the fixed ones, each with its own name, and deletes the previous
+// one.
+func churn(ctx context.Context, t *testing.T, s storage.Keeper, worker, seconds int) {
 	before := ""
 	for i := 0; ctx.Err() == nil; i++ {
 		o := object("Model", "default", fmt.Sprintf("fixed-%02d-%d-%d", i%60, worker, i), i%seconds, nil)

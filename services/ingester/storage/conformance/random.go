@@ -45,7 +45,7 @@ type generator struct {
 
 func pick[T any](g *generator, from ...T) T { return from[g.rand.IntN(len(from))] }
 
-// texts hold what is special somewhere: spaces at the end, case, wildcards, other scripts.
+// texts have special cases: spaces at the end, case, wildcards, other scripts.
 var texts = []string{"", "a", "A", "a ", "ab", "a%", "a_b", `a\b`, "Ä", "ä", "日本", "z'z", `z"z`}
 
 var (
@@ -97,7 +97,7 @@ func (g *generator) labels() map[string]string {
 	return out
 }
 
-// content sets fields of the object at random, and tells the oracle.
+// content sets fields of the object at random, and records them for the oracle.
 func (g *generator) content(o *unstructured.Unstructured, facts map[string]any) {
 	spec, status := map[string]any{}, map[string]any{}
 	switch g.kind {
@@ -149,7 +149,7 @@ func (g *generator) nested(in map[string]any, key string) any {
 	return g.text(message, "name")
 }
 
-// ask puts one random question, in pages of random size, and compares the answers.
+// ask sends one random request, in pages of random size, and compares the responses.
 func (g *generator) ask(t *testing.T, s storage.Keeper, facts []fact) {
 	t.Helper()
 	q := g.question(facts)

@@ -83,10 +83,10 @@ func templatesAreChecked(t *testing.T, open Open) {
 	}
 	invalid(t, ask("unicorn", nil), "runs-by-state-since(state, since, [namespace])")
 	invalid(t, ask("models-by-family", nil), "models-by-family") // of another kind
-	invalid(t, ask("runs-of-pipeline", parameters("namespace", "one")), `"name" is missing`)
+	invalid(t, ask("runs-of-pipeline", parameters("namespace", "one")), `"name" is required`)
 	invalid(t, ask("runs-of-pipeline", parameters("namespace", "one", "name", "")), `"name"`)
 	invalid(t, ask("runs-of-pipeline", parameters("namespace", "one", "name", 3)), `"name"`)
-	invalid(t, ask("runs-by-actor", parameters("actor", "ada", "unicorn", 1)), `"unicorn" is unknown`)
+	invalid(t, ask("runs-by-actor", parameters("actor", "ada", "unicorn", 1)), `unknown parameter "unicorn"`)
 	invalid(t, ask("runs-by-actor", parameters("actor", "ada", "actor", "bob")), "twice")
 	invalid(t, ask("created-since", parameters("since", "yesterday")), "yesterday")
 	other := parameters("actor", "ada")

@@ -18,17 +18,17 @@ const (
 	backfillBatch = 500
 	// backfillPage is the number of rows that are read and rewritten at a time.
 	backfillPage = 100
-	// overtaken limits how often a row may change between its read and its rewrite before that is
+	// maxOvertaken limits how often a row may change between its read and its rewrite before that is
 	// an error. Each time another writer has made progress.
-	overtaken = 50
-	// maxRefused is the number of rejected objects that an error names.
-	maxRefused = 10
+	maxOvertaken = 50
+	// maxRejected is the number of rejected objects that an error names.
+	maxRejected = 10
 )
 
 // Backfill implements storage.MetadataStorage.
 //
-// A call ends behind the last row of a creation time, however many rows share it, and the
-// time that it returns is that of the next row. So nothing is skipped and nothing is endless.
+// A call ends after the last row of a creation time, however many rows share it, and returns the
+// creation time of the next row. So no row is skipped or repeated without end.
 func (s *Storage) Backfill(ctx context.Context, prepare storage.PrepareBackfillParams, options storage.BackfillOptions) (*time.Time, error) {
 	b, err := s.newBackfill(prepare, options)
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *Storage) Backfill(ctx context.Context, prepare storage.PrepareBackfillP
 	if err != nil {
 		return next, fmt.Errorf("backfill %s: %w", b.kind.Name, err)
 	}
-	if b.refusals > 0 {
-		return next, fmt.Errorf("backfill %s: %d objects were left as they are: %w", b.kind.Name, b.refusals, errors.Join(b.refused...))
+	if b.rejections > 0 {
+		return next, fmt.Errorf("backfill %s: %d objects were skipped: %w", b.kind.Name, b.rejections, errors.Join(b.rejected...))
 	}
 	return next, nil
 }
@@ -51,10 +51,10 @@ type backfill struct {
 	prepare storage.PrepareBackfillParams
 	options storage.BackfillOptions
 
-	done     int // rows so far
-	last     *oldRow
-	refusals int
-	refused  []error
+	done       int // rows so far
+	last       *oldRow
+	rejections int
+	rejected   []error
 }
 
 func (s *Storage) newBackfill(prepare storage.PrepareBackfillParams, o storage.BackfillOptions) (*backfill, error) {
@@ -63,7 +63,7 @@ func (s *Storage) newBackfill(prepare storage.PrepareBackfillParams, o storage.B
 	case !ok:
 		return nil, invalid("backfill: kind %q is not registered", o.Kind)
 	case !slices.Contains([]string{storage.BackfillIndex, storage.BackfillBlob, storage.BackfillAll}, o.Command):
-		return nil, invalid("backfill: command %q: want %q, %q or %q", o.Command, storage.BackfillIndex, storage.BackfillBlob, storage.BackfillAll)
+		return nil, invalid("backfill: got command %q, want %q, %q or %q", o.Command, storage.BackfillIndex, storage.BackfillBlob, storage.BackfillAll)
 	case o.BatchSize < 0:
 		return nil, invalid("backfill: batch size %d is negative", o.BatchSize)
 	case slices.Contains(o.NameSpaces, ""):
@@ -85,11 +85,11 @@ func (b *backfill) run(ctx context.Context) (*time.Time, error) {
 	for {
 		page, err := b.page(ctx)
 		if err != nil {
-			return b.place(), err
+			return b.position(), err
 		}
 		mine, next := b.cut(page)
 		if err := b.rewrite(ctx, mine); err != nil {
-			return b.place(), err
+			return b.position(), err
 		}
 		if next != nil {
 			return next, nil
@@ -112,8 +112,8 @@ func (b *backfill) cut(page []*oldRow) (mine []*oldRow, next *time.Time) {
 	return page, nil
 }
 
-// place returns where to continue after an error: the creation time of the row in progress.
-func (b *backfill) place() *time.Time {
+// position returns where to continue after an error: the creation time of the row in progress.
+func (b *backfill) position() *time.Time {
 	if b.last == nil {
 		return &b.options.StartTime
 	}
@@ -123,8 +123,8 @@ func (b *backfill) place() *time.Time {
 // rewrite rewrites rows; it reads those that changed meanwhile again first.
 func (b *backfill) rewrite(ctx context.Context, page []*oldRow) error {
 	left := page
-	for range overtaken {
-		stale, err := b.once(ctx, left)
+	for range maxOvertaken {
+		stale, err := b.rewriteOnce(ctx, left)
 		if err != nil {
 			return err
 		}
@@ -134,21 +134,21 @@ func (b *backfill) rewrite(ctx context.Context, page []*oldRow) error {
 			}
 			return nil
 		}
-		if left, err = b.again(ctx, stale); err != nil {
+		if left, err = b.reread(ctx, stale); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %s %s/%s changes all the time", storage.ErrConflict, b.kind.Name, left[0].Namespace, left[0].Name)
+	return fmt.Errorf("%w: %s %s/%s keeps changing", storage.ErrConflict, b.kind.Name, left[0].Namespace, left[0].Name)
 }
 
-// once rewrites rows and returns the uids of those that hold another version by now.
-func (b *backfill) once(ctx context.Context, page []*oldRow) (stale []string, err error) {
+// rewriteOnce rewrites rows and returns the uids of those that have another version by now.
+func (b *backfill) rewriteOnce(ctx context.Context, page []*oldRow) (stale []string, err error) {
 	var rewrites []writer.Rewrite
 	for _, row := range page {
 		r, err := b.rewriteOf(row)
 		switch {
 		case errors.Is(err, storage.ErrRejected):
-			b.refuse(row, err)
+			b.reject(row, err)
 		case err != nil:
 			return nil, fmt.Errorf("%s/%s: %w", row.Namespace, row.Name, err)
 		case r != nil:
@@ -167,11 +167,11 @@ func (b *backfill) once(ctx context.Context, page []*oldRow) (stale []string, er
 	return stale, nil
 }
 
-// refuse counts an object that cannot be stored. The backfill continues: one bad object must not
+// reject counts an object that cannot be stored. The backfill continues: one bad object must not
 // keep all others from being rewritten.
-func (b *backfill) refuse(row *oldRow, err error) {
-	b.refusals++
-	if len(b.refused) < maxRefused {
-		b.refused = append(b.refused, fmt.Errorf("%s/%s: %w", row.Namespace, row.Name, err))
+func (b *backfill) reject(row *oldRow, err error) {
+	b.rejections++
+	if len(b.rejected) < maxRejected {
+		b.rejected = append(b.rejected, fmt.Errorf("%s/%s: %w", row.Namespace, row.Name, err))
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// oldRow is a row as it stands, with its content.
+// oldRow is a stored row with its content.
 type oldRow struct {
 	rows.Row
 	groupVersion string
@@ -49,8 +49,8 @@ func (b *backfill) page(ctx context.Context) ([]*oldRow, error) {
 	return b.read(ctx, "FORCE INDEX (idx_create_time) WHERE "+where+" ORDER BY create_time, uid LIMIT "+strconv.Itoa(backfillPage), args)
 }
 
-// again reads rows once more; it omits those that no longer exist.
-func (b *backfill) again(ctx context.Context, uids []string) ([]*oldRow, error) {
+// reread reads rows again; it omits those that no longer exist.
+func (b *backfill) reread(ctx context.Context, uids []string) ([]*oldRow, error) {
 	args := make([]any, 0, len(uids))
 	for _, uid := range uids {
 		args = append(args, uid)
@@ -101,7 +101,7 @@ func (b *backfill) rewriteOf(row *oldRow) (*writer.Rewrite, error) {
 	}
 	out := &writer.Rewrite{Record: r, Incarnation: row.Incarnation, Pairs: b.options.Command == storage.BackfillAll}
 	if b.options.Command != storage.BackfillIndex {
-		if out.Content, err = differs(row, r); err != nil {
+		if out.Content, err = contentDiffers(row, r); err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +114,7 @@ func (b *backfill) rewriteOf(row *oldRow) (*writer.Rewrite, error) {
 	return out, nil
 }
 
-// record builds what a row becomes. It must still be the same version of the same object.
+// record builds the new record of a row, which must be the same version of the same object.
 func (b *backfill) record(row *oldRow, params *storage.BackfillParams) (*record.Record, error) {
 	u, kind, err := b.s.content(params.Object)
 	if err != nil {
@@ -125,13 +125,13 @@ func (b *backfill) record(row *oldRow, params *storage.BackfillParams) (*record.
 		return nil, err
 	}
 	if kind != b.kind || r.UID != row.UID || r.Namespace != row.Namespace || r.Name != row.Name || r.ResVersion != row.ResVersion {
-		return nil, invalid("prepare made another object of it: %s %s/%s with uid %s and resourceVersion %d", kind.Name, r.Namespace, r.Name, r.UID, r.ResVersion)
+		return nil, invalid("prepare returned another object: %s %s/%s with uid %s and resourceVersion %d", kind.Name, r.Namespace, r.Name, r.UID, r.ResVersion)
 	}
 	return r, nil
 }
 
-// differs compares content. JSON is compared by value: servers write it in their own way.
-func differs(row *oldRow, r *record.Record) (bool, error) {
+// contentDiffers compares content. JSON is compared by value: servers write it in their own way.
+func contentDiffers(row *oldRow, r *record.Record) (bool, error) {
 	if !bytes.Equal(row.proto, r.Proto) || row.groupVersion != r.GroupVersion {
 		return true, nil
 	}

@@ -21,14 +21,14 @@ func TestConformance(t *testing.T) {
 			conformance.Run(t, func(t *testing.T) storage.Keeper {
 				s := openOn(t, dsn, mysql.Options{})
 				emptied(t, s)
-				s.TakeTurns()
+				s.AlternatePlans()
 				return s
 			})
 		})
 	}
 }
 
-// openOn opens a store that takes writes.
+// openOn opens a store that accepts writes.
 func openOn(t testing.TB, dsn string, options mysql.Options) *mysql.Storage {
 	t.Helper()
 	options.DSN, options.Log = dsn, logr.Discard()

@@ -78,8 +78,8 @@ func (s *Storage) DeleteCollection(ctx context.Context, typeMeta *metav1.TypeMet
 	return nil
 }
 
-// checkDelete reads the options. Rows close at once and have no dependents, so that a grace
-// period and a propagation policy are met whatever they say.
+// checkDelete validates the options. Rows close at once and have no dependents, so that every
+// grace period and propagation policy is met.
 func checkDelete(o *metav1.DeleteOptions) (dry bool, err error) {
 	if o == nil {
 		return false, nil
@@ -89,7 +89,7 @@ func checkDelete(o *metav1.DeleteOptions) (dry bool, err error) {
 	case len(o.DryRun) == 1 && o.DryRun[0] == metav1.DryRunAll:
 		dry = true
 	default:
-		return false, invalid("dryRun %q: want nothing or [%q]", o.DryRun, metav1.DryRunAll)
+		return false, invalid("dryRun must be empty or [%q], got %q", metav1.DryRunAll, o.DryRun)
 	}
 	if o.GracePeriodSeconds != nil && *o.GracePeriodSeconds < 0 {
 		return false, invalid("gracePeriodSeconds %d is negative", *o.GracePeriodSeconds)
@@ -107,12 +107,12 @@ type collection struct {
 }
 
 func (c *collection) run(ctx context.Context) error {
-	for gone := int64(0); ; {
+	for closed := int64(0); ; {
 		size := int64(deletePage)
 		if limit := c.plan.Limit(); limit > 0 {
-			size = min(size, limit-gone)
+			size = min(size, limit-closed)
 		}
-		page, last, err := c.look(ctx, size)
+		page, last, err := c.readPage(ctx, size)
 		if err != nil || len(page) == 0 {
 			return err
 		}
@@ -120,15 +120,16 @@ func (c *collection) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		gone += int64(n)
-		if int64(len(page)) < size || c.plan.Limit() > 0 && gone >= c.plan.Limit() {
+		closed += int64(n)
+		if int64(len(page)) < size || c.plan.Limit() > 0 && closed >= c.plan.Limit() {
 			return nil
 		}
 		c.plan.After(last)
 	}
 }
 
-func (c *collection) look(ctx context.Context, size int64) (page []rows.Row, last []any, err error) {
+// readPage reads the next rows that the plan finds.
+func (c *collection) readPage(ctx context.Context, size int64) (page []rows.Row, last []any, err error) {
 	var r rows.Row
 	dest := []any{&r.UID, &r.Namespace, &r.Name, &r.Incarnation, &r.ResVersion}
 	err = c.s.each(ctx, c.plan.Rows(size), c.plan.Sorted(), dest, func(sorted []any) error {
@@ -138,7 +139,7 @@ func (c *collection) look(ctx context.Context, size int64) (page []rows.Row, las
 	return page, last, err
 }
 
-// close closes a page and returns how many rows that were.
+// close closes the rows of a page and returns their number.
 func (c *collection) close(ctx context.Context, page []rows.Row) (int, error) {
 	if c.dry {
 		return len(page), c.check(page)
@@ -169,7 +170,7 @@ func (c *collection) choose(ctx context.Context, tx *sql.Tx, locked []rows.Row) 
 	return uidsOf(locked), c.check(locked)
 }
 
-// check holds the preconditions against rows before any of them is closed.
+// check checks the preconditions of all rows of a page before any of them is closed.
 func (c *collection) check(page []rows.Row) error {
 	if c.options == nil || c.options.Preconditions == nil {
 		return nil
@@ -177,10 +178,10 @@ func (c *collection) check(page []rows.Row) error {
 	p := c.options.Preconditions
 	for _, r := range page {
 		if p.UID != nil && string(*p.UID) != r.UID {
-			return fmt.Errorf("%w: %s/%s has uid %s, not %s", storage.ErrConflict, r.Namespace, r.Name, r.UID, *p.UID)
+			return fmt.Errorf("%w: %s/%s has uid %s, want %s", storage.ErrConflict, r.Namespace, r.Name, r.UID, *p.UID)
 		}
 		if held := strconv.FormatInt(r.ResVersion, 10); p.ResourceVersion != nil && *p.ResourceVersion != held {
-			return fmt.Errorf("%w: %s/%s has resourceVersion %s, not %s", storage.ErrConflict, r.Namespace, r.Name, held, *p.ResourceVersion)
+			return fmt.Errorf("%w: %s/%s has resourceVersion %s, want %s", storage.ErrConflict, r.Namespace, r.Name, held, *p.ResourceVersion)
 		}
 	}
 	return nil

@@ -12,9 +12,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
-// The rows of a collection are found first, then locked. One that left the selector between
-// the two must stay.
-func TestACollectionIsAskedAgainUnderTheLock(t *testing.T) {
+// The rows of a collection are found first, then locked. One that left the selector in between
+// must stay.
+func TestDeleteCollectionSelectsAgainUnderLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		s := openOn(t, dsn, mysql.Options{})
 		for _, name := range []string{"goes", "leaves"} {

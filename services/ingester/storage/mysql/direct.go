@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// update is one update of an object that lives in storage only.
+// update is one update of an object that exists in storage only.
 type update struct {
 	s       *Storage
 	kind    *registry.Kind
@@ -47,7 +47,7 @@ func (s *Storage) updateDirectly(ctx context.Context, object runtime.Object, fie
 	}
 	u := &update{s: s, kind: kind, given: given, fields: fields, trace: traceParent(ctx)}
 	if err := s.direct.Amend(ctx, kind, uid, u.edit); err != nil {
-		return fmt.Errorf("update %s: %w", where, refused(err))
+		return fmt.Errorf("update %s: %w", where, rejected(err))
 	}
 	accessor, err := apimeta.Accessor(object)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Storage) updateDirectly(ctx context.Context, object runtime.Object, fie
 	return nil
 }
 
-// liveUID finds the row of an object: by its name, since a caller need not know the uid.
+// liveUID finds the row of an object by its name, since a caller may not know the uid.
 func (s *Storage) liveUID(ctx context.Context, kind *registry.Kind, given *unstructured.Unstructured) (string, error) {
 	if given.GetNamespace() == "" || given.GetName() == "" {
 		return "", invalid("namespace and name must be given")
@@ -81,22 +81,22 @@ func (s *Storage) liveUID(ctx context.Context, kind *registry.Kind, given *unstr
 		}
 	}
 	if uid := string(given.GetUID()); uid != "" {
-		return "", fmt.Errorf("%w: the object of that name has uid %s, not %s", storage.ErrConflict, newest.UID, uid)
+		return "", fmt.Errorf("%w: the object of that name has uid %s, want %s", storage.ErrConflict, newest.UID, uid)
 	}
 	return newest.UID, nil
 }
 
-// edit decides under the row's lock.
+// edit decides while the row is locked.
 func (u *update) edit(row *rows.Row, text []byte) (*record.Record, error) {
 	switch {
 	case row == nil || !row.Live():
 		return nil, storage.ErrNotFound
 	case !row.Evicted():
-		return nil, fmt.Errorf("%w: the object is in the cluster, which alone may change it", storage.ErrConflict)
+		return nil, fmt.Errorf("%w: the object is in the cluster: change it there", storage.ErrConflict)
 	}
 	held := strconv.FormatInt(row.ResVersion, 10)
 	if given := u.given.GetResourceVersion(); given != held {
-		return nil, fmt.Errorf("%w: resourceVersion is %s, not %q", storage.ErrConflict, held, given)
+		return nil, fmt.Errorf("%w: got resourceVersion %q, want %s", storage.ErrConflict, given, held)
 	}
 	stored := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := utiljson.Unmarshal(text, &stored.Object); err != nil {

@@ -25,7 +25,7 @@ func onBoth(t *testing.T, run func(t *testing.T, dsn string)) {
 	}
 }
 
-func TestChangesThatDoNotComeFromTheClusterAreAnnounced(t *testing.T) {
+func TestDirectChangesHaveEvents(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		commits := 0
 		s := openOn(t, dsn, mysql.Options{Outbox: true, OnCommit: func() { commits++ }})
@@ -67,7 +67,7 @@ func TestChangesThatDoNotComeFromTheClusterAreAnnounced(t *testing.T) {
 	})
 }
 
-func TestADirectUpdateKeepsTheColumnsOfARowInAgreement(t *testing.T) {
+func TestDirectUpdateKeepsColumnsConsistent(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		s := openOn(t, dsn, mysql.Options{})
 		m := dbtest.Model("m", "a", 7)
@@ -111,7 +111,7 @@ func TestADirectUpdateKeepsTheColumnsOfARowInAgreement(t *testing.T) {
 }
 
 // Triggers let every write fail.
-func TestABackfillOfUnchangedRowsWritesNothing(t *testing.T) {
+func TestBackfillOfUnchangedRowsWritesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		s := openOn(t, dsn, mysql.Options{})
 		m := dbtest.Model("m", "a", 7)
@@ -172,7 +172,7 @@ func TestDirectWritesNeedNoIncarnation(t *testing.T) {
 	}
 }
 
-func TestASchemeMakesTypedObjects(t *testing.T) {
+func TestSchemeCreatesTypedObjects(t *testing.T) {
 	scheme := runtime.NewScheme()
 	gvk := model.GroupVersionKind()
 	scheme.AddKnownTypeWithName(gvk, &conformance.Typed{})

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
-// A question that cannot be answered as it was put is refused before the database is asked.
+// An invalid request is rejected before it reaches the database.
 func ExampleStorage_List() {
 	ctx := context.Background()
 	store, err := mysql.Open(ctx, mysql.Options{DSN: "reader:secret@tcp(127.0.0.1:3306)/michelangelo"})
@@ -36,5 +36,5 @@ func ExampleStorage_List() {
 	}
 	// Output:
 	// true
-	// invalid request to storage: value of field "spec.kind": "MODEL_KIND_UNICORN" is no value of enum ModelKind
+	// invalid request to storage: value of field "spec.kind": "MODEL_KIND_UNICORN" is not a value of enum ModelKind
 }

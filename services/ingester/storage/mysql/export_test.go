@@ -6,9 +6,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
 )
 
-// TakeTurns lets every second question with labels walk along its order, as it would if they
-// matched many objects.
-func (s *Storage) TakeTurns() {
+// AlternatePlans makes every second request with labels use the plan for labels that match many
+// objects.
+func (s *Storage) AlternatePlans() {
 	var n atomic.Int64
 	s.selective = func() int {
 		if n.Add(1)%2 == 0 {

@@ -24,7 +24,7 @@ func invalid(format string, args ...any) error {
 // kindOf returns the kind that an object's TypeMeta names, or else the scheme.
 func (s *Storage) kindOf(object runtime.Object) (*registry.Kind, error) {
 	if isNil(object) {
-		return nil, invalid("the object is nil")
+		return nil, invalid("object must not be nil")
 	}
 	gvk := object.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() && s.options.Scheme != nil {
@@ -35,10 +35,10 @@ func (s *Storage) kindOf(object runtime.Object) (*registry.Kind, error) {
 	return s.lookup(gvk)
 }
 
-// kindNamed returns the kind of a TypeMeta; an empty apiVersion means ours.
+// kindNamed returns the kind of a TypeMeta; an empty apiVersion means api.GroupVersion.
 func (s *Storage) kindNamed(typeMeta *metav1.TypeMeta) (*registry.Kind, error) {
 	if typeMeta == nil {
-		return nil, invalid("no kind is named")
+		return nil, invalid("typeMeta must name a kind")
 	}
 	gvk := typeMeta.GroupVersionKind()
 	if typeMeta.APIVersion == "" {
@@ -85,8 +85,8 @@ func (s *Storage) content(object runtime.Object) (*unstructured.Unstructured, *r
 	return u, kind, nil
 }
 
-// decode makes an object out of stored content: a typed one when the scheme knows the
-// kind, else an unstructured one. strip may change the content before that.
+// decode creates an object from stored content: a typed one if the scheme has the kind, otherwise
+// an unstructured one. strip may change the content before that.
 func (s *Storage) decode(kind *registry.Kind, text []byte, strip func(map[string]any)) (runtime.Object, error) {
 	content := map[string]any{}
 	if err := utiljson.Unmarshal(text, &content); err != nil {
@@ -100,7 +100,7 @@ func (s *Storage) decode(kind *registry.Kind, text []byte, strip func(map[string
 	}
 	object, err := s.options.Scheme.New(kind.GVK())
 	if err != nil {
-		return nil, fmt.Errorf("make a %s: %w", kind.Name, err)
+		return nil, fmt.Errorf("create object of kind %s: %w", kind.Name, err)
 	}
 	if text, err = json.Marshal(content); err != nil {
 		return nil, fmt.Errorf("encode the content of a %s: %w", kind.Name, err)
@@ -108,8 +108,8 @@ func (s *Storage) decode(kind *registry.Kind, text []byte, strip func(map[string
 	return object, fill(object, text)
 }
 
-// fill replaces what the object holds by stored content. Decoding alone would leave what the
-// content does not name, such as the labels of the object that was there before.
+// fill replaces an object by stored content. Decoding alone would keep fields that the content
+// does not have, such as the labels of the previous object.
 func fill(object runtime.Object, text []byte) error {
 	fresh := reflect.New(reflect.TypeOf(object).Elem())
 	if err := json.Unmarshal(text, fresh.Interface()); err != nil {

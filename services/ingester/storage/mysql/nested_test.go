@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
-// TestWhatIsNestedTooDeepIsNamed stores objects as deep as each server takes, and one level deeper. Around the nested
+// TestTooDeeplyNestedFieldIsNamed stores objects as deep as each server takes, and one level deeper. Around the nested
 // value are the object, spec, qualityScores and its entry.
-func TestWhatIsNestedTooDeepIsNamed(t *testing.T) {
+func TestTooDeeplyNestedFieldIsNamed(t *testing.T) {
 	const around = 4
 	for flavour, most := range map[mysqltest.Flavour]int{mysqltest.MariaDB: 31, mysqltest.MySQL: 100} {
 		t.Run(string(flavour), func(t *testing.T) {

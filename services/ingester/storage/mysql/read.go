@@ -5,15 +5,159 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/query"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// GetByName implements storage.MetadataStorage. Should two rows be live, which the
-// writer prevents, the newest one answers.
+// List implements storage.MetadataStorage.
+func (s *Storage) List(ctx context.Context, typeMeta *metav1.TypeMeta, namespace string, listOptions *metav1.ListOptions, ext *storage.ListOptionsExt, response *storage.ListResponse) error {
+	kind, err := s.kindNamed(typeMeta)
+	if err != nil {
+		return err
+	}
+	return s.query(ctx, query.Question{Kind: kind, Namespace: namespace, Options: listOptions, Ext: ext}, response)
+}
+
+// QueryByTemplateID implements storage.MetadataStorage. Pages go by offset; there is no continue token.
+func (s *Storage) QueryByTemplateID(ctx context.Context, typeMeta *metav1.TypeMeta, templateID string, ext *storage.ListOptionsExt, response *storage.ListResponse) error {
+	kind, err := s.kindNamed(typeMeta)
+	if err != nil {
+		return err
+	}
+	expanded, err := query.Expand(kind, templateID, ext)
+	if err != nil {
+		return err
+	}
+	if err := s.query(ctx, query.Question{Kind: kind, Ext: expanded}, response); err != nil {
+		return fmt.Errorf("template %s: %w", templateID, err)
+	}
+	response.Continue = ""
+	return nil
+}
+
+func (s *Storage) query(ctx context.Context, q query.Question, response *storage.ListResponse) error {
+	if response == nil {
+		return invalid("response must not be nil")
+	}
+	plan, err := query.Compile(q)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(ctx, q.Options)
+	defer cancel()
+	if err := s.choose(ctx, plan); err != nil {
+		return fmt.Errorf("list %s: %w", q.Kind.Name, err)
+	}
+	answer, err := s.page(ctx, plan)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", q.Kind.Name, err)
+	}
+	*response = *answer
+	return nil
+}
+
+// within applies the timeout of a request.
+func within(ctx context.Context, o *metav1.ListOptions) (context.Context, context.CancelFunc) {
+	if o == nil || o.TimeoutSeconds == nil || *o.TimeoutSeconds == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(*o.TimeoutSeconds)*time.Second)
+}
+
+// choose counts the matches of the labels of a plan, so that it takes its cheapest form.
+func (s *Storage) choose(ctx context.Context, plan *query.Plan) error {
+	probes := plan.Probes()
+	counts := make([]int, len(probes))
+	for i, p := range probes {
+		if err := s.db.QueryRowContext(ctx, p.SQL, p.Args...).Scan(&counts[i]); err != nil {
+			return fmt.Errorf("count labels: %w", err)
+		}
+	}
+	plan.Choose(counts, s.selective())
+	return nil
+}
+
+func (s *Storage) page(ctx context.Context, plan *query.Plan) (*storage.ListResponse, error) {
+	answer := &storage.ListResponse{Items: []runtime.Object{}}
+	var last []any
+	more := false
+	var content []byte
+	err := s.each(ctx, plan.Page(), plan.Sorted(), []any{&content}, func(sorted []any) error {
+		if plan.Limit() > 0 && int64(len(answer.Items)) == plan.Limit() {
+			more = true
+			return nil
+		}
+		object, err := s.decode(plan.Kind(), content, plan.Strip)
+		if err != nil {
+			return err
+		}
+		answer.Items, last = append(answer.Items, object), sorted
+		return nil
+	})
+	if err != nil || !more {
+		return answer, err
+	}
+	if answer.RemainingItemCount, err = s.remaining(ctx, plan, int64(len(answer.Items))); err != nil {
+		return nil, err
+	}
+	answer.Continue, err = plan.Token(last, answer.RemainingItemCount)
+	return answer, err
+}
+
+// remaining returns the number of objects that follow a page other than the last. They are
+// counted once, on the first page; the continue token carries the number from then on.
+func (s *Storage) remaining(ctx context.Context, plan *query.Plan, given int64) (*int64, error) {
+	var n int64
+	if expected := plan.Expected(); expected != nil {
+		n = max(*expected-given, 1)
+		return &n, nil
+	}
+	statement, ok := plan.Count(given)
+	if !ok {
+		return nil, nil
+	}
+	if err := s.db.QueryRowContext(ctx, statement.SQL, statement.Args...).Scan(&n); err != nil {
+		return nil, fmt.Errorf("count the remaining objects: %w", err)
+	}
+	if !query.Counted(n) {
+		return nil, nil
+	}
+	n = max(n, 1)
+	return &n, nil
+}
+
+// each runs a statement whose last columns are sort values and passes them to row; the other
+// columns are scanned into dest.
+func (s *Storage) each(ctx context.Context, statement query.Statement, sorted int, dest []any, row func(sorted []any) error) (err error) {
+	rows, err := s.db.QueryContext(ctx, statement.SQL, statement.Args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		values := make([]any, sorted)
+		all := append([]any{}, dest...)
+		for i := range values {
+			all = append(all, &values[i])
+		}
+		if err := rows.Scan(all...); err != nil {
+			return err
+		}
+		if err := row(values); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// GetByName implements storage.MetadataStorage. If two rows were live, which the writer prevents,
+// it would return the newest one.
 func (s *Storage) GetByName(ctx context.Context, namespace, name string, object runtime.Object) error {
 	return s.get(ctx, object, "namespace = ? AND name = ? AND delete_time IS NULL ORDER BY incarnation DESC, res_version DESC LIMIT 1", namespace, name)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 )
 
-// TestReadyMeansThatMySQLTakesWrites lets a server answer that cannot be written to.
-func TestReadyMeansThatMySQLTakesWrites(t *testing.T) {
+// TestReadyRequiresWrites checks readiness on a server that is read-only.
+func TestReadyRequiresWrites(t *testing.T) {
 	server := mysqltest.PrivateOf(t, mysqltest.MySQL)
 	dsn := server.DSN()
 	s, err := mysql.Open(context.WithoutCancel(t.Context()), mysql.Options{DSN: dsn})

@@ -39,19 +39,19 @@ type Options struct {
 	Pool Pool
 	// Registerer registers the metrics; nil keeps them private. Ignored when Metrics is set.
 	Registerer prometheus.Registerer
-	// Metrics are those of the surrounding service; nil makes own ones.
+	// Metrics are those of the service; nil creates new ones.
 	Metrics *metrics.Metrics
 	Log     logr.Logger
-	// Settings name what says where the server is, for the line that it is waited for.
+	// Settings names the settings that locate the server, for the log line while it is unreachable.
 	Settings string
-	// Clock is the real one when nil.
+	// Clock is the real clock if nil.
 	Clock clock.WithTicker
 	// Outbox adds an outbox row to every change. Something must then relay and remove them.
 	Outbox bool
 	// OnCommit is called after each commit that added outbox rows. It must not block.
 	OnCommit func()
-	// Scheme makes typed objects of the kinds that it knows, in lists and in backfills, and
-	// names the kind of typed objects without TypeMeta. Nil: lists hold unstructured objects.
+	// Scheme creates typed objects of its kinds in lists and backfills, and provides the kind of
+	// typed objects without TypeMeta. Without it lists hold unstructured objects.
 	Scheme *runtime.Scheme
 }
 
@@ -64,16 +64,16 @@ type Storage struct {
 	kinds   *registry.Registry
 	records *record.Builder
 	metrics *metrics.Metrics
-	// life bounds the writer; it ends with the context of Open.
+	// life returns the context of Open, which bounds the writer.
 	life func() context.Context
 
 	prepared chan struct{} // closed once the schema is current
 	settled  chan struct{} // closed once the writer runs
 
 	// direct makes changes that do not come from the cluster. They keep the incarnation of
-	// their row, so they need not wait for Settle, and every replica can make them.
+	// their row, so they do not wait for Settle, and every replica can make them.
 	direct *writer.Writer
-	// selective bounds the labels that lead to rows; tests let it vary.
+	// selective returns the limit of objects of a label that drives a plan; tests vary it.
 	selective func() int
 
 	mu     sync.Mutex
@@ -83,7 +83,7 @@ type Storage struct {
 
 var _ storage.Keeper = (*Storage)(nil)
 
-// Open returns a store that is not connected yet. ctx bounds its life. An error
+// Open returns a store that is not connected yet. ctx bounds its lifetime. An error
 // means that the DSN is wrong; it never contains the password.
 func Open(ctx context.Context, options Options) (*Storage, error) {
 	if options.Clock == nil {
@@ -177,7 +177,7 @@ func (s *Storage) prepareOnce(ctx context.Context) error {
 		return err
 	}
 	report, err := migrations.UpWith(logr.NewContext(ctx, s.options.Log.V(1)), s.db, func(line string) {
-		s.options.Log.Info("Taking over an earlier database", "progress", line)
+		s.options.Log.Info("Adopting a legacy database", "progress", line)
 	})
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (s *Storage) prepareOnce(ctx context.Context) error {
 		s.options.Log.Info("Applied migrations", "count", n, "last", report.Applied[n-1])
 	}
 	if n := len(report.Notes); n > 0 {
-		s.options.Log.Info("Took over an earlier database", "notes", n, "see", "ingester migrate status")
+		s.options.Log.Info("Adopted a legacy database", "notes", n, "see", "ingester migrate status")
 	}
 	problems, err := migrations.Verify(ctx, s.db)
 	if err != nil {
@@ -202,9 +202,9 @@ func (s *Storage) prepareOnce(ctx context.Context) error {
 // after Prepare, when this process begins to lead.
 func (s *Storage) SettleFor(ctx context.Context, clusterUID string, resourceVersion int64) error {
 	cluster := incarnation.Cluster{UID: clusterUID, ResourceVersion: resourceVersion}
-	n, err := incarnation.Settle(ctx, s.db, s.kinds, cluster, s.options.Clock.Now())
+	n, err := incarnation.Resolve(ctx, s.db, s.kinds, cluster, s.options.Clock.Now())
 	if err != nil {
-		return fmt.Errorf("settle incarnation: %w", err)
+		return fmt.Errorf("resolve incarnation: %w", err)
 	}
 	s.Settle(n)
 	return nil
@@ -218,15 +218,15 @@ func (s *Storage) Settle(n int64) {
 		return
 	}
 	s.writer = s.newWriter(n)
-	s.options.Log.V(1).Info("Settled incarnation", "incarnation", n)
+	s.options.Log.V(1).Info("Resolved incarnation", "incarnation", n)
 	close(s.settled)
 }
 
 // Prepared is closed once the schema is current.
 func (s *Storage) Prepared() <-chan struct{} { return s.prepared }
 
-// harmless is refused by a server that is read-only, and changes no row elsewhere.
-const harmless = "UPDATE " + schema.IncarnationTable + " SET raised_at = raised_at WHERE cluster_uid = ''"
+// probeWrite fails on a read-only server and changes no row elsewhere.
+const probeWrite = "UPDATE " + schema.IncarnationTable + " SET raised_at = raised_at WHERE cluster_uid = ''"
 
 // Ready checks that the server accepts the login, has all tables and accepts writes, for readiness probes.
 func (s *Storage) Ready(ctx context.Context) error {
@@ -240,7 +240,7 @@ func (s *Storage) Ready(ctx context.Context) error {
 	for _, t := range schema.Tables(s.kinds) {
 		tables = append(tables, t.Name)
 	}
-	err := database.Probe(ctx, s.probe, harmless, tables)
+	err := database.Probe(ctx, s.probe, probeWrite, tables)
 	s.metrics.Reachable.Set(map[bool]float64{true: 1, false: 0}[err == nil])
 	return err
 }

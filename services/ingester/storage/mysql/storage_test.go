@@ -85,7 +85,7 @@ func TestErrorsAreTyped(t *testing.T) {
 	}
 }
 
-func TestWritesWaitUntilTheStoreIsSettled(t *testing.T) {
+func TestWritesWaitForSettle(t *testing.T) {
 	s, err := mysql.Open(t.Context(), mysql.Options{DSN: "user@tcp(127.0.0.1:1)/nowhere", Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestWritesWaitUntilTheStoreIsSettled(t *testing.T) {
 	}
 }
 
-func TestABadDSNDoesNotShowItsPassword(t *testing.T) {
+func TestInvalidDSNErrorOmitsPassword(t *testing.T) {
 	for _, dsn := range []string{"user:hunter2@nowhere", "user:hunter2@tcp(h:3306)/", "hunter2"} {
 		_, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn})
 		if err == nil || strings.Contains(err.Error(), "hunter2") {

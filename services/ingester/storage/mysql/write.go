@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/wire"
@@ -24,11 +25,11 @@ func (s *Storage) Upsert(ctx context.Context, object runtime.Object, direct bool
 	if direct {
 		return s.updateDirectly(ctx, object, indexedFields)
 	}
-	return s.write(ctx, object, record.Live, indexedFields)
+	return s.store(ctx, object, record.Live, indexedFields)
 }
 
 // Evict implements storage.Keeper. The stored state of an evicted object lacks our
-// finalizer: in storage nothing is left to wait for.
+// finalizer, which has no purpose in storage.
 func (s *Storage) Evict(ctx context.Context, object runtime.Object) error {
 	u, _, err := s.content(object)
 	if err != nil {
@@ -42,22 +43,23 @@ func (s *Storage) Evict(ctx context.Context, object runtime.Object) error {
 		}
 	}
 	snapshot.SetFinalizers(keep)
-	return s.write(ctx, snapshot, record.Evicted, nil)
+	return s.store(ctx, snapshot, record.Evicted, nil)
 }
 
 // Finish implements storage.Keeper.
 func (s *Storage) Finish(ctx context.Context, object runtime.Object) error {
-	return s.write(ctx, object, record.Closed, nil)
+	return s.store(ctx, object, record.Closed, nil)
 }
 
 // Release implements storage.Keeper.
 func (s *Storage) Release(ctx context.Context, object runtime.Object) error {
-	return s.write(ctx, object, record.Released, nil)
+	return s.store(ctx, object, record.Released, nil)
 }
 
-func (s *Storage) write(ctx context.Context, object runtime.Object, state record.State, fields []storage.IndexedField) error {
+// store writes the record of an object, in a span, and maps its outcome to an error.
+func (s *Storage) store(ctx context.Context, object runtime.Object, state record.State, fields []storage.IndexedField) error {
 	ctx, span := telemetry.Child(ctx, scope, "store")
-	outcome, err := s.commit(ctx, object, state, fields)
+	outcome, err := s.enqueue(ctx, object, state, fields)
 	if span.IsRecording() {
 		span.SetAttributes(telemetry.AttrOutcome.String(string(outcome)))
 	}
@@ -73,7 +75,8 @@ func (s *Storage) write(ctx context.Context, object runtime.Object, state record
 
 const scope = "github.com/flotilla-dev/flotilla/services/ingester/storage/mysql"
 
-func (s *Storage) commit(ctx context.Context, object runtime.Object, state record.State, fields []storage.IndexedField) (writer.Outcome, error) {
+// enqueue builds the record of an object, passes it to the writer and waits for its outcome.
+func (s *Storage) enqueue(ctx context.Context, object runtime.Object, state record.State, fields []storage.IndexedField) (writer.Outcome, error) {
 	r, err := s.record(ctx, object, state, fields)
 	if err != nil {
 		return "", err
@@ -84,12 +87,12 @@ func (s *Storage) commit(ctx context.Context, object runtime.Object, state recor
 	}
 	outcome, err := w.Write(ctx, r)
 	if err != nil {
-		return "", notWritten(refused(nested(err, r.JSON)))
+		return "", notWritten(rejected(nested(err, r.JSON)))
 	}
 	return outcome, nil
 }
 
-// build makes the record of an object; given fields override what follows from it.
+// build builds the record of an object; given fields override the computed columns.
 func (s *Storage) build(u *unstructured.Unstructured, state record.State, kind *registry.Kind, fields []storage.IndexedField, trace string) (*record.Record, error) {
 	given, err := overrides(kind, fields)
 	if err != nil {
@@ -97,7 +100,7 @@ func (s *Storage) build(u *unstructured.Unstructured, state record.State, kind *
 	}
 	r, err := s.records.Build(u, state)
 	if err != nil {
-		return nil, s.unfit(err)
+		return nil, s.rejectedRecord(err)
 	}
 	for _, o := range given {
 		r.Indexed[o.column] = o.value
@@ -106,8 +109,8 @@ func (s *Storage) build(u *unstructured.Unstructured, state record.State, kind *
 	return r, nil
 }
 
-// unfit wraps an error that the content of an object causes.
-func (s *Storage) unfit(err error) error {
+// rejectedRecord wraps an error that the content of an object causes in storage.ErrRejected.
+func (s *Storage) rejectedRecord(err error) error {
 	if !record.Rejected(err) {
 		return err
 	}
@@ -123,7 +126,7 @@ func notWritten(err error) error {
 	return fmt.Errorf("%w: %w", storage.ErrNotWritten, err)
 }
 
-// nested names the field of a document that is nested too deep: of valid JSON that is what the database refuses.
+// nested adds the field that is nested too deep to an error of the database.
 func nested(err error, document string) error {
 	if !database.TooDeep(err) {
 		return err
@@ -135,8 +138,8 @@ func nested(err error, document string) error {
 	return fmt.Errorf("%w (%w)", wire.Within(path, wire.Invalid("is nested %d levels deep; MariaDB stores 31, MySQL 100", levels)), err)
 }
 
-// refused wraps an error that the content of a row causes.
-func refused(err error) error {
+// rejected wraps an error that the content of a row causes in storage.ErrRejected.
+func rejected(err error) error {
 	if database.Classify(err) == database.Content {
 		return fmt.Errorf("%w: %w", storage.ErrRejected, err)
 	}
@@ -165,4 +168,23 @@ func traceParent(ctx context.Context) string {
 		return v
 	}
 	return ""
+}
+
+// record builds the record of an object: from its bytes if the API server sent them, otherwise
+// from a tree.
+func (s *Storage) record(ctx context.Context, o runtime.Object, state record.State, fields []storage.IndexedField) (*record.Record, error) {
+	sent, ok := o.(*object.Object)
+	if !ok || len(fields) > 0 {
+		u, kind, err := s.content(o)
+		if err != nil {
+			return nil, err
+		}
+		return s.build(u, state, kind, fields, traceParent(ctx))
+	}
+	r, err := s.records.FromObject(sent, state)
+	if err != nil {
+		return nil, s.rejectedRecord(err)
+	}
+	r.TraceParent = traceParent(ctx)
+	return r, nil
 }

@@ -16,7 +16,7 @@ import (
 
 // An object is deleted and made anew under its name while everything is down: the
 // former one ends with a gap, and what was said of it never counts for the new one.
-func TestRecreatedWhileEverythingWasDown(t *testing.T) {
+func TestObjectRecreatedDuringOutage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
@@ -43,7 +43,7 @@ func TestRecreatedWhileEverythingWasDown(t *testing.T) {
 }
 
 // An API server that refuses writes is asked again, at growing intervals, until it takes them.
-func TestWritesAreRefusedForAWhile(t *testing.T) {
+func TestReconcileRetriesRejectedWrites(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]int{
 		"throttled": http.StatusTooManyRequests, "conflict": http.StatusConflict, "broken": http.StatusInternalServerError,

@@ -27,7 +27,7 @@ func (c *shiftedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) 
 func (c *shiftedClock) shift(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // A hold-down goes on while no aggregator runs, and ends at its exact time.
-func TestHoldDownOutlivesTheProcess(t *testing.T) {
+func TestHoldDownSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	shifted := &shiftedClock{}
@@ -77,7 +77,7 @@ func TestHoldDownOutlivesTheProcess(t *testing.T) {
 
 // No rule reads an operator's clock: one that is wrong changes neither what is said nor
 // whose word counts, also when the operator starts anew with a clock that was set back.
-func TestOperatorsClockIsWrong(t *testing.T) {
+func TestConditionsIgnoreOperatorClock(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()

@@ -19,7 +19,7 @@ import (
 
 // Acknowledgements that get lost leave one stored copy of each message, be it an
 // operator's observation or the aggregator's entry and events.
-func TestAcknowledgementsAreLost(t *testing.T) {
+func TestLostAcknowledgmentsStoreNoDuplicates(t *testing.T) {
 	t.Parallel()
 	for _, who := range []string{"superset-operator", Name} {
 		t.Run("on the way to "+who, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAcknowledgementsAreLost(t *testing.T) {
 }
 
 // A state that comes back within the window of deduplication is a third state, not a duplicate of the first.
-func TestStateThatComesBack(t *testing.T) {
+func TestRepeatedStateIsNoDuplicate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()
@@ -101,7 +101,7 @@ func (o *operator) send(u *unstructured.Unstructured, available int32, seq uint6
 }
 
 // What comes twice and in any order leads to the same end as what comes once and in order.
-func TestDuplicatedAndReordered(t *testing.T) {
+func TestDuplicatesAndReorderingAreHarmless(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()
@@ -140,7 +140,7 @@ func TestDuplicatedAndReordered(t *testing.T) {
 
 // A late retry of an old message, which a restarted server does not know for a
 // duplicate any more, takes the newer one's place in the stream and changes nothing.
-func TestLateRetryAfterARestartOfTheServer(t *testing.T) {
+func TestLateRetryAfterServerRestart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.start()

@@ -46,7 +46,7 @@ func (f *fixture) swept(name string) {
 
 // An operator that went before its object leaves its last word, which goes with the
 // object: while the aggregator watches, and when it finds out later.
-func TestLastWordGoesWithTheObject(t *testing.T) {
+func TestTombstoneIsPurgedWithObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
@@ -73,7 +73,7 @@ func TestLastWordGoesWithTheObject(t *testing.T) {
 }
 
 // Nothing but the bus knows of an object whose entry was lost too.
-func TestLastWordOnAnUnknownObject(t *testing.T) {
+func TestTombstoneOfUnknownObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	o := f.operator("superset-operator", contract.Superset)
@@ -97,7 +97,7 @@ func TestLastWordOnAnUnknownObject(t *testing.T) {
 
 // A cluster that is restored from a backup has phase changes with lower numbers. That
 // is told once, and what follows is published.
-func TestPhaseChangesOfARestoredCluster(t *testing.T) {
+func TestPhaseChangesOfRestoredCluster(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()

@@ -18,7 +18,7 @@ import (
 // Two readers of one stream see different heads: stood in for by a second server that
 // went on from a copy of the first one's disk. The standby reads the old head; conditions
 // stay those of the leader, who reads the new one.
-func TestTwoHeadsOfOneStream(t *testing.T) {
+func TestStreamWithTwoHeads(t *testing.T) {
 	var store string
 	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })
 	f.start()

@@ -15,7 +15,7 @@ import (
 
 // With the bus down the aggregator holds no Lease and writes nothing; the operator
 // writes for itself. When the bus is back nothing flips that the operator did not flip.
-func TestBusGoesAndComesBack(t *testing.T) {
+func TestBusOutageAndRecovery(t *testing.T) {
 	t.Parallel()
 	for name, wiped := range map[string]bool{"as it was": false, "empty": true} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestBusGoesAndComesBack(t *testing.T) {
 }
 
 // Streams that are deleted under a running aggregator are read again once they are back.
-func TestStreamsAreRecreated(t *testing.T) {
+func TestRecreatedStreamsAreReplayed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()
@@ -93,7 +93,7 @@ func TestStreamsAreRecreated(t *testing.T) {
 }
 
 // Taking over from an operator that wrote the conditions itself writes nothing when both say the same.
-func TestTakeOverWritesNothing(t *testing.T) {
+func TestTakeoverWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	o := f.operator("superset-operator", contract.Superset)

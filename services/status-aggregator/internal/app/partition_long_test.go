@@ -22,7 +22,7 @@ import (
 // the other. The aggregator hears nobody, says nothing of anybody, and gives up its right
 // although it is connected and has read all that its server holds. The majority works on.
 // When the servers find each other again nothing is lost and nothing flips without cause.
-func TestServersArePartitioned(t *testing.T) {
+func TestPartitionedServers(t *testing.T) {
 	cluster := startTrio(t)
 	params := bus.DefaultParams()
 	params.Replicas = 3

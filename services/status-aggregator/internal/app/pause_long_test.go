@@ -52,7 +52,7 @@ func (f *fixture) heldBy(name string) {
 
 // A leader is paused, another one takes over and writes; when the first wakes up it
 // changes nothing and tells nothing twice.
-func TestLeaderIsPaused(t *testing.T) {
+func TestPausedLeaderWritesNothing(t *testing.T) {
 	f := newFixture(t)
 	o := f.operator("superset-operator", contract.Superset)
 	first := f.child("first")

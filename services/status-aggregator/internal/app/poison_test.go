@@ -22,7 +22,7 @@ type poison struct {
 }
 
 // Whatever comes is counted, parked with its cause and its place, and everything else goes on.
-func TestPoisonIsParked(t *testing.T) {
+func TestInvalidMessagesBecomeDeadLetters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.liftSizeLimit()

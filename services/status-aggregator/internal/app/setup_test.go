@@ -30,7 +30,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-func TestValidateNamesTheMissingSetting(t *testing.T) {
+func TestValidateNamesMissingSetting(t *testing.T) {
 	err := Validate(service.Options{})
 	if err == nil || !strings.Contains(err.Error(), "--nats-url") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want one line that names --nats-url", err)
@@ -43,7 +43,7 @@ func TestValidateNamesTheMissingSetting(t *testing.T) {
 	}
 }
 
-func TestSettingsOfTheAPIAreTheServices(t *testing.T) {
+func TestSpecValidatesAPIOptions(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                  "", // off
 		"--api-bind-address=127.0.0.1:8446": "",
@@ -62,7 +62,7 @@ func TestSettingsOfTheAPIAreTheServices(t *testing.T) {
 	}
 }
 
-func TestNothingIsServedUnlessAskedFor(t *testing.T) {
+func TestServeRequiresBindAddress(t *testing.T) {
 	for _, address := range []string{"", "0"} {
 		server, err := Serve(ServeConfig{Options: httpapi.Options{Options: httpserver.Options{BindAddress: address}}})
 		if server != nil || err != nil {
@@ -111,7 +111,7 @@ func (f *fixture) serve() (base, token string) {
 
 // What the leader says is answered by a replica that does not lead, from the first
 // observation to the event on an open stream.
-func TestStandbyServesWhatTheLeaderSays(t *testing.T) {
+func TestStandbyServesLeaderConditions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()

@@ -15,7 +15,7 @@ import (
 )
 
 // NATS that is restored from an old backup loses history, which is told, and no truth.
-func TestBusIsRestoredFromABackup(t *testing.T) {
+func TestBusRestoredFromBackup(t *testing.T) {
 	t.Parallel()
 	var store string
 	f := newFixture(t, func(o *natstest.Options) { store = o.StoreDir })
@@ -60,7 +60,7 @@ func TestBusIsRestoredFromABackup(t *testing.T) {
 
 // A missing right is told apart from an outage, and ends the right to write: the
 // operators take over.
-func TestBucketIsForbidden(t *testing.T) {
+func TestMissingBucketPermissionEndsLeadership(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *natstest.Options) {
 		all := &natstest.Permissions{Publish: &natstest.SubjectPermission{Allow: []string{">"}}}
@@ -96,7 +96,7 @@ func TestBucketIsForbidden(t *testing.T) {
 }
 
 // A consumer that goes under its reader is noticed, and nothing is missed.
-func TestConsumersAreDeleted(t *testing.T) {
+func TestDeletedConsumersAreRecreated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()

@@ -44,7 +44,7 @@ func (f *fixture) entry(kind contract.Kind, u *unstructured.Unstructured) contra
 	return e
 }
 
-func TestFromObservationsToConditionsAndEvents(t *testing.T) {
+func TestObservationsBecomeConditionsAndEvents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
@@ -99,7 +99,7 @@ func TestFromObservationsToConditionsAndEvents(t *testing.T) {
 	}
 }
 
-func TestRestartFlipsNothing(t *testing.T) {
+func TestRestartChangesNoCondition(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
@@ -161,7 +161,7 @@ func TestCrashBetweenEntryAndEvents(t *testing.T) {
 		"main upgradable Upgradable=True")...)
 }
 
-func TestObserverFallsSilent(t *testing.T) {
+func TestStaleObserverMakesConditionsUnknown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()
@@ -178,7 +178,7 @@ func TestObserverFallsSilent(t *testing.T) {
 	flips.want(t, conditions.TypeAvailable, "True", "Unknown", "True")
 }
 
-func TestNewIncarnationOfTheSameName(t *testing.T) {
+func TestRecreatedObjectStartsAnew(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.start()
@@ -213,7 +213,7 @@ func TestNewIncarnationOfTheSameName(t *testing.T) {
 	}
 }
 
-func TestObjectThatWentWhileNobodyWatched(t *testing.T) {
+func TestObjectDeletedDuringDowntime(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	r := f.start()
@@ -230,7 +230,7 @@ func TestObjectThatWentWhileNobodyWatched(t *testing.T) {
 	f.wantHistory("main snapshot", "main deleted gap")
 }
 
-func TestKindThatAppearsLater(t *testing.T) {
+func TestKindInstalledLater(t *testing.T) {
 	f := newFixture(t)
 	r := f.start()
 	o := f.operator("engine-operator", contract.FireboltEngine)

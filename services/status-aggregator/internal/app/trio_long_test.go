@@ -138,7 +138,7 @@ func (s *stubborn) more(t *testing.T) {
 
 // Three servers lose their leader, then their majority: nothing that was acknowledged
 // is lost, nothing is said that is not so, and work goes on.
-func TestThreeServers(t *testing.T) {
+func TestThreeServersLoseMajority(t *testing.T) {
 	cluster := startTrio(t)
 	params := bus.DefaultParams()
 	params.Replicas = 3

@@ -105,7 +105,7 @@ func each(what string) []string {
 	}
 }
 
-func TestBootstrapFromNothing(t *testing.T) {
+func TestBootstrapCreatesStreams(t *testing.T) {
 	f := newFixture(t)
 	want(t, f.bus("bootstrap", "--dry-run"), append(each("would be created"), "FLOTILLA_STATUS: would be created")...)
 	if names := f.streams(); len(names) != 0 {
@@ -133,7 +133,7 @@ func (f fixture) streams() []string {
 	return out
 }
 
-func TestBootstrapChangesWhatItIsToldAndKeepsTheRest(t *testing.T) {
+func TestBootstrapChangesOnlyGivenSettings(t *testing.T) {
 	f := newFixture(t)
 	f.bus("bootstrap", "--lifecycle-max-bytes=2Gi", "--changes-max-age=24h")
 	if _, err := f.admin.Publish(t.Context(), contract.LifecyclePrefix+".prod.team-a.superset.main.phase", nil); err != nil {
@@ -173,7 +173,7 @@ func TestBootstrapChangesWhatItIsToldAndKeepsTheRest(t *testing.T) {
 	f.WantNoViolations(t)
 }
 
-func TestInProductionTheHistoriesCannotBeTouched(t *testing.T) {
+func TestDenyPurgeProtectsStreams(t *testing.T) {
 	f := newFixture(t)
 	f.bus("bootstrap", "--deny-purge")
 	f.bus("bootstrap", "--lifecycle-max-age=48h") // stays in production
@@ -189,7 +189,7 @@ func TestInProductionTheHistoriesCannotBeTouched(t *testing.T) {
 	f.bus("verify", "--deny-purge")
 }
 
-func TestPlacement(t *testing.T) {
+func TestBootstrapSetsPlacement(t *testing.T) {
 	f := newFixture(t)
 	f.bus("bootstrap", "--placement-tags=ssd,zone-a")
 	for _, name := range f.streams() {
@@ -205,7 +205,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-func TestConsumerIsReadByItsTool(t *testing.T) {
+func TestConsumerIsReadableByTool(t *testing.T) {
 	f := newFixture(t)
 	f.bus("bootstrap")
 	subject := contract.LifecyclePrefix + ".prod.team-a.superset.main.phase"
@@ -227,7 +227,7 @@ func TestConsumerIsReadByItsTool(t *testing.T) {
 	f.WantNoViolations(t)
 }
 
-func TestWrongCommandLines(t *testing.T) {
+func TestCommandRejectsInvalidArguments(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                  "bus what?",
 		"frobnicate":                        "bus frobnicate is not known",
@@ -256,7 +256,7 @@ func TestWrongCommandLines(t *testing.T) {
 const allEvents = contract.LifecyclePrefix + ".>"
 
 // A refused request is never answered: the reason comes by another way and must be told.
-func TestAMissingRightIsNamed(t *testing.T) {
+func TestBootstrapNamesMissingPermission(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -266,7 +266,7 @@ func TestAMissingRightIsNamed(t *testing.T) {
 	}
 }
 
-func TestABusThatIsNotThere(t *testing.T) {
+func TestVerifyReportsUnreachableBus(t *testing.T) {
 	f := newFixture(t)
 	for name, url := range map[string]string{"no server": "nats://127.0.0.1:1", "wrong password": strings.Replace(f.As("bootstrap"), ":secret@", ":wrong@", 1)} {
 		t.Run(name, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestABusThatIsNotThere(t *testing.T) {
 }
 
 // A single server has no place for three copies: the reason is told, and nothing is half done.
-func TestWhatTheServerRefusesIsTold(t *testing.T) {
+func TestBootstrapReportsServerError(t *testing.T) {
 	f := newFixture(t)
 	_, err := command(t.Context(), t, f.As("bootstrap"), "bootstrap", "--replicas=3")
 	if err == nil || !strings.Contains(err.Error(), `create stream "FLOTILLA_OBS"`) || !strings.Contains(err.Error(), "replicas") {

@@ -17,7 +17,7 @@ import (
 
 // The command comes with the certificate and the key that its flags name, to a server
 // that lets nobody else in.
-func TestCertificateAndKey(t *testing.T) {
+func TestCommandUsesCertificateAndKey(t *testing.T) {
 	user, err := nkeys.CreateUser()
 	if err != nil {
 		t.Fatal(err)

@@ -131,7 +131,7 @@ func (r *reviewed) seen(t *testing.T, families ...string) {
 
 // The parts of the aggregator that speak to the bus do all that they ever do, under the
 // permissions that are shipped for it; and what they say is what the document says.
-func TestTheAggregatorHasWhatItNeedsAndNothingElse(t *testing.T) {
+func TestAggregatorHasLeastPrivilege(t *testing.T) {
 	f := newFixture(t)
 	f.bus("bootstrap")
 	review := f.review()
@@ -291,7 +291,7 @@ func (f fixture) closeTail(conn *bus.Conn, stream string) {
 }
 
 // Whoever has no right to write is told so, and nothing is stored.
-func TestTheHistoryCannotBeWrittenByAnOperator(t *testing.T) {
+func TestOperatorCannotWriteHistory(t *testing.T) {
 	f := newFixture(t)
 	f.bus("bootstrap")
 	conn := f.service(operator)

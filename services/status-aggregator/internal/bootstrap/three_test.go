@@ -47,7 +47,7 @@ func three(t *testing.T) string {
 }
 
 // Three copies on the servers that have the tag: made, left alone the second time, and changed.
-func TestThreeReplicas(t *testing.T) {
+func TestBootstrapWithThreeReplicas(t *testing.T) {
 	address := three(t)
 	url := func(user string) string { return "nats://" + user + ":" + busauth.Password + "@" + address }
 	var nc *nats.Conn

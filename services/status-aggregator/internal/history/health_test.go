@@ -11,7 +11,7 @@ import (
 )
 
 // A bucket that answers questions but takes no writes does not work.
-func TestBucketThatTakesNoWrites(t *testing.T) {
+func TestHealthyDetectsReadOnlyBucket(t *testing.T) {
 	f := newFixture(t)
 	const patience = 10 * time.Second
 	f.put(f.entry("a", "Available=True@0"))
@@ -45,7 +45,7 @@ func TestBucketThatTakesNoWrites(t *testing.T) {
 }
 
 // A stream that takes no events is left alone for long enough that the operators write.
-func TestStreamThatTakesNoEvents(t *testing.T) {
+func TestFlushYieldsWhenStreamRejectsEvents(t *testing.T) {
 	f := newFixture(t)
 	const patience = 10 * time.Second
 	f.put(f.entry("a", "Available=True@0"))

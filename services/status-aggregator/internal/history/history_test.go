@@ -186,7 +186,7 @@ func ring(from, to int64) []transition.Entry {
 	return out
 }
 
-func TestLifeOfAnObject(t *testing.T) {
+func TestHistoryOfObjectLifecycle(t *testing.T) {
 	f := newFixture(t)
 	f.phases("a", ring(1, 2))
 	first := f.entry("a", "Available=False@0", "Degraded=False@0", "Ready=False@0")
@@ -217,7 +217,7 @@ func TestLifeOfAnObject(t *testing.T) {
 	}
 }
 
-func TestSequencesOfOneObjectGrow(t *testing.T) {
+func TestSequencesOfObjectIncrease(t *testing.T) {
 	f := newFixture(t)
 	f.phases("a", ring(1, 3))
 	f.put(f.entry("a", "Available=True@0"))
@@ -237,7 +237,7 @@ func TestSequencesOfOneObjectGrow(t *testing.T) {
 
 // What was never true has not ended: a new object has not recovered, nor was it resumed or
 // started. After a silence all is told, since a reader was told of the silence.
-func TestNewObjectHasNotRecovered(t *testing.T) {
+func TestNewObjectPublishesNoRecovery(t *testing.T) {
 	f := newFixture(t)
 	for _, e := range []contract.StatusEntry{
 		f.entry("a", "Available=Unknown@0", "Degraded=Unknown@0", "Paused=Unknown@0", "Stopped=Unknown@0"),
@@ -263,7 +263,7 @@ func TestNewObjectHasNotRecovered(t *testing.T) {
 }
 
 // A crash at any write leaves a history that the next process completes, with no event twice.
-func TestCrashBetweenAnyTwoWrites(t *testing.T) {
+func TestCrashBetweenWritesLosesNoEvent(t *testing.T) {
 	want := []string{
 		"a phase 1:P1", "a phase 2:P2", "a snapshot 2:Running",
 		"a phase 3:P3", "a phase 4:P4", "a available Available=True", "a recovered Degraded=False",
@@ -388,7 +388,7 @@ func TestPhases(t *testing.T) {
 	})
 }
 
-func TestConflict(t *testing.T) {
+func TestFlushDetectsConflict(t *testing.T) {
 	f := newFixture(t)
 	f.put(f.entry("a", "Available=True@0"))
 	f.flush()
@@ -407,7 +407,7 @@ func TestConflict(t *testing.T) {
 	f.wantHistory("a snapshot 0:Running", "a unavailable Available=False")
 }
 
-func TestLostBucket(t *testing.T) {
+func TestStoreRebuildsLostBucket(t *testing.T) {
 	cases := map[string]bool{"the process lives on": false, "the process starts anew": true}
 	for name, restarted := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -440,7 +440,7 @@ func TestLostBucket(t *testing.T) {
 	}
 }
 
-func TestChangesWhileOthersWrote(t *testing.T) {
+func TestGapCoversChangesByOthers(t *testing.T) {
 	f := newFixture(t)
 	f.put(f.entry("a", "Available=True@0", "Degraded=False@0"))
 	f.flush()
@@ -450,7 +450,7 @@ func TestChangesWhileOthersWrote(t *testing.T) {
 	f.wantHistory("a snapshot 0:Running", "a gap Available=True gap", "a degraded Degraded=True")
 }
 
-func TestForeignValueIsReplaced(t *testing.T) {
+func TestStoreReplacesForeignValue(t *testing.T) {
 	f := newFixture(t)
 	kv, err := f.conn.JetStream().KeyValue(t.Context(), contract.BucketStatus)
 	if err != nil {
@@ -468,7 +468,7 @@ func TestForeignValueIsReplaced(t *testing.T) {
 	f.wantHistory("a snapshot 0:Running gap")
 }
 
-func TestWorks(t *testing.T) {
+func TestHealthyFollowsProbe(t *testing.T) {
 	f := newFixture(t)
 	const patience = 10 * time.Second
 	if f.store.Healthy(patience) {

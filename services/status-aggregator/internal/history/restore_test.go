@@ -11,7 +11,7 @@ import (
 
 // A cluster that is restored from a backup counts phase changes from an earlier
 // number again. That is one gap event, and what follows has ids of its own.
-func TestPhaseChangesThatWentBack(t *testing.T) {
+func TestPhaseRegressionPublishesGap(t *testing.T) {
 	for name, lost := range map[string]func(*fixture){
 		"the entry is there":  func(*fixture) {},
 		"the process is new":  (*fixture).restart,
@@ -49,7 +49,7 @@ func TestPhaseChangesThatWentBack(t *testing.T) {
 }
 
 // An object that a backup brought back ends a second time, which is told too.
-func TestObjectThatCameBack(t *testing.T) {
+func TestDeletePublishesRestoredObjectAgain(t *testing.T) {
 	f := newFixture(t)
 	for range 2 {
 		f.put(f.entry("a", "Available=True@0"))
@@ -62,7 +62,7 @@ func TestObjectThatCameBack(t *testing.T) {
 }
 
 // A bus that has lost all its data forgets which ids it has used; who reads from outside does not.
-func TestIDsAfterAWipeAreNew(t *testing.T) {
+func TestEventIDsStayUniqueAfterWipe(t *testing.T) {
 	for name, begin := range map[string]func(*fixture){
 		"the same process": func(f *fixture) { f.store.Invalidate() },
 		"another process":  (*fixture).restart,

@@ -68,7 +68,7 @@ func (b *bench) counted(cause string) {
 	})
 }
 
-func TestEventsAsTheyCome(t *testing.T) {
+func TestEventsStreamLive(t *testing.T) {
 	b := newBench(t)
 	elsewhere := cluster.Get(t).Namespace(t)
 	b.login("ada", b.Namespace)
@@ -97,7 +97,7 @@ func TestEventsAsTheyCome(t *testing.T) {
 	b.counted(endClient)
 }
 
-func TestResume(t *testing.T) {
+func TestEventsResume(t *testing.T) {
 	b := newBench(t)
 	b.login("ada", b.Namespace)
 	one, two, three := b.happens(b.Namespace, "one"), b.happens(b.Namespace, "two"), b.happens(b.Namespace, "three")
@@ -126,7 +126,7 @@ func TestResume(t *testing.T) {
 	b.follow("?since=2").wantEvent(three, "three")
 }
 
-func TestAWithdrawnRightEndsTheEvents(t *testing.T) {
+func TestEventsEndOnRevokedPermission(t *testing.T) {
 	b := newBench(t)
 	elsewhere := cluster.Get(t).Namespace(t)
 	granted := b.login("ada", b.Namespace, elsewhere)
@@ -144,7 +144,7 @@ func TestAWithdrawnRightEndsTheEvents(t *testing.T) {
 	}
 }
 
-func TestATokenThatEndsEndsTheStream(t *testing.T) {
+func TestEventsEndOnInvalidToken(t *testing.T) {
 	b := newBench(t)
 	granted := b.login("ada", b.Namespace)
 	f := b.follow("")
@@ -154,7 +154,7 @@ func TestATokenThatEndsEndsTheStream(t *testing.T) {
 	f.ended(endRights)
 }
 
-func TestBusAwayIs503AndResourcesGoOn(t *testing.T) {
+func TestBusOutageReturns503ForEventsOnly(t *testing.T) {
 	b := newBench(t)
 	b.Superset("main", available)
 	b.login("ada", b.Namespace)
@@ -175,7 +175,7 @@ func TestBusAwayIs503AndResourcesGoOn(t *testing.T) {
 	b.follow("").wantEvent(b.happens(b.Namespace, "main"), "main")
 }
 
-func TestStreamsAreLimited(t *testing.T) {
+func TestEventsLimitStreams(t *testing.T) {
 	b := newBench(t, func(_ *bench, c *Config) { c.Options.MaxStreams = 1 })
 	b.login("ada", b.Namespace)
 	f := b.follow("")
@@ -186,7 +186,7 @@ func TestStreamsAreLimited(t *testing.T) {
 }
 
 // One user's streams, however silent, leave the slots of the others free.
-func TestOneUserCannotTakeAllStreams(t *testing.T) {
+func TestEventsLimitStreamsPerUser(t *testing.T) {
 	const perUser = 2
 	b := newBench(t, func(_ *bench, c *Config) { c.Options.MaxStreams, c.Options.MaxStreamsPerUser = perUser+1, perUser })
 	b.login("greedy", b.Namespace)
@@ -232,7 +232,7 @@ func TestShutdownEndsStreamsCleanly(t *testing.T) {
 }
 
 // One who takes nothing is cut off while the others get everything, and may resume where it was.
-func TestSlowReader(t *testing.T) {
+func TestEventsDisconnectSlowReader(t *testing.T) {
 	b := newBench(t, func(b *bench, c *Config) { c.Hub = b.NewHub(5) })
 	b.login("ada", b.Namespace)
 	// The connection takes less than what follows.

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
 )
 
-// TestTheDocumentHasEveryRoute compares both ways.
-func TestTheDocumentHasEveryRoute(t *testing.T) {
+// TestDocumentListsRoutes compares the documented routes with those of the server, in both directions.
+func TestDocumentListsRoutes(t *testing.T) {
 	doc, err := document()
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestTheDocumentHasEveryRoute(t *testing.T) {
 	}
 }
 
-func TestTheDocumentHasEveryParameter(t *testing.T) {
+func TestDocumentListsParameters(t *testing.T) {
 	doc, err := document()
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +59,8 @@ func TestTheDocumentHasEveryParameter(t *testing.T) {
 	}
 }
 
-// TestKinds keeps the document and config/rbac/api_role.yaml complete.
-func TestKinds(t *testing.T) {
+// TestDocumentListsKinds keeps the document and config/rbac/api_role.yaml complete.
+func TestDocumentListsKinds(t *testing.T) {
 	kinds, err := registry.Managed()
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +89,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestTheDocumentHasTheCodes keeps the names of errors those that are answered.
-func TestTheDocumentHasTheCodes(t *testing.T) {
+// TestDocumentListsErrorCodes compares the documented error codes with those of the server.
+func TestDocumentListsErrorCodes(t *testing.T) {
 	doc, err := document()
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o *Options) Validate() error {
 	err := o.Options.Validate()
 	if o.Enabled() && o.MaxStreams < 1 {
-		err = errors.Join(err, fmt.Errorf("--api-max-streams must be at least 1, is %d", o.MaxStreams))
+		err = errors.Join(err, fmt.Errorf("--api-max-streams must be at least 1, got %d", o.MaxStreams))
 	}
 	if o.Enabled() && o.MaxStreamsPerUser < 0 {
 		err = errors.Join(err, fmt.Errorf("--api-max-streams-per-user must not be negative, is %d", o.MaxStreamsPerUser))

@@ -15,8 +15,8 @@ func TestOptions(t *testing.T) {
 		"off, whatever else is set":     {[]string{"--api-max-streams=0"}, ""},
 		"loopback":                      {[]string{"--api-bind-address=localhost:1"}, ""},
 		"less than no stream of a user": {[]string{"--api-bind-address=localhost:1", "--api-max-streams-per-user=-1"}, "--api-max-streams-per-user must not be negative, is -1"},
-		"no streams":                    {[]string{"--api-bind-address=localhost:1", "--api-max-streams=0"}, "--api-max-streams must be at least 1, is 0"},
-		"no requests":                   {[]string{"--api-bind-address=localhost:1", "--api-max-requests=0"}, "--api-max-requests must be at least 1, is 0"},
+		"no streams":                    {[]string{"--api-bind-address=localhost:1", "--api-max-streams=0"}, "--api-max-streams must be at least 1, got 0"},
+		"no requests":                   {[]string{"--api-bind-address=localhost:1", "--api-max-requests=0"}, "--api-max-requests must be at least 1, got 0"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,8 @@ var (
 	expected = regexp.MustCompile(`(?m)^# => (.*)$`)
 )
 
-// TestTheExamplesOfThePage runs docs/http-api.md as a reader would.
-func TestTheExamplesOfThePage(t *testing.T) {
+// TestHTTPAPIPageExamples runs docs/http-api.md as a reader would.
+func TestHTTPAPIPageExamples(t *testing.T) {
 	page, err := os.ReadFile("../../docs/http-api.md")
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (b *bench) listed(query string, want ...string) statusapi.ResourceList {
 	return list
 }
 
-func TestListHoldsWhatTheCallerMaySee(t *testing.T) {
+func TestListReturnsOnlyPermittedResources(t *testing.T) {
 	b := newBench(t)
 	elsewhere := cluster.Get(t).Namespace(t)
 	b.Superset("one", available, sound)
@@ -85,7 +85,7 @@ func TestListHoldsWhatTheCallerMaySee(t *testing.T) {
 }
 
 // One who may list in the whole cluster needs no right in each namespace.
-func TestARightInTheClusterIsEnough(t *testing.T) {
+func TestListAcceptsClusterPermission(t *testing.T) {
 	b := newBench(t)
 	b.Superset("one", available)
 	b.login("root")
@@ -107,7 +107,7 @@ func (b *bench) path(namespace, name string) string {
 	return "/api/v1/namespaces/" + namespace + "/superset/" + name
 }
 
-func TestOneResource(t *testing.T) {
+func TestGetReturnsResource(t *testing.T) {
 	b := newBench(t)
 	o := b.Superset("main", available, degraded)
 	b.Entry(contract.StatusEntry{Object: o, DeployedVersion: "6.0.0", UpdatedAt: readmodeltest.Start, Provenance: &contract.Provenance{
@@ -133,7 +133,7 @@ func TestOneResource(t *testing.T) {
 }
 
 // One who may not look cannot tell what is there from what is not.
-func TestARefusalTellsNothing(t *testing.T) {
+func TestGetForbiddenRevealsNothing(t *testing.T) {
 	b := newBench(t)
 	b.Superset("main", available)
 	b.login("eve")
@@ -144,7 +144,7 @@ func TestARefusalTellsNothing(t *testing.T) {
 	}
 }
 
-func TestBadQuestionsAreNamed(t *testing.T) {
+func TestServerRejectsInvalidParameters(t *testing.T) {
 	b := newBench(t)
 	b.login("ada", b.Namespace)
 	for path, want := range map[string]string{

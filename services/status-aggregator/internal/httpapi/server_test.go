@@ -22,7 +22,7 @@ import (
 )
 
 // With a certificate everything is TLS, streams over HTTP/2 included.
-func TestTLS(t *testing.T) {
+func TestServerUsesTLS(t *testing.T) {
 	dir := t.TempDir()
 	roots := certdir.Write(t, dir)
 	b := newBench(t, func(_ *bench, c *Config) { c.Options.CertDir = dir })
@@ -58,7 +58,7 @@ func (b broken) Detail(context.Context, string, contract.Kind, string, int) (sta
 }
 
 // A failure of ours tells the caller nothing but that; the log has it, without the token.
-func TestFailuresOfOurs(t *testing.T) {
+func TestServerHidesInternalErrors(t *testing.T) {
 	var log bytes.Buffer
 	view := &broken{}
 	b := newBench(t, func(_ *bench, c *Config) {
@@ -90,7 +90,7 @@ func TestFailuresOfOurs(t *testing.T) {
 	}
 }
 
-func TestRequestsAreLimitedAndCounted(t *testing.T) {
+func TestServerLimitsAndCountsRequests(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	view := broken{func() error {
 		entered <- struct{}{}
@@ -106,7 +106,7 @@ func TestRequestsAreLimitedAndCounted(t *testing.T) {
 	close(leave)
 	<-done
 	expect.Eventually(t, expect.Long, func() error {
-		want := "# HELP flotilla_status_api_requests_total Requests to the HTTP API.\n# TYPE flotilla_status_api_requests_total counter\n"
+		want := "# HELP flotilla_status_api_requests_total Total number of requests to the HTTP API.\n# TYPE flotilla_status_api_requests_total counter\n"
 		for _, code := range []string{"429", "503"} {
 			want += fmt.Sprintf("flotilla_status_api_requests_total{code=%q,method=\"GET\",route=%q} 1\n", code, statusapi.PathResources)
 		}

@@ -132,7 +132,7 @@ func TestValidity(t *testing.T) {
 	}
 }
 
-func FuzzObservationNeverPanics(f *testing.F) {
+func FuzzObservation(f *testing.F) {
 	subject, body := observationOf(f, nil)
 	f.Add(subject, body)
 	f.Add("flotilla.obs.v1.prod.*.superset.>.x", []byte("{}"))

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func TestQuorate(t *testing.T) {
+func TestHasQuorum(t *testing.T) {
 	fresh, old := &jetstream.PeerInfo{Active: time.Second}, &jetstream.PeerInfo{Active: 20 * time.Second}
 	offline := &jetstream.PeerInfo{Active: time.Second, Offline: true}
 	tests := map[string]struct {

@@ -96,7 +96,7 @@ func (b *broom) want(outcome, body string) {
 	}
 }
 
-func TestSweep(t *testing.T) {
+func TestTombstonePurger(t *testing.T) {
 	t.Run("removes what was heard", func(t *testing.T) {
 		b := newBroom(t)
 		b.tombstones.enqueue(subject, b.store("old"))
@@ -125,7 +125,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-func TestSweepOfAFormerStream(t *testing.T) {
+func TestTombstonePurgerIgnoresFormerStream(t *testing.T) {
 	m, err := metrics.New(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)

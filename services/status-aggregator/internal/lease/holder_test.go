@@ -82,7 +82,7 @@ func (f *fixture) want(k *Holder, held bool, renewed time.Duration) {
 	}
 }
 
-func TestRenewsWhileHealthy(t *testing.T) {
+func TestHolderRenewsWhileHealthy(t *testing.T) {
 	f := newFixture(t)
 	k := New(f.cfg)
 	if k.Held() {
@@ -117,7 +117,7 @@ func TestRenewsWhileHealthy(t *testing.T) {
 }
 
 // Our right ends before that of the operators begins, 30 s after the last renewal.
-func TestRightEndsBeforeTheOperatorsBegins(t *testing.T) {
+func TestHolderStopsBeforeOperatorsStart(t *testing.T) {
 	f := newFixture(t)
 	k := New(f.cfg)
 	if err := k.Step(t.Context()); err != nil {
@@ -141,7 +141,7 @@ func TestRightEndsBeforeTheOperatorsBegins(t *testing.T) {
 	f.want(k, true, 26*time.Second)
 }
 
-func TestTakesOverFromAFormerLeader(t *testing.T) {
+func TestHolderTakesOverFromFormerLeader(t *testing.T) {
 	f := newFixture(t)
 	former := New(f.cfg)
 	if err := former.Step(t.Context()); err != nil {
@@ -161,7 +161,7 @@ func TestTakesOverFromAFormerLeader(t *testing.T) {
 	}
 }
 
-func TestStartRunsUntilTheContextEnds(t *testing.T) {
+func TestStartRunsUntilContextEnds(t *testing.T) {
 	f := newFixture(t)
 	k := New(f.cfg)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -181,7 +181,7 @@ func TestStartRunsUntilTheContextEnds(t *testing.T) {
 
 // A process that stood still holds nothing before it has renewed, and is told that it
 // did not hold it in between.
-func TestProcessStoodStill(t *testing.T) {
+func TestHolderDetectsStall(t *testing.T) {
 	f := newFixture(t)
 	k := New(f.cfg)
 	if err := k.Step(t.Context()); err != nil {

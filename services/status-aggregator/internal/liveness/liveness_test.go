@@ -48,7 +48,7 @@ func play(t *testing.T, steps []step) *Tracker {
 	return tracker
 }
 
-func TestJudge(t *testing.T) {
+func TestTrackerState(t *testing.T) {
 	cases := map[string]struct {
 		steps []step
 		at    int
@@ -131,7 +131,7 @@ func TestEpochsAreBounded(t *testing.T) {
 	}
 }
 
-func TestWatchdogAsksTheStreamBeforeItCallsAnObserverSilent(t *testing.T) {
+func TestWatchdogChecksStreamBeforeStale(t *testing.T) {
 	answers := []struct {
 		heard bool
 		err   error
@@ -166,7 +166,7 @@ func TestWatchdogAsksTheStreamBeforeItCallsAnObserverSilent(t *testing.T) {
 
 // A stream that cannot be asked about a silent observer proves nothing, and for longer it
 // says that we are cut off.
-func TestWatchdogIsBlindWhileTheStreamCannotBeAsked(t *testing.T) {
+func TestWatchdogIsProbeFailingWithoutStream(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
 	var failure error
@@ -192,7 +192,7 @@ func TestWatchdogIsBlindWhileTheStreamCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestWatchdogWakesAtTheDeadline(t *testing.T) {
+func TestWatchdogReportsStaleAtDeadline(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	tracker := play(t, []step{{0, "listen"}, {0, "hear"}})
 	verdicts := make(chan State, 10)

@@ -34,7 +34,7 @@ func show(m *Metrics, ref contract.Ref) {
 	m.Observed(ref, start)
 }
 
-func TestOneObject(t *testing.T) {
+func TestSeriesOfObject(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	m, err := New(r)
 	if err != nil {
@@ -76,7 +76,7 @@ flotilla_status_observation_timestamp_seconds{kind="superset",name="main",namesp
 	}
 }
 
-func TestSeriesGoWithTheirObject(t *testing.T) {
+func TestSeriesAreDeletedWithObject(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	m, err := New(r)
 	if err != nil {
@@ -118,7 +118,7 @@ flotilla_status_resources{kind="superset",status="Unknown",type="Available"} 0
 }
 
 // What a fleet costs: at ten thousand objects each series of an object is ten thousand.
-func TestSeriesOfAnObjectAreBounded(t *testing.T) {
+func TestSeriesOfObjectAreBounded(t *testing.T) {
 	every := conditions.Compute(conditions.Input{Now: start, WithReady: true}).Conditions
 	published := make([]contract.Condition, len(every))
 	for i, c := range every {
@@ -181,7 +181,7 @@ func (n names) MustRegister(...prometheus.Collector) {}
 func (n names) Unregister(prometheus.Collector) bool { return true }
 
 // What the package comment lists is what is registered.
-func TestEveryMetricIsDocumented(t *testing.T) {
+func TestDocListsMetrics(t *testing.T) {
 	registered := names{}
 	if _, err := New(registered); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 }
 
 // Names and types pass the linter of Prometheus.
-func TestNamesAreSound(t *testing.T) {
+func TestMetricsPassLinter(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m, err := New(r)
 	if err != nil {

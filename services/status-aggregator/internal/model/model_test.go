@@ -74,7 +74,7 @@ func TestPick(t *testing.T) {
 }
 
 // Shuffled, doubled and replayed messages end in the same state.
-func TestMergeDoesNotDependOnOrderOrRepetition(t *testing.T) {
+func TestMergeIgnoresOrderAndDuplicates(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible, not secret
 	for round := range 300 {
 		var messages []Received
@@ -92,7 +92,7 @@ func TestMergeDoesNotDependOnOrderOrRepetition(t *testing.T) {
 }
 
 // The version that is believed never goes back while its epoch is heard.
-func TestVersionsNeverGoBack(t *testing.T) {
+func TestPickNeverReturnsOlderVersion(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // reproducible, not secret
 	var o Object
 	var last Received
@@ -107,7 +107,7 @@ func TestVersionsNeverGoBack(t *testing.T) {
 	}
 }
 
-func TestOutcomes(t *testing.T) {
+func TestMergeOutcomes(t *testing.T) {
 	cases := map[string]struct {
 		before []Received
 		next   Received
@@ -132,7 +132,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-func TestRetainForgetsWhatCameBefore(t *testing.T) {
+func TestPruneForgetsEarlierObjects(t *testing.T) {
 	o := merged(heard("old", 1, 1, 1), heard("live", 2, 1, 2), heard("next", 3, 1, 3))
 	o = o.Prune("live", "2005")
 	for uid, want := range map[string]bool{"old": false, "live": true, "next": true} {
@@ -142,7 +142,7 @@ func TestRetainForgetsWhatCameBefore(t *testing.T) {
 	}
 }
 
-func TestStreamRecreatedLetsNewMessagesCount(t *testing.T) {
+func TestStreamRecreatedAcceptsNewMessages(t *testing.T) {
 	o := merged(heard("a", 2, 1, 500)).StreamRecreated()
 	o, outcome := o.Merge(heard("a", 1, 1, 1))
 	if outcome != Applied {
@@ -173,7 +173,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-func FuzzMergeIsAJoin(f *testing.F) {
+func FuzzMerge(f *testing.F) {
 	f.Add([]byte{1, 1, 2, 2, 3, 1}, uint64(7))
 	f.Fuzz(func(t *testing.T, raw []byte, seed uint64) {
 		var messages []Received
@@ -190,7 +190,7 @@ func FuzzMergeIsAJoin(f *testing.F) {
 	})
 }
 
-func TestBuryLeavesWhatCameLater(t *testing.T) {
+func TestDeleteUpToKeepsLaterMessages(t *testing.T) {
 	s := NewStore()
 	ref := contract.Ref{Name: "a"}
 	s.Merge(ref, heard("old", 1, 1, 7))

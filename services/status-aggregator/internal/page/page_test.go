@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFilesAreLockedDown(t *testing.T) {
+func TestFilesHaveSecurityHeaders(t *testing.T) {
 	s := newSite(t)
 	for path, contentType := range map[string]string{
 		"/": "text/html", "/assets/app.js": "text/javascript", "/assets/style.css": "text/css", "/assets/icon.svg": "image/svg+xml",

@@ -62,7 +62,7 @@ func past(t *testing.T, s *readmodel.Subscription, after uint64) []string {
 	return out
 }
 
-func TestLiveEventsByFilter(t *testing.T) {
+func TestHubFiltersLiveEvents(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	h := b.NewHub(0)
 	all, one := subscribe(t, h, readmodel.Filter{}, nil), subscribe(t, h, readmodel.Filter{Namespace: "team-b", Name: "b"}, nil)
@@ -95,7 +95,7 @@ func TestLiveEventsByFilter(t *testing.T) {
 	})
 }
 
-func TestPastEndsWhereLiveBegins(t *testing.T) {
+func TestHubReplaysThenStreams(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	for i := range 5 {
 		b.Event(happened(object("team-a", fmt.Sprintf("n%d", i))))
@@ -117,7 +117,7 @@ func TestPastEndsWhereLiveBegins(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeResumedIsGone(t *testing.T) {
+func TestHubRejectsExpiredSequence(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	for range 5 {
 		b.Event(happened(object("team-a", "a")))
@@ -142,7 +142,7 @@ func TestWhatCannotBeResumedIsGone(t *testing.T) {
 }
 
 // One who does not read is cut off; the others get everything.
-func TestSlowReaderIsCutOff(t *testing.T) {
+func TestHubDisconnectsSlowReader(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	h := b.NewHub(3)
 	slow, quick := subscribe(t, h, readmodel.Filter{}, nil), subscribe(t, h, readmodel.Filter{}, nil)
@@ -163,7 +163,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	}
 }
 
-func TestBusAwayEndsSubscriptions(t *testing.T) {
+func TestHubEndsSubscriptionsOnBusOutage(t *testing.T) {
 	b := readmodeltest.NewBus(t)
 	h := b.NewHub(0)
 	s := subscribe(t, h, readmodel.Filter{}, nil)

@@ -66,7 +66,7 @@ func detail(t *testing.T, l *readmodeltest.Env, name string, events int, check f
 	return d
 }
 
-func TestListFollowsTheCluster(t *testing.T) {
+func TestListFollowsCluster(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	b := l.Superset("b", unavailable, degraded)
 	l.Superset("a", available, sound)
@@ -84,7 +84,7 @@ func TestListFollowsTheCluster(t *testing.T) {
 	}
 }
 
-func TestDetailPutsEverythingTogether(t *testing.T) {
+func TestDetailMergesAllSources(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	o := l.Superset("main", unavailable, degraded)
 	seen := readmodeltest.Seen(o)
@@ -136,7 +136,7 @@ func eventsOf(d statusapi.ResourceDetail) []contract.LifecycleEvent {
 }
 
 // An entry or an observation of an incarnation of before, or of another observer, is not shown.
-func TestForeignWordsAreLeftOut(t *testing.T) {
+func TestDetailOmitsForeignEntries(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	o := l.Superset("main", available)
 	former := o
@@ -165,7 +165,7 @@ func TestForeignWordsAreLeftOut(t *testing.T) {
 	})
 }
 
-func TestBusAwayLeavesTheCluster(t *testing.T) {
+func TestDetailWithoutBusShowsCluster(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	o := l.Superset("main", available)
 	l.Entry(contract.StatusEntry{Object: o, DeployedVersion: "6.0.0", UpdatedAt: readmodeltest.Start})
@@ -197,7 +197,7 @@ func TestBusAwayLeavesTheCluster(t *testing.T) {
 	})
 }
 
-func TestEntryThatIsDeletedGoes(t *testing.T) {
+func TestDetailDropsDeletedEntry(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	o := l.Superset("main", available)
 	said := func(want bool) {
@@ -219,7 +219,7 @@ func TestEntryThatIsDeletedGoes(t *testing.T) {
 
 // A kind may be installed, removed and installed again while the view runs, and while the
 // aggregator's watcher ends the informer that both read.
-func TestKindComesAndGoes(t *testing.T) {
+func TestViewFollowsRemovedKind(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	l.Run(watch.New(watch.Config{
 		Cache: l.Cache, Live: l.Client, Kinds: l.Kinds, Cluster: readmodeltest.Cluster, Clock: clock.RealClock{},

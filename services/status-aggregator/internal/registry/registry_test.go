@@ -47,7 +47,7 @@ func TestManagedKinds(t *testing.T) {
 	}
 }
 
-func TestNewRefusesRowsThatContradictTheContract(t *testing.T) {
+func TestNewRejectsRowsAgainstContract(t *testing.T) {
 	superset := row(contract.Superset, "supersets", "superset-operator", true)
 	cases := map[string][]Kind{
 		"a token that the contract does not know":   {{Token: "nonsense"}},

@@ -11,7 +11,7 @@ import (
 
 // An end that the watch missed is announced like any other. Its last state is not: what
 // was seen last is not all that happened.
-func TestEndOfAnObject(t *testing.T) {
+func TestFollowerReportsDeletion(t *testing.T) {
 	cases := map[string]struct {
 		event any
 		final bool

@@ -45,7 +45,7 @@ func whole() *unstructured.Unstructured {
 	}}
 }
 
-func TestTrimKeepsWhatIsRead(t *testing.T) {
+func TestTrimKeepsReadFields(t *testing.T) {
 	got, err := Trim(whole())
 	if err != nil {
 		t.Fatal(err)

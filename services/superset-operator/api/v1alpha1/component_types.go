@@ -7,118 +7,124 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ScalableComponentSpec is what every component but the scheduler has.
+// ScalableComponentSpec holds the fields that all components except celeryBeat share.
 type ScalableComponentSpec struct {
-	// What is added to the component's Deployment, over spec.deploymentTemplate.
+	// deploymentTemplate overrides spec.deploymentTemplate for this component.
 	// +optional
 	DeploymentTemplate *DeploymentTemplate `json:"deploymentTemplate,omitempty"`
-	// What is added to the component's pods, over spec.podTemplate.
+	// podTemplate overrides spec.podTemplate for this component.
 	// +optional
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
-	// Number of pods; spec.replicas when unset. It has no effect while there is an autoscaler.
+	// replicas is the number of pods. Defaults to spec.replicas. It is ignored while an autoscaler is configured.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Lets a HorizontalPodAutoscaler choose the number of pods; replaces spec.autoscaling as a whole.
+	// autoscaling adds a HorizontalPodAutoscaler, which sets the number of pods. It replaces spec.autoscaling as a
+	// whole.
 	// +optional
 	Autoscaling *AutoscalingSpec `json:"autoscaling,omitempty"`
-	// Limits how many pods may be evicted at the same time; replaces spec.podDisruptionBudget as a whole.
+	// podDisruptionBudget limits how many pods can be evicted at the same time. It replaces spec.podDisruptionBudget
+	// as a whole.
 	// +optional
 	PodDisruptionBudget *PDBSpec `json:"podDisruptionBudget,omitempty"`
 }
 
-// ComponentSpec is what every component has.
+// ComponentSpec holds the fields that all components share.
 type ComponentSpec struct {
-	// Replaces parts of spec.image for this component.
+	// image overrides parts of spec.image for this component.
 	// +optional
 	Image *ImageOverrideSpec `json:"image,omitempty"`
 }
 
-// WebServerSpec is the web server (gunicorn). It listens on port 8088.
+// WebServerSpec configures the web server (gunicorn), which listens on port 8088.
 type WebServerSpec struct {
 	ScalableComponentSpec `json:",inline"`
 	ComponentSpec         `json:",inline"`
 
-	// Raw Python for this component's superset_config.py, after spec.config.
+	// config is raw Python for superset_config.py of this component. It is appended to spec.config.
 	// +optional
 	Config *string `json:"config,omitempty"`
-	// Shell script that is sourced before the default command, instead of spec.bootstrapScript; an empty one turns that
-	// off.
+	// bootstrapScript is a shell script that is sourced before the default command. It replaces spec.bootstrapScript;
+	// an empty script disables it.
 	// +optional
 	BootstrapScript *string `json:"bootstrapScript,omitempty"`
-	// Settings of the Service {name}-web-server.
+	// service configures the Service {name}-web-server.
 	// +optional
 	Service *ComponentServiceSpec `json:"service,omitempty"`
-	// Processes and limits of the web server.
+	// gunicorn sets the processes and limits of the web server.
 	// +optional
 	Gunicorn *GunicornSpec `json:"gunicorn,omitempty"`
-	// Connections to the metadata database; replaces spec.sqlaEngineOptions as a whole.
+	// sqlaEngineOptions configures connections to the metadata database. It replaces spec.sqlaEngineOptions as a
+	// whole.
 	// +optional
 	SQLAEngineOptions *SQLAlchemyEngineOptionsSpec `json:"sqlaEngineOptions,omitempty"`
 }
 
-// CeleryWorkerSpec is the Celery worker, which runs asynchronous queries, reports and thumbnails.
+// CeleryWorkerSpec configures the Celery worker, which runs asynchronous queries, reports and thumbnails.
 type CeleryWorkerSpec struct {
 	ScalableComponentSpec `json:",inline"`
 	ComponentSpec         `json:",inline"`
 
-	// Raw Python for this component's superset_config.py, after spec.config.
+	// config is raw Python for superset_config.py of this component. It is appended to spec.config.
 	// +optional
 	Config *string `json:"config,omitempty"`
-	// Shell script that is sourced before the default command, instead of spec.bootstrapScript; an empty one turns that
-	// off.
+	// bootstrapScript is a shell script that is sourced before the default command. It replaces spec.bootstrapScript;
+	// an empty script disables it.
 	// +optional
 	BootstrapScript *string `json:"bootstrapScript,omitempty"`
-	// Processes and limits of the worker.
+	// celery sets the processes and limits of the worker.
 	// +optional
 	Celery *CeleryWorkerProcessSpec `json:"celery,omitempty"`
-	// Connections to the metadata database; replaces spec.sqlaEngineOptions as a whole.
+	// sqlaEngineOptions configures connections to the metadata database. It replaces spec.sqlaEngineOptions as a
+	// whole.
 	// +optional
 	SQLAEngineOptions *SQLAlchemyEngineOptionsSpec `json:"sqlaEngineOptions,omitempty"`
 }
 
-// CeleryBeatSpec is the Celery scheduler. It always has one pod, and never two at the same time, which would send every
-// report twice.
+// CeleryBeatSpec configures the Celery scheduler. It always has one pod: two at the same time would send every report
+// twice.
 type CeleryBeatSpec struct {
 	ComponentSpec `json:",inline"`
 
-	// What is added to the component's Deployment, over spec.deploymentTemplate.
+	// deploymentTemplate overrides spec.deploymentTemplate for this component.
 	// +optional
 	DeploymentTemplate *DeploymentTemplate `json:"deploymentTemplate,omitempty"`
-	// What is added to the component's pod, over spec.podTemplate.
+	// podTemplate overrides spec.podTemplate for this component.
 	// +optional
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
-	// Raw Python for this component's superset_config.py, after spec.config.
+	// config is raw Python for superset_config.py of this component. It is appended to spec.config.
 	// +optional
 	Config *string `json:"config,omitempty"`
-	// Shell script that is sourced before the default command, instead of spec.bootstrapScript; an empty one turns that
-	// off.
+	// bootstrapScript is a shell script that is sourced before the default command. It replaces spec.bootstrapScript;
+	// an empty script disables it.
 	// +optional
 	BootstrapScript *string `json:"bootstrapScript,omitempty"`
-	// Connections to the metadata database; replaces spec.sqlaEngineOptions as a whole.
+	// sqlaEngineOptions configures connections to the metadata database. It replaces spec.sqlaEngineOptions as a
+	// whole.
 	// +optional
 	SQLAEngineOptions *SQLAlchemyEngineOptionsSpec `json:"sqlaEngineOptions,omitempty"`
 }
 
-// CeleryFlowerSpec is Flower, the monitor of Celery. It listens on port 5555 and asks for no password of its own.
+// CeleryFlowerSpec configures Flower, the monitor of Celery. It listens on port 5555 and does not authenticate users.
 type CeleryFlowerSpec struct {
 	ScalableComponentSpec `json:",inline"`
 	ComponentSpec         `json:",inline"`
 
-	// Raw Python for this component's superset_config.py, after spec.config.
+	// config is raw Python for superset_config.py of this component. It is appended to spec.config.
 	// +optional
 	Config *string `json:"config,omitempty"`
-	// Shell script that is sourced before the default command, instead of spec.bootstrapScript; an empty one turns that
-	// off.
+	// bootstrapScript is a shell script that is sourced before the default command. It replaces spec.bootstrapScript;
+	// an empty script disables it.
 	// +optional
 	BootstrapScript *string `json:"bootstrapScript,omitempty"`
-	// Settings of the Service {name}-celery-flower.
+	// service configures the Service {name}-celery-flower.
 	// +optional
 	Service *ComponentServiceSpec `json:"service,omitempty"`
 }
 
-// WebsocketServerSpec is the websocket server (Node.js), which tells browsers that asynchronous queries are done. It
-// listens on port 8080. Superset's image does not contain it, so image.repository has to name one that does.
+// WebsocketServerSpec configures the websocket server (Node.js), which notifies browsers when asynchronous queries
+// complete. It listens on port 8080. The Superset image does not contain it, so image.repository must name an image
+// that does.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.image) && has(self.image.repository) && size(self.image.repository) > 0",message="websocketServer.image.repository is required: the Superset image does not contain the websocket server"
 // +kubebuilder:validation:XValidation:rule="!(has(self.config) && has(self.configFrom))",message="websocketServer.config and websocketServer.configFrom are mutually exclusive"
@@ -126,98 +132,101 @@ type WebsocketServerSpec struct {
 	ScalableComponentSpec `json:",inline"`
 	ComponentSpec         `json:",inline"`
 
-	// Content of the server's config.json, inline. Only allowed in the Development environment, since it holds the JWT
-	// secret.
+	// config is the content of the server's config.json, inline. It is only allowed in the Development environment,
+	// because it contains the JWT secret.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +optional
 	Config *runtime.RawExtension `json:"config,omitempty"`
-	// Secret that holds the server's config.json.
+	// configFrom references the Secret that contains the server's config.json.
 	// +optional
 	ConfigFrom *corev1.SecretKeySelector `json:"configFrom,omitempty"`
-	// Settings of the Service {name}-websocket-server.
+	// service configures the Service {name}-websocket-server.
 	// +optional
 	Service *ComponentServiceSpec `json:"service,omitempty"`
 }
 
-// MCPServerSpec is the MCP server, through which language models use Superset. It listens on port 8088.
+// MCPServerSpec configures the MCP server, through which language models use Superset. It listens on port 8088.
 type MCPServerSpec struct {
 	ScalableComponentSpec `json:",inline"`
 	ComponentSpec         `json:",inline"`
 
-	// Raw Python for this component's superset_config.py, after spec.config.
+	// config is raw Python for superset_config.py of this component. It is appended to spec.config.
 	// +optional
 	Config *string `json:"config,omitempty"`
-	// Shell script that is sourced before the default command, instead of spec.bootstrapScript; an empty one turns that
-	// off.
+	// bootstrapScript is a shell script that is sourced before the default command. It replaces spec.bootstrapScript;
+	// an empty script disables it.
 	// +optional
 	BootstrapScript *string `json:"bootstrapScript,omitempty"`
-	// Settings of the Service {name}-mcp-server.
+	// service configures the Service {name}-mcp-server.
 	// +optional
 	Service *ComponentServiceSpec `json:"service,omitempty"`
-	// Connections to the metadata database; replaces spec.sqlaEngineOptions as a whole.
+	// sqlaEngineOptions configures connections to the metadata database. It replaces spec.sqlaEngineOptions as a
+	// whole.
 	// +optional
 	SQLAEngineOptions *SQLAlchemyEngineOptionsSpec `json:"sqlaEngineOptions,omitempty"`
 }
 
-// ComponentServiceSpec configures a component's Service.
+// ComponentServiceSpec configures the Service of a component.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.nodePort) || (has(self.type) && self.type in ['NodePort', 'LoadBalancer'])",message="service.nodePort requires type NodePort or LoadBalancer"
 type ComponentServiceSpec struct {
-	// How the Service is reached: inside the cluster only, on a port of every node, or through a load balancer.
+	// type is the type of the Service: ClusterIP for access from inside the cluster only, NodePort for a port of every
+	// node, or LoadBalancer.
 	// +kubebuilder:default=ClusterIP
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	// +optional
 	Type corev1.ServiceType `json:"type,omitempty"`
-	// Port of the Service; the port on which the component listens by default when unset.
+	// port is the port of the Service. Defaults to the port on which the component listens by default.
 	// +optional
 	Port *int32 `json:"port,omitempty"`
-	// Port on every node, for the types NodePort and LoadBalancer; chosen by the cluster when unset.
+	// nodePort is the port of every node, for the types NodePort and LoadBalancer. The cluster allocates one when
+	// unset.
 	// +kubebuilder:validation:Minimum=30000
 	// +kubebuilder:validation:Maximum=32767
 	// +optional
 	NodePort *int32 `json:"nodePort,omitempty"`
-	// Annotations of the Service, for example for a cloud's load balancer.
+	// annotations are the annotations of the Service, for example for a cloud load balancer.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Labels of the Service. The operator's own cannot be overridden.
+	// labels are the labels of the Service. Labels of the operator cannot be overridden.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// Path prefix under which an Ingress or HTTPRoute leads to the component: /ws for the websocket server, /mcp for the
-	// MCP server and /flower for Flower when unset. The web server ignores it.
+	// gatewayPath is the path prefix that an Ingress or HTTPRoute routes to the component. Defaults to /ws for the
+	// websocket server, /mcp for the MCP server and /flower for Flower. The web server ignores it.
 	// +kubebuilder:validation:Pattern=`^/[a-zA-Z0-9/_.-]+$`
 	// +optional
 	GatewayPath *string `json:"gatewayPath,omitempty"`
 }
 
-// AutoscalingSpec adds a HorizontalPodAutoscaler. After a drain or a stop the component comes back with the number of
-// pods that the autoscaler had last asked for.
+// AutoscalingSpec adds a HorizontalPodAutoscaler. After a drain or a stop, the component starts with the number of
+// pods that the autoscaler last set.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.maxReplicas >= self.minReplicas",message="autoscaling.maxReplicas must be greater than or equal to minReplicas"
 type AutoscalingSpec struct {
-	// Least number of pods; 1 when unset.
+	// minReplicas is the minimum number of pods. Defaults to 1.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
-	// Greatest number of pods.
+	// maxReplicas is the maximum number of pods.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxReplicas int32 `json:"maxReplicas"`
-	// What the number of pods follows, as in a HorizontalPodAutoscaler (autoscaling/v2); 80 % of the requested CPU when
-	// unset, which is the default of Kubernetes.
+	// metrics are the metrics that determine the number of pods, as in a HorizontalPodAutoscaler (autoscaling/v2).
+	// Defaults to 80 % of the requested CPU, the default of Kubernetes.
 	// +optional
 	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
 }
 
-// PDBSpec adds a PodDisruptionBudget: how many pods stay while nodes are emptied.
+// PDBSpec adds a PodDisruptionBudget, which limits how many pods are evicted while nodes are drained.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.minAvailable) && has(self.maxUnavailable))",message="podDisruptionBudget.minAvailable and maxUnavailable are mutually exclusive"
 type PDBSpec struct {
-	// Pods that have to stay, as a number or a percentage.
+	// minAvailable is the number or percentage of pods that must remain available.
 	// +optional
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
-	// Pods that may be missing, as a number or a percentage.
+	// maxUnavailable is the number or percentage of pods that can be unavailable.
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }

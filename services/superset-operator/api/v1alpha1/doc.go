@@ -3,12 +3,12 @@
 //
 // One Superset describes one installation of Apache Superset: an image, where
 // its metadata database and cache are, which of six components run, and the
-// lifecycle tasks (clone, migrate, rotate, init) that run before them. What can
-// be checked without I/O is checked by the API server: defaults, enums and CEL
-// rules are markers on these types.
+// lifecycle tasks (preflight, clone, migrate, rotate, init) that run before them.
+// The API server validates what it can without I/O: defaults, enums and CEL rules
+// are markers on these types.
 //
 // Names, defaults and rules follow the published API, so existing manifests keep
-// working; fields are added, never renamed.
+// working. Fields are added, never renamed.
 //
 // +kubebuilder:object:generate=true
 // +groupName=superset.apache.org

@@ -5,11 +5,11 @@ const (
 	LabelName      = "app.kubernetes.io/name"
 	LabelComponent = "app.kubernetes.io/component"
 	LabelInstance  = "app.kubernetes.io/instance"
-	// LabelParent holds the name of the Superset, on everything that belongs to it.
+	// LabelParent holds the name of the Superset, on every object that belongs to it.
 	LabelParent = "superset.apache.org/parent"
 	// LabelTaskInstance holds {superset}-{task} on task Jobs and their pods.
 	LabelTaskInstance = "superset.apache.org/instance"
-	// LabelTask holds the task's name in lower case on task Jobs and their pods.
+	// LabelTask holds the name of the task in lower case on task Jobs and their pods.
 	LabelTask = "superset.apache.org/init-task"
 
 	// NameValue is the value of LabelName.
@@ -20,18 +20,17 @@ const (
 
 // Annotations.
 const (
-	// AnnotationConfigChecksum stands on pod templates, where a change rolls the pods,
-	// and on task Jobs, where it is the checksum that the Job works for.
+	// AnnotationConfigChecksum is the checksum of the configuration: on pod templates, where a change rolls out new
+	// pods, and on task Jobs, which run for this checksum.
 	AnnotationConfigChecksum = "superset.apache.org/config-checksum"
-	// AnnotationPodSpecHash stands on task Jobs: the hash of the pod that was asked for.
+	// AnnotationPodSpecHash is the hash of the desired pod, on task Jobs.
 	AnnotationPodSpecHash = "superset.apache.org/task-pod-spec-hash"
-	// AnnotationAttempt stands on task Jobs: which attempt this Job is, from 1.
+	// AnnotationAttempt is the number of the attempt that a task Job runs, starting from 1.
 	AnnotationAttempt = "superset.apache.org/task-attempt"
 	// AnnotationApproveUpgrade is set by the user on a Superset and holds an approval token.
 	AnnotationApproveUpgrade = "superset.apache.org/approve-upgrade"
-	// AnnotationApproveDowngrade is set by the user on a Superset and holds an approval
-	// token: that one change goes back to an older version, for example after the
-	// metastore was restored from a backup.
+	// AnnotationApproveDowngrade is set by the user on a Superset and holds an approval token for one change to an
+	// older version, for example after the metastore was restored from a backup.
 	AnnotationApproveDowngrade = "superset.apache.org/approve-downgrade"
 	// AnnotationCommand is set by the user on a Superset: Paused or Stopped.
 	AnnotationCommand = "operator-command"
@@ -48,11 +47,11 @@ const (
 const (
 	// ConditionLifecycleComplete is True when no lifecycle task is pending, running or failed.
 	ConditionLifecycleComplete = "LifecycleComplete"
-	// ConditionSuspended is True while the operator reconciles nothing because the user said so.
+	// ConditionSuspended is True while the operator reconciles nothing because the user suspended it.
 	ConditionSuspended = "Suspended"
-	// ConditionScheduleValid says whether the clone's cronSchedule can be read; absent without one.
+	// ConditionScheduleValid reports whether the cronSchedule of the clone is valid. It is absent without one.
 	ConditionScheduleValid = "ScheduleValid"
-	// ConditionTaskComplete stands on a task: it completed for the checksum that is wanted.
+	// ConditionTaskComplete is True on a task that completed for the desired checksum.
 	ConditionTaskComplete = "TaskComplete"
 )
 
@@ -66,21 +65,22 @@ const (
 	ReasonTaskRetrying      = "TaskRetrying"
 	ReasonTaskCannotStart   = "TaskCannotStart"
 	ReasonTaskFailed        = "TaskFailed"
-	// ReasonTaskWaiting: the task waits for an earlier task, or because the Superset is stopped.
+	// ReasonTaskWaiting means that the task waits for an earlier task, or that the Superset is stopped.
 	ReasonTaskWaiting = "TaskWaiting"
-	// ReasonDraining: components are being removed before a task; ReasonComponentsDrained: they are gone.
+	// ReasonDraining means that components are being removed before a task; ReasonComponentsDrained means that they
+	// are removed.
 	ReasonDraining          = "Draining"
 	ReasonComponentsDrained = "ComponentsDrained"
-	// ReasonNotOwned: a Deployment or pod of somebody else bears the labels of the components.
+	// ReasonNotOwned means that a foreign Deployment or pod has the labels of the components.
 	ReasonNotOwned = "NotOwned"
-	// ReasonDowngradeBlocked: the image is older than the one that the metastore was migrated for.
+	// ReasonDowngradeBlocked means that the image is older than the one that the metastore was migrated for.
 	ReasonDowngradeBlocked = "DowngradeBlocked"
-	// ReasonAwaitingApproval: upgradeMode is Supervised and the change has no approval.
+	// ReasonAwaitingApproval means that upgradeMode is Supervised and the change has no approval.
 	ReasonAwaitingApproval = "AwaitingApproval"
-	// ReasonInvalidCronSchedule: cronSchedule matches the schema but names no time.
+	// ReasonInvalidCronSchedule means that cronSchedule matches the schema but never matches a time.
 	ReasonInvalidCronSchedule = "InvalidCronSchedule"
-	// ReasonInvalidSpec: the spec contradicts itself in a way that the schema cannot
-	// tell, so nothing runs and nothing is changed.
+	// ReasonInvalidSpec means that the spec contradicts itself in a way that the schema cannot detect, so nothing runs
+	// and nothing is changed.
 	ReasonInvalidSpec = "InvalidSpec"
 )
 

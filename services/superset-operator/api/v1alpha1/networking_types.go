@@ -11,70 +11,72 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.gateway) && has(self.ingress))",message="networking.gateway and ingress are mutually exclusive"
 type NetworkingSpec struct {
-	// Makes an HTTPRoute that leads to the components through a Gateway.
+	// gateway creates an HTTPRoute that routes from a Gateway to the components.
 	// +optional
 	Gateway *GatewaySpec `json:"gateway,omitempty"`
-	// Makes an Ingress that leads to the components. Requires webServer.
+	// ingress creates an Ingress that routes to the components. It requires webServer.
 	// +optional
 	Ingress *IngressSpec `json:"ingress,omitempty"`
 }
 
-// GatewaySpec makes an HTTPRoute. A cluster without the Gateway API gets none until the API is installed.
+// GatewaySpec configures an HTTPRoute. If the Gateway API is not installed, the route is created once it is.
 type GatewaySpec struct {
-	// Gateway that the route belongs to.
+	// gatewayRef references the Gateway that the route attaches to.
 	GatewayRef gatewayv1.ParentReference `json:"gatewayRef"`
-	// Host names that the route answers to; all of the Gateway's listener when empty.
+	// hostnames are the host names that the route matches. When empty, the route matches all host names of the
+	// listener.
 	// +optional
 	Hostnames []gatewayv1.Hostname `json:"hostnames,omitempty"`
-	// Annotations of the HTTPRoute.
+	// annotations are the annotations of the HTTPRoute.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Labels of the HTTPRoute. The operator's own cannot be overridden.
+	// labels are the labels of the HTTPRoute. Labels of the operator cannot be overridden.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// IngressSpec makes an Ingress.
+// IngressSpec configures an Ingress.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.host) && size(self.host) > 0) || (has(self.hosts) && size(self.hosts) > 0)",message="networking.ingress requires host or hosts"
 type IngressSpec struct {
-	// Class of the Ingress; the cluster's default class when unset.
+	// className is the class of the Ingress. Defaults to the default class of the cluster.
 	// +optional
 	ClassName *string `json:"className,omitempty"`
-	// Host name that leads to all components. Short for one entry of hosts, and ignored beside hosts.
+	// host is the host name that routes to all components. It is short for one entry of hosts, and ignored if hosts is
+	// set.
 	// +optional
 	Host string `json:"host,omitempty"`
-	// Annotations of the Ingress, for example for its controller.
+	// annotations are the annotations of the Ingress, for example for its controller.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Labels of the Ingress. The operator's own cannot be overridden.
+	// labels are the labels of the Ingress. Labels of the operator cannot be overridden.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// Host names with their paths.
+	// hosts are the host names and their paths.
 	// +optional
 	Hosts []IngressHost `json:"hosts,omitempty"`
-	// Certificates, as in an Ingress.
+	// tls lists the certificates, as in an Ingress.
 	// +optional
 	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
 }
 
 // IngressHost is one host of an Ingress.
 type IngressHost struct {
-	// Host name.
+	// host is the host name.
 	Host string `json:"host"`
-	// Paths that all lead to the web server. Without any, the host leads to every component that has a Service, each
-	// under its own path.
+	// paths are the paths that route to the web server. When empty, the host routes to every component that has a
+	// Service, each under its own path.
 	// +optional
 	Paths []IngressPath `json:"paths,omitempty"`
 }
 
 // IngressPath is one path of an Ingress host.
 type IngressPath struct {
-	// Path of the request's URL.
+	// path is the path of the request URL.
 	// +kubebuilder:default="/"
 	// +optional
 	Path string `json:"path,omitempty"`
-	// How the path is compared: Prefix, Exact or ImplementationSpecific.
+	// pathType defines how the path is matched: Prefix, Exact or ImplementationSpecific.
 	// +kubebuilder:default=Prefix
 	// +optional
 	PathType *networkingv1.PathType `json:"pathType,omitempty"`
@@ -82,52 +84,56 @@ type IngressPath struct {
 
 // MonitoringSpec adds monitoring objects.
 type MonitoringSpec struct {
-	// Makes a ServiceMonitor for the web server. Requires webServer.
+	// serviceMonitor creates a ServiceMonitor for the web server. It requires webServer.
 	// +optional
 	ServiceMonitor *ServiceMonitorSpec `json:"serviceMonitor,omitempty"`
 }
 
-// ServiceMonitorSpec makes a ServiceMonitor for the web server. Superset serves no metrics by itself: the image or
-// spec.config has to add an exporter. A cluster without the Prometheus operator gets none until it is installed.
+// ServiceMonitorSpec configures a ServiceMonitor for the web server. Superset does not serve metrics by itself: the
+// image or spec.config must add an exporter. If the Prometheus operator is not installed, the ServiceMonitor is
+// created once it is.
 type ServiceMonitorSpec struct {
-	// How often Prometheus asks, for example 30s.
+	// interval is the scrape interval, for example 30s.
 	// +kubebuilder:default="30s"
 	// +optional
 	Interval *string `json:"interval,omitempty"`
-	// Labels of the ServiceMonitor, by which a Prometheus selects it. The operator's own cannot be overridden.
+	// labels are the labels of the ServiceMonitor, by which a Prometheus selects it. Labels of the operator cannot be
+	// overridden.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// How long Prometheus waits for an answer, for example 10s; Prometheus' own default when unset.
+	// scrapeTimeout is the timeout of a scrape, for example 10s. Defaults to that of Prometheus.
 	// +optional
 	ScrapeTimeout *string `json:"scrapeTimeout,omitempty"`
-	// Path under which the web server serves metrics; /metrics when unset, which is the default of Prometheus.
+	// path is the path under which the web server serves metrics. Defaults to /metrics, the default of Prometheus.
 	// +kubebuilder:validation:Pattern=`^/`
 	// +optional
 	Path *string `json:"path,omitempty"`
 }
 
-// NetworkPolicySpec makes one NetworkPolicy for each enabled component. Pods of the same Superset reach each other, and
-// everybody reaches the port of a component that has a Service; outgoing traffic is not limited.
+// NetworkPolicySpec creates one NetworkPolicy for each enabled component. Pods of the same Superset reach each other,
+// and any source reaches the port of a component that has a Service; egress is not limited.
 type NetworkPolicySpec struct {
-	// Further rules for incoming traffic, for all components.
+	// extraIngress are additional ingress rules for all components.
 	// +optional
 	ExtraIngress []networkingv1.NetworkPolicyIngressRule `json:"extraIngress,omitempty"`
-	// Further rules for outgoing traffic, for all components.
+	// extraEgress are additional egress rules for all components.
 	// +optional
 	ExtraEgress []networkingv1.NetworkPolicyEgressRule `json:"extraEgress,omitempty"`
 }
 
-// ServiceAccountSpec configures the ServiceAccount under which all pods run.
+// ServiceAccountSpec configures the ServiceAccount of all pods.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.create) || self.create || (has(self.name) && size(self.name) > 0)",message="serviceAccount.name is required when serviceAccount.create is false"
 type ServiceAccountSpec struct {
-	// Makes the account; true when unset. With false, name has to be that of an account that exists.
+	// create is true if the operator creates the ServiceAccount. Defaults to true. If false, name must be that of an
+	// existing ServiceAccount.
 	// +optional
 	Create *bool `json:"create,omitempty"`
-	// Name of the account; the Superset's name when unset.
+	// name is the name of the ServiceAccount. Defaults to the name of the Superset.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// Annotations of the account that the operator makes, for example for a cloud's workload identity.
+	// annotations are the annotations of the ServiceAccount that the operator creates, for example for cloud workload
+	// identity.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }

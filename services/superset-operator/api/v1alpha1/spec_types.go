@@ -2,8 +2,8 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// SupersetSpec is what the user asks for. Templates, replicas and options at the top are defaults for the components,
-// which override them. A component is enabled by being there, also when it is empty.
+// SupersetSpec is the desired state of an installation. Templates, replicas and options at the top are defaults that
+// components can override. A component is enabled if its field is set, even to an empty object.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretKey) != has(self.secretKeyFrom)",message="exactly one of spec.secretKey and spec.secretKeyFrom must be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.secretKey) || (has(self.environment) && self.environment == 'Development')",message="spec.secretKey is only allowed when environment is Development"
@@ -24,107 +24,112 @@ import corev1 "k8s.io/api/core/v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.lifecycle) || !has(self.lifecycle.rotate) || (has(self.lifecycle.rotate.disabled) && self.lifecycle.rotate.disabled) || has(self.previousSecretKey) || has(self.previousSecretKeyFrom)",message="spec.lifecycle.rotate requires spec.previousSecretKey or spec.previousSecretKeyFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.lifecycle) || (has(self.lifecycle.disabled) && self.lifecycle.disabled) || !has(self.lifecycle.clone) || (has(self.lifecycle.clone.disabled) && self.lifecycle.clone.disabled) || (has(self.lifecycle.clone.command) && size(self.lifecycle.clone.command) > 0) || !has(self.metastore) || (has(self.lifecycle.clone.source.type) ? self.lifecycle.clone.source.type : 'PostgreSQL') == (has(self.metastore.type) ? self.metastore.type : 'PostgreSQL')",message="spec.lifecycle.clone.source.type must equal spec.metastore.type unless spec.lifecycle.clone.command is set"
 type SupersetSpec struct {
-	// Base image of all components and tasks.
+	// image is the base image of all components and tasks.
 	Image ImageSpec `json:"image"`
-	// What is added to the Deployments of all components.
+	// deploymentTemplate configures the Deployments of all components.
 	// +optional
 	DeploymentTemplate *DeploymentTemplate `json:"deploymentTemplate,omitempty"`
-	// What is added to the pods of all components and tasks.
+	// podTemplate configures the pods of all components and tasks.
 	// +optional
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
-	// Number of pods of each component that names none itself; 1 when unset. celeryBeat always has one.
+	// replicas is the number of pods of each component that does not set its own. Defaults to 1. celeryBeat always has
+	// one.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Adds a HorizontalPodAutoscaler to each component that has none itself, but for celeryBeat.
+	// autoscaling adds a HorizontalPodAutoscaler to each component that does not set its own, except celeryBeat.
 	// +optional
 	Autoscaling *AutoscalingSpec `json:"autoscaling,omitempty"`
-	// Adds a PodDisruptionBudget to each component that has none itself, but for celeryBeat.
+	// podDisruptionBudget adds a PodDisruptionBudget to each component that does not set its own, except celeryBeat.
 	// +optional
 	PodDisruptionBudget *PDBSpec `json:"podDisruptionBudget,omitempty"`
-	// How strict the checks of the spec are. Only Development may hold secrets inline, create an administrator and load
-	// examples; only Development and Staging may clone.
+	// environment defines how strict the validation of the spec is. Only Development allows inline secrets, an
+	// administrator and examples; only Development and Staging allow a clone.
 	// +kubebuilder:default=Production
 	// +optional
 	Environment Environment `json:"environment,omitempty"`
 
-	// Key with which Superset signs sessions and encrypts stored secrets, inline. Only allowed in the Development
-	// environment. Exactly one of secretKey and secretKeyFrom must be set.
+	// secretKey is the key with which Superset signs sessions and encrypts stored secrets, inline. It is only allowed
+	// in the Development environment. Exactly one of secretKey and secretKeyFrom must be set.
 	// +optional
 	SecretKey *string `json:"secretKey,omitempty"`
-	// Secret that holds the key with which Superset signs sessions and encrypts stored secrets.
+	// secretKeyFrom references the Secret that contains the key with which Superset signs sessions and encrypts stored
+	// secrets.
 	// +optional
 	SecretKeyFrom *corev1.SecretKeySelector `json:"secretKeyFrom,omitempty"`
-	// Key that was used before the current one, inline; the task rotate needs it. Only allowed in the Development
-	// environment.
+	// previousSecretKey is the key that was used before the current one, inline; the task rotate requires it. It is
+	// only allowed in the Development environment.
 	// +optional
 	PreviousSecretKey *string `json:"previousSecretKey,omitempty"`
-	// Secret that holds the key that was used before the current one; the task rotate needs it.
+	// previousSecretKeyFrom references the Secret that contains the key that was used before the current one; the task
+	// rotate requires it.
 	// +optional
 	PreviousSecretKeyFrom *corev1.SecretKeySelector `json:"previousSecretKeyFrom,omitempty"`
 
-	// Superset's metadata database. Without it, config has to say where it is.
+	// metastore is Superset's metadata database. When unset, config must configure it.
 	// +optional
 	Metastore *MetastoreSpec `json:"metastore,omitempty"`
-	// Valkey or Redis server for caches, for Celery and for the results of asynchronous queries.
+	// valkey is the Valkey or Redis server for caches, Celery and the results of asynchronous queries.
 	// +optional
 	Valkey *ValkeySpec `json:"valkey,omitempty"`
-	// Raw Python for superset_config.py of all components and tasks, after what the operator writes there. A component's
-	// own config comes after it.
+	// config is raw Python for superset_config.py of all components and tasks. It is appended to the settings of the
+	// operator; the config of a component is appended to it.
 	// +optional
 	Config *string `json:"config,omitempty"`
-	// Shell script that is sourced before the default commands of all components and tasks, for example to install
-	// drivers.
+	// bootstrapScript is a shell script that is sourced before the default commands of all components and tasks, for
+	// example to install drivers.
 	// +optional
 	BootstrapScript *string `json:"bootstrapScript,omitempty"`
-	// Superset's feature flags (FEATURE_FLAGS), by name.
+	// featureFlags are Superset's feature flags (FEATURE_FLAGS), by name.
 	// +optional
 	FeatureFlags map[string]bool `json:"featureFlags,omitempty"`
-	// Connections of the components to the metadata database.
+	// sqlaEngineOptions configures connections of the components to the metadata database.
 	// +optional
 	SQLAEngineOptions *SQLAlchemyEngineOptionsSpec `json:"sqlaEngineOptions,omitempty"`
 
-	// Enables the web server.
+	// webServer enables the web server.
 	// +optional
 	WebServer *WebServerSpec `json:"webServer,omitempty"`
-	// Enables the Celery worker, which runs asynchronous queries, reports and thumbnails. It needs a broker: see valkey.
+	// celeryWorker enables the Celery worker, which runs asynchronous queries, reports and thumbnails. It requires a
+	// broker: see valkey.
 	// +optional
 	CeleryWorker *CeleryWorkerSpec `json:"celeryWorker,omitempty"`
-	// Enables the Celery scheduler, which always has one pod.
+	// celeryBeat enables the Celery scheduler, which always has one pod.
 	// +optional
 	CeleryBeat *CeleryBeatSpec `json:"celeryBeat,omitempty"`
-	// Enables Flower, the monitor of Celery.
+	// celeryFlower enables Flower, the monitor of Celery.
 	// +optional
 	CeleryFlower *CeleryFlowerSpec `json:"celeryFlower,omitempty"`
-	// Enables the websocket server for asynchronous queries. It needs an image of its own.
+	// websocketServer enables the websocket server for asynchronous queries. It requires its own image.
 	// +optional
 	WebsocketServer *WebsocketServerSpec `json:"websocketServer,omitempty"`
-	// Enables the MCP server, through which language models use Superset.
+	// mcpServer enables the MCP server, through which language models use Superset.
 	// +optional
 	MCPServer *MCPServerSpec `json:"mcpServer,omitempty"`
 
-	// Tasks that run before the components start or get another image. When unset, migrate and init run with their
-	// defaults.
+	// lifecycle configures the tasks that run before the components start or get another image. When unset, migrate
+	// and init run with their defaults.
 	// +optional
 	Lifecycle *LifecycleSpec `json:"lifecycle,omitempty"`
-	// Makes the components reachable from outside the cluster.
+	// networking exposes the components outside the cluster.
 	// +optional
 	Networking *NetworkingSpec `json:"networking,omitempty"`
-	// Lets a Prometheus watch the web server.
+	// monitoring configures the scraping of the web server by Prometheus.
 	// +optional
 	Monitoring *MonitoringSpec `json:"monitoring,omitempty"`
-	// Adds one NetworkPolicy for each enabled component, also when it is empty.
+	// networkPolicy adds one NetworkPolicy for each enabled component; an empty object is enough.
 	// +optional
 	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
-	// ServiceAccount under which all pods run.
+	// serviceAccount configures the ServiceAccount of all pods.
 	// +optional
 	ServiceAccount *ServiceAccountSpec `json:"serviceAccount,omitempty"`
 
-	// Changes nothing while true: no task starts, nothing is created, updated or deleted. The status stays fresh.
+	// suspend pauses all changes: no task starts, and nothing is created, updated or deleted. The status is still
+	// updated.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
-	// Any text. When it changes, all pods are replaced, for example because the content of a Secret changed, which the
-	// operator does not see.
+	// forceReload is any text. When it changes, all pods are replaced, for example because the content of a Secret
+	// changed, which the operator does not watch.
 	// +optional
 	ForceReload string `json:"forceReload,omitempty"`
 }

@@ -13,21 +13,22 @@ type Phase string
 
 // Phases.
 const (
-	// The tasks of the first deployment run, or its components start.
+	// PhaseInitializing means that the tasks of the first deployment run, or its components start.
 	PhaseInitializing Phase = "Initializing"
-	// The tasks of another image run, or its components start.
+	// PhaseUpgrading means that the tasks of another image run, or its components start.
 	PhaseUpgrading Phase = "Upgrading"
-	// All components are ready.
+	// PhaseRunning means that all components are ready.
 	PhaseRunning Phase = "Running"
-	// A component is not ready.
+	// PhaseDegraded means that a component is not ready.
 	PhaseDegraded Phase = "Degraded"
-	// The user asked that nothing is changed.
+	// PhaseSuspended means that the user suspended all changes.
 	PhaseSuspended Phase = "Suspended"
-	// The user asked for no pods, and the last one is gone.
+	// PhaseStopped means that the user stopped the installation and the last pod is deleted.
 	PhaseStopped Phase = "Stopped"
-	// The spec cannot be followed, or a task failed and no attempt is left; what runs stays as it is.
+	// PhaseBlocked means that the spec is invalid, or that a task failed and no attempt is left. The running version
+	// is kept.
 	PhaseBlocked Phase = "Blocked"
-	// An image change waits for its approval; the old version runs.
+	// PhaseAwaitingApproval means that an image change waits for its approval. The old version runs.
 	PhaseAwaitingApproval Phase = "AwaitingApproval"
 )
 
@@ -39,68 +40,71 @@ func Phases() []Phase {
 	}
 }
 
-// SupersetStatus is what the operator found and did. The operator owns every
-// field but the conditions of the field manager flotilla-conditions.
+// SupersetStatus is the observed state of an installation. The operator owns every field except the conditions of the
+// field manager flotilla-conditions.
 type SupersetStatus struct {
-	// Generation of the spec that the rest of the status speaks of.
+	// observedGeneration is the metadata.generation that the rest of the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// State of the whole installation. Initializing and Upgrading last from the first task until all components are
-	// ready; Degraded means that a component is not; Blocked and AwaitingApproval keep the running version. Blocked needs a
-	// change of the spec: it cannot be followed, or a task failed and no attempt is left.
+	// phase is the state of the whole installation. Initializing and Upgrading last from the first task until all
+	// components are ready. Degraded means that a component is not ready. Blocked and AwaitingApproval keep the
+	// running version. Blocked requires a change of the spec: the spec is invalid, or a task failed and no attempt is
+	// left.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// Version that is asked for: spec.image.tag.
+	// version is the desired version: spec.image.tag.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Version that runs: the tag of the image with which all components were ready last. Empty until they were.
+	// deployedVersion is the version that runs: the tag of the image with which all components were last ready. It is
+	// empty until they were.
 	// +optional
 	DeployedVersion string `json:"deployedVersion,omitempty"`
-	// Ready pods of all components over those that are asked for, for example "3/4".
+	// ready is the number of ready pods of all components over the desired number, for example "3/4".
 	// +optional
 	Ready string `json:"ready,omitempty"`
-	// Checksum of the settings that all components share.
+	// configChecksum is the checksum of the settings that all components share.
 	// +optional
 	ConfigChecksum string `json:"configChecksum,omitempty"`
-	// Image, as repository:tag, for which the tasks last completed.
+	// lastLifecycleImage is the image for which the tasks last completed, as repository:tag.
 	// +optional
 	LastLifecycleImage string `json:"lastLifecycleImage,omitempty"`
-	// State of each enabled component.
+	// components is the state of each enabled component.
 	// +optional
 	Components *ComponentsStatus `json:"components,omitempty"`
-	// State of the lifecycle tasks.
+	// lifecycle is the state of the lifecycle tasks.
 	// +optional
 	Lifecycle *LifecycleStatus `json:"lifecycle,omitempty"`
-	// Last 20 changes of the phase, oldest first. Flapping between Running and Degraded is left out.
+	// transitions are the last 20 changes of the phase, oldest first. Flapping between Running and Degraded is left
+	// out.
 	// +listType=atomic
 	// +optional
 	Transitions []transition.Entry `json:"transitions,omitempty"`
-	// LifecycleComplete, Suspended and ScheduleValid are the operator's; Available, Progressing, Degraded, Upgradable,
-	// Paused, Stopped and Ready say how the installation is.
+	// conditions describe the installation. LifecycleComplete, Suspended and ScheduleValid belong to the operator;
+	// Available, Progressing, Degraded, Upgradable, Paused, Stopped and Ready to flotilla-conditions.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ComponentsStatus holds one entry per enabled component.
+// ComponentsStatus has one entry per enabled component.
 type ComponentsStatus struct {
-	// Web server.
+	// webServer is the state of the web server.
 	// +optional
 	WebServer *ComponentRefStatus `json:"webServer,omitempty"`
-	// Celery worker.
+	// celeryWorker is the state of the Celery worker.
 	// +optional
 	CeleryWorker *ComponentRefStatus `json:"celeryWorker,omitempty"`
-	// Celery scheduler.
+	// celeryBeat is the state of the Celery scheduler.
 	// +optional
 	CeleryBeat *ComponentRefStatus `json:"celeryBeat,omitempty"`
-	// Monitor of Celery.
+	// celeryFlower is the state of Flower, the monitor of Celery.
 	// +optional
 	CeleryFlower *ComponentRefStatus `json:"celeryFlower,omitempty"`
-	// Websocket server.
+	// websocketServer is the state of the websocket server.
 	// +optional
 	WebsocketServer *ComponentRefStatus `json:"websocketServer,omitempty"`
-	// MCP server.
+	// mcpServer is the state of the MCP server.
 	// +optional
 	MCPServer *ComponentRefStatus `json:"mcpServer,omitempty"`
 }
@@ -112,59 +116,61 @@ type ComponentPhase string
 
 // Component phases.
 const (
-	// The Deployment is not there yet.
+	// ComponentPending means that the Deployment does not exist yet.
 	ComponentPending ComponentPhase = "Pending"
-	// A rollout is under way.
+	// ComponentProgressing means that a rollout is in progress.
 	ComponentProgressing ComponentPhase = "Progressing"
-	// All pods are ready and of the newest revision.
+	// ComponentReady means that all pods are ready and of the latest revision.
 	ComponentReady ComponentPhase = "Ready"
-	// No pod is ready, or the rollout made no progress in time.
+	// ComponentUnavailable means that no pod is ready, or that the rollout exceeded its progress deadline.
 	ComponentUnavailable ComponentPhase = "Unavailable"
-	// Removed while tasks run.
+	// ComponentDrained means that the component is removed while tasks run.
 	ComponentDrained ComponentPhase = "Drained"
 )
 
 // ComponentRefStatus is the state of one component's workload.
 type ComponentRefStatus struct {
-	// State of the workload: Pending is not there yet, Progressing is rolling out, Unavailable has no ready pod or made no
-	// progress in time, Drained was removed while tasks run.
+	// phase is the state of the workload. Pending does not exist yet, Progressing is rolling out, Unavailable has no
+	// ready pod or exceeded its progress deadline, Drained was removed while tasks run.
 	// +optional
 	Phase ComponentPhase `json:"phase,omitempty"`
-	// Ready pods over those that are asked for, for example "2/2".
+	// ready is the number of ready pods over the desired number, for example "2/2".
 	// +optional
 	Ready string `json:"ready,omitempty"`
-	// Kind and name of the workload, for example "Deployment/example-web-server".
+	// ref is the kind and name of the workload, for example "Deployment/example-web-server".
 	// +optional
 	Ref string `json:"ref,omitempty"`
-	// Image of the main container.
+	// image is the image of the main container.
 	// +optional
 	Image string `json:"image,omitempty"`
-	// Pods that are asked for.
+	// replicas is the desired number of pods.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// Pods that are ready.
+	// readyReplicas is the number of pods that are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
-	// Pods of the newest revision.
+	// updatedReplicas is the number of pods of the latest revision.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
-	// Pods that have been ready for minReadySeconds.
+	// availableReplicas is the number of pods that have been ready for minReadySeconds.
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
-	// Checksum of the component's configuration.
+	// configChecksum is the checksum of the component's configuration.
 	// +optional
 	ConfigChecksum string `json:"configChecksum,omitempty"`
-	// Pods that the autoscaler last asked for. The component comes back with as many after it was drained or stopped.
+	// lastReplicas is the number of pods that the autoscaler last set. The component starts with this number after a
+	// drain or a stop.
 	// +optional
 	LastReplicas int32 `json:"lastReplicas,omitempty"`
-	// Fingerprint of what this operator would have made of the spec, on a component whose workload an earlier operator
-	// made. While it stays, the workload stays as it was found, and no pod restarts.
+	// adoptedSpec is the fingerprint of what this operator would render from the spec, for a component whose workload
+	// was created by an earlier operator. While the fingerprint does not change, the workload is not modified and no
+	// pod restarts.
 	// +optional
 	AdoptedSpec string `json:"adoptedSpec,omitempty"`
-	// Why the component is not ready.
+	// message states why the component is not ready.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Objects that the component should have.
+	// resources are the objects that the component should have.
 	// +listType=map
 	// +listMapKey=kind
 	// +listMapKey=name
@@ -172,26 +178,26 @@ type ComponentRefStatus struct {
 	Resources []ResourceStatus `json:"resources,omitempty"`
 }
 
-// ResourceState says whether an object exists.
+// ResourceState states whether an object exists.
 //
 // +kubebuilder:validation:Enum=Present;Missing
 type ResourceState string
 
 // Resource states.
 const (
-	// The object exists.
+	// ResourcePresent means that the object exists.
 	ResourcePresent ResourceState = "Present"
-	// The object does not exist.
+	// ResourceMissing means that the object does not exist.
 	ResourceMissing ResourceState = "Missing"
 )
 
 // ResourceStatus is one object of a component.
 type ResourceStatus struct {
-	// Kind of the object.
+	// kind is the kind of the object.
 	Kind string `json:"kind"`
-	// Name of the object.
+	// name is the name of the object.
 	Name string `json:"name"`
-	// Whether the object exists: Present or Missing.
+	// status states whether the object exists: Present or Missing.
 	// +optional
 	Status ResourceState `json:"status,omitempty"`
 }

@@ -33,10 +33,10 @@ type Superset struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What the user asks for.
+	// spec is the desired state.
 	// +optional
 	Spec SupersetSpec `json:"spec,omitempty"`
-	// What the operator found and did.
+	// status is the observed state.
 	// +optional
 	Status SupersetStatus `json:"status,omitempty"`
 }
@@ -50,17 +50,17 @@ type SupersetList struct {
 	Items           []Superset `json:"items"`
 }
 
-// Environment says how strict the checks of a spec are.
+// Environment defines how strict the validation of a spec is.
 //
 // +kubebuilder:validation:Enum=Development;Staging;Production
 type Environment string
 
-// Environments. Only Development may carry secrets inline; only Development and Staging may clone.
+// Environments. Only Development allows inline secrets; only Development and Staging allow a clone.
 const (
-	// Allows everything.
+	// Development allows everything.
 	Development Environment = "Development"
-	// Allows no inline secrets, administrator or examples.
+	// Staging does not allow inline secrets, an administrator or examples.
 	Staging Environment = "Staging"
-	// Allows no clone either.
+	// Production does not allow a clone either.
 	Production Environment = "Production"
 )

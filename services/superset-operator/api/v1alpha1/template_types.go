@@ -5,134 +5,136 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// DeploymentTemplate adds to a Deployment. Single values of a component replace those of spec.deploymentTemplate,
+// DeploymentTemplate configures a Deployment. Single values of a component replace those of spec.deploymentTemplate;
 // labels and annotations are merged by key.
 type DeploymentTemplate struct {
-	// How many old ReplicaSets are kept for rolling back; 10 when unset.
+	// revisionHistoryLimit is the number of old ReplicaSets to keep for a rollback. Defaults to 10.
 	// +optional
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
-	// Seconds for which a new pod has to be ready before it counts as available; 0 when unset.
+	// minReadySeconds is the number of seconds that a new pod must be ready before it is available. Defaults to 0.
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// Seconds without progress after which a rollout counts as failed and the component as Unavailable; 600 when unset.
+	// progressDeadlineSeconds is the number of seconds without progress after which a rollout counts as failed and the
+	// component as Unavailable. Defaults to 600.
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
-	// How old pods are replaced by new ones. It has no effect on celeryBeat, whose old pod always ends before the new
-	// one starts.
+	// strategy defines how new pods replace old ones. It does not affect celeryBeat, whose old pod always terminates
+	// before the new one starts.
 	// +optional
 	Strategy *appsv1.DeploymentStrategy `json:"strategy,omitempty"`
-	// Labels of the Deployment. The operator's own cannot be overridden.
+	// labels are the labels of the Deployment. Labels of the operator cannot be overridden.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations of the Deployment.
+	// annotations are the annotations of the Deployment.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// PodTemplate adds to the pods of a component or a task. Between the top level and the component, maps and lists of
-// named things are merged by key, other lists are appended, and single values are replaced.
+// PodTemplate configures the pods of a component or a task. Between the top level and the component, maps and lists
+// of named entries are merged by key, other lists are appended, and single values are replaced.
 type PodTemplate struct {
-	// Annotations of the pods. The operator's own cannot be overridden.
+	// annotations are the annotations of the pods. Annotations of the operator cannot be overridden.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Labels of the pods. The operator's own cannot be overridden.
+	// labels are the labels of the pods. Labels of the operator cannot be overridden.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// Which nodes and which neighbours the pods prefer or demand.
+	// affinity selects the nodes and neighboring pods that the pods prefer or require.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
-	// Taints of nodes that the pods accept. Lists are appended.
+	// tolerations are the node taints that the pods tolerate. Lists are appended.
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// Labels that a node must have. Merged by key.
+	// nodeSelector are the labels that a node must have. Merged by key.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// How the pods spread over zones or nodes. Merged by topology key and action.
+	// topologySpreadConstraints define how the pods spread over zones or nodes. Merged by topology key and action.
 	// +optional
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
-	// Entries of the pods' /etc/hosts. Merged by address.
+	// hostAliases are entries of /etc/hosts in the pods. Merged by address.
 	// +optional
 	HostAliases []corev1.HostAlias `json:"hostAliases,omitempty"`
-	// Security settings of the pods.
+	// podSecurityContext holds the security settings of the pods.
 	// +optional
 	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
-	// Priority class of the pods.
+	// priorityClassName is the priority class of the pods.
 	// +optional
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
-	// Volumes of the pods. Merged by name.
+	// volumes are the volumes of the pods. Merged by name.
 	// +optional
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// Containers that run beside the main one. Merged by name. In a task, one that does not end by itself keeps the task
-	// from ending: make it an init container with restartPolicy Always.
+	// sidecars are containers that run alongside the main container. Merged by name. In a task, a sidecar that does
+	// not exit by itself keeps the task from completing: make it an init container with restartPolicy Always.
 	// +optional
 	Sidecars []corev1.Container `json:"sidecars,omitempty"`
-	// Containers that run before the main one. Merged by name.
+	// initContainers are containers that run before the main container. Merged by name.
 	// +optional
 	InitContainers []corev1.Container `json:"initContainers,omitempty"`
-	// Seconds that a pod has to end by itself; 30 when unset.
+	// terminationGracePeriodSeconds is the number of seconds that a pod has to terminate. Defaults to 30.
 	// +optional
 	TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds,omitempty"`
-	// How the pods resolve names; ClusterFirst when unset.
+	// dnsPolicy defines how the pods resolve names. Defaults to ClusterFirst.
 	// +optional
 	DNSPolicy *corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
-	// Name servers, search domains and options in addition to those of dnsPolicy.
+	// dnsConfig holds name servers, search domains and options in addition to those of dnsPolicy.
 	// +optional
 	DNSConfig *corev1.PodDNSConfig `json:"dnsConfig,omitempty"`
-	// Runtime class of the pods.
+	// runtimeClassName is the runtime class of the pods.
 	// +optional
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
-	// Lets the containers of a pod see each other's processes.
+	// shareProcessNamespace makes the processes of a pod visible to all of its containers.
 	// +optional
 	ShareProcessNamespace *bool `json:"shareProcessNamespace,omitempty"`
-	// Gives the containers an environment variable for each Service of the namespace; true when unset.
+	// enableServiceLinks adds an environment variable for each Service of the namespace. Defaults to true.
 	// +optional
 	EnableServiceLinks *bool `json:"enableServiceLinks,omitempty"`
-	// Resources of each pod as a whole. They need Kubernetes 1.34.
+	// resources are the requests and limits of each pod as a whole. They require Kubernetes 1.34.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// What is added to the main container.
+	// container configures the main container.
 	// +optional
 	Container *ContainerTemplate `json:"container,omitempty"`
 }
 
-// ContainerTemplate adds to the main container of a component or a task.
+// ContainerTemplate configures the main container of a component or a task.
 type ContainerTemplate struct {
-	// Requests and limits of the container.
+	// resources are the requests and limits of the container.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Environment variables. Merged by name; the operator's own, SUPERSET_OPERATOR__ and those of the presets, win.
+	// env are environment variables. Merged by name; those of the operator (SUPERSET_OPERATOR__) and of the presets
+	// take precedence.
 	// +optional
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// ConfigMaps and Secrets whose keys become environment variables. Lists are appended.
+	// envFrom are ConfigMaps and Secrets whose keys become environment variables. Lists are appended.
 	// +optional
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
-	// Where volumes are mounted. Merged by mount path.
+	// volumeMounts define where volumes are mounted. Merged by mount path.
 	// +optional
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
-	// Ports of the container. Merged by name or number. The first one is where the component listens: its Service,
-	// probes and NetworkPolicy follow it.
+	// ports are the ports of the container. Merged by name or number. The component listens on the first one: its
+	// Service, probes and NetworkPolicy use it.
 	// +optional
 	Ports []corev1.ContainerPort `json:"ports,omitempty"`
-	// Security settings of the container.
+	// securityContext holds the security settings of the container.
 	// +optional
 	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
-	// Replaces the component's command, with which the bootstrap script is no longer sourced. Only that of the component
-	// or the task itself counts, not the one of the top level.
+	// command replaces the command of the component; the bootstrap script is then not sourced. It is only read from
+	// the component or the task itself, not from the top level.
 	// +optional
 	Command []string `json:"command,omitempty"`
-	// Arguments of the command. Only those of the component itself count.
+	// args are the arguments of the command. They are only read from the component itself.
 	// +optional
 	Args []string `json:"args,omitempty"`
-	// Replaces the component's liveness probe.
+	// livenessProbe replaces the liveness probe of the component.
 	// +optional
 	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
-	// Replaces the component's readiness probe.
+	// readinessProbe replaces the readiness probe of the component.
 	// +optional
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
-	// Replaces the component's startup probe.
+	// startupProbe replaces the startup probe of the component.
 	// +optional
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
-	// What runs after the container started and before it is stopped.
+	// lifecycle holds hooks that run after the container starts and before it stops.
 	// +optional
 	Lifecycle *corev1.Lifecycle `json:"lifecycle,omitempty"`
 }

@@ -10,63 +10,63 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // Order holds which components wait for the web server, and until when.
 type Order struct {
-	waiting map[string]bool
+	delayed map[string]bool
 	// Until is when they stop waiting; zero if no component waits.
 	Until time.Time
 }
 
-// Waits reports whether the component must not be created yet.
-func (o Order) Waits(word string) bool { return o.waiting[word] }
+// IsDelayed reports whether the component must not be created yet.
+func (o Order) IsDelayed(slug string) bool { return o.delayed[slug] }
 
 // For returns the order. Only components that do not exist wait, while the web server starts for the first time since its
 // creation, and no longer than its startup probe allows.
 func For(components []desired.Component, s *snapshot.Snapshot, now time.Time) Order {
 	var out Order
-	until := patience(components, s, now)
+	until := deadline(components, s, now)
 	if !now.Before(until) {
 		return out
 	}
 	for i := range components {
 		c := &components[i]
-		if c.Descriptor.Python && c.Word != component.WebServerName && s.Deployments[c.Word] == nil {
-			if out.waiting == nil {
-				out.waiting = map[string]bool{}
+		if c.Descriptor.Python && c.Slug != component.WebServerName && s.Deployments[c.Slug] == nil {
+			if out.delayed == nil {
+				out.delayed = map[string]bool{}
 			}
-			out.waiting[c.Word], out.Until = true, until
+			out.delayed[c.Slug], out.Until = true, until
 		}
 	}
 	return out
 }
 
-// patience returns the deadline for the web server to start; zero if no component has to wait for it.
-func patience(components []desired.Component, s *snapshot.Snapshot, now time.Time) time.Time {
+// deadline returns the deadline for the web server to start; zero if no component has to wait for it.
+func deadline(components []desired.Component, s *snapshot.Snapshot, now time.Time) time.Time {
 	for i := range components {
 		c := &components[i]
-		if c.Word != component.WebServerName || c.Replicas == 0 {
+		if c.Slug != component.WebServerName || c.Replicas == 0 {
 			continue
 		}
 		began := now
-		if live := s.Deployments[c.Word]; live != nil && live.DeletionTimestamp.IsZero() {
-			if snapshot.Serves(live) {
+		if live := s.Deployments[c.Slug]; live != nil && live.DeletionTimestamp.IsZero() {
+			if snapshot.IsReady(live) {
 				return time.Time{}
 			}
 			began = live.CreationTimestamp.Time
 		}
-		return began.Add(budget(c.Deployment))
+		return began.Add(startTimeout(c.Deployment))
 	}
 	return time.Time{}
 }
 
-// budget returns how long the startup probe allows the main container to start.
-func budget(d *appsv1.Deployment) time.Duration {
+// startTimeout returns how long the startup probe allows the main container to start.
+func startTimeout(d *appsv1.Deployment) time.Duration {
 	for _, c := range d.Spec.Template.Spec.Containers {
-		if p := c.StartupProbe; c.Name == naming.MainContainer && p != nil {
+		if p := c.StartupProbe; c.Name == names.MainContainer && p != nil {
 			return time.Duration(p.InitialDelaySeconds+max(p.PeriodSeconds, 1)*max(p.FailureThreshold, 1)) * time.Second
 		}
 	}

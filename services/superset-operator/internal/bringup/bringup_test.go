@@ -78,26 +78,26 @@ func TestOrder(t *testing.T) {
 			if !got.Until.Equal(test.until) {
 				t.Errorf("until %s instead of %s", got.Until, test.until)
 			}
-			for _, word := range []string{"celery-worker", "celery-beat", "celery-flower", "mcp-server"} {
-				if got.Waits(word) != !test.until.IsZero() {
-					t.Errorf("%s waits: %t", word, got.Waits(word))
+			for _, slug := range []string{"celery-worker", "celery-beat", "celery-flower", "mcp-server"} {
+				if got.IsDelayed(slug) != !test.until.IsZero() {
+					t.Errorf("%s waits: %t", slug, got.IsDelayed(slug))
 				}
 			}
 			// The one serves users, and the other is no Python.
-			for _, word := range []string{"web-server", "websocket-server"} {
-				if got.Waits(word) {
-					t.Errorf("%s waits", word)
+			for _, slug := range []string{"web-server", "websocket-server"} {
+				if got.IsDelayed(slug) {
+					t.Errorf("%s waits", slug)
 				}
 			}
 		})
 	}
 }
 
-func TestWhatExistsIsNeverHeldBack(t *testing.T) {
+func TestExistingComponentIsNotDelayed(t *testing.T) {
 	got := bringup.For(components(t, nil), &snapshot.Snapshot{Deployments: map[string]*appsv1.Deployment{
 		"web-server": deployed(time.Minute, 0), "celery-worker": deployed(time.Minute, 0),
 	}}, now)
-	if got.Waits("celery-worker") || !got.Waits("celery-beat") {
+	if got.IsDelayed("celery-worker") || !got.IsDelayed("celery-beat") {
 		t.Error("a worker that exists waits, or a scheduler that does not exist comes at once")
 	}
 }

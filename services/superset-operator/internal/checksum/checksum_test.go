@@ -9,9 +9,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
 )
 
-// TestTheMethodNeverChanges pins a fingerprint. When it changes, every task of
+// TestSumIsPinned pins a fingerprint. When it changes, every task of
 // every installation runs again: raise Scheme and translate instead.
-func TestTheMethodNeverChanges(t *testing.T) {
+func TestSumIsPinned(t *testing.T) {
 	const want = "sha256:"
 	got := checksum.New("task/Migrate").String("image", "apache/superset:6.0.0").List("command", []string{"a", "b"}).Sum()
 	if len(got) != len(want)+64 || got != pinned {
@@ -21,7 +21,7 @@ func TestTheMethodNeverChanges(t *testing.T) {
 
 const pinned = "sha256:9094f3255b81080be8b0a15a5f30975e1b8060b8e2012a744dfca18c1ac11063"
 
-func TestDifferentInputsNeverReadTheSame(t *testing.T) {
+func TestDifferentInputsHaveDifferentSums(t *testing.T) {
 	empty := ""
 	zero := int32(0)
 	inputs := map[string]*checksum.Builder{
@@ -47,7 +47,7 @@ func TestDifferentInputsNeverReadTheSame(t *testing.T) {
 	}
 }
 
-func TestAbsentInputsChangeNothing(t *testing.T) {
+func TestAbsentInputsKeepSum(t *testing.T) {
 	want := checksum.New("k").Sum()
 	got := checksum.New("k").Optional("a", nil).Int("b", nil).List("c", nil).SecretRef("d", nil).Bool("e", false).Sum()
 	if got != want {
@@ -55,7 +55,7 @@ func TestAbsentInputsChangeNothing(t *testing.T) {
 	}
 }
 
-func TestAnyTwoPairsDiffer(t *testing.T) {
+func TestRandomPairsHaveDifferentSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
 		a, b := [2]string{text.Draw(t, "n1"), text.Draw(t, "v1")}, [2]string{text.Draw(t, "n2"), text.Draw(t, "v2")}

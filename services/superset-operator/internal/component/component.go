@@ -26,8 +26,8 @@ type Descriptor struct {
 	Singleton bool
 	// Settings returns the component's part of the spec in a uniform shape; nil when it is not enabled.
 	Settings func(*v1alpha1.SupersetSpec) *Settings
-	// Slot returns the component's place in the status.
-	Slot func(*v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus
+	// StatusRef returns the component's place in the status.
+	StatusRef func(*v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus
 }
 
 // Settings is one component's part of the spec. Fields that a component does not have are nil.

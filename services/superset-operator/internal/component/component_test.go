@@ -18,7 +18,7 @@ func all() *v1alpha1.SupersetSpec {
 	}
 }
 
-func TestTheTable(t *testing.T) {
+func TestComponentTable(t *testing.T) {
 	type row struct {
 		Key, Name, PortName, Path string
 		Port                      int32
@@ -41,7 +41,7 @@ func TestTheTable(t *testing.T) {
 	}
 }
 
-func TestEachComponentIsReadFromItsOwnFieldAndWrittenToItsOwnSlot(t *testing.T) {
+func TestComponentsUseOwnFieldAndStatus(t *testing.T) {
 	if n := len(component.Enabled(all())); n != len(component.All()) {
 		t.Errorf("%d components are enabled", n)
 	}
@@ -56,7 +56,7 @@ func TestEachComponentIsReadFromItsOwnFieldAndWrittenToItsOwnSlot(t *testing.T) 
 			t.Errorf("%s: %d components are enabled", d.Key, len(list))
 		}
 		status := &v1alpha1.ComponentsStatus{}
-		*d.Slot(status) = &v1alpha1.ComponentRefStatus{Ref: "x"}
+		*d.StatusRef(status) = &v1alpha1.ComponentRefStatus{Ref: "x"}
 		slot := reflect.ValueOf(status).Elem().FieldByNameFunc(func(name string) bool { return tag[v1alpha1.ComponentsStatus](name) == d.Key })
 		if slot.IsNil() {
 			t.Errorf("%s is written elsewhere", d.Key)

@@ -1,6 +1,5 @@
 // Package component is the table of the components that a Superset can have.
 //
-// What differs between the components (name, port, which part of the spec, which
-// slot of the status) is in one [Descriptor] each; all other code treats them
-// alike. [All] is the order in which they are reconciled.
+// A [Descriptor] holds what differs between the components: the name, the port, the
+// part of the spec and the field of the status. All other code treats them alike. [All] is the order in which they are reconciled.
 package component

@@ -15,7 +15,7 @@ var webServer = Descriptor{
 		s.Gunicorn, s.SQLAEngineOptions = c.Gunicorn, c.SQLAEngineOptions
 		return s
 	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.WebServer },
+	StatusRef: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.WebServer },
 }
 
 var celeryWorker = Descriptor{
@@ -30,7 +30,7 @@ var celeryWorker = Descriptor{
 		s.Celery, s.SQLAEngineOptions = c.Celery, c.SQLAEngineOptions
 		return s
 	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.CeleryWorker },
+	StatusRef: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.CeleryWorker },
 }
 
 var celeryBeat = Descriptor{
@@ -45,7 +45,7 @@ var celeryBeat = Descriptor{
 			Config: c.Config, BootstrapScript: c.BootstrapScript, SQLAEngineOptions: c.SQLAEngineOptions,
 		}
 	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.CeleryBeat },
+	StatusRef: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.CeleryBeat },
 }
 
 var celeryFlower = Descriptor{
@@ -60,7 +60,7 @@ var celeryFlower = Descriptor{
 		s.Config, s.BootstrapScript, s.Service = c.Config, c.BootstrapScript, c.Service
 		return s
 	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.CeleryFlower },
+	StatusRef: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.CeleryFlower },
 }
 
 var mcpServer = Descriptor{
@@ -76,7 +76,7 @@ var mcpServer = Descriptor{
 		s.SQLAEngineOptions = c.SQLAEngineOptions
 		return s
 	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.MCPServer },
+	StatusRef: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.MCPServer },
 }
 
 var websocketServer = Descriptor{
@@ -91,7 +91,7 @@ var websocketServer = Descriptor{
 		s.Service, s.JSON, s.JSONFrom = c.Service, c.Config, c.ConfigFrom
 		return s
 	},
-	Slot: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.WebsocketServer },
+	StatusRef: func(s *v1alpha1.ComponentsStatus) **v1alpha1.ComponentRefStatus { return &s.WebsocketServer },
 }
 
 func scalable(s *v1alpha1.ScalableComponentSpec, c *v1alpha1.ComponentSpec) *Settings {

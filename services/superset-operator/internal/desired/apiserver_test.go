@@ -26,10 +26,10 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
 }
 
-// TestTheAPIServerTakesEverything: it accepts the Superset of every golden case and
-// every object rendered from it, where server-side apply refuses lists with two
+// TestAPIServerAcceptsRenderedObjects applies the Superset of every golden case and
+// every object rendered from it; server-side apply rejects lists with two
 // entries of the same key. A second apply changes nothing.
-func TestTheAPIServerTakesEverything(t *testing.T) {
+func TestAPIServerAcceptsRenderedObjects(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -48,7 +48,7 @@ func TestTheAPIServerTakesEverything(t *testing.T) {
 			if err := cl.Create(t.Context(), sup); err != nil {
 				t.Fatal(err)
 			}
-			if problems := resolve.Invalid(sup); len(problems) > 0 {
+			if problems := resolve.Validate(sup); len(problems) > 0 {
 				t.Errorf("the API server takes what is refused later: %v", problems)
 			}
 			applier := apply.New(cl, "test")

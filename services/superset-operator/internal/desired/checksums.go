@@ -50,13 +50,13 @@ func preflight(uid string, t *resolve.Task) string {
 // inputs covers what makes a task run again, but not how its pod runs. Default
 // scripts and rendered text are left out, so that another release of the operator
 // does not run tasks again, and least of all one that drops a database.
-func inputs(t *resolve.Task, tick string) string {
+func inputs(t *resolve.Task, scheduled string) string {
 	b := checksum.New("inputs/"+t.Kind.Type).
 		List("command", t.Command).String("trigger", t.Trigger).
 		String("image", t.Image).String("bootstrap", t.Bootstrap)
 	switch t.Kind.Type {
 	case resolve.Clone.Type:
-		clone(b, t.Clone, tick)
+		clone(b, t.Clone, scheduled)
 	case resolve.Migrate.Type:
 		target(b, t)
 	case resolve.Rotate.Type:
@@ -75,8 +75,8 @@ func inputs(t *resolve.Task, tick string) string {
 	return b.Sum()
 }
 
-func clone(b *checksum.Builder, c *resolve.CloneTask, tick string) {
-	b.String("tick", tick).String("targetImage", c.TargetImage).
+func clone(b *checksum.Builder, c *resolve.CloneTask, scheduled string) {
+	b.String("tick", scheduled).String("targetImage", c.TargetImage).
 		String("source.type", string(c.Tool.Type)).String("source.host", c.Host).Int("source.port", &c.Port).
 		String("source.database", c.Database).String("source.username", c.User).
 		List("excludeTables", c.ExcludeTables).List("excludeTableData", c.ExcludeTableData).List("postCloneSQL", c.PostSQL)

@@ -10,7 +10,7 @@ import (
 // what changes in response to an edit.
 type effect struct{ migrate, init, web, worker bool }
 
-func TestAnEditTouchesOnlyWhatItConcerns(t *testing.T) {
+func TestEditChangesAffectedChecksumsOnly(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*v1alpha1.SupersetSpec)
 		want effect
@@ -83,15 +83,15 @@ func sums(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]string {
 	}
 	out := map[string]string{}
 	for _, c := range state.Components {
-		out[c.Word] = c.Checksum
+		out[c.Slug] = c.Checksum
 	}
 	for _, task := range state.Tasks {
-		out[task.Word] = task.Checksum
+		out[task.Slug] = task.Checksum
 	}
 	return out
 }
 
-func TestAnotherIncarnationRunsItsOwnTasks(t *testing.T) {
+func TestRecreatedSupersetHasOwnTaskChecksums(t *testing.T) {
 	sup := load(t, "testdata/production/superset.yaml")
 	one, err := desired.For(desired.Input{Superset: sup})
 	if err != nil {

@@ -39,13 +39,13 @@ func fingerprints(t *testing.T, edit func(*v1alpha1.SupersetSpec)) map[string]st
 	out := map[string]string{"shared": state.ConfigChecksum}
 	for i := range state.Components {
 		c := &state.Components[i]
-		out[c.Word] = c.Checksum
+		out[c.Slug] = c.Checksum
 		if got := c.Deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfigChecksum]; got != c.Checksum {
-			t.Errorf("the pods of %s bear %q, not %q", c.Word, got, c.Checksum)
+			t.Errorf("the pods of %s bear %q, not %q", c.Slug, got, c.Checksum)
 		}
 	}
 	for _, task := range state.Tasks {
-		out[task.Word] = task.Checksum
+		out[task.Slug] = task.Checksum
 	}
 	return out
 }
@@ -55,9 +55,9 @@ const (
 	everything = "shared " + allPython + " init"
 )
 
-// TestW10AComponentsSettingsConcernItAlone: what tunes one component rolls its pods
+// TestW10ComponentSettingsRollOneComponent: what tunes one component rolls its pods
 // and no other's, and runs no task.
-func TestW10AComponentsSettingsConcernItAlone(t *testing.T) {
+func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*v1alpha1.SupersetSpec)
 		want string
@@ -70,7 +70,7 @@ func TestW10AComponentsSettingsConcernItAlone(t *testing.T) {
 		"celery's concurrency changes the pool": {
 			func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery.Concurrency = ptr(int32(99)) }, "celery-worker",
 		},
-		"celery's limits stand in the command": {
+		"the limits of celery are in the command": {
 			func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery.TimeLimit = ptr(int32(99)) }, "",
 		},
 		"own Python": {func(s *v1alpha1.SupersetSpec) { s.CeleryBeat.Config = ptr("A = 1") }, "celery-beat"},
@@ -122,8 +122,8 @@ func TestW10AComponentsSettingsConcernItAlone(t *testing.T) {
 	}
 }
 
-// TestInlineSecretsRollThePods, since nothing else in them would change.
-func TestInlineSecretsRollThePods(t *testing.T) {
+// TestInlineSecretsRollPods: nothing else in the pods would change.
+func TestInlineSecretsRollPods(t *testing.T) {
 	sum := func(edit func(*v1alpha1.SupersetSpec)) map[string]string {
 		sup := load(t, "testdata/development-full/superset.yaml")
 		edit(&sup.Spec)
@@ -133,7 +133,7 @@ func TestInlineSecretsRollThePods(t *testing.T) {
 		}
 		out := map[string]string{"shared": state.ConfigChecksum}
 		for i := range state.Components {
-			out[state.Components[i].Word] = state.Components[i].Checksum
+			out[state.Components[i].Slug] = state.Components[i].Checksum
 		}
 		return out
 	}
@@ -145,15 +145,15 @@ func TestInlineSecretsRollThePods(t *testing.T) {
 		"Valkey's password": func(s *v1alpha1.SupersetSpec) { s.Valkey.Password = ptr("other") },
 	} {
 		after := sum(edit)
-		for word := range before {
-			if rolls := before[word] != after[word]; rolls != (word != "websocket-server") {
-				t.Errorf("%s changes %s: %v", name, word, rolls)
+		for slug := range before {
+			if rolls := before[slug] != after[slug]; rolls != (slug != "websocket-server") {
+				t.Errorf("%s changes %s: %v", name, slug, rolls)
 			}
 		}
 	}
 }
 
-func TestTheWebsocketServersConfiguration(t *testing.T) {
+func TestWebsocketServerConfiguration(t *testing.T) {
 	component := func(edit func(*v1alpha1.WebsocketServerSpec)) *desired.Component {
 		sup := load(t, "testdata/development-full/superset.yaml")
 		sup.Spec.WebServer, sup.Spec.CeleryWorker, sup.Spec.CeleryBeat, sup.Spec.CeleryFlower, sup.Spec.MCPServer = nil, nil, nil, nil, nil
@@ -188,7 +188,7 @@ func TestTheWebsocketServersConfiguration(t *testing.T) {
 	}
 }
 
-// TestW11StoppedAutoscaledComponents keep their autoscaler, which does nothing while there are no pods.
+// TestW11StoppedAutoscaledComponents: stopped components keep their autoscaler, which does nothing while there are no pods.
 func TestW11StoppedAutoscaledComponents(t *testing.T) {
 	sup := load(t, "testdata/production-full/superset.yaml")
 	in := desired.Input{Superset: sup, LastReplicas: map[string]int32{"web-server": 7, "celery-worker": 1}}
@@ -204,13 +204,13 @@ func TestW11StoppedAutoscaledComponents(t *testing.T) {
 		for i := range state.Components {
 			c := &state.Components[i]
 			if stopped {
-				want[c.Word] = 0
+				want[c.Slug] = 0
 			}
-			if got := *c.Deployment.Spec.Replicas; got != want[c.Word] || got != c.Replicas {
-				t.Errorf("stopped %v: %s wants %d pods, not %d", stopped, c.Word, got, want[c.Word])
+			if got := *c.Deployment.Spec.Replicas; got != want[c.Slug] || got != c.Replicas {
+				t.Errorf("stopped %v: %s wants %d pods, not %d", stopped, c.Slug, got, want[c.Slug])
 			}
-			if (c.HPA != nil) != (c.Word != "celery-beat") || (c.PDB != nil) != (c.Word != "celery-beat") {
-				t.Errorf("%s: autoscaler %v, budget %v", c.Word, c.HPA != nil, c.PDB != nil)
+			if (c.HPA != nil) != (c.Slug != "celery-beat") || (c.PDB != nil) != (c.Slug != "celery-beat") {
+				t.Errorf("%s: autoscaler %v, budget %v", c.Slug, c.HPA != nil, c.PDB != nil)
 			}
 		}
 	}

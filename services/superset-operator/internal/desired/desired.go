@@ -59,8 +59,8 @@ type Input struct {
 	// LastReplicas holds, by component name, how many pods run now or ran when the
 	// component was last removed or stopped; autoscaled components begin there.
 	LastReplicas map[string]int32
-	// Tick is the latest time of the clone's schedule that is due, in RFC 3339; empty without a schedule.
-	Tick string
+	// ScheduledTime is the latest time of the clone's schedule that is due, in RFC 3339; empty without a schedule.
+	ScheduledTime string
 	// Kept holds, by task type, the fingerprint of the own inputs with which a task
 	// last completed. Tasks that are not enabled use it.
 	Kept map[string]string
@@ -99,7 +99,7 @@ func For(in Input) (*State, error) {
 		if t.Kind.Type == resolve.Preflight.Type {
 			task.Checksum = preflight(string(sup.UID), &t)
 		} else {
-			task.Inputs = inputs(&t, in.Tick)
+			task.Inputs = inputs(&t, in.ScheduledTime)
 			task.Checksum = chain.next(t.Kind, task.Inputs)
 		}
 		state.Tasks = append(state.Tasks, task)

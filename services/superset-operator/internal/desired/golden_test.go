@@ -58,18 +58,18 @@ func files(t *testing.T, state *desired.State) map[string][]byte {
 		c := &state.Components[i]
 		if c.ConfigMap != nil {
 			for name, text := range c.ConfigMap.Data {
-				out[c.Word+"-"+name] = []byte(text)
+				out[c.Slug+"-"+name] = []byte(text)
 			}
 		}
-		out[c.Word+"-deployment.yaml"] = asYAML(t, c.Deployment)
+		out[c.Slug+"-deployment.yaml"] = asYAML(t, c.Deployment)
 		if c.Service != nil {
-			out[c.Word+"-service.yaml"] = asYAML(t, c.Service)
+			out[c.Slug+"-service.yaml"] = asYAML(t, c.Service)
 		}
 		if c.HPA != nil {
-			out[c.Word+"-hpa.yaml"] = asYAML(t, c.HPA)
+			out[c.Slug+"-hpa.yaml"] = asYAML(t, c.HPA)
 		}
 		if c.PDB != nil {
-			out[c.Word+"-pdb.yaml"] = asYAML(t, c.PDB)
+			out[c.Slug+"-pdb.yaml"] = asYAML(t, c.PDB)
 		}
 	}
 	for i := range state.Tasks {
@@ -78,9 +78,9 @@ func files(t *testing.T, state *desired.State) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out[task.Word+"-job.yaml"] = asYAML(t, job)
+		out[task.Slug+"-job.yaml"] = asYAML(t, job)
 		if task.ConfigMap != nil {
-			out[task.Word+"-superset_config.py"] = []byte(task.ConfigMap.Data["superset_config.py"])
+			out[task.Slug+"-superset_config.py"] = []byte(task.ConfigMap.Data["superset_config.py"])
 		}
 	}
 	return out
@@ -125,22 +125,21 @@ func asYAML(t *testing.T, obj any) []byte {
 	return bytes.TrimSpace(append(out, '\n'))
 }
 
-func TestStoppedSupersetWantsNoPods(t *testing.T) {
+func TestStoppedSupersetDesiresNoPods(t *testing.T) {
 	state, err := desired.For(desired.Input{Superset: load(t, "testdata/production/superset.yaml"), Stopped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range state.Components {
 		if *c.Deployment.Spec.Replicas != 0 {
-			t.Errorf("%s wants %d replicas", c.Word, *c.Deployment.Spec.Replicas)
+			t.Errorf("%s wants %d replicas", c.Slug, *c.Deployment.Spec.Replicas)
 		}
 	}
 }
 
-// TestNoSecretStandsWhereItCanBeRead: not in a ConfigMap, nor in labels and
-// annotations. The websocket server's inline settings are the exception that the
+// TestRenderedObjectsExposeNoSecrets checks ConfigMaps, labels and annotations. The websocket server's inline settings are the exception that the
 // schema allows in Development only.
-func TestNoSecretStandsWhereItCanBeRead(t *testing.T) {
+func TestRenderedObjectsExposeNoSecrets(t *testing.T) {
 	for _, name := range []string{"development", "hostile", "development-full", "hostile-full"} {
 		sup := load(t, filepath.Join("testdata", name, "superset.yaml"))
 		sup.Spec.WebsocketServer = nil

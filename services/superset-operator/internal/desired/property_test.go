@@ -53,9 +53,9 @@ var words = []string{
 	"app.kubernetes.io/instance", "superset.apache.org/config-checksum", "sync", "required",
 }
 
-// TestRenderingHoldsForAnySpec: it never fails, says the same for the same spec,
-// and changes nothing in it.
-func TestRenderingHoldsForAnySpec(t *testing.T) { rapid.Check(t, rendering) }
+// TestRenderRandomSpecs: rendering never fails, is deterministic, and does not
+// change the spec.
+func TestRenderRandomSpecs(t *testing.T) { rapid.Check(t, rendering) }
 
 // FuzzRender makes a whole spec from bytes.
 func FuzzRender(f *testing.F) { f.Fuzz(rapid.MakeFuzz(rendering)) }
@@ -68,7 +68,7 @@ func rendering(t *rapid.T) {
 		LastReplicas: map[string]int32{"web-server": rapid.Int32().Draw(t, "last")},
 	}
 	before := sup.DeepCopy()
-	resolve.Invalid(sup)
+	resolve.Validate(sup)
 	one, err := desired.For(in)
 	if err != nil {
 		// A pod of which no JSON can be made, which the API server never lets in.
@@ -86,7 +86,7 @@ func rendering(t *rapid.T) {
 			"Service": {a.Service, b.Service}, "autoscaler": {a.HPA, b.HPA}, "budget": {a.PDB, b.PDB},
 		} {
 			if !equality.Semantic.DeepEqual(pair[0], pair[1]) {
-				t.Fatalf("rendering the %s of %s twice differs:\n%s", object, a.Word, cmp.Diff(pair[0], pair[1], same))
+				t.Fatalf("rendering the %s of %s twice differs:\n%s", object, a.Slug, cmp.Diff(pair[0], pair[1], same))
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func FuzzRenderYAML(f *testing.F) {
 			return
 		}
 		before := sup.DeepCopy()
-		resolve.Invalid(sup)
+		resolve.Validate(sup)
 		if _, err := desired.For(desired.Input{Superset: sup}); err != nil {
 			return
 		}
@@ -127,14 +127,14 @@ func FuzzRenderYAML(f *testing.F) {
 // same compares what is rendered and resolved; the table's functions are left out.
 var same = cmp.Options{
 	cmp.Comparer(resource.Quantity.Equal),
-	cmpopts.IgnoreFields(component.Descriptor{}, "Settings", "Slot"),
-	cmpopts.IgnoreFields(resolve.TaskKind{}, "Slot"),
+	cmpopts.IgnoreFields(component.Descriptor{}, "Settings", "StatusRef"),
+	cmpopts.IgnoreFields(resolve.TaskKind{}, "StatusRef"),
 }
 
-// TestW9RenderedObjectsShareNothingWithTheSpec: what applies an object writes the
+// TestW9RenderedObjectsShareNoMemory: what applies an object writes the
 // server's answer into it. Every byte that can be reached from the objects of one
 // component is changed; the spec and the other components must not notice.
-func TestW9RenderedObjectsShareNothingWithTheSpec(t *testing.T) {
+func TestW9RenderedObjectsShareNoMemory(t *testing.T) {
 	for _, name := range []string{"production", "production-full", "development-full", "hostile-full"} {
 		sup := load(t, filepath.Join("testdata", name, "superset.yaml"))
 		before := sup.DeepCopy()
@@ -157,14 +157,14 @@ func TestW9RenderedObjectsShareNothingWithTheSpec(t *testing.T) {
 				scribble(reflect.ValueOf(object))
 			}
 			if diff := cmp.Diff(before, sup, same); diff != "" {
-				t.Fatalf("%s: an object of %s shares memory with the spec (-before +after):\n%s", name, c.Word, diff)
+				t.Fatalf("%s: an object of %s shares memory with the spec (-before +after):\n%s", name, c.Slug, diff)
 			}
 			if diff := cmp.Diff(pristine.Plan, state.Plan, same); diff != "" {
-				t.Fatalf("%s: an object of %s shares memory with the plan (-before +after):\n%s", name, c.Word, diff)
+				t.Fatalf("%s: an object of %s shares memory with the plan (-before +after):\n%s", name, c.Slug, diff)
 			}
 			for j := i + 1; j < len(state.Components); j++ {
 				if diff := cmp.Diff(pristine.Components[j].Deployment, state.Components[j].Deployment, same); diff != "" {
-					t.Fatalf("%s: %s shares memory with %s:\n%s", name, c.Word, state.Components[j].Word, diff)
+					t.Fatalf("%s: %s shares memory with %s:\n%s", name, c.Slug, state.Components[j].Slug, diff)
 				}
 			}
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 )
 
-// TestUpgradeIsQuiet: what the previous release of the operator rendered is what this one
-// renders, so that installing it restarts no pod and runs no task. The checksums that
-// decide about both stand in the annotations.
-func TestUpgradeIsQuiet(t *testing.T) {
+// TestUpgradeKeepsRenderedObjects checks that this release renders the same objects as the
+// previous one, so that an upgrade restarts no pod and runs no task. The annotations hold
+// the checksums that decide about both.
+func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*/superset.yaml")
 	if err != nil {
 		t.Fatal(err)

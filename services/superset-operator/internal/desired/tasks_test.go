@@ -14,26 +14,26 @@ import (
 )
 
 // ownInputs returns the fingerprints of the tasks' own inputs of the golden case "staging".
-func ownInputs(t *testing.T, tick string, edit func(*v1alpha1.SupersetSpec)) map[string]string {
+func ownInputs(t *testing.T, scheduled string, edit func(*v1alpha1.SupersetSpec)) map[string]string {
 	t.Helper()
 	sup := load(t, "testdata/staging/superset.yaml")
 	edit(&sup.Spec)
-	state, err := desired.For(desired.Input{Superset: sup, Tick: tick})
+	state, err := desired.For(desired.Input{Superset: sup, ScheduledTime: scheduled})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
 	for _, task := range state.Tasks {
 		if task.Inputs != "" { // preflight is no link of the chain
-			out[task.Word] = task.Inputs
+			out[task.Slug] = task.Inputs
 		}
 	}
 	return out
 }
 
-// TestW14WhatMakesATaskRunAgain lists what each task watches. What is not listed
+// TestW14TaskChecksumInputs lists what each task watches. What is not listed
 // runs nothing again, least of all a clone, which drops a database.
-func TestW14WhatMakesATaskRunAgain(t *testing.T) {
+func TestW14TaskChecksumInputs(t *testing.T) {
 	spec := func(edit func(*v1alpha1.SupersetSpec)) func(*v1alpha1.SupersetSpec) { return edit }
 	clone := func(edit func(*v1alpha1.CloneTaskSpec)) func(*v1alpha1.SupersetSpec) {
 		return func(s *v1alpha1.SupersetSpec) { edit(s.Lifecycle.Clone) }
@@ -98,18 +98,18 @@ func TestW14WhatMakesATaskRunAgain(t *testing.T) {
 
 func differing(a, b map[string]string) string {
 	var out []string
-	for _, word := range slices.Sorted(maps.Keys(a)) {
-		if a[word] != b[word] {
-			out = append(out, word)
+	for _, slug := range slices.Sorted(maps.Keys(a)) {
+		if a[slug] != b[slug] {
+			out = append(out, slug)
 		}
 	}
 	return strings.Join(out, " ")
 }
 
-// TestW14FingerprintsOfTasksArePinned: they stay the same from release to release,
+// TestW14TaskFingerprintsArePinned: fingerprints stay the same from release to release,
 // whatever becomes of scripts, templates and Go types. Another value here runs the
 // task on every installation, and the clone drops its database.
-func TestW14FingerprintsOfTasksArePinned(t *testing.T) {
+func TestW14TaskFingerprintsArePinned(t *testing.T) {
 	want := map[string]string{
 		"clone":   "sha256:b8ef45e54bc9083f80462bb9029e243d34d30b11e305d8e39a00d29dd861e268",
 		"init":    "sha256:7df008d84584c6bbec10702beb1cc8a9d643dcc220ffd526c7eedf5709dfd472",

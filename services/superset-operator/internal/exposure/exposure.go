@@ -34,7 +34,7 @@ func ServiceMonitor(sup *v1alpha1.Superset, components []desired.Component) *uns
 		return nil
 	}
 	for i := range components {
-		if c := &components[i]; c.Word == component.WebServerName {
+		if c := &components[i]; c.Slug == component.WebServerName {
 			return serviceMonitor(sup, m.ServiceMonitor, c.Selector)
 		}
 	}

@@ -156,7 +156,7 @@ func TestW13IngressWithoutHostIsNotRendered(t *testing.T) {
 	}
 }
 
-func TestNothingToRouteToMakesNoRoute(t *testing.T) {
+func TestRoutesRequireBackend(t *testing.T) {
 	for _, name := range []string{"gateway", "ingress"} {
 		sup := load(t, filepath.Join("testdata", name, "superset.yaml"))
 		sup.Spec.WebServer, sup.Spec.CeleryFlower = nil, nil
@@ -167,7 +167,7 @@ func TestNothingToRouteToMakesNoRoute(t *testing.T) {
 	}
 }
 
-func TestRenderingChangesNothingInTheSpec(t *testing.T) {
+func TestRenderKeepsSpec(t *testing.T) {
 	for _, name := range []string{"gateway", "ingress"} {
 		sup := load(t, filepath.Join("testdata", name, "superset.yaml"))
 		before := sup.DeepCopy()
@@ -181,7 +181,7 @@ func TestRenderingChangesNothingInTheSpec(t *testing.T) {
 	}
 }
 
-func TestHTTPRouteIsOne(t *testing.T) {
+func TestHTTPRouteIsSingle(t *testing.T) {
 	s := render(t, load(t, "testdata/gateway/superset.yaml"))
 	route := &gatewayv1.HTTPRoute{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(s.HTTPRoute.Object, route, true); err != nil {

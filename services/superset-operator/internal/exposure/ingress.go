@@ -6,7 +6,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // ingress returns nil if there are no rules: the API server rejects an Ingress
@@ -20,7 +20,7 @@ func ingress(sup *v1alpha1.Superset, spec *v1alpha1.IngressSpec, list []route) *
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "Ingress"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: sup.Namespace, Name: sup.Name,
-			Labels: layered(spec.Labels, naming.Shared(sup.Name)), Annotations: spec.Annotations,
+			Labels: layered(spec.Labels, names.Shared(sup.Name)), Annotations: spec.Annotations,
 		},
 		Spec: networkingv1.IngressSpec{IngressClassName: spec.ClassName, TLS: spec.TLS},
 	}

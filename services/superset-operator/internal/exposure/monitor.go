@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 const (
@@ -24,7 +24,7 @@ func serviceMonitor(sup *v1alpha1.Superset, spec *v1alpha1.ServiceMonitorSpec, s
 	if spec.Path != nil {
 		endpoint["path"] = *spec.Path
 	}
-	own := layered(naming.Shared(sup.Name), map[string]string{v1alpha1.LabelInstance: sup.Name})
+	own := layered(names.Shared(sup.Name), map[string]string{v1alpha1.LabelInstance: sup.Name})
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "monitoring.coreos.com/v1",
 		"kind":       "ServiceMonitor",

@@ -10,14 +10,14 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // networkPolicy allows ingress to a component from the Superset's own pods, and from
 // every source to the port of one that has a Service. Egress is open: the locations
 // of metastore, cache and data sources are not known here.
 func networkPolicy(sup *v1alpha1.Superset, spec *v1alpha1.NetworkPolicySpec, c *desired.Component) *networkingv1.NetworkPolicy {
-	own := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: naming.Shared(sup.Name)}}
+	own := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: names.Shared(sup.Name)}}
 	ingress := []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{own}}}
 	if c.Service != nil {
 		tcp, port := corev1.ProtocolTCP, intstr.FromInt32(c.Port())
@@ -25,12 +25,12 @@ func networkPolicy(sup *v1alpha1.Superset, spec *v1alpha1.NetworkPolicySpec, c *
 			Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &port}},
 		})
 	}
-	labels := naming.Shared(sup.Name)
-	labels[v1alpha1.LabelComponent] = c.Word
+	labels := names.Shared(sup.Name)
+	labels[v1alpha1.LabelComponent] = c.Slug
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: sup.Namespace, Name: naming.Component(sup.Name, c.Word) + "-netpol", Labels: labels,
+			Namespace: sup.Namespace, Name: names.Component(sup.Name, c.Slug) + "-netpol", Labels: labels,
 		},
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: c.Selector},

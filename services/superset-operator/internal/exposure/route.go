@@ -11,7 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // route maps a path prefix to a port of a Service.
@@ -26,7 +26,7 @@ func routes(components []desired.Component) []route {
 	var out []route
 	for i := range slices.Backward(components) {
 		if c := &components[i]; c.Path != "" && c.Service != nil {
-			out = append(out, route{component: c.Word, path: c.Path, service: c.Service.Name, port: c.Service.Spec.Ports[0].Port})
+			out = append(out, route{component: c.Slug, path: c.Path, service: c.Service.Name, port: c.Service.Spec.Ports[0].Port})
 		}
 	}
 	return out
@@ -40,7 +40,7 @@ func httpRoute(sup *v1alpha1.Superset, g *v1alpha1.GatewaySpec, list []route) (*
 		TypeMeta: metav1.TypeMeta{APIVersion: gatewayv1.GroupVersion.String(), Kind: "HTTPRoute"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: sup.Namespace, Name: sup.Name,
-			Labels: layered(g.Labels, naming.Shared(sup.Name)), Annotations: g.Annotations,
+			Labels: layered(g.Labels, names.Shared(sup.Name)), Annotations: g.Annotations,
 		},
 		Spec: gatewayv1.HTTPRouteSpec{
 			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{g.GatewayRef}},

@@ -20,7 +20,7 @@ func earlier(clone, migrate, init *v1alpha1.TaskRefStatus) lifecycle.Input {
 }
 
 func complete(sum string) *v1alpha1.TaskRefStatus {
-	s := slot(v1alpha1.TaskComplete, sum, sum, 1)
+	s := entry(v1alpha1.TaskComplete, sum, sum, 1)
 	s.CompletedAt, s.Message = at(-50), "Completed successfully"
 	return s
 }
@@ -31,7 +31,7 @@ func cloned() *v1alpha1.TaskRefStatus {
 	return s
 }
 
-func TestTakingOverRunsNothingAndSaysNothing(t *testing.T) {
+func TestAdoptionRunsNoTaskAndEmitsNoEvent(t *testing.T) {
 	in := earlier(cloned(), complete("sha256:m"), complete("sha256:i"))
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Apply || len(d.Actions)+len(d.Events) > 0 || d.Status.Phase != v1alpha1.LifecycleComplete {
@@ -51,12 +51,12 @@ func TestTakingOverRunsNothingAndSaysNothing(t *testing.T) {
 	}
 }
 
-func TestTakingOverGoesOnWithWhatTheEarlierOperatorWasAt(t *testing.T) {
+func TestAdoptionContinuesUnfinishedTasks(t *testing.T) {
 	running := func(attempts int32) *v1alpha1.TaskRefStatus {
-		s := slot(v1alpha1.TaskRunning, "sha256:m2", "", attempts)
+		s := entry(v1alpha1.TaskRunning, "sha256:m2", "", attempts)
 		return s
 	}
-	waits := waitingUntil(slot(v1alpha1.TaskPending, "sha256:m2", "", 1), 30)
+	waits := waitingUntil(entry(v1alpha1.TaskPending, "sha256:m2", "", 1), 30)
 	cases := map[string]struct {
 		migrate  *v1alpha1.TaskRefStatus
 		job      *lifecycle.Job
@@ -73,7 +73,7 @@ func TestTakingOverGoesOnWithWhatTheEarlierOperatorWasAt(t *testing.T) {
 			migrate: running(2), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 2,
 		},
 		"a Job that runs but is not in the state": {
-			migrate: waitingUntil(slot(v1alpha1.TaskPending, "", "", 0), 0), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
+			migrate: waitingUntil(entry(v1alpha1.TaskPending, "", "", 0), 0), job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
 		},
 		"a Job that the state knows nothing of": {
 			job: &lifecycle.Job{Image: image}, state: v1alpha1.TaskRunning, attempts: 1,
@@ -93,12 +93,12 @@ func TestTakingOverGoesOnWithWhatTheEarlierOperatorWasAt(t *testing.T) {
 		},
 		"a wait for the next attempt": {migrate: waits, state: v1alpha1.TaskPending, attempts: 1},
 		"a task that failed for good": {
-			migrate: slot(v1alpha1.TaskFailed, "sha256:m2", "", 3),
+			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3),
 			job:     &lifecycle.Job{Image: image, PodHash: "theirs", State: lifecycle.JobFailed, FinishedAt: at(-1)},
 			state:   v1alpha1.TaskFailed, attempts: 3,
 		},
 		"a task that failed for good and whose Job is gone": {
-			migrate: slot(v1alpha1.TaskFailed, "sha256:m2", "", 3), state: v1alpha1.TaskFailed, attempts: 3,
+			migrate: entry(v1alpha1.TaskFailed, "sha256:m2", "", 3), state: v1alpha1.TaskFailed, attempts: 3,
 		},
 	}
 	for name, tc := range cases {
@@ -131,8 +131,8 @@ func TestTakingOverGoesOnWithWhatTheEarlierOperatorWasAt(t *testing.T) {
 	}
 }
 
-func TestAnAdoptedJobCountsForWhatWasWantedThen(t *testing.T) {
-	in := earlier(cloned(), slot(v1alpha1.TaskRunning, "sha256:m2", "", 1), nil)
+func TestAdoptedJobCountsForOwnChecksum(t *testing.T) {
+	in := earlier(cloned(), entry(v1alpha1.TaskRunning, "sha256:m2", "", 1), nil)
 	job("migrate", lifecycle.Job{Image: image})(&in)
 	in.Status = lifecycle.Decide(in).Status
 	d := lifecycle.Decide(chain(in, "c1", "m3", "i3"))
@@ -141,8 +141,8 @@ func TestAnAdoptedJobCountsForWhatWasWantedThen(t *testing.T) {
 	}
 }
 
-func TestWhatTheEarlierOperatorGaveUpIsRescuedByAnotherPod(t *testing.T) {
-	in := earlier(cloned(), slot(v1alpha1.TaskFailed, "sha256:m2", "", 3), nil)
+func TestAdoptedFailedTaskIsRetriedWithChangedPod(t *testing.T) {
+	in := earlier(cloned(), entry(v1alpha1.TaskFailed, "sha256:m2", "", 3), nil)
 	in.Status = lifecycle.Decide(in).Status
 	in.Steps[1].PodHash = "p2"
 	if d := lifecycle.Decide(in); reasons(d) != "TaskRecovering TaskStarted" {
@@ -150,7 +150,7 @@ func TestWhatTheEarlierOperatorGaveUpIsRescuedByAnotherPod(t *testing.T) {
 	}
 }
 
-func TestTakingOverAndAnotherImageRunsTheTasks(t *testing.T) {
+func TestAdoptionWithChangedImageRunsTasks(t *testing.T) {
 	in := earlier(cloned(), complete("sha256:m"), complete("sha256:i"))
 	in.Image, in.Workloads = "superset:2", lifecycle.Workloads{}
 	for i := range in.Steps {
@@ -161,7 +161,7 @@ func TestTakingOverAndAnotherImageRunsTheTasks(t *testing.T) {
 	}
 }
 
-func TestTakingOverWithATaskThatIsOffKeepsNoForeignChecksum(t *testing.T) {
+func TestAdoptionDropsChecksumsOfDisabledTasks(t *testing.T) {
 	in := chain(earlier(cloned(), complete("sha256:m"), complete("sha256:i")), "m1", "i1")
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Apply || d.Status.Clone != nil || d.Status.LastCompletedChecksums["Clone"] != "" {

@@ -6,159 +6,160 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
 const (
-	unreadPatience = 3 * time.Second
-	unreadPause    = 200 * time.Millisecond
+	resultTimeout  = 3 * time.Second
+	resultInterval = 200 * time.Millisecond
 )
 
 // advance moves one task forward and reports whether it is complete. If not, it sets the condition, and the following
 // tasks wait.
-func (p *pass) advance(step *Step) bool {
-	slot := p.slot(step)
-	job, exists := p.in.Jobs[step.Kind.Word]
-	p.phase(step.Kind.Phase)
+func (d *decider) advance(step *Step) bool {
+	entry := d.entry(step)
+	job, exists := d.in.Jobs[step.Kind.Slug]
+	d.setPhase(step.Kind.Phase)
 	switch {
-	case slot.State == v1alpha1.TaskFailed && (!exists || job.State != JobActive):
-		p.given(step, slot, job, exists)
+	case entry.State == v1alpha1.TaskFailed && (!exists || job.State != JobActive):
+		d.retryGivenUp(step, entry, job, exists)
 	case !exists:
-		p.begin(step, slot)
-	case slot.State == v1alpha1.TaskRunning && counts(step, slot, job) && (job.State == JobSucceeded || !job.Deleting):
-		return p.follow(step, slot, job)
+		d.startAttempt(step, entry)
+	case entry.State == v1alpha1.TaskRunning && isCurrent(step, entry, job) && (job.State == JobSucceeded || !job.Deleting):
+		return d.evaluate(step, entry, job)
 	case job.Deleting:
-		p.replace(step, job)
-	case slot.State == v1alpha1.TaskPending && job.State == JobFailed:
-		p.retry(step, slot, job)
+		d.replaceJob(step, job)
+	case entry.State == v1alpha1.TaskPending && job.State == JobFailed:
+		d.retry(step, entry, job)
 	default:
-		p.replace(step, job)
+		d.replaceJob(step, job)
 	}
 	return false
 }
 
-// counts reports whether a Job is the current attempt, and not one of other inputs or of an abandoned attempt. Jobs
+// isCurrent reports whether a Job is the current attempt, and not one of other inputs or of an abandoned attempt. Jobs
 // of the legacy operator have no attempt.
-func counts(step *Step, slot *v1alpha1.TaskRefStatus, job Job) bool {
-	return job.Attempt == 0 || job.Attempt == slot.Attempts && job.Checksum == step.Checksum
+func isCurrent(step *Step, entry *v1alpha1.TaskRefStatus, job Job) bool {
+	return job.Attempt == 0 || job.Attempt == entry.Attempts && job.Checksum == step.Checksum
 }
 
-func (p *pass) replace(step *Step, job Job) {
-	p.remove(step.Kind.Word, job)
-	p.at(step, v1alpha1.ReasonTaskWaiting, fmt.Sprintf("Waiting for the previous Job of task %s to be gone", step.Kind.Word))
+func (d *decider) replaceJob(step *Step, job Job) {
+	d.deleteJob(step.Kind.Slug, job)
+	d.setConditions(step, v1alpha1.ReasonTaskWaiting, fmt.Sprintf("Waiting for the deletion of the previous Job of task %s.", step.Kind.Slug))
 }
 
-// begin starts an attempt, or sets the reason why it has to wait.
-func (p *pass) begin(step *Step, slot *v1alpha1.TaskRefStatus) {
-	counted := slot.State == v1alpha1.TaskRunning && slot.Attempts > 0
+// startAttempt starts an attempt, or sets the reason why it has to wait.
+func (d *decider) startAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
+	counted := entry.State == v1alpha1.TaskRunning && entry.Attempts > 0
 	switch {
-	case p.in.Stopped:
-		p.stopped(step)
+	case d.in.Stopped:
+		d.waitStopped(step)
 		return
-	case !counted && slot.Attempts >= step.MaxRetries:
-		p.failed(step, slot)
+	case !counted && entry.Attempts >= step.MaxRetries:
+		d.failPermanently(step, entry)
 		return
-	case !counted && slot.NextAttemptAt != nil && p.in.Now.Before(slot.NextAttemptAt.Time):
-		p.retrying(step, slot)
+	case !counted && entry.NextAttemptAt != nil && d.in.Now.Before(entry.NextAttemptAt.Time):
+		d.waitForRetry(step, entry)
 		return
-	case !p.drained(step):
+	case !d.drained(step):
 		return
 	case counted:
 		// Its Job was not created or was deleted by a user: create it without counting it again.
-		slot.PodSpecHash = step.PodHash
+		entry.PodSpecHash = step.PodHash
 	default:
-		p.count(step, slot)
+		d.countAttempt(step, entry)
 	}
-	p.out.Actions = append(p.out.Actions, Action{Verb: Create, Task: step.Kind.Word, Attempt: slot.Attempts})
-	p.inProgress(step, slot)
+	d.out.Actions = append(d.out.Actions, Action{Verb: Create, Task: step.Kind.Slug, Attempt: entry.Attempts})
+	d.inProgress(step, entry)
 }
 
-// stopped waits: a stopped Superset starts no task, and removes no component for one.
-func (p *pass) stopped(step *Step) {
-	if p.was.Phase == v1alpha1.LifecycleDraining {
-		p.status.Phase = p.was.Phase
+// waitStopped waits: a stopped Superset starts no task, and removes no component for one.
+func (d *decider) waitStopped(step *Step) {
+	if d.was.Phase == v1alpha1.LifecycleDraining {
+		d.status.Phase = d.was.Phase
 	}
 	reason := v1alpha1.ReasonTaskWaiting
-	if p.away() {
+	if d.componentsRemoved() {
 		reason = v1alpha1.ReasonComponentsDrained
 	}
-	p.at(step, reason, fmt.Sprintf("Task %s does not start while the Superset is stopped", step.Kind.Word))
-	p.hold()
+	d.setConditions(step, reason, fmt.Sprintf("Task %s does not start while the Superset is stopped.", step.Kind.Slug))
+	d.allowHold()
 }
 
-// count records a new attempt.
-func (p *pass) count(step *Step, slot *v1alpha1.TaskRefStatus) {
-	slot.State, slot.Attempts, slot.Image = v1alpha1.TaskRunning, slot.Attempts+1, step.Image
-	slot.StartedAt, slot.PodSpecHash = p.now(), step.PodHash
-	slot.CompletedAt, slot.NextAttemptAt, slot.Message = nil, nil, ""
-	p.forget(step)
-	p.normal(EventTaskStarted, "Started task %s, attempt %d of %d", step.Kind.Word, slot.Attempts, step.MaxRetries)
+// countAttempt records a new attempt.
+func (d *decider) countAttempt(step *Step, entry *v1alpha1.TaskRefStatus) {
+	entry.State, entry.Attempts, entry.Image = v1alpha1.TaskRunning, entry.Attempts+1, step.Image
+	entry.StartedAt, entry.PodSpecHash = d.now(), step.PodHash
+	entry.CompletedAt, entry.NextAttemptAt, entry.Message = nil, nil, ""
+	d.clearCompletions(step)
+	d.normal(statusevents.EventTaskStarted, "Attempt %d of %d of task %s started.", entry.Attempts, step.MaxRetries, step.Kind.Slug)
 }
 
-// follow evaluates the Job of the current attempt.
-func (p *pass) follow(step *Step, slot *v1alpha1.TaskRefStatus, job Job) bool {
+// evaluate evaluates the Job of the current attempt.
+func (d *decider) evaluate(step *Step, entry *v1alpha1.TaskRefStatus, job Job) bool {
 	otherPod := job.PodHash != step.PodHash
 	if job.Attempt == 0 {
-		otherPod = slot.PodSpecHash != step.PodHash
+		otherPod = entry.PodSpecHash != step.PodHash
 	}
 	// An admission webhook may rewrite images. A Job that was created from the desired pod is not replaced for that.
 	otherImage := job.Image != "" && job.Image != step.Image && (otherPod || job.Attempt == 0)
 	switch {
 	case otherImage:
-		p.again(step, slot, job)
-		p.normal(EventTaskImageChanged, "The Job of task %s is replaced: it has image %s instead of %s", step.Kind.Word, job.Image, step.Image)
-	case job.State == JobSucceeded && p.unread(job):
-		p.inProgress(step, slot)
+		d.recreateJob(step, entry, job)
+		d.normal(statusevents.EventTaskImageChanged, "The Job of task %s is replaced, since it has image %s instead of %s.", step.Kind.Slug, job.Image, step.Image)
+	case job.State == JobSucceeded && d.awaitResult(job):
+		d.inProgress(step, entry)
 	case job.State == JobSucceeded:
-		p.succeed(step, slot, job)
+		d.succeed(step, entry, job)
 		return true
 	case job.State == JobFailed:
-		p.fail(step, slot, job)
-	case job.Stuck != "" && otherPod:
-		p.again(step, slot, job)
-		p.normal(EventTaskRecovering, "Task %s gets a pod with its new settings", step.Kind.Word)
-	case job.Stuck != "":
-		p.stuck(step, slot, job)
+		d.fail(step, entry, job)
+	case job.StartFailure != "" && otherPod:
+		d.recreateJob(step, entry, job)
+		d.normal(statusevents.EventTaskRecovering, "The pod of task %s is replaced with one that has the new settings.", step.Kind.Slug)
+	case job.StartFailure != "":
+		d.waitForPod(step, entry, job)
 	default:
-		slot.Message = ""
-		p.inProgress(step, slot)
+		entry.Message = ""
+		d.inProgress(step, entry)
 	}
 	return false
 }
 
-func (p *pass) inProgress(step *Step, slot *v1alpha1.TaskRefStatus) {
-	p.at(step, v1alpha1.ReasonTaskInProgress,
-		fmt.Sprintf("Task %s is running, attempt %d of %d", step.Kind.Word, slot.Attempts, step.MaxRetries))
+func (d *decider) inProgress(step *Step, entry *v1alpha1.TaskRefStatus) {
+	d.setConditions(step, v1alpha1.ReasonTaskInProgress,
+		fmt.Sprintf("Attempt %d of %d of task %s is running.", entry.Attempts, step.MaxRetries, step.Kind.Slug))
 }
 
-// again replaces a Job whose pod did not start; its attempt does not count.
-func (p *pass) again(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
-	slot.State, slot.Attempts, slot.Message = v1alpha1.TaskPending, slot.Attempts-1, ""
-	p.replace(step, job)
+// recreateJob replaces a Job whose pod did not start; its attempt does not count.
+func (d *decider) recreateJob(step *Step, entry *v1alpha1.TaskRefStatus, job Job) {
+	entry.State, entry.Attempts, entry.Message = v1alpha1.TaskPending, entry.Attempts-1, ""
+	d.replaceJob(step, job)
 }
 
-// unread waits up to unreadPatience until the pod of a succeeded Job has terminated: its termination message has the
-// counts.
-func (p *pass) unread(job Job) bool {
-	if !job.Unread || job.FinishedAt == nil {
+// awaitResult waits up to resultTimeout until the pod of a succeeded Job has terminated: its termination message has
+// the counts.
+func (d *decider) awaitResult(job Job) bool {
+	if !job.ResultPending || job.FinishedAt == nil {
 		return false
 	}
-	patience := job.FinishedAt.Add(unreadPatience)
-	if !p.in.Now.Before(patience) {
+	deadline := job.FinishedAt.Add(resultTimeout)
+	if !d.in.Now.Before(deadline) {
 		return false
 	}
-	p.next(p.in.Now.Add(unreadPause))
+	d.requeueAt(d.in.Now.Add(resultInterval))
 	return true
 }
 
-func (p *pass) succeed(step *Step, slot *v1alpha1.TaskRefStatus, job Job) {
-	slot.CompletedAt, slot.StoredSecrets = job.FinishedAt, job.StoredSecrets
-	p.complete(step, slot)
-	p.normal(EventTaskSucceeded, "Task %s succeeded in attempt %d of %d%s",
-		step.Kind.Word, slot.Attempts, step.MaxRetries, counted(step.Kind, job.StoredSecrets))
+func (d *decider) succeed(step *Step, entry *v1alpha1.TaskRefStatus, job Job) {
+	entry.CompletedAt, entry.StoredSecrets = job.FinishedAt, job.StoredSecrets
+	d.complete(step, entry)
+	d.normal(statusevents.EventTaskSucceeded, "Task %s succeeded in attempt %d of %d%s.",
+		step.Kind.Slug, entry.Attempts, step.MaxRetries, countsMessage(step.Kind, job.StoredSecrets))
 }
 
-// counted describes what a task read and changed; empty if it counts nothing.
-func counted(kind resolve.TaskKind, s *v1alpha1.StoredSecretsStatus) string {
+// countsMessage describes what a task read and changed; empty if it counts nothing.
+func countsMessage(kind resolve.TaskKind, s *v1alpha1.StoredSecretsStatus) string {
 	switch {
 	case s == nil:
 		return ""

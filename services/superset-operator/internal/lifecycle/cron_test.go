@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 )
 
-func schedule(tick, next time.Duration) func(*lifecycle.Input) {
+func schedule(scheduled, next time.Duration) func(*lifecycle.Input) {
 	return func(in *lifecycle.Input) {
-		in.Schedule = &lifecycle.Schedule{Tick: now.Add(tick), Next: now.Add(next)}
+		in.Schedule = &lifecycle.Schedule{ScheduledTime: now.Add(scheduled), Next: now.Add(next)}
 	}
 }
 
@@ -23,14 +23,14 @@ func invalid(in *lifecycle.Input) {
 	in.Schedule = &lifecycle.Schedule{Err: errors.New("it names no time")}
 }
 
-func TestTheScheduleShowsInTheStatus(t *testing.T) {
+func TestScheduleIsReportedInStatus(t *testing.T) {
 	in, _ := ran(t, with(chain(input(), "c1", "m1", "i1"), schedule(-time.Hour, time.Hour)))
 	d := lifecycle.Decide(in)
 	if s := d.Status.Clone; !s.LastScheduledAt.Equal(at(-3600)) || !s.NextScheduleAt.Equal(at(3600)) {
 		t.Errorf("last %s, next %s", s.LastScheduledAt, s.NextScheduleAt)
 	}
 	want := &metav1.Condition{
-		Type: "ScheduleValid", Status: metav1.ConditionTrue, Reason: "SchedulesValid", Message: "The next clone is scheduled",
+		Type: "ScheduleValid", Status: metav1.ConditionTrue, Reason: "SchedulesValid", Message: "The next clone is scheduled.",
 	}
 	if diff := cmp.Diff(want, d.Schedule); diff != "" {
 		t.Errorf("condition differs (-want +got):\n%s", diff)
@@ -43,12 +43,12 @@ func TestTheScheduleShowsInTheStatus(t *testing.T) {
 	if d.Schedule != nil || d.Status.Clone.NextScheduleAt != nil || !d.Next.IsZero() {
 		t.Errorf("without a schedule: %+v, %+v, %s", d.Schedule, d.Status.Clone, d.Next)
 	}
-	if kept := lifecycle.KeptTick(d.Status); kept == nil || !kept.Equal(now.Add(-time.Hour)) {
+	if kept := lifecycle.LastTime(d.Status); kept == nil || !kept.Equal(now.Add(-time.Hour)) {
 		t.Errorf("kept %v: removing a schedule would clone again", kept)
 	}
 }
 
-func TestTheNextDecisionIsAtLeastASecondAway(t *testing.T) {
+func TestNextDecisionIsAfterMinimumDelay(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
 	for next, want := range map[time.Duration]time.Duration{
 		-time.Minute: time.Second, -time.Second: time.Second, 0: time.Second, time.Second: 2 * time.Second,
@@ -64,7 +64,7 @@ func TestTheNextDecisionIsAtLeastASecondAway(t *testing.T) {
 	}
 }
 
-func TestATickThatMayHavePassedIsLookedForWhenTheSequenceEnds(t *testing.T) {
+func TestScheduledTimeIsCheckedAfterSequence(t *testing.T) {
 	in := with(begun(t, with(chain(input(), "c1"), schedule(-time.Hour, time.Hour))),
 		job("clone", lifecycle.Job{Checksum: "c1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(-1)}))
 	d := lifecycle.Decide(in)
@@ -73,23 +73,23 @@ func TestATickThatMayHavePassedIsLookedForWhenTheSequenceEnds(t *testing.T) {
 	}
 }
 
-func TestFrozenTick(t *testing.T) {
+func TestFrozenTime(t *testing.T) {
 	const pending, complete = v1alpha1.TaskPending, v1alpha1.TaskComplete
 	cases := map[string]struct {
 		clone, migrate *v1alpha1.TaskRefStatus
 		phase          v1alpha1.LifecyclePhase
 		frozen         bool
 	}{
-		"at rest":                            {slot(complete, "c", "c", 1), slot(complete, "m", "m", 1), "", false},
-		"the clone runs":                     {slot(v1alpha1.TaskRunning, "c", "", 1), slot(pending, "m", "m", 0), "", true},
-		"it is tried again":                  {slot(pending, "c", "", 1), slot(pending, "m", "m", 0), "", true},
-		"it has not begun":                   {slot(pending, "c", "c", 0), slot(pending, "m", "m", 0), "", false},
-		"a later task runs":                  {slot(complete, "c", "c", 1), slot(v1alpha1.TaskRunning, "m", "", 1), "", true},
-		"between two tasks":                  {slot(complete, "c2", "c2", 1), slot(pending, "m", "", 0), "", true},
-		"a later task has not begun":         {slot(complete, "c", "c", 1), slot(pending, "m", "m", 0), "", false},
-		"a task failed for good":             {slot(complete, "c2", "c2", 1), slot(v1alpha1.TaskFailed, "m", "", 3), "", false},
-		"a change waits between two tasks":   {slot(complete, "c2", "c2", 1), slot(pending, "m", "", 0), v1alpha1.LifecycleAwaitingApproval, false},
-		"a schedule that is wrong meanwhile": {slot(v1alpha1.TaskRunning, "c", "", 1), nil, v1alpha1.LifecycleBlocked, true},
+		"at rest":                            {entry(complete, "c", "c", 1), entry(complete, "m", "m", 1), "", false},
+		"the clone runs":                     {entry(v1alpha1.TaskRunning, "c", "", 1), entry(pending, "m", "m", 0), "", true},
+		"it is tried again":                  {entry(pending, "c", "", 1), entry(pending, "m", "m", 0), "", true},
+		"it has not begun":                   {entry(pending, "c", "c", 0), entry(pending, "m", "m", 0), "", false},
+		"a later task runs":                  {entry(complete, "c", "c", 1), entry(v1alpha1.TaskRunning, "m", "", 1), "", true},
+		"between two tasks":                  {entry(complete, "c2", "c2", 1), entry(pending, "m", "", 0), "", true},
+		"a later task has not begun":         {entry(complete, "c", "c", 1), entry(pending, "m", "m", 0), "", false},
+		"a task failed for good":             {entry(complete, "c2", "c2", 1), entry(v1alpha1.TaskFailed, "m", "", 3), "", false},
+		"a change waits between two tasks":   {entry(complete, "c2", "c2", 1), entry(pending, "m", "", 0), v1alpha1.LifecycleAwaitingApproval, false},
+		"a schedule that is wrong meanwhile": {entry(v1alpha1.TaskRunning, "c", "", 1), nil, v1alpha1.LifecycleBlocked, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -98,22 +98,22 @@ func TestFrozenTick(t *testing.T) {
 				LastCompletedChecksums: map[string]string{"Clone": "c", "Migrate": "m"},
 			}
 			status.Clone.LastScheduledAt = at(-60)
-			if got := lifecycle.FrozenTick(status); (got != nil) != tc.frozen || got != nil && !got.Equal(at(-60).Time) {
+			if got := lifecycle.FrozenTime(status); (got != nil) != tc.frozen || got != nil && !got.Equal(at(-60).Time) {
 				t.Errorf("got %v, want frozen %v", got, tc.frozen)
 			}
 		})
 	}
-	if lifecycle.FrozenTick(nil) != nil || lifecycle.KeptTick(nil) != nil {
+	if lifecycle.FrozenTime(nil) != nil || lifecycle.LastTime(nil) != nil {
 		t.Error("nothing is frozen before the first time")
 	}
 }
 
-func TestAnInvalidScheduleBlocksAndTouchesNothing(t *testing.T) {
+func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
 	rest.Workloads = serving
 	broken := with(chain(rest, "c?", "m?", "i?"), invalid)
 	d := lifecycle.Decide(broken)
-	message := "spec.lifecycle.clone.cronSchedule: it names no time"
+	message := "The cron schedule spec.lifecycle.clone.cronSchedule is invalid: it names no time."
 	if d.Mode != lifecycle.Hold || d.Phase != v1alpha1.PhaseBlocked || d.Status.Phase != v1alpha1.LifecycleBlocked ||
 		d.Condition.Reason != v1alpha1.ReasonInvalidCronSchedule || d.Condition.Message != message {
 		t.Errorf("%s, %q, %+v", d.Mode, d.Phase, d.Condition)
@@ -134,19 +134,19 @@ func TestAnInvalidScheduleBlocksAndTouchesNothing(t *testing.T) {
 	}
 }
 
-func TestAnInvalidScheduleLetsARunningTaskBe(t *testing.T) {
+func TestInvalidScheduleKeepsRunningTask(t *testing.T) {
 	in := with(begun(t, with(chain(input(), "c1", "m1"), schedule(-time.Hour, time.Hour))), invalid)
 	d := lifecycle.Decide(chain(in, "c?", "m?"))
 	if d.Mode != lifecycle.Wait || len(d.Actions) > 0 || d.Status.Clone.State != v1alpha1.TaskRunning {
 		t.Errorf("%s, %v, %+v", d.Mode, d.Actions, d.Status.Clone)
 	}
-	in.Status, in.Schedule = d.Status, &lifecycle.Schedule{Tick: now.Add(-time.Hour), Next: now.Add(time.Hour)}
+	in.Status, in.Schedule = d.Status, &lifecycle.Schedule{ScheduledTime: now.Add(-time.Hour), Next: now.Add(time.Hour)}
 	if d := lifecycle.Decide(in); len(d.Actions) > 0 || d.Status.Clone.State != v1alpha1.TaskRunning || d.Status.Clone.Attempts != 1 {
 		t.Errorf("once it is right: %v, %+v", d.Actions, d.Status.Clone)
 	}
 }
 
-func TestAnInvalidScheduleIsToldApartFromABlockedDowngrade(t *testing.T) {
+func TestInvalidScheduleDiffersFromBlockedDowngrade(t *testing.T) {
 	in := chain(input(lastImage("superset:2.0.0")), "c1", "m1")
 	in.Image, in.Workloads = "superset:1.0.0", serving
 	in = seen(in)
@@ -162,7 +162,7 @@ func TestAnInvalidScheduleIsToldApartFromABlockedDowngrade(t *testing.T) {
 	}
 }
 
-func TestAScheduleWithoutACloneMeansNothing(t *testing.T) {
+func TestScheduleWithoutCloneIsIgnored(t *testing.T) {
 	in, _ := ran(t, chain(input(), "m1", "i1"))
 	if d := lifecycle.Decide(with(in, invalid)); d.Mode != lifecycle.Apply || d.Schedule != nil {
 		t.Errorf("%s, %+v", d.Mode, d.Schedule)

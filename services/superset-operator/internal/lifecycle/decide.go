@@ -1,143 +1,147 @@
 package lifecycle
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
 // Decide decides the next action of each task.
 func Decide(in Input) Decision {
-	p := begin(in)
-	p.adopt()
-	p.compare()
-	if p.readable() && p.open() {
-		p.run()
+	d := newDecider(in)
+	d.adopt()
+	d.compareImages()
+	if d.scheduleValid() && d.mayStart() {
+		d.run()
 	}
-	p.finish()
-	return p.out
+	d.finish()
+	return d.out
 }
 
-// pass is the state of one call of [Decide].
-type pass struct {
+// decider is the state of one call of [Decide].
+type decider struct {
 	in Input
 	// was is the persisted state, never nil and never changed; status is the new one.
 	was, status *v1alpha1.LifecycleStatus
 	out         Decision
 }
 
-func begin(in Input) *pass {
+func newDecider(in Input) *decider {
 	if in.Disabled {
 		in.Steps = nil
 	}
-	p := &pass{in: in, was: in.Status, status: in.Status.DeepCopy()}
-	if p.was == nil {
-		p.was, p.status = &v1alpha1.LifecycleStatus{}, &v1alpha1.LifecycleStatus{}
+	d := &decider{in: in, was: in.Status, status: in.Status.DeepCopy()}
+	if d.was == nil {
+		d.was, d.status = &v1alpha1.LifecycleStatus{}, &v1alpha1.LifecycleStatus{}
 	}
-	p.out = Decision{
-		Status: p.status, Mode: Wait, LastImage: in.LastImage, Initial: in.LastImage == "",
+	d.out = Decision{
+		Status: d.status, Mode: Wait, LastImage: in.LastImage, Initial: in.LastImage == "",
 	}
-	return p
+	return d
 }
 
 // run advances the tasks, one after the other.
-func (p *pass) run() {
-	p.prune()
-	current := p.prepare()
-	if !p.alone(current) {
+func (d *decider) run() {
+	d.pruneTasks()
+	current := d.prepare()
+	if !d.deleteOtherJobs(current) {
 		return
 	}
-	for ; current < len(p.in.Steps); current++ {
-		step := &p.in.Steps[current]
-		if p.slot(step).State != v1alpha1.TaskComplete && !p.advance(step) {
-			p.queue(current)
+	for ; current < len(d.in.Steps); current++ {
+		step := &d.in.Steps[current]
+		if d.entry(step).State != v1alpha1.TaskComplete && !d.advance(step) {
+			d.markWaiting(current)
 			return
 		}
-		if p.unchecked() {
+		if d.preflightPending() {
 			current = -1
 		}
 	}
-	p.settle()
+	d.finishSequence()
 }
 
-// queue marks the incomplete tasks after the current one as waiting.
-func (p *pass) queue(current int) {
-	for i := current + 1; i < len(p.in.Steps); i++ {
-		if step := &p.in.Steps[i]; p.slot(step).State != v1alpha1.TaskComplete {
-			p.mark(step, metav1.ConditionFalse, v1alpha1.ReasonTaskWaiting, "Waiting for task "+p.in.Steps[current].Kind.Word)
+// markWaiting marks the incomplete tasks after the current one as waiting.
+func (d *decider) markWaiting(current int) {
+	for i := current + 1; i < len(d.in.Steps); i++ {
+		if step := &d.in.Steps[i]; d.entry(step).State != v1alpha1.TaskComplete {
+			d.setTaskCondition(step, metav1.ConditionFalse, v1alpha1.ReasonTaskWaiting, fmt.Sprintf("Waiting for task %s.", d.in.Steps[current].Kind.Slug))
 		}
 	}
 }
 
-// alone deletes all active Jobs except that of the current task, and reports whether they are gone: two tasks must
-// not overlap, nor a task and components that start.
-func (p *pass) alone(current int) bool {
+// deleteOtherJobs deletes all active Jobs except that of the current task, and reports whether they are gone: two tasks
+// must not overlap, nor a task and components that start.
+func (d *decider) deleteOtherJobs(current int) bool {
 	var next *Step
-	if current < len(p.in.Steps) {
-		next = &p.in.Steps[current]
+	if current < len(d.in.Steps) {
+		next = &d.in.Steps[current]
 	}
-	word := p.clear(next)
-	if word == "" {
+	slug := d.deleteActiveJobs(next)
+	if slug == "" {
 		return true
 	}
-	message := "Waiting for the Job of task " + word + " to be gone"
+	message := fmt.Sprintf("Waiting for the deletion of the Job of task %s.", slug)
 	if next == nil {
-		p.status.Phase = v1alpha1.LifecycleRestoring
-		p.waiting(v1alpha1.ReasonTaskWaiting, message)
+		d.status.Phase = v1alpha1.LifecycleRestoring
+		d.setWaiting(v1alpha1.ReasonTaskWaiting, message)
 		return false
 	}
-	p.phase(next.Kind.Phase)
-	p.at(next, v1alpha1.ReasonTaskWaiting, message)
-	p.queue(current)
+	d.setPhase(next.Kind.Phase)
+	d.setConditions(next, v1alpha1.ReasonTaskWaiting, message)
+	d.markWaiting(current)
 	return false
 }
 
-// clear deletes all active Jobs except that of one task, and returns the name of a task whose Job still exists; empty
-// if all are gone.
-func (p *pass) clear(but *Step) (word string) {
+// deleteActiveJobs deletes all active Jobs except that of one task, and returns the name of a task whose Job still
+// exists; empty if all are gone.
+func (d *decider) deleteActiveJobs(except *Step) (slug string) {
 	for _, kind := range resolve.TaskKinds() {
-		job, exists := p.in.Jobs[kind.Word]
-		if !exists || job.State != JobActive || but != nil && but.Kind.Type == kind.Type {
+		job, exists := d.in.Jobs[kind.Slug]
+		if !exists || job.State != JobActive || except != nil && except.Kind.Type == kind.Type {
 			continue
 		}
-		p.remove(kind.Word, job)
-		word = kind.Word
+		d.deleteJob(kind.Slug, job)
+		slug = kind.Slug
 	}
-	return word
+	return slug
 }
 
 // finish adds what follows from every decision.
-func (p *pass) finish() {
-	p.endMaintenance()
-	p.out.Page = p.out.Page || p.status.MaintenanceActive
-	p.out.Drained = p.out.Mode != Apply && (p.away() || p.out.Drain && p.in.Components)
-	change := p.out.Upgrading && p.out.Mode != Apply
-	p.out.ClearApprovals = !change && p.in.Gate.Approval+p.in.Gate.DowngradeApproval != ""
-	p.announce()
-	p.wake()
+func (d *decider) finish() {
+	d.endMaintenance()
+	d.out.Page = d.out.Page || d.status.MaintenanceActive
+	d.out.Drained = d.out.Mode != Apply && (d.componentsRemoved() || d.out.Drain && d.in.Components)
+	change := d.out.Upgrading && d.out.Mode != Apply
+	d.out.ClearApprovals = !change && d.in.Gate.Approval+d.in.Gate.DowngradeApproval != ""
+	d.recordSequence()
+	d.scheduleNext()
 }
 
-// announce adds the event that the tasks started, before all events that follow from it, or that they are complete.
-func (p *pass) announce() {
-	over := p.status.Phase == v1alpha1.LifecycleComplete || p.status.Phase == v1alpha1.LifecycleRestoring
-	if over && running(p.was.Phase) {
-		p.normal(EventLifecycleComplete, "Lifecycle tasks are complete for image %s", p.in.Image)
+// recordSequence adds the event that the tasks started, before all events that follow from it, or that they are
+// complete.
+func (d *decider) recordSequence() {
+	over := d.status.Phase == v1alpha1.LifecycleComplete || d.status.Phase == v1alpha1.LifecycleRestoring
+	if over && running(d.was.Phase) {
+		d.normal(statusevents.EventLifecycleComplete, "Lifecycle tasks are complete for image %s.", d.in.Image)
 	}
-	same := running(p.was.Phase) && approval(p.was.Upgrade) == approval(p.status.Upgrade)
-	if !running(p.status.Phase) || same {
+	same := running(d.was.Phase) && approvalToken(d.was.Upgrade) == approvalToken(d.status.Upgrade)
+	if !running(d.status.Phase) || same {
 		return
 	}
-	events := p.out.Events
-	p.out.Events = nil
-	if p.out.Upgrading {
-		p.normal(EventUpgradeStarted, "The image changes from %s to %s", p.out.From, p.in.Image)
+	events := d.out.Events
+	d.out.Events = nil
+	if d.out.Upgrading {
+		d.normal(statusevents.EventUpgradeStarted, "The image changes from %s to %s.", d.out.From, d.in.Image)
 	} else {
-		p.normal(EventLifecycleStarted, "Lifecycle tasks begin for image %s", p.in.Image)
+		d.normal(statusevents.EventLifecycleStarted, "Lifecycle tasks started for image %s.", d.in.Image)
 	}
-	p.out.Events = append(p.out.Events, events...)
+	d.out.Events = append(d.out.Events, events...)
 }
 
 // running reports whether the tasks, or the drain before them, have started in this phase.
@@ -151,77 +155,90 @@ func running(phase v1alpha1.LifecyclePhase) bool {
 	}
 }
 
-// phase sets the lifecycle phase of a task. While the Superset is stopped no task starts, so the phase must not show
+// setPhase sets the lifecycle phase of a task. While the Superset is stopped no task starts, so the phase must not show
 // that one has started.
-func (p *pass) phase(phase v1alpha1.LifecyclePhase) {
-	gated := p.was.Phase == v1alpha1.LifecycleAwaitingApproval || p.was.Phase == v1alpha1.LifecycleBlocked
-	if !p.in.Stopped || running(p.was.Phase) || gated {
-		p.status.Phase = phase
+func (d *decider) setPhase(phase v1alpha1.LifecyclePhase) {
+	gated := d.was.Phase == v1alpha1.LifecycleAwaitingApproval || d.was.Phase == v1alpha1.LifecycleBlocked
+	if !d.in.Stopped || running(d.was.Phase) || gated {
+		d.status.Phase = phase
 	}
 }
 
-// hold allows changes to running components, on their current image, if nothing forbids it. Everything else follows
-// the spec, so the components are not changed at all while the keys are not verified.
-func (p *pass) hold() {
-	if !p.proven() {
+// allowHold allows changes to running components, on their current image, if nothing forbids it. Everything else
+// follows the spec, so the components are not changed at all while the keys are not verified.
+func (d *decider) allowHold() {
+	if !d.keysVerified() {
 		return
 	}
-	for _, job := range p.in.Jobs {
+	for _, job := range d.in.Jobs {
 		if job.State == JobActive {
 			return
 		}
 	}
-	if !p.away() {
-		p.out.Mode = Hold
+	if !d.componentsRemoved() {
+		d.out.Mode = Hold
 	}
 }
 
-// away reports whether the components were removed. Idle Deployments count as removed while the metastore differs
-// from the one that the components last ran with.
-func (p *pass) away() bool {
-	return p.in.Components && !p.out.Initial && p.in.Workloads.absent() && (!p.in.Workloads.Exist || p.undone())
+// componentsRemoved reports whether the components were removed. Idle Deployments count as removed while the metastore
+// differs from the one that the components last ran with.
+func (d *decider) componentsRemoved() bool {
+	return d.in.Components && !d.out.Initial && d.in.Workloads.absent() && (!d.in.Workloads.Exist || d.drainPending())
 }
 
-// undone reports whether a task that requires a drain has started and not all tasks are complete, whatever the spec
-// requires by now.
-func (p *pass) undone() bool {
-	for i := range p.in.Steps {
-		step := &p.in.Steps[i]
+// drainPending reports whether a task that requires a drain has started and not all tasks are complete, whatever the
+// spec requires by now.
+func (d *decider) drainPending() bool {
+	for i := range d.in.Steps {
+		step := &d.in.Steps[i]
 		if !step.RequiresDrain {
 			continue
 		}
-		last := p.status.LastCompletedChecksums[step.Kind.Type]
-		if slot := p.slot(step); slot == nil || last == "" || slot.CompletedChecksum != last {
+		last := d.status.LastCompletedChecksums[step.Kind.Type]
+		if entry := d.entry(step); entry == nil || last == "" || entry.CompletedChecksum != last {
 			return true
 		}
 	}
 	return false
 }
 
-// next requeues the Superset at the given time, or at an earlier one; immediately if it has passed.
-func (p *pass) next(at time.Time) {
-	if at.Before(p.in.Now) {
-		at = p.in.Now
+// requeueAt requeues the Superset at the given time, or at an earlier one; immediately if it has passed.
+func (d *decider) requeueAt(at time.Time) {
+	if at.Before(d.in.Now) {
+		at = d.in.Now
 	}
-	if p.out.Next.IsZero() || at.Before(p.out.Next) {
-		p.out.Next = at
+	if d.out.Next.IsZero() || at.Before(d.out.Next) {
+		d.out.Next = at
 	}
 }
 
 // now returns the current time with the precision of the status.
-func (p *pass) now() *metav1.Time { return &metav1.Time{Time: p.in.Now.Truncate(time.Second)} }
+func (d *decider) now() *metav1.Time { return &metav1.Time{Time: d.in.Now.Truncate(time.Second)} }
 
-// remove deletes a Job unless it is terminating.
-func (p *pass) remove(task string, job Job) {
+// deleteJob deletes a Job unless it is terminating.
+func (d *decider) deleteJob(task string, job Job) {
 	if !job.Deleting {
-		p.out.Actions = append(p.out.Actions, Action{Verb: Delete, Task: task, UID: job.UID})
+		d.out.Actions = append(d.out.Actions, Action{Verb: Delete, Task: task, UID: job.UID})
 	}
 }
 
-func (p *pass) condition(status metav1.ConditionStatus, reason, message string) {
-	p.out.Condition = metav1.Condition{
+func (d *decider) setCondition(status metav1.ConditionStatus, reason, message string) {
+	d.out.Condition = metav1.Condition{
 		Type: v1alpha1.ConditionLifecycleComplete, Status: status, Reason: reason, Message: message,
 	}
 }
 
-func (p *pass) waiting(reason, message string) { p.condition(metav1.ConditionFalse, reason, message) }
+func (d *decider) setWaiting(reason, message string) {
+	d.setCondition(metav1.ConditionFalse, reason, message)
+}
+
+func (d *decider) normal(reason, format string, args ...any) { d.event(false, reason, format, args...) }
+
+func (d *decider) warning(reason, format string, args ...any) { d.event(true, reason, format, args...) }
+
+func (d *decider) event(warning bool, reason, format string, args ...any) {
+	d.out.Events = append(d.out.Events, statusevents.Event{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// sentence ends a text with a period.
+func sentence(text string) string { return strings.TrimSuffix(text, ".") + "." }

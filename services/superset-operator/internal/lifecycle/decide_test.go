@@ -36,7 +36,7 @@ func input(edit ...func(*lifecycle.Input)) lifecycle.Input {
 	return in
 }
 
-func slot(state v1alpha1.TaskState, desired, completed string, attempts int32) *v1alpha1.TaskRefStatus {
+func entry(state v1alpha1.TaskState, desired, completed string, attempts int32) *v1alpha1.TaskRefStatus {
 	return &v1alpha1.TaskRefStatus{
 		State: state, DesiredChecksum: desired, CompletedChecksum: completed, Attempts: attempts,
 		Image: image, MaxRetries: 3, StartedAt: at(-60),
@@ -105,29 +105,29 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"an attempt that was counted but has no Job gets it without counting again": {
-			in: input(persisted(slot(running, "m1", "", 1), nil)),
+			in: input(persisted(entry(running, "m1", "", 1), nil)),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
 			},
 		},
 		"a running Job is waited for": {
-			in:   input(persisted(slot(running, "m1", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1})),
+			in:   input(persisted(entry(running, "m1", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1})),
 			want: outcome{Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress"},
 		},
 		"the completion of a task and the begin of the next are one write": {
-			in: input(persisted(slot(running, "m1", "", 1), nil), job("migrate", finished(lifecycle.JobSucceeded, 1))),
+			in: input(persisted(entry(running, "m1", "", 1), nil), job("migrate", finished(lifecycle.JobSucceeded, 1))),
 			want: outcome{
 				Migrate: complete, Init: running, Attempts: 1, Reason: "TaskInProgress",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "init", Attempt: 1}},
 			},
 		},
 		"a completed task is not run again": {
-			in:   input(persisted(slot(complete, "m1", "m1", 1), slot(complete, "i1", "i1", 1)), lastImage(image)),
+			in:   input(persisted(entry(complete, "m1", "m1", 1), entry(complete, "i1", "i1", 1)), lastImage(image)),
 			want: outcome{Migrate: complete, Init: complete, Attempts: 1, Reason: "LifecycleComplete", Done: true},
 		},
 		"succeeded Jobs go once everything is complete": {
-			in: input(persisted(slot(complete, "m1", "m1", 1), slot(complete, "i1", "i1", 1)), lastImage(image),
+			in: input(persisted(entry(complete, "m1", "m1", 1), entry(complete, "i1", "i1", 1)), lastImage(image),
 				job("migrate", finished(lifecycle.JobSucceeded, 1))),
 			want: outcome{
 				Migrate: complete, Init: complete, Attempts: 1, Reason: "LifecycleComplete", Done: true,
@@ -135,49 +135,49 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"a first failure waits ten seconds from its end": {
-			in:   input(persisted(slot(running, "m1", "", 1), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
+			in:   input(persisted(entry(running, "m1", "", 1), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
 			want: outcome{Migrate: pending, Init: pending, Attempts: 1, Reason: "TaskRetrying", NextIn: 6 * time.Second},
 		},
 		"a second failure waits twice as long": {
-			in:   input(persisted(slot(running, "m1", "", 2), nil), job("migrate", finished(lifecycle.JobFailed, 2))),
+			in:   input(persisted(entry(running, "m1", "", 2), nil), job("migrate", finished(lifecycle.JobFailed, 2))),
 			want: outcome{Migrate: pending, Init: pending, Attempts: 2, Reason: "TaskRetrying", NextIn: 16 * time.Second},
 		},
 		"the failed Job goes when the next attempt is due": {
-			in: input(persisted(waitingUntil(slot(pending, "m1", "", 1), -1), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
+			in: input(persisted(waitingUntil(entry(pending, "m1", "", 1), -1), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
 			want: outcome{
 				Migrate: pending, Init: pending, Attempts: 1, Reason: "TaskWaiting",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
 		"the next attempt begins when the failed Job is gone": {
-			in: input(persisted(waitingUntil(slot(pending, "m1", "", 1), -1), nil)),
+			in: input(persisted(waitingUntil(entry(pending, "m1", "", 1), -1), nil)),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 2, Reason: "TaskInProgress",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 2}},
 			},
 		},
 		"a Job that is on its way out is waited for": {
-			in: input(persisted(waitingUntil(slot(pending, "m1", "", 1), -1), nil),
+			in: input(persisted(waitingUntil(entry(pending, "m1", "", 1), -1), nil),
 				job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1, State: lifecycle.JobFailed, Deleting: true})),
 			want: outcome{Migrate: pending, Init: pending, Attempts: 1, Reason: "TaskWaiting"},
 		},
 		"a Job of an attempt that was given up goes": {
-			in: input(persisted(slot(running, "m1", "", 2), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
+			in: input(persisted(entry(running, "m1", "", 2), nil), job("migrate", finished(lifecycle.JobFailed, 1))),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 2, Reason: "TaskWaiting",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
 		"the last failure is final": {
-			in:   input(persisted(slot(running, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
+			in:   input(persisted(entry(running, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
 			want: outcome{Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed", NextIn: time.Second},
 		},
 		"a final failure stays, with its Job for people to look at": {
-			in:   input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
+			in:   input(persisted(entry(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3))),
 			want: outcome{Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed"},
 		},
 		"a final failure under retention Delete takes its Job along": {
-			in: input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
+			in: input(persisted(entry(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
 				func(in *lifecycle.Input) { in.Steps[0].Retention = v1alpha1.RetentionDelete }),
 			want: outcome{
 				Migrate: failed, Init: pending, Attempts: 3, Reason: "TaskFailed",
@@ -185,7 +185,7 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"other pod settings rescue a final failure": {
-			in: input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
+			in: input(persisted(entry(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
 				func(in *lifecycle.Input) { in.Steps[0].PodHash = "p2" }),
 			want: outcome{
 				Migrate: pending, Init: pending, Attempts: 0, Reason: "TaskWaiting",
@@ -193,7 +193,7 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"a rescued task does not count the old failure again": {
-			in: input(persisted(slot(pending, "m1", "", 0), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
+			in: input(persisted(entry(pending, "m1", "", 0), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
 				func(in *lifecycle.Input) { in.Steps[0].PodHash = "p2" }),
 			want: outcome{
 				Migrate: pending, Init: pending, Attempts: 0, Reason: "TaskWaiting",
@@ -201,7 +201,7 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"more retries let a final failure go on": {
-			in: input(persisted(slot(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
+			in: input(persisted(entry(failed, "m1", "", 3), nil), job("migrate", finished(lifecycle.JobFailed, 3)),
 				func(in *lifecycle.Input) { in.Steps[0].MaxRetries = 4 }),
 			want: outcome{
 				Migrate: pending, Init: pending, Attempts: 3, Reason: "TaskWaiting",
@@ -209,32 +209,32 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"another image runs all tasks again": {
-			in: input(persisted(slot(complete, "m0", "m0", 1), slot(complete, "i0", "i0", 1)), lastImage("superset:0")),
+			in: input(persisted(entry(complete, "m0", "m0", 1), entry(complete, "i0", "i0", 1)), lastImage("superset:0")),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskInProgress",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Create, Task: "migrate", Attempt: 1}},
 			},
 		},
 		"a Job for older inputs is replaced": {
-			in: input(persisted(slot(running, "m0", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m0", Attempt: 1})),
+			in: input(persisted(entry(running, "m0", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m0", Attempt: 1})),
 			want: outcome{
 				Migrate: pending, Init: pending, Attempts: 0, Reason: "TaskWaiting",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
 		"a Job of the same attempt for other inputs is replaced": {
-			in: input(persisted(slot(running, "m1", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m0", Attempt: 1})),
+			in: input(persisted(entry(running, "m1", "", 1), nil), job("migrate", lifecycle.Job{Checksum: "m0", Attempt: 1})),
 			want: outcome{
 				Migrate: running, Init: pending, Attempts: 1, Reason: "TaskWaiting",
 				Actions: []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}},
 			},
 		},
 		"going back to what ran last runs nothing if nothing ran in between": {
-			in:   input(persisted(slot(pending, "m2", "m1", 0), slot(pending, "i2", "i1", 0)), lastImage(image)),
+			in:   input(persisted(entry(pending, "m2", "m1", 0), entry(pending, "i2", "i1", 0)), lastImage(image)),
 			want: outcome{Migrate: complete, Init: complete, Attempts: 0, Reason: "LifecycleComplete", Done: true},
 		},
 		"going back while another migration runs runs the old one again": {
-			in: input(persisted(slot(running, "m2", "", 1), slot(pending, "i2", "i1", 0)), lastImage(image),
+			in: input(persisted(entry(running, "m2", "", 1), entry(pending, "i2", "i1", 0)), lastImage(image),
 				job("migrate", lifecycle.Job{Checksum: "m2", Attempt: 1})),
 			want: outcome{
 				Migrate: pending, Init: complete, Attempts: 0, Reason: "TaskWaiting",
@@ -242,7 +242,7 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"a Job that runs beside a completion goes before components start": {
-			in: input(persisted(slot(complete, "m1", "m1", 1), slot(complete, "i1", "i1", 1)), lastImage(image),
+			in: input(persisted(entry(complete, "m1", "m1", 1), entry(complete, "i1", "i1", 1)), lastImage(image),
 				job("init", lifecycle.Job{Checksum: "of an earlier operator"})),
 			want: outcome{
 				Migrate: complete, Init: complete, Attempts: 1, Reason: "TaskWaiting",
@@ -254,7 +254,7 @@ func TestDecide(t *testing.T) {
 			want: outcome{Migrate: pending, Init: pending, Reason: "TaskWaiting"},
 		},
 		"a stopped Superset lets a running task finish": {
-			in: input(func(in *lifecycle.Input) { in.Stopped = true }, persisted(slot(running, "m1", "", 1), nil),
+			in: input(func(in *lifecycle.Input) { in.Stopped = true }, persisted(entry(running, "m1", "", 1), nil),
 				job("migrate", finished(lifecycle.JobSucceeded, 1))),
 			want: outcome{Migrate: complete, Init: pending, Attempts: 1, Reason: "TaskWaiting"},
 		},
@@ -299,8 +299,8 @@ func summary(d lifecycle.Decision) outcome {
 	return out
 }
 
-func TestTheInputIsNeverChanged(t *testing.T) {
-	in := input(persisted(slot(v1alpha1.TaskComplete, "m0", "m0", 1), nil), lastImage("superset:0"))
+func TestDecideKeepsInput(t *testing.T) {
+	in := input(persisted(entry(v1alpha1.TaskComplete, "m0", "m0", 1), nil), lastImage("superset:0"))
 	before := in.Status.DeepCopy()
 	lifecycle.Decide(in)
 	if diff := cmp.Diff(before, in.Status); diff != "" {

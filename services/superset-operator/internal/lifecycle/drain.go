@@ -6,103 +6,104 @@ import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
 // drained reports whether the components allow a task to start. If not, it takes the next action: start the
 // maintenance page, route traffic to it, and only then delete the components. It depends on what exists, not on the
 // spec, so components that were just removed from the spec count too.
-func (p *pass) drained(step *Step) bool {
-	w := p.in.Workloads
-	began := p.was.Phase == v1alpha1.LifecycleDraining
+func (d *decider) drained(step *Step) bool {
+	w := d.in.Workloads
+	began := d.was.Phase == v1alpha1.LifecycleDraining
 	if !step.RequiresDrain && (!began || isPreflight(step.Kind)) {
 		return true
 	}
-	if len(w.Strangers) > 0 {
-		p.refuse(step, w.Strangers)
+	if len(w.Foreign) > 0 {
+		d.blockForeign(step, w.Foreign)
 		return false
 	}
 	if w.absent() {
 		if began {
-			p.normal(EventDrainingCompleted, "The components are gone")
+			d.normal(statusevents.EventDrainingCompleted, "All components are removed.")
 		}
 		return true
 	}
-	p.status.Phase = v1alpha1.LifecycleDraining
-	if !p.behindPage(step, began) {
+	d.status.Phase = v1alpha1.LifecycleDraining
+	if !d.mayRemove(step, began) {
 		return false
 	}
-	p.out.Drain = true
-	p.at(step, v1alpha1.ReasonDraining, "Removing the components before task "+step.Kind.Word)
+	d.out.Drain = true
+	d.setConditions(step, v1alpha1.ReasonDraining, fmt.Sprintf("Removing the components before task %s.", step.Kind.Slug))
 	return false
 }
 
-// strangerPause is when to check foreign objects again: their deletion triggers no reconcile.
-const strangerPause = 10 * time.Second
+// requeueForeign is when to check foreign objects again: their deletion triggers no reconcile.
+const requeueForeign = 10 * time.Second
 
-// refuse keeps the components while a foreign object has their labels: it may use the metastore, and no drain removes
-// it.
-func (p *pass) refuse(step *Step, strangers []string) {
-	message := fmt.Sprintf("Task %s does not start beside %s, which bears the labels of this Superset and is not its own: "+
-		"delete it or change its label %s", step.Kind.Word, strings.Join(strangers[:min(len(strangers), 3)], ", "), v1alpha1.LabelInstance)
-	if p.was.Phase != v1alpha1.LifecycleBlocked {
-		p.warning(EventNotOwned, "%s", message)
+// blockForeign keeps the components while a foreign object has their labels: it may use the metastore, and no drain
+// removes it.
+func (d *decider) blockForeign(step *Step, foreign []string) {
+	message := fmt.Sprintf("Task %s does not start: these objects have the labels of this Superset but another owner: %s. "+
+		"Delete them or change their label %s.", step.Kind.Slug, strings.Join(foreign[:min(len(foreign), 3)], ", "), v1alpha1.LabelInstance)
+	if d.was.Phase != v1alpha1.LifecycleBlocked {
+		d.warning(statusevents.EventNotOwned, "%s", message)
 	}
-	p.at(step, v1alpha1.ReasonNotOwned, message)
-	p.status.Phase, p.out.Phase = v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked
-	p.next(p.in.Now.Add(strangerPause))
-	p.hold()
+	d.setConditions(step, v1alpha1.ReasonNotOwned, message)
+	d.status.Phase, d.out.Phase = v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked
+	d.requeueAt(d.in.Now.Add(requeueForeign))
+	d.allowHold()
 }
 
-// behindPage reports whether the components may be deleted: the maintenance page receives the traffic, or there is no
+// mayRemove reports whether the components may be deleted: the maintenance page receives the traffic, or there is no
 // page, or there is no web server with traffic.
-func (p *pass) behindPage(step *Step, began bool) bool {
-	page := p.in.Page
-	if !page.Configured || !p.in.Workloads.WebExists && !p.status.MaintenanceActive {
+func (d *decider) mayRemove(step *Step, began bool) bool {
+	page := d.in.Page
+	if !page.Configured || !d.in.Workloads.WebExists && !d.status.MaintenanceActive {
 		if !began {
-			p.draining(step)
+			d.startDrain(step)
 		}
 		return true
 	}
 	switch {
-	case p.status.MaintenanceActive:
+	case d.status.MaintenanceActive:
 		if !began {
-			p.draining(step)
+			d.startDrain(step)
 		}
 	case page.Ready:
-		p.status.MaintenanceActive = true
-		p.normal(EventMaintenanceStarted, "The maintenance page takes the traffic of the web server")
-		p.draining(step)
+		d.status.MaintenanceActive = true
+		d.normal(statusevents.EventMaintenanceStarted, "Traffic is routed to the maintenance page.")
+		d.startDrain(step)
 	default:
-		p.out.Page = true
-		message := "Waiting for the maintenance page"
-		if page.Problem != "" {
-			message += ": " + page.Problem
+		d.out.Page = true
+		message := "Waiting for the maintenance page."
+		if page.StartFailure != "" {
+			message = "Waiting for the maintenance page: " + sentence(page.StartFailure)
 		}
-		p.at(step, v1alpha1.ReasonDraining, message)
+		d.setConditions(step, v1alpha1.ReasonDraining, message)
 		return false
 	}
 	if !page.Routed {
-		p.at(step, v1alpha1.ReasonDraining, "Waiting for the Service to lead to the maintenance page")
+		d.setConditions(step, v1alpha1.ReasonDraining, "Waiting for the Service to select the maintenance page.")
 	}
 	return page.Routed
 }
 
-func (p *pass) draining(step *Step) {
-	p.normal(EventDrainingStarted, "The components are removed before task %s", step.Kind.Word)
+func (d *decider) startDrain(step *Step) {
+	d.normal(statusevents.EventDrainingStarted, "The components are removed before task %s.", step.Kind.Slug)
 }
 
 // endMaintenance routes traffic back to the web server when it is ready, when the spec has no web server pods, and
 // when it has no maintenance page.
-func (p *pass) endMaintenance() {
-	if !p.status.MaintenanceActive {
+func (d *decider) endMaintenance() {
+	if !d.status.MaintenanceActive {
 		return
 	}
-	w, page := p.in.Workloads, p.in.Page
-	serving := p.out.Mode != Wait && w.WebReady
-	none := p.out.Mode == Apply && !w.WebWanted
+	w, page := d.in.Workloads, d.in.Page
+	serving := d.out.Mode != Wait && w.WebReady
+	none := d.out.Mode == Apply && !w.WebDesired
 	if page.Configured && !serving && !none {
 		return
 	}
-	p.status.MaintenanceActive = false
-	p.normal(EventMaintenanceEnded, "The traffic of the web server goes back to it")
+	d.status.MaintenanceActive = false
+	d.normal(statusevents.EventMaintenanceEnded, "Traffic is routed to the web server again.")
 }

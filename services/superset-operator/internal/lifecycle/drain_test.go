@@ -10,7 +10,7 @@ import (
 )
 
 // serving is a web server that runs.
-var serving = lifecycle.Workloads{Wanted: true, Exist: true, Pods: 3, WebWanted: true, WebExists: true, WebReady: true}
+var serving = lifecycle.Workloads{Desired: true, Exist: true, Pods: 3, WebDesired: true, WebExists: true, WebReady: true}
 
 func workloads(w lifecycle.Workloads) func(*lifecycle.Input) {
 	return func(in *lifecycle.Input) { in.Workloads = w }
@@ -44,7 +44,7 @@ func shown(d lifecycle.Decision) show {
 }
 
 func TestDrain(t *testing.T) {
-	gone := lifecycle.Workloads{Wanted: true, WebWanted: true}
+	gone := lifecycle.Workloads{Desired: true, WebDesired: true}
 	upgrade := func(edit ...func(*lifecycle.Input)) lifecycle.Input { return change("1.0.0", "2.0.0", edit...) }
 	begun := seen(upgrade())
 	cases := map[string]struct {
@@ -56,7 +56,7 @@ func TestDrain(t *testing.T) {
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"pods that still end are waited for": {
-			in:   with(begun, workloads(lifecycle.Workloads{Wanted: true, Pods: 1})),
+			in:   with(begun, workloads(lifecycle.Workloads{Desired: true, Pods: 1})),
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining"},
 		},
 		"the task begins when the last pod is gone": {
@@ -111,7 +111,7 @@ func TestDrain(t *testing.T) {
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"without a web server there is nothing to take traffic from": {
-			in:   upgrade(page(lifecycle.Page{}), workloads(lifecycle.Workloads{Wanted: true, Exist: true, Pods: 1})),
+			in:   upgrade(page(lifecycle.Page{}), workloads(lifecycle.Workloads{Desired: true, Exist: true, Pods: 1})),
 			want: show{Drain: true, Drained: true, Phase: "Draining", Mode: "wait", Reason: "Draining", Events: "UpgradeStarted DrainingStarted"},
 		},
 		"the page stays while tasks run": {
@@ -134,8 +134,8 @@ func with(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	in.Status = in.Status.DeepCopy()
 	jobs := in.Jobs
 	in.Jobs = map[string]lifecycle.Job{}
-	for word, j := range jobs {
-		in.Jobs[word] = j
+	for slug, j := range jobs {
+		in.Jobs[slug] = j
 	}
 	in.Steps = append([]lifecycle.Step(nil), in.Steps...)
 	for _, e := range edit {
@@ -144,14 +144,14 @@ func with(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	return in
 }
 
-func TestThePageThatDoesNotStartSaysWhy(t *testing.T) {
-	d := lifecycle.Decide(change("1.0.0", "2.0.0", page(lifecycle.Page{Problem: "ImagePullBackOff"})))
-	if want := "Waiting for the maintenance page: ImagePullBackOff"; d.Condition.Message != want || d.Drain {
+func TestMaintenancePageStartFailureIsReported(t *testing.T) {
+	d := lifecycle.Decide(change("1.0.0", "2.0.0", page(lifecycle.Page{StartFailure: "ImagePullBackOff"})))
+	if want := "Waiting for the maintenance page: ImagePullBackOff."; d.Condition.Message != want || d.Drain {
 		t.Errorf("got %q, drain %v", d.Condition.Message, d.Drain)
 	}
 }
 
-func TestMaintenanceEndsWhenThereIsSomethingToServe(t *testing.T) {
+func TestMaintenanceEndsWhenWebServerIsReady(t *testing.T) {
 	routed := lifecycle.Page{Ready: true, Routed: true}
 	rest := change("1.0.0", "1.0.0", func(in *lifecycle.Input) {
 		in.Steps[0].Checksum, in.Steps[1].Checksum = "m1", "i1"
@@ -161,16 +161,16 @@ func TestMaintenanceEndsWhenThereIsSomethingToServe(t *testing.T) {
 		in   lifecycle.Input
 		ends bool
 	}{
-		"the web server is not ready yet": {in: with(rest, page(routed), workloads(lifecycle.Workloads{Wanted: true, WebWanted: true}))},
+		"the web server is not ready yet": {in: with(rest, page(routed), workloads(lifecycle.Workloads{Desired: true, WebDesired: true}))},
 		"it is ready":                     {in: with(rest, page(routed)), ends: true},
 		"it is not wanted any more":       {in: with(rest, page(routed), workloads(lifecycle.Workloads{})), ends: true},
-		"the page is not wanted any more": {in: with(rest, workloads(lifecycle.Workloads{Wanted: true, WebWanted: true})), ends: true},
+		"the page is not wanted any more": {in: with(rest, workloads(lifecycle.Workloads{Desired: true, WebDesired: true})), ends: true},
 		"a task runs":                     {in: change("1.0.0", "2.0.0", page(routed), state(active))},
 		"a change waits and the web server was not removed": {
 			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised), ends: true,
 		},
 		"a change waits and the web server is gone": {
-			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised, workloads(lifecycle.Workloads{Wanted: true, WebWanted: true})),
+			in: change("1.0.0", "2.0.0", page(routed), state(active), supervised, workloads(lifecycle.Workloads{Desired: true, WebDesired: true})),
 		},
 	}
 	for name, tc := range cases {
@@ -183,11 +183,11 @@ func TestMaintenanceEndsWhenThereIsSomethingToServe(t *testing.T) {
 	}
 }
 
-// TestW2DrainGoesByWhatExists has specs that no longer ask for what still runs.
-func TestW2DrainGoesByWhatExists(t *testing.T) {
+// TestW2DrainFollowsExistingObjects has specs that no longer ask for what still runs.
+func TestW2DrainFollowsExistingObjects(t *testing.T) {
 	cases := map[string]lifecycle.Workloads{
-		"a component removed with the image change": {Wanted: true, Exist: true, Pods: 1, WebWanted: true},
-		"its Deployment gone, its pod not":          {Wanted: true, Pods: 1},
+		"a component removed with the image change": {Desired: true, Exist: true, Pods: 1, WebDesired: true},
+		"its Deployment gone, its pod not":          {Desired: true, Pods: 1},
 		"no replicas wanted any more":               {Exist: true, Pods: 2, WebExists: true},
 		"all components removed":                    {Pods: 1},
 		"a Deployment whose pods are not made yet":  {Exist: true},
@@ -195,12 +195,12 @@ func TestW2DrainGoesByWhatExists(t *testing.T) {
 	for name, w := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := change("1.0.0", "2.0.0", workloads(w))
-			in.Components = w.Wanted
+			in.Components = w.Desired
 			d := lifecycle.Decide(in)
 			if !d.Drain || len(d.Actions) > 0 {
 				t.Errorf("drain %v, actions %v", d.Drain, d.Actions)
 			}
-			in.Status, in.Workloads = d.Status, lifecycle.Workloads{Wanted: w.Wanted}
+			in.Status, in.Workloads = d.Status, lifecycle.Workloads{Desired: w.Desired}
 			if d := lifecycle.Decide(in); d.Drain || len(d.Actions) != 1 || d.Actions[0].Verb != lifecycle.Create {
 				t.Errorf("once they are gone: drain %v, actions %v", d.Drain, d.Actions)
 			}
@@ -208,24 +208,24 @@ func TestW2DrainGoesByWhatExists(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsPendingDrains(t *testing.T) {
+func TestDrainRequiresPendingTask(t *testing.T) {
 	init := change("1.0.0", "1.0.0", func(in *lifecycle.Input) { in.Steps[0].Checksum = "m1" })
 	if d := lifecycle.Decide(init); d.Drain || len(d.Actions) != 1 || d.Actions[0].Task != "init" || d.Drained {
 		t.Errorf("init: drain %v, actions %v", d.Drain, d.Actions)
 	}
 	failed := change("1.0.0", "1.0.0", func(in *lifecycle.Input) {
 		in.Steps[0].RequiresDrain, in.Steps[1].RequiresDrain = false, true
-		in.Status.Migrate = slot(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
+		in.Status.Migrate = entry(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
 	})
 	if d := lifecycle.Decide(failed); d.Drain || d.Mode != lifecycle.Hold {
 		t.Errorf("behind a failed task: drain %v, mode %s", d.Drain, d.Mode)
 	}
 }
 
-func TestWhatIsDrainedStaysAwayAfterAFailure(t *testing.T) {
-	in := change("1.0.0", "2.0.0", workloads(lifecycle.Workloads{Wanted: true, WebWanted: true}),
+func TestDrainedComponentsStayRemovedAfterFailure(t *testing.T) {
+	in := change("1.0.0", "2.0.0", workloads(lifecycle.Workloads{Desired: true, WebDesired: true}),
 		page(lifecycle.Page{Ready: true, Routed: true}), state(active))
-	in.Status.Migrate = slot(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
+	in.Status.Migrate = entry(v1alpha1.TaskFailed, in.Steps[0].Checksum, "", 3)
 	d := lifecycle.Decide(in)
 	if d.Mode != lifecycle.Wait || !d.Drained || !d.Page || d.Condition.Reason != v1alpha1.ReasonTaskFailed {
 		t.Errorf("got %+v", shown(d))

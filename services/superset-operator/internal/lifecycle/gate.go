@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
@@ -27,28 +28,28 @@ func ApprovalToken(from, to string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func approval(context *v1alpha1.UpgradeContext) string {
+func approvalToken(context *v1alpha1.UpgradeContext) string {
 	if context == nil {
 		return ""
 	}
 	return context.ApprovalToken
 }
 
-// compare determines the image of the last migration and whether the desired image differs. A complete migration
+// compareImages determines the image of the last migration and whether the desired image differs. A complete migration
 // counts even if the following tasks are not complete: a return from there is a downgrade too.
-func (p *pass) compare() {
-	slot := p.status.Migrate
-	job, exists := p.in.Jobs[resolve.Migrate.Word]
-	if exists && slot != nil && slot.State == v1alpha1.TaskRunning && job.State == JobSucceeded &&
-		(job.Attempt == 0 || job.Attempt == slot.Attempts && job.Checksum == slot.DesiredChecksum) &&
-		!older(p.status.MigratedImage, slot.Image) {
-		p.status.MigratedImage = slot.Image
+func (d *decider) compareImages() {
+	entry := d.status.Migrate
+	job, exists := d.in.Jobs[resolve.Migrate.Slug]
+	if exists && entry != nil && entry.State == v1alpha1.TaskRunning && job.State == JobSucceeded &&
+		(job.Attempt == 0 || job.Attempt == entry.Attempts && job.Checksum == entry.DesiredChecksum) &&
+		!older(d.status.MigratedImage, entry.Image) {
+		d.status.MigratedImage = entry.Image
 	}
-	from := p.in.LastImage
-	if older(p.status.MigratedImage, p.in.Image) {
-		from = p.status.MigratedImage
+	from := d.in.LastImage
+	if older(d.status.MigratedImage, d.in.Image) {
+		from = d.status.MigratedImage
 	}
-	p.out.From, p.out.Upgrading = from, !p.in.Disabled && from != "" && from != p.in.Image
+	d.out.From, d.out.Upgrading = from, !d.in.Disabled && from != "" && from != d.in.Image
 }
 
 // older reports whether the version of the second image is known to be older than that of the first.
@@ -56,38 +57,38 @@ func older(from, to string) bool {
 	return from != "" && version.Compare(from, to) == v1alpha1.DirectionDowngrade
 }
 
-// open reports whether the tasks may start: an image change has passed its gates. A change whose tasks have started
+// mayStart reports whether the tasks may start: an image change has passed its gates. A change whose tasks have started
 // is not checked again.
-func (p *pass) open() bool {
-	if !p.out.Upgrading {
-		p.status.Upgrade = nil
+func (d *decider) mayStart() bool {
+	if !d.out.Upgrading {
+		d.status.Upgrade = nil
 		return true
 	}
-	wanted := ApprovalToken(p.out.From, p.in.Image)
-	recorded := approval(p.was.Upgrade) == wanted
+	wanted := ApprovalToken(d.out.From, d.in.Image)
+	recorded := approvalToken(d.was.Upgrade) == wanted
 	if !recorded {
-		p.status.Upgrade = &v1alpha1.UpgradeContext{
-			FromVersion: version.Tag(p.out.From), ToVersion: version.Tag(p.in.Image),
-			ApprovalToken: wanted, StartedAt: p.now(),
+		d.status.Upgrade = &v1alpha1.UpgradeContext{
+			FromVersion: version.Tag(d.out.From), ToVersion: version.Tag(d.in.Image),
+			ApprovalToken: wanted, StartedAt: d.now(),
 		}
 	}
-	context := p.status.Upgrade
+	context := d.status.Upgrade
 	before := context.Direction
-	context.Direction = version.Compare(p.out.From, p.in.Image)
+	context.Direction = version.Compare(d.out.From, d.in.Image)
 	if before != context.Direction && context.Direction == v1alpha1.DirectionUnknown {
-		p.warning(EventVersionComparisonSkipped,
-			"The tags of %s and %s say no order: a downgrade would not be noticed", p.out.From, p.in.Image)
+		d.warning(statusevents.EventVersionComparisonSkipped,
+			"The tags of %s and %s cannot be ordered. A downgrade would not be detected.", d.out.From, d.in.Image)
 	}
 	downgrade := context.Direction == v1alpha1.DirectionDowngrade
-	p.approve(context, recorded, downgrade)
+	d.approve(context, recorded, downgrade)
 	switch {
-	case context.ApprovedAt != nil, recorded && running(p.was.Phase):
+	case context.ApprovedAt != nil, recorded && running(d.was.Phase):
 		return true
 	case downgrade:
-		p.block()
+		d.blockDowngrade()
 		return false
-	case p.in.Gate.Supervised:
-		p.await()
+	case d.in.Gate.Supervised:
+		d.awaitApproval()
 		return false
 	default:
 		return true
@@ -96,64 +97,64 @@ func (p *pass) open() bool {
 
 // approve records an approval. It is valid only after its change was stored, so that the user has seen the change and
 // the state shows it.
-func (p *pass) approve(context *v1alpha1.UpgradeContext, recorded, older bool) {
-	given := p.in.Gate.DowngradeApproval
+func (d *decider) approve(context *v1alpha1.UpgradeContext, recorded, older bool) {
+	given := d.in.Gate.DowngradeApproval
 	if !older {
-		given = p.in.Gate.Approval
+		given = d.in.Gate.Approval
 	}
 	switch {
-	case context.ApprovedAt != nil || given != context.ApprovalToken || !older && !p.in.Gate.Supervised:
+	case context.ApprovedAt != nil || given != context.ApprovalToken || !older && !d.in.Gate.Supervised:
 	case !recorded:
-		p.next(p.in.Now)
+		d.requeueAt(d.in.Now)
 	case older:
-		context.ApprovedAt = p.now()
-		p.normal(EventDowngradeApproved, "The change from %s back to %s is approved", p.out.From, p.in.Image)
+		context.ApprovedAt = d.now()
+		d.normal(statusevents.EventDowngradeApproved, "The change from %s back to %s is approved.", d.out.From, d.in.Image)
 	default:
-		context.ApprovedAt = p.now()
-		p.normal(EventUpgradeApproved, "The change from %s to %s is approved", p.out.From, p.in.Image)
+		context.ApprovedAt = d.now()
+		d.normal(statusevents.EventUpgradeApproved, "The change from %s to %s is approved.", d.out.From, d.in.Image)
 	}
 }
 
-// block blocks an image that is older than that of the last migration.
-func (p *pass) block() {
-	if p.shut(v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked) {
-		p.warning(EventDowngradeBlocked, "The change from %s back to %s is blocked", p.out.From, p.in.Image)
+// blockDowngrade blocks an image that is older than that of the last migration.
+func (d *decider) blockDowngrade() {
+	if d.block(v1alpha1.LifecycleBlocked, v1alpha1.PhaseBlocked) {
+		d.warning(statusevents.EventDowngradeBlocked, "The change from %s back to %s is blocked.", d.out.From, d.in.Image)
 	}
-	p.waiting(v1alpha1.ReasonDowngradeBlocked, fmt.Sprintf(
-		"%s is older than %s, for which the metastore was migrated: take the image back, or, after restoring the metastore, approve with %s",
-		p.in.Image, p.out.From, p.annotate(v1alpha1.AnnotationApproveDowngrade)))
+	d.setWaiting(v1alpha1.ReasonDowngradeBlocked, fmt.Sprintf(
+		"%s is older than %s, for which the metastore was migrated. Revert the image, or restore the metastore and run `%s`.",
+		d.in.Image, d.out.From, d.approveCommand(v1alpha1.AnnotationApproveDowngrade)))
 }
 
-// await waits for the approval of the change.
-func (p *pass) await() {
-	if p.shut(v1alpha1.LifecycleAwaitingApproval, v1alpha1.PhaseAwaitingApproval) {
-		p.normal(EventAwaitingApproval, "The change from %s to %s waits for an approval", p.out.From, p.in.Image)
+// awaitApproval waits for the approval of the change.
+func (d *decider) awaitApproval() {
+	if d.block(v1alpha1.LifecycleAwaitingApproval, v1alpha1.PhaseAwaitingApproval) {
+		d.normal(statusevents.EventAwaitingApproval, "The change from %s to %s waits for an approval.", d.out.From, d.in.Image)
 	}
-	p.waiting(v1alpha1.ReasonAwaitingApproval, fmt.Sprintf("The change from %s to %s waits for an approval: %s",
-		p.out.From, p.in.Image, p.annotate(v1alpha1.AnnotationApproveUpgrade)))
+	d.setWaiting(v1alpha1.ReasonAwaitingApproval, fmt.Sprintf("The change from %s to %s waits for an approval. To approve it, run `%s`.",
+		d.out.From, d.in.Image, d.approveCommand(v1alpha1.AnnotationApproveUpgrade)))
 }
 
-func (p *pass) annotate(annotation string) string {
-	name := p.in.Name
+func (d *decider) approveCommand(annotation string) string {
+	name := d.in.Name
 	if name == "" {
 		name = "NAME"
 	}
-	return fmt.Sprintf("kubectl annotate superset %s %s=%s --overwrite", name, annotation, p.status.Upgrade.ApprovalToken)
+	return fmt.Sprintf("kubectl annotate superset %s %s=%s --overwrite", name, annotation, d.status.Upgrade.ApprovalToken)
 }
 
-// shut prevents the tasks from starting, and reports whether the state changed. Jobs of a former target are deleted;
+// block prevents the tasks from starting, and reports whether the state changed. Jobs of a former target are deleted;
 // the status of completed tasks stays, so that reverting the change leaves no trace.
-func (p *pass) shut(phase v1alpha1.LifecyclePhase, summary v1alpha1.Phase) bool {
-	p.prune()
-	for i := range p.in.Steps {
-		step := &p.in.Steps[i]
-		if slot := p.slot(step); slot != nil && slot.State != v1alpha1.TaskComplete {
-			p.want(step, p.ensure(step))
-			p.mark(step, metav1.ConditionFalse, v1alpha1.ReasonTaskWaiting, "Waiting for the image change to be approved")
+func (d *decider) block(phase v1alpha1.LifecyclePhase, summary v1alpha1.Phase) bool {
+	d.pruneTasks()
+	for i := range d.in.Steps {
+		step := &d.in.Steps[i]
+		if entry := d.entry(step); entry != nil && entry.State != v1alpha1.TaskComplete {
+			d.setDesired(step, d.ensureEntry(step))
+			d.setTaskCondition(step, metav1.ConditionFalse, v1alpha1.ReasonTaskWaiting, "Waiting for the approval of the image change.")
 		}
 	}
-	p.clear(nil)
-	p.hold()
-	p.status.Phase, p.out.Phase = phase, summary
-	return p.was.Phase != phase || approval(p.was.Upgrade) != approval(p.status.Upgrade)
+	d.deleteActiveJobs(nil)
+	d.allowHold()
+	d.status.Phase, d.out.Phase = phase, summary
+	return d.was.Phase != phase || approvalToken(d.was.Upgrade) != approvalToken(d.status.Upgrade)
 }

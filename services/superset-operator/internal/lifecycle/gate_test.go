@@ -12,7 +12,7 @@ import (
 
 // change is a world at rest with one image whose spec asks for another.
 func change(from, to string, edit ...func(*lifecycle.Input)) lifecycle.Input {
-	in := input(persisted(slot(v1alpha1.TaskComplete, "m1", "m1", 1), slot(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage("superset:"+from))
+	in := input(persisted(entry(v1alpha1.TaskComplete, "m1", "m1", 1), entry(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage("superset:"+from))
 	in.Status.Phase = v1alpha1.LifecycleComplete
 	in.Workloads = serving
 	in.Image = "superset:" + to
@@ -26,8 +26,8 @@ func change(from, to string, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	return in
 }
 
-// back is a change from 1.0.0 whose migration to 2.0.0 is complete, when the spec asks for another image. The components
-// were not drained.
+// back is a change from 1.0.0 whose migration to 2.0.0 is complete, when the spec asks for another image. The
+// components were not drained.
 func back(to string) lifecycle.Input {
 	in := change("1.0.0", to)
 	in.Status.Phase, in.Status.MigratedImage = v1alpha1.LifecycleInitializing, "superset:2.0.0"
@@ -154,7 +154,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-func TestW6FlavoursAndDateStampsAreNotBlocked(t *testing.T) {
+func TestW6FlavorsAndDateStampsAreNotBlocked(t *testing.T) {
 	for from, to := range map[string]string{
 		"20260701": "20260615", "2026.07.01": "2026.06.01", "4.1.1": "4.1.1-py311", "6.1.0": "6.1.0-dev",
 	} {
@@ -172,7 +172,7 @@ func TestW6FlavoursAndDateStampsAreNotBlocked(t *testing.T) {
 	}
 }
 
-func TestW7AnotherRegistryIsARebuildAndRuns(t *testing.T) {
+func TestW7ChangedRegistryIsRebuild(t *testing.T) {
 	in := change("1.0.0", "1.0.0")
 	in.Image = "mirror.example:5000/superset:1.0.0"
 	d := lifecycle.Decide(in)
@@ -181,7 +181,7 @@ func TestW7AnotherRegistryIsARebuildAndRuns(t *testing.T) {
 	}
 }
 
-func TestW17ADowngradeNeedsItsOwnApproval(t *testing.T) {
+func TestW17DowngradeRequiresOwnApproval(t *testing.T) {
 	down := lifecycle.ApprovalToken("superset:2.0.0", "superset:1.0.0")
 	for name, in := range map[string]lifecycle.Input{
 		"automatic":  seen(change("2.0.0", "1.0.0"), approveDowngrade(down)),
@@ -211,7 +211,7 @@ func TestW17ADowngradeNeedsItsOwnApproval(t *testing.T) {
 	}
 }
 
-func TestTheContextOfAChange(t *testing.T) {
+func TestUpgradeContext(t *testing.T) {
 	d := lifecycle.Decide(change("1.0.0", "2.0.0", supervised))
 	want := &v1alpha1.UpgradeContext{
 		FromVersion: "1.0.0", ToVersion: "2.0.0", Direction: v1alpha1.DirectionUpgrade, StartedAt: at(0),
@@ -226,7 +226,7 @@ func TestTheContextOfAChange(t *testing.T) {
 	}
 }
 
-func TestAnotherTargetWhileAwaitingIsAnotherChange(t *testing.T) {
+func TestChangedTargetNeedsNewApproval(t *testing.T) {
 	in := seen(change("1.0.0", "2.0.0", supervised))
 	first := in.Status.Upgrade.ApprovalToken
 	in.Image, in.Gate.Approval = "superset:3.0.0", first
@@ -236,7 +236,7 @@ func TestAnotherTargetWhileAwaitingIsAnotherChange(t *testing.T) {
 	}
 }
 
-func TestAnotherTargetWhileATaskRunsRemovesItsJobFirst(t *testing.T) {
+func TestChangedTargetDeletesRunningJobFirst(t *testing.T) {
 	in := seen(change("1.0.0", "2.0.0", func(in *lifecycle.Input) { in.Workloads = lifecycle.Workloads{} }),
 		supervised, job("migrate", lifecycle.Job{Checksum: "m12.0.0", Attempt: 1, Image: "superset:2.0.0"}))
 	in.Image = "superset:3.0.0"

@@ -15,7 +15,7 @@ import (
 // attempt is migrate in an attempt, with its Job as it is.
 func attempt(n int32, j lifecycle.Job, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	j.Checksum, j.Attempt = "m1", n
-	s := slot(v1alpha1.TaskRunning, "m1", "", n)
+	s := entry(v1alpha1.TaskRunning, "m1", "", n)
 	s.PodSpecHash = "p1"
 	return input(append([]func(*lifecycle.Input){persisted(s, nil), job("migrate", j)}, edit...)...)
 }
@@ -26,10 +26,10 @@ func remove() []lifecycle.Action {
 	return []lifecycle.Action{{Verb: lifecycle.Delete, Task: "migrate", UID: "job-uid"}}
 }
 
-func TestW22APodThatCannotStartSaysWhyOnce(t *testing.T) {
-	in := attempt(1, lifecycle.Job{Stuck: `container "superset": ImagePullBackOff: no such image`})
+func TestW22PodStartFailureIsReportedOnce(t *testing.T) {
+	in := attempt(1, lifecycle.Job{StartFailure: `container "superset": ImagePullBackOff: no such image`})
 	d := lifecycle.Decide(in)
-	if d.Condition.Reason != "TaskCannotStart" || d.Status.Migrate.Message != in.Jobs["migrate"].Stuck || reasons(d) != "TaskCannotStart" || !d.Events[0].Warning {
+	if d.Condition.Reason != "TaskCannotStart" || d.Status.Migrate.Message != in.Jobs["migrate"].StartFailure || reasons(d) != "TaskCannotStart" || !d.Events[0].Warning {
 		t.Errorf("%+v, %+v, events %+v", d.Condition, d.Status.Migrate, d.Events)
 	}
 	if c := condition(d.Status.Migrate); c.Reason != "TaskCannotStart" || c.Message != d.Condition.Message {
@@ -48,8 +48,8 @@ func TestW22APodThatCannotStartSaysWhyOnce(t *testing.T) {
 	}
 }
 
-func TestAStuckTaskGetsAnotherPodWithoutLosingAnAttempt(t *testing.T) {
-	in := attempt(2, lifecycle.Job{Stuck: "pod unschedulable: no node"}, otherPod)
+func TestTaskStartFailureKeepsAttempt(t *testing.T) {
+	in := attempt(2, lifecycle.Job{StartFailure: "pod unschedulable: no node"}, otherPod)
 	d := lifecycle.Decide(in)
 	if diff := cmp.Diff(remove(), d.Actions); diff != "" || reasons(d) != "TaskRecovering" || d.Events[0].Warning {
 		t.Errorf("events %q, actions (-want +got):\n%s", reasons(d), diff)
@@ -62,13 +62,13 @@ func TestAStuckTaskGetsAnotherPodWithoutLosingAnAttempt(t *testing.T) {
 	}
 }
 
-func TestARunningTaskIsLeftAloneWhateverItsPodShouldBe(t *testing.T) {
+func TestRunningTaskIgnoresChangedPodSettings(t *testing.T) {
 	if d := lifecycle.Decide(attempt(1, lifecycle.Job{}, otherPod)); len(d.Actions) > 0 || d.Condition.Reason != "TaskInProgress" {
 		t.Errorf("%+v, %v", d.Condition, d.Actions)
 	}
 }
 
-func TestAJobWithAnotherImageIsReplaced(t *testing.T) {
+func TestJobWithChangedImageIsReplaced(t *testing.T) {
 	in := attempt(1, lifecycle.Job{Image: "superset:0"}, otherPod)
 	d := lifecycle.Decide(in)
 	if diff := cmp.Diff(remove(), d.Actions); diff != "" || reasons(d) != "TaskImageChanged" {
@@ -80,7 +80,7 @@ func TestAJobWithAnotherImageIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAFailureLeavesItsLastWords(t *testing.T) {
+func TestFailureKeepsExitCodeAndLog(t *testing.T) {
 	code := int32(3)
 	failed := lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "BackoffLimitExceeded", ExitCode: &code, LogTail: "no such column"}
 	for name, n := range map[string]int32{"to be tried again": 1, "for good": 3} {
@@ -107,8 +107,8 @@ func TestAFailureLeavesItsLastWords(t *testing.T) {
 	}
 }
 
-// TestWordsThatComeLateAreTaken: the Job may be seen as failed before its pod is.
-func TestWordsThatComeLateAreTaken(t *testing.T) {
+// TestLateExitCodeAndLogAreRecorded: the Job may be seen as failed before its pod is.
+func TestLateExitCodeAndLogAreRecorded(t *testing.T) {
 	code := int32(3)
 	late := lifecycle.Job{State: lifecycle.JobFailed, FinishedAt: at(-4), Message: "BackoffLimitExceeded"}
 	full := late
@@ -122,7 +122,7 @@ func TestWordsThatComeLateAreTaken(t *testing.T) {
 			if s := d.Status.Migrate; s.ExitCode == nil || s.LogTail == "" || s.Message != full.Message {
 				t.Errorf("what came late is lost: %+v", s)
 			}
-			if !strings.HasSuffix(d.Condition.Message, ": "+full.Message) {
+			if !strings.HasSuffix(d.Condition.Message, ": "+full.Message+".") {
 				t.Errorf("the condition says %s", d.Condition.Message)
 			}
 			in.Status, in.Jobs = d.Status, attempt(n, late).Jobs
@@ -133,9 +133,9 @@ func TestWordsThatComeLateAreTaken(t *testing.T) {
 	}
 }
 
-// TestW22OtherPodSettingsRescueATaskWhoseJobIsGone has only the state to go by.
-func TestW22OtherPodSettingsRescueATaskWhoseJobIsGone(t *testing.T) {
-	failed := slot(v1alpha1.TaskFailed, "m1", "", 3)
+// TestW22ChangedPodSettingsRestartFailedTask has only the state to go by.
+func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
+	failed := entry(v1alpha1.TaskFailed, "m1", "", 3)
 	failed.PodSpecHash = "p1"
 	in := input(persisted(failed, nil))
 	if d := lifecycle.Decide(in); d.Mode != lifecycle.Hold || len(d.Actions) > 0 || d.Condition.Reason != "TaskFailed" {
@@ -156,7 +156,7 @@ func TestRetention(t *testing.T) {
 	}
 	for policy, want := range cases {
 		t.Run(string(policy), func(t *testing.T) {
-			rest := input(persisted(slot(v1alpha1.TaskComplete, "m1", "m1", 1), slot(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage(image),
+			rest := input(persisted(entry(v1alpha1.TaskComplete, "m1", "m1", 1), entry(v1alpha1.TaskComplete, "i1", "i1", 1)), lastImage(image),
 				job("migrate", lifecycle.Job{Checksum: "m1", Attempt: 1, State: lifecycle.JobSucceeded}),
 				func(in *lifecycle.Input) { in.Steps[0].Retention = policy })
 			if d := lifecycle.Decide(rest); len(d.Actions) == 0 != want.succeeded {
@@ -193,7 +193,7 @@ func condition(s *v1alpha1.TaskRefStatus) metav1.Condition {
 	return metav1.Condition{}
 }
 
-func TestTheConditionOfATask(t *testing.T) {
+func TestTaskCondition(t *testing.T) {
 	in := input()
 	d := lifecycle.Decide(in)
 	want := []string{"False TaskInProgress", "False TaskWaiting"}
@@ -220,7 +220,7 @@ func TestTheConditionOfATask(t *testing.T) {
 	check(lifecycle.Decide(in), []string{"True TaskComplete", "False TaskInProgress"}, now.Add(time.Minute))
 }
 
-func TestATaskThatSucceededCountsEvenIfItsJobIsBeingDeleted(t *testing.T) {
+func TestSucceededTaskCountsWithTerminatingJob(t *testing.T) {
 	d := lifecycle.Decide(attempt(1, lifecycle.Job{State: lifecycle.JobSucceeded, FinishedAt: at(-1), Deleting: true}))
 	if d.Status.Migrate.State != v1alpha1.TaskComplete {
 		t.Errorf("slot %+v", d.Status.Migrate)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
 
 // Input is the input of [Decide].
@@ -53,15 +54,15 @@ type Gate struct {
 type Schedule struct {
 	// Err is the error of an invalid expression.
 	Err error
-	// Tick is the latest scheduled time that is due; it is part of the clone's checksum. Next is the first one after
-	// now.
-	Tick, Next time.Time
+	// ScheduledTime is the latest scheduled time that is due; it is part of the clone's checksum. Next is the first one
+	// after now.
+	ScheduledTime, Next time.Time
 }
 
 // Workloads are those of all components, enabled or not.
 type Workloads struct {
-	// Wanted reports whether the spec has at least one pod.
-	Wanted bool
+	// Desired reports whether the spec has at least one pod.
+	Desired bool
 	// Exist reports whether any component has a Deployment, autoscaler, disruption budget, or a Service other than
 	// that of the web server.
 	Exist bool
@@ -70,10 +71,10 @@ type Workloads struct {
 	Idle bool
 	// Pods is the number of pods of the components, terminating ones included.
 	Pods int
-	// Strangers are foreign Deployments and pods with the labels of the components, each as kind and name.
-	Strangers []string
-	// WebWanted reports whether the spec has at least one pod of the web server.
-	WebWanted bool
+	// Foreign are foreign Deployments and pods with the labels of the components, each as kind and name.
+	Foreign []string
+	// WebDesired reports whether the spec has at least one pod of the web server.
+	WebDesired bool
 	// WebExists reports whether the web server may have traffic: it has a pod, or a Deployment with replicas that is
 	// not terminating.
 	WebExists bool
@@ -92,8 +93,8 @@ type Page struct {
 	Ready bool
 	// Routed reports whether the web server's Service selects the page.
 	Routed bool
-	// Problem is why the pods of the page do not start; empty if not known.
-	Problem string
+	// StartFailure is why the pods of the page do not start; empty if not known.
+	StartFailure string
 }
 
 // Step is one desired task.
@@ -142,12 +143,12 @@ type Job struct {
 	// ExitCode and LogTail are those of the failed pod, if it is still known.
 	ExitCode *int32
 	LogTail  string
-	// StoredSecrets are the counts of a succeeded Job; nil if it has none. Unread reports whether its pod, which has
-	// them, is still observed as running.
+	// StoredSecrets are the counts of a succeeded Job; nil if it has none. ResultPending reports whether its pod, which
+	// has them, is still observed as running.
 	StoredSecrets *v1alpha1.StoredSecretsStatus
-	Unread        bool
-	// Stuck is why the Job's pod cannot start; empty if not known.
-	Stuck string
+	ResultPending bool
+	// StartFailure is why the Job's pod cannot start; empty if not known.
+	StartFailure string
 }
 
 // Verb is the operation on a Job.
@@ -168,12 +169,6 @@ type Action struct {
 	Attempt int32
 	// UID is that of the Job to delete, so that another one of the same name stays.
 	UID types.UID
-}
-
-// Event is a Kubernetes event to emit once.
-type Event struct {
-	Warning         bool
-	Reason, Message string
 }
 
 // Mode limits the changes to the components.
@@ -219,7 +214,7 @@ type Decision struct {
 	Page bool
 	// ClearApprovals removes the approval annotations, since their change is settled.
 	ClearApprovals bool
-	Events         []Event
+	Events         []statusevents.Event
 	// Next is when to decide again without a change in the cluster; zero for never.
 	Next time.Time
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
 
-// TestAnyOrderOfEventsIsSafeAndEnds drives the decision through random failures,
+// TestRandomEventsKeepInvariantsAndConverge drives the decision through random failures,
 // crashes between any two writes, changes and reverts of the spec, approvals, ticks
 // and pods that take their time. The invariants, by name, stand in world_test.go;
 // once the world is calm everything completes and stays as it is.
-func TestAnyOrderOfEventsIsSafeAndEnds(t *testing.T) {
+func TestRandomEventsKeepInvariantsAndConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld()
 		w.spec.disabled["clone"] = rapid.Bool().Draw(rt, "no clone")
@@ -26,9 +26,9 @@ func TestAnyOrderOfEventsIsSafeAndEnds(t *testing.T) {
 	})
 }
 
-// TestSwitchingTasksOffAndOnStartsNothing switches tasks off and on in any order, takes the clone's schedule away and
+// TestToggledTasksStartNothing switches tasks off and on in any order, takes the clone's schedule away and
 // puts it back, and edits tasks that are off. When the spec is again what it was, no task has run.
-func TestSwitchingTasksOffAndOnStartsNothing(t *testing.T) {
+func TestToggledTasksStartNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld()
 		w.spec.cron, w.spec.disabled["rotate"] = rapid.Bool().Draw(rt, "cron"), rapid.Bool().Draw(rt, "no rotation")
@@ -40,19 +40,19 @@ func TestSwitchingTasksOffAndOnStartsNothing(t *testing.T) {
 			"reconcile": func(rt *rapid.T) { w.reconcile(rt, 99) },
 			"disable":   func(rt *rapid.T) { w.spec.disabled[task.Draw(rt, "task")] = true },
 			"enable": func(rt *rapid.T) {
-				word := task.Draw(rt, "task")
-				w.spec.disabled[word], w.spec.trigger[word] = before.disabled[word], 0
+				slug := task.Draw(rt, "task")
+				w.spec.disabled[slug], w.spec.trigger[slug] = before.disabled[slug], 0
 			},
 			"edit": func(rt *rapid.T) {
-				if word := task.Draw(rt, "task"); w.spec.disabled[word] {
-					w.spec.trigger[word]++
+				if slug := task.Draw(rt, "task"); w.spec.disabled[slug] {
+					w.spec.trigger[slug]++
 				}
 			},
 			"schedule": func(*rapid.T) { w.spec.cron = before.cron && !w.spec.cron },
 			"": func(rt *rapid.T) {
-				for word, job := range w.jobs {
+				for slug, job := range w.jobs {
 					if job.State == lifecycle.JobActive {
-						rt.Fatalf("invariant off-and-on-starts-nothing: %s runs for %q", word, job.Checksum)
+						rt.Fatalf("invariant off-and-on-starts-nothing: %s runs for %q", slug, job.Checksum)
 					}
 				}
 			},
@@ -99,8 +99,8 @@ func (w *world) moves() map[string]func(*rapid.T) {
 		"fail": func(rt *rapid.T) { w.finish(task.Draw(rt, "task"), lifecycle.JobFailed) },
 		"give up": func(rt *rapid.T) {
 			for range 6 {
-				for _, word := range words {
-					w.finish(word, lifecycle.JobFailed)
+				for _, slug := range words {
+					w.finish(slug, lifecycle.JobFailed)
 				}
 				w.reconcile(rt, 99)
 				w.collect()
@@ -120,11 +120,11 @@ func (w *world) moves() map[string]func(*rapid.T) {
 		},
 		"trigger":   func(rt *rapid.T) { w.spec.trigger[task.Draw(rt, "task")] = rapid.IntRange(0, 2).Draw(rt, "trigger") },
 		"pod":       func(rt *rapid.T) { w.spec.pod = rapid.IntRange(0, 2).Draw(rt, "pod") },
-		"task":      func(rt *rapid.T) { word := task.Draw(rt, "task"); w.spec.disabled[word] = !w.spec.disabled[word] },
+		"task":      func(rt *rapid.T) { slug := task.Draw(rt, "task"); w.spec.disabled[slug] = !w.spec.disabled[slug] },
 		"lifecycle": flag(&w.spec.lifecycleOff), "supervised": flag(&w.spec.supervised), "stopped": flag(&w.spec.stopped),
 		"components": flag(&w.spec.components), "page": flag(&w.spec.page), "zero": flag(&w.spec.zero), "cron": flag(&w.spec.cron),
 		"stranger": func(rt *rapid.T) {
-			w.spec.strangers = rapid.SampledFrom([][]string{nil, {"Pod other"}}).Draw(rt, "strangers")
+			w.spec.foreign = rapid.SampledFrom([][]string{nil, {"Pod other"}}).Draw(rt, "strangers")
 		},
 		"invalid": func(rt *rapid.T) {
 			w.spec.cronErr = rapid.SampledFrom([]error{nil, errors.New("it names no time")}).Draw(rt, "error")
@@ -150,8 +150,8 @@ func older(from, to string) bool {
 }
 
 func (w *world) succeed() {
-	for _, word := range words {
-		w.finish(word, lifecycle.JobSucceeded)
+	for _, slug := range words {
+		w.finish(slug, lifecycle.JobSucceeded)
 	}
 }
 
@@ -172,18 +172,18 @@ func (w *world) vanish(task string) {
 
 func (w *world) stick(task, why string) {
 	if job, exists := w.jobs[task]; exists && job.State == lifecycle.JobActive {
-		job.Stuck = why
+		job.StartFailure = why
 		w.jobs[task] = job
 	}
 }
 
 // calm lets everything go well, and checks that it ends and that nothing follows.
 func (w *world) calm(rt *rapid.T) {
-	w.spec.stopped, w.spec.cronErr, w.spec.strangers = false, nil, nil
+	w.spec.stopped, w.spec.cronErr, w.spec.foreign = false, nil, nil
 	w.spec.pod = 3 // another pod rescues what failed for good
 	for quiet, round := 0, 0; quiet < 3 && round < 100; round++ {
-		for _, word := range words {
-			w.stick(word, "")
+		for _, slug := range words {
+			w.stick(slug, "")
 		}
 		w.approval = [2]string{w.token(), w.token()}
 		w.reconcile(rt, 99)
@@ -195,7 +195,7 @@ func (w *world) calm(rt *rapid.T) {
 			w.now = w.last.Next
 		}
 		quiet++
-		if w.last.Mode != lifecycle.Apply || w.status.MaintenanceActive || w.pods != w.wanted() {
+		if w.last.Mode != lifecycle.Apply || w.status.MaintenanceActive || w.pods != w.desired() {
 			quiet = 0
 		}
 	}

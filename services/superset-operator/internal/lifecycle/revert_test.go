@@ -18,7 +18,7 @@ func chain(in lifecycle.Input, sums ...string) lifecycle.Input {
 	for _, sum := range sums {
 		kind := kinds[sum[0]]
 		in.Steps = append(in.Steps, lifecycle.Step{
-			Kind: kind, JobName: "x-" + kind.Word, Checksum: sum, Inputs: "own " + sum, PodHash: "p1", Image: image, MaxRetries: 3,
+			Kind: kind, JobName: "x-" + kind.Slug, Checksum: sum, Inputs: "own " + sum, PodHash: "p1", Image: image, MaxRetries: 3,
 		})
 	}
 	return in
@@ -72,7 +72,7 @@ func begun(t *testing.T, in lifecycle.Input) lifecycle.Input {
 	return in
 }
 
-func TestEachTaskRunsOnceInItsOrder(t *testing.T) {
+func TestTasksRunOnceInOrder(t *testing.T) {
 	in, tasks := ran(t, chain(input(), "c1", "m1", "r1", "i1"))
 	if diff := cmp.Diff([]string{"c1", "m1", "r1", "i1"}, tasks); diff != "" {
 		t.Errorf("tasks differ (-want +got):\n%s", diff)
@@ -90,8 +90,8 @@ func TestEachTaskRunsOnceInItsOrder(t *testing.T) {
 	}
 }
 
-// TestW3ARevertRunsNothing takes an image change back at several points.
-func TestW3ARevertRunsNothing(t *testing.T) {
+// TestW3RevertRunsNothing takes an image change back at several points.
+func TestW3RevertRunsNothing(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "m1", "i1"))
 	upgrade := func(in lifecycle.Input) lifecycle.Input {
 		in = chain(in, "m2", "i2")
@@ -150,7 +150,7 @@ func TestW3ARevertRunsNothing(t *testing.T) {
 	}
 }
 
-func TestW3ARevertedBlockLeavesNoTrace(t *testing.T) {
+func TestW3RevertedDowngradeRestoresStatus(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "m1", "i1"))
 	rest.Image, rest.LastImage = "superset:2.0.0", "superset:2.0.0"
 	rest.Status.Phase = v1alpha1.LifecycleComplete
@@ -169,7 +169,7 @@ func TestW3ARevertedBlockLeavesNoTrace(t *testing.T) {
 	}
 }
 
-func TestARevertTogetherWithAnotherConfigRunsInitAlone(t *testing.T) {
+func TestRevertWithChangedConfigRunsInitOnly(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "m1", "i1"))
 	in := chain(begun(t, chain(rest, "m2", "i2")), "m1", "i3")
 	if _, tasks := ran(t, in); !cmp.Equal(tasks, []string{"i3"}) {
@@ -177,7 +177,7 @@ func TestARevertTogetherWithAnotherConfigRunsInitAlone(t *testing.T) {
 	}
 }
 
-func TestWhatRanAfterATaskRunsAgainAfterIt(t *testing.T) {
+func TestFollowingTasksRunAgain(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
 	// The clone for c2 began and dropped the database: nothing is left of what was there.
 	in := chain(begun(t, chain(rest, "c2", "m2", "i2")), "c1", "m1", "i1")
@@ -189,7 +189,7 @@ func TestWhatRanAfterATaskRunsAgainAfterIt(t *testing.T) {
 	}
 }
 
-func TestATaskIsNotCompleteForWhatRanBehindAnotherOne(t *testing.T) {
+func TestTaskCompletionDependsOnPredecessor(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "m1", "i1"))
 	in := begun(t, chain(rest, "m2", "i2"))
 	in.Jobs["migrate"] = lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
@@ -203,8 +203,8 @@ func TestATaskIsNotCompleteForWhatRanBehindAnotherOne(t *testing.T) {
 	}
 }
 
-// TestW14SwitchingTasksOffAndOnRunsNothing also switches the whole lifecycle off and on.
-func TestW14SwitchingTasksOffAndOnRunsNothing(t *testing.T) {
+// TestW14ReenabledTasksRunNothing also switches the whole lifecycle off and on.
+func TestW14ReenabledTasksRunNothing(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "r1", "i1"))
 	for name, fewer := range map[string][]string{
 		"clone": {"m1", "r1", "i1"}, "migrate": {"c1", "r1", "i1"}, "init": {"c1", "m1", "r1"}, "two of them": {"m1", "i1"},
@@ -233,7 +233,7 @@ func TestW14SwitchingTasksOffAndOnRunsNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAJobDidIsRecordedForWhatItWasMadeFor(t *testing.T) {
+func TestJobResultIsRecordedForItsChecksum(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "c1", "m1", "i1"))
 	done := begun(t, chain(rest, "c2", "m2", "i2"))
 	done.Jobs["clone"] = lifecycle.Job{UID: "new", Checksum: "c2", PodHash: "p1", Attempt: 1, State: lifecycle.JobSucceeded, FinishedAt: at(0)}
@@ -251,8 +251,8 @@ func TestWhatAJobDidIsRecordedForWhatItWasMadeFor(t *testing.T) {
 	})
 }
 
-// TestW1NoJobIsMadeBesideAnother goes through everything that replaces a Job.
-func TestW1NoJobIsMadeBesideAnother(t *testing.T) {
+// TestW1JobsNeverOverlap goes through everything that replaces a Job.
+func TestW1JobsNeverOverlap(t *testing.T) {
 	rest, _ := ran(t, chain(input(), "m1", "i1"))
 	running := begun(t, chain(rest, "m2", "i2"))
 	init := begun(t, chain(rest, "m1", "i2"))
@@ -262,7 +262,7 @@ func TestW1NoJobIsMadeBesideAnother(t *testing.T) {
 	}{
 		"another checksum":            {chain(running, "m3", "i3"), "migrate"},
 		"a task before it has to run": {chain(init, "m3", "i3"), "init"},
-		"a stuck pod that was mended": {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, Stuck: "no image"})), "migrate"},
+		"a stuck pod that was mended": {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, StartFailure: "no image"})), "migrate"},
 		"another image":               {with(running, job("migrate", lifecycle.Job{UID: "new", Checksum: "m2", PodHash: "p0", Attempt: 1, Image: "superset:9"})), "migrate"},
 		"a retry": {seen(with(running, job("migrate", lifecycle.Job{
 			UID: "new", Checksum: "m2", Attempt: 1, State: lifecycle.JobFailed, FinishedAt: at(-100),

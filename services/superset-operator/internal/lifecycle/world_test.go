@@ -29,7 +29,7 @@ type spec struct {
 	supervised, stopped bool
 	components, page    bool
 	zero                bool // the components ask for no pods
-	strangers           []string
+	foreign             []string
 	cron                bool // the clone has a schedule: every hour
 	cronErr             error
 }
@@ -55,8 +55,8 @@ type world struct {
 	// cloned is what the clone last completed for; a clone that is counted clears it,
 	// since from then on nobody knows whether the database was dropped.
 	cloned string
-	// proven is what the check of the keys last completed for, or what the components ran with before there was one; a check
-	// that begins clears it.
+	// proven is what the check of the keys last completed for, or what the components ran with before there was one; a
+	// check that begins clears it.
 	proven string
 	// abandoned are Jobs whose end no longer counts, since their removal was decided.
 	abandoned map[types.UID]bool
@@ -93,25 +93,25 @@ func (w *world) input() lifecycle.Input {
 		Components: w.spec.components, Disabled: w.spec.lifecycleOff, Stopped: w.spec.stopped, Now: w.now,
 		Gate: lifecycle.Gate{Supervised: w.spec.supervised, Approval: w.approval[0], DowngradeApproval: w.approval[1]},
 		Workloads: lifecycle.Workloads{
-			Wanted: w.wanted() > 0, Exist: w.workloads, Idle: w.workloads && w.size == 0, Pods: w.pods, Strangers: w.spec.strangers,
-			WebWanted: w.wanted() > 0, WebExists: w.size > 0, WebReady: w.workloads && w.webReady,
+			Desired: w.desired() > 0, Exist: w.workloads, Idle: w.workloads && w.size == 0, Pods: w.pods, Foreign: w.spec.foreign,
+			WebDesired: w.desired() > 0, WebExists: w.size > 0, WebReady: w.workloads && w.webReady,
 		},
 		Page: w.page,
 	}
 	in.Page.Configured = w.spec.page && w.spec.components
-	tick := ""
+	scheduled := ""
 	if w.spec.cron && !w.spec.disabled["clone"] {
 		in.Schedule = w.schedule()
-		tick = in.Schedule.Tick.Format(time.RFC3339)
-	} else if kept := lifecycle.KeptTick(w.status); kept != nil {
-		tick = kept.Format(time.RFC3339)
+		scheduled = in.Schedule.ScheduledTime.Format(time.RFC3339)
+	} else if kept := lifecycle.LastTime(w.status); kept != nil {
+		scheduled = kept.Format(time.RFC3339)
 	}
-	in.Steps = w.steps(tick)
+	in.Steps = w.steps(scheduled)
 	return in
 }
 
-// wanted is how many pods the spec asks for.
-func (w *world) wanted() int {
+// desired is how many pods the spec asks for.
+func (w *world) desired() int {
 	if !w.spec.components || w.spec.stopped || w.spec.zero {
 		return 0
 	}
@@ -122,15 +122,15 @@ func (w *world) schedule() *lifecycle.Schedule {
 	if w.spec.cronErr != nil {
 		return &lifecycle.Schedule{Err: w.spec.cronErr}
 	}
-	s := &lifecycle.Schedule{Tick: w.now.Truncate(time.Hour), Next: w.now.Truncate(time.Hour).Add(time.Hour)}
-	if frozen := lifecycle.FrozenTick(w.status); frozen != nil {
-		s.Tick = *frozen
+	s := &lifecycle.Schedule{ScheduledTime: w.now.Truncate(time.Hour), Next: w.now.Truncate(time.Hour).Add(time.Hour)}
+	if frozen := lifecycle.FrozenTime(w.status); frozen != nil {
+		s.ScheduledTime = *frozen
 	}
 	return s
 }
 
 // steps chains the checksums as the desired state does.
-func (w *world) steps(tick string) []lifecycle.Step {
+func (w *world) steps(scheduled string) []lifecycle.Step {
 	if w.spec.lifecycleOff {
 		return nil
 	}
@@ -151,21 +151,21 @@ func (w *world) steps(tick string) []lifecycle.Step {
 		if kind.Type == resolve.Preflight.Type {
 			continue
 		}
-		if w.spec.disabled[kind.Word] {
+		if w.spec.disabled[kind.Slug] {
 			if kept[kind.Type] != "" {
 				chain = append(chain, kept[kind.Type])
 			}
 			continue
 		}
-		own := fmt.Sprintf("%s/%s/%d", kind.Word, strings.TrimPrefix(w.spec.image, "superset:"), w.spec.trigger[kind.Word])
-		if kind.Word == "clone" {
-			own += "/" + tick
+		own := fmt.Sprintf("%s/%s/%d", kind.Slug, strings.TrimPrefix(w.spec.image, "superset:"), w.spec.trigger[kind.Slug])
+		if kind.Slug == "clone" {
+			own += "/" + scheduled
 		}
 		chain = append(chain, own)
 		out = append(out, lifecycle.Step{
-			Kind: kind, JobName: "x-" + kind.Word, Inputs: own, Checksum: strings.Join(chain, " "),
+			Kind: kind, JobName: "x-" + kind.Slug, Inputs: own, Checksum: strings.Join(chain, " "),
 			PodHash: fmt.Sprint("pod", w.spec.pod), Image: w.spec.image, MaxRetries: 2,
-			RequiresDrain: kind.Word != "init", Retention: retention[kind.Word],
+			RequiresDrain: kind.Slug != "init", Retention: retention[kind.Slug],
 		})
 	}
 	return out
@@ -193,15 +193,15 @@ func (w *world) reconcile(rt *rapid.T, writes int) {
 		}
 		act()
 	}
-	w.checkWake(rt, in, d)
+	w.checkNext(rt, in, d)
 }
 
-// checkWake holds that whoever has more to do without anything happening asks for it.
-func (w *world) checkWake(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
+// checkNext holds that whoever has more to do without anything happening asks for it.
+func (w *world) checkNext(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
 	again := w.input()
 	before := in
 	before.Status, before.LastImage = again.Status, again.LastImage
-	if !d.Next.IsZero() || !cmp.Equal(before, again, cmpopts.EquateErrors(), cmpopts.IgnoreFields(resolve.TaskKind{}, "Slot")) {
+	if !d.Next.IsZero() || !cmp.Equal(before, again, cmpopts.EquateErrors(), cmpopts.IgnoreFields(resolve.TaskKind{}, "StatusRef")) {
 		return // it wakes by itself, or what it did wakes it
 	}
 	if second := lifecycle.Decide(again); !cmp.Equal(d.Status, second.Status) || !cmp.Equal(d.Actions, second.Actions) || d.Mode != second.Mode {
@@ -236,9 +236,9 @@ func (w *world) acts(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) []fu
 		})
 	case d.Mode == lifecycle.Apply:
 		w.migrated, w.touched = "", false
-		out = append(out, func() { w.workloads, w.size = w.spec.components, w.wanted() })
+		out = append(out, func() { w.workloads, w.size = w.spec.components, w.desired() })
 	case d.Mode == lifecycle.Hold && !d.Initial && w.workloads:
-		out = append(out, func() { w.size = w.wanted() })
+		out = append(out, func() { w.size = w.desired() })
 	case w.spec.stopped:
 		out = append(out, func() { w.size = 0 })
 	}
@@ -273,20 +273,20 @@ func (w *world) act(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision, a lif
 	}
 }
 
-func find(steps []lifecycle.Step, word string) *lifecycle.Step {
-	i := slices.IndexFunc(steps, func(s lifecycle.Step) bool { return s.Kind.Word == word })
+func find(steps []lifecycle.Step, slug string) *lifecycle.Step {
+	i := slices.IndexFunc(steps, func(s lifecycle.Step) bool { return s.Kind.Slug == slug })
 	return &steps[i]
 }
 
 // checkBegin holds the invariants of a task that begins.
 func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step) {
-	for word, job := range w.jobs {
+	for slug, job := range w.jobs {
 		if job.State == lifecycle.JobActive {
-			rt.Fatalf("invariant one-task-at-a-time: %s begins beside %s", step.Kind.Word, word)
+			rt.Fatalf("invariant one-task-at-a-time: %s begins beside %s", step.Kind.Slug, slug)
 		}
 	}
-	if step.RequiresDrain && (w.size > 0 || w.pods > 0 || len(in.Workloads.Strangers) > 0) {
-		rt.Fatalf("invariant drained: %s begins beside %d pods", step.Kind.Word, w.pods)
+	if step.RequiresDrain && (w.size > 0 || w.pods > 0 || len(in.Workloads.Foreign) > 0) {
+		rt.Fatalf("invariant drained: %s begins beside %d pods", step.Kind.Slug, w.pods)
 	}
 	for i := range in.Steps {
 		before := &in.Steps[i]
@@ -295,22 +295,22 @@ func (w *world) checkBegin(rt *rapid.T, in lifecycle.Input, step *lifecycle.Step
 		}
 		if before.Kind.Type == resolve.Preflight.Type {
 			if w.proven != before.Checksum {
-				rt.Fatalf("invariant keys-are-proven: %s begins with %q after a check of %q", step.Kind.Word, before.Checksum, w.proven)
+				rt.Fatalf("invariant keys-are-proven: %s begins with %q after a check of %q", step.Kind.Slug, before.Checksum, w.proven)
 			}
 			continue
 		}
-		if !w.succeeded[before.Kind.Word][before.Checksum] {
-			rt.Fatalf("invariant in-order: %s begins before %s completed for %q", step.Kind.Word, before.Kind.Word, before.Checksum)
+		if !w.succeeded[before.Kind.Slug][before.Checksum] {
+			rt.Fatalf("invariant in-order: %s begins before %s completed for %q", step.Kind.Slug, before.Kind.Slug, before.Checksum)
 		}
 	}
 	if w.spec.stopped {
-		rt.Fatalf("invariant stopped: %s begins", step.Kind.Word)
+		rt.Fatalf("invariant stopped: %s begins", step.Kind.Slug)
 	}
 	if from := w.from(); from == "" || from == in.Image || w.spec.lifecycleOff {
 		return
 	}
 	if !w.allowed[w.token()] {
-		rt.Fatalf("invariant one-approval-one-change: %s begins for %+v without an approval", step.Kind.Word, w.status.Upgrade)
+		rt.Fatalf("invariant one-approval-one-change: %s begins for %+v without an approval", step.Kind.Slug, w.status.Upgrade)
 	}
 }
 
@@ -331,15 +331,15 @@ func (w *world) allow() {
 
 // checkDecision holds the invariants of every decision.
 func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision) {
-	for word, job := range in.Jobs {
+	for slug, job := range in.Jobs {
 		if d.Mode == lifecycle.Apply && job.State == lifecycle.JobActive {
-			rt.Fatalf("invariant no-components-beside-a-task: %s runs", word)
+			rt.Fatalf("invariant no-components-beside-a-task: %s runs", slug)
 		}
 	}
 	if d.Drain && in.Page.Configured && in.Workloads.WebExists && (!in.Page.Routed || !d.Status.MaintenanceActive) {
 		rt.Fatalf("invariant page-before-drain: %+v", in.Page)
 	}
-	if d.Drain && len(w.spec.strangers) > 0 {
+	if d.Drain && len(w.spec.foreign) > 0 {
 		rt.Fatalf("invariant no-drain-for-strangers: %+v", d.Condition)
 	}
 	if d.Drain && d.Mode != lifecycle.Wait {
@@ -348,7 +348,7 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 	if !w.spec.lifecycleOff && d.Mode == lifecycle.Apply && older(w.migrated, in.Image) && !w.allowed[w.token()] {
 		rt.Fatalf("invariant no-older-components: %s runs after the migration for %s", in.Image, w.migrated)
 	}
-	if d.Mode == lifecycle.Hold && !d.Initial && w.touched && w.size+w.pods == 0 && w.wanted() > 0 && len(in.Steps) > 0 {
+	if d.Mode == lifecycle.Hold && !d.Initial && w.touched && w.size+w.pods == 0 && w.desired() > 0 && len(in.Steps) > 0 {
 		rt.Fatalf("invariant nothing-starts-amid-the-tasks: %+v", d.Condition)
 	}
 	if clones(d) && find(in.Steps, "clone").Checksum == w.cloned {
@@ -379,8 +379,8 @@ func (w *world) checkDecision(rt *rapid.T, in lifecycle.Input, d lifecycle.Decis
 		if s.Kind.Type == resolve.Preflight.Type {
 			continue // see checkKeys
 		}
-		if !w.succeeded[s.Kind.Word][s.Checksum] && in.Jobs[s.Kind.Word].State != lifecycle.JobSucceeded {
-			rt.Fatalf("invariant complete-means-complete: %s never completed for %q", s.Kind.Word, s.Checksum)
+		if !w.succeeded[s.Kind.Slug][s.Checksum] && in.Jobs[s.Kind.Slug].State != lifecycle.JobSucceeded {
+			rt.Fatalf("invariant complete-means-complete: %s never completed for %q", s.Kind.Slug, s.Checksum)
 		}
 	}
 }
@@ -419,10 +419,10 @@ func (w *world) checkGate(rt *rapid.T, in lifecycle.Input, d lifecycle.Decision)
 	if d.Phase == "" || d.Condition.Reason == v1alpha1.ReasonInvalidCronSchedule {
 		return
 	}
-	for word, job := range in.Jobs {
-		remove := lifecycle.Action{Verb: lifecycle.Delete, Task: word, UID: job.UID}
+	for slug, job := range in.Jobs {
+		remove := lifecycle.Action{Verb: lifecycle.Delete, Task: slug, UID: job.UID}
 		if job.State == lifecycle.JobActive && !job.Deleting && !slices.Contains(d.Actions, remove) {
-			rt.Fatalf("invariant nothing-runs-while-waiting: %s", word)
+			rt.Fatalf("invariant nothing-runs-while-waiting: %s", slug)
 		}
 	}
 }

@@ -11,26 +11,26 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/checksum"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
 // Name returns the name of the page's Deployment, {superset}-maintenance-page.
-func Name(superset string) string { return naming.Component(superset, naming.MaintenancePage) }
+func Name(superset string) string { return names.Component(superset, names.MaintenancePage) }
 
 // ConfigName returns the name of the page's ConfigMap, {superset}-maintenance-page-config.
-func ConfigName(superset string) string { return naming.Config(superset, naming.MaintenancePage) }
+func ConfigName(superset string) string { return names.Config(superset, names.MaintenancePage) }
 
 // Labels returns the labels of the page's objects and pods.
 func Labels(superset string) map[string]string {
-	return naming.Labels(superset, naming.MaintenancePage)
+	return names.Labels(superset, names.MaintenancePage)
 }
 
 // Selector returns the labels that select the page's pods: those that the web
 // server's Service selects while the page is active.
 func Selector(superset string) map[string]string {
-	return naming.Selector(superset, naming.MaintenancePage)
+	return names.Selector(superset, names.MaintenancePage)
 }
 
 // Deployment renders the page's Deployment.
@@ -66,7 +66,7 @@ func Deployment(p *resolve.Page) *appsv1.Deployment {
 // fingerprint covers the files: they are subPath mounts, which do not follow their
 // ConfigMap in a running pod.
 func fingerprint(p *resolve.Page) string {
-	b := checksum.New(naming.MaintenancePage)
+	b := checksum.New(names.MaintenancePage)
 	if !p.Custom {
 		data := files(p)
 		for _, key := range slices.Sorted(maps.Keys(data)) {

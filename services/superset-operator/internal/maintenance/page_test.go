@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-func TestNginxServesThePageAndSendsEverythingElseThere(t *testing.T) {
+func TestNginxServesPageAndRedirects(t *testing.T) {
 	page := page(t, "managed")
 	s := serve(t, page)
 	html := maintenance.ConfigMap(page).Data["index.html"]
@@ -51,7 +51,7 @@ func TestNginxServesThePageAndSendsEverythingElseThere(t *testing.T) {
 	}
 }
 
-func TestWhatUsersWriteReachesThePageAndNothingElse(t *testing.T) {
+func TestUserTextReachesPageOnly(t *testing.T) {
 	const body = "<h1>{{title}}</h1><script>ours()</script> $host ${uri} $(HOME) \U0001F4A5"
 	hostile := page(t, "hostile")
 	verbatim := page(t, "hostile", func(sup *v1alpha1.Superset) {
@@ -84,7 +84,7 @@ func TestWhatUsersWriteReachesThePageAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestThePageNeedsNothingFromOutside(t *testing.T) {
+func TestPageIsSelfContained(t *testing.T) {
 	html := maintenance.ConfigMap(page(t, "hostile", func(sup *v1alpha1.Superset) {
 		sup.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{}
 	})).Data["index.html"]
@@ -104,7 +104,7 @@ func TestThePageNeedsNothingFromOutside(t *testing.T) {
 
 // A page that counted as ready before it answers would take the Service away from
 // the web server too early.
-func TestW20ThePageIsNotReadyBeforeItServes(t *testing.T) {
+func TestW20PageIsReadyWhenItServes(t *testing.T) {
 	page := page(t, "managed")
 	dead := &server{address: "127.0.0.1:1"}
 	for _, p := range probes(container(page)) {
@@ -123,7 +123,7 @@ func TestW20ThePageIsNotReadyBeforeItServes(t *testing.T) {
 	}
 }
 
-func TestW20ThePageOfACustomImageIsNotReadyBeforeItListens(t *testing.T) {
+func TestW20CustomPageIsReadyWhenItListens(t *testing.T) {
 	page := page(t, "custom", func(sup *v1alpha1.Superset) {
 		sup.Spec.Lifecycle.MaintenancePage.PodTemplate.Container.ReadinessProbe = nil
 	})
@@ -134,7 +134,7 @@ func TestW20ThePageOfACustomImageIsNotReadyBeforeItListens(t *testing.T) {
 	}
 }
 
-func TestW20ThePageRunsWhereSupersetRunsButWithoutItsRights(t *testing.T) {
+func TestW20PageRunsWithoutSupersetPermissions(t *testing.T) {
 	page := page(t, "managed")
 	got := maintenance.Deployment(page).Spec.Template.Spec
 	top := page.Pod
@@ -158,7 +158,7 @@ func TestW20ThePageRunsWhereSupersetRunsButWithoutItsRights(t *testing.T) {
 	}
 }
 
-func TestThePageKeepsAUserThatThePodNames(t *testing.T) {
+func TestPageKeepsUserOfPod(t *testing.T) {
 	for uid, want := range map[int64]bool{1000: false, 0: true} {
 		page := page(t, "hostile", func(sup *v1alpha1.Superset) {
 			sup.Spec.PodTemplate.PodSecurityContext.RunAsUser = &uid
@@ -170,7 +170,7 @@ func TestThePageKeepsAUserThatThePodNames(t *testing.T) {
 	}
 }
 
-func TestATextThatNoProgramCanBeStartedWithStaysOutOfTheVariables(t *testing.T) {
+func TestLargeBodyIsNotEnvironmentVariable(t *testing.T) {
 	page := page(t, "managed", func(sup *v1alpha1.Superset) {
 		body := strings.Repeat("x", 128<<10)
 		sup.Spec.Lifecycle.MaintenancePage.Body = &body
@@ -185,7 +185,7 @@ func TestATextThatNoProgramCanBeStartedWithStaysOutOfTheVariables(t *testing.T) 
 	}
 }
 
-func TestNoPageWithoutAWebServer(t *testing.T) {
+func TestPageRequiresWebServer(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.Superset){
 		"no web server": func(sup *v1alpha1.Superset) { sup.Spec.WebServer = nil },
 		"no page":       func(sup *v1alpha1.Superset) { sup.Spec.Lifecycle.MaintenancePage = nil },
@@ -207,7 +207,7 @@ func container(page *resolve.Page) corev1.Container {
 }
 
 // Requests still come for a moment after the Service leads elsewhere.
-func TestAPageThatIsDeletedAnswersALittleLonger(t *testing.T) {
+func TestTerminatingPageServesUntilPreStopEnds(t *testing.T) {
 	seconds := func(n int64) *int64 { return &n }
 	own := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 1}}}
 	for name, tc := range map[string]struct {

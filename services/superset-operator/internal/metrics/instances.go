@@ -37,14 +37,14 @@ const unknown = "Unknown"
 
 var (
 	instancesDesc = prometheus.NewDesc("superset_instances",
-		"Supersets that exist, by phase.", []string{"phase"}, nil)
+		"Number of Supersets by phase.", []string{"phase"}, nil)
 	maintenanceDesc = prometheus.NewDesc("superset_maintenance_active",
-		"Supersets whose users see the maintenance page.", nil, nil)
+		"Number of Supersets that show the maintenance page.", nil, nil)
 	cannotStartDesc = prometheus.NewDesc("superset_tasks_cannot_start",
-		"Lifecycle tasks whose pod cannot start, for example because its image cannot be pulled.", []string{"task"}, nil)
+		"Number of lifecycle tasks whose pod cannot start, for example because its image cannot be pulled.", []string{"task"}, nil)
 )
 
-// instances computes, at each scrape, the gauges of the Supersets that exist.
+// instances computes the gauges of the existing Supersets at each scrape.
 type instances struct{ list atomic.Pointer[Lister] }
 
 func (c *instances) use(list Lister) { c.list.Store(&list) }
@@ -73,20 +73,20 @@ func (c *instances) Collect(out chan<- prometheus.Metric) {
 	found.send(out)
 }
 
-// census holds the counts over all Supersets.
-type census struct {
+// counts holds the counts over all Supersets.
+type counts struct {
 	phases      map[string]int
 	maintenance int
 	cannotStart map[string]int
 }
 
-func count(all []v1alpha1.Superset) census {
-	c := census{phases: map[string]int{}, cannotStart: map[string]int{}}
+func count(all []v1alpha1.Superset) counts {
+	c := counts{phases: map[string]int{}, cannotStart: map[string]int{}}
 	for _, phase := range v1alpha1.Phases() {
 		c.phases[string(phase)] = 0
 	}
 	for _, kind := range resolve.TaskKinds() {
-		c.cannotStart[kind.Word] = 0
+		c.cannotStart[kind.Slug] = 0
 	}
 	for i := range all {
 		c.add(&all[i].Status)
@@ -94,7 +94,7 @@ func count(all []v1alpha1.Superset) census {
 	return c
 }
 
-func (c *census) add(status *v1alpha1.SupersetStatus) {
+func (c *counts) add(status *v1alpha1.SupersetStatus) {
 	phase := string(status.Phase)
 	if phase == "" {
 		phase = unknown
@@ -108,9 +108,9 @@ func (c *census) add(status *v1alpha1.SupersetStatus) {
 		c.maintenance++
 	}
 	for _, kind := range resolve.TaskKinds() {
-		slot := *kind.Slot(lifecycle)
-		if slot != nil && cannotStart(slot.Conditions) {
-			c.cannotStart[kind.Word]++
+		entry := *kind.StatusRef(lifecycle)
+		if entry != nil && cannotStart(entry.Conditions) {
+			c.cannotStart[kind.Slug]++
 		}
 	}
 }
@@ -120,7 +120,7 @@ func cannotStart(conditions []metav1.Condition) bool {
 	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonTaskCannotStart
 }
 
-func (c *census) send(out chan<- prometheus.Metric) {
+func (c *counts) send(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value int, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
 	}

@@ -33,8 +33,8 @@ func Register(registry prometheus.Registerer, list Lister) error {
 // are the Superset as it was read and as the API server returned it; before may be nil.
 func Observe(before, after *v1alpha1.Superset, now time.Time) { shared.observe(before, after, now) }
 
-// Gone drops the state of a deleted Superset.
-func Gone(superset types.NamespacedName) { shared.gone(superset) }
+// Delete drops the state of a deleted Superset.
+func Delete(superset types.NamespacedName) { shared.delete(superset) }
 
 // set holds all metrics of the operator.
 type set struct {
@@ -66,41 +66,41 @@ func newSet() *set {
 		instances: &instances{},
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "superset_task_runs_total",
-			Help: "Attempts of lifecycle tasks that ended, by result: succeeded, retried, or failed for good.",
+			Help: "Total number of ended attempts of lifecycle tasks by result: succeeded, retried, or failed permanently.",
 		}, []string{"task", "result"}),
 		runSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "superset_task_run_duration_seconds",
-			Help:    "How long an attempt of a lifecycle task took, by result.",
+			Help:    "Duration of the attempts of lifecycle tasks by result.",
 			Buckets: []float64{1, 5, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 30 * minute, hour, 2 * hour},
 		}, []string{"task", "result"}),
 		attempts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "superset_task_attempts",
-			Help:    "How many attempts a lifecycle task had when it succeeded or failed for good.",
+			Help:    "Number of attempts of lifecycle tasks that succeeded or failed permanently.",
 			Buckets: []float64{1, 2, 3, 5, 10},
 		}, []string{"task", "result"}),
 		drains: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "superset_drains_total",
-			Help: "Drains that ended: all components were removed before a task.",
+			Help: "Total number of completed drains: all components were removed before a task.",
 		}),
 		drainSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "superset_drain_duration_seconds",
-			Help:    "How long it took until the last pod of the components was gone, the start of a maintenance page included.",
+			Help:    "Duration of drains until the last pod of the components was deleted, including the start of a maintenance page.",
 			Buckets: []float64{1, 5, 10, 30, minute, 2 * minute, 5 * minute, 10 * minute, 30 * minute},
 		}),
 		approvals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "superset_approvals_total",
-			Help: "Image changes that were approved, by direction.",
+			Help: "Total number of approved image changes by direction.",
 		}, []string{"direction"}),
 		approvalSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "superset_approval_wait_seconds",
-			Help:    "How long an image change waited for its approval.",
+			Help:    "Time that image changes waited for their approval.",
 			Buckets: []float64{minute, 10 * minute, 30 * minute, hour, 4 * hour, 12 * hour, day, 3 * day, 7 * day},
 		}),
 		draining: map[types.NamespacedName]time.Time{},
 	}
 	for _, kind := range resolve.TaskKinds() {
 		for _, result := range []string{succeeded, retried, failed} {
-			s.runs.WithLabelValues(kind.Word, result)
+			s.runs.WithLabelValues(kind.Slug, result)
 		}
 	}
 	return s
@@ -120,7 +120,7 @@ func (s *set) observe(before, after *v1alpha1.Superset, now time.Time) {
 	if before != nil {
 		was = before.Status.Lifecycle
 	}
-	n := compare(was, after.Status.Lifecycle, now)
+	n := diff(was, after.Status.Lifecycle, now)
 	for _, r := range n.runs {
 		s.run(r)
 	}
@@ -152,7 +152,7 @@ func (s *set) drain(superset types.NamespacedName, d drain, now time.Time) {
 		return
 	}
 	delete(s.draining, superset)
-	if d == drainGivenUp {
+	if d == drainAbandoned {
 		return
 	}
 	s.drains.Inc()
@@ -161,7 +161,7 @@ func (s *set) drain(superset types.NamespacedName, d drain, now time.Time) {
 	}
 }
 
-func (s *set) gone(superset types.NamespacedName) {
+func (s *set) delete(superset types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.draining, superset)

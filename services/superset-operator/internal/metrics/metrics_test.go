@@ -24,8 +24,8 @@ func at(seconds int) *metav1.Time {
 }
 
 // migrate is a Superset whose migrate task is in the state.
-func migrate(slot v1alpha1.TaskRefStatus) *v1alpha1.Superset {
-	return with(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleMigrating, Migrate: &slot})
+func migrate(entry v1alpha1.TaskRefStatus) *v1alpha1.Superset {
+	return with(&v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecycleMigrating, Migrate: &entry})
 }
 
 func with(lifecycle *v1alpha1.LifecycleStatus) *v1alpha1.Superset {
@@ -39,7 +39,7 @@ func phase(p v1alpha1.LifecyclePhase) *v1alpha1.Superset {
 	return with(&v1alpha1.LifecycleStatus{Phase: p})
 }
 
-func TestARunIsCountedWhenItEnds(t *testing.T) {
+func TestRunIsCountedAtEnd(t *testing.T) {
 	running := v1alpha1.TaskRefStatus{State: v1alpha1.TaskRunning, Attempts: 2, StartedAt: at(0)}
 	complete := v1alpha1.TaskRefStatus{State: v1alpha1.TaskComplete, Attempts: 2, StartedAt: at(0), CompletedAt: at(40), CompletedChecksum: "a"}
 	pending := v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending, Attempts: 2, StartedAt: at(0), NextAttemptAt: at(60)}
@@ -53,14 +53,14 @@ func TestARunIsCountedWhenItEnds(t *testing.T) {
 		want          *run
 	}{
 		"it succeeds": {running, complete, &run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2}},
-		"it succeeds while the operator was away and counted nothing": {
+		"it succeeds while the operator was down and counted nothing": {
 			v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending},
 			complete,
 			&run{task: "migrate", result: succeeded, took: 40 * time.Second, attempts: 2},
 		},
 		"it fails and is tried again": {running, pending, &run{task: "migrate", result: retried, took: 50 * time.Second, attempts: 2}},
-		"it fails for good":           {running, fail, &run{task: "migrate", result: failed, took: 50 * time.Second, attempts: 2}},
-		"it goes on":                  {before: running, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Message = "still" })},
+		"it fails permanently":        {running, fail, &run{task: "migrate", result: failed, took: 50 * time.Second, attempts: 2}},
+		"it continues":                {before: running, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Message = "still" })},
 		"it begins":                   {before: v1alpha1.TaskRefStatus{State: v1alpha1.TaskPending}, after: running},
 		"the next attempt begins":     {before: pending, after: other(running, func(s *v1alpha1.TaskRefStatus) { s.Attempts = 3 })},
 		"its inputs change while it runs": {
@@ -73,13 +73,13 @@ func TestARunIsCountedWhenItEnds(t *testing.T) {
 			before: complete, after: other(complete, func(s *v1alpha1.TaskRefStatus) { s.CompletedChecksum = "b" }),
 		},
 		"fewer attempts are allowed after one failed": {before: pending, after: fail},
-		"it has failed and is looked at again":        {before: fail, after: other(fail, func(s *v1alpha1.TaskRefStatus) { s.Message = "m" })},
+		"it has failed and is reconciled again":       {before: fail, after: other(fail, func(s *v1alpha1.TaskRefStatus) { s.Message = "m" })},
 		"the time of the next attempt moves":          {before: pending, after: other(pending, func(s *v1alpha1.TaskRefStatus) { s.NextAttemptAt = at(90) })},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before, after := migrate(tc.before).Status.Lifecycle, migrate(tc.after).Status.Lifecycle
-			got := compare(before, after, now.Add(50*time.Second))
+			got := diff(before, after, now.Add(50*time.Second))
 			var want []run
 			if tc.want != nil {
 				want = []run{*tc.want}
@@ -87,16 +87,16 @@ func TestARunIsCountedWhenItEnds(t *testing.T) {
 			if diff := cmp.Diff(want, got.runs, cmp.AllowUnexported(run{})); diff != "" {
 				t.Errorf("runs differ (-want +got):\n%s", diff)
 			}
-			if again := compare(after, after, now.Add(time.Minute)); len(again.runs) > 0 {
+			if again := diff(after, after, now.Add(time.Minute)); len(again.runs) > 0 {
 				t.Errorf("counted again: %+v", again.runs)
 			}
 		})
 	}
 }
 
-// TestALifeCountsEachThingOnce walks through an install, a supervised upgrade with a
-// drain and a retry, and a drain that is given up, write by write.
-func TestALifeCountsEachThingOnce(t *testing.T) {
+// TestSupersetLifecycleCountsOnce walks through an install, a supervised upgrade with a
+// drain and a retry, and an abandoned drain, write by write.
+func TestSupersetLifecycleCountsOnce(t *testing.T) {
 	s, registry := newSet(), prometheus.NewRegistry()
 	for _, c := range s.collectors() {
 		registry.MustRegister(c)
@@ -107,11 +107,11 @@ func TestALifeCountsEachThingOnce(t *testing.T) {
 		}})
 	}
 	task := func(state v1alpha1.TaskState, attempts int32, edit ...func(*v1alpha1.TaskRefStatus)) *v1alpha1.Superset {
-		slot := v1alpha1.TaskRefStatus{State: state, Attempts: attempts, StartedAt: at(0)}
+		entry := v1alpha1.TaskRefStatus{State: state, Attempts: attempts, StartedAt: at(0)}
 		for _, e := range edit {
-			e(&slot)
+			e(&entry)
 		}
-		return migrate(slot)
+		return migrate(entry)
 	}
 	finished := func(s *v1alpha1.TaskRefStatus) { s.CompletedAt = at(20) }
 	waits := func(s *v1alpha1.TaskRefStatus) { s.NextAttemptAt = at(30) }
@@ -140,13 +140,13 @@ func TestALifeCountsEachThingOnce(t *testing.T) {
 		before = w.sup
 	}
 	want := `
-# HELP superset_approvals_total Image changes that were approved, by direction.
+# HELP superset_approvals_total Total number of approved image changes by direction.
 # TYPE superset_approvals_total counter
 superset_approvals_total{direction="Upgrade"} 1
-# HELP superset_drains_total Drains that ended: all components were removed before a task.
+# HELP superset_drains_total Total number of completed drains: all components were removed before a task.
 # TYPE superset_drains_total counter
 superset_drains_total 1
-# HELP superset_task_runs_total Attempts of lifecycle tasks that ended, by result: succeeded, retried, or failed for good.
+# HELP superset_task_runs_total Total number of ended attempts of lifecycle tasks by result: succeeded, retried, or failed permanently.
 # TYPE superset_task_runs_total counter
 `
 	for _, name := range []string{"preflight", "clone", "init", "rotate"} {
@@ -182,7 +182,7 @@ superset_drains_total 1
 	}
 }
 
-func TestADrainOfAnotherProcessCountsWithoutADuration(t *testing.T) {
+func TestDrainWithoutStartHasNoDuration(t *testing.T) {
 	s := newSet()
 	s.observe(phase(v1alpha1.LifecycleDraining), phase(v1alpha1.LifecycleMigrating), now)
 	if got := testutil.ToFloat64(s.drains); got != 1 {
@@ -198,17 +198,17 @@ func TestADrainOfAnotherProcessCountsWithoutADuration(t *testing.T) {
 	}
 }
 
-func TestASupersetThatIsDeletedWhileItDrainsIsForgotten(t *testing.T) {
+func TestDeletedDrainingSupersetIsForgotten(t *testing.T) {
 	s := newSet()
 	s.observe(nil, phase(v1alpha1.LifecycleDraining), now)
-	s.gone(types.NamespacedName{Namespace: "default", Name: "x"})
+	s.delete(types.NamespacedName{Namespace: "default", Name: "x"})
 	if len(s.draining) != 0 {
 		t.Errorf("kept: %v", s.draining)
 	}
 	s.observe(phase(v1alpha1.LifecycleDraining), nil, now)
 }
 
-func TestWhatIsTrueNowFollowsTheSupersetsThatExist(t *testing.T) {
+func TestGaugesFollowExistingSupersets(t *testing.T) {
 	stuck := migrate(v1alpha1.TaskRefStatus{State: v1alpha1.TaskRunning, Attempts: 1, Conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionTaskComplete, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTaskCannotStart},
 	}})
@@ -254,7 +254,7 @@ func TestWhatIsTrueNowFollowsTheSupersetsThatExist(t *testing.T) {
 	}
 }
 
-func TestMetricsAreWellNamedAndNameNoObject(t *testing.T) {
+func TestMetricsHaveValidNamesWithoutObjects(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	list := func(context.Context) ([]v1alpha1.Superset, error) { return []v1alpha1.Superset{*phase("")}, nil }
 	for range 2 {
@@ -281,7 +281,7 @@ func TestMetricsAreWellNamedAndNameNoObject(t *testing.T) {
 			}
 		}
 	}
-	Gone(types.NamespacedName{Namespace: "default", Name: "x"})
+	Delete(types.NamespacedName{Namespace: "default", Name: "x"})
 }
 
 func gather(t *testing.T, registry *prometheus.Registry) []*dto.MetricFamily {

@@ -10,18 +10,18 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // Jobs converts task Jobs and their pods into the input of the lifecycle decision.
 func Jobs(s *snapshot.Snapshot) map[string]lifecycle.Job {
 	out := map[string]lifecycle.Job{}
-	for word, j := range s.Jobs {
-		out[word] = job(j, ownPods(j, s.TaskPods[word]))
-		if found := out[word]; found.State == lifecycle.JobActive && found.Stuck == "" {
-			found.Stuck = snapshot.Creation(s.CreateFailures[word])
-			out[word] = found
+	for slug, j := range s.Jobs {
+		out[slug] = job(j, ownPods(j, s.TaskPods[slug]))
+		if found := out[slug]; found.State == lifecycle.JobActive && found.StartFailure == "" {
+			found.StartFailure = snapshot.CreateFailureMessage(s.CreateFailures[slug])
+			out[slug] = found
 		}
 	}
 	return out
@@ -30,9 +30,9 @@ func Jobs(s *snapshot.Snapshot) map[string]lifecycle.Job {
 // Podless lists the Jobs by task name that should have a pod and have none.
 func Podless(s *snapshot.Snapshot) map[string]*batchv1.Job {
 	out := map[string]*batchv1.Job{}
-	for word, j := range s.Jobs {
-		if j.DeletionTimestamp.IsZero() && job(j, nil).State == lifecycle.JobActive && len(ownPods(j, s.TaskPods[word])) == 0 {
-			out[word] = j
+	for slug, j := range s.Jobs {
+		if j.DeletionTimestamp.IsZero() && job(j, nil).State == lifecycle.JobActive && len(ownPods(j, s.TaskPods[slug])) == 0 {
+			out[slug] = j
 		}
 	}
 	return out
@@ -65,22 +65,22 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 		switch c.Type {
 		case batchv1.JobComplete:
 			out.State, out.FinishedAt = lifecycle.JobSucceeded, c.LastTransitionTime.DeepCopy()
-			out.StoredSecrets, out.Unread = storedSecrets(j.Labels[v1alpha1.LabelTask], pods)
+			out.StoredSecrets, out.ResultPending = storedSecrets(j.Labels[v1alpha1.LabelTask], pods)
 		case batchv1.JobFailed:
 			out.State, out.FinishedAt = lifecycle.JobFailed, c.LastTransitionTime.DeepCopy()
-			end := howItEnded(pods)
+			end := readTermination(pods)
 			out.ExitCode, out.LogTail, out.Message = end.code, end.tail, end.message(c)
 		}
 	}
 	if out.State == lifecycle.JobActive {
-		out.Stuck = snapshot.Stuck(pods)
+		out.StartFailure = snapshot.StartFailure(pods)
 	}
 	return out
 }
 
 func mainImage(pod *corev1.PodSpec) string {
 	for i := range pod.Containers {
-		if pod.Containers[i].Name == naming.MainContainer {
+		if pod.Containers[i].Name == names.MainContainer {
 			return pod.Containers[i].Image
 		}
 	}

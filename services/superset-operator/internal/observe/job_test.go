@@ -71,14 +71,14 @@ func look(j *batchv1.Job, pods ...corev1.Pod) lifecycle.Job {
 	})["migrate"]
 }
 
-func TestAJobIsWhatItWasMadeFor(t *testing.T) {
+func TestJobHasChecksumAndAttempt(t *testing.T) {
 	got := look(taskJob())
 	if got.UID != "job" || got.Checksum != "sha256:c" || got.PodHash != "sha256:p" || got.Attempt != 2 || got.Image != image || got.Deleting {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestW22AFailedJobTellsExitCodeAndLastWords(t *testing.T) {
+func TestW22FailedJobReportsExitCodeAndLog(t *testing.T) {
 	got := look(taskJob(failed),
 		taskPod("earlier", ended(9, "of an earlier Job")),
 		taskPod("job", ended(3, "line 1\npassword=hunter2\nrelation does not exist")))
@@ -93,14 +93,14 @@ func TestW22AFailedJobTellsExitCodeAndLastWords(t *testing.T) {
 	}
 }
 
-func TestAFailedJobWithoutItsPod(t *testing.T) {
+func TestFailedJobWithoutPod(t *testing.T) {
 	got := look(taskJob(failed))
 	if got.ExitCode != nil || got.LogTail != "" || got.Message != "BackoffLimitExceeded: Job has reached the specified backoff limit" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestWhatKeepsAPodFromStarting(t *testing.T) {
+func TestPodStartFailures(t *testing.T) {
 	unschedulable := func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodPending
 		p.Status.Conditions = []corev1.PodCondition{{
@@ -124,23 +124,23 @@ func TestWhatKeepsAPodFromStarting(t *testing.T) {
 			pod:  taskPod("job", waiting("ErrImagePull", strings.Repeat("failed to resolve ", 40))),
 			want: (`container "create-database": ErrImagePull: ` + strings.Repeat("failed to resolve ", 40))[:253] + "...",
 		},
-		"no node":                 {pod: taskPod("job", unschedulable), want: "pod unschedulable: 0/3 nodes are available"},
-		"it is only starting":     {pod: taskPod("job", waiting("PodInitializing", ""))},
-		"it is being deleted":     {pod: taskPod("job", unschedulable, deleting)},
-		"it is an earlier Job's":  {pod: taskPod("earlier", unschedulable)},
-		"it runs without trouble": {pod: taskPod("job")},
+		"no node":                   {pod: taskPod("job", unschedulable), want: "pod unschedulable: 0/3 nodes are available"},
+		"it is only starting":       {pod: taskPod("job", waiting("PodInitializing", ""))},
+		"it is being deleted":       {pod: taskPod("job", unschedulable, deleting)},
+		"it is an earlier Job's":    {pod: taskPod("earlier", unschedulable)},
+		"it runs without a failure": {pod: taskPod("job")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := look(taskJob(), tc.pod).Stuck; got != tc.want {
+			if got := look(taskJob(), tc.pod).StartFailure; got != tc.want {
 				t.Errorf("want %q, got %q", tc.want, got)
 			}
 		})
 	}
 }
 
-// TestWhatATaskCounted: what the program that changes the key of stored secrets counts is its termination message.
-func TestWhatATaskCounted(t *testing.T) {
+// TestTaskCounts: the program that changes the key of stored secrets writes its counts to its termination message.
+func TestTaskCounts(t *testing.T) {
 	done := func(j *batchv1.Job) {
 		j.Labels = map[string]string{v1alpha1.LabelTask: "migrate"}
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
@@ -155,7 +155,7 @@ func TestWhatATaskCounted(t *testing.T) {
 	}{
 		"counted":                 {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, text))}, &v1alpha1.StoredSecretsStatus{Columns: 9, Values: 13, Reencrypted: 12}, false},
 		"a command of the user's": {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, "done"))}, nil, false},
-		"more than was asked for": {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, `{"columns": 9, "password": "x"}`))}, nil, false},
+		"more than expected":      {taskJob(rotate), []corev1.Pod{taskPod("job", ended(0, `{"columns": 9, "password": "x"}`))}, nil, false},
 		"a pod seen at work":      {taskJob(rotate), []corev1.Pod{taskPod("job")}, nil, true},
 		"no pod is left":          {taskJob(rotate), nil, nil, false},
 		"another task":            {taskJob(done), []corev1.Pod{taskPod("job", ended(0, text))}, nil, false},
@@ -163,8 +163,8 @@ func TestWhatATaskCounted(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := look(tc.job, tc.pods...)
-			if diff := cmp.Diff(tc.want, got.StoredSecrets); diff != "" || got.Unread != tc.unread {
-				t.Errorf("unread %v, counts differ (-want +got):\n%s", got.Unread, diff)
+			if diff := cmp.Diff(tc.want, got.StoredSecrets); diff != "" || got.ResultPending != tc.unread {
+				t.Errorf("unread %v, counts differ (-want +got):\n%s", got.ResultPending, diff)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
@@ -34,7 +34,7 @@ func ParentOf(obj client.Object) []string {
 
 // Snapshot reads all objects that have the Superset as controller. Foreign objects are
 // omitted, whatever their names and labels are: they are neither counted nor scaled nor
-// deleted, and a later apply over them is rejected. Those that may be adopted, or that
+// deleted, and a later apply over them is rejected. Those that can be adopted, or that
 // block a task, are listed.
 func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{
@@ -54,10 +54,10 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 		}
 	}
 	for _, kind := range resolve.TaskKinds() {
-		labels := naming.Task(sup.Name, kind.Word)
+		labels := names.Task(sup.Name, kind.Slug)
 		if err := errors.Join(
-			get(ctx, r, child{naming.Job(sup.Name, kind.Word), kind.Word, labels}, s.Jobs, &batchv1.Job{}),
-			get(ctx, r, child{naming.Config(sup.Name, kind.Word), kind.Word, labels}, s.ConfigMaps, &corev1.ConfigMap{}),
+			get(ctx, r, child{names.Job(sup.Name, kind.Slug), kind.Slug, labels}, s.Jobs, &batchv1.Job{}),
+			get(ctx, r, child{names.Config(sup.Name, kind.Slug), kind.Slug, labels}, s.ConfigMaps, &corev1.ConfigMap{}),
 		); err != nil {
 			return nil, err
 		}
@@ -66,21 +66,21 @@ func Snapshot(ctx context.Context, c client.Reader, sup *v1alpha1.Superset) (*sn
 		return nil, err
 	}
 	accounts := map[string]*corev1.ServiceAccount{}
-	if err := get(ctx, r, child{naming.ServiceAccount(sup), "", naming.Shared(sup.Name)}, accounts, &corev1.ServiceAccount{}); err != nil {
+	if err := get(ctx, r, child{names.ServiceAccount(sup), "", names.Shared(sup.Name)}, accounts, &corev1.ServiceAccount{}); err != nil {
 		return nil, err
 	}
 	s.ServiceAccount = accounts[""]
 	var err error
-	if s.Strangers, err = r.strangers(ctx); err != nil {
+	if s.Foreign, err = r.foreign(ctx); err != nil {
 		return nil, err
 	}
 	return s, r.pods(ctx, s)
 }
 
-func (r reader) component(ctx context.Context, s *snapshot.Snapshot, word string) error {
-	object := child{naming.Component(r.sup.Name, word), word, naming.Labels(r.sup.Name, word)}
+func (r reader) component(ctx context.Context, s *snapshot.Snapshot, slug string) error {
+	object := child{names.Component(r.sup.Name, slug), slug, names.Labels(r.sup.Name, slug)}
 	config := object
-	config.name = naming.Config(r.sup.Name, word)
+	config.name = names.Config(r.sup.Name, slug)
 	return errors.Join(
 		get(ctx, r, object, s.Deployments, &appsv1.Deployment{}),
 		get(ctx, r, object, s.Services, &corev1.Service{}),
@@ -92,10 +92,10 @@ func (r reader) component(ctx context.Context, s *snapshot.Snapshot, word string
 
 func (r reader) page(ctx context.Context, s *snapshot.Snapshot) error {
 	deployments, configs := map[string]*appsv1.Deployment{}, map[string]*corev1.ConfigMap{}
-	labels := naming.Labels(r.sup.Name, naming.MaintenancePage)
+	labels := names.Labels(r.sup.Name, names.MaintenancePage)
 	err := errors.Join(
-		get(ctx, r, child{naming.Component(r.sup.Name, naming.MaintenancePage), "", labels}, deployments, &appsv1.Deployment{}),
-		get(ctx, r, child{naming.Config(r.sup.Name, naming.MaintenancePage), "", labels}, configs, &corev1.ConfigMap{}),
+		get(ctx, r, child{names.Component(r.sup.Name, names.MaintenancePage), "", labels}, deployments, &appsv1.Deployment{}),
+		get(ctx, r, child{names.Config(r.sup.Name, names.MaintenancePage), "", labels}, configs, &corev1.ConfigMap{}),
 	)
 	s.Page, s.PageConfig = deployments[""], configs[""]
 	return err
@@ -119,12 +119,12 @@ func get[T client.Object](ctx context.Context, r reader, c child, into map[strin
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("read %T %q: %w", obj, c.name, err)
+		return fmt.Errorf("get %T %q: %w", obj, c.name, err)
 	}
 	switch {
 	case metav1.IsControlledBy(obj, r.sup):
 		into[c.key] = obj
-	case Orphan(obj, c.labels):
+	case IsOrphan(obj, c.labels):
 		*r.orphans = append(*r.orphans, obj)
 	}
 	return nil
@@ -143,13 +143,13 @@ func (r reader) pods(ctx context.Context, s *snapshot.Snapshot) error {
 		case v1alpha1.TaskComponentValue:
 			task := pod.Labels[v1alpha1.LabelTask]
 			s.TaskPods[task] = append(s.TaskPods[task], *pod)
-		case naming.MaintenancePage:
+		case names.MaintenancePage:
 			s.PagePods = append(s.PagePods, *pod)
 		default:
 			if OfComponent(pod, r.sup.Name, name) {
 				s.Pods[name] = append(s.Pods[name], *pod)
 			} else {
-				s.Strangers = append(s.Strangers, "Pod "+pod.Name)
+				s.Foreign = append(s.Foreign, "Pod "+pod.Name)
 			}
 		}
 	}

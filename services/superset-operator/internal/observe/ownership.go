@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
-// Orphan reports whether an object has no owner and carries all the given labels, as the remaining objects of a Superset
+// IsOrphan reports whether an object has no owner and carries all the given labels, as the remaining objects of a Superset
 // that was deleted without them do. The caller has compared its name.
-func Orphan(obj client.Object, labels map[string]string) bool {
+func IsOrphan(obj client.Object, labels map[string]string) bool {
 	if len(obj.GetOwnerReferences()) > 0 || obj.GetDeletionTimestamp() != nil {
 		return false
 	}
@@ -35,24 +35,24 @@ func Orphan(obj client.Object, labels map[string]string) bool {
 // that name. Deployments and their ReplicaSets are deleted before their pods, so the owner itself may not exist.
 func OfComponent(pod *corev1.Pod, superset, component string) bool {
 	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == "ReplicaSet" && strings.HasPrefix(owner.Name, naming.Component(superset, component)+"-")
+	return owner != nil && owner.Kind == "ReplicaSet" && strings.HasPrefix(owner.Name, names.Component(superset, component)+"-")
 }
 
-// Beside reports whether an object must not exist while a task that requires a drain runs: all but tasks and the
+// MustDrain reports whether an object must not exist while a task that requires a drain runs: all but tasks and the
 // maintenance page.
-func Beside(obj client.Object) bool {
+func MustDrain(obj client.Object) bool {
 	name := obj.GetLabels()[v1alpha1.LabelComponent]
-	return name != v1alpha1.TaskComponentValue && name != naming.MaintenancePage
+	return name != v1alpha1.TaskComponentValue && name != names.MaintenancePage
 }
 
-// Former reports whether an earlier Superset of the same name owned the object, which is garbage-collected with it.
-func Former(obj client.Object, sup *v1alpha1.Superset) bool {
+// FormerlyOwned reports whether an earlier Superset of the same name owned the object, which is garbage-collected with it.
+func FormerlyOwned(obj client.Object, sup *v1alpha1.Superset) bool {
 	owner := metav1.GetControllerOf(obj)
 	return owner != nil && owner.Kind == v1alpha1.Kind && owner.Name == sup.Name && owner.UID != sup.UID
 }
 
-// strangers lists the foreign Deployments that carry the labels of the Superset's components and have or request pods.
-func (r reader) strangers(ctx context.Context) ([]string, error) {
+// foreign lists the foreign Deployments that carry the labels of the Superset's components and have or request pods.
+func (r reader) foreign(ctx context.Context) ([]string, error) {
 	var list appsv1.DeploymentList
 	// Deployments of the legacy operator have no parent label.
 	err := r.List(ctx, &list, client.InNamespace(r.sup.Namespace), client.MatchingLabels{
@@ -64,7 +64,7 @@ func (r reader) strangers(ctx context.Context) ([]string, error) {
 	var out []string
 	for i := range list.Items {
 		d := &list.Items[i]
-		if Beside(d) && !snapshot.Idle(d) && !metav1.IsControlledBy(d, r.sup) && !Former(d, r.sup) {
+		if MustDrain(d) && !snapshot.Idle(d) && !metav1.IsControlledBy(d, r.sup) && !FormerlyOwned(d, r.sup) {
 			out = append(out, "Deployment "+d.Name)
 		}
 	}

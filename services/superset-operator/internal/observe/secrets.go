@@ -7,19 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
 // storedSecrets reads the counts of a succeeded task from the termination message of its pod. unread reports whether a pod
 // of the task is not yet observed as terminated. A message without counts, such as that of a user's command, counts as none.
 func storedSecrets(task string, pods []corev1.Pod) (counts *v1alpha1.StoredSecretsStatus, unread bool) {
-	if task != resolve.Preflight.Word && task != resolve.Rotate.Word {
+	if task != resolve.Preflight.Slug && task != resolve.Rotate.Slug {
 		return nil, false
 	}
 	for i := range pods {
 		for _, c := range pods[i].Status.ContainerStatuses {
-			if c.Name != naming.MainContainer || c.State.Terminated == nil {
+			if c.Name != names.MainContainer || c.State.Terminated == nil {
 				continue
 			}
 			if c.State.Terminated.ExitCode == 0 {

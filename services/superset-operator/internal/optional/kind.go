@@ -21,15 +21,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Definition names a kind and its CRD.
-type Definition struct {
+// CRD identifies a kind and its CRD.
+type CRD struct {
 	Kind schema.GroupVersionKind
 	// Resource is the plural in lower case, for example "httproutes".
 	Resource string
 }
 
 // Name returns the name of the CRD.
-func (d Definition) Name() string { return d.Resource + "." + d.Kind.Group }
+func (d CRD) Name() string { return d.Resource + "." + d.Kind.Group }
 
 // Options configure the watch of a kind and the handling of its objects.
 type Options struct {
@@ -42,9 +42,9 @@ type Options struct {
 	// Handler maps a change of an object to requests, if it passes the Predicates.
 	Handler    handler.EventHandler
 	Predicates []predicate.Predicate
-	// Wake returns the requests of all owners that use the kind, for when it is added or removed.
-	Wake func(context.Context) []reconcile.Request
-	// Clock is the real one when nil.
+	// Requests returns the requests of all owners that use the kind, for when it is added or removed.
+	Requests func(context.Context) []reconcile.Request
+	// Clock defaults to the real clock.
 	Clock clock.WithTicker
 }
 
@@ -53,25 +53,25 @@ type State string
 
 // States of a kind.
 const (
-	// Unknown: not determined yet, or its objects cannot be read, so nothing may be concluded.
+	// Unknown means that the state is not determined yet, or that the objects cannot be read.
 	Unknown State = "Unknown"
-	// Absent: the cluster has no such CRD, or not in this version.
+	// Absent means that the cluster does not have the CRD, or not in this version.
 	Absent State = "Absent"
-	// Served: objects can be read and written.
+	// Served means that objects can be read and written.
 	Served State = "Served"
 )
 
 // Kind watches one CRD. A nil Kind is always Unknown.
 type Kind struct {
-	definition  Definition
-	options     Options
-	manager     manager.Manager
-	definitions metadata.Interface
-	discovery   discovery.DiscoveryInterfaceWithContext
-	log         logr.Logger
-	known       chan struct{} // closed when the state no longer has to be awaited
-	settled     sync.Once     // closes known
-	changed     chan struct{} // there may be something new
+	crd        CRD
+	options    Options
+	manager    manager.Manager
+	crds       metadata.Interface
+	discovery  discovery.DiscoveryInterfaceWithContext
+	log        logr.Logger
+	determined chan struct{} // closed when the state no longer has to be awaited
+	once       sync.Once     // closes determined
+	changed    chan struct{} // signals that the state may have changed
 
 	mu     sync.Mutex
 	state  State
@@ -82,30 +82,30 @@ var _ source.SyncingSource = &Kind{}
 
 // New returns a Kind, which must be added to a controller as a source. It needs the
 // permission to get, list and watch the one CRD.
-func New(mgr manager.Manager, d Definition, o Options) (*Kind, error) {
+func New(mgr manager.Manager, d CRD, o Options) (*Kind, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	definitions, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("create a client for definitions: %w", err)
+		return nil, fmt.Errorf("create metadata client: %w", err)
 	}
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("create a discovery client: %w", err)
+		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
 	return &Kind{
-		definition: d, options: o, manager: mgr, definitions: definitions, discovery: served,
-		log:   mgr.GetLogger().WithName("optional").WithValues("definition", d.Name()),
-		known: make(chan struct{}), changed: make(chan struct{}, 1), state: Unknown,
+		crd: d, options: o, manager: mgr, crds: definitions, discovery: served,
+		log:        mgr.GetLogger().WithName("optional").WithValues("crd", d.Name()),
+		determined: make(chan struct{}), changed: make(chan struct{}, 1), state: Unknown,
 	}, nil
 }
 
-// Definition returns the definition of the Kind.
-func (k *Kind) Definition() Definition { return k.definition }
+// CRD returns the CRD of the Kind.
+func (k *Kind) CRD() CRD { return k.crd }
 
-// Look returns whether the kind is served and, if so, a reader of the cache of its objects.
-func (k *Kind) Look() (State, client.Reader) {
+// State returns whether the kind is served and, if so, a reader of the cache of its objects.
+func (k *Kind) State() (State, client.Reader) {
 	if k == nil {
 		return Unknown, nil
 	}
@@ -114,9 +114,9 @@ func (k *Kind) Look() (State, client.Reader) {
 	return k.state, k.reader
 }
 
-// Gone reports whether a request failed because the kind is not served, or no longer:
+// IsNotServed reports whether a request failed because the kind is not served, or no longer:
 // the Kind detects this itself and enqueues the owners concerned.
-func Gone(err error) bool {
+func IsNotServed(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
@@ -126,13 +126,13 @@ func (k *Kind) set(state State, reader client.Reader) bool {
 	defer k.mu.Unlock()
 	before := k.state
 	k.state, k.reader = state, reader
-	k.settle()
+	k.setDetermined()
 	return before != state
 }
 
-func (k *Kind) settle() { k.settled.Do(func() { close(k.known) }) }
+func (k *Kind) setDetermined() { k.once.Do(func() { close(k.determined) }) }
 
-func (k *Kind) nudge() {
+func (k *Kind) notify() {
 	select {
 	case k.changed <- struct{}{}:
 	default:

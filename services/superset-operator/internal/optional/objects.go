@@ -29,7 +29,7 @@ func (o *objects) synced() bool {
 }
 
 // open starts the watch of the objects of the kind.
-func (f *follower) open(ctx context.Context) (*objects, error) {
+func (f *watcher) open(ctx context.Context) (*objects, error) {
 	ctx, stop := context.WithCancel(ctx)
 	c, err := f.newCache(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *follower) open(ctx context.Context) (*objects, error) {
 	go func() {
 		defer close(o.ended)
 		if err := c.Start(ctx); err != nil && ctx.Err() == nil {
-			f.log.Error(err, "Lost the watch of the kind")
+			f.log.Error(err, "Watch of the kind ended")
 		}
 	}()
 	events := source.Kind(c, client.Object(f.object()), f.options.Handler, f.options.Predicates...)
@@ -51,16 +51,16 @@ func (f *follower) open(ctx context.Context) (*objects, error) {
 	}
 	go func() {
 		if err := events.WaitForSync(ctx); err != nil {
-			f.log.Error(err, "Could not read the objects of the kind")
+			f.log.Error(err, "Failed to list the objects of the kind")
 		} else if ctx.Err() == nil {
 			close(o.filled)
-			f.nudge()
+			f.notify()
 		}
 	}()
 	return o, nil
 }
 
-func (f *follower) newCache(ctx context.Context) (cache.Cache, error) {
+func (f *watcher) newCache(ctx context.Context) (cache.Cache, error) {
 	options := cache.Options{
 		HTTPClient: f.manager.GetHTTPClient(), Scheme: f.manager.GetScheme(), Mapper: f.manager.GetRESTMapper(),
 		DefaultLabelSelector: f.options.Selector, DefaultWatchErrorHandler: f.objectsFailed,
@@ -85,22 +85,22 @@ func (f *follower) newCache(ctx context.Context) (cache.Cache, error) {
 
 // objectsFailed handles a failed watch as a hint that the kind is no longer served. A
 // role that does not cover the kind must not keep the controller from starting.
-func (f *follower) objectsFailed(ctx context.Context, r *toolscache.Reflector, err error) {
-	if !Gone(err) {
+func (f *watcher) objectsFailed(ctx context.Context, r *toolscache.Reflector, err error) {
+	if !IsNotServed(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
-		f.settle()
+		f.setDetermined()
 	}
-	f.nudge()
+	f.notify()
 }
 
-func (f *follower) object() *unstructured.Unstructured {
+func (f *watcher) object() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(f.definition.Kind)
+	u.SetGroupVersionKind(f.crd.Kind)
 	return u
 }
 
 // close stops the watch of the objects, if there is one.
-func (f *follower) close() {
+func (f *watcher) close() {
 	if f.objects == nil {
 		return
 	}

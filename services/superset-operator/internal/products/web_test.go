@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestWebServerEndsWhenItIsTold: the signal reaches gunicorn, which listens where the container's port is.
-func TestWebServerEndsWhenItIsTold(t *testing.T) {
+// TestWebServerEndsOnSignal: the signal reaches gunicorn, which listens where the container's port is.
+func TestWebServerEndsOnSignal(t *testing.T) {
 	for _, release := range []string{release60, release61} {
 		t.Run(release, func(t *testing.T) {
 			s := onPostgreSQL(t)

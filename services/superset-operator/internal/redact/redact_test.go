@@ -55,7 +55,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestTheEndIsKept(t *testing.T) {
+func TestTailKeepsEnd(t *testing.T) {
 	cases := map[string]struct {
 		in              string
 		lines, maxBytes int
@@ -79,7 +79,7 @@ func TestTheEndIsKept(t *testing.T) {
 	}
 }
 
-func TestALineKeepsItsBeginning(t *testing.T) {
+func TestLineKeepsStart(t *testing.T) {
 	cases := map[string]struct {
 		in   string
 		most int
@@ -140,8 +140,8 @@ var (
 	}
 )
 
-// TestAPlantedSecretNeverSurvives plants a secret in every place, among other text.
-func TestAPlantedSecretNeverSurvives(t *testing.T) {
+// TestRandomSecretsAreRedacted plants a secret in every place, among other text.
+func TestRandomSecretsAreRedacted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p, pattern := rapid.SampledFrom(spaced).Draw(rt, "place"), `[!-~äß漢 ]{3,30}`
 		if rapid.Bool().Draw(rt, "word") {
@@ -154,7 +154,7 @@ func TestAPlantedSecretNeverSurvives(t *testing.T) {
 		got := redact.Lines(text, 100, 100_000)
 		for _, leak := range []string{secret, written, "Xq7", "Zj9"} {
 			if strings.Contains(got, leak) {
-				rt.Fatalf("%q stands in\n%s\nwhich was\n%s", leak, got, text)
+				rt.Fatalf("%q is in\n%s\nwhich was\n%s", leak, got, text)
 			}
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// TestEveryRenderedPythonRuns runs the Python of every workload of every golden case.
-func TestEveryRenderedPythonRuns(t *testing.T) {
+// TestRenderedPythonRuns runs the Python of every workload of every golden case.
+func TestRenderedPythonRuns(t *testing.T) {
 	cases, err := filepath.Glob("../desired/testdata/*/superset.yaml")
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("no cases found: %v", err)
@@ -22,8 +22,8 @@ func TestEveryRenderedPythonRuns(t *testing.T) {
 	var programs []program
 	for _, path := range cases {
 		name := filepath.Base(filepath.Dir(path))
-		for word, p := range pythons(t, name) {
-			names, programs = append(names, name+"/"+word), append(programs, p)
+		for slug, p := range pythons(t, name) {
+			names, programs = append(names, name+"/"+slug), append(programs, p)
 		}
 	}
 	for i, got := range runAll(t, programs) {
@@ -41,7 +41,7 @@ func pythons(t *testing.T, name string) map[string]program {
 	plan := resolve.For(load(t, name), resolve.Options{})
 	for i := range plan.Components {
 		if c := &plan.Components[i]; c.Descriptor.Python {
-			out[c.Word] = program{render.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)}
+			out[c.Slug] = program{render.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)}
 		}
 	}
 	for i := range plan.Tasks {
@@ -53,12 +53,12 @@ func pythons(t *testing.T, name string) map[string]program {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out[task.Word] = program{render.Config(&task.Python), expand(job.Spec.Template.Spec.Containers[0].Env)}
+		out[task.Slug] = program{render.Config(&task.Python), expand(job.Spec.Template.Spec.Containers[0].Env)}
 	}
 	return out
 }
 
-func TestHostileValuesArriveAsTheyAre(t *testing.T) {
+func TestHostileValuesAreUnchanged(t *testing.T) {
 	sup := load(t, "hostile-full")
 	got := runAll(t, []program{pythons(t, "hostile-full")["web-server"]})[0]
 	host, login := "cache\"'`id`$(HOME)", "us%3Aer%40evil%2F%7BSECRET_KEY%7D%0A:"+
@@ -117,7 +117,7 @@ func flags(set map[string]bool) map[string]any {
 	return out
 }
 
-// TestProductionSettings looks at what differs between the components.
+// TestProductionSettings checks what differs between the components.
 func TestProductionSettings(t *testing.T) {
 	all := pythons(t, "production-full")
 	words := slices.Sorted(maps.Keys(all))
@@ -133,23 +133,23 @@ func TestProductionSettings(t *testing.T) {
 		"mcp-server": mcp, "preflight": null, "migrate": null, "init": null,
 	}
 	var programs []program
-	for _, word := range words {
-		programs = append(programs, all[word])
+	for _, slug := range words {
+		programs = append(programs, all[slug])
 	}
 	for i, got := range runAll(t, programs) {
-		word := words[i]
-		if diff := cmp.Diff(any(want[word]), got["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
-			t.Errorf("pool of %s differs (-want +got):\n%s", word, diff)
+		slug := words[i]
+		if diff := cmp.Diff(any(want[slug]), got["SQLALCHEMY_ENGINE_OPTIONS"]); diff != "" {
+			t.Errorf("pool of %s differs (-want +got):\n%s", slug, diff)
 		}
-		if timeout := got["SUPERSET_WEBSERVER_TIMEOUT"]; (timeout == 60.0) != (word == "web-server") {
-			t.Errorf("%s: web server's timeout: %v", word, timeout)
+		if timeout := got["SUPERSET_WEBSERVER_TIMEOUT"]; (timeout == 60.0) != (slug == "web-server") {
+			t.Errorf("%s: web server's timeout: %v", slug, timeout)
 		}
-		if _, found := got["MCP_ONLY"]; found != (word == "mcp-server") {
-			t.Errorf("%s: Python of the MCP server: %v", word, found)
+		if _, found := got["MCP_ONLY"]; found != (slug == "mcp-server") {
+			t.Errorf("%s: Python of the MCP server: %v", slug, found)
 		}
 		celery := got["CELERY_CONFIG"].(map[string]any)
 		if celery["broker_url"] != "rediss://superset:superset%2Fvalkey-password@valkey.bi.svc:6380/10" {
-			t.Errorf("%s: broker %v", word, celery["broker_url"])
+			t.Errorf("%s: broker %v", slug, celery["broker_url"])
 		}
 	}
 }

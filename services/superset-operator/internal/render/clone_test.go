@@ -14,13 +14,13 @@ import (
 )
 
 // taskPod renders the pod of a task of the golden case "staging".
-func taskPod(t *testing.T, word string, edit func(*v1alpha1.SupersetSpec)) corev1.PodSpec {
+func taskPod(t *testing.T, slug string, edit func(*v1alpha1.SupersetSpec)) corev1.PodSpec {
 	t.Helper()
 	sup := load(t, "staging")
 	edit(&sup.Spec)
 	plan := resolve.For(sup, resolve.Options{})
 	for i := range plan.Tasks {
-		if plan.Tasks[i].Word != word {
+		if plan.Tasks[i].Slug != slug {
 			continue
 		}
 		job, err := render.Job(&plan.Tasks[i], "sum", 1)
@@ -29,12 +29,12 @@ func taskPod(t *testing.T, word string, edit func(*v1alpha1.SupersetSpec)) corev
 		}
 		return job.Spec.Template.Spec
 	}
-	t.Fatalf("no task %s", word)
+	t.Fatalf("no task %s", slug)
 	return corev1.PodSpec{}
 }
 
-// TestW5TextOfTheUsersReachesTheCloneByItsEnvironmentOnly: unchanged there, and nowhere in the command.
-func TestW5TextOfTheUsersReachesTheCloneByItsEnvironmentOnly(t *testing.T) {
+// TestW5UserTextReachesCloneByEnvironmentOnly: the text is unchanged there, and nowhere in the command.
+func TestW5UserTextReachesCloneByEnvironmentOnly(t *testing.T) {
 	hostile := "MARK'\"`$(HOME) $$ $HOME\\\nü'"
 	pod := taskPod(t, "clone", func(s *v1alpha1.SupersetSpec) {
 		c := s.Lifecycle.Clone
@@ -44,7 +44,7 @@ func TestW5TextOfTheUsersReachesTheCloneByItsEnvironmentOnly(t *testing.T) {
 	})
 	main := pod.Containers[0]
 	if strings.Contains(strings.Join(main.Command, " "), "MARK") {
-		t.Error("text of the user's stands in the command")
+		t.Error("text of the user is in the command")
 	}
 	const p = "SUPERSET_OPERATOR__"
 	want := map[string]string{
@@ -60,12 +60,12 @@ func TestW5TextOfTheUsersReachesTheCloneByItsEnvironmentOnly(t *testing.T) {
 	}
 }
 
-// TestScriptsReachTheShellAsTheyAre undoes what Kubernetes does to a command.
-func TestScriptsReachTheShellAsTheyAre(t *testing.T) {
+// TestScriptsReachShellUnchanged undoes what Kubernetes does to a command.
+func TestScriptsReachShellUnchanged(t *testing.T) {
 	command := func(c corev1.Container) []string {
 		var out []string
-		for _, word := range c.Command {
-			out = append(out, expand([]corev1.EnvVar{{Name: "word", Value: word}})["word"])
+		for _, slug := range c.Command {
+			out = append(out, expand([]corev1.EnvVar{{Name: "word", Value: slug}})["word"])
 		}
 		return out
 	}
@@ -89,7 +89,7 @@ func TestScriptsReachTheShellAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestCommandsOfTasks(t *testing.T) {
+func TestTaskCommands(t *testing.T) {
 	own := []string{"/own", "$(HOME)"}
 	cases := map[string]struct {
 		word string
@@ -120,7 +120,7 @@ func TestCommandsOfTasks(t *testing.T) {
 	}
 }
 
-func TestCreateDatabaseComesFirstAndInTheMigrateTaskOnly(t *testing.T) {
+func TestCreateDatabaseRunsFirstInMigrateOnly(t *testing.T) {
 	names := func(list []corev1.Container) []string {
 		var out []string
 		for _, c := range list {

@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
-// TestBootstrapRunsBeforeTheCommandWithItsArgs runs the real command in a real
+// TestBootstrapRunsBeforeCommand runs the real command in a real
 // shell, with the script and the server replaced by stand-ins.
-func TestBootstrapRunsBeforeTheCommandWithItsArgs(t *testing.T) {
+func TestBootstrapRunsBeforeCommand(t *testing.T) {
 	plan := resolve.For(load(t, "hostile"), resolve.Options{})
 	web := &plan.Components[0]
 	container := render.Deployment(web, "sum").Spec.Template.Spec.Containers[0]

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/scripts"
 )
@@ -15,7 +15,7 @@ import (
 func createDatabase(t *resolve.Task) corev1.Container {
 	tool := t.CreateDatabase
 	c := corev1.Container{
-		Name:                     naming.CreateDatabaseContainer,
+		Name:                     names.CreateDatabaseContainer,
 		Image:                    tool.Image,
 		ImagePullPolicy:          tool.PullPolicy,
 		Command:                  shell(scripts.CreateDatabase(tool.Type)),
@@ -35,7 +35,7 @@ func withCreateDatabase(t *resolve.Task, containers []corev1.Container) []corev1
 		return containers
 	}
 	rest := slices.DeleteFunc(slices.Clone(containers), func(c corev1.Container) bool {
-		return c.Name == naming.CreateDatabaseContainer
+		return c.Name == names.CreateDatabaseContainer
 	})
 	return append([]corev1.Container{createDatabase(t)}, rest...)
 }

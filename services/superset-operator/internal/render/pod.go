@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -57,7 +57,7 @@ func podSpec(w *resolve.Workload, c container) corev1.PodSpec {
 func mainContainer(w *resolve.Workload, c container) corev1.Container {
 	t := w.Pod.Container
 	main := corev1.Container{
-		Name:            naming.MainContainer,
+		Name:            names.MainContainer,
 		Image:           w.Image,
 		ImagePullPolicy: w.PullPolicy,
 		Command:         c.command,
@@ -80,5 +80,5 @@ func mainContainer(w *resolve.Workload, c container) corev1.Container {
 
 // others omits containers that have the main container's name.
 func others(list []corev1.Container) []corev1.Container {
-	return slices.DeleteFunc(slices.Clone(list), func(c corev1.Container) bool { return c.Name == naming.MainContainer })
+	return slices.DeleteFunc(slices.Clone(list), func(c corev1.Container) bool { return c.Name == names.MainContainer })
 }

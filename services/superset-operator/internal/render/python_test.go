@@ -47,7 +47,7 @@ for case in json.load(sys.stdin):
 print(json.dumps(results, default=plain))
 `
 
-func TestRenderedPythonMeansWhatTheSpecSays(t *testing.T) {
+func TestRenderedPythonMatchesSpec(t *testing.T) {
 	cases := map[string]struct {
 		superset string
 		workload string
@@ -116,12 +116,12 @@ func rendered(t *testing.T, superset, workload string) (string, map[string]strin
 	t.Helper()
 	plan := resolve.For(load(t, superset), resolve.Options{})
 	for i := range plan.Components {
-		if c := &plan.Components[i]; c.Word == workload {
+		if c := &plan.Components[i]; c.Slug == workload {
 			return render.Config(&c.Python), expand(render.Deployment(c, "sum").Spec.Template.Spec.Containers[0].Env)
 		}
 	}
 	for i := range plan.Tasks {
-		if task := &plan.Tasks[i]; task.Word == workload {
+		if task := &plan.Tasks[i]; task.Slug == workload {
 			job, err := render.Job(task, "sum", 1)
 			if err != nil {
 				t.Fatal(err)
@@ -147,7 +147,7 @@ func load(t *testing.T, name string) *v1alpha1.Superset {
 }
 
 // expand reads values as the kubelet does: two dollar signs make one, $(NAME) is a
-// reference. What stands in a Secret reads as "name/key".
+// reference. A value from a Secret is shown as "name/key".
 func expand(env []corev1.EnvVar) map[string]string {
 	out := map[string]string{}
 	for _, e := range env {

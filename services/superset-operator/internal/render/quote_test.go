@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzQuote checks the three ways in which text is quoted with exact readers of
-// what they produce; [TestQuotingHoldsInTheRealInterpreters] checks the readers.
+// what they produce; [TestQuotingHoldsInRealInterpreters] checks the readers.
 func FuzzQuote(f *testing.F) {
 	for _, text := range quoteSeeds {
 		f.Add(text)
@@ -25,7 +25,7 @@ func FuzzQuote(f *testing.F) {
 		if got := readDollars(escapeDollars(text)); got != text {
 			t.Errorf("the kubelet reads %q as %q", text, got)
 		}
-		// Text that is no UTF-8 cannot stand in an object of Kubernetes.
+		// Text that is not UTF-8 cannot be stored in a Kubernetes object.
 		if !utf8.ValidString(text) {
 			return
 		}
@@ -37,23 +37,23 @@ func FuzzQuote(f *testing.F) {
 
 // readShell reads one word as POSIX sh does. Only single-quoted parts and escaped
 // single quotes may occur in it.
-func readShell(t *testing.T, word string) string {
+func readShell(t *testing.T, slug string) string {
 	t.Helper()
 	var out strings.Builder
-	for word != "" {
+	for slug != "" {
 		switch {
-		case strings.HasPrefix(word, `\'`):
+		case strings.HasPrefix(slug, `\'`):
 			out.WriteByte('\'')
-			word = word[2:]
-		case word[0] == '\'':
-			end := strings.IndexByte(word[1:], '\'')
+			slug = slug[2:]
+		case slug[0] == '\'':
+			end := strings.IndexByte(slug[1:], '\'')
 			if end < 0 {
-				t.Fatalf("%q is not closed", word)
+				t.Fatalf("%q is not closed", slug)
 			}
-			out.WriteString(word[1 : end+1])
-			word = word[end+2:]
+			out.WriteString(slug[1 : end+1])
+			slug = slug[end+2:]
 		default:
-			t.Fatalf("%q stands outside quotes", word)
+			t.Fatalf("%q stands outside quotes", slug)
 		}
 	}
 	return out.String()
@@ -117,8 +117,8 @@ func readPython(t *testing.T, literal string) string {
 	return out.String()
 }
 
-// TestQuotingHoldsInTheRealInterpreters asks the interpreters themselves.
-func TestQuotingHoldsInTheRealInterpreters(t *testing.T) {
+// TestQuotingHoldsInRealInterpreters asks the interpreters themselves.
+func TestQuotingHoldsInRealInterpreters(t *testing.T) {
 	t.Run("Python", func(t *testing.T) {
 		var literals []string
 		for _, text := range quoteSeeds {

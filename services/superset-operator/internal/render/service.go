@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 )
 
@@ -48,8 +48,8 @@ func ServiceAccount(sup *v1alpha1.Superset, settings *v1alpha1.ServiceAccountSpe
 	return &corev1.ServiceAccount{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: sup.Namespace, Name: naming.ServiceAccount(sup),
-			Labels: naming.Shared(sup.Name), Annotations: copied(settings.Annotations),
+			Namespace: sup.Namespace, Name: names.ServiceAccount(sup),
+			Labels: names.Shared(sup.Name), Annotations: copied(settings.Annotations),
 		},
 	}
 }

@@ -66,7 +66,7 @@ func TestValkeyDefaults(t *testing.T) {
 	}
 }
 
-func TestDisabledSectionsOfValkeyAreLeftOut(t *testing.T) {
+func TestDisabledValkeySectionsAreOmitted(t *testing.T) {
 	off := ptr(true)
 	cache, celery := &v1alpha1.ValkeyCacheSpec{Disabled: off}, &v1alpha1.ValkeyCelerySpec{Disabled: off}
 	cases := map[string]struct {
@@ -132,10 +132,10 @@ func TestValkeyLogins(t *testing.T) {
 	}
 }
 
-// TestW12ValkeySSLNamesItsCertRequirement covers everything that opens a
+// TestW12ValkeySSLSetsCertRequirement covers everything that opens a
 // connection: Celery's result backend refuses to start without the requirement,
 // and flask-caching reads it from the URL alone.
-func TestW12ValkeySSLNamesItsCertRequirement(t *testing.T) {
+func TestW12ValkeySSLSetsCertRequirement(t *testing.T) {
 	cases := map[string]struct {
 		ssl  v1alpha1.ValkeySSLSpec
 		want map[string]any

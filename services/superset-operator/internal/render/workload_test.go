@@ -36,7 +36,7 @@ func workloads(edit func(*v1alpha1.SupersetSpec)) map[string]*appsv1.Deployment 
 	out := map[string]*appsv1.Deployment{}
 	plan := resolve.For(sup, resolve.Options{})
 	for i := range plan.Components {
-		out[plan.Components[i].Word] = render.Deployment(&plan.Components[i], "sum")
+		out[plan.Components[i].Slug] = render.Deployment(&plan.Components[i], "sum")
 	}
 	return out
 }
@@ -107,9 +107,9 @@ func TestCommands(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			all := workloads(tc.edit)
-			for word, want := range tc.want {
-				if diff := cmp.Diff(want, main(all[word]).Command); diff != "" {
-					t.Errorf("command of %s differs (-want +got):\n%s", word, diff)
+			for slug, want := range tc.want {
+				if diff := cmp.Diff(want, main(all[slug]).Command); diff != "" {
+					t.Errorf("command of %s differs (-want +got):\n%s", slug, diff)
 				}
 			}
 		})
@@ -120,8 +120,8 @@ func template(c *v1alpha1.ContainerTemplate) *v1alpha1.PodTemplate {
 	return &v1alpha1.PodTemplate{Container: c}
 }
 
-// TestFlowerTakesItsPrefixFromTheEnvironment runs the real command in a real shell.
-func TestFlowerTakesItsPrefixFromTheEnvironment(t *testing.T) {
+// TestFlowerReadsPrefixFromEnvironment runs the real command in a real shell.
+func TestFlowerReadsPrefixFromEnvironment(t *testing.T) {
 	for _, bootstrap := range []string{"", "NAME=\"it's sourced\""} {
 		d := workloads(func(s *v1alpha1.SupersetSpec) {
 			s.BootstrapScript = &bootstrap
@@ -164,7 +164,7 @@ func TestProbes(t *testing.T) {
 	type probe struct {
 		path      string
 		port, tcp int32
-		patience  int32 // seconds until it gives up
+		patience  int32 // seconds until it fails
 	}
 	read := func(p *corev1.Probe) probe {
 		switch {
@@ -192,11 +192,11 @@ func TestProbes(t *testing.T) {
 		"mcp-server":       {{"", 0, 9000, 30}, {path: "own"}, {"", 0, 9000, 600}},
 		"websocket-server": http("/health", 8080),
 	}
-	for word, d := range all {
+	for slug, d := range all {
 		c := main(d)
 		got := [3]probe{read(c.LivenessProbe), read(c.ReadinessProbe), read(c.StartupProbe)}
-		if got != want[word] {
-			t.Errorf("%s: probes %+v, want %+v", word, got, want[word])
+		if got != want[slug] {
+			t.Errorf("%s: probes %+v, want %+v", slug, got, want[slug])
 		}
 	}
 }
@@ -218,9 +218,9 @@ func TestW8BeatNeverRunsTwice(t *testing.T) {
 	}
 }
 
-// TestW13ReservedKeysAreTheOperators: users add labels and annotations, but those
+// TestW13ReservedKeysBelongToOperator: users add labels and annotations, but those
 // by which the operator finds pods and rolls them are its own.
-func TestW13ReservedKeysAreTheOperators(t *testing.T) {
+func TestW13ReservedKeysBelongToOperator(t *testing.T) {
 	mine := map[string]string{
 		"app.kubernetes.io/name": "mine", "app.kubernetes.io/component": "mine", "app.kubernetes.io/instance": "mine",
 		"superset.apache.org/parent": "mine", "superset.apache.org/instance": "x-migrate", "superset.apache.org/init-task": "migrate", "mine": "yes",
@@ -229,32 +229,32 @@ func TestW13ReservedKeysAreTheOperators(t *testing.T) {
 		"superset.apache.org/config-checksum": "mine", "superset.apache.org/task-pod-spec-hash": "mine",
 		"superset.apache.org/task-attempt": "9", "mine": "yes",
 	}
-	for word, d := range workloads(func(s *v1alpha1.SupersetSpec) {
+	for slug, d := range workloads(func(s *v1alpha1.SupersetSpec) {
 		s.PodTemplate = &v1alpha1.PodTemplate{Labels: mine, Annotations: notes}
 		s.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Labels: mine, Annotations: notes}
 	}) {
 		want := map[string]string{
-			"app.kubernetes.io/name": "superset", "app.kubernetes.io/component": word, "app.kubernetes.io/instance": "x",
+			"app.kubernetes.io/name": "superset", "app.kubernetes.io/component": slug, "app.kubernetes.io/instance": "x",
 			"superset.apache.org/parent": "x", "mine": "yes",
 		}
 		pod := d.Spec.Template.ObjectMeta
 		for _, got := range []map[string]string{pod.Labels, d.Labels} {
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("labels of %s differ (-want +got):\n%s", word, diff)
+				t.Errorf("labels of %s differ (-want +got):\n%s", slug, diff)
 			}
 		}
 		if diff := cmp.Diff(map[string]string{"superset.apache.org/config-checksum": "sum", "mine": "yes"}, pod.Annotations); diff != "" {
-			t.Errorf("annotations of %s differ (-want +got):\n%s", word, diff)
+			t.Errorf("annotations of %s differ (-want +got):\n%s", slug, diff)
 		}
 		for name, value := range d.Spec.Selector.MatchLabels {
 			if pod.Labels[name] != value {
-				t.Errorf("%s selects %s=%s, which its pods lack", word, name, value)
+				t.Errorf("%s selects %s=%s, which its pods lack", slug, name, value)
 			}
 		}
 	}
 }
 
-func TestAComponentWithoutConfigurationHasNoChecksum(t *testing.T) {
+func TestComponentWithoutConfigurationHasNoChecksum(t *testing.T) {
 	sup := &v1alpha1.Superset{}
 	sup.Spec.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
 	sup.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{v1alpha1.AnnotationConfigChecksum: "mine"}}
@@ -267,15 +267,15 @@ func TestAComponentWithoutConfigurationHasNoChecksum(t *testing.T) {
 	}
 }
 
-func TestEnvironmentIsInOrder(t *testing.T) {
+func TestEnvironmentIsOrdered(t *testing.T) {
 	d := workloads(func(s *v1alpha1.SupersetSpec) {
 		ref := &corev1.SecretKeySelector{Key: "k"}
 		s.SecretKeyFrom, s.PreviousSecretKeyFrom, s.ForceReload = ref, ref, "now"
 		s.Metastore = &v1alpha1.MetastoreSpec{Host: ptr("h"), Database: ptr("d"), Username: ptr("u"), PasswordFrom: ref}
 		s.Valkey = &v1alpha1.ValkeySpec{Host: "h", Username: ptr("u"), PasswordFrom: ref}
 	})
-	names := func(word string) (out []string) {
-		for _, e := range main(d[word]).Env {
+	names := func(slug string) (out []string) {
+		for _, e := range main(d[slug]).Env {
 			out = append(out, strings.TrimPrefix(e.Name, "SUPERSET_OPERATOR__"))
 		}
 		return out
@@ -294,15 +294,15 @@ func TestEnvironmentIsInOrder(t *testing.T) {
 		"celery-beat": slices.Concat(shared, last), "celery-flower": slices.Concat(shared, []string{"FLOWER_URL_PREFIX"}, last),
 		"mcp-server": slices.Concat(shared, last), "websocket-server": {"INSTANCE_NAME", "FORCE_RELOAD"},
 	}
-	for _, word := range slices.Sorted(maps.Keys(d)) {
-		if diff := cmp.Diff(want[word], names(word)); diff != "" {
-			t.Errorf("variables of %s differ (-want +got):\n%s", word, diff)
+	for _, slug := range slices.Sorted(maps.Keys(d)) {
+		if diff := cmp.Diff(want[slug], names(slug)); diff != "" {
+			t.Errorf("variables of %s differ (-want +got):\n%s", slug, diff)
 		}
 	}
 }
 
-// TestSignsOfLife runs the real probe against files of several ages, with a broker that answers and with none.
-func TestSignsOfLife(t *testing.T) {
+// TestLivenessProbe runs the real probe against files of several ages, with a broker that answers and with none.
+func TestLivenessProbe(t *testing.T) {
 	all := workloads(func(s *v1alpha1.SupersetSpec) { s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"} })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -310,8 +310,8 @@ func TestSignsOfLife(t *testing.T) {
 	}
 	defer listener.Close()
 	port := fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
-	for _, word := range []string{"celery-worker", "celery-beat"} {
-		command := main(all[word]).LivenessProbe.Exec.Command
+	for _, slug := range []string{"celery-worker", "celery-beat"} {
+		command := main(all[slug]).LivenessProbe.Exec.Command
 		file := filepath.Join(t.TempDir(), "life")
 		alive := func(port string) bool {
 			words := slices.Clone(command)
@@ -321,29 +321,29 @@ func TestSignsOfLife(t *testing.T) {
 			return cmd.Run() == nil
 		}
 		if alive(port) || !alive("1") {
-			t.Errorf("%s: without a file, alive is %v, and %v without a broker", word, alive(port), alive("1"))
+			t.Errorf("%s: without a file, alive is %v, and %v without a broker", slug, alive(port), alive("1"))
 		}
 		write(t, filepath.Dir(file), "life", "")
 		if !alive(port) {
-			t.Errorf("%s is not alive with a new file", word)
+			t.Errorf("%s is not alive with a new file", slug)
 		}
 		old := time.Now().Add(-time.Hour)
 		if err := os.Chtimes(file, old, old); err != nil {
 			t.Fatal(err)
 		}
 		if alive(port) || !alive("1") {
-			t.Errorf("%s: with an old file, alive is %v, and %v without a broker", word, alive(port), alive("1"))
+			t.Errorf("%s: with an old file, alive is %v, and %v without a broker", slug, alive(port), alive("1"))
 		}
-		if s := main(all[word]).StartupProbe; s.PeriodSeconds*s.FailureThreshold < 300 || !slices.Contains(s.Exec.Command, "test -e "+command[3]) {
-			t.Errorf("%s: startup probe %+v", word, s)
+		if s := main(all[slug]).StartupProbe; s.PeriodSeconds*s.FailureThreshold < 300 || !slices.Contains(s.Exec.Command, "test -e "+command[3]) {
+			t.Errorf("%s: startup probe %+v", slug, s)
 		}
 	}
 }
 
-// TestHowComponentsEnd: endpoints settle before a web server is told, and each has the time that its work takes.
-func TestHowComponentsEnd(t *testing.T) {
-	end := func(edit func(*v1alpha1.SupersetSpec), word string) (pause, grace int64) {
-		d := workloads(edit)[word]
+// TestComponentTermination: endpoints settle before a web server is told, and each has the time that its work takes.
+func TestComponentTermination(t *testing.T) {
+	end := func(edit func(*v1alpha1.SupersetSpec), slug string) (pause, grace int64) {
+		d := workloads(edit)[slug]
 		if l := main(d).Lifecycle; l != nil {
 			pause = l.PreStop.Sleep.Seconds
 		}
@@ -374,8 +374,8 @@ func TestHowComponentsEnd(t *testing.T) {
 	}
 }
 
-// TestPoolsFitTheDatabase runs what is rendered for a URI that is known only at run time.
-func TestPoolsFitTheDatabase(t *testing.T) {
+// TestPoolsFitDatabase runs what is rendered for a URI that is known only at run time.
+func TestPoolsFitDatabase(t *testing.T) {
 	patience := map[string]any{"connect_timeout": 10.0}
 	sizes := map[string]any{"pool_size": 1.0, "max_overflow": -1.0, "pool_recycle": 3600.0, "pool_pre_ping": false}
 	with := func(more map[string]any) map[string]any {
@@ -406,8 +406,8 @@ func TestPoolsFitTheDatabase(t *testing.T) {
 	}
 }
 
-// TestUsersBehindAProxy: their addresses are theirs only where the proxy is known.
-func TestUsersBehindAProxy(t *testing.T) {
+// TestClientAddressesBehindProxy: Superset reads the addresses of clients only from a known proxy.
+func TestClientAddressesBehindProxy(t *testing.T) {
 	read := func(n *v1alpha1.NetworkingSpec) map[string]any {
 		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{
 			SecretKey: ptr("k"), WebServer: &v1alpha1.WebServerSpec{}, Networking: n, Valkey: &v1alpha1.ValkeySpec{Host: "v"},

@@ -2,7 +2,7 @@ package resolve
 
 import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // CloneTask holds the source and the tools of the clone task.
@@ -45,10 +45,10 @@ func cloneTask(sup *v1alpha1.Superset) Task {
 	}
 	t := Task{
 		Workload: Workload{
-			Superset: sup.Name, Namespace: sup.Namespace, Word: Clone.Word,
-			Name: naming.Job(sup.Name, Clone.Word), ConfigName: naming.Config(sup.Name, Clone.Word),
-			Labels:         naming.Task(sup.Name, Clone.Word),
-			ServiceAccount: naming.ServiceAccount(sup),
+			Superset: sup.Name, Namespace: sup.Namespace, Slug: Clone.Slug,
+			Name: names.Job(sup.Name, Clone.Slug), ConfigName: names.Config(sup.Name, Clone.Slug),
+			Labels:         names.Task(sup.Name, Clone.Slug),
+			ServiceAccount: names.ServiceAccount(sup),
 			Image:          c.Tool.Image, PullPolicy: c.Tool.PullPolicy,
 			PullSecrets: mergeKeyed(secretName, spec.Image.PullSecrets, image.PullSecrets),
 			Pod:         pod,

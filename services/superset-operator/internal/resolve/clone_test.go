@@ -33,7 +33,7 @@ func taskOf(kind resolve.TaskKind, edit func(*v1alpha1.SupersetSpec)) *resolve.T
 	return nil
 }
 
-func TestImageOfTheClone(t *testing.T) {
+func TestCloneImage(t *testing.T) {
 	type image struct {
 		Image  string
 		Policy corev1.PullPolicy
@@ -66,7 +66,7 @@ func TestImageOfTheClone(t *testing.T) {
 	}
 }
 
-func TestCloneTakesNothingFromTheOtherTasks(t *testing.T) {
+func TestCloneInheritsNothingFromOtherTasks(t *testing.T) {
 	task := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) {
 		s.SecretKey, s.ForceReload, s.BootstrapScript = ptr("secret"), "again", ptr("export A=b")
 		s.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"from": "top", "kept": "yes"}}
@@ -102,7 +102,7 @@ func TestCloneTakesNothingFromTheOtherTasks(t *testing.T) {
 	}
 }
 
-func TestWhichTasksRunAndWhatTheyRequire(t *testing.T) {
+func TestTasksAndRequirements(t *testing.T) {
 	on, off := &v1alpha1.RotateTaskSpec{}, v1alpha1.BaseTaskSpec{Disabled: ptr(true)}
 	cases := map[string]struct {
 		edit func(*v1alpha1.LifecycleSpec)
@@ -112,7 +112,7 @@ func TestWhichTasksRunAndWhatTheyRequire(t *testing.T) {
 			func(l *v1alpha1.LifecycleSpec) { l.Clone = nil },
 			map[string]bool{"preflight": false, "migrate": true, "init": false},
 		},
-		"clone and rotate where asked for": {
+		"clone and rotate where configured": {
 			func(l *v1alpha1.LifecycleSpec) { l.Rotate = on },
 			map[string]bool{"preflight": false, "clone": true, "migrate": true, "rotate": true, "init": false},
 		},
@@ -131,7 +131,7 @@ func TestWhichTasksRunAndWhatTheyRequire(t *testing.T) {
 			got := map[string]bool{}
 			for _, kind := range resolve.TaskKinds() {
 				if task := taskOf(kind, func(s *v1alpha1.SupersetSpec) { tc.edit(s.Lifecycle) }); task != nil {
-					got[task.Word] = task.RequiresDrain
+					got[task.Slug] = task.RequiresDrain
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

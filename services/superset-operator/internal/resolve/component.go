@@ -8,7 +8,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 func forComponent(sup *v1alpha1.Superset, d component.Descriptor, options Options) Component {
@@ -17,10 +17,10 @@ func forComponent(sup *v1alpha1.Superset, d component.Descriptor, options Option
 	image, policy := overrideImage(&spec.Image, settings.Image)
 	c := Component{
 		Workload: Workload{
-			Superset: sup.Name, Namespace: sup.Namespace, Word: d.Name,
-			Name: naming.Component(sup.Name, d.Name), ConfigName: naming.Config(sup.Name, d.Name),
-			Labels: naming.Labels(sup.Name, d.Name), Selector: naming.Selector(sup.Name, d.Name),
-			ServiceAccount: naming.ServiceAccount(sup),
+			Superset: sup.Name, Namespace: sup.Namespace, Slug: d.Name,
+			Name: names.Component(sup.Name, d.Name), ConfigName: names.Config(sup.Name, d.Name),
+			Labels: names.Labels(sup.Name, d.Name), Selector: names.Selector(sup.Name, d.Name),
+			ServiceAccount: names.ServiceAccount(sup),
 			Image:          image, PullPolicy: policy, PullSecrets: pullSecrets(&spec.Image),
 			Pod: podTemplate(spec.PodTemplate, settings.Pod),
 		},
@@ -87,17 +87,17 @@ func (c *Component) Port() int32 {
 
 // replicas returns the desired number of pods. An autoscaled component starts with
 // its last count, within its bounds, so that a drain does not reset it.
-func replicas(c *Component, asked *int32, options Options) int32 {
+func replicas(c *Component, configured *int32, options Options) int32 {
 	switch {
 	case options.Stopped:
 		return 0
 	case c.Descriptor.Singleton:
 		return 1
 	case c.Autoscaling == nil:
-		return or(asked, 1)
+		return or(configured, 1)
 	}
 	least := or(c.Autoscaling.MinReplicas, 1)
-	return max(least, min(options.LastReplicas[c.Word], c.Autoscaling.MaxReplicas))
+	return max(least, min(options.LastReplicas[c.Slug], c.Autoscaling.MaxReplicas))
 }
 
 // service removes reserved labels of the operator.

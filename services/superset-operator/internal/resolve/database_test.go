@@ -19,7 +19,7 @@ func security(user *int64, nonRoot *bool) *corev1.SecurityContext {
 	}
 }
 
-func TestW20DatabaseToolsDoNotRunAsRootUnlessToldTo(t *testing.T) {
+func TestW20DatabaseToolsRunAsNonRootByDefault(t *testing.T) {
 	inPod := func(s *corev1.PodSecurityContext) *v1alpha1.PodTemplate {
 		return &v1alpha1.PodTemplate{PodSecurityContext: s}
 	}
@@ -86,7 +86,7 @@ func TestW20DatabaseToolsDoNotRunAsRootUnlessToldTo(t *testing.T) {
 	}
 }
 
-func TestAProgramOfTheUsersInAnImageOfTheUsersKeepsItsUser(t *testing.T) {
+func TestCustomCommandInCustomImageKeepsUser(t *testing.T) {
 	task := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) {
 		s.Lifecycle.Clone.Image = &v1alpha1.ContainerImageSpec{Repository: "tools"}
 		s.Lifecycle.Clone.Command = []string{"/clone"}
@@ -99,16 +99,16 @@ func TestAProgramOfTheUsersInAnImageOfTheUsersKeepsItsUser(t *testing.T) {
 	}
 }
 
-func TestCreateDatabaseNeedsAStructuredMetastore(t *testing.T) {
+func TestCreateDatabaseRequiresStructuredMetastore(t *testing.T) {
 	cases := map[string]struct {
 		metastore *v1alpha1.MetastoreSpec
 		want      bool
 	}{
-		"none":         {},
-		"a URI":        {metastore: &v1alpha1.MetastoreSpec{URI: ptr("x"), CreateDatabase: ptr(true)}},
-		"not asked":    {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h")}},
-		"turned off":   {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h"), CreateDatabase: ptr(false)}},
-		"asked for it": {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h"), CreateDatabase: ptr(true)}, want: true},
+		"none":       {},
+		"a URI":      {metastore: &v1alpha1.MetastoreSpec{URI: ptr("x"), CreateDatabase: ptr(true)}},
+		"not asked":  {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h")}},
+		"turned off": {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h"), CreateDatabase: ptr(false)}},
+		"configured": {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h"), CreateDatabase: ptr(true)}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

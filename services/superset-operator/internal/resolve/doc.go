@@ -9,6 +9,6 @@
 // mounts by path, ports by number and protocol, host aliases by address), since
 // an apply rejects duplicates.
 //
-// The package is pure. [Invalid] lists the contradictions in a spec: a Superset with
+// The package is pure. [Validate] lists the contradictions in a spec: a Superset with
 // any of them is rejected as a whole, and a condition shows it.
 package resolve

@@ -151,8 +151,8 @@ func TestPortsStayUnique(t *testing.T) {
 	}
 }
 
-// TestW9AVolumeIsMountedTwice and lists with spare room are never written into.
-func TestW9AVolumeIsMountedTwice(t *testing.T) {
+// TestW9VolumeIsMountedTwice mounts a volume at two paths.
+func TestW9VolumeIsMountedTwice(t *testing.T) {
 	got := MergeMounts(
 		[]corev1.VolumeMount{{Name: "v", MountPath: "/a"}, {Name: "v", MountPath: "/b"}},
 		[]corev1.VolumeMount{{Name: "w", MountPath: "/a"}})
@@ -208,7 +208,7 @@ func TestMergeRules(t *testing.T) {
 	}
 }
 
-func TestReservedKeysAreTakenFromNoLayer(t *testing.T) {
+func TestMergeDropsReservedKeys(t *testing.T) {
 	labels := map[string]string{v1alpha1.LabelTask: "migrate", v1alpha1.LabelParent: "mine", "own": "yes"}
 	before := maps.Clone(labels)
 	if got := userLabels(nil, labels); len(got) != 1 || got["own"] != "yes" {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // The default image of the page, also for each part of the image that the user omits.
@@ -39,10 +39,10 @@ func MaintenancePage(sup *v1alpha1.Superset) *Page {
 	image := orZero(settings.Image)
 	page := &Page{
 		Workload: Workload{
-			Superset: sup.Name, Namespace: sup.Namespace, Word: naming.MaintenancePage,
-			Name: naming.Component(sup.Name, naming.MaintenancePage), ConfigName: naming.Config(sup.Name, naming.MaintenancePage),
-			Labels: naming.Labels(sup.Name, naming.MaintenancePage), Selector: naming.Selector(sup.Name, naming.MaintenancePage),
-			ServiceAccount: naming.ServiceAccount(sup),
+			Superset: sup.Name, Namespace: sup.Namespace, Slug: names.MaintenancePage,
+			Name: names.Component(sup.Name, names.MaintenancePage), ConfigName: names.Config(sup.Name, names.MaintenancePage),
+			Labels: names.Labels(sup.Name, names.MaintenancePage), Selector: names.Selector(sup.Name, names.MaintenancePage),
+			ServiceAccount: names.ServiceAccount(sup),
 			Image:          pageImage(&image), PullPolicy: corev1.PullIfNotPresent,
 			PullSecrets: mergeKeyed(secretName, sup.Spec.Image.PullSecrets, image.PullSecrets),
 			Pod:         podTemplate(placement(sup.Spec.PodTemplate), settings.PodTemplate),

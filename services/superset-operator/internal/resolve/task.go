@@ -4,42 +4,42 @@ import (
 	"time"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // TaskKind is one kind of lifecycle task.
 type TaskKind struct {
-	// Word is the task's name in object names and labels, for example "migrate".
-	Word string
+	// Slug is the task's name in object names and labels, for example "migrate".
+	Slug string
 	// Type is the task's name in checksums and in status.lifecycle.lastCompletedChecksums.
 	Type string
 	// Phase is the lifecycle phase while the task runs.
 	Phase v1alpha1.LifecyclePhase
-	// Slot returns the task's place in the status.
-	Slot func(*v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus
+	// StatusRef returns the task's place in the status.
+	StatusRef func(*v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus
 }
 
 // Kinds of tasks.
 var (
 	Preflight = TaskKind{
-		Word: "preflight", Type: "Preflight", Phase: v1alpha1.LifecycleChecking,
-		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Preflight },
+		Slug: "preflight", Type: "Preflight", Phase: v1alpha1.LifecycleChecking,
+		StatusRef: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Preflight },
 	}
 	Clone = TaskKind{
-		Word: "clone", Type: "Clone", Phase: v1alpha1.LifecycleCloning,
-		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Clone },
+		Slug: "clone", Type: "Clone", Phase: v1alpha1.LifecycleCloning,
+		StatusRef: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Clone },
 	}
 	Migrate = TaskKind{
-		Word: "migrate", Type: "Migrate", Phase: v1alpha1.LifecycleMigrating,
-		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Migrate },
+		Slug: "migrate", Type: "Migrate", Phase: v1alpha1.LifecycleMigrating,
+		StatusRef: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Migrate },
 	}
 	Rotate = TaskKind{
-		Word: "rotate", Type: "Rotate", Phase: v1alpha1.LifecycleRotating,
-		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Rotate },
+		Slug: "rotate", Type: "Rotate", Phase: v1alpha1.LifecycleRotating,
+		StatusRef: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Rotate },
 	}
 	Init = TaskKind{
-		Word: "init", Type: "Init", Phase: v1alpha1.LifecycleInitializing,
-		Slot: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Init },
+		Slug: "init", Type: "Init", Phase: v1alpha1.LifecycleInitializing,
+		StatusRef: func(s *v1alpha1.LifecycleStatus) **v1alpha1.TaskRefStatus { return &s.Init },
 	}
 )
 
@@ -98,10 +98,10 @@ func supersetTask(sup *v1alpha1.Superset, kind TaskKind, base *v1alpha1.BaseTask
 	spec, lc := &sup.Spec, orZero(sup.Spec.Lifecycle)
 	image, policy := overrideImage(&spec.Image, lc.Image)
 	t := Task{Workload: Workload{
-		Superset: sup.Name, Namespace: sup.Namespace, Word: kind.Word,
-		Name: naming.Job(sup.Name, kind.Word), ConfigName: naming.Config(sup.Name, kind.Word),
-		Labels:         naming.Task(sup.Name, kind.Word),
-		ServiceAccount: naming.ServiceAccount(sup),
+		Superset: sup.Name, Namespace: sup.Namespace, Slug: kind.Slug,
+		Name: names.Job(sup.Name, kind.Slug), ConfigName: names.Config(sup.Name, kind.Slug),
+		Labels:         names.Task(sup.Name, kind.Slug),
+		ServiceAccount: names.ServiceAccount(sup),
 		Image:          image, PullPolicy: policy, PullSecrets: spec.Image.PullSecrets,
 		Pod:       podTemplate(spec.PodTemplate, lc.PodTemplate),
 		Bootstrap: orZero(first(lc.BootstrapScript, spec.BootstrapScript)),

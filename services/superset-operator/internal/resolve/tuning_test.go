@@ -26,7 +26,7 @@ func everything(edit func(*v1alpha1.SupersetSpec), options resolve.Options) reso
 func byWord(plan resolve.Plan) map[string]resolve.Component {
 	out := map[string]resolve.Component{}
 	for _, c := range plan.Components {
-		out[c.Word] = c
+		out[c.Slug] = c
 	}
 	return out
 }
@@ -121,9 +121,9 @@ func TestCeleryPresets(t *testing.T) {
 	}
 }
 
-// TestPoolsFollowThePreset has a size for each preset and component; -1 is a pool
+// TestPoolsFollowPreset has a size for each preset and component; -1 is a pool
 // that keeps nothing, -2 no pool at all.
-func TestPoolsFollowThePreset(t *testing.T) {
+func TestPoolsFollowPreset(t *testing.T) {
 	const null, none = -1, -2
 	presets := []v1alpha1.Preset{
 		v1alpha1.PresetDisabled, v1alpha1.PresetConservative, v1alpha1.PresetBalanced, v1alpha1.PresetPerformance, v1alpha1.PresetAggressive,
@@ -154,8 +154,8 @@ func TestPoolsFollowThePreset(t *testing.T) {
 			s.SQLAEngineOptions = &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: &preset}
 		}, resolve.Options{})
 		for _, c := range plan.Components {
-			if got := read(c.Python.Pool); got != want[c.Word][i] {
-				t.Errorf("%s, %s: %d, want %d", preset, c.Word, got, want[c.Word][i])
+			if got := read(c.Python.Pool); got != want[c.Slug][i] {
+				t.Errorf("%s, %s: %d, want %d", preset, c.Slug, got, want[c.Slug][i])
 			}
 		}
 		if got := read(plan.Tasks[0].Python.Pool); got != want["migrate"][i] {
@@ -164,8 +164,8 @@ func TestPoolsFollowThePreset(t *testing.T) {
 	}
 }
 
-// TestW13AnExplicitPoolSizeIsHonoured, with the preset conservative too.
-func TestW13AnExplicitPoolSizeIsHonoured(t *testing.T) {
+// TestW13ExplicitPoolSizeIsKept covers the preset conservative too.
+func TestW13ExplicitPoolSizeIsKept(t *testing.T) {
 	options := func(edit func(*v1alpha1.SQLAlchemyEngineOptionsSpec)) *v1alpha1.SQLAlchemyEngineOptionsSpec {
 		o := &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: ptr(v1alpha1.PresetConservative)}
 		edit(o)
@@ -202,7 +202,7 @@ func TestW13AnExplicitPoolSizeIsHonoured(t *testing.T) {
 	}
 }
 
-func TestAPoolsSizeNeverOverflows(t *testing.T) {
+func TestPoolSizeNeverOverflows(t *testing.T) {
 	c := web(func(s *v1alpha1.SupersetSpec) {
 		s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Workers: ptr(int32(math.MaxInt32)), Threads: ptr(int32(math.MaxInt32))}
 		s.SQLAEngineOptions = &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: ptr(v1alpha1.PresetAggressive)}
@@ -212,8 +212,8 @@ func TestAPoolsSizeNeverOverflows(t *testing.T) {
 	}
 }
 
-// TestW11AnAutoscaledComponentComesBackAtItsSize after a drain or a stop.
-func TestW11AnAutoscaledComponentComesBackAtItsSize(t *testing.T) {
+// TestW11AutoscaledComponentReturnsAtFormerSize covers a drain and a stop.
+func TestW11AutoscaledComponentReturnsAtFormerSize(t *testing.T) {
 	scaling := func(least *int32, most int32) *v1alpha1.AutoscalingSpec {
 		return &v1alpha1.AutoscalingSpec{MinReplicas: least, MaxReplicas: most}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // Web holds how users reach Superset; the zero value without a web server.
@@ -25,7 +25,7 @@ func web(sup *v1alpha1.Superset) Web {
 	if s := spec.WebServer.Service; s != nil && s.Port != nil {
 		port = *s.Port
 	}
-	w := Web{InternalURL: fmt.Sprintf("http://%s:%d/", naming.Component(sup.Name, component.WebServerName), port)}
+	w := Web{InternalURL: fmt.Sprintf("http://%s:%d/", names.Component(sup.Name, component.WebServerName), port)}
 	n := orZero(spec.Networking)
 	w.Proxied = n.Gateway != nil || n.Ingress != nil
 	host := ""

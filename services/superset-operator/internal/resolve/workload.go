@@ -13,8 +13,8 @@ import (
 type Workload struct {
 	// Superset and Namespace are the owner's.
 	Superset, Namespace string
-	// Word is the component's or the task's name, for example "web-server" or "migrate".
-	Word string
+	// Slug is the component's or the task's name, for example "web-server" or "migrate".
+	Slug string
 	// Name is the name of the Deployment and Service, or of the Job.
 	Name string
 	// ConfigName is the name of the ConfigMap.

@@ -10,26 +10,26 @@ import (
 )
 
 // ErrNever means that a valid expression never matches a time, for example the 30th of February.
-var ErrNever = errors.New("the expression names no time")
+var ErrNever = errors.New("the expression never matches a time")
 
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
 // At returns the latest scheduled time that is not after now, and the first one after
 // now, both in UTC. A frozen scheduled time replaces the former: a sequence that
 // started with it finishes with it.
-func At(expr string, now time.Time, frozen *time.Time) (tick, next time.Time, err error) {
+func At(expr string, now time.Time, frozen *time.Time) (due, next time.Time, err error) {
 	// The parser accepts a time zone as a prefix, which a schedule here must not have.
 	if strings.Contains(expr, "=") {
-		return time.Time{}, time.Time{}, fmt.Errorf("read cron expression %q: it must have five fields and no time zone", expr)
+		return time.Time{}, time.Time{}, fmt.Errorf("parse cron expression %q: it must have five fields and no time zone", expr)
 	}
 	times, err := parser.Parse(expr)
 	if err != nil {
-		return time.Time{}, time.Time{}, fmt.Errorf("read cron expression %q: %w", expr, err)
+		return time.Time{}, time.Time{}, fmt.Errorf("parse cron expression %q: %w", expr, err)
 	}
 	now = now.UTC().Truncate(time.Minute)
 	next = after(times, now)
 	if next.IsZero() {
-		return time.Time{}, time.Time{}, fmt.Errorf("read cron expression %q: %w", expr, ErrNever)
+		return time.Time{}, time.Time{}, fmt.Errorf("parse cron expression %q: %w", expr, ErrNever)
 	}
 	if frozen != nil {
 		return frozen.UTC(), next, nil

@@ -37,11 +37,11 @@ func TestAt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tick, next, err := schedule.At(tc.expr, at(t, tc.now), nil)
+			due, next, err := schedule.At(tc.expr, at(t, tc.now), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := tick.Format(time.RFC3339); got != tc.tick {
+			if got := due.Format(time.RFC3339); got != tc.tick {
 				t.Errorf("tick: got %s, want %s", got, tc.tick)
 			}
 			if got := next.Format(time.RFC3339); got != tc.next {
@@ -51,15 +51,15 @@ func TestAt(t *testing.T) {
 	}
 }
 
-func TestAFrozenTickStays(t *testing.T) {
+func TestFrozenTimeStays(t *testing.T) {
 	frozen := at(t, "2026-11-20T02:00:00Z")
-	tick, next, err := schedule.At("0 2 * * *", at(t, "2026-11-21T12:00:00Z"), &frozen)
-	if err != nil || !tick.Equal(frozen) || !next.Equal(at(t, "2026-11-22T02:00:00Z")) {
-		t.Errorf("got %s, %s, %v", tick, next, err)
+	due, next, err := schedule.At("0 2 * * *", at(t, "2026-11-21T12:00:00Z"), &frozen)
+	if err != nil || !due.Equal(frozen) || !next.Equal(at(t, "2026-11-22T02:00:00Z")) {
+		t.Errorf("got %s, %s, %v", due, next, err)
 	}
 }
 
-func TestExpressionsThatNameNoTimeAreErrors(t *testing.T) {
+func TestExpressionsWithoutTimeAreErrors(t *testing.T) {
 	cases := map[string]struct {
 		expr  string
 		never bool
@@ -85,33 +85,33 @@ func TestExpressionsThatNameNoTimeAreErrors(t *testing.T) {
 				t.Fatal("want an error")
 			}
 			if errors.Is(err, schedule.ErrNever) != tc.never {
-				t.Errorf("names no time: want %v, got %v", tc.never, err)
+				t.Errorf("never matches a time: want %v, got %v", tc.never, err)
 			}
 		})
 	}
 }
 
-// TestTicksMeet says that the latest tick and the next one are neighbours.
-func TestTicksMeet(t *testing.T) {
+// TestScheduledTimesAreAdjacent checks that no scheduled time lies between the latest one and the next one.
+func TestScheduledTimesAreAdjacent(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		expr := rapid.SampledFrom([]string{
 			"* * * * *", "*/7 * * * *", "0 2 * * *", "59 23 31 12 *", "0 0 29 2 *", "13 4 1,15 */3 1", "0 0 1 1 *", "* * 1 1 *",
 		}).Draw(rt, "expr")
 		now := time.Unix(rapid.Int64Range(1_700_000_000, 3_900_000_000).Draw(rt, "now"), 0)
-		tick, next, err := schedule.At(expr, now, nil)
+		due, next, err := schedule.At(expr, now, nil)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if tick.After(now) || !next.After(now) {
-			rt.Fatalf("%s is not between %s and %s", now.UTC(), tick, next)
+		if due.After(now) || !next.After(now) {
+			rt.Fatalf("%s is not between %s and %s", now.UTC(), due, next)
 		}
-		before, same, err := schedule.At(expr, tick.Add(-time.Second), nil)
-		if err != nil || !same.Equal(tick) || !before.Before(tick) {
-			rt.Fatalf("the tick after %s is %s (%v), want %s", before, same, err, tick)
+		before, same, err := schedule.At(expr, due.Add(-time.Second), nil)
+		if err != nil || !same.Equal(due) || !before.Before(due) {
+			rt.Fatalf("the tick after %s is %s (%v), want %s", before, same, err, due)
 		}
 		again, _, err := schedule.At(expr, next.Add(-time.Second), nil)
-		if err != nil || !again.Equal(tick) {
-			rt.Fatalf("just before %s the latest tick is %s (%v), want %s", next, again, err, tick)
+		if err != nil || !again.Equal(due) {
+			rt.Fatalf("just before %s the latest tick is %s (%v), want %s", next, again, err, due)
 		}
 	})
 }
@@ -122,9 +122,9 @@ func FuzzAt(f *testing.F) {
 	f.Add("TZ=0", int64(0))
 	f.Fuzz(func(t *testing.T, expr string, seconds int64) {
 		now := time.Unix(seconds%4_000_000_000, 0)
-		tick, next, err := schedule.At(expr, now, nil)
-		if err == nil && (tick.After(now) || !next.After(now)) {
-			t.Errorf("%q at %s: got %s and %s", expr, now, tick, next)
+		due, next, err := schedule.At(expr, now, nil)
+		if err == nil && (due.After(now) || !next.After(now)) {
+			t.Errorf("%q at %s: got %s and %s", expr, now, due, next)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func admin(t *testing.T, shell []string, users, broken string) (commands string,
 	return string(done), created, string(out), err
 }
 
-func TestInitCreatesTheAdminWithoutThePasswordAmongItsArguments(t *testing.T) {
+func TestInitCreatesAdminWithoutPasswordArgument(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {
 			commands, created, output, err := admin(t, shell, "[]", "")
@@ -101,7 +101,7 @@ func TestInitCreatesTheAdminWithoutThePasswordAmongItsArguments(t *testing.T) {
 	}
 }
 
-func TestW25InitHidesNoFailureToCreateTheAdmin(t *testing.T) {
+func TestW25InitReportsFailedAdminCreation(t *testing.T) {
 	cases := map[string]struct {
 		users, broken string
 		fails         bool

@@ -14,7 +14,7 @@ const (
 	hostileValue = "it's \"$HOME\" `id` \\. \\n %s ü 漢字"
 )
 
-func TestCloneCopiesTablesAndReplacesTheTarget(t *testing.T) {
+func TestCloneCopiesTablesAndReplacesTarget(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, target := r.databases(t)
 		r.query(t, source, `CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(100));
@@ -35,7 +35,7 @@ func TestCloneCopiesTablesAndReplacesTheTarget(t *testing.T) {
 	})
 }
 
-func TestW5CloneTakesHostileNamesPasswordsAndValues(t *testing.T) {
+func TestW5CloneAcceptsHostileNamesPasswordsAndValues(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, target := fresh(hostileName), fresh(hostileName)
 		password := "p'a\"s$s`w`o\\rd %s;" + fresh("")
@@ -61,7 +61,7 @@ func TestW5CloneTakesHostileNamesPasswordsAndValues(t *testing.T) {
 	})
 }
 
-func TestCloneExcludesExactlyTheNamedTables(t *testing.T) {
+func TestCloneExcludesNamedTablesOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, target := r.databases(t)
 		names := []string{"keep", "logs", "logs2", "log_s", "gone", "gone1", hostileTable, "g*"}
@@ -88,9 +88,9 @@ func TestCloneExcludesExactlyTheNamedTables(t *testing.T) {
 	})
 }
 
-// TestCloneLeavesOutForeignKeysToExcludedTables is the example of the documentation:
+// TestCloneOmitsForeignKeysToExcludedTables is the example of the documentation:
 // Superset's table_schema refers to tab_state, and tab_state to query.
-func TestCloneLeavesOutForeignKeysToExcludedTables(t *testing.T) {
+func TestCloneOmitsForeignKeysToExcludedTables(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, target := r.databases(t)
 		r.query(t, source, `CREATE TABLE query (id INT PRIMARY KEY);
@@ -120,7 +120,7 @@ func TestCloneLeavesOutForeignKeysToExcludedTables(t *testing.T) {
 	})
 }
 
-func TestW5PostCloneSQLRunsAsItIs(t *testing.T) {
+func TestW5PostCloneSQLRunsUnchanged(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE note (id INT PRIMARY KEY, v VARCHAR(200))")
@@ -148,7 +148,7 @@ func TestW5PostCloneSQLRunsAsItIs(t *testing.T) {
 	})
 }
 
-func TestCloneReplacesATargetThatIsInUse(t *testing.T) {
+func TestCloneReplacesTargetInUse(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
@@ -159,7 +159,7 @@ func TestCloneReplacesATargetThatIsInUse(t *testing.T) {
 }
 
 // A PostgreSQL server cuts long names.
-func TestCloneKnowsALongNameOfItsSource(t *testing.T) {
+func TestCloneDetectsLongNameOfSource(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, servers(t)["PostgreSQL"], shell)
@@ -175,9 +175,9 @@ func TestCloneKnowsALongNameOfItsSource(t *testing.T) {
 	}
 }
 
-// TestCloneKnowsANameInOtherLetters has a stand-in of a server on Windows or macOS, which takes upper and lower case
+// TestCloneDetectsNameInOtherCase has a stand-in of a server on Windows or macOS, which takes upper and lower case
 // for the same: its client replaces the variable that says so.
-func TestCloneKnowsANameInOtherLetters(t *testing.T) {
+func TestCloneDetectsNameInOtherCase(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, servers(t)["MySQL"], shell)
@@ -194,8 +194,8 @@ exec REAL "$@"`)
 	}
 }
 
-// TestCloneRefusesAReplicaOfItsTarget has a real streaming replica, and one that was promoted, which is a server of its own.
-func TestCloneRefusesAReplicaOfItsTarget(t *testing.T) {
+// TestCloneRejectsReplicaOfTarget has a real streaming replica, and one that was promoted, which is a server of its own.
+func TestCloneRejectsReplicaOfTarget(t *testing.T) {
 	server := servers(t)["PostgreSQL"]
 	copied := replicate(t, server)
 	for name, shell := range shells {
@@ -226,7 +226,7 @@ func TestCloneRefusesAReplicaOfItsTarget(t *testing.T) {
 	})
 }
 
-func TestCloneRefusesToReplaceItsOwnSource(t *testing.T) {
+func TestCloneRejectsOwnSourceAsTarget(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, _ := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")

@@ -2,7 +2,7 @@ package scripts_test
 
 import "testing"
 
-func TestCreateDatabaseOnlyOnce(t *testing.T) {
+func TestCreateDatabaseRunsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		for _, name := range []string{fresh("plain"), fresh(hostileName), fresh("a=b host=nowhere")} {
 			r.env["DB_NAME"] = name
@@ -15,7 +15,7 @@ func TestCreateDatabaseOnlyOnce(t *testing.T) {
 	})
 }
 
-func TestCreateDatabaseFailsWhenItCannot(t *testing.T) {
+func TestCreateDatabaseReportsFailure(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		r.env["DB_NAME"], r.env["DB_PASS"] = fresh("never"), "wrong password"
 		fails(t, r.createDatabase)

@@ -18,7 +18,7 @@ func untouched(t *testing.T, r runner, target string) {
 	}
 }
 
-func TestW4CloneWithAnUnreadableSourceFailsAndKeepsTheTarget(t *testing.T) {
+func TestW4CloneWithUnreadableSourceKeepsTarget(t *testing.T) {
 	cases := map[string]func(r runner){
 		"a wrong password":   func(r runner) { r.env["CLONE_SRC_PASS"] = "wrong password" },
 		"no such database":   func(r runner) { r.env["CLONE_SRC_DB"] = "nothing" },
@@ -43,7 +43,7 @@ func TestW4CloneWithAnUnreadableSourceFailsAndKeepsTheTarget(t *testing.T) {
 	})
 }
 
-func TestW4CloneWithAFailingDumpFails(t *testing.T) {
+func TestW4CloneWithFailingDumpFails(t *testing.T) {
 	cases := map[string]struct{ dump, says string }{
 		"it ends at once":            {`case "$*" in *--help*) ;; *) exit 3 ;; esac`, "ended with status 3"},
 		"it fails after some tables": {`case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@" | head -n 25; exit 5`, "ended with status 5"},
@@ -66,7 +66,7 @@ func TestW4CloneWithAFailingDumpFails(t *testing.T) {
 	})
 }
 
-func TestW4CloneWithAFailingRestoreFails(t *testing.T) {
+func TestW4CloneWithFailingRestoreFails(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, _ := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
@@ -77,7 +77,7 @@ func TestW4CloneWithAFailingRestoreFails(t *testing.T) {
 	})
 }
 
-func TestW4CloneWithAFailingStatementFails(t *testing.T) {
+func TestW4CloneWithFailingStatementFails(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
@@ -102,8 +102,8 @@ func TestW4MissingTableFails(t *testing.T) {
 	}
 }
 
-// TestCloneIntoAnOlderServer has pg_dump say what that of PostgreSQL 17 says.
-func TestCloneIntoAnOlderServer(t *testing.T) {
+// TestCloneIntoOlderServer has pg_dump say what that of PostgreSQL 17 says.
+func TestCloneIntoOlderServer(t *testing.T) {
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, servers(t)["PostgreSQL"], shell)

@@ -17,7 +17,7 @@ func earlier(observed int64) func(*v1alpha1.Superset) {
 	}
 }
 
-func TestAnEarlierOperatorsWorkloadIsAdopted(t *testing.T) {
+func TestWorkloadOfEarlierOperatorIsAdopted(t *testing.T) {
 	otherImage := func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "apache/superset:5.0.0" }
 	cases := map[string]struct {
 		sup  *v1alpha1.Superset
@@ -28,7 +28,7 @@ func TestAnEarlierOperatorsWorkloadIsAdopted(t *testing.T) {
 		"an edit had not been taken up":       {sup: superset(was("Running", image), earlier(2)), d: deployment(2, 2)},
 		"it runs another image":               {sup: superset(was("Running", image), earlier(3)), d: deployment(2, 2, otherImage)},
 		"nothing runs":                        {sup: superset(was("Running", image), earlier(3))},
-		"nobody wrote a status before":        {sup: superset(), d: deployment(2, 2)},
+		"no status was written before":        {sup: superset(), d: deployment(2, 2)},
 		"it was paused when we took over":     {sup: superset(was("Running", image), earlier(3), annotated("Paused")), d: deployment(2, 2), want: true},
 		"it ran degraded when we took over":   {sup: superset(was("Degraded", image), earlier(3)), d: deployment(2, 1), want: true},
 		"its component had no status as yet ": {sup: superset(was("Running", image), func(s *v1alpha1.Superset) { s.Status.ObservedGeneration = 3 }), d: deployment(2, 2)},
@@ -43,7 +43,7 @@ func TestAnEarlierOperatorsWorkloadIsAdopted(t *testing.T) {
 	}
 }
 
-func TestAnAdoptionLastsUntilTheSpecChanges(t *testing.T) {
+func TestAdoptionLastsUntilSpecChanges(t *testing.T) {
 	sup := superset(was("Running", image), earlier(3))
 	next := func() string {
 		d := decision(true, false, false, v1alpha1.LifecycleComplete)
@@ -68,7 +68,7 @@ func TestAnAdoptionLastsUntilTheSpecChanges(t *testing.T) {
 	}
 }
 
-func TestTheAutoscalersCountIsKept(t *testing.T) {
+func TestAutoscalerReplicasAreKept(t *testing.T) {
 	sup := superset(was("Running", image), func(s *v1alpha1.Superset) {
 		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MaxReplicas: 9}
 	})
@@ -96,7 +96,7 @@ func TestTheAutoscalersCountIsKept(t *testing.T) {
 	}
 }
 
-func TestComponentsDuringTheLifecycle(t *testing.T) {
+func TestComponentStatusDuringLifecycle(t *testing.T) {
 	cases := map[string]struct {
 		d       *appsv1.Deployment
 		edit    func(*lifecycle.Decision)
@@ -106,7 +106,7 @@ func TestComponentsDuringTheLifecycle(t *testing.T) {
 	}{
 		"removed by a drain": {
 			edit:  func(d *lifecycle.Decision) { d.Drained = true },
-			phase: "Drained", ready: "0/2", message: "Removed until the lifecycle tasks are complete",
+			phase: "Drained", ready: "0/2", message: "The component is removed until the lifecycle tasks are complete.",
 		},
 		"not yet removed by a drain": {
 			d: deployment(2, 2), edit: func(d *lifecycle.Decision) { d.Drained = true },
@@ -114,11 +114,11 @@ func TestComponentsDuringTheLifecycle(t *testing.T) {
 		},
 		"not added while tasks may not run": {
 			edit:  func(d *lifecycle.Decision) { d.Mode = lifecycle.Hold },
-			phase: "Pending", ready: "0/2", message: "Waits for the lifecycle tasks, which do not run now",
+			phase: "Pending", ready: "0/2", message: "The component waits for the lifecycle tasks, which are not running.",
 		},
 		"ready behind the maintenance page": {
 			d: deployment(2, 2), edit: func(d *lifecycle.Decision) { d.Status.MaintenanceActive = true },
-			phase: "Progressing", ready: "0/2", message: "The maintenance page answers for the web server",
+			phase: "Progressing", ready: "0/2", message: "The maintenance page receives the traffic of the web server.",
 		},
 	}
 	for name, tc := range cases {
@@ -133,7 +133,7 @@ func TestComponentsDuringTheLifecycle(t *testing.T) {
 	}
 }
 
-func TestRestoringLastsUntilTheMaintenancePageIsGone(t *testing.T) {
+func TestRestoringLastsUntilMaintenanceEnds(t *testing.T) {
 	d := decision(true, false, true, v1alpha1.LifecycleRestoring)
 	d.Status.MaintenanceActive = true
 	sup := superset(was("Upgrading", "apache/superset:5.0.0"))
@@ -148,7 +148,7 @@ func TestRestoringLastsUntilTheMaintenancePageIsGone(t *testing.T) {
 	}
 }
 
-func TestPhaseOfAGate(t *testing.T) {
+func TestPhaseDuringHold(t *testing.T) {
 	for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseBlocked, v1alpha1.PhaseAwaitingApproval} {
 		d := decision(false, false, true, v1alpha1.LifecyclePhase(phase))
 		d.Mode, d.Phase, d.Condition.Reason = lifecycle.Hold, phase, "Why"

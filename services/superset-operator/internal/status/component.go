@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,25 +13,25 @@ import (
 	componentkind "github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // component describes one enabled component's workload.
 func component(in Input, c *desired.Component) *v1alpha1.ComponentRefStatus {
-	applied := in.Generations[c.Word]
+	applied := in.Generations[c.Slug]
 	out := &v1alpha1.ComponentRefStatus{
 		Ref:       "Deployment/" + c.Name,
 		Resources: resources(c, in.Snapshot),
 	}
-	d := in.Snapshot.Deployments[c.Word]
+	d := in.Snapshot.Deployments[c.Slug]
 	out.LastReplicas = lastReplicas(in.Superset, c, d)
 	if d == nil {
 		out.Phase, out.Message = absent(in, c)
 		out.Ready = fraction(0, c.Replicas)
 		return out
 	}
-	want := snapshot.Asked(d)
+	want := snapshot.DesiredReplicas(d)
 	if d.Generation < applied {
 		want = c.Replicas
 	}
@@ -41,27 +42,27 @@ func component(in Input, c *desired.Component) *v1alpha1.ComponentRefStatus {
 	out.AvailableReplicas = d.Status.AvailableReplicas
 	out.Ready = fraction(d.Status.ReadyReplicas, want)
 	out.Phase, out.Message = componentPhase(d, want, max(d.Generation, applied))
-	if why := cmp.Or(snapshot.Stuck(in.Snapshot.Pods[c.Word]), snapshot.NotCreated(d)); why != "" && out.Phase != v1alpha1.ComponentReady {
-		out.Message += ": " + why
+	if cause := cmp.Or(snapshot.StartFailure(in.Snapshot.Pods[c.Slug]), snapshot.CreateFailure(d)); cause != "" && out.Phase != v1alpha1.ComponentReady {
+		out.Message = strings.TrimSuffix(out.Message, ".") + ": " + strings.TrimSuffix(cause, ".") + "."
 	}
-	if c.Word == componentkind.WebServerName && maintenance(in) {
-		out.Phase, out.Message = v1alpha1.ComponentProgressing, "The maintenance page answers for the web server"
+	if c.Slug == componentkind.WebServerName && maintenance(in) {
+		out.Phase, out.Message = v1alpha1.ComponentProgressing, "The maintenance page receives the traffic of the web server."
 		out.ReadyReplicas, out.Ready = 0, fraction(0, want)
 	}
 	return out
 }
 
-// absent returns the phase of a component without a workload, and why it has none.
+// absent returns the phase of a component without a workload, and the cause.
 func absent(in Input, c *desired.Component) (v1alpha1.ComponentPhase, string) {
 	switch {
 	case in.Decision != nil && in.Decision.Drained:
-		return v1alpha1.ComponentDrained, "Removed until the lifecycle tasks are complete"
+		return v1alpha1.ComponentDrained, "The component is removed until the lifecycle tasks are complete."
 	case in.Decision != nil && in.Decision.Mode == lifecycle.Hold:
-		return v1alpha1.ComponentPending, "Waits for the lifecycle tasks, which do not run now"
-	case in.Decision != nil && in.Decision.Done() && in.Order.Waits(c.Word):
-		return v1alpha1.ComponentPending, "Waits for the web server, which starts first"
+		return v1alpha1.ComponentPending, "The component waits for the lifecycle tasks, which are not running."
+	case in.Decision != nil && in.Decision.Done() && in.Order.IsDelayed(c.Slug):
+		return v1alpha1.ComponentPending, "The component waits for the web server, which starts first."
 	}
-	return v1alpha1.ComponentPending, fmt.Sprintf("Deployment %s not found", c.Name)
+	return v1alpha1.ComponentPending, fmt.Sprintf("Deployment %s does not exist.", c.Name)
 }
 
 // maintenance reports whether the maintenance page receives the traffic of the web server.
@@ -78,64 +79,64 @@ func lastReplicas(sup *v1alpha1.Superset, c *desired.Component, d *appsv1.Deploy
 	if c.Autoscaling == nil {
 		return 0
 	}
-	if d != nil && d.DeletionTimestamp.IsZero() && snapshot.Asked(d) > 0 {
-		return snapshot.Asked(d)
+	if d != nil && d.DeletionTimestamp.IsZero() && snapshot.DesiredReplicas(d) > 0 {
+		return snapshot.DesiredReplicas(d)
 	}
-	if slot := slotOf(sup, c); slot != nil {
-		return slot.LastReplicas
+	if entry := entry(sup, c); entry != nil {
+		return entry.LastReplicas
 	}
 	return 0
 }
 
-func slotOf(sup *v1alpha1.Superset, c *desired.Component) *v1alpha1.ComponentRefStatus {
+func entry(sup *v1alpha1.Superset, c *desired.Component) *v1alpha1.ComponentRefStatus {
 	if sup.Status.Components == nil {
 		return nil
 	}
-	return *c.Descriptor.Slot(sup.Status.Components)
+	return *c.Descriptor.StatusRef(sup.Status.Components)
 }
 
-// adopted returns the fingerprint of a workload that stays as an earlier operator made
-// it, or an empty string. It stays so from our first status on, if that operator had
-// observed the latest generation, and until the spec changes the workload.
+// adopted returns the fingerprint of a workload that an earlier operator created and that
+// is not modified, or an empty string. That begins with our first status, if that operator
+// had observed the latest generation, and ends when the spec changes the workload.
 func adopted(in Input, c *desired.Component) (string, error) {
-	sup, d, slot := in.Superset, in.Snapshot.Deployments[c.Word], slotOf(in.Superset, c)
-	if d == nil || slot == nil || slot.AdoptedSpec == "" && !taking(sup) {
+	sup, d, entry := in.Superset, in.Snapshot.Deployments[c.Slug], entry(in.Superset, c)
+	if d == nil || entry == nil || entry.AdoptedSpec == "" && !adopting(sup) {
 		return "", nil
 	}
 	fingerprint, err := c.Fingerprint()
 	switch {
 	case err != nil:
 		return "", err
-	case slot.AdoptedSpec == fingerprint:
+	case entry.AdoptedSpec == fingerprint:
 		return fingerprint, nil
-	case taking(sup) && mainImage(d) == c.Image:
+	case adopting(sup) && mainImage(d) == c.Image:
 		return fingerprint, nil
 	}
 	return "", nil
 }
 
-// taking reports whether this operator has not yet written its first status over that
+// adopting reports whether this operator has not yet written its first status over that
 // of an earlier one, which had no transitions and observed the latest generation.
-func taking(sup *v1alpha1.Superset) bool {
+func adopting(sup *v1alpha1.Superset) bool {
 	return len(sup.Status.Transitions) == 0 && sup.Status.Phase != "" && sup.Status.ObservedGeneration == sup.Generation
 }
 
-// componentPhase applies the rules in order; the first that matches wins.
+// componentPhase returns the phase of the first rule that matches.
 func componentPhase(d *appsv1.Deployment, want int32, generation int64) (v1alpha1.ComponentPhase, string) {
 	s := &d.Status
 	switch {
 	case s.ObservedGeneration < generation:
-		return v1alpha1.ComponentProgressing, "The Deployment's newest spec has not been taken up yet"
+		return v1alpha1.ComponentProgressing, "The latest spec of the Deployment is not observed yet."
 	case want == 0:
-		return v1alpha1.ComponentReady, "Scaled to zero"
+		return v1alpha1.ComponentReady, "The component is scaled to zero."
 	case s.ReadyReplicas == want && s.UpdatedReplicas >= want && s.AvailableReplicas >= want && s.Replicas <= want:
 		return v1alpha1.ComponentReady, ""
 	case deadlineExceeded(d):
-		return v1alpha1.ComponentUnavailable, fmt.Sprintf("The roll-out made no progress in time: %d of %d replicas are ready", s.ReadyReplicas, want)
+		return v1alpha1.ComponentUnavailable, fmt.Sprintf("The rollout exceeded its progress deadline: %d of %d replicas are ready.", s.ReadyReplicas, want)
 	case s.ReadyReplicas > 0 || s.UpdatedReplicas > 0:
-		return v1alpha1.ComponentProgressing, fmt.Sprintf("%d of %d replicas are ready", s.ReadyReplicas, want)
+		return v1alpha1.ComponentProgressing, fmt.Sprintf("%d of %d replicas are ready.", s.ReadyReplicas, want)
 	}
-	return v1alpha1.ComponentUnavailable, fmt.Sprintf("0 of %d replicas are ready", want)
+	return v1alpha1.ComponentUnavailable, fmt.Sprintf("0 of %d replicas are ready.", want)
 }
 
 func deadlineExceeded(d *appsv1.Deployment) bool {
@@ -153,26 +154,26 @@ func resources(c *desired.Component, snap *snapshot.Snapshot) []v1alpha1.Resourc
 		return v1alpha1.ResourceMissing
 	}
 	out := []v1alpha1.ResourceStatus{
-		{Kind: "Deployment", Name: c.Name, Status: state(snap.Deployments[c.Word] != nil)},
+		{Kind: "Deployment", Name: c.Name, Status: state(snap.Deployments[c.Slug] != nil)},
 	}
 	if c.Service != nil {
 		out = append(out, v1alpha1.ResourceStatus{
-			Kind: "Service", Name: c.Service.Name, Status: state(snap.Services[c.Word] != nil),
+			Kind: "Service", Name: c.Service.Name, Status: state(snap.Services[c.Slug] != nil),
 		})
 	}
 	if c.ConfigMap != nil {
 		out = append(out, v1alpha1.ResourceStatus{
-			Kind: "ConfigMap", Name: c.ConfigMap.Name, Status: state(snap.ConfigMaps[c.Word] != nil),
+			Kind: "ConfigMap", Name: c.ConfigMap.Name, Status: state(snap.ConfigMaps[c.Slug] != nil),
 		})
 	}
 	if c.HPA != nil {
 		out = append(out, v1alpha1.ResourceStatus{
-			Kind: "HorizontalPodAutoscaler", Name: c.HPA.Name, Status: state(snap.Autoscalers[c.Word] != nil),
+			Kind: "HorizontalPodAutoscaler", Name: c.HPA.Name, Status: state(snap.Autoscalers[c.Slug] != nil),
 		})
 	}
 	if c.PDB != nil {
 		out = append(out, v1alpha1.ResourceStatus{
-			Kind: "PodDisruptionBudget", Name: c.PDB.Name, Status: state(snap.Budgets[c.Word] != nil),
+			Kind: "PodDisruptionBudget", Name: c.PDB.Name, Status: state(snap.Budgets[c.Slug] != nil),
 		})
 	}
 	return out
@@ -180,7 +181,7 @@ func resources(c *desired.Component, snap *snapshot.Snapshot) []v1alpha1.Resourc
 
 func mainImage(d *appsv1.Deployment) string {
 	for i := range d.Spec.Template.Spec.Containers {
-		if c := &d.Spec.Template.Spec.Containers[i]; c.Name == naming.MainContainer {
+		if c := &d.Spec.Template.Spec.Containers[i]; c.Name == names.MainContainer {
 			return c.Image
 		}
 	}

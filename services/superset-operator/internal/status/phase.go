@@ -7,20 +7,21 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // Sources of a pause or a stop.
 const (
-	PausedBySpec    = "spec.suspend"
-	ByAnnotation    = "annotation " + v1alpha1.AnnotationCommand
-	reasonPaused    = "ReconciliationPaused"
-	reasonStopped   = "Stopped"
-	reasonFirstRun  = "FirstDeployment"
-	reasonImage     = "ImageChanged"
-	reasonReady     = "AllComponentsReady"
-	reasonNoneAsked = "NoComponentsEnabled"
-	reasonNotReady  = "ComponentsNotReady"
+	PausedBySpec      = "spec.suspend"
+	ByAnnotation      = "annotation " + v1alpha1.AnnotationCommand
+	reasonPaused      = "ReconciliationPaused"
+	reasonStopped     = "Stopped"
+	reasonFirstRun    = "FirstDeployment"
+	reasonImage       = "ImageChanged"
+	reasonReady       = "AllComponentsReady"
+	reasonNoneEnabled = "NoComponentsEnabled"
+	reasonNotReady    = "ComponentsNotReady"
 )
 
 // Intent returns the pause or stop that the user requested. Paused takes precedence over Stopped.
@@ -45,16 +46,16 @@ type change struct {
 	reason, message string
 }
 
-// phase applies the rules in order; the first that matches wins.
+// phase returns the phase of the first rule that matches.
 func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 	old := in.Superset.Status.Phase
 	switch {
 	case in.Intent.Paused:
-		return change{v1alpha1.PhaseSuspended, reasonPaused, "Paused by " + in.Intent.PausedBy}
-	case len(in.Refused) > 0, in.Failed != nil:
-		return refused(in)
-	case in.Intent.Stopped && sum.pods+len(in.Snapshot.PagePods) == 0 && noneWanted(in):
-		return change{v1alpha1.PhaseStopped, reasonStopped, "Stopped by " + in.Intent.StoppedBy}
+		return change{v1alpha1.PhaseSuspended, reasonPaused, "Reconciliation is paused by " + in.Intent.PausedBy + "."}
+	case len(in.Violations) > 0, in.Failed != nil:
+		return blockedPhase(in)
+	case in.Intent.Stopped && sum.pods+len(in.Snapshot.PagePods) == 0 && noneDesired(in):
+		return change{v1alpha1.PhaseStopped, reasonStopped, "The Superset is stopped by " + in.Intent.StoppedBy + "."}
 	case in.Intent.Stopped && old != "", in.Decision == nil:
 		return change{phase: old}
 	}
@@ -74,15 +75,15 @@ func phase(in Input, out *v1alpha1.SupersetStatus, sum totals) change {
 	return componentsPhase(in, sum)
 }
 
-// refused returns the phase of a permanent failure, until the spec or what it references changes.
-func refused(in Input) change {
-	if len(in.Refused) > 0 {
-		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonInvalidSpec, refusal(in.Refused)}
+// blockedPhase returns the phase of a permanent failure, until the spec or what it references changes.
+func blockedPhase(in Input) change {
+	if len(in.Violations) > 0 {
+		return change{v1alpha1.PhaseBlocked, v1alpha1.ReasonInvalidSpec, resolve.InvalidSpecMessage(in.Violations)}
 	}
 	return change{v1alpha1.PhaseBlocked, in.Failed.Reason, in.Failed.Message}
 }
 
-// decidedPhase returns the phase of tasks that may not start, or of which one has no attempt left; empty for all others.
+// decidedPhase returns the phase of tasks that must not start, or of which one has no attempt left; empty for all others.
 func decidedPhase(d *lifecycle.Decision) v1alpha1.Phase {
 	if d.Phase == "" && d.Condition.Reason == v1alpha1.ReasonTaskFailed {
 		return v1alpha1.PhaseBlocked
@@ -100,11 +101,11 @@ func lifecyclePhase(in Input, old v1alpha1.Phase) (change, bool) {
 	case settled:
 		return change{}, false
 	case d.Initial:
-		return change{v1alpha1.PhaseInitializing, reasonFirstRun, "First deployment of " + in.Desired.TaskImage}, true
+		return change{v1alpha1.PhaseInitializing, reasonFirstRun, "The first deployment of " + in.Desired.TaskImage + " is in progress."}, true
 	case d.Upgrading:
 		return change{
 			v1alpha1.PhaseUpgrading, reasonImage,
-			fmt.Sprintf("The image changes from %s to %s", d.From, in.Desired.TaskImage),
+			fmt.Sprintf("The image changes from %s to %s.", d.From, in.Desired.TaskImage),
 		}, true
 	}
 	return change{}, false
@@ -113,17 +114,17 @@ func lifecyclePhase(in Input, old v1alpha1.Phase) (change, bool) {
 func componentsPhase(in Input, sum totals) change {
 	switch {
 	case len(in.Desired.Components) == 0:
-		return change{v1alpha1.PhaseRunning, reasonNoneAsked, "No component is enabled"}
+		return change{v1alpha1.PhaseRunning, reasonNoneEnabled, "No component is enabled."}
 	case sum.allReady:
-		return change{v1alpha1.PhaseRunning, reasonReady, "All components are ready"}
+		return change{v1alpha1.PhaseRunning, reasonReady, "All components are ready."}
 	}
-	return change{v1alpha1.PhaseDegraded, reasonNotReady, "Not ready: " + strings.Join(sum.notReady, ", ")}
+	return change{v1alpha1.PhaseDegraded, reasonNotReady, "Components are not ready: " + strings.Join(sum.notReady, ", ") + "."}
 }
 
-// noneWanted reports whether every existing Deployment desires zero pods.
-func noneWanted(in Input) bool {
-	for word, d := range in.Snapshot.Deployments {
-		if snapshot.Asked(d) != 0 || d.Status.ObservedGeneration < max(d.Generation, in.Generations[word]) || d.Status.Replicas != 0 {
+// noneDesired reports whether every existing Deployment desires zero pods.
+func noneDesired(in Input) bool {
+	for slug, d := range in.Snapshot.Deployments {
+		if snapshot.DesiredReplicas(d) != 0 || d.Status.ObservedGeneration < max(d.Generation, in.Generations[slug]) || d.Status.Replicas != 0 {
 			return false
 		}
 	}

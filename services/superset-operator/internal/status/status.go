@@ -2,7 +2,6 @@ package status
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +13,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/bringup"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/version"
 )
@@ -37,9 +37,9 @@ type Input struct {
 	Failed *contract.Reconcile
 	// Order holds which components wait for the web server.
 	Order bringup.Order
-	// Refused lists the contradictions in the spec, each entry with the field's path.
-	Refused []string
-	Now     time.Time
+	// Violations lists the contradictions in the spec, each entry with the field's path.
+	Violations []string
+	Now        time.Time
 }
 
 // For returns the whole set of status fields that the operator owns.
@@ -92,10 +92,10 @@ func components(in Input, out *v1alpha1.SupersetStatus) (totals, error) {
 		if state.AdoptedSpec, err = adopted(in, c); err != nil {
 			return sum, err
 		}
-		*c.Descriptor.Slot(out.Components) = state
+		*c.Descriptor.StatusRef(out.Components) = state
 		sum.ready += state.ReadyReplicas
 		sum.want += state.Replicas
-		if in.Snapshot.Deployments[c.Word] == nil {
+		if in.Snapshot.Deployments[c.Slug] == nil {
 			sum.want += c.Replicas
 		}
 		if state.Phase != v1alpha1.ComponentReady {
@@ -145,10 +145,10 @@ func conditions(in Input) []metav1.Condition {
 		meta.SetStatusCondition(&out, c)
 	}
 	switch {
-	case len(in.Refused) > 0:
+	case len(in.Violations) > 0:
 		set(metav1.Condition{
 			Type: v1alpha1.ConditionLifecycleComplete, Status: metav1.ConditionFalse,
-			Reason: v1alpha1.ReasonInvalidSpec, Message: refusal(in.Refused),
+			Reason: v1alpha1.ReasonInvalidSpec, Message: resolve.InvalidSpecMessage(in.Violations),
 		})
 	case in.Decision != nil:
 		set(in.Decision.Condition)
@@ -160,14 +160,10 @@ func conditions(in Input) []metav1.Condition {
 	return out
 }
 
-func refusal(problems []string) string {
-	return strings.Join(problems, "; ") + ". Nothing is changed until the spec is mended."
-}
-
 func suspended(intent contract.Intent) metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionFalse,
-		Reason: v1alpha1.ReasonNotSuspended, Message: "Reconciliation is active",
+		Reason: v1alpha1.ReasonNotSuspended, Message: "Reconciliation is active.",
 	}
 	if !intent.Paused {
 		return c
@@ -176,12 +172,12 @@ func suspended(intent contract.Intent) metav1.Condition {
 	if intent.PausedBy != PausedBySpec {
 		c.Reason = v1alpha1.ReasonOperatorCommand
 	}
-	c.Message = "Reconciliation is paused by " + intent.PausedBy
+	c.Message = "Reconciliation is paused by " + intent.PausedBy + "."
 	return c
 }
 
 // record appends a change of phase to the ring. Changes from Running to Degraded and
-// back are omitted, since they may be flapping.
+// back are omitted, because they can be flapping.
 func record(ring []transition.Entry, c change, now time.Time) []transition.Entry {
 	if c.phase == "" {
 		return ring

@@ -89,7 +89,7 @@ func compute(t *testing.T, sup *v1alpha1.Superset, snap *snapshot.Snapshot, d *l
 		t.Fatal(err)
 	}
 	got, err := status.For(status.Input{
-		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Refused: refused, Now: now,
+		Superset: sup, Desired: want, Snapshot: snap, Decision: d, Intent: intent, Violations: refused, Now: now,
 		Applied: d != nil && d.Done(),
 	})
 	if err != nil {
@@ -182,7 +182,7 @@ func TestPhase(t *testing.T) {
 
 // What runs is what was ready once: an image whose tasks are complete and whose components
 // never came up does not run.
-func TestDeployedVersionIsWhatWasReady(t *testing.T) {
+func TestDeployedVersionFollowsReadyImage(t *testing.T) {
 	const done = v1alpha1.LifecycleComplete
 	never := superset(was(v1alpha1.PhaseInitializing, image))
 	ran := superset(was(v1alpha1.PhaseUpgrading, image), func(s *v1alpha1.Superset) { s.Status.DeployedVersion = "5.0.0" })
@@ -217,18 +217,18 @@ func TestComponentStatus(t *testing.T) {
 		ready   string
 		message string
 	}{
-		"no Deployment":        {phase: "Pending", ready: "0/2", message: "Deployment x-web-server not found"},
+		"no Deployment":        {phase: "Pending", ready: "0/2", message: "Deployment x-web-server does not exist."},
 		"all ready":            {d: deployment(2, 2), phase: "Ready", ready: "2/2"},
-		"some ready":           {d: deployment(3, 1), phase: "Progressing", ready: "1/3", message: "1 of 3 replicas are ready"},
-		"wanted to be zero":    {d: deployment(0, 0), phase: "Ready", ready: "0/0", message: "Scaled to zero"},
-		"spec not taken up":    {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Generation = 2 }), phase: "Progressing", ready: "2/2", message: "The Deployment's newest spec has not been taken up yet"},
-		"nothing ready":        {d: deployment(2, 0, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), phase: "Unavailable", ready: "0/2", message: "0 of 2 replicas are ready"},
-		"old pods still there": {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Status.Replicas = 3 }), phase: "Progressing", ready: "2/2", message: "2 of 2 replicas are ready"},
+		"some ready":           {d: deployment(3, 1), phase: "Progressing", ready: "1/3", message: "1 of 3 replicas are ready."},
+		"wanted to be zero":    {d: deployment(0, 0), phase: "Ready", ready: "0/0", message: "The component is scaled to zero."},
+		"spec not taken up":    {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Generation = 2 }), phase: "Progressing", ready: "2/2", message: "The latest spec of the Deployment is not observed yet."},
+		"nothing ready":        {d: deployment(2, 0, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), phase: "Unavailable", ready: "0/2", message: "0 of 2 replicas are ready."},
+		"old pods still there": {d: deployment(2, 2, func(d *appsv1.Deployment) { d.Status.Replicas = 3 }), phase: "Progressing", ready: "2/2", message: "2 of 2 replicas are ready."},
 		"deadline passed": {
 			d: deployment(2, 1, func(d *appsv1.Deployment) {
 				d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: "False", Reason: "ProgressDeadlineExceeded"}}
 			}),
-			phase: "Unavailable", ready: "1/2", message: "The roll-out made no progress in time: 1 of 2 replicas are ready",
+			phase: "Unavailable", ready: "1/2", message: "The rollout exceeded its progress deadline: 1 of 2 replicas are ready.",
 		},
 	}
 	for name, tc := range cases {
@@ -245,7 +245,7 @@ func TestComponentStatus(t *testing.T) {
 	}
 }
 
-func TestTransitionsLeaveFlappingOut(t *testing.T) {
+func TestTransitionsOmitFlapping(t *testing.T) {
 	sup := superset()
 	var got []string
 	for _, phase := range []struct {
@@ -273,7 +273,7 @@ func TestTransitionsLeaveFlappingOut(t *testing.T) {
 	}
 }
 
-func TestConditionsOfOthersAreNeverWritten(t *testing.T) {
+func TestForeignConditionsAreNotWritten(t *testing.T) {
 	sup := superset(was(v1alpha1.PhaseRunning, image))
 	earlier := metav1.NewTime(now.Add(-time.Hour))
 	sup.Status.Conditions = []metav1.Condition{

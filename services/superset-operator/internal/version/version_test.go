@@ -14,7 +14,7 @@ const (
 	unknown   = v1alpha1.DirectionUnknown
 )
 
-func TestW6VersionsAreOrderedStrictly(t *testing.T) {
+func TestW6VersionOrderIsStrict(t *testing.T) {
 	cases := []struct {
 		from, to string
 		want     v1alpha1.UpgradeDirection
@@ -78,7 +78,7 @@ func TestW6VersionsAreOrderedStrictly(t *testing.T) {
 	}
 }
 
-func TestW7AnotherRepositoryIsARebuild(t *testing.T) {
+func TestW7ChangedRepositoryIsRebuild(t *testing.T) {
 	cases := map[string]struct {
 		from, to string
 		want     v1alpha1.UpgradeDirection
@@ -86,7 +86,7 @@ func TestW7AnotherRepositoryIsARebuild(t *testing.T) {
 		"a mirror with the same tag":      {"apache/superset:6.0.0", "mirror.example:5000/superset:6.0.0", rebuild},
 		"a mirror with the tag latest":    {"apache/superset:latest", "mirror.example:5000/superset:latest", rebuild},
 		"a port is no tag":                {"mirror.example:5000/superset", "mirror.example:5000/superset:6.0.0", unknown},
-		"a port beside a lower version":   {"mirror.example:5000/superset:6.0.0", "mirror.example:5000/superset:5.0.0", downgrade},
+		"a port and a lower version":      {"mirror.example:5000/superset:6.0.0", "mirror.example:5000/superset:5.0.0", downgrade},
 		"the same digest":                 {"a/superset@sha256:00", "b/superset@sha256:00", rebuild},
 		"another digest":                  {"a/superset@sha256:00", "a/superset@sha256:11", unknown},
 		"a digest says more than its tag": {"a/superset:6.0.0@sha256:00", "a/superset:5.0.0@sha256:11", unknown},

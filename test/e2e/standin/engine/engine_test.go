@@ -120,7 +120,7 @@ func becomes(t *testing.T, n node, url string, want int) {
 	})
 }
 
-func TestAnEngineServesWhatTheOperatorRenders(t *testing.T) {
+func TestEngineAcceptsRenderedConfig(t *testing.T) {
 	address, state := metadata(t)
 	n := start(t, strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1))
 	becomes(t, n, "http://"+n.health+"/health/live", http.StatusOK)
@@ -148,7 +148,7 @@ func TestAnEngineServesWhatTheOperatorRenders(t *testing.T) {
 	}
 }
 
-func TestAConfigurationIsRefused(t *testing.T) {
+func TestEngineRejectsInvalidConfig(t *testing.T) {
 	good := config(t, "layered") // which has the users' part
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"an unknown key":     {"logging:", "loging:", "loging"},

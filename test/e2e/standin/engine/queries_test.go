@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/goprogram"
 )
 
-func TestAnEngineFinishesItsQueriesAndRefusesOthers(t *testing.T) {
+func TestEngineFinishesQueriesAndRejectsNew(t *testing.T) {
 	queries := drainCheck(t)
 	address, state := metadata(t)
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
@@ -64,7 +64,7 @@ func TestAnEngineFinishesItsQueriesAndRefusesOthers(t *testing.T) {
 	}
 }
 
-func TestAnEngineCutsWhatOutlastsItsGracePeriod(t *testing.T) {
+func TestEngineCutsQueriesAfterGracePeriod(t *testing.T) {
 	queries := drainCheck(t)
 	address, state := metadata(t)
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
@@ -94,7 +94,7 @@ func TestAnEngineCutsWhatOutlastsItsGracePeriod(t *testing.T) {
 	}
 }
 
-func TestAQuerySpillsToTheLocalDisk(t *testing.T) {
+func TestQuerySpillsToLocalDisk(t *testing.T) {
 	address, state := metadata(t)
 	state.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	n := start(t, strings.Replace(config(t, "minimal"), "shop-metadata.default.svc.cluster.local:7000", address, 1))

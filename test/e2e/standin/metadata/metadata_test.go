@@ -73,7 +73,7 @@ func becomes(t *testing.T, p *proc.Child, port int, want healthv1.HealthCheckRes
 	})
 }
 
-func TestItServesAsLongAsItsDatabaseDoes(t *testing.T) {
+func TestMetadataServesWhileDatabaseDoes(t *testing.T) {
 	db := postgres.Shared(t)
 	name := db.Database(t)
 	port, err := freeport.One()
@@ -102,7 +102,7 @@ func hold(t *testing.T, db *postgres.Server, name string) {
 	db.Query(t, "postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "+postgres.Literal(name))
 }
 
-func TestItRefusesAnotherAccountsData(t *testing.T) {
+func TestMetadataRejectsDataOfOtherAccount(t *testing.T) {
 	db := postgres.Shared(t)
 	name := db.Database(t)
 	db.Query(t, name, "CREATE TABLE public.standin_account (one int, id text); INSERT INTO public.standin_account VALUES (1, 'another')")
@@ -116,7 +116,7 @@ func TestItRefusesAnotherAccountsData(t *testing.T) {
 	}
 }
 
-func TestItRefusesAConfiguration(t *testing.T) {
+func TestMetadataRejectsInvalidConfig(t *testing.T) {
 	db := postgres.Shared(t)
 	good := config(t, db, "none", 7000)
 	for name, tc := range map[string]struct{ old, new, want string }{
@@ -136,7 +136,7 @@ func TestItRefusesAConfiguration(t *testing.T) {
 	}
 }
 
-func TestItWaitsForCredentialsThatHold(t *testing.T) {
+func TestMetadataWaitsForValidCredentials(t *testing.T) {
 	db := postgres.Shared(t)
 	port, err := freeport.One()
 	if err != nil {

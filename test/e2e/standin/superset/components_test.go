@@ -81,7 +81,7 @@ func (w *web) listening(health string) *web {
 	return w
 }
 
-func TestQueryRunsOnAWorkerAndFlowerSeesIt(t *testing.T) {
+func TestQueryRunsOnWorkerAndFlowerShowsIt(t *testing.T) {
 	p := newPlatform(t).withValkey()
 	worker := p.pod("celery-worker").with(map[string]string{"POD_NAME": "worker-0"}).start()
 	web := newWeb(p.pod("web-server")).serving()
@@ -104,7 +104,7 @@ func TestQueryRunsOnAWorkerAndFlowerSeesIt(t *testing.T) {
 	worker.terminated()
 }
 
-func TestBeatCallsAWorkerAsTheConfigurationSays(t *testing.T) {
+func TestBeatRunsConfiguredSchedule(t *testing.T) {
 	p := newPlatform(t).withValkey()
 	worker := p.pod("celery-worker").start()
 	beat := p.pod("celery-beat")
@@ -122,7 +122,7 @@ func TestBeatCallsAWorkerAsTheConfigurationSays(t *testing.T) {
 	worker.terminated()
 }
 
-func TestMCPServerReadsSecretsAndAnswers(t *testing.T) {
+func TestMCPServerReadsSecretsAndResponds(t *testing.T) {
 	p := newPlatform(t).withValkey()
 	port := freePort(t)
 	server := p.pod("mcp-server").replaced("9000", strconv.Itoa(port)).at(port)
@@ -143,7 +143,7 @@ func TestMCPServerReadsSecretsAndAnswers(t *testing.T) {
 	server.terminated()
 }
 
-func TestWebsocketServerRefusesAShortSecretAndStrangers(t *testing.T) {
+func TestWebsocketServerRejectsUnauthenticatedRequests(t *testing.T) {
 	port := freePort(t)
 	env := map[string]string{"PORT": strconv.Itoa(port)}
 	newPod(t, "6.0.0", full, "websocket-server").with(env).failed("at least 32 bytes long")
@@ -178,8 +178,8 @@ func TestAdministratorIsCreatedOnce(t *testing.T) {
 	}
 }
 
-// TestRenderedConfigurationsAreRead gives Python what the operator renders for each example.
-func TestRenderedConfigurationsAreRead(t *testing.T) {
+// TestPythonReadsRenderedConfigs gives Python what the operator renders for each example.
+func TestPythonReadsRenderedConfigs(t *testing.T) {
 	files, err := filepath.Glob(rendered + "/*/web-server-superset_config.py")
 	must(t, err)
 	if len(files) < 5 {
@@ -197,7 +197,7 @@ func TestRenderedConfigurationsAreRead(t *testing.T) {
 	}
 }
 
-func TestConfigurationThatDoesNotDoEndsTheProgram(t *testing.T) {
+func TestProgramExitsOnInvalidConfig(t *testing.T) {
 	for name, test := range map[string]struct{ config, reason string }{
 		"no Python":        {"SECRET_KEY = (", "SyntaxError"},
 		"raises":           {"raise RuntimeError('not like this')", "not like this"},

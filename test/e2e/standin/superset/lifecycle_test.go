@@ -152,7 +152,7 @@ func (i instance) revision() string {
 	return i.store.query(i.t, "SELECT version_num FROM alembic_version")
 }
 
-func TestWebAnswersWhatItHasBegunBeforeItEnds(t *testing.T) {
+func TestWebServerFinishesRequestsBeforeExit(t *testing.T) {
 	instance := instance{t, onPostgreSQL(t)}
 	instance.pod("6.0.0", "migrate", oldKey, "").succeeded()
 	instance.initialised("6.0.0", oldKey)
@@ -174,7 +174,7 @@ func TestWebAnswersWhatItHasBegunBeforeItEnds(t *testing.T) {
 	}
 }
 
-func TestMetastoreThatIsAwayIsA500AndNoEndOfTheWebServer(t *testing.T) {
+func TestWebServerReturns500WithoutMetastore(t *testing.T) {
 	server := privateMySQL(t)
 	instance := instance{t, server.metastore}
 	instance.pod("6.0.0", "migrate", oldKey, "").succeeded()

@@ -108,7 +108,7 @@ func devices(root string) error {
 	return nil
 }
 
-func TestNothingButTmpIsWritableForTheImagesUser(t *testing.T) {
+func TestImageUserWritesOnlyTmp(t *testing.T) {
 	root := copyOf(t, "6.0.0")
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -137,7 +137,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestTheOrderIsThatOfTheList(t *testing.T) {
+func TestOfKeepsListOrder(t *testing.T) {
 	got, err := affected.Of(modules, []string{"modules.txt"})
 	if err != nil || len(got) != len(modules) {
 		t.Fatalf("%d modules, error %v", len(got), err)

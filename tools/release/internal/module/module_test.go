@@ -43,7 +43,7 @@ replace github.com/flotilla-dev/flotilla/libs/testkit => ../testkit
 	}
 }
 
-func TestOwnerIsTheInnermostModule(t *testing.T) {
+func TestOwnerReturnsInnermostModule(t *testing.T) {
 	modules := []module.Module{{Path: "services/ingester"}, {Path: "services/ingester/api"}}
 	for file, want := range map[string]string{
 		"services/ingester/go.mod":         "services/ingester",

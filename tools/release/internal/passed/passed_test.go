@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/release/internal/passed"
 )
 
-func TestKeyDependsOnEveryPart(t *testing.T) {
+func TestKeyDependsOnAllParts(t *testing.T) {
 	base := map[string]string{"a": "1", "b": "2"}
 	key := passed.Key("unit", "go1", base)
 	if again := passed.Key("unit", "go1", map[string]string{"b": "2", "a": "1"}); again != key {
@@ -26,7 +26,7 @@ func TestKeyDependsOnEveryPart(t *testing.T) {
 	}
 }
 
-func TestStoreForgetsWhatNoRunAsksFor(t *testing.T) {
+func TestStorePrunesUnusedKeys(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	store := passed.Store{Dir: t.TempDir(), Now: func() time.Time { return now }}
 	used, unused := passed.Key("used", "", nil), passed.Key("unused", "", nil)

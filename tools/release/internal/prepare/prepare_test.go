@@ -102,7 +102,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-func TestOnlyTheChangelogIsMissing(t *testing.T) {
+func TestForCutsChangelog(t *testing.T) {
 	s := state()
 	s.Changelog = "## [Unreleased]\n\n- Something.\n"
 	if p := prepare.For(s, "libs/bus", "v0.2.0"); !p.Cut || len(p.Problems) != 1 {

@@ -15,7 +15,7 @@ const (
 	other   = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: ingester\n"
 )
 
-func TestDocumentsAreTheAccountAndItsRights(t *testing.T) {
+func TestDocumentsReturnAccountAndPermissions(t *testing.T) {
 	got, err := Documents([]byte(strings.Join([]string{other, role, "# nothing\n", hook, account}, "---\n")), "ingester", "flotilla-system")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestDocumentsAreTheAccountAndItsRights(t *testing.T) {
 	}
 }
 
-func TestChartWithoutTheAccountIsAnError(t *testing.T) {
+func TestDocumentsRejectChartWithoutAccount(t *testing.T) {
 	for name, manifest := range map[string]string{
 		"no account":                   role,
 		"an account of another name":   strings.Replace(account, "ingester", "default", 1),
@@ -49,7 +49,7 @@ func TestChartWithoutTheAccountIsAnError(t *testing.T) {
 	}
 }
 
-func TestListHasAVersionThatFollowsItsContents(t *testing.T) {
+func TestListVersionFollowsContents(t *testing.T) {
 	version := func(manifest string) string {
 		documents, err := Documents([]byte(manifest), "ingester", "flotilla-system")
 		if err != nil {

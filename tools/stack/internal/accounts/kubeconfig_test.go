@@ -19,7 +19,7 @@ users:
 contexts: []
 `
 
-func TestKubeconfigNamesTheAccountAndNotTheAdministrator(t *testing.T) {
+func TestKubeconfigNamesAccountOnly(t *testing.T) {
 	text, err := Kubeconfig([]byte(admin), "flotilla-system", "/token")
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestKubeconfigNamesTheAccountAndNotTheAdministrator(t *testing.T) {
 	}
 }
 
-func TestKubeconfigOfNoOrManyClustersIsAnError(t *testing.T) {
+func TestKubeconfigRequiresOneCluster(t *testing.T) {
 	for _, text := range []string{"", strings.Replace(admin, "users:", "- name: b\nusers:", 1), "]"} {
 		if _, err := Kubeconfig([]byte(text), "flotilla-system", "/token"); err == nil {
 			t.Errorf("taken: %q", text)

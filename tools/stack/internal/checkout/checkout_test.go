@@ -64,7 +64,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestTwoCheckoutsShareNoName(t *testing.T) {
+func TestCheckoutsHaveUniqueNames(t *testing.T) {
 	one, two := newCheckout(t), newCheckout(t)
 	if one.ID() == two.ID() || one.Marker() == two.Marker() {
 		t.Errorf("%s and %s are called the same", one.Root, two.Root)
@@ -84,7 +84,7 @@ func TestFindReturnsThisCheckout(t *testing.T) {
 	}
 }
 
-func TestAFolderOfItsOwnMakesAnotherStack(t *testing.T) {
+func TestOwnDirectoryMakesSeparateStack(t *testing.T) {
 	usual := newCheckout(t)
 	other := checkout.Checkout{Root: usual.Root, Dir: t.TempDir()}
 	if got, want := other.Log("nats"), filepath.Join(other.Dir, "log", "nats.log"); got != want {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNextStepsNameWhatRuns(t *testing.T) {
+func TestNextStepsNameRunningServices(t *testing.T) {
 	all := []string{"engine-operator", "ingester", "status-aggregator", "superset-operator"}
 	for name, tc := range map[string]struct {
 		running, says, silent []string

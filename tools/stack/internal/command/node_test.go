@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 // Who is not root is told at once what is missing and what runs instead, and nothing is made.
-func TestRealNodeAsAnotherUser(t *testing.T) {
+func TestRealNodeRequiresRoot(t *testing.T) {
 	program := copyOfThisTest(t)
 	local := filepath.Join(filepath.Dir(program), "local")
 	cmd := exec.Command(program)
@@ -50,7 +50,7 @@ func TestRealNodeAsAnotherUser(t *testing.T) {
 	}
 }
 
-func TestNodeIsRealOrSimulated(t *testing.T) {
+func TestNodeFlagRejectsOtherValues(t *testing.T) {
 	var errOut bytes.Buffer
 	if code := command.Main(t.Context(), []string{"up", "--node", "imagined"}, io.Discard, &errOut); code != 2 {
 		t.Errorf("exit code %d, want 2", code)
@@ -60,7 +60,7 @@ func TestNodeIsRealOrSimulated(t *testing.T) {
 	}
 }
 
-func TestInstallWantsACluster(t *testing.T) {
+func TestInstallRequiresCluster(t *testing.T) {
 	t.Setenv("FLOTILLA_LOCAL", t.TempDir())
 	for _, c := range []struct {
 		args []string
@@ -103,7 +103,7 @@ func copyOfThisTest(t *testing.T) string {
 	return program
 }
 
-func TestLogsOfAStackThatIsDown(t *testing.T) {
+func TestLogsRequireRunningStack(t *testing.T) {
 	t.Setenv("FLOTILLA_LOCAL", t.TempDir())
 	for _, args := range [][]string{{"logs"}, {"logs", "nats"}, {"logs", "superset-operator"}} {
 		var errOut bytes.Buffer

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/checkout"
 )
 
-func TestAServiceWithPoliciesIsNotCalledByWebhooks(t *testing.T) {
+func TestServiceWithPoliciesHasNoWebhooks(t *testing.T) {
 	root := t.TempDir()
 	for _, file := range []string{"hooks/config/webhook", "both/config/webhook", "both/config/admission", "none/config/crd"} {
 		dir := filepath.Join(root, "services", filepath.FromSlash(file))

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/envfile"
 )
 
-func TestSourcingTheFileSetsEveryValueAsItIs(t *testing.T) {
+func TestRenderedFileSetsExactValues(t *testing.T) {
 	values := map[string]string{
 		"a plain value":           "nats://127.0.0.1:4222",
 		"a DSN":                   "flotilla:flotilla@tcp(127.0.0.1:3306)/db?time_zone=%27%2B00%3A00%27&loc=UTC",
@@ -48,7 +48,7 @@ func TestNamesOfServices(t *testing.T) {
 	}
 }
 
-func TestEveryVariableIsExported(t *testing.T) {
+func TestRenderExportsVariables(t *testing.T) {
 	text := envfile.Render(envfile.Vars{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}, nil)
 	if !strings.Contains(text, "export A='1'\nexport B='2'\n") {
 		t.Errorf("got %q", text)

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/tools/stack/internal/hooks"
 )
 
-func TestTheManifestsOfEveryServiceAreCalledOnLoopback(t *testing.T) {
+func TestByURLConvertsServiceManifests(t *testing.T) {
 	files, err := filepath.Glob("../../../../services/*/config/webhook/manifests.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
@@ -52,7 +52,7 @@ func TestTheManifestsOfEveryServiceAreCalledOnLoopback(t *testing.T) {
 	}
 }
 
-func TestOneWebhookByURL(t *testing.T) {
+func TestByURLConvertsWebhook(t *testing.T) {
 	const manifest = `# a comment
 kind: ValidatingWebhookConfiguration
 webhooks: [{name: a.b, timeoutSeconds: 10, clientConfig: {service: {namespace: n, name: s, path: /p}}}]
@@ -70,7 +70,7 @@ webhooks: [{name: a.b, timeoutSeconds: 10, clientConfig: {service: {namespace: n
 	}
 }
 
-func TestWhatIsNoWebhookIsAnError(t *testing.T) {
+func TestByURLRejectsInvalidManifest(t *testing.T) {
 	for name, manifest := range map[string]string{
 		"another kind":    "kind: Service",
 		"no service":      "webhooks: [{name: a, clientConfig: {url: x}}]",

@@ -29,7 +29,7 @@ func TestRemoveCgroup(t *testing.T) {
 }
 
 // A group whose process still ends is tried again, for as long as ctx lets it.
-func TestRemoveCgroupWithAProcess(t *testing.T) {
+func TestRemoveCgroupWaitsForProcess(t *testing.T) {
 	root := filepath.Join("/sys/fs/cgroup/pids", "flotilla-test")
 	if _, err := os.Stat(filepath.Dir(root)); err != nil {
 		root = "/sys/fs/cgroup/flotilla-test"

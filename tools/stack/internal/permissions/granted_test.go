@@ -30,7 +30,7 @@ const (
 	others = `{"kind":"ServiceAccount","namespace":"default","name":"ingester"},{"kind":"User","name":"ingester"}`
 )
 
-func TestGrantedIsWhatIsBoundToTheAccount(t *testing.T) {
+func TestGrantedReturnsBoundPermissions(t *testing.T) {
 	everywhere := []string{"core/pods get", "core/pods/log get", "apps/pods get", "apps/pods/log get"}
 	cases := map[string]struct {
 		objects []string
@@ -82,7 +82,7 @@ func TestGrantedIsWhatIsBoundToTheAccount(t *testing.T) {
 	}
 }
 
-func TestBrokenListIsAnError(t *testing.T) {
+func TestParsePolicyRejectsBrokenList(t *testing.T) {
 	if _, err := ParsePolicy([]byte(`{"items":[`)); err == nil {
 		t.Error("half a list was read as none")
 	}

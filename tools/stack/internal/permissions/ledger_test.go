@@ -66,7 +66,7 @@ func TestLedgerCountsUses(t *testing.T) {
 	}
 }
 
-func TestLedgerKeepsWhatWasRefused(t *testing.T) {
+func TestLedgerKeepsDenials(t *testing.T) {
 	refused := `403,"message":"no"`
 	log := line("1", complete, "patch", deployment, refused) +
 		line("2", started, "watch", pods, refused) + line("2", complete, "watch", pods, refused) +
@@ -83,7 +83,7 @@ func TestLedgerKeepsWhatWasRefused(t *testing.T) {
 	}
 }
 
-func TestRequestsAreToldInWords(t *testing.T) {
+func TestRequestString(t *testing.T) {
 	for want, request := range map[string]Request{
 		"patch apps/deployments a/b": {Verb: "patch", Group: "apps", Resource: "deployments", Namespace: "a", Name: "b"},
 		"get core/nodes b":           {Verb: "get", Resource: "nodes", Name: "b"},
@@ -96,7 +96,7 @@ func TestRequestsAreToldInWords(t *testing.T) {
 	}
 }
 
-func TestBrokenEventIsAnError(t *testing.T) {
+func TestEventsRejectBrokenEvent(t *testing.T) {
 	for _, err := range Events(strings.NewReader("{\"verb\":\n")) {
 		if err == nil {
 			t.Error("half an event was read as none")
@@ -121,7 +121,7 @@ func report(t *testing.T, granted []Permission, log string) Report {
 	return ledger.Report()
 }
 
-func TestEquallyNarrowRightsAreAllUsed(t *testing.T) {
+func TestLedgerCountsEquallyNarrowPermissions(t *testing.T) {
 	granted := []Permission{
 		{Resource: "pods", Verb: "get", Names: []string{"b"}},
 		{Resource: "pods", Verb: "get"},

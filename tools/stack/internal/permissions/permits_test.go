@@ -2,7 +2,7 @@ package permissions
 
 import "testing"
 
-func TestPermitsAsRBACDoes(t *testing.T) {
+func TestPermitsMatchesRBAC(t *testing.T) {
 	pods := Permission{Group: "", Resource: "pods", Verb: "get"}
 	cases := map[string]struct {
 		permission Permission

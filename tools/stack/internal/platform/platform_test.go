@@ -22,7 +22,7 @@ func checkout(t *testing.T) string {
 var variable = regexp.MustCompile(`(?m)^password: \$(\w+)`)
 
 // Each password that the configuration of the bus asks for is given, and nothing in it is left to fill in.
-func TestBusConfigHasAllItNames(t *testing.T) {
+func TestBusConfigSetsAllPasswords(t *testing.T) {
 	c := Config{Root: checkout(t), ClusterName: "local", Passwords: filepath.Join(t.TempDir(), "folder", "passwords.json")}
 	config, err := c.busConfig()
 	if err != nil {
@@ -52,7 +52,7 @@ func TestBusConfigHasAllItNames(t *testing.T) {
 	}
 }
 
-func TestPasswordsStay(t *testing.T) {
+func TestPasswordsArePersistent(t *testing.T) {
 	c := Config{Passwords: filepath.Join(t.TempDir(), "passwords.json")}
 	first, err := c.passwords()
 	if err != nil {

@@ -60,7 +60,7 @@ func current(t *testing.T, s process.Spec) bool {
 	return is
 }
 
-func TestStartedProcessRunsDetachedUntilItIsStopped(t *testing.T) {
+func TestStartedProcessRunsDetachedUntilStop(t *testing.T) {
 	s := newSpec(t, "boat", "echo hello; exec sleep 1000")
 	pid := start(t, s)
 	if !current(t, s) {
@@ -91,7 +91,7 @@ func TestStartedProcessRunsDetachedUntilItIsStopped(t *testing.T) {
 	}
 }
 
-func TestChangeOfArgumentsEnvironmentOrFilesMakesAProcessOutOfDate(t *testing.T) {
+func TestCurrentDetectsChangedSpec(t *testing.T) {
 	s := newSpec(t, "boat", "exec sleep 1000")
 	program := filepath.Join(s.Dir, "program")
 	if err := os.WriteFile(program, []byte("one"), 0o600); err != nil {
@@ -121,7 +121,7 @@ func TestChangeOfArgumentsEnvironmentOrFilesMakesAProcessOutOfDate(t *testing.T)
 	}
 }
 
-func TestPidOfSomebodyElseIsNotOurs(t *testing.T) {
+func TestForeignPIDIsIgnored(t *testing.T) {
 	s := newSpec(t, "boat", "exec sleep 1000")
 	if err := os.MkdirAll(s.Run, 0o750); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func newSpecBeside(s process.Spec, name string) process.Spec {
 	return s
 }
 
-func TestVariablesThatWouldSteerAServiceAreNotInherited(t *testing.T) {
+func TestProcessInheritsNoServiceVariables(t *testing.T) {
 	for _, name := range []string{"FLOTILLA_NATS_URL", "KUBECONFIG", "NATS_URL", "MYSQL_DSN"} {
 		t.Setenv(name, "of another checkout")
 	}

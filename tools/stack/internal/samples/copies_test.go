@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDeploySamplesHoldEverySample keeps deploy/samples complete: one copy of each sample of each service.
-func TestDeploySamplesHoldEverySample(t *testing.T) {
+// TestDeploySamplesAreComplete keeps deploy/samples complete: one copy of each sample of each service.
+func TestDeploySamplesAreComplete(t *testing.T) {
 	top, err := filepath.Abs("../../../..")
 	if err != nil {
 		t.Fatal(err)

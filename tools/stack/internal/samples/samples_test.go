@@ -67,7 +67,7 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-func TestParseListReadsWhatKubectlPrints(t *testing.T) {
+func TestParseListReadsKubectlOutput(t *testing.T) {
 	for text, want := range map[string]int{
 		"":                           0,
 		`{"kind":"List","items":[]}`: 0,
@@ -91,7 +91,7 @@ func (r rows) Has(_ context.Context, table, namespace, name string) (bool, error
 	return r[table+"/"+namespace+"/"+name], nil
 }
 
-func TestCheckKnowsMissingAndStoredSamples(t *testing.T) {
+func TestCheckReportsMissingAndStoredSamples(t *testing.T) {
 	dir := t.TempDir()
 	text := `# two documents, the first one empty
 ---
@@ -138,7 +138,7 @@ metadata: {name: gone}
 	}
 }
 
-func TestRowsHaveAColumnForEachConditionAndTheProblemAtTheEnd(t *testing.T) {
+func TestRowsShowConditionsAndProblem(t *testing.T) {
 	found, err := samples.ParseList([]byte(superset + `{"phase":"Degraded","conditions":[` +
 		`{"type":"Available","status":"False","reason":"X"},{"type":"Stopped","status":"Unknown"}]}}`))
 	if err != nil {
@@ -154,7 +154,7 @@ func TestRowsHaveAColumnForEachConditionAndTheProblemAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestBrokenSampleIsAnErrorThatNamesTheFile(t *testing.T) {
+func TestLoadErrorNamesBrokenFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "bad.yaml"), []byte("kind: [\n"), 0o600); err != nil {
 		t.Fatal(err)

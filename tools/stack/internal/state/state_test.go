@@ -32,7 +32,7 @@ func port(t *testing.T, f func(string) (int, error), use string) int {
 	return p
 }
 
-func TestPortsStayTheSameOverRuns(t *testing.T) {
+func TestPortsPersistAcrossRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "state.json")
 	first := load(t, path)
 	nats, mysql := port(t, first.Port, "nats"), port(t, first.Port, "mysql")
@@ -46,7 +46,7 @@ func TestPortsStayTheSameOverRuns(t *testing.T) {
 	}
 }
 
-func TestSettleLeavesAPortThatSomebodyElseTook(t *testing.T) {
+func TestSettleReplacesForeignPort(t *testing.T) {
 	s := load(t, filepath.Join(t.TempDir(), "state.json"))
 	taken := port(t, s.Port, "nats")
 	l, err := net.Listen("tcp", freeport.Address(taken))
@@ -66,7 +66,7 @@ func TestSettleLeavesAPortThatSomebodyElseTook(t *testing.T) {
 	}
 }
 
-func TestServicesAreRemembered(t *testing.T) {
+func TestServicesPersistAcrossRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
 	s := load(t, path)
 	s.Services = []string{"ingester"}
@@ -78,7 +78,7 @@ func TestServicesAreRemembered(t *testing.T) {
 	}
 }
 
-func TestBrokenFileIsAnErrorThatNamesIt(t *testing.T) {
+func TestLoadErrorNamesBrokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

@@ -22,10 +22,10 @@ import (
 
 // Config configures a [Reconciler].
 type Config struct {
-	// Client reads from the cache and writes; Live reads from the API server.
+	// Client reads from the cache and writes; APIReader reads from the API server.
 	Client    client.Client
 	APIReader client.Reader
-	// Recorder makes the events of a class.
+	// Recorder emits the events of a class.
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	// EngineIndex is the cache index that finds the engines of a class.
@@ -37,25 +37,27 @@ type Reconciler struct {
 	Config
 	status  *ownedstatus.Writer
 	written *mutationcache.Cache[*v1alpha1.FireboltEngineClass]
-	trail   *steps.Tracer
-	list    []steps.Step[reconcileState]
+	tracer  *steps.Tracer
 }
 
 // New returns a Reconciler.
-func New(d Config) *Reconciler {
-	c := &Reconciler{
-		Config:  d,
-		status:  ownedstatus.New(d.Client, names.FieldManager, ownedstatus.WithConditions(status.ClassConditions()...)),
-		written: mutationcache.New[*v1alpha1.FireboltEngineClass](d.Clock),
-		trail:   steps.NewTracer("FireboltEngineClass", d.Clock),
+func New(cfg Config) *Reconciler {
+	return &Reconciler{
+		Config:  cfg,
+		status:  ownedstatus.New(cfg.Client, names.FieldManager, ownedstatus.WithConditions(status.ClassConditions()...)),
+		written: mutationcache.New[*v1alpha1.FireboltEngineClass](cfg.Clock),
+		tracer:  steps.NewTracer("FireboltEngineClass", cfg.Clock),
 	}
-	c.list = []steps.Step[reconcileState]{
-		{Name: "deletion", Run: c.reconcileDelete},
-		{Name: "finalizer", Run: c.ensureFinalizer},
-		{Name: "engines", Run: c.count},
-		{Name: "template", Run: c.judge},
+}
+
+// steps lists the steps of a reconcile in order.
+func (r *Reconciler) steps() []steps.Step[reconcileState] {
+	return []steps.Step[reconcileState]{
+		{Name: "deletion", Run: r.reconcileDelete},
+		{Name: "finalizer", Run: r.ensureFinalizer},
+		{Name: "engines", Run: r.countEngines},
+		{Name: "template", Run: r.validate},
 	}
-	return c
 }
 
 // requeueStale is the delay of the next reconcile after a write that conflicted because of a stale cache.
@@ -66,43 +68,43 @@ type reconcileState struct {
 	class                 *v1alpha1.FireboltEngineClass
 	engines               []string
 	rejected, unsupported string
-	gone                  bool // nothing of the class is ours any more
+	deleted               bool // the class has no finalizer of ours any more
 	stale                 bool // the API server has a newer version of the class
 }
 
 // Reconcile reconciles one object.
-func (c *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &reconcileState{class: &v1alpha1.FireboltEngineClass{}}
-	again, err := c.written.Read(ctx, c.Client, req.NamespacedName, p.class)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s := &reconcileState{class: &v1alpha1.FireboltEngineClass{}}
+	requeueAfter, err := r.written.Read(ctx, r.Client, req.NamespacedName, s.class)
 	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			c.trail.Forget(req.NamespacedName)
-			c.written.Forget(req.NamespacedName)
+			r.tracer.Forget(req.NamespacedName)
+			r.written.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get class %q: %w", req.Name, err)
 	}
-	read := p.class.ResourceVersion
-	ctx, end := c.trail.Begin(ctx, p.class)
-	result, err := c.run(ctx, p)
+	read := s.class.ResourceVersion
+	ctx, end := r.tracer.Begin(ctx, s.class)
+	result, err := r.run(ctx, s)
 	end(err)
 	switch {
-	case p.stale: // the API server has another version than the one that was written
-		c.written.Forget(req.NamespacedName)
-	case p.class.ResourceVersion != read:
-		again = c.written.Record(p.class)
+	case s.stale: // the API server has another version than the one that was written
+		r.written.Forget(req.NamespacedName)
+	case s.class.ResourceVersion != read:
+		requeueAfter = r.written.Record(s.class)
 	}
 	if err != nil {
-		return ctrl.Result{}, err // the queue has a time of its own then, and warns of another one
+		return ctrl.Result{}, err // the queue applies its backoff then, and controller-runtime warns of a RequeueAfter
 	}
-	result.RequeueAfter = steps.MinRequeue(result.RequeueAfter, again)
+	result.RequeueAfter = steps.MinRequeue(result.RequeueAfter, requeueAfter)
 	return result, nil
 }
 
-func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, error) {
-	_, err := steps.Run(ctx, p, c.list)
-	if err == nil && !p.gone {
-		err = c.record(ctx, p)
+func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, error) {
+	_, err := steps.Run(ctx, s, r.steps())
+	if err == nil && !s.deleted {
+		err = r.record(ctx, s)
 	}
 	select {
 	case <-ctx.Done(): // shutting down; the next leader continues
@@ -110,7 +112,7 @@ func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, e
 	default:
 	}
 	if errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, errStale) {
-		p.stale = true
+		s.stale = true
 		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	}
 	return ctrl.Result{}, err
@@ -119,17 +121,17 @@ func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, e
 // errStale means that the cache does not show the API server's state yet.
 var errStale = errors.New("stale cache")
 
-// record writes the status, and makes an event of what has changed in it.
-func (c *Reconciler) record(ctx context.Context, p *reconcileState) error {
-	outcome := status.Class{Object: p.class, Engines: p.engines, Rejected: p.rejected, Unsupported: p.unsupported}
-	next := outcome.Next(c.Clock.Now())
+// record writes the status, and emits an event if it has changed.
+func (r *Reconciler) record(ctx context.Context, s *reconcileState) error {
+	outcome := status.Class{Object: s.class, Engines: s.engines, Rejected: s.rejected, Unsupported: s.unsupported}
+	next := outcome.Next(r.Clock.Now())
 	reason, message := outcome.Event(next)
-	changed, err := c.status.Apply(ctx, p.class, next)
+	changed, err := r.status.Apply(ctx, s.class, next)
 	if err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	if changed && reason != "" {
-		c.Recorder.Eventf(p.class, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
+		r.Recorder.Eventf(s.class, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
 	}
 	return nil
 }

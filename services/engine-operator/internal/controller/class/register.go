@@ -19,11 +19,11 @@ import (
 
 // SetupWithManager adds the controller to the manager. The cache must have the index that
 // Config.EngineIndex names.
-func (c *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("engineclass").
-		For(&v1alpha1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.shouldReconcile})).
+		For(&v1alpha1.FireboltEngineClass{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
 		Watches(&v1alpha1.FireboltEngine{}, handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: rebound})).
-		Complete(c)
+		Complete(r)
 	if err != nil {
 		return fmt.Errorf("register the class controller: %w", err)
 	}
@@ -31,13 +31,13 @@ func (c *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // shouldReconcile drops the events of our own status writes, which the next reconcile already has.
-func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
+func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngineClass)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngineClass)
 	if !okWas || !okIs {
 		return true
 	}
-	own := c.written.Observe(is)
+	own := r.written.Observe(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || len(was.Finalizers) != len(is.Finalizers) ||

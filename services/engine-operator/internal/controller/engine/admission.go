@@ -12,20 +12,20 @@ import (
 // from it, and the generation that serves stays.
 //
 // Accepted fields without effect produce a warning.
-func (c *Reconciler) admit(_ context.Context, p *reconcileState) (steps.Result, error) {
-	p.unsupported = validation.Message(validation.EngineUnsupported(p.engine, p.class))
-	p.rejected = validation.Message(append(validation.EngineTemplate(p.engine, p.instance), validation.EngineInherited(p.class, p.instance)...))
-	p.bounds = validation.Message(validation.EngineBounds(p.engine, p.class, c.Bounds))
-	p.ignored = validation.Message(validation.EngineIgnored(p.engine, p.class))
-	if p.class != nil {
-		if wrong := validation.Class(p.class); len(wrong) > 0 {
-			p.noClass = "FireboltEngineClass " + p.class.Name + ": " + validation.Message(wrong)
+func (r *Reconciler) admit(_ context.Context, s *reconcileState) (steps.Result, error) {
+	s.unsupported = validation.Message(validation.EngineUnsupported(s.engine, s.class))
+	s.rejected = validation.Message(append(validation.EngineTemplate(s.engine, s.instance), validation.EngineInherited(s.class, s.instance)...))
+	s.bounds = validation.Message(validation.EngineBounds(s.engine, s.class, r.Bounds))
+	s.ignored = validation.Message(validation.EngineIgnored(s.engine, s.class))
+	if s.class != nil {
+		if wrong := validation.Class(s.class); len(wrong) > 0 {
+			s.classError = "FireboltEngineClass " + s.class.Name + ": " + validation.Message(wrong)
 		}
 	}
 	return steps.Result{}, nil
 }
 
 // admitted reports whether a generation may be created from the spec.
-func (p *reconcileState) admitted() bool {
-	return p.gate == "" && p.noClass == "" && p.unsupported == "" && p.rejected == "" && p.bounds == ""
+func (s *reconcileState) admitted() bool {
+	return s.instanceError == "" && s.classError == "" && s.unsupported == "" && s.rejected == "" && s.bounds == ""
 }

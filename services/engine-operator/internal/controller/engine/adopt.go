@@ -17,13 +17,13 @@ import (
 // then on, a change of the spec can be distinguished from another operator's rendering of the same spec.
 // The patch names one annotation and the version that was compared; the pods' template
 // stays as it is.
-func (c *Reconciler) adopt(ctx context.Context, p *reconcileState) (steps.Result, error) {
-	n := p.plan.Next.Current
-	live := p.children.StatefulSets[n]
-	if p.desired == nil || live == nil || status.Intent(p.engine).Paused || p.snapshot.Generations[n].Match != engine.Same {
+func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	n := s.plan.Next.Current
+	live := s.children.StatefulSets[n]
+	if s.desired == nil || live == nil || status.Intent(s.engine).Paused || s.snapshot.Generations[n].Match != engine.Same {
 		return steps.Result{}, nil
 	}
-	mark := render.Adoption(*p.desired, live)
+	mark := render.Adoption(*s.desired, live)
 	if mark == "" {
 		return steps.Result{}, nil
 	}
@@ -33,9 +33,9 @@ func (c *Reconciler) adopt(ctx context.Context, p *reconcileState) (steps.Result
 	}
 	after.Annotations[names.AnnotationAdopted] = mark
 	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-adoption")); err != nil {
+	if err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-adoption")); err != nil {
 		return steps.Result{}, fmt.Errorf("adopt statefulset %q: %w", live.Name, err)
 	}
-	p.children.StatefulSets[n] = after
+	s.children.StatefulSets[n] = after
 	return steps.Result{}, nil
 }

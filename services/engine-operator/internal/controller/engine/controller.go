@@ -32,7 +32,7 @@ import (
 
 // Config configures a [Reconciler].
 type Config struct {
-	// Client reads from the cache and writes; Live reads from the API server.
+	// Client reads from the cache and writes; APIReader reads from the API server.
 	Client    client.Client
 	APIReader client.Reader
 	Reporter  *standalone.Reporter
@@ -44,8 +44,8 @@ type Config struct {
 	Events typedcorev1.EventsGetter
 	// Bounds are the maximum resources of an engine container.
 	Bounds validation.Bounds
-	// MaxRollouts is how many engines at a time may be replaced without a change of their
-	// own spec; zero means all.
+	// MaxRollouts is the maximum of concurrent rollouts without a change of the engine's own
+	// spec; zero means unlimited.
 	MaxRollouts int
 }
 
@@ -56,43 +56,45 @@ type Reconciler struct {
 	status  *ownedstatus.Writer
 	written *mutationcache.Cache[*v1alpha1.FireboltEngine]
 	drains  *drain.Poller
-	// turns, warnings and sets are state that a restart may lose.
-	turns    *rolloutLimiter
+	// limiter, warnings and sets are state that a restart may lose.
+	limiter  *rolloutLimiter
 	sets     *sets
 	warnings *warningCache
-	trail    *steps.Tracer
-	list     []steps.Step[reconcileState]
+	tracer   *steps.Tracer
 }
 
 // New returns a Reconciler.
-func New(d Config) *Reconciler {
-	c := &Reconciler{
-		Config:  d,
-		applier: apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
-		status: ownedstatus.New(d.Client, names.FieldManager,
+func New(cfg Config) *Reconciler {
+	return &Reconciler{
+		Config:  cfg,
+		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
+		status: ownedstatus.New(cfg.Client, names.FieldManager,
 			ownedstatus.WithConditions(status.EngineConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
-		written:  mutationcache.New[*v1alpha1.FireboltEngine](d.Clock),
-		drains:   drain.NewPoller(d.Prober, d.Clock),
-		turns:    newRolloutLimiter(d.MaxRollouts, d.Client, d.Clock),
+		written:  mutationcache.New[*v1alpha1.FireboltEngine](cfg.Clock),
+		drains:   drain.NewPoller(cfg.Prober, cfg.Clock),
+		limiter:  newRolloutLimiter(cfg.MaxRollouts, cfg.Client, cfg.Clock),
 		sets:     newSets(),
 		warnings: &warningCache{of: map[types.UID]cachedWarning{}},
-		trail:    steps.NewTracer("FireboltEngine", d.Clock),
+		tracer:   steps.NewTracer("FireboltEngine", cfg.Clock),
 	}
-	c.list = []steps.Step[reconcileState]{
-		{Name: "deletion", Run: c.reconcileDelete},
-		{Name: "finalizer", Run: c.ensureFinalizer},
-		{Name: "observe", Run: c.observe},
-		{Name: "class", Run: c.resolveClass},
-		{Name: "instance", Run: c.resolveInstance},
-		{Name: "admission", Run: c.admit},
-		{Name: "render", Run: c.render},
-		{Name: "adoption", Run: c.adopt},
-		{Name: "drain check", Run: c.checkDrain},
-		{Name: "decide", Run: c.decide},
-		{Name: "warnings", Run: c.warn},
-		{Name: "write", Run: c.write},
+}
+
+// steps lists the steps of a reconcile in order.
+func (r *Reconciler) steps() []steps.Step[reconcileState] {
+	return []steps.Step[reconcileState]{
+		{Name: "deletion", Run: r.reconcileDelete},
+		{Name: "finalizer", Run: r.ensureFinalizer},
+		{Name: "observe", Run: r.observe},
+		{Name: "class", Run: r.resolveClass},
+		{Name: "instance", Run: r.resolveInstance},
+		{Name: "admission", Run: r.admit},
+		{Name: "render", Run: r.render},
+		{Name: "adoption", Run: r.adopt},
+		{Name: "drain check", Run: r.checkDrain},
+		{Name: "decide", Run: r.decide},
+		{Name: "warnings", Run: r.readWarnings},
+		{Name: "write", Run: r.write},
 	}
-	return c
 }
 
 // formerManager is what an earlier operator wrote statuses under.
@@ -102,89 +104,89 @@ const formerManager = "manager"
 const requeueStale = 250 * time.Millisecond
 
 // Reconcile reconciles one object.
-func (c *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &reconcileState{engine: &v1alpha1.FireboltEngine{}}
-	again, err := c.written.Read(ctx, c.Client, req.NamespacedName, p.engine)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s := &reconcileState{engine: &v1alpha1.FireboltEngine{}}
+	requeueAfter, err := r.written.Read(ctx, r.Client, req.NamespacedName, s.engine)
 	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			c.trail.Forget(req.NamespacedName)
-			c.written.Forget(req.NamespacedName)
+			r.tracer.Forget(req.NamespacedName)
+			r.written.Forget(req.NamespacedName)
 			metrics.DeleteEngine(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get engine %q: %w", req.Name, err)
 	}
-	read := p.engine.ResourceVersion
-	ctx, end := c.trail.Begin(ctx, p.engine)
-	result, err := c.run(ctx, p)
+	read := s.engine.ResourceVersion
+	ctx, end := r.tracer.Begin(ctx, s.engine)
+	result, err := r.run(ctx, s)
 	end(err)
 	switch {
-	case p.stale: // the API server has another version than the one that was written
-		c.written.Forget(req.NamespacedName)
-	case p.engine.ResourceVersion != read:
-		again = c.written.Record(p.engine)
+	case s.stale: // the API server has another version than the one that was written
+		r.written.Forget(req.NamespacedName)
+	case s.engine.ResourceVersion != read:
+		requeueAfter = r.written.Record(s.engine)
 	}
 	if err != nil {
-		return ctrl.Result{}, err // the queue has a time of its own then, and warns of another one
+		return ctrl.Result{}, err // the queue applies its backoff then, and controller-runtime warns of a RequeueAfter
 	}
-	result.RequeueAfter = steps.MinRequeue(result.RequeueAfter, again)
+	result.RequeueAfter = steps.MinRequeue(result.RequeueAfter, requeueAfter)
 	return result, nil
 }
 
-func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, error) {
-	p.begin()
-	result, err := steps.Run(ctx, p, c.list)
+func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, error) {
+	s.begin()
+	result, err := steps.Run(ctx, s, r.steps())
 	select {
 	case <-ctx.Done(): // shutting down; the next leader continues
 		return ctrl.Result{}, nil
 	default:
 	}
-	if p.gone || (err != nil && !p.observed) {
+	if s.deleted || (err != nil && !s.observed) {
 		return ctrl.Result{}, err
 	}
 	stale := isStale(err)
 	if !stale {
 		var after time.Duration
-		after, stale, err = c.finish(ctx, p, err)
+		after, stale, err = r.finish(ctx, s, err)
 		result.Requeue = steps.MinRequeue(result.Requeue, after)
 	}
-	if p.turn {
-		c.turns.release(p.engine.UID)
+	if s.newSlot {
+		r.limiter.release(s.engine.UID)
 	}
 	if stale {
-		p.stale = true
+		s.stale = true
 		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	}
 	if err == nil {
-		metrics.EngineReconciled(client.ObjectKeyFromObject(p.engine), c.Clock.Now())
+		metrics.EngineReconciled(client.ObjectKeyFromObject(s.engine), r.Clock.Now())
 	}
 	return ctrl.Result{RequeueAfter: result.Requeue}, err
 }
 
 // finish records the decision of the reconcile and reports its observation, also after a failure.
 // The report follows from the status as it was written.
-func (c *Reconciler) finish(ctx context.Context, p *reconcileState, failure error) (after time.Duration, stale bool, err error) {
+func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure error) (after time.Duration, stale bool, err error) {
 	if failure != nil {
-		p.abandon()
-		p.warning = refusal(failure)
+		s.abandon()
+		s.warning = refusal(failure)
 	}
-	outcome := p.outcome()
-	before := p.engine.DeepCopy()
-	changed, err := c.status.Apply(ctx, p.engine, outcome.Next(c.Clock.Now()))
+	outcome := s.outcome()
+	before := s.engine.DeepCopy()
+	changed, err := r.status.Apply(ctx, s.engine, outcome.Next(r.Clock.Now()))
 	if err != nil {
 		return 0, isStale(err), errors.Join(failure, fmt.Errorf("write status: %w", err))
 	}
-	p.turn = p.turn && failure != nil // recorded: the status says it now
+	s.newSlot = s.newSlot && failure != nil // recorded in the status
 	if changed {
-		c.recordEvents(before, p.engine)
-		c.announceTaken(p)
+		r.recordEvents(before, s.engine)
+		r.recordNameTaken(s)
 	}
-	if p.isTransitional() {
+	if s.isTransitional() {
 		return 0, false, failure
 	}
-	now := c.Clock.Now()
-	after, err = c.Reporter.Report(ctx, p.engine, outcome.Observation(p.children, p.applied(), failure, now))
-	after = steps.MinRequeue(after, workload.UntilProbesDue(now, maps.Values(p.children.Pods)))
+	now := r.Clock.Now()
+	after, err = r.Reporter.Report(ctx, s.engine, outcome.Observation(s.children, s.applied(), failure, now))
+	after = steps.MinRequeue(after, workload.UntilProbesDue(now, maps.Values(s.children.Pods)))
 	if isStale(err) {
 		return 0, true, nil
 	}

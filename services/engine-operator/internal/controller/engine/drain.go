@@ -21,36 +21,36 @@ import (
 
 // checkDrain reads the latest drain result of the draining generation. It never
 // waits for a pod: checks run in the background and enqueue the engine when they end.
-func (c *Reconciler) checkDrain(ctx context.Context, p *reconcileState) (steps.Result, error) {
-	d := resolve.DrainOf(p.engine, p.class)
-	p.drain = engine.Drain{Skip: d.Skip, Every: d.Interval}
-	old := p.plan.Next.Draining
-	if p.engine.Status.Phase != v1alpha1.PhaseDraining || old == engine.None || d.Skip || status.Intent(p.engine).Paused {
-		c.drains.Forget(p.engine.UID)
+func (r *Reconciler) checkDrain(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	d := resolve.DrainOf(s.engine, s.class)
+	s.drain = engine.Drain{Skip: d.Skip, Every: d.Interval}
+	old := s.plan.Next.Draining
+	if s.engine.Status.Phase != v1alpha1.PhaseDraining || old == engine.None || d.Skip || status.Intent(s.engine).Paused {
+		r.drains.Forget(s.engine.UID)
 		return steps.Result{}, nil
 	}
-	verdict := c.drains.Check(drain.Query{
-		Engine: client.ObjectKeyFromObject(p.engine), UID: p.engine.UID, Generation: old,
-		Mode: scrapeMode(p.instance), Pods: p.children.Pods[old],
-		Switched: switchedAt(p.engine.Status.Transitions), Interval: d.Interval,
+	result := r.drains.Check(drain.Query{
+		Engine: client.ObjectKeyFromObject(s.engine), UID: s.engine.UID, Generation: old,
+		Mode: scrapeMode(s.instance), Pods: s.children.Pods[old],
+		Switched: switchedAt(s.engine.Status.Transitions), Interval: d.Interval,
 	})
-	c.recordDrain(ctx, p, verdict)
-	p.drain.Drained = verdict.Drained
-	if verdict.Error != "" {
-		p.drainTrouble = fmt.Sprintf("Generation %d cannot report its running queries (%s); it is kept until a check succeeds, its drain timeout ends, or rollout is recreate.",
-			old, verdict.Error)
+	r.recordDrain(ctx, s, result)
+	s.drain.Drained = result.Drained
+	if result.Error != "" {
+		s.drainError = fmt.Sprintf("Generation %d cannot report its running queries (%s); it is kept until a check succeeds, its drain timeout ends, or rollout is recreate.",
+			old, result.Error)
 	}
-	if !verdict.Looked { // after a restart, the previous result is valid until the first check
-		if was := meta.FindStatusCondition(p.engine.Status.Conditions, v1alpha1.ConditionReady); was != nil && was.Reason == v1alpha1.ReasonDrainCheckFailing {
-			p.drainTrouble = was.Message
+	if !result.Checked { // after a restart, the previous result is valid until the first check
+		if was := meta.FindStatusCondition(s.engine.Status.Conditions, v1alpha1.ConditionReady); was != nil && was.Reason == v1alpha1.ReasonDrainCheckFailing {
+			s.drainError = was.Message
 		}
 	}
-	if verdict.Drained {
+	if result.Drained {
 		return steps.Result{}, nil
 	}
 	var left time.Duration
-	p.drain.Expired, left = expired(verdict.Switched, d.Timeout, c.Clock.Now())
-	return steps.Result{Requeue: steps.MinRequeue(left, verdict.Again)}, nil
+	s.drain.Expired, left = expired(result.Switched, d.Timeout, r.Clock.Now())
+	return steps.Result{Requeue: steps.MinRequeue(left, result.RequeueAfter)}, nil
 }
 
 // expired reports whether the drain has exceeded its timeout, and otherwise the time that
@@ -64,16 +64,16 @@ func expired(switched time.Time, timeout time.Duration, now time.Time) (over boo
 }
 
 // recordDrain counts a failed check, and logs the error when it has changed.
-func (c *Reconciler) recordDrain(ctx context.Context, p *reconcileState, v drain.Result) {
+func (r *Reconciler) recordDrain(ctx context.Context, s *reconcileState, v drain.Result) {
 	if v.Fresh && v.Error != "" {
-		metrics.DrainCheckFailed(client.ObjectKeyFromObject(p.engine), p.engine.Spec.InstanceRef)
+		metrics.DrainCheckFailed(client.ObjectKeyFromObject(s.engine), s.engine.Spec.InstanceRef)
 	}
-	log := ctrl.LoggerFrom(ctx).WithValues("generation", p.plan.Next.Draining)
+	log := ctrl.LoggerFrom(ctx).WithValues("generation", s.plan.Next.Draining)
 	switch {
 	case v.Changed && v.Error != "":
 		log.Info("Failed to query the draining generation", "cause", v.Error)
 	case v.Changed:
-		log.Info("Asked the draining generation again", "queries", v.Queries)
+		log.Info("Queried the draining generation", "queries", v.Queries)
 	}
 }
 

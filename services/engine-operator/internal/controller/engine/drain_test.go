@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
-func TestADrainTimeoutEndsOnTime(t *testing.T) {
+func TestExpiredFollowsDrainTimeout(t *testing.T) {
 	switched := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	cases := map[string]struct {
 		timeout, passed time.Duration
@@ -35,7 +35,7 @@ func TestADrainTimeoutEndsOnTime(t *testing.T) {
 	}
 }
 
-func TestTheSwitchIsTheNewestTransitionIntoDraining(t *testing.T) {
+func TestSwitchedAtUsesLatestDrainingTransition(t *testing.T) {
 	at := func(hour int, to v1alpha1.EnginePhase) transition.Entry {
 		return transition.Entry{Time: metav1.NewTime(time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC)), To: string(to)}
 	}

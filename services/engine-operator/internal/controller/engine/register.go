@@ -72,20 +72,20 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // SetupWithManager adds the controller to the manager.
-func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("engine").
-		For(&v1alpha1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.shouldReconcile})).
+		For(&v1alpha1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(engineOfPod), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
-		Watches(&v1alpha1.FireboltInstance{}, c.enginesOf(indexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceMatters})).
-		Watches(&v1alpha1.FireboltEngineClass{}, c.enginesOf(indexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
-	b = b.WatchesRawSource(c.drains.Source())
+		Watches(&v1alpha1.FireboltInstance{}, r.enginesOf(indexInstance), builder.WithPredicates(predicate.Funcs{UpdateFunc: instanceChanged})).
+		Watches(&v1alpha1.FireboltEngineClass{}, r.enginesOf(indexClass), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	b = b.WatchesRawSource(r.drains.Source())
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltEngineList{}))
 	}
-	if err := b.Complete(c); err != nil {
+	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("register the engine controller: %w", err)
 	}
 	return nil
@@ -93,13 +93,13 @@ func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 
 // shouldReconcile drops the events of status writes that no decision depends on: the next
 // reconcile already has our own writes, and it does not use the conditions of other writers.
-func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
+func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltEngine)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltEngine)
 	if !okWas || !okIs {
 		return true
 	}
-	own := c.written.Observe(is)
+	own := r.written.Observe(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
@@ -137,7 +137,7 @@ func waitingReasons(p *corev1.Pod) string {
 	return out
 }
 
-func instanceMatters(u event.UpdateEvent) bool {
+func instanceChanged(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltInstance)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltInstance)
 	if !okWas || !okIs {
@@ -156,10 +156,10 @@ func engineOfPod(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 // enginesOf enqueues the engines that refer to an instance or a class.
-func (c *Reconciler) enginesOf(index string) handler.EventHandler {
+func (r *Reconciler) enginesOf(index string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		var list v1alpha1.FireboltEngineList
-		err := c.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: o.GetName()})
+		err := r.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: o.GetName()})
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Failed to list engines", "index", index, "name", o.GetName())
 			return nil

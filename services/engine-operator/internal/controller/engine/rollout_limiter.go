@@ -38,14 +38,14 @@ type rolloutLimiter struct {
 	clock  clock.PassiveClock
 
 	mu sync.Mutex
-	// given holds slots that the cache does not show yet.
-	given map[types.UID]turn
+	// slots holds the slots that the cache does not show yet.
+	slots map[types.UID]slot
 	// waiting holds the throttled engines, and when each tried last.
 	waiting map[types.UID]waiter
 }
 
-// turn is a rollout slot: the number of a generation that may be allocated.
-type turn struct {
+// slot is a rollout slot: the number of a generation that may be allocated.
+type slot struct {
 	namespace string
 	number    int64
 }
@@ -55,57 +55,57 @@ type waiter struct {
 	at        time.Time
 }
 
-// waits is how long an engine counts as waiting after its last attempt; it tries again after [requeueThrottled].
-const waits = 5 * requeueThrottled
+// waiterTTL is how long an engine counts as waiting after its last attempt; it tries again after [requeueThrottled].
+const waiterTTL = 5 * requeueThrottled
 
 func newRolloutLimiter(limit int, c client.Reader, clock clock.PassiveClock) *rolloutLimiter {
-	return &rolloutLimiter{limit: limit, client: c, clock: clock, given: map[types.UID]turn{}, waiting: map[types.UID]waiter{}}
+	return &rolloutLimiter{limit: limit, client: c, clock: clock, slots: map[types.UID]slot{}, waiting: map[types.UID]waiter{}}
 }
 
 // acquire reports whether the engine may allocate the given number now, and whether the slot is
 // new; a new slot must be released if it is not used.
-func (t *rolloutLimiter) acquire(ctx context.Context, e *v1alpha1.FireboltEngine, number int64) (mine, fresh bool, err error) {
-	if t.limit == 0 {
+func (l *rolloutLimiter) acquire(ctx context.Context, e *v1alpha1.FireboltEngine, number int64) (acquired, isNew bool, err error) {
+	if l.limit == 0 {
 		return true, false, nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if given, ok := t.given[e.UID]; ok && given.number == number {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if held, ok := l.slots[e.UID]; ok && held.number == number {
 		return true, false, nil
 	}
-	now := t.clock.Now()
+	now := l.clock.Now()
 	var list v1alpha1.FireboltEngineList
-	if err := t.client.List(ctx, &list, client.MatchingFields{indexRolling: rolling}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.client.List(ctx, &list, client.MatchingFields{indexRolling: rolling}, client.UnsafeDisableDeepCopy); err != nil {
 		return false, false, fmt.Errorf("list engines that roll out: %w", err)
 	}
 	busy := map[types.UID]string{}
 	for i := range list.Items {
-		if advances(&list.Items[i], now) {
+		if makesProgress(&list.Items[i], now) {
 			busy[list.Items[i].UID] = list.Items[i].Namespace
 		}
 	}
-	for uid, given := range t.given {
-		busy[uid] = given.namespace
+	for uid, held := range l.slots {
+		busy[uid] = held.namespace
 	}
 	delete(busy, e.UID)
-	if len(busy) >= t.limit || !t.fair(e.Namespace, busy, now) {
-		t.waiting[e.UID] = waiter{e.Namespace, now}
+	if len(busy) >= l.limit || !l.fair(e.Namespace, busy, now) {
+		l.waiting[e.UID] = waiter{e.Namespace, now}
 		return false, false, nil
 	}
-	delete(t.waiting, e.UID)
-	t.given[e.UID] = turn{e.Namespace, number}
+	delete(l.waiting, e.UID)
+	l.slots[e.UID] = slot{e.Namespace, number}
 	return true, true, nil
 }
 
 // fair reports whether no engine waits in another namespace with fewer rollouts.
-func (t *rolloutLimiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
+func (l *rolloutLimiter) fair(namespace string, busy map[types.UID]string, now time.Time) bool {
 	rolling := map[string]int{}
 	for _, in := range busy {
 		rolling[in]++
 	}
-	for uid, w := range t.waiting {
-		if now.Sub(w.at) > waits { // deleted, paused, or up to date by now
-			delete(t.waiting, uid)
+	for uid, w := range l.waiting {
+		if now.Sub(w.at) > waiterTTL { // deleted, paused, or up to date by now
+			delete(l.waiting, uid)
 			continue
 		}
 		if rolling[w.namespace] < rolling[namespace] {
@@ -115,18 +115,18 @@ func (t *rolloutLimiter) fair(namespace string, busy map[types.UID]string, now t
 	return true
 }
 
-// advances reports whether a rollout makes progress: it is within its deadline since its
+// makesProgress reports whether a rollout makes progress: it is within its deadline since its
 // last step. Without a deadline of its own, the default applies.
-func advances(e *v1alpha1.FireboltEngine, now time.Time) bool {
+func makesProgress(e *v1alpha1.FireboltEngine, now time.Time) bool {
 	if meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionRolloutOverdue) {
 		return false
 	}
-	patience := resolve.DefaultProgressDeadline
+	limit := resolve.DefaultProgressDeadline
 	if e.Status.Phase == v1alpha1.PhaseDraining {
-		patience = drainTurn
+		limit = drainProgress
 	}
 	if d := e.Spec.ProgressDeadline; d != nil && d.Duration > 0 {
-		patience = min(patience, d.Duration)
+		limit = min(limit, d.Duration)
 	}
 	last := time.Time{}
 	if e.Status.RolloutStartedAt != nil {
@@ -135,25 +135,25 @@ func advances(e *v1alpha1.FireboltEngine, now time.Time) bool {
 	if n := len(e.Status.Transitions); n > 0 && e.Status.Transitions[n-1].Time.After(last) {
 		last = e.Status.Transitions[n-1].Time.Time
 	}
-	return last.IsZero() || now.Sub(last) < patience
+	return last.IsZero() || now.Sub(last) < limit
 }
 
-// drainTurn is how long a drain counts as progress: the new generation serves already.
-const drainTurn = time.Minute
+// drainProgress is how long a drain counts as progress: the new generation serves already.
+const drainProgress = time.Minute
 
 // release returns a slot that was not used.
-func (t *rolloutLimiter) release(uid types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.given, uid)
+func (l *rolloutLimiter) release(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.slots, uid)
 }
 
-// seen drops a slot once the cache shows its rollout.
-func (t *rolloutLimiter) seen(e *v1alpha1.FireboltEngine) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if given, ok := t.given[e.UID]; ok && engine.StateOf(e.Status).Allocated >= given.number {
-		delete(t.given, e.UID)
+// observe drops a slot once the cache shows its rollout.
+func (l *rolloutLimiter) observe(e *v1alpha1.FireboltEngine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if held, ok := l.slots[e.UID]; ok && engine.StateOf(e.Status).Allocated >= held.number {
+		delete(l.slots, e.UID)
 	}
 }
 

@@ -38,9 +38,9 @@ func rolls(namespace, name string, phase v1alpha1.EnginePhase, since time.Durati
 	return e
 }
 
-func asks(t *testing.T, turns *rolloutLimiter, e v1alpha1.FireboltEngine) bool {
+func asks(t *testing.T, l *rolloutLimiter, e v1alpha1.FireboltEngine) bool {
 	t.Helper()
-	mine, _, err := turns.acquire(t.Context(), &e, 7)
+	mine, _, err := l.acquire(t.Context(), &e, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func asks(t *testing.T, turns *rolloutLimiter, e v1alpha1.FireboltEngine) bool {
 }
 
 // A rollout that hangs, whoever asked for it, takes nobody's turn.
-func TestARolloutThatHangsTakesNoTurn(t *testing.T) {
+func TestStuckRolloutTakesNoSlot(t *testing.T) {
 	overdue := rolls("a", "overdue", v1alpha1.PhaseCreating, time.Second)
 	overdue.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRolloutOverdue, Status: metav1.ConditionTrue}}
 	short := rolls("a", "short", v1alpha1.PhaseCreating, 10*time.Second)
@@ -82,7 +82,7 @@ func TestARolloutThatHangsTakesNoTurn(t *testing.T) {
 }
 
 // An engine waits while one waits in a namespace in which fewer roll out.
-func TestNamespacesTakeTurnsFairly(t *testing.T) {
+func TestNamespacesShareSlotsFairly(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(noon)
 	cache := &listed{engines: []v1alpha1.FireboltEngine{rolls("big", "1", v1alpha1.PhaseCreating, 0), rolls("big", "2", v1alpha1.PhaseCreating, 0)}}
 	turns := newRolloutLimiter(2, cache, clock)

@@ -69,15 +69,15 @@ func restored(was *appsv1.StatefulSet) *appsv1.StatefulSet {
 const editedRendering = "edited"
 
 // relabel gives a StatefulSet the labels back by which its generation is selected.
-func (c *Reconciler) relabel(ctx context.Context, p *reconcileState, n int64) error {
-	live := p.children.StatefulSets[n]
+func (r *Reconciler) relabel(ctx context.Context, s *reconcileState, n int64) error {
+	live := s.children.StatefulSets[n]
 	after := live.DeepCopy()
 	if after.Labels == nil {
 		after.Labels = map[string]string{}
 	}
-	maps.Copy(after.Labels, names.GenerationLabels(p.engine.Name, n))
+	maps.Copy(after.Labels, names.GenerationLabels(s.engine.Name, n))
 	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-labels")); err != nil {
+	if err := r.Client.Patch(ctx, after, patch, client.FieldOwner(names.FieldManager+"-labels")); err != nil {
 		return fmt.Errorf("repair labels of statefulset %q: %w", live.Name, err)
 	}
 	return nil

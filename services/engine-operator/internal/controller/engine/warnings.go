@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// patience is how long a StatefulSet may be without its pods before its events are read:
+	// gracePeriod is how long a StatefulSet may be without its pods before its events are read:
 	// the ordinary moments of a creation cost no request.
-	patience = 3 * time.Second
-	// refresh is how long an answer is good for.
-	refresh = 10 * time.Second
+	gracePeriod = 3 * time.Second
+	// refreshInterval is how long a result is cached.
+	refreshInterval = 10 * time.Second
 )
 
-// warningCache remembers the last answer for each StatefulSet.
+// warningCache keeps the latest result for each StatefulSet.
 type warningCache struct {
 	mu sync.Mutex
 	of map[types.UID]cachedWarning // by engine
@@ -44,7 +44,7 @@ func (w *warningCache) last(uid types.UID) cachedWarning {
 	return w.of[uid]
 }
 
-func (w *warningCache) keep(uid types.UID, h cachedWarning) {
+func (w *warningCache) store(uid types.UID, h cachedWarning) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.of[uid] = h
@@ -56,38 +56,38 @@ func (w *warningCache) forget(uid types.UID) {
 	delete(w.of, uid)
 }
 
-// warn searches the reason why pods of the current generation are missing (seed 001,
-// "StatefulSet event propagation"). It is a help, never an obstacle: a failed look is
-// logged and counted, and the reconcile continues.
-func (c *Reconciler) warn(ctx context.Context, p *reconcileState) (steps.Result, error) {
-	set := p.children.StatefulSets[p.plan.Next.Current]
-	if set == nil || p.snapshot.Generations[p.plan.Next.Current].PodsTotal >= ptr.Deref(set.Spec.Replicas, 1) {
-		c.warnings.forget(p.engine.UID)
+// readWarnings searches the reason why pods of the current generation are missing (seed 001,
+// "StatefulSet event propagation"). A failure of the
+// list is logged and counted, and the reconcile continues.
+func (r *Reconciler) readWarnings(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	set := s.children.StatefulSets[s.plan.Next.Current]
+	if set == nil || s.snapshot.Generations[s.plan.Next.Current].PodsTotal >= ptr.Deref(set.Spec.Replicas, 1) {
+		r.warnings.forget(s.engine.UID)
 		return steps.Result{}, nil
 	}
-	now := c.Clock.Now()
-	if age := now.Sub(set.CreationTimestamp.Time); age < patience {
-		return steps.Result{Requeue: patience - age}, nil
+	now := r.Clock.Now()
+	if age := now.Sub(set.CreationTimestamp.Time); age < gracePeriod {
+		return steps.Result{Requeue: gracePeriod - age}, nil
 	}
-	h := c.warnings.last(p.engine.UID)
-	if h.set != set.UID || now.Sub(h.at) >= refresh {
-		found, err := c.warningOf(ctx, set)
+	h := r.warnings.last(s.engine.UID)
+	if h.set != set.UID || now.Sub(h.at) >= refreshInterval {
+		found, err := r.latestWarning(ctx, set)
 		if err != nil {
 			ctrl.LoggerFrom(ctx).Info("Failed to read the events of a StatefulSet", "statefulset", set.Name, "error", err.Error())
 			metrics.EventReadFailed()
-			return steps.Result{Requeue: refresh}, nil
+			return steps.Result{Requeue: refreshInterval}, nil
 		}
 		h = cachedWarning{set: set.UID, at: now, warning: found}
-		c.warnings.keep(p.engine.UID, h)
+		r.warnings.store(s.engine.UID, h)
 	}
-	p.warning = h.warning
-	return steps.Result{Requeue: refresh}, nil
+	s.warning = h.warning
+	return steps.Result{Requeue: refreshInterval}, nil
 }
 
-// warningOf asks the API server and no cache: events are many, and needed rarely. It reads
+// latestWarning reads from the API server, not from a cache: events are many, and needed rarely. It reads
 // all of the StatefulSet's: a list is in the order of names, and the newest may be the last.
-func (c *Reconciler) warningOf(ctx context.Context, set *appsv1.StatefulSet) (status.Warning, error) {
-	list, err := c.Events.Events(set.Namespace).List(ctx, metav1.ListOptions{
+func (r *Reconciler) latestWarning(ctx context.Context, set *appsv1.StatefulSet) (status.Warning, error) {
+	list, err := r.Events.Events(set.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"involvedObject.uid": string(set.UID), "type": corev1.EventTypeWarning}.String(),
 	})
 	if err != nil {

@@ -29,8 +29,8 @@ import (
 
 // Config configures a [Reconciler].
 type Config struct {
-	// Client reads from the cache and writes; Live reads from the API server. Secrets are
-	// read by Live only, one by one: no Secret is ever cached.
+	// Client reads from the cache and writes; APIReader reads from the API server. Secrets are
+	// read by APIReader only, one by one: no Secret is ever cached.
 	Client    client.Client
 	APIReader client.Reader
 	Reporter  *standalone.Reporter
@@ -39,7 +39,7 @@ type Config struct {
 	Images    render.Images
 	// EngineIndex is the cache index that finds the engines of an instance.
 	EngineIndex string
-	// NewID makes the ULID of an instance, NewPassword the password of its own database.
+	// NewID generates the ULID of an instance, NewPassword the password of its own database.
 	NewID, NewPassword func() (string, error)
 }
 
@@ -49,8 +49,7 @@ type Reconciler struct {
 	applier *apply.Applier
 	status  *ownedstatus.Writer
 	written *mutationcache.Cache[*v1alpha1.FireboltInstance]
-	trail   *steps.Tracer
-	list    []steps.Step[reconcileState]
+	tracer  *steps.Tracer
 	// creation finds out why the database has no pod.
 	creation *createfailure.Finder
 }
@@ -59,32 +58,35 @@ type Reconciler struct {
 const formerManager = "manager"
 
 // New returns a Reconciler.
-func New(d Config) *Reconciler {
-	c := &Reconciler{
-		Config:  d,
-		applier: apply.New(d.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
-		status: ownedstatus.New(d.Client, names.FieldManager,
+func New(cfg Config) *Reconciler {
+	return &Reconciler{
+		Config:  cfg,
+		applier: apply.New(cfg.Client, names.FieldManager, apply.WithFormerManagers(formerManager)),
+		status: ownedstatus.New(cfg.Client, names.FieldManager,
 			ownedstatus.WithConditions(status.InstanceConditions()...), ownedstatus.WithoutConditions(status.ForeignConditions()...)),
-		written: mutationcache.New[*v1alpha1.FireboltInstance](d.Clock),
-		trail:   steps.NewTracer("FireboltInstance", d.Clock),
+		written: mutationcache.New[*v1alpha1.FireboltInstance](cfg.Clock),
+		tracer:  steps.NewTracer("FireboltInstance", cfg.Clock),
 
-		creation: createfailure.New(d.APIReader, d.Clock),
+		creation: createfailure.New(cfg.APIReader, cfg.Clock),
 	}
-	c.list = []steps.Step[reconcileState]{
-		{Name: "engines", Run: c.findEngines},
-		{Name: "deletion", Run: c.reconcileDelete},
-		{Name: "observe", Run: c.observe},
-		{Name: "pause", Run: c.checkPause},
-		{Name: "support", Run: c.checkSupport},
-		{Name: "finalizer", Run: c.ensureFinalizer},
-		{Name: "identity", Run: c.identify},
-		{Name: "admission", Run: c.admit},
-		{Name: "credentials", Run: c.checkCredentials},
-		{Name: "database", Run: c.runDatabase},
-		{Name: "metadata", Run: c.runMetadata},
-		{Name: "gateway", Run: c.runGateway},
+}
+
+// steps lists the steps of a reconcile in order.
+func (r *Reconciler) steps() []steps.Step[reconcileState] {
+	return []steps.Step[reconcileState]{
+		{Name: "engines", Run: r.findEngines},
+		{Name: "deletion", Run: r.reconcileDelete},
+		{Name: "observe", Run: r.observe},
+		{Name: "pause", Run: r.checkPause},
+		{Name: "support", Run: r.checkSupport},
+		{Name: "finalizer", Run: r.ensureFinalizer},
+		{Name: "identity", Run: r.identify},
+		{Name: "admission", Run: r.admit},
+		{Name: "credentials", Run: r.checkCredentials},
+		{Name: "database", Run: r.runDatabase},
+		{Name: "metadata", Run: r.runMetadata},
+		{Name: "gateway", Run: r.runGateway},
 	}
-	return c
 }
 
 const (
@@ -94,69 +96,69 @@ const (
 )
 
 // Reconcile reconciles one object.
-func (c *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &reconcileState{instance: &v1alpha1.FireboltInstance{}}
-	again, err := c.written.Read(ctx, c.Client, req.NamespacedName, p.instance)
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s := &reconcileState{instance: &v1alpha1.FireboltInstance{}}
+	requeueAfter, err := r.written.Read(ctx, r.Client, req.NamespacedName, s.instance)
 	if err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			c.trail.Forget(req.NamespacedName)
-			c.written.Forget(req.NamespacedName)
+			r.tracer.Forget(req.NamespacedName)
+			r.written.Forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("get instance %q: %w", req.Name, err)
 	}
-	read := p.instance.ResourceVersion
-	ctx, end := c.trail.Begin(ctx, p.instance)
-	result, err := c.run(ctx, p)
+	read := s.instance.ResourceVersion
+	ctx, end := r.tracer.Begin(ctx, s.instance)
+	result, err := r.run(ctx, s)
 	end(err)
 	switch {
-	case p.stale: // the API server has another version than the one that was written
-		c.written.Forget(req.NamespacedName)
-	case p.instance.ResourceVersion != read:
-		again = c.written.Record(p.instance)
+	case s.stale: // the API server has another version than the one that was written
+		r.written.Forget(req.NamespacedName)
+	case s.instance.ResourceVersion != read:
+		requeueAfter = r.written.Record(s.instance)
 	}
 	if err != nil {
-		return ctrl.Result{}, err // the queue has a time of its own then, and warns of another one
+		return ctrl.Result{}, err // the queue applies its backoff then, and controller-runtime warns of a RequeueAfter
 	}
-	result.RequeueAfter = steps.MinRequeue(result.RequeueAfter, again)
+	result.RequeueAfter = steps.MinRequeue(result.RequeueAfter, requeueAfter)
 	return result, nil
 }
 
-func (c *Reconciler) run(ctx context.Context, p *reconcileState) (ctrl.Result, error) {
-	result, err := steps.Run(ctx, p, c.list)
-	p.conclude(result, err)
-	err = errors.Join(append(p.errs, err)...)
+func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, error) {
+	result, err := steps.Run(ctx, s, r.steps())
+	s.conclude(result, err)
+	err = errors.Join(append(s.errs, err)...)
 	select {
 	case <-ctx.Done(): // shutting down; the next leader continues
 		return ctrl.Result{}, nil
 	default:
 	}
 	after := time.Duration(0)
-	if !p.gone && p.observed && !isStale(err) {
-		after, err = c.finish(ctx, p, err)
+	if !s.deleted && s.observed && !isStale(err) {
+		after, err = r.finish(ctx, s, err)
 	}
 	if isStale(err) {
-		p.stale = true
+		s.stale = true
 		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	}
-	if err == nil && !p.gone {
-		metrics.InstanceReconciled(client.ObjectKeyFromObject(p.instance), c.Clock.Now())
+	if err == nil && !s.deleted {
+		metrics.InstanceReconciled(client.ObjectKeyFromObject(s.instance), r.Clock.Now())
 	}
 	return ctrl.Result{RequeueAfter: steps.MinRequeue(result.Requeue, after)}, err
 }
 
-// finish records and reports, also after a failure.
-func (c *Reconciler) finish(ctx context.Context, p *reconcileState, failure error) (time.Duration, error) {
-	outcome := p.outcome(failure)
-	before := p.instance.DeepCopy()
-	changed, err := c.status.Apply(ctx, p.instance, outcome.Next(c.Clock.Now()))
+// finish writes the status and reports the observation, also after a failure.
+func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure error) (time.Duration, error) {
+	outcome := s.outcome(failure)
+	before := s.instance.DeepCopy()
+	changed, err := r.status.Apply(ctx, s.instance, outcome.Next(r.Clock.Now()))
 	if err != nil {
 		return 0, errors.Join(failure, fmt.Errorf("write status: %w", err))
 	}
 	if changed {
-		c.recordEvents(before, p.instance)
+		r.recordEvents(before, s.instance)
 	}
-	after, err := c.Reporter.Report(ctx, p.instance, outcome.Observation(failure))
+	after, err := r.Reporter.Report(ctx, s.instance, outcome.Observation(failure))
 	if err != nil {
 		return 0, errors.Join(failure, fmt.Errorf("report: %w", err))
 	}
@@ -164,14 +166,14 @@ func (c *Reconciler) finish(ctx context.Context, p *reconcileState, failure erro
 }
 
 // recordEvents emits the events of a status change after its write.
-func (c *Reconciler) recordEvents(before, after *v1alpha1.FireboltInstance) {
-	metrics.Instance(before, after, c.Clock.Now())
+func (r *Reconciler) recordEvents(before, after *v1alpha1.FireboltInstance) {
+	metrics.Instance(before, after, r.Clock.Now())
 	for _, e := range statusevents.Instance(before, after) {
 		kind := corev1.EventTypeNormal
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		c.Recorder.Eventf(after, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
+		r.Recorder.Eventf(after, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 )
 
 // observe reads what exists, and decides how many replicas there should be.
-func (c *Reconciler) observe(ctx context.Context, p *reconcileState) (steps.Result, error) {
+func (r *Reconciler) observe(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	for name, into := range map[string]**appsv1.Deployment{
-		names.Metadata(p.instance.Name): &p.metadata.Deployment, names.Gateway(p.instance.Name): &p.gateway.Deployment,
+		names.Metadata(s.instance.Name): &s.metadata.Deployment, names.Gateway(s.instance.Name): &s.gateway.Deployment,
 	} {
 		d := &appsv1.Deployment{}
-		found, err := c.get(ctx, p, name, d)
+		found, err := r.get(ctx, s, name, d)
 		if err != nil {
 			return steps.Result{}, err
 		}
@@ -31,50 +31,50 @@ func (c *Reconciler) observe(ctx context.Context, p *reconcileState) (steps.Resu
 		}
 	}
 	database := &appsv1.StatefulSet{}
-	found, err := c.get(ctx, p, names.Postgres(p.instance.Name), database)
+	found, err := r.get(ctx, s, names.Postgres(s.instance.Name), database)
 	if err != nil {
 		return steps.Result{}, err
 	}
 	if found {
-		p.database = database
+		s.database = database
 	}
-	p.metadata.Replicas, p.gateway.Replicas, p.databaseReplicas = 1, gateway.EffectiveReplicas(p.instance), 1
-	if p.stops() {
-		p.metadata.Replicas, p.gateway.Replicas, p.databaseReplicas = 0, 0, databaseAtStop(p.metadata.Deployment)
+	s.metadata.Replicas, s.gateway.Replicas, s.databaseReplicas = 1, gateway.EffectiveReplicas(s.instance), 1
+	if s.shouldStop() {
+		s.metadata.Replicas, s.gateway.Replicas, s.databaseReplicas = 0, 0, databaseAtStop(s.metadata.Deployment)
 	}
-	if p.instance.Spec.Metadata.Postgres == nil && (p.database == nil || p.database.Status.ReadyReplicas == 0) {
-		p.metadata.Waits = ", and neither has its database"
+	if s.instance.Spec.Metadata.Postgres == nil && (s.database == nil || s.database.Status.ReadyReplicas == 0) {
+		s.metadata.WaitsFor = ", and neither has its database"
 	}
-	p.observed = true
-	return steps.Result{Requeue: c.findCreateFailure(ctx, p)}, nil
+	s.observed = true
+	return steps.Result{Requeue: r.findCreateFailure(ctx, s)}, nil
 }
 
 // findCreateFailure determines why the database has no pod, and returns the delay of the next check.
-// It is a help, never an obstacle: a failure is logged.
-func (c *Reconciler) findCreateFailure(ctx context.Context, p *reconcileState) time.Duration {
-	if p.database == nil || p.database.DeletionTimestamp != nil || p.database.Status.Replicas >= ptr.Deref(p.database.Spec.Replicas, 1) {
+// A failure is logged, and the reconcile continues.
+func (r *Reconciler) findCreateFailure(ctx context.Context, s *reconcileState) time.Duration {
+	if s.database == nil || s.database.DeletionTimestamp != nil || s.database.Status.Replicas >= ptr.Deref(s.database.Spec.Replicas, 1) {
 		return 0
 	}
-	answer, again, err := c.creation.Find(ctx, p.database)
+	message, requeueAfter, err := r.creation.Find(ctx, s.database)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to read events", "statefulset", p.database.Name)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to read events", "statefulset", s.database.Name)
 		metrics.EventReadFailed()
 	}
-	if answer != "" {
-		p.databaseFailure = answer
-		p.metadata.Waits = ". Kubernetes creates no pod for its database: " + answer
+	if message != "" {
+		s.databaseFailure = message
+		s.metadata.WaitsFor = ". Kubernetes creates no pod for its database: " + message
 	}
-	return again
+	return requeueAfter
 }
 
-// stops reports whether the instance is to be at zero: a user requested it and every engine
+// shouldStop reports whether the instance is to be at zero: a user requested it and every engine
 // has stopped. Once it is there it stays there, whatever engines are made.
-func (p *reconcileState) stops() bool {
-	if !status.Intent(p.instance).Stopped {
+func (s *reconcileState) shouldStop() bool {
+	if !status.Intent(s.instance).Stopped {
 		return false
 	}
-	d := p.metadata.Deployment
-	return d == nil || ptr.Deref(d.Spec.Replicas, 1) == 0 || enginesStopped(p.engines.Items)
+	d := s.metadata.Deployment
+	return d == nil || ptr.Deref(d.Spec.Replicas, 1) == 0 || enginesStopped(s.engines.Items)
 }
 
 func enginesStopped(engines []v1alpha1.FireboltEngine) bool {

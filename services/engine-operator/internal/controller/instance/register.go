@@ -24,9 +24,9 @@ import (
 )
 
 // SetupWithManager adds the controller to the manager.
-func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("instance").
-		For(&v1alpha1.FireboltInstance{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.shouldReconcile})).
+		For(&v1alpha1.FireboltInstance{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
 		Owns(&appsv1.Deployment{}).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
@@ -40,7 +40,7 @@ func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltInstanceList{}))
 	}
-	if err := b.Complete(c); err != nil {
+	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("register the instance controller: %w", err)
 	}
 	return nil
@@ -48,13 +48,13 @@ func (c *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 
 // shouldReconcile drops the events of status writes: the next reconcile
 // already has our own writes, and it does not use the conditions of other writers.
-func (c *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
+func (r *Reconciler) shouldReconcile(u event.UpdateEvent) bool {
 	was, okWas := u.ObjectOld.(*v1alpha1.FireboltInstance)
 	is, okIs := u.ObjectNew.(*v1alpha1.FireboltInstance)
 	if !okWas || !okIs {
 		return true
 	}
-	own := c.written.Observe(is)
+	own := r.written.Observe(is)
 	return was.Generation != is.Generation ||
 		was.ResourceVersion == is.ResourceVersion || // a resync
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||

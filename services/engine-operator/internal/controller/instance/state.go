@@ -18,10 +18,10 @@ type reconcileState struct {
 	instance *v1alpha1.FireboltInstance
 	stale    bool // the API server has a newer version of it
 	engines  v1alpha1.FireboltEngineList
-	// gone: nothing is left to record. observed: the existing objects have been read.
-	// judged: the whole spec has been processed, or rejected.
-	// waits: something could not be applied yet, without a failure.
-	gone, observed, judged, waits bool
+	// deleted: nothing is left to record. observed: the existing objects have been read.
+	// evaluated: the whole spec has been processed, or rejected.
+	// pending: something could not be applied yet, without a failure.
+	deleted, observed, evaluated, pending bool
 
 	metadata, gateway status.Component
 	database          *appsv1.StatefulSet
@@ -30,52 +30,52 @@ type reconcileState struct {
 
 	// The failure of the whole instance, and the errors of single components, none of which
 	// blocks the others.
-	trouble *status.Failure
+	failure *status.Failure
 	errs    []error
 }
 
 // conclude records the result of the steps for the status.
-func (p *reconcileState) conclude(result steps.Result, err error) {
+func (s *reconcileState) conclude(result steps.Result, err error) {
 	switch {
-	case err != nil && p.trouble == nil:
-		p.trouble = &status.Failure{Reason: v1alpha1.ReasonEnsureFailed, Message: err.Error()}
+	case err != nil && s.failure == nil:
+		s.failure = &status.Failure{Reason: v1alpha1.ReasonEnsureFailed, Message: err.Error()}
 	case err == nil && !result.Stop:
-		p.judged = true
+		s.evaluated = true
 	}
 }
 
 // outcome collects the input of the status. An error that belongs to no single component
 // is the failure of the instance.
-func (p *reconcileState) outcome(failure error) status.Instance {
-	troubled := p.trouble != nil && p.trouble.Reason != v1alpha1.ReasonDeletionBlocked
+func (s *reconcileState) outcome(failure error) status.Instance {
+	failed := s.failure != nil && s.failure.Reason != v1alpha1.ReasonDeletionBlocked
 	return status.Instance{
-		Object: p.instance, Metadata: p.metadata, Gateway: p.gateway,
-		Database: p.database, DatabaseReplicas: p.databaseReplicas, DatabaseFailure: p.databaseFailure,
-		Failure: p.trouble, Judged: p.judged,
-		Applied: p.judged && !p.waits && failure == nil && !troubled && p.metadata.Failure == nil && p.gateway.Failure == nil,
+		Object: s.instance, Metadata: s.metadata, Gateway: s.gateway,
+		Database: s.database, DatabaseReplicas: s.databaseReplicas, DatabaseFailure: s.databaseFailure,
+		Failure: s.failure, Evaluated: s.evaluated,
+		Applied: s.evaluated && !s.pending && failure == nil && !failed && s.metadata.Failure == nil && s.gateway.Failure == nil,
 	}
 }
 
 // handleApplyError records why the API server rejected an object of a component, and returns
 // the delay of the retry. An invalid object stays invalid until the spec or a policy
 // changes: that is not an error of the reconcile, and is retried slowly.
-func (p *reconcileState) handleApplyError(c *status.Component, reason string, err error) steps.Result {
+func (s *reconcileState) handleApplyError(c *status.Component, reason string, err error) steps.Result {
 	switch {
 	case errors.Is(err, apply.ErrBeingDeleted):
-		p.waits = true
+		s.pending = true
 		return steps.Result{Requeue: requeueFailure}
 	case isStale(err):
-		p.errs = append(p.errs, err)
+		s.errs = append(s.errs, err)
 		return steps.Result{}
 	case apierrors.IsInvalid(err):
-		return p.setFailure(c, status.Failure{Reason: reason, Message: err.Error(), Terminal: true}, requeueTerminal)
+		return s.setFailure(c, status.Failure{Reason: reason, Message: err.Error(), Terminal: true}, requeueTerminal)
 	}
-	p.errs = append(p.errs, err)
-	return p.setFailure(c, status.Failure{Reason: reason, Message: err.Error()}, 0)
+	s.errs = append(s.errs, err)
+	return s.setFailure(c, status.Failure{Reason: reason, Message: err.Error()}, 0)
 }
 
 // setFailure records why a component is not in its desired state. The others are still reconciled.
-func (*reconcileState) setFailure(c *status.Component, t status.Failure, again time.Duration) steps.Result {
+func (*reconcileState) setFailure(c *status.Component, t status.Failure, requeueAfter time.Duration) steps.Result {
 	c.Failure = &t
-	return steps.Result{Requeue: again}
+	return steps.Result{Requeue: requeueAfter}
 }

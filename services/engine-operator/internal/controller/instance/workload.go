@@ -17,34 +17,34 @@ import (
 type workloadSpec struct {
 	desired, live client.Object // live is nil when there is none
 	config        *corev1.ConfigMap
-	// follows: the live one matches the user's part of the spec.
-	follows bool
+	// matchesSpec: the live one matches the user's part of the spec.
+	matchesSpec bool
 }
 
 // workload applies a workload after its configuration. One that an earlier operator made
 // stays as it is, and its configuration too, until something else is wanted of it.
-func (c *Reconciler) workload(ctx context.Context, p *reconcileState, w workloadSpec) error {
+func (r *Reconciler) workload(ctx context.Context, s *reconcileState, w workloadSpec) error {
 	if w.live != nil {
-		switch adopt.Decide(w.desired, w.live, w.follows) {
+		switch adopt.Decide(w.desired, w.live, w.matchesSpec) {
 		case adopt.Annotate:
-			return c.annotateAdopted(ctx, w.desired, w.live)
+			return r.annotateAdopted(ctx, w.desired, w.live)
 		case adopt.Skip:
 			return nil
 		case adopt.Apply:
 		}
 	}
 	if w.config != nil {
-		if err := c.ensure(ctx, p, w.config, &corev1.ConfigMap{}); err != nil {
+		if err := r.ensure(ctx, s, w.config, &corev1.ConfigMap{}); err != nil {
 			return err
 		}
 	}
-	_, err := c.applier.Object(ctx, p.instance, w.desired, w.live)
+	_, err := r.applier.Object(ctx, s.instance, w.desired, w.live)
 	return err
 }
 
 // annotateAdopted records on a workload of an earlier operator that it is adopted, and makes a
 // database keep its volume. Its pods are not touched.
-func (c *Reconciler) annotateAdopted(ctx context.Context, desired, live client.Object) error {
+func (r *Reconciler) annotateAdopted(ctx context.Context, desired, live client.Object) error {
 	after, ok := live.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("copy %T %q: not an object", live, live.GetName())
@@ -53,15 +53,15 @@ func (c *Reconciler) annotateAdopted(ctx context.Context, desired, live client.O
 	if set, isSet := after.(*appsv1.StatefulSet); isSet && set.Spec.PersistentVolumeClaimRetentionPolicy != nil {
 		set.Spec.PersistentVolumeClaimRetentionPolicy = render.Retention()
 	}
-	err := c.Client.Patch(ctx, after, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
+	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(names.FieldManager))
 	if err != nil {
 		return fmt.Errorf("adopt %T %q: %w", live, live.GetName(), err)
 	}
 	return nil
 }
 
-// follows reports whether a live Deployment has what the user's part of the spec sets.
-func follows(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment) bool {
+// matchesSpec reports whether a live Deployment has what the user's part of the spec sets.
+func matchesSpec(user *corev1.PodTemplateSpec, desired, live *appsv1.Deployment) bool {
 	return live == nil || adopt.MatchesSpec(user, desired, live)
 }
 

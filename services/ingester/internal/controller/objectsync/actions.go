@@ -10,6 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/checkpoint"
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
@@ -17,171 +19,174 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// errOutdated means that storage has a newer version of an object that is to be
-// deleted: our cache is stale, and removing the finalizer now would lose the latest state.
-var errOutdated = errors.New("storage holds a newer version than the cache")
+// errStale means that storage has a newer version of an object that is to be
+// deleted: removing the finalizer now would lose the latest state.
+var errStale = errors.New("stale cache: storage has a newer version")
 
-func (c *Controller) act(ctx context.Context, action decide.Action, o *object.Object) error {
+// isStale reports whether the decision must be made again from a newer object.
+func isStale(err error) bool { return errors.Is(err, errStale) || apierrors.IsConflict(err) }
+
+func (c *Reconciler) act(ctx context.Context, action decide.Action, o *object.Object) error {
 	switch action {
 	case decide.Finish:
-		return c.finish(ctx, o)
+		return c.reconcileDelete(ctx, o)
 	case decide.Delete:
-		return c.delete(ctx, o)
+		return c.deleteMarked(ctx, o)
 	case decide.Evict:
 		return c.evict(ctx, o)
 	case decide.Release:
-		return c.letGo(ctx, o)
+		return c.closeReleased(ctx, o)
 	case decide.Adopt:
-		return c.adopt(ctx, o)
+		return c.ensureFinalizer(ctx, o)
 	default:
 		return c.sync(ctx, o)
 	}
 }
 
-// sync stores the object. A stale copy is not a failure: the newer one is already stored.
-func (c *Controller) sync(ctx context.Context, o *object.Object) error {
-	err := c.store.Upsert(ctx, o, false, nil)
+// sync stores the object. A stale object is not a failure: the newer version is already stored.
+func (c *Reconciler) sync(ctx context.Context, o *object.Object) error {
+	err := c.config.Store.Upsert(ctx, o, false, nil)
 	if errors.Is(err, storage.ErrStale) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	c.committed(o)
+	c.observeCommit(o)
 	ctrl.LoggerFrom(ctx).V(1).Info("Successfully synced object to metadata storage")
 	return nil
 }
 
-// committed observes the time from the watch event to the commit. Objects of a list are
+// observeCommit observes the time from the watch event to the commit. Objects of a list are
 // not counted: they have no watch event.
-func (c *Controller) committed(o *object.Object) {
+func (c *Reconciler) observeCommit(o *object.Object) {
 	if !o.Received.IsZero() {
-		c.metrics.EventToCommit.WithLabelValues(c.config.Kind.Name).Observe(c.config.Clock.Since(o.Received).Seconds())
+		c.config.Metrics.EventToCommit.WithLabelValues(c.config.Kind.Name).Observe(c.config.Clock.Since(o.Received).Seconds())
 	}
 }
 
-// adopt adds our finalizer to the object, so that its deletion cannot be missed, and
+// ensureFinalizer adds our finalizer to the object, so that its deletion cannot be missed, and
 // stores the result of the patch: one write instead of two.
-func (c *Controller) adopt(ctx context.Context, o *object.Object) error {
-	adopted, err := c.cluster.PatchFinalizers(ctx, o, fieldManager, append(slices.Clone(o.Finalizers), api.IngesterFinalizer))
+func (c *Reconciler) ensureFinalizer(ctx context.Context, o *object.Object) error {
+	adopted, err := c.client.PatchFinalizers(ctx, o, fieldManager, append(slices.Clone(o.Finalizers), api.IngesterFinalizer))
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	adopted.Received = o.Received
-	c.metrics.Adopted.WithLabelValues(c.config.Kind.Name).Inc()
+	c.config.Metrics.Adopted.WithLabelValues(c.config.Kind.Name).Inc()
 	return c.sync(ctx, adopted)
 }
 
-// finish closes the row of a terminating object and removes our finalizer.
-func (c *Controller) finish(ctx context.Context, o *object.Object) error {
+// reconcileDelete closes the row of a terminating object and removes our finalizer.
+func (c *Reconciler) reconcileDelete(ctx context.Context, o *object.Object) error {
 	log := ctrl.LoggerFrom(ctx)
 	log.V(1).Info("Object is being deleted")
-	if err := c.closeRow(ctx, o, c.store.Finish); err != nil {
+	if err := c.closeRow(ctx, o, c.config.Store.Finish); err != nil {
 		return err
 	}
 	if !slices.Contains(o.Finalizers, api.IngesterFinalizer) {
 		log.V(1).Info("Finalizer not present, nothing to do")
 		return nil
 	}
-	_, err := c.release(ctx, o)
+	_, err := c.removeFinalizer(ctx, o)
 	return err
 }
 
-// letGo closes the row of an object that only foreign finalizers hold, unless it was
-// evicted. An older database may lack the eviction: then the row is kept.
-func (c *Controller) letGo(ctx context.Context, o *object.Object) error {
+// closeReleased closes the row of an object that only foreign finalizers hold, unless it was
+// evicted. An older database may lack the eviction: then the row is marked as evicted.
+func (c *Reconciler) closeReleased(ctx context.Context, o *object.Object) error {
 	err := c.config.Checkpoint.Check(ctx)
 	if errors.Is(err, checkpoint.ErrBehind) {
-		return c.closeRow(ctx, o, c.store.Evict)
+		return c.closeRow(ctx, o, c.config.Store.Evict)
 	}
 	if err != nil {
-		return fmt.Errorf("compare the checkpoints: %w", err)
+		return fmt.Errorf("compare checkpoints: %w", err)
 	}
-	return c.closeRow(ctx, o, c.store.Release)
+	return c.closeRow(ctx, o, c.config.Store.Release)
 }
 
-// delete closes the row of an object that carries the deleting annotation, then deletes the object.
-func (c *Controller) delete(ctx context.Context, o *object.Object) error {
+// deleteMarked closes the row of an object that carries the deleting annotation, then deletes the object.
+func (c *Reconciler) deleteMarked(ctx context.Context, o *object.Object) error {
 	ctrl.LoggerFrom(ctx).Info("Object marked for deletion via annotation")
-	if err := c.closeRow(ctx, o, c.store.Finish); err != nil {
+	if err := c.closeRow(ctx, o, c.config.Store.Finish); err != nil {
 		return err
 	}
-	return c.remove(ctx, o)
+	return c.deleteVersion(ctx, o)
 }
 
 // closeRow stores the object's final state and closes its row. A final state that
 // cannot be stored must not hold the object indefinitely, since it may no longer be
 // possible to change it: the row is closed as stored, and the loss is reported.
-func (c *Controller) closeRow(ctx context.Context, o *object.Object, store func(context.Context, runtime.Object) error) error {
+func (c *Reconciler) closeRow(ctx context.Context, o *object.Object, store func(context.Context, runtime.Object) error) error {
 	err := current(store(ctx, o))
 	if errors.Is(err, storage.ErrRejected) {
-		ctrl.LoggerFrom(ctx).Info("The final state cannot be stored, closing the row as it is", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Failed to store the final state, closing the row as stored", "reason", err.Error())
 		c.reject(o, err)
-		c.metrics.Incomplete.WithLabelValues(c.config.Kind.Name).Inc()
-		err = current(c.store.Abandon(ctx, o))
+		c.config.Metrics.Incomplete.WithLabelValues(c.config.Kind.Name).Inc()
+		err = current(c.config.Store.Abandon(ctx, o))
 	}
 	if err != nil {
 		return fmt.Errorf("delete from metadata storage: %w", err)
 	}
-	c.committed(o)
+	c.observeCommit(o)
 	return nil
 }
 
 // evict stores the object one last time and deletes it from the cluster. Its row stays live
 // and has exactly the deleted version: a change that the API server acknowledged meanwhile
 // makes the deletion a conflict.
-func (c *Controller) evict(ctx context.Context, o *object.Object) error {
+func (c *Reconciler) evict(ctx context.Context, o *object.Object) error {
 	if err := c.config.Checkpoint.Behind(ctx); err != nil {
 		return c.keep(ctx, o, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Object is immutable, removing from K8s/ETCD")
-	if err := current(c.store.Evict(ctx, o)); err != nil {
-		return fmt.Errorf("store evicted object: %w", err)
+	if err := current(c.config.Store.Evict(ctx, o)); err != nil {
+		return fmt.Errorf("mark row as evicted: %w", err)
 	}
-	c.committed(o)
-	released, err := c.release(ctx, o)
+	c.observeCommit(o)
+	released, err := c.removeFinalizer(ctx, o)
 	if err != nil {
 		return err
 	}
 	if released.ResourceVersion != o.ResourceVersion {
-		if err := current(c.store.Evict(ctx, released)); err != nil {
-			return fmt.Errorf("store released object: %w", err)
+		if err := current(c.config.Store.Evict(ctx, released)); err != nil {
+			return fmt.Errorf("mark row as evicted after the finalizer was removed: %w", err)
 		}
 	}
 	if err := c.config.Checkpoint.Advance(ctx); err != nil {
-		return fmt.Errorf("advance the checkpoint: %w", err)
+		return fmt.Errorf("advance checkpoint: %w", err)
 	}
-	return c.remove(ctx, released)
+	return c.deleteVersion(ctx, released)
 }
 
-// keep stores an object that is not evicted while the database is behind, and returns the reason.
-func (c *Controller) keep(ctx context.Context, o *object.Object, reason error) error {
+// keep stores an object that must not be evicted while the database is behind, and returns the reason.
+func (c *Reconciler) keep(ctx context.Context, o *object.Object, reason error) error {
 	if err := c.sync(ctx, o); err != nil {
 		return err
 	}
 	return reason
 }
 
-// remove removes our finalizer and deletes exactly the version that was decided on.
-func (c *Controller) remove(ctx context.Context, o *object.Object) error {
-	o, err := c.release(ctx, o)
+// deleteVersion removes our finalizer and deletes exactly the version of the decision.
+func (c *Reconciler) deleteVersion(ctx context.Context, o *object.Object) error {
+	o, err := c.removeFinalizer(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := client.IgnoreNotFound(c.cluster.Delete(ctx, o)); err != nil {
+	if err := client.IgnoreNotFound(c.client.Delete(ctx, o)); err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
 	return nil
 }
 
-// release removes our finalizer and returns the resulting object. An object that is
+// removeFinalizer removes our finalizer and returns the resulting object. An object that is
 // not found is a success.
-func (c *Controller) release(ctx context.Context, o *object.Object) (*object.Object, error) {
-	left := slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == api.IngesterFinalizer })
-	if len(left) == len(o.Finalizers) {
+func (c *Reconciler) removeFinalizer(ctx context.Context, o *object.Object) (*object.Object, error) {
+	rest := slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == api.IngesterFinalizer })
+	if len(rest) == len(o.Finalizers) {
 		return o, nil
 	}
-	released, err := c.cluster.PatchFinalizers(ctx, o, fieldManager, left)
+	released, err := c.client.PatchFinalizers(ctx, o, fieldManager, rest)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("remove finalizer: %w", err)
 	}
@@ -191,13 +196,13 @@ func (c *Controller) release(ctx context.Context, o *object.Object) (*object.Obj
 	return released, nil
 }
 
-// fieldManager is our name in managedFields.
+// fieldManager is the ingester's field manager.
 const fieldManager = "ingester"
 
 // current turns a stale write into an error that causes a new decision.
 func current(err error) error {
 	if errors.Is(err, storage.ErrStale) {
-		return errOutdated
+		return errStale
 	}
 	return err
 }

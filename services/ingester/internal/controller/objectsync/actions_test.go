@@ -27,7 +27,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/storage"
 )
 
-// keeper notes what is asked of storage, and answers Finish and Upsert with an error.
+// keeper records the calls to storage, and returns an error from Finish and Upsert.
 type keeper struct {
 	storage.Keeper // the rest is not used
 	err            error
@@ -49,16 +49,16 @@ func (k *keeper) Abandon(context.Context, runtime.Object) error {
 	return nil
 }
 
-// setting is a controller of Models whose storage and cluster are played.
-type setting struct {
-	*Controller
+// fixture is a reconciler of Models with a fake storage and API server.
+type fixture struct {
+	*Reconciler
 	keeper   *keeper
 	requests []string // to the cluster, by method
 	events   *events.FakeRecorder
 	clock    *clocktesting.FakeClock
 }
 
-func newSetting(t *testing.T, err error) *setting {
+func newFixture(t *testing.T, err error) *fixture {
 	t.Helper()
 	kinds, loadErr := registry.Load()
 	if loadErr != nil {
@@ -69,7 +69,7 @@ func newSetting(t *testing.T, err error) *setting {
 	if metricsErr != nil {
 		t.Fatal(metricsErr)
 	}
-	s := &setting{
+	s := &fixture{
 		keeper: &keeper{err: err}, events: events.NewFakeRecorder(10), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -80,12 +80,13 @@ func newSetting(t *testing.T, err error) *setting {
 		}
 	}))
 	t.Cleanup(server.Close)
-	c, clusterErr := newCluster(model, connection{config: &rest.Config{Host: server.URL}, http: server.Client(), clock: s.clock}, nil)
+	c, clusterErr := newCachedClient(model, connection{config: &rest.Config{Host: server.URL}, http: server.Client(), clock: s.clock}, nil)
 	if clusterErr != nil {
 		t.Fatal(clusterErr)
 	}
-	s.Controller = &Controller{
-		config: Config{Kind: model, Checkpoint: fresh{}, Clock: s.clock, RequeuePeriod: time.Minute}, cluster: c, store: s.keeper, events: s.events, metrics: m, pauses: newPauses(time.Minute),
+	s.Reconciler = &Reconciler{
+		config: Config{Kind: model, Store: s.keeper, Metrics: m, Checkpoint: fresh{}, Clock: s.clock, RequeuePeriod: time.Minute},
+		client: c, events: s.events, backoff: newBackoff(time.Minute),
 	}
 	return s
 }
@@ -99,7 +100,7 @@ func text(metadata string) string {
 const held = `"finalizers":["michelangelo/Ingester"],`
 
 // handle decides about an object and acts.
-func (s *setting) handle(t *testing.T, metadata string) (reconcile.Result, error) {
+func (s *fixture) handle(t *testing.T, metadata string) (reconcile.Result, error) {
 	t.Helper()
 	o, err := object.Parse([]byte(text(metadata)), api.DeletingAnnotation, api.ImmutableAnnotation)
 	if err != nil {
@@ -107,13 +108,13 @@ func (s *setting) handle(t *testing.T, metadata string) (reconcile.Result, error
 	}
 	o.Received = s.clock.Now()
 	s.clock.Step(3 * time.Second)
-	return s.result(t.Context(), o, s.act(t.Context(), decide.For(s.seen(o)), o))
+	return s.result(t.Context(), o, s.act(t.Context(), decide.For(s.observed(o)), o))
 }
 
 var errLong = fmt.Errorf("%w: %w", storage.ErrRejected, wire.Within("spec", wire.Within("algorithm", wire.Invalid("too long"))))
 
-// A final state that cannot be stored must not hold the object for ever.
-func TestARejectedObjectIsLetGo(t *testing.T) {
+// A final state that cannot be stored must not block the deletion of the object.
+func TestRejectedObjectLosesFinalizer(t *testing.T) {
 	cases := map[string]struct {
 		metadata string
 		requests []string
@@ -123,28 +124,28 @@ func TestARejectedObjectIsLetGo(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newSetting(t, errLong)
+			s := newFixture(t, errLong)
 			if result, err := s.handle(t, tc.metadata); err != nil || !result.IsZero() {
 				t.Fatal(result, err)
 			}
 			if want := []string{"finish", "abandon"}; !slices.Equal(s.keeper.calls, want) {
-				t.Errorf("storage was asked to %v, want %v", s.keeper.calls, want)
+				t.Errorf("got the storage calls %v, want %v", s.keeper.calls, want)
 			}
 			if !slices.Equal(s.requests, tc.requests) {
-				t.Errorf("the cluster was asked to %v, want %v", s.requests, tc.requests)
+				t.Errorf("got the requests %v, want %v", s.requests, tc.requests)
 			}
-			if n := testutil.ToFloat64(s.metrics.Incomplete.WithLabelValues("Model")); n != 1 {
+			if n := testutil.ToFloat64(s.config.Metrics.Incomplete.WithLabelValues("Model")); n != 1 {
 				t.Errorf("%v rows are counted as incomplete", n)
 			}
-			s.warned(t)
+			s.checkWarning(t)
 		})
 	}
 }
 
-// warned says whether the one event and the metric name the field.
-func (s *setting) warned(t *testing.T) {
+// checkWarning checks that the one event and the metric name the field.
+func (s *fixture) checkWarning(t *testing.T) {
 	t.Helper()
-	if n := testutil.ToFloat64(s.metrics.Rejected.WithLabelValues("Model", "spec.algorithm")); n != 1 {
+	if n := testutil.ToFloat64(s.config.Metrics.Rejected.WithLabelValues("Model", "spec.algorithm")); n != 1 {
 		t.Errorf("%v objects are counted as rejected for spec.algorithm", n)
 	}
 	if len(s.events.Events) != 1 {
@@ -155,37 +156,37 @@ func (s *setting) warned(t *testing.T) {
 	}
 }
 
-func TestARejectedObjectIsNotTriedAgain(t *testing.T) {
-	s := newSetting(t, errLong)
+func TestRejectedObjectIsNotRetried(t *testing.T) {
+	s := newFixture(t, errLong)
 	if _, err := s.handle(t, held); !errors.Is(err, reconcile.TerminalError(nil)) {
 		t.Errorf("got %v, want an end", err)
 	}
-	s.warned(t)
+	s.checkWarning(t)
 }
 
-// When storage has a newer version than the cache shows, the object is not let go: the
-// newest state would be lost. The cache catches up, and then it ends well.
-func TestAnOutdatedCopyIsNotLetGo(t *testing.T) {
-	s := newSetting(t, storage.ErrStale)
+// When storage has a newer version than the cache, the finalizer stays: the newest state
+// would be lost. Once the cache has caught up, the finalizer is removed.
+func TestStaleObjectKeepsFinalizer(t *testing.T) {
+	s := newFixture(t, storage.ErrStale)
 	terminating := held + `"deletionTimestamp":"2026-11-22T05:00:00Z",`
 	result, err := s.handle(t, terminating)
-	if err != nil || result.RequeueAfter != conflictPause {
-		t.Errorf("got %v and %v, want another look after %s", result, err, conflictPause)
+	if err != nil || result.RequeueAfter != requeueStale {
+		t.Errorf("got %v and %v, want a requeue after %s", result, err, requeueStale)
 	}
 	if len(s.requests) > 0 {
-		t.Errorf("the cluster was asked to %v", s.requests)
+		t.Errorf("got the requests %v, want none", s.requests)
 	}
 	s.keeper.err = nil
 	if result, err := s.handle(t, terminating); err != nil || !result.IsZero() {
 		t.Error(result, err)
 	}
 	if !slices.Equal(s.requests, []string{"PATCH"}) {
-		t.Errorf("the cluster was asked to %v, want our finalizer off", s.requests)
+		t.Errorf("got the requests %v, want the patch that removes our finalizer", s.requests)
 	}
 }
 
-func TestTheTimeFromEventToCommitIsMeasured(t *testing.T) {
-	s := newSetting(t, nil)
+func TestEventToCommitIsMeasured(t *testing.T) {
+	s := newFixture(t, nil)
 	if _, err := s.handle(t, held); err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +204,12 @@ func TestTheTimeFromEventToCommitIsMeasured(t *testing.T) {
 flotilla_ingester_event_to_commit_seconds_sum{kind="Model"} 3
 flotilla_ingester_event_to_commit_seconds_count{kind="Model"} 1
 `
-	if err := testutil.CollectAndCompare(s.metrics.EventToCommit, strings.NewReader(want)); err != nil {
+	if err := testutil.CollectAndCompare(s.config.Metrics.EventToCommit, strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTheLabelFieldHasFewValues(t *testing.T) {
+func TestFieldLabelHasFewValues(t *testing.T) {
 	kinds, err := registry.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -227,12 +228,12 @@ func TestTheLabelFieldHasFewValues(t *testing.T) {
 	}
 }
 
-// TestAnObjectThatIsNotWrittenIsTriedAgainQuietly: the writer logs a failed batch once.
-func TestAnObjectThatIsNotWrittenIsTriedAgainQuietly(t *testing.T) {
-	s := newSetting(t, fmt.Errorf("%w: deadlock", storage.ErrNotWritten))
-	for _, want := range []time.Duration{firstRequeue, 2 * firstRequeue} {
+// TestFailedWriteIsRetried: the writer logs a failed batch once.
+func TestFailedWriteIsRetried(t *testing.T) {
+	s := newFixture(t, fmt.Errorf("%w: deadlock", storage.ErrNotWritten))
+	for _, want := range []time.Duration{minBackoff, 2 * minBackoff} {
 		if result, err := s.handle(t, held); err != nil || result.RequeueAfter != want {
-			t.Errorf("got %v and %v, want another try after %s", result, err, want)
+			t.Errorf("got %v and %v, want a retry after %s", result, err, want)
 		}
 	}
 }

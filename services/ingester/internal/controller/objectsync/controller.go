@@ -17,8 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 	"github.com/flotilla-dev/flotilla/services/ingester/api"
@@ -32,7 +30,9 @@ import (
 
 // Config holds the settings of the controller of one kind.
 type Config struct {
-	Kind *registry.Kind
+	Kind    *registry.Kind
+	Store   storage.Keeper
+	Metrics *metrics.Metrics
 	// Workers is how many objects are reconciled at the same time. Use many: they share
 	// a transaction, and larger transactions are faster.
 	Workers int
@@ -40,14 +40,14 @@ type Config struct {
 	RequeuePeriod time.Duration
 	// EvictImmutableKinds evicts every object of a kind that is immutable by definition.
 	EvictImmutableKinds bool
-	// OnGone is called for each deleted object; its row may still be live if our finalizer
+	// OnDelete is called for each deleted object; its row may still be live if our finalizer
 	// was removed by force. It must not block.
-	OnGone func(namespace, name string)
+	OnDelete func(namespace, name string)
 	// Namespaces to work in; none means all.
 	Namespaces []string
 	// Checkpoint records evictions in the cluster too.
 	Checkpoint Checkpoint
-	// Clock is the real one when nil.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 }
 
@@ -61,42 +61,39 @@ type Checkpoint interface {
 	Advance(ctx context.Context) error
 }
 
-// Controller reconciles the objects of one kind.
-type Controller struct {
-	config  Config
-	cluster *cluster
-	store   storage.Keeper
-	events  events.EventRecorder
-	metrics *metrics.Metrics
-	last    lastStates
-	// pauses holds the backoff of objects that were not written.
-	pauses workqueue.TypedRateLimiter[types.NamespacedName]
-	err    error // why it cannot work
+// Reconciler reconciles the objects of one kind.
+type Reconciler struct {
+	config Config
+	client *cachedClient
+	events events.EventRecorder
+	last   lastStates
+	// backoff limits the retries of objects that were not written.
+	backoff workqueue.TypedRateLimiter[types.NamespacedName]
 }
 
-// New returns the controller of one kind on a manager.
-func New(mgr ctrl.Manager, store storage.Keeper, m *metrics.Metrics, config Config) *Controller {
+// New returns the reconciler of one kind, which does nothing before [Reconciler.SetupWithManager].
+func New(config Config) *Reconciler {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	if config.OnGone == nil {
-		config.OnGone = func(string, string) {}
+	if config.OnDelete == nil {
+		config.OnDelete = func(string, string) {}
 	}
-	to := connection{config: mgr.GetConfig(), http: mgr.GetHTTPClient(), clock: config.Clock, log: mgr.GetLogger()}
-	c, err := newCluster(config.Kind, to, config.Namespaces)
-	return &Controller{config: config, cluster: c, store: store, events: mgr.GetEventRecorder("ingester"), metrics: m, err: err, pauses: newPauses(config.RequeuePeriod)}
+	return &Reconciler{config: config, backoff: newBackoff(config.RequeuePeriod)}
 }
 
-func newPauses(longest time.Duration) workqueue.TypedRateLimiter[types.NamespacedName] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRequeue, longest)
+func newBackoff(maxBackoff time.Duration) workqueue.TypedRateLimiter[types.NamespacedName] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minBackoff, maxBackoff)
 }
 
-// Register adds the controller to the manager.
-func (c *Controller) Register(mgr ctrl.Manager) error {
-	if c.err != nil {
-		return c.err
+// SetupWithManager adds the controller and its informers to the manager.
+func (c *Reconciler) SetupWithManager(mgr ctrl.Manager) (err error) {
+	to := connection{config: mgr.GetConfig(), http: mgr.GetHTTPClient(), clock: c.config.Clock, log: mgr.GetLogger()}
+	if c.client, err = newCachedClient(c.config.Kind, to, c.config.Namespaces); err != nil {
+		return err
 	}
-	if err := mgr.Add(c.cluster); err != nil {
+	c.events = mgr.GetEventRecorder("ingester")
+	if err := mgr.Add(c.client); err != nil {
 		return err
 	}
 	build := ctrl.NewControllerManagedBy(mgr).
@@ -104,29 +101,30 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: c.config.Workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				firstRequeue, c.config.RequeuePeriod),
+				minBackoff, c.config.RequeuePeriod),
 		})
-	for _, informer := range c.cluster.informers {
-		build = build.WatchesRawSource(source.Func(informer.early.start)).
+	for _, informer := range c.client.informers {
+		build = build.WatchesRawSource(source.Func(informer.initialList.start)).
 			WatchesRawSource(&source.Informer{
 				Informer: informer, Handler: &handler.EnqueueRequestForObject{},
-				Predicates: []predicate.Predicate{informer.early.unseen(), c.last.predicate()},
+				Predicates: []predicate.Predicate{informer.initialList.notEnqueued(), c.last.predicate()},
 			})
 	}
 	return build.Complete(c)
 }
 
 const (
-	firstRequeue = 50 * time.Millisecond
+	// minBackoff is the backoff after the first failure; RequeuePeriod is the maximum.
+	minBackoff = 50 * time.Millisecond
 	// reconcileTimeout bounds one reconcile, the wait for the database included.
 	reconcileTimeout = 30 * time.Second
-	// conflictPause is the delay before a decision from a stale copy is repeated. The
-	// change that made the copy stale usually arrives first.
-	conflictPause = 500 * time.Millisecond
+	// requeueStale is the delay of the next reconcile after a decision from a stale cache. The
+	// change that the cache lacked usually arrives first.
+	requeueStale = 500 * time.Millisecond
 )
 
 // Reconcile implements reconcile.Reconciler.
-func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (c *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	if last := c.last.get(req.NamespacedName); last != nil {
@@ -135,28 +133,28 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		c.last.forget(last)
 	}
-	o, err := c.cluster.get(req.NamespacedName)
+	o, err := c.client.get(req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if o == nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("Object not found, may have been deleted")
-		c.config.OnGone(req.Namespace, req.Name)
+		c.config.OnDelete(req.Namespace, req.Name)
 		return ctrl.Result{}, nil
 	}
 	return c.handle(ctx, o)
 }
 
-// handle runs the action that package decide chose for an object.
-func (c *Controller) handle(ctx context.Context, o *object.Object) (ctrl.Result, error) {
+// handle runs the action that package decide chooses for an object.
+func (c *Reconciler) handle(ctx context.Context, o *object.Object) (ctrl.Result, error) {
 	ctx, end := steps.Begin(ctx, c.config.Kind.Name, o)
-	err := c.act(ctx, decide.For(c.seen(o)), o)
+	err := c.act(ctx, decide.For(c.observed(o)), o)
 	end(err)
 	return c.result(ctx, o, err)
 }
 
-func (c *Controller) seen(o *object.Object) decide.Seen {
-	return decide.Seen{
+func (c *Reconciler) observed(o *object.Object) decide.Observed {
+	return decide.Observed{
 		Found:         true,
 		Terminating:   o.DeletionTimestamp != nil,
 		Finalizer:     slices.Contains(o.Finalizers, api.IngesterFinalizer),
@@ -166,18 +164,18 @@ func (c *Controller) seen(o *object.Object) decide.Seen {
 	}
 }
 
-// result turns an error into the result for the queue. RequeueAfter is never returned
-// with an error: it would be ignored.
-func (c *Controller) result(ctx context.Context, o *object.Object, err error) (ctrl.Result, error) {
+// result turns an error into the result for the queue. It never returns RequeueAfter with
+// an error: controller-runtime would ignore it.
+func (c *Reconciler) result(ctx context.Context, o *object.Object, err error) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
 	switch {
 	case err == nil:
-		c.pauses.Forget(nameOf(o))
+		c.backoff.Forget(nameOf(o))
 		return ctrl.Result{}, nil
-	case errors.Is(err, errOutdated) || apierrors.IsConflict(err):
-		c.metrics.Errors.WithLabelValues("kubernetes", "conflict").Inc()
-		log.V(1).Info("Decided from an outdated copy, deciding anew", "reason", err.Error())
-		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	case isStale(err):
+		c.config.Metrics.Errors.WithLabelValues("kubernetes", "conflict").Inc()
+		log.V(1).Info("Stale cache, requeueing", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	case errors.Is(err, checkpoint.ErrBehind):
 		// The keeper of the checkpoint logs this once.
 		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
@@ -186,7 +184,7 @@ func (c *Controller) result(ctx context.Context, o *object.Object, err error) (c
 		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
 	case errors.Is(err, storage.ErrNotWritten):
 		// The writer logs once that the batch failed; do not log it for each object.
-		return ctrl.Result{RequeueAfter: c.pauses.When(nameOf(o))}, nil
+		return ctrl.Result{RequeueAfter: c.backoff.When(nameOf(o))}, nil
 	case errors.Is(err, storage.ErrRejected):
 		c.reject(o, err)
 		return ctrl.Result{}, reconcile.TerminalError(err)

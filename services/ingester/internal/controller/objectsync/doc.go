@@ -1,14 +1,14 @@
-// Package objectsync keeps MySQL in step with one kind of objects.
+// Package objectsync synchronizes the objects of one kind to MySQL.
 //
-// There is one controller for each kind, named ingester_<Kind>. It sees objects as
-// unstructured content through the manager's cache, lets package decide choose the
-// action, and runs it in an order that is safe to interrupt anywhere: storage first,
-// then our finalizer, then the object itself. Each step is idempotent, so after a
-// crash the next reconcile continues.
+// There is one controller for each kind, named ingester_<Kind>. It reads objects as
+// unstructured content from its informers, lets package decide choose the action, and
+// runs it in an order that is safe to interrupt anywhere: storage first, then our
+// finalizer, then the object itself. Each step is idempotent, so after a crash the next
+// reconcile continues.
 //
 // A merge patch with the resourceVersion of the decision adds and removes our
 // finalizer; deletions carry uid and resourceVersion as preconditions. A concurrent
-// change gets a decision of its own.
+// change is a conflict, and requeues the object for a new decision.
 //
 // A failure is retried with a backoff that doubles up to the requeue period. An
 // object whose content cannot be stored gets an event that names the field, and is

@@ -33,18 +33,18 @@ import (
 )
 
 const (
-	ends     = 300 // histories
-	endSteps = 25  // of a history
+	histories    = 300 // histories
+	historySteps = 25  // of a history
 )
 
-// TestHowObjectsEnd generates histories of one object each: updates, marks, deletions and
+// TestDeletionHistories generates histories of one object each: updates, marks, deletions and
 // foreign finalizers come in any order between the steps of the real controller on a real
 // database, while its cache lags, requests break off, and it restarts. However an object
 // ends, its row must hold the last content that the API server acknowledged, and be closed
 // if somebody deleted the object and evicted if not. The database is restored from older
 // backups at any moment, and the real sweep runs between: it must not close the only copy of an
 // object. FLOTILLA_SEED repeats one history.
-func TestHowObjectsEnd(t *testing.T) {
+func TestDeletionHistories(t *testing.T) {
 	db, dsn := dbtest.Migrated(t)
 	store, err := mysql.Open(t.Context(), mysql.Options{DSN: dsn, Outbox: true})
 	if err != nil {
@@ -56,7 +56,7 @@ func TestHowObjectsEnd(t *testing.T) {
 		}
 	})
 	store.Settle(1)
-	n := ends
+	n := histories
 	if os.Getenv("FLOTILLA_SEED") != "" {
 		n = 1
 	}
@@ -67,7 +67,7 @@ func TestHowObjectsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h := newEnd(t, db, store, seed, i)
+		h := newHistory(t, db, store, seed, i)
 		h.run()
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, strings.Join(h.log, "\n"))
@@ -75,16 +75,16 @@ func TestHowObjectsEnd(t *testing.T) {
 	}
 }
 
-// end is the history of one object.
-type end struct {
+// history is the history of one object.
+type history struct {
 	*testing.T
 	*users
 	db         *sql.DB
 	store      *faulty
-	controller *Controller
+	controller *Reconciler
 	key        types.NamespacedName
 	uid        string
-	seen       int // versions that the cache has had
+	delivered  int // versions that the cache has had
 	calm       bool
 	closed     bool // the row was closed once
 	*backups
@@ -126,9 +126,9 @@ func (f *faulty) call(do func() error) error {
 	return err
 }
 
-func newEnd(t *testing.T, db *sql.DB, store storage.Keeper, seed uint64, i int) *end {
+func newHistory(t *testing.T, db *sql.DB, store storage.Keeper, seed uint64, i int) *history {
 	t.Helper()
-	h := &end{T: t, db: db, uid: fmt.Sprintf("u-%d", i), key: types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("m-%d", i)}}
+	h := &history{T: t, db: db, uid: fmt.Sprintf("u-%d", i), key: types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("m-%d", i)}}
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // not a secret
 	h.users = &users{apiServer: &apiServer{t: t}, rand: random}
 	h.fault = func() bool { return !h.calm && random.IntN(10) == 0 }
@@ -148,23 +148,25 @@ func newEnd(t *testing.T, db *sql.DB, store storage.Keeper, seed uint64, i int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newCluster(model, connection{config: &rest.Config{Host: server.URL}, http: server.Client(), clock: clock.RealClock{}}, nil)
+	c, err := newCachedClient(model, connection{config: &rest.Config{Host: server.URL}, http: server.Client(), clock: clock.RealClock{}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.backups = newBackups(h, model)
-	h.controller = &Controller{
-		config:  Config{Kind: model, Checkpoint: h.backups, Clock: clock.RealClock{}, RequeuePeriod: time.Second, OnGone: func(string, string) {}},
-		cluster: c, store: h.store, events: events.NewFakeRecorder(100), metrics: m, pauses: newPauses(time.Minute),
+	h.controller = &Reconciler{
+		config: Config{
+			Kind: model, Store: h.store, Metrics: m, Checkpoint: h.backups, Clock: clock.RealClock{}, RequeuePeriod: time.Second,
+			OnDelete: func(string, string) {},
+		}, client: c, events: events.NewFakeRecorder(100), backoff: newBackoff(time.Minute),
 	}
 	return h
 }
 
 // run takes steps in any order, and then lets the object end.
-func (h *end) run() {
+func (h *history) run() {
 	h.Helper()
 	h.deliver(1)
-	for range endSteps {
+	for range historySteps {
 		switch h.rand.IntN(8) {
 		case 6:
 			h.sweep()
@@ -187,7 +189,7 @@ func (h *end) run() {
 	h.calm = true
 	h.sweep()
 	h.accept()
-	for gone := 0; gone < 2 && len(h.log) < 10*endSteps; {
+	for gone := 0; gone < 2 && len(h.log) < 10*historySteps; {
 		h.deliver(len(h.versions))
 		h.reconcile()
 		switch {
@@ -205,25 +207,25 @@ func (h *end) run() {
 			h.remove()
 		}
 	}
-	h.ended()
+	h.check()
 }
 
-func (h *end) note(what string) {
+func (h *history) note(what string) {
 	h.log = append(h.log, fmt.Sprintf("%-18s version %d", what, h.version))
 }
 
 // deliver lets the cache see up to n further versions.
-func (h *end) deliver(n int) {
+func (h *history) deliver(n int) {
 	h.Helper()
-	informer := h.controller.cluster.informers[""]
-	for ; n > 0 && h.seen < len(h.versions); n-- {
-		v := h.versions[h.seen]
-		h.seen++
+	informer := h.controller.client.informers[""]
+	for ; n > 0 && h.delivered < len(h.versions); n-- {
+		v := h.versions[h.delivered]
+		h.delivered++
 		o, err := object.Parse(slices.Clone(v.json), api.DeletingAnnotation, api.ImmutableAnnotation)
 		if err != nil {
 			h.Fatal(err)
 		}
-		if !v.gone {
+		if !v.deleted {
 			err = informer.GetStore().Update(o)
 		} else if err = informer.GetStore().Delete(o); err == nil {
 			h.controller.last.predicate().Delete(event.DeleteEvent{Object: o})
@@ -236,15 +238,15 @@ func (h *end) deliver(n int) {
 }
 
 // restart begins with a fresh list.
-func (h *end) restart() {
+func (h *history) restart() {
 	h.Helper()
 	h.note("restart")
-	h.seen = len(h.versions) - 1
+	h.delivered = len(h.versions) - 1
 	h.deliver(1)
 	h.controller.last = lastStates{}
 }
 
-func (h *end) reconcile() {
+func (h *history) reconcile() {
 	h.Helper()
 	result, err := h.controller.Reconcile(h.Context(), ctrl.Request{NamespacedName: h.key})
 	row := h.row()
@@ -255,13 +257,13 @@ func (h *end) reconcile() {
 	h.closed = row.closed
 }
 
-type endRow struct {
+type storedRow struct {
 	found, closed, evicted bool
 	version                int
 	algorithm              string
 }
 
-func (h *end) row() (r endRow) {
+func (h *history) row() (r storedRow) {
 	h.Helper()
 	err := h.db.QueryRowContext(h.Context(), "SELECT TRUE, delete_time IS NOT NULL, evict_time IS NOT NULL, res_version, algorithm FROM model WHERE uid = ?", h.uid).
 		Scan(&r.found, &r.closed, &r.evicted, &r.version, &r.algorithm)
@@ -271,18 +273,18 @@ func (h *end) row() (r endRow) {
 	return r
 }
 
-// ended checks what is left of the object.
-func (h *end) ended() {
+// check checks what is left of the object.
+func (h *history) check() {
 	h.Helper()
 	row := h.row()
 	if h.object == nil && h.lost {
-		h.endedInAnOlderDatabase(row)
+		h.checkInOlderDatabase(row)
 		return
 	}
 	if h.object != nil {
 		h.Fatalf("seed of %s: the object is there still: %v\n%s", h.uid, h.object.Object["metadata"], strings.Join(h.log, "\n"))
 	}
-	if deleted := h.deleted && (!h.doubt || !row.evicted); row.closed != deleted || row.evicted == deleted {
+	if deleted := h.deleted && (!h.ambiguous || !row.evicted); row.closed != deleted || row.evicted == deleted {
 		h.Errorf("somebody deleted %s: %t, its row is %+v", h.uid, h.deleted, row)
 	}
 	if row.algorithm != h.content || row.version < h.at {
@@ -292,6 +294,6 @@ func (h *end) ended() {
 		h.Errorf("version %d was evicted, stored is %d", h.precondition, row.version)
 	}
 	if n := dbtest.Strings(h, h.db, "SELECT COUNT(*) FROM outbox WHERE uid = ? AND operation = 'deleted'", h.uid); n[0] > "1" && !h.restored {
-		h.Errorf("the deletion of %s is announced %s times", h.uid, n[0])
+		h.Errorf("the deletion of %s is published %s times", h.uid, n[0])
 	}
 }

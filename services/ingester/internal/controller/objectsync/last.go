@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/ingester/internal/object"
 )
 
-// lastStates keeps the last state of deleted objects that only foreign finalizers held, until
+// lastStates holds the last state of deleted objects that only foreign finalizers held, until
 // it is stored. Our finalizer did not hold them, so the cache may show the deletion of such
 // an object before the changes that immediately preceded it.
 type lastStates struct {

@@ -28,16 +28,16 @@ type apiServer struct {
 	object  *unstructured.Unstructured // nil once it is gone
 	version int
 	// versions are all states that a watch shows, the last one of a deletion included.
-	versions []seenVersion
+	versions []watchedVersion
 	// precondition is the version of the last deletion by the ingester.
 	precondition int
 	// fault is asked before and after each request of the ingester takes effect.
 	fault func() bool
 }
 
-type seenVersion struct {
-	json []byte
-	gone bool
+type watchedVersion struct {
+	json    []byte
+	deleted bool
 }
 
 // commit stores the object as a new version, and drops it when nothing holds it any more.
@@ -54,7 +54,7 @@ func (a *apiServer) commit(changed *unstructured.Unstructured) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.versions = append(a.versions, seenVersion{text, ends})
+	a.versions = append(a.versions, watchedVersion{text, ends})
 	a.object = changed
 	if ends {
 		a.object = nil
@@ -119,8 +119,8 @@ func answer(t *testing.T, w http.ResponseWriter, reply any) {
 
 var models = schema.GroupResource{Group: api.Group, Resource: "models"}
 
-// refuse returns the answer to a request that was decided from another version.
-func (a *apiServer) refuse(version string, uid types.UID) *metav1.Status {
+// reject returns the answer to a request that was decided from another version.
+func (a *apiServer) reject(version string, uid types.UID) *metav1.Status {
 	var status metav1.Status
 	switch {
 	case a.object == nil:
@@ -140,8 +140,8 @@ func (a *apiServer) patch(body []byte) any {
 	if err := json.Unmarshal(body, &p); err != nil {
 		a.t.Error(err)
 	}
-	if refused := a.refuse(p.Metadata.ResourceVersion, p.Metadata.UID); refused != nil {
-		return *refused
+	if rejected := a.reject(p.Metadata.ResourceVersion, p.Metadata.UID); rejected != nil {
+		return *rejected
 	}
 	changed := a.object.DeepCopy()
 	changed.SetFinalizers(p.Metadata.Finalizers)
@@ -154,8 +154,8 @@ func (a *apiServer) delete(body []byte) any {
 	if err := json.Unmarshal(body, &o); err != nil {
 		a.t.Error(err)
 	}
-	if refused := a.refuse(*o.Preconditions.ResourceVersion, *o.Preconditions.UID); refused != nil {
-		return *refused
+	if rejected := a.reject(*o.Preconditions.ResourceVersion, *o.Preconditions.UID); rejected != nil {
+		return *rejected
 	}
 	a.precondition, _ = strconv.Atoi(*o.Preconditions.ResourceVersion)
 	a.remove()

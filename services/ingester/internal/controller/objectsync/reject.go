@@ -17,8 +17,8 @@ import (
 const reasonRejected = "StorageRejected"
 
 // reject counts an object that cannot be stored as it is, and emits an event with the cause.
-func (c *Controller) reject(o *object.Object, err error) {
-	c.metrics.Rejected.WithLabelValues(c.config.Kind.Name, field(c.config.Kind, err)).Inc()
+func (c *Reconciler) reject(o *object.Object, err error) {
+	c.config.Metrics.Rejected.WithLabelValues(c.config.Kind.Name, field(c.config.Kind, err)).Inc()
 	c.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", message(err))
 }
 
@@ -40,14 +40,14 @@ const (
 )
 
 // field returns the rejected field as a label: the first two parts of its path, such as
-// "spec.owner", if the kind has such a field. So the label has few values, whatever
+// "spec.owner", if the kind has such a field. This bounds the values of the label, whatever
 // objects contain.
 func field(kind *registry.Kind, err error) string {
-	var culprit *wire.FieldError
-	if !errors.As(err, &culprit) {
+	var invalid *wire.FieldError
+	if !errors.As(err, &invalid) {
 		return noField
 	}
-	first, rest, _ := strings.Cut(culprit.Path, ".")
+	first, rest, _ := strings.Cut(invalid.Path, ".")
 	second, _, _ := strings.Cut(rest, ".")
 	second, _, _ = strings.Cut(second, "[")
 	switch {

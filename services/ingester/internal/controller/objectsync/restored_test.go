@@ -29,19 +29,19 @@ import (
 // and the real sweep beside it.
 type backups struct {
 	*checkpoint.Keeper
-	h        *end
-	model    *registry.Kind
-	configs  *configMaps
-	saved    bool  // there is a backup
-	number   int64 // the checkpoint in the backup
-	restored bool
-	lost     bool // a restore came after the object had gone
-	evicted  bool // the object had gone by an eviction
-	doubt    bool // nobody can tell any more whether it was evicted or deleted
-	found    bool // the restored database has a row of it
+	h         *history
+	model     *registry.Kind
+	configs   *configMaps
+	saved     bool  // there is a backup
+	number    int64 // the checkpoint in the backup
+	restored  bool
+	lost      bool // a restore came after the object had gone
+	evicted   bool // the object had gone by an eviction
+	ambiguous bool // nobody can tell any more whether it was evicted or deleted
+	found     bool // the restored database has a row of it
 }
 
-func newBackups(h *end, model *registry.Kind) *backups {
+func newBackups(h *history, model *registry.Kind) *backups {
 	b := &backups{h: h, model: model, configs: &configMaps{fault: h.fault}}
 	b.exec("CREATE TABLE IF NOT EXISTS backup LIKE model")
 	b.exec("DELETE FROM backup")
@@ -55,7 +55,7 @@ func newBackups(h *end, model *registry.Kind) *backups {
 func (b *backups) newKeeper() {
 	var err error
 	b.Keeper, err = checkpoint.New(checkpoint.Config{
-		DB: b.h.db, Cluster: &checkpoint.Cluster{Reader: b.configs, Writer: b.configs, Namespace: "flotilla-system"},
+		DB: b.h.db, Cluster: &checkpoint.Cluster{APIReader: b.configs, Writer: b.configs, Namespace: "flotilla-system"},
 		Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func (b *backups) backUpOrRestore() {
 	}
 	b.restored = true
 	if o := b.h.object; o != nil && o.GetDeletionTimestamp() != nil && !b.h.has(api.IngesterFinalizer) {
-		b.doubt = true
+		b.ambiguous = true
 	}
 	b.exec("DELETE FROM model WHERE uid = ?", b.h.uid)
 	b.exec("INSERT INTO model SELECT * FROM backup")
@@ -109,7 +109,7 @@ func (b *backups) sweep() {
 	before := b.h.row()
 	s, err := sweep.New(sweep.Config{
 		DB: b.h.db, Kinds: []*registry.Kind{b.model}, Close: b.h.store.Keeper.(*mysql.Storage).CloseRows, Checkpoint: b.Check,
-		Live: &lister{b.h.apiServer}, Clock: clock.RealClock{}, Random: func() float64 { return 0 }, Log: logr.Discard(),
+		APIReader: &lister{b.h.apiServer}, Clock: clock.RealClock{}, Random: func() float64 { return 0 }, Log: logr.Discard(),
 	})
 	if err != nil {
 		b.h.Fatal(err)
@@ -132,7 +132,7 @@ func (b *backups) accept() {
 	store := b.h.store.Keeper.(*mysql.Storage)
 	switch {
 	case b.h.object == nil:
-		page, err := rows.Page(b.h.Context(), b.h.db, b.model, rows.Query{State: rows.Here, UIDs: []string{b.h.uid}, Limit: 1})
+		page, err := rows.Page(b.h.Context(), b.h.db, b.model, rows.Query{State: rows.InCluster, UIDs: []string{b.h.uid}, Limit: 1})
 		if err != nil {
 			b.h.Fatal(err)
 		}
@@ -154,8 +154,8 @@ func (b *backups) accept() {
 	b.sweep()
 }
 
-// endedInAnOlderDatabase checks an object that had gone when the database was restored.
-func (h *end) endedInAnOlderDatabase(row endRow) {
+// checkInOlderDatabase checks an object that had gone when the database was restored.
+func (h *history) checkInOlderDatabase(row storedRow) {
 	h.Helper()
 	if h.evicted && h.found && (row.closed || !row.evicted) {
 		h.Errorf("the only copy of %s is %+v", h.uid, row)

@@ -1,5 +1,5 @@
-// Command compile turns the .proto files of the ingester into the descriptor set
-// that the registry embeds. It runs in go generate, never at run time, and needs
+// Command compile compiles the .proto files of the ingester to the descriptor set that the
+// registry embeds. It runs in go generate, never at run time, and needs
 // the Kubernetes modules in the module cache, since the kinds contain their messages.
 package main
 
@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	protoDir := flag.String("proto", "proto", "folder with the .proto files")
+	protoDir := flag.String("proto", "proto", "directory with the .proto files")
 	out := flag.String("out", "descriptors.binpb", "descriptor set to write")
 	flag.Parse()
 	if err := run(context.Background(), *protoDir, *out); err != nil {
@@ -67,7 +67,7 @@ func run(ctx context.Context, protoDir, out string) error {
 }
 
 // collect appends the file after its imports, so that a reader can link the files in order.
-// Comments are kept for our own files only: they become descriptions in CRDs and docs.
+// Comments are kept for the files of the ingester only: they become descriptions in CRDs and docs.
 func collect(set *descriptorpb.FileDescriptorSet, seen map[string]bool, f protoreflect.FileDescriptor) {
 	if seen[f.Path()] {
 		return

@@ -90,23 +90,23 @@ func New(cfg Config) *Reconciler {
 }
 
 // steps lists the steps of a reconcile in order.
-func (c *Reconciler) steps() []steps.Step[reconcileState] {
+func (r *Reconciler) steps() []steps.Step[reconcileState] {
 	return []steps.Step[reconcileState]{
-		{Name: "check permission", Run: c.guard},
-		{Name: "load", Run: c.load},
-		{Name: "replace incarnation", Run: c.replace},
-		{Name: "fold", Run: c.fold},
-		{Name: "publish phases", Run: c.phases},
-		{Name: "record", Run: c.record},
-		{Name: "publish events", Run: c.events},
-		{Name: "write conditions", Run: c.write},
+		{Name: "check permission", Run: r.guard},
+		{Name: "load", Run: r.load},
+		{Name: "replace incarnation", Run: r.replace},
+		{Name: "fold", Run: r.fold},
+		{Name: "publish phases", Run: r.phases},
+		{Name: "record", Run: r.record},
+		{Name: "publish events", Run: r.events},
+		{Name: "write conditions", Run: r.write},
 	}
 }
 
 // Reconcile computes and writes the status of one object.
-func (c *Reconciler) Reconcile(ctx context.Context, ref contract.Ref) (reconcile.Result, error) {
-	s := &reconcileState{ref: ref, now: c.cfg.Clock.Now()}
-	result, err := steps.Run(ctx, s, c.steps())
+func (r *Reconciler) Reconcile(ctx context.Context, ref contract.Ref) (reconcile.Result, error) {
+	s := &reconcileState{ref: ref, now: r.cfg.Clock.Now()}
+	result, err := steps.Run(ctx, s, r.steps())
 	s.finish(err)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -115,71 +115,71 @@ func (c *Reconciler) Reconcile(ctx context.Context, ref contract.Ref) (reconcile
 }
 
 // SetupWithManager adds the controller to the manager, which runs it on the leader only.
-func (c *Reconciler) SetupWithManager(mgr manager.Manager) error {
+func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	ctl, err := controller.NewTyped("status", mgr, controller.TypedOptions[contract.Ref]{
-		Reconciler:              c,
-		MaxConcurrentReconciles: c.cfg.Workers,
+		Reconciler:              r,
+		MaxConcurrentReconciles: r.cfg.Workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[contract.Ref](minBackoff, maxBackoff),
 	})
 	if err != nil {
 		return err
 	}
-	return ctl.Watch(c.cfg.Queue.Source())
+	return ctl.Watch(r.cfg.Queue.Source())
 }
 
 // isStale reports whether the cache still shows the object from before the last write.
-func (c *Reconciler) isStale(ref contract.Ref, resourceVersion string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, wrote := c.written[ref]
+func (r *Reconciler) isStale(ref contract.Ref, resourceVersion string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, wrote := r.written[ref]
 	if wrote && before != resourceVersion {
-		delete(c.written, ref)
+		delete(r.written, ref)
 	}
 	return wrote && before == resourceVersion
 }
 
-func (c *Reconciler) wrote(ref contract.Ref, before string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.written[ref] = before
+func (r *Reconciler) wrote(ref contract.Ref, before string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written[ref] = before
 }
 
 // waitingSince returns since when the object has waited for a usable observation; now if it has not yet.
-func (c *Reconciler) waitingSince(ref contract.Ref, now time.Time) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if since, ok := c.waiting[ref]; ok {
+func (r *Reconciler) waitingSince(ref contract.Ref, now time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if since, ok := r.waiting[ref]; ok {
 		return since
 	}
 	return now
 }
 
 // startWaiting records now as the start of the wait, unless the object waits already.
-func (c *Reconciler) startWaiting(ref contract.Ref, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.waiting[ref]; !ok {
-		c.waiting[ref] = now
+func (r *Reconciler) startWaiting(ref contract.Ref, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.waiting[ref]; !ok {
+		r.waiting[ref] = now
 	}
 }
 
 // ResetGrace restarts the grace period of all objects: time in which the controller could
 // not act does not count.
-func (c *Reconciler) ResetGrace() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.waiting)
+func (r *Reconciler) ResetGrace() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.waiting)
 }
 
-func (c *Reconciler) clearWaiting(ref contract.Ref) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.waiting, ref)
+func (r *Reconciler) clearWaiting(ref contract.Ref) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, ref)
 }
 
-func (c *Reconciler) forget(ref contract.Ref) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.waiting, ref)
-	delete(c.written, ref)
+func (r *Reconciler) forget(ref contract.Ref) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, ref)
+	delete(r.written, ref)
 }

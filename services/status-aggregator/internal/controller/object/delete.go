@@ -15,74 +15,74 @@ import (
 
 // reconcileDelete publishes that the object was deleted. received is the stream sequence of its newest
 // observation at the time before the API server returned not found.
-func (c *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, received uint64) error {
-	record, err := c.cfg.History.Load(ctx, s.ref)
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *reconcileState, received uint64) error {
+	record, err := r.cfg.History.Load(ctx, s.ref)
 	if err != nil {
 		return err
 	}
 	uid := record.Entry.Object.UID
-	whole, err := c.publishLastPhases(ctx, s, record)
+	whole, err := r.publishLastPhases(ctx, s, record)
 	if err != nil {
 		return err
 	}
-	if err := c.cfg.History.Delete(ctx, s.ref, !whole); err != nil {
+	if err := r.cfg.History.Delete(ctx, s.ref, !whole); err != nil {
 		return err
 	}
 	if uid != "" {
 		logr.FromContextOrDiscard(ctx).Info("Object is gone", "object", s.ref.String(), "uid", uid)
 	}
-	c.forgetIncarnation(s.ref, uid)
-	c.cfg.Model.DeleteUpTo(s.ref, received)
-	return c.cfg.PurgeTombstone(s.ref, received)
+	r.forgetIncarnation(s.ref, uid)
+	r.cfg.Model.DeleteUpTo(s.ref, received)
+	return r.cfg.PurgeTombstone(s.ref, received)
 }
 
 // replace ends the history of a previous incarnation of the name.
-func (c *Reconciler) replace(ctx context.Context, s *reconcileState) (steps.Result, error) {
+func (r *Reconciler) replace(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	uid := string(s.live.GetUID())
-	c.cfg.Model.Prune(s.ref, uid, s.live.GetResourceVersion())
+	r.cfg.Model.Prune(s.ref, uid, s.live.GetResourceVersion())
 	former := s.record.Entry.Object.UID
 	if former == "" || former == uid {
 		return steps.Result{}, nil
 	}
 	// The entry may be ahead of the cache: read the current UID from the API server.
-	alive, err := c.cfg.Watcher.LiveUID(ctx, s.kind, s.ref)
+	alive, err := r.cfg.Watcher.LiveUID(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, watch.ErrNotFound) || err == nil && alive != uid:
 		return steps.Result{Stop: true, Requeue: requeueStale}, nil
 	case err != nil:
 		return steps.Result{}, err
 	}
-	whole, err := c.publishLastPhases(ctx, s, s.record)
+	whole, err := r.publishLastPhases(ctx, s, s.record)
 	if err != nil {
 		return steps.Result{}, err
 	}
-	if err := c.cfg.History.PublishDeleted(ctx, s.ref, !whole); err != nil {
+	if err := r.cfg.History.PublishDeleted(ctx, s.ref, !whole); err != nil {
 		return steps.Result{}, err
 	}
-	place := c.cfg.Model.Get(s.ref).Place(former)
-	c.forgetIncarnation(s.ref, former)
-	return steps.Result{}, c.cfg.PurgeTombstone(s.ref, place)
+	place := r.cfg.Model.Get(s.ref).Place(former)
+	r.forgetIncarnation(s.ref, former)
+	return steps.Result{}, r.cfg.PurgeTombstone(s.ref, place)
 }
 
 // publishLastPhases publishes the phase changes in the last state of a previous incarnation. It
 // reports whether that state was observed: without it, changes may be missing.
-func (c *Reconciler) publishLastPhases(ctx context.Context, s *reconcileState, record *history.Record) (bool, error) {
+func (r *Reconciler) publishLastPhases(ctx context.Context, s *reconcileState, record *history.Record) (bool, error) {
 	if record.Entry.Object.UID == "" {
 		return true, nil
 	}
-	last, seen := c.cfg.Watcher.Last(s.kind, s.ref, record.Entry.Object.UID)
+	last, seen := r.cfg.Watcher.Last(s.kind, s.ref, record.Entry.Object.UID)
 	if !seen {
 		return false, nil
 	}
-	if err := c.cfg.History.Flush(ctx, s.ref); err != nil {
+	if err := r.cfg.History.Flush(ctx, s.ref); err != nil {
 		return false, err
 	}
-	_, err := c.cfg.History.Phases(ctx, s.ref, last.Identity(s.kind), last.Transitions)
+	_, err := r.cfg.History.Phases(ctx, s.ref, last.Identity(s.kind), last.Transitions)
 	return true, err
 }
 
-func (c *Reconciler) forgetIncarnation(ref contract.Ref, uid string) {
-	c.cfg.Watcher.Drop(ref)
-	c.cfg.Model.Forget(ref, uid)
-	c.forget(ref)
+func (r *Reconciler) forgetIncarnation(ref contract.Ref, uid string) {
+	r.cfg.Watcher.Drop(ref)
+	r.cfg.Model.Forget(ref, uid)
+	r.forget(ref)
 }

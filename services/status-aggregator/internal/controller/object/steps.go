@@ -52,38 +52,38 @@ func (s *reconcileState) known() *contract.StatusEntry {
 	return &s.record.Entry
 }
 
-func (c *Reconciler) guard(_ context.Context, s *reconcileState) (steps.Result, error) {
-	kind, managed := c.cfg.Kinds.Lookup(s.ref.Kind)
+func (r *Reconciler) guard(_ context.Context, s *reconcileState) (steps.Result, error) {
+	kind, managed := r.cfg.Kinds.Lookup(s.ref.Kind)
 	s.kind = kind
-	return steps.Result{Stop: !managed || !c.cfg.Permitted()}, nil
+	return steps.Result{Stop: !managed || !r.cfg.Permitted()}, nil
 }
 
 // load reads the object and its entry, and publishes the pending events of the entry.
-func (c *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	received := c.cfg.Model.Get(s.ref).Newest() // must precede Get, so that an observation of a successor is kept
-	live, err := c.cfg.Watcher.Get(ctx, s.kind, s.ref)
+func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	received := r.cfg.Model.Get(s.ref).Newest() // must precede Get, so that an observation of a successor is kept
+	live, err := r.cfg.Watcher.Get(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, watch.ErrNotFound):
-		return steps.Result{Stop: true}, c.reconcileDelete(ctx, s, received)
+		return steps.Result{Stop: true}, r.reconcileDelete(ctx, s, received)
 	case errors.Is(err, watch.ErrStale):
 		return steps.Result{Stop: true}, nil // its event will come
 	case err != nil:
 		return steps.Result{}, err
 	}
-	if c.isStale(s.ref, live.GetResourceVersion()) {
+	if r.isStale(s.ref, live.GetResourceVersion()) {
 		return steps.Result{Stop: true, Requeue: requeueStale}, nil
 	}
 	s.live = live
-	if s.record, err = c.cfg.History.Load(ctx, s.ref); err != nil {
+	if s.record, err = r.cfg.History.Load(ctx, s.ref); err != nil {
 		return steps.Result{}, err
 	}
-	return steps.Result{}, c.cfg.History.Flush(ctx, s.ref)
+	return steps.Result{}, r.cfg.History.Flush(ctx, s.ref)
 }
 
 // fold decides, and computes the next conditions.
-func (c *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, error) {
-	f := c.facts(s)
-	c.noteFacts(s, f)
+func (r *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, error) {
+	f := r.facts(s)
+	r.noteFacts(s, f)
 	s.received = f.received
 	d := decide(f)
 	result := steps.Result{Requeue: until(d.again, s.now)}
@@ -107,7 +107,7 @@ func (c *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, e
 		in.Observation, in.Freshness = evidence(f, d.freshness, s.kind.Observer)
 		s.folded = conditions.Compute(in)
 		// All other types are published at once.
-		c.cfg.Metrics.Held(s.ref, conditions.TypeDegraded, !s.folded.Next.IsZero())
+		r.cfg.Metrics.Held(s.ref, conditions.TypeDegraded, !s.folded.Next.IsZero())
 		s.entry = newEntry(s, f.received, in.Freshness)
 		result.Requeue = steps.MinRequeue(result.Requeue, until(s.folded.Next, s.now))
 	}
@@ -118,30 +118,30 @@ func (c *Reconciler) fold(_ context.Context, s *reconcileState) (steps.Result, e
 }
 
 // facts gathers the inputs of the decision. It changes nothing.
-func (c *Reconciler) facts(s *reconcileState) facts {
+func (r *Reconciler) facts(s *reconcileState) facts {
 	f := facts{now: s.now, entry: s.known(), present: ours(s.live.Conditions, s.kind.WithReady)}
-	state, end := c.cfg.Liveness.State(s.kind.Observer, s.now)
+	state, end := r.cfg.Liveness.State(s.kind.Observer, s.now)
 	if state == liveness.Alive && !s.now.Before(end) {
 		state = liveness.Unconfirmed // past its deadline, and the watchdog has not probed the stream yet
 	}
 	f.state = state
-	received, _, ok := c.cfg.Model.Get(s.ref).Pick(string(s.live.GetUID()), func(h model.Received) bool {
-		over, at := c.cfg.Liveness.EpochExpired(s.kind.Observer, h.Observation.Epoch, validity(h), s.now)
+	received, _, ok := r.cfg.Model.Get(s.ref).Pick(string(s.live.GetUID()), func(h model.Received) bool {
+		over, at := r.cfg.Liveness.EpochExpired(s.kind.Observer, h.Observation.Epoch, validity(h), s.now)
 		if !over {
 			f.formerAlive = at
 		}
 		return over
 	})
 	if !ok {
-		f.waitingSince = c.waitingSince(s.ref, s.now)
+		f.waitingSince = r.waitingSince(s.ref, s.now)
 		return f
 	}
 	f.received = &received
 	if behind(f) {
-		f.waitingSince = c.waitingSince(s.ref, s.now)
+		f.waitingSince = r.waitingSince(s.ref, s.now)
 	}
 	if p := provenance(f); p != nil && p.Epoch > received.Observation.Epoch {
-		if over, at := c.cfg.Liveness.EpochExpired(s.kind.Observer, p.Epoch, validity(received), s.now); !over {
+		if over, at := r.cfg.Liveness.EpochExpired(s.kind.Observer, p.Epoch, validity(received), s.now); !over {
 			f.formerAlive = at
 		}
 	}
@@ -149,25 +149,25 @@ func (c *Reconciler) facts(s *reconcileState) facts {
 }
 
 // noteFacts records what later reconciles and the metrics need of the facts.
-func (c *Reconciler) noteFacts(s *reconcileState, f facts) {
+func (r *Reconciler) noteFacts(s *reconcileState, f facts) {
 	if f.waitingSince.IsZero() {
-		c.clearWaiting(s.ref)
+		r.clearWaiting(s.ref)
 	} else {
-		c.startWaiting(s.ref, s.now)
+		r.startWaiting(s.ref, s.now)
 	}
 	if f.received != nil {
-		c.cfg.Metrics.Observed(s.ref, f.received.StoredAt)
+		r.cfg.Metrics.Observed(s.ref, f.received.StoredAt)
 	}
 }
 
 // phases publishes the phase changes in the status of the object.
-func (c *Reconciler) phases(ctx context.Context, s *reconcileState) (steps.Result, error) {
+func (r *Reconciler) phases(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if history.Newest(s.live.Transitions) > s.record.Entry.LastTransitionSeq {
 		ctx = s.saying(ctx)
 	}
-	last, err := c.cfg.History.Phases(ctx, s.ref, s.entry.Object, s.live.Transitions)
+	last, err := r.cfg.History.Phases(ctx, s.ref, s.entry.Object, s.live.Transitions)
 	if errors.Is(err, history.ErrPhaseRegressed) {
-		return c.phaseRegressed(ctx, s)
+		return r.phaseRegressed(ctx, s)
 	}
 	s.entry.LastTransitionSeq = last
 	return steps.Result{}, err
@@ -175,8 +175,8 @@ func (c *Reconciler) phases(ctx context.Context, s *reconcileState) (steps.Resul
 
 // phaseRegressed distinguishes a stale cache from a cluster that was restored from a backup, by
 // reading from the API server. After a restore the entry is reset too, which publishes a gap.
-func (c *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	live, err := c.cfg.Watcher.Live(ctx, s.kind, s.ref)
+func (r *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	live, err := r.cfg.Watcher.Live(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, watch.ErrNotFound) || err == nil && live.GetResourceVersion() != s.live.GetResourceVersion():
 		return steps.Result{Stop: true, Requeue: requeueStale}, nil
@@ -188,7 +188,7 @@ func (c *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (ste
 }
 
 // record writes the entry if it changed.
-func (c *Reconciler) record(ctx context.Context, s *reconcileState) (steps.Result, error) {
+func (r *Reconciler) record(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	memory := s.folded.Memory
 	if s.held {
 		memory = s.record.Memory
@@ -201,7 +201,7 @@ func (c *Reconciler) record(ctx context.Context, s *reconcileState) (steps.Resul
 	if err != nil || same && remembered && s.record.Known() {
 		return steps.Result{}, err
 	}
-	s.record, err = c.cfg.History.Put(s.saying(ctx), s.ref, s.entry, memory)
+	s.record, err = r.cfg.History.Put(s.saying(ctx), s.ref, s.entry, memory)
 	if errors.Is(err, history.ErrConflict) {
 		return steps.Result{Stop: true, Requeue: minBackoff}, nil // the plan is based on an old entry
 	}
@@ -209,37 +209,37 @@ func (c *Reconciler) record(ctx context.Context, s *reconcileState) (steps.Resul
 }
 
 // events publishes the pending events of the entry.
-func (c *Reconciler) events(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	return steps.Result{Stop: s.held}, c.cfg.History.Flush(s.within(ctx), s.ref)
+func (r *Reconciler) events(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	return steps.Result{Stop: s.held}, r.cfg.History.Flush(s.within(ctx), s.ref)
 }
 
 // write applies the conditions if they differ and the process is still permitted to.
-func (c *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	if !c.cfg.Permitted() {
+func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if !r.cfg.Permitted() {
 		return steps.Result{Stop: true}, nil
 	}
 	before := s.live.GetResourceVersion()
-	changed, err := c.cfg.Writer.ApplyConditions(s.within(ctx), s.live.Unstructured, s.folded.Conditions)
+	changed, err := r.cfg.Writer.ApplyConditions(s.within(ctx), s.live.Unstructured, s.folded.Conditions)
 	switch {
 	case errors.Is(err, ownedstatus.ErrStale):
-		c.cfg.Metrics.Conflicts.WithLabelValues("status").Inc()
+		r.cfg.Metrics.Conflicts.WithLabelValues("status").Inc()
 		return steps.Result{Requeue: requeueStale}, nil
 	case apierrors.IsNotFound(err):
 		return steps.Result{}, nil // its event will come
 	case apierrors.IsInvalid(err):
 		// A schema may require status fields that the operator has not written yet.
-		c.cfg.Metrics.Writes.WithLabelValues("refused").Inc()
+		r.cfg.Metrics.Writes.WithLabelValues("refused").Inc()
 		logr.FromContextOrDiscard(ctx).Info("API server rejected conditions", "object", s.ref.String(), "reason", err.Error())
 		return steps.Result{Requeue: requeueRejected}, nil
 	case err != nil:
 		return steps.Result{}, err
 	case !changed:
-		c.cfg.Metrics.Writes.WithLabelValues("unchanged").Inc()
+		r.cfg.Metrics.Writes.WithLabelValues("unchanged").Inc()
 		return steps.Result{}, nil
 	}
-	c.cfg.Metrics.Writes.WithLabelValues("written").Inc()
+	r.cfg.Metrics.Writes.WithLabelValues("written").Inc()
 	s.saying(ctx)
-	c.wrote(s.ref, before)
+	r.wrote(s.ref, before)
 	logr.FromContextOrDiscard(ctx).V(1).Info("Wrote conditions", "object", s.ref.String())
 	return steps.Result{}, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
-func TestWhatIsSaidBelongsToTheObservation(t *testing.T) {
+func TestSpanContinuesObservationTrace(t *testing.T) {
 	cause := trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, Remote: true,
 	})
@@ -72,7 +72,7 @@ func TestWhatIsSaidBelongsToTheObservation(t *testing.T) {
 	}
 }
 
-func TestAReconcileThatSaysNothingLeavesNoSpan(t *testing.T) {
+func TestReconcileWithoutChangeExportsNoSpan(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	defer otel.SetTracerProvider(noop.NewTracerProvider())

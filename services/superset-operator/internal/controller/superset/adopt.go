@@ -16,55 +16,54 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/maintenance"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/statusevents"
 )
-
-// reasonAdopted is the reason of the event that names an adopted object.
-const reasonAdopted = "Adopted"
 
 // adopt adopts orphans: objects without an owner that have the name and all labels of a desired object. A Superset of
 // the same name that was deleted with orphaned children leaves them behind, and so does a restore from a backup. Any
 // other object in the way is rejected when it is written.
-func (r *Reconciler) adopt(ctx context.Context, p *pass) (steps.Result, error) {
-	if len(p.snapshot.Orphans) == 0 {
+func (r *Reconciler) adopt(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	if len(s.snapshot.Orphans) == 0 {
 		return steps.Result{}, nil
 	}
-	wanted, adopted := p.wanted(), false
-	for _, obj := range p.snapshot.Orphans {
+	wanted, adopted := s.desiredNames(), false
+	for _, obj := range s.snapshot.Orphans {
 		if !wanted[nameOf(obj)] {
 			continue
 		}
-		if err := r.own(ctx, p.sup, obj); err != nil {
+		if err := r.adoptObject(ctx, s.sup, obj); err != nil {
 			return steps.Result{}, err
 		}
-		r.tellAdopted(p.sup, obj)
+		r.recordAdopted(s.sup, obj)
 		adopted = true
 	}
 	if adopted {
-		return steps.Result{Stop: true, Requeue: staleRetry}, nil // owned once the cache shows it
+		return steps.Result{Stop: true, Requeue: requeueStale}, nil // owned once the cache shows it
 	}
 	return steps.Result{}, nil
 }
 
-func (r *Reconciler) tellAdopted(sup *v1alpha1.Superset, obj client.Object) {
-	r.recorder.Eventf(sup, obj, corev1.EventTypeNormal, reasonAdopted, "Adopt",
-		"Adopted %s, which had no owner and bears the name and the labels of an object of this Superset", nameOf(obj))
+func (r *Reconciler) recordAdopted(sup *v1alpha1.Superset, obj client.Object) {
+	r.Recorder.Eventf(sup, obj, corev1.EventTypeNormal, statusevents.EventAdopted, "Adopt",
+		"Adopted %s: it had no owner, and the name and the labels of an object of this Superset.", nameOf(obj))
 }
 
-// own makes the Superset the controller of an object, at exactly the resourceVersion that was read.
-func (r *Reconciler) own(ctx context.Context, sup *v1alpha1.Superset, obj client.Object) error {
+// adoptObject makes the Superset the controller of an object, at exactly the resourceVersion that was read.
+func (r *Reconciler) adoptObject(ctx context.Context, sup *v1alpha1.Superset, obj client.Object) error {
 	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": obj.GetUID(), "resourceVersion": obj.GetResourceVersion(),
 		"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(sup, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))},
 	}})
 	if err != nil {
-		return fmt.Errorf("encode the owner of %s: %w", nameOf(obj), err)
+		return fmt.Errorf("encode owner of %s: %w", nameOf(obj), err)
 	}
 	copied, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("copy %s: %T is not an object", nameOf(obj), obj)
 	}
-	err = r.client.Patch(ctx, copied, client.RawPatch(types.MergePatchType, text), client.FieldOwner(FieldManager))
+	err = r.Client.Patch(ctx, copied, client.RawPatch(types.MergePatchType, text), client.FieldOwner(names.FieldManager))
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return errStale
@@ -74,29 +73,29 @@ func (r *Reconciler) own(ctx context.Context, sup *v1alpha1.Superset, obj client
 	return nil
 }
 
-// wanted returns the kinds and names of the desired objects, except those that are listed by label.
-func (p *pass) wanted() map[string]bool {
+// desiredNames returns the kinds and names of the desired objects, except those that are listed by label.
+func (s *reconcileState) desiredNames() map[string]bool {
 	out := map[string]bool{}
 	add := func(obj client.Object, exists bool) {
 		if exists {
 			out[nameOf(obj)] = true
 		}
 	}
-	add(p.desired.ServiceAccount, p.desired.ServiceAccount != nil)
-	for i := range p.desired.Components {
-		c := &p.desired.Components[i]
+	add(s.desired.ServiceAccount, s.desired.ServiceAccount != nil)
+	for i := range s.desired.Components {
+		c := &s.desired.Components[i]
 		add(c.Deployment, true)
 		add(c.ConfigMap, c.ConfigMap != nil)
 		add(c.Service, c.Service != nil)
 		add(c.HPA, c.HPA != nil)
 		add(c.PDB, c.PDB != nil)
 	}
-	for i := range p.desired.Tasks {
-		t := &p.desired.Tasks[i]
+	for i := range s.desired.Tasks {
+		t := &s.desired.Tasks[i]
 		add(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: t.Name}}, true)
 		add(t.ConfigMap, t.ConfigMap != nil)
 	}
-	if page := resolve.MaintenancePage(p.sup); page != nil {
+	if page := resolve.MaintenancePage(s.sup); page != nil {
 		files := maintenance.ConfigMap(page)
 		add(maintenance.Deployment(page), true)
 		add(files, files != nil)

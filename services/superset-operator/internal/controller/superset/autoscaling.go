@@ -13,12 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
 )
 
 // replicasManager owns spec.replicas of a Deployment from the moment the operator leaves it to the autoscaler until
 // the autoscaler sets it.
-const replicasManager = FieldManager + "-replicas"
+const replicasManager = names.FieldManager + "-replicas"
 
 // autoscaled removes spec.replicas from an autoscaled Deployment. The operator sets it where no autoscaler would: on
 // a new Deployment, and on one that it scaled to zero.
@@ -27,7 +28,7 @@ func autoscaled(c *desired.Component, d, live *appsv1.Deployment) (*appsv1.Deplo
 		return d, nil
 	}
 	ours, _, err := replicasOwners(live.ManagedFields)
-	if err != nil || ours && snapshot.Asked(live) == 0 {
+	if err != nil || ours && snapshot.DesiredReplicas(live) == 0 {
 		return d, err
 	}
 	d = d.DeepCopy()
@@ -45,13 +46,13 @@ func (r *Reconciler) releaseReplicas(ctx context.Context, live *appsv1.Deploymen
 	}
 	config := appsv1apply.Deployment(live.Name, live.Namespace).
 		WithUID(live.UID).WithResourceVersion(live.ResourceVersion).
-		WithSpec(appsv1apply.DeploymentSpec().WithReplicas(snapshot.Asked(live)))
-	err = r.client.Apply(ctx, config, client.FieldOwner(replicasManager), client.ForceOwnership)
+		WithSpec(appsv1apply.DeploymentSpec().WithReplicas(snapshot.DesiredReplicas(live)))
+	err = r.Client.Apply(ctx, config, client.FieldOwner(replicasManager), client.ForceOwnership)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return errStale
 	case err != nil:
-		return fmt.Errorf("release the replicas of %q: %w", live.Name, err)
+		return fmt.Errorf("transfer replicas of deployment %q: %w", live.Name, err)
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func (r *Reconciler) releaseReplicas(ctx context.Context, live *appsv1.Deploymen
 // replicasOwners reports whether the operator owns spec.replicas, under its current or a former name, and whether
 // another manager does.
 func replicasOwners(entries []metav1.ManagedFieldsEntry) (ours, others bool, err error) {
-	own := []string{FieldManager, formerManager, beforeFirstApply}
+	own := []string{names.FieldManager, formerManager, beforeFirstApply}
 	for i := range entries {
 		if entries[i].FieldsV1 == nil {
 			continue
@@ -70,7 +71,7 @@ func replicasOwners(entries []metav1.ManagedFieldsEntry) (ours, others bool, err
 			} `json:"f:spec"`
 		}
 		if err := json.Unmarshal(entries[i].FieldsV1.GetRawBytes(), &fields); err != nil {
-			return false, false, fmt.Errorf("read the fields of manager %q: %w", entries[i].Manager, err)
+			return false, false, fmt.Errorf("parse fields of manager %q: %w", entries[i].Manager, err)
 		}
 		if fields.Spec.Replicas == nil {
 			continue

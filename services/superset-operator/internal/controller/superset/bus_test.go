@@ -14,31 +14,31 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 	"github.com/flotilla-dev/flotilla/libs/testkit/natstest"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
-func TestWhatIsSeenGoesOntoTheBus(t *testing.T) {
+func TestObservationIsPublished(t *testing.T) {
 	t.Parallel()
 	server := natstest.Start(t)
 	observations, last := connect(t, server.URL())
-	b := start(t, options{observations: observations})
-	sup := b.create(b.sample("development.yaml"))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	expect.Condition(t, b.client, sup, "Available", metav1.ConditionTrue)
+	e := start(t, options{observations: observations})
+	sup := e.create(e.sample("development.yaml"))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	expect.Condition(t, e.client, sup, "Available", metav1.ConditionTrue)
 	expect.Eventually(t, long, func() error {
-		o, err := last(b.namespace)
+		o, err := last(e.namespace)
 		if err != nil {
 			return err
 		}
-		if o.Phase != "Running" || o.Object.UID != string(sup.UID) || o.Observer.Name != superset.FieldManager || len(o.Units) != 1 {
+		if o.Phase != "Running" || o.Object.UID != string(sup.UID) || o.Observer.Name != names.FieldManager || len(o.Units) != 1 {
 			return fmt.Errorf("observation %+v", o)
 		}
 		return nil
 	})
 
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = map[string]string{"operator-command": "Paused"} })
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = map[string]string{"operator-command": "Paused"} })
 	expect.Eventually(t, long, func() error {
-		o, err := last(b.namespace)
+		o, err := last(e.namespace)
 		if err != nil {
 			return err
 		}
@@ -50,8 +50,8 @@ func TestWhatIsSeenGoesOntoTheBus(t *testing.T) {
 
 	// While the bus is away everything works; when it is back the newest state is there.
 	server.Stop()
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil; s.Spec.WebServer.Replicas = ptr(int32(3)) })
-	b.becomes(sup, func(s *v1alpha1.Superset) error {
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil; s.Spec.WebServer.Replicas = ptr(int32(3)) })
+	e.becomes(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Ready != "3/3" {
 			return fmt.Errorf("ready %s", s.Status.Ready)
 		}
@@ -59,7 +59,7 @@ func TestWhatIsSeenGoesOntoTheBus(t *testing.T) {
 	})
 	server.Start()
 	expect.Eventually(t, long, func() error {
-		o, err := last(b.namespace)
+		o, err := last(e.namespace)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func TestWhatIsSeenGoesOntoTheBus(t *testing.T) {
 // connect opens a bus as the service does and returns how to read the last observation of the sample.
 func connect(t *testing.T, url string) (*bus.ObservationPublisher, func(namespace string) (contract.Observation, error)) {
 	t.Helper()
-	conn, err := bus.Connect(bus.Config{URL: url, Name: superset.FieldManager, Log: logr.Discard()})
+	conn, err := bus.Connect(bus.Config{URL: url, Name: names.FieldManager, Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +91,10 @@ func connect(t *testing.T, url string) (*bus.ObservationPublisher, func(namespac
 			t.Logf("close the bus: %v", err)
 		}
 	})
-	me := contract.Observer{Name: superset.FieldManager, Instance: "test"}
+	me := contract.Observer{Name: names.FieldManager, Instance: "test"}
 	return bus.NewObservationPublisher(publisher, "test", me, func() int64 { return 1 }), func(namespace string) (contract.Observation, error) {
 		ref := contract.Ref{Cluster: "test", Namespace: namespace, Kind: contract.Superset, Name: "development"}
-		subject, err := contract.ObservationSubject(ref, superset.FieldManager)
+		subject, err := contract.ObservationSubject(ref, names.FieldManager)
 		if err != nil {
 			return contract.Observation{}, err
 		}

@@ -29,12 +29,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestTheOperatorMayDieAfterAnyWrite installs and upgrades a Superset with all kinds
+// TestOperatorRecoversAfterEachWrite installs and upgrades a Superset with all kinds
 // of objects, with a drain and a maintenance page, by operators that die: each
 // after so many writes, the first one sooner, so that the runs together cut after
 // every single write. All end as an undisturbed run does, no task runs twice, and
 // no two tasks at the same time.
-func TestTheOperatorMayDieAfterAnyWrite(t *testing.T) {
+func TestOperatorRecoversAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	const apart = 4
 	calm := journey(t, 0, 0)
@@ -91,8 +91,8 @@ func journey(t *testing.T, first, then int) travelled {
 		}
 		return n
 	}
-	l := newLab(t, options{idle: true, wrap: m.next(writes(first))})
-	sup := l.create(full()(l.bed))
+	l := newRecordedEnv(t, options{idle: true, wrap: m.next(writes(first))})
+	sup := l.create(full()(l.env))
 	advance := func(check func(*v1alpha1.Superset) error) {
 		expect.Eventually(t, 2*long, func() error {
 			_, err := l.reconciler.Reconcile(t.Context(), request(sup))
@@ -122,7 +122,7 @@ func journey(t *testing.T, first, then int) travelled {
 	return travelled{written: m.written, fatal: m.fatal, events: l.events(), end: landscape(l, sup)}
 }
 
-func checkJourney(t *testing.T, l *lab) {
+func checkJourney(t *testing.T, l *recordedEnv) {
 	t.Helper()
 	l.history.checkTasks("migrate")
 	want := []string{
@@ -137,7 +137,7 @@ func checkJourney(t *testing.T, l *lab) {
 }
 
 // landscape is everything that there is in the end, without what differs from run to run.
-func landscape(l *lab, sup *v1alpha1.Superset) map[string]any {
+func landscape(l *recordedEnv, sup *v1alpha1.Superset) map[string]any {
 	l.t.Helper()
 	out := map[string]any{}
 	for _, list := range []client.ObjectList{
@@ -162,9 +162,9 @@ func landscape(l *lab, sup *v1alpha1.Superset) map[string]any {
 	status.Conditions, status.Transitions = nil, nil
 	lc := status.Lifecycle
 	lc.LastCompletedChecksums = nil
-	for _, slot := range []*v1alpha1.TaskRefStatus{lc.Preflight, lc.Migrate, lc.Init} {
-		slot.StartedAt, slot.CompletedAt, slot.DesiredChecksum, slot.CompletedChecksum = nil, nil, "", ""
-		slot.Conditions = nil
+	for _, entry := range []*v1alpha1.TaskRefStatus{lc.Preflight, lc.Migrate, lc.Init} {
+		entry.StartedAt, entry.CompletedAt, entry.DesiredChecksum, entry.CompletedChecksum = nil, nil, "", ""
+		entry.Conditions = nil
 	}
 	out["status"] = status
 	for _, e := range sup.Status.Transitions {
@@ -189,23 +189,23 @@ func settled(sup *v1alpha1.Superset) error {
 	})(sup)
 }
 
-func TestADecisionFromAnOldCacheRunsNothing(t *testing.T) {
+func TestStaleCacheStartsNoTask(t *testing.T) {
 	t.Parallel()
 	old := &atomic.Pointer[func(client.Object)]{}
-	b := start(t, options{idle: true})
-	sup := b.create(b.sample("development.yaml"))
-	b.drive(sup, nil, func(s *v1alpha1.Superset) error {
+	e := start(t, options{idle: true})
+	sup := e.create(e.sample("development.yaml"))
+	e.drive(sup, nil, func(s *v1alpha1.Superset) error {
 		if s.Status.Lifecycle == nil || s.Status.Lifecycle.Migrate.State != v1alpha1.TaskRunning {
 			return errors.New("migrate does not run yet")
 		}
 		return nil
 	})
 	early := sup.DeepCopy()
-	b.drive(sup, nil, settled)
-	jobs := b.requests.matching(`^POST .*/jobs 201$`)
+	e.drive(sup, nil, settled)
+	jobs := e.requests.matching(`^POST .*/jobs 201$`)
 
 	// A new process whose cache still shows migrate as running, while its Job is long gone.
-	b.reconciler = b.process(func(c client.Client) client.Client { return rewound{c, old} })
+	e.reconciler = e.process(func(c client.Client) client.Client { return rewound{c, old} })
 	rewind := func(obj client.Object) {
 		if s, ok := obj.(*v1alpha1.Superset); ok {
 			early.DeepCopyInto(s)
@@ -213,42 +213,42 @@ func TestADecisionFromAnOldCacheRunsNothing(t *testing.T) {
 	}
 	old.Store(&rewind)
 	for range 3 {
-		result, err := b.reconciler.Reconcile(t.Context(), request(sup))
+		result, err := e.reconciler.Reconcile(t.Context(), request(sup))
 		if err != nil || result.RequeueAfter == 0 {
 			t.Fatalf("want another try, got %+v, %v", result, err)
 		}
 	}
-	if n := b.requests.matching(`^POST .*/jobs 201$`); n != jobs {
+	if n := e.requests.matching(`^POST .*/jobs 201$`); n != jobs {
 		t.Fatalf("%d more Jobs were made from an old decision", n-jobs)
 	}
 	old.Store(nil)
-	b.drive(sup, nil, settled)
-	if n := b.requests.matching(`^POST .*/jobs 201$`); n != jobs {
+	e.drive(sup, nil, settled)
+	if n := e.requests.matching(`^POST .*/jobs 201$`); n != jobs {
 		t.Errorf("%d more Jobs were made afterwards", n-jobs)
 	}
 }
 
-func TestAnEditDuringAReconcileIsNotOverwritten(t *testing.T) {
+func TestReconcileKeepsConcurrentEdit(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{idle: true})
-	sup := b.create(b.sample("development.yaml"))
-	b.drive(sup, nil, settled)
+	e := start(t, options{idle: true})
+	sup := e.create(e.sample("development.yaml"))
+	e.drive(sup, nil, settled)
 	edited := &atomic.Bool{}
 	meddle := func(c client.Client) client.Client {
 		return meddler{c, func() {
 			if edited.CompareAndSwap(false, true) {
-				b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true) })
+				e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true) })
 			}
 		}}
 	}
-	b.reconciler = b.process(meddle)
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Image.Tag = "6.0.1" })
-	jobs := b.requests.matching(`^POST .*/jobs 201$`)
-	b.drive(sup, nil, phase(v1alpha1.PhaseSuspended))
+	e.reconciler = e.process(meddle)
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Image.Tag = "6.0.1" })
+	jobs := e.requests.matching(`^POST .*/jobs 201$`)
+	e.drive(sup, nil, phase(v1alpha1.PhaseSuspended))
 	if !edited.Load() {
 		t.Fatal("the edit came too late")
 	}
-	if n := b.requests.matching(`^POST .*/jobs 201$`); n != jobs {
+	if n := e.requests.matching(`^POST .*/jobs 201$`); n != jobs {
 		t.Errorf("a task began although the Superset was suspended meanwhile")
 	}
 }
@@ -264,11 +264,11 @@ func (m meddler) Status() client.SubResourceWriter {
 	return m.Client.Status()
 }
 
-func TestAFailingTaskIsTriedAgainAndThenGivenUp(t *testing.T) {
+func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakePassiveClock(time.Now())
-	b := start(t, options{idle: true, clock: clk})
-	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
+	e := start(t, options{idle: true, clock: clk})
+	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{MaxRetries: ptr(int32(2))}}
 		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{
 			controlplane.FinishAfterAnnotation: "100ms", controlplane.ExitCodeAnnotation: "3",
@@ -282,18 +282,18 @@ func TestAFailingTaskIsTriedAgainAndThenGivenUp(t *testing.T) {
 			return nil
 		}
 	}
-	b.drive(sup, nil, migrate(v1alpha1.TaskPending, 1))
-	slot := sup.Status.Lifecycle.Migrate
-	if slot.NextAttemptAt == nil || slot.Message == "" {
-		t.Fatalf("after the first failure: %+v", slot)
+	e.drive(sup, nil, migrate(v1alpha1.TaskPending, 1))
+	entry := sup.Status.Lifecycle.Migrate
+	if entry.NextAttemptAt == nil || entry.Message == "" {
+		t.Fatalf("after the first failure: %+v", entry)
 	}
-	first := get(b, "development-migrate", &batchv1.Job{})
-	if result, err := b.reconciler.Reconcile(t.Context(), request(sup)); err != nil || result.RequeueAfter <= 0 {
+	first := get(e, "development-migrate", &batchv1.Job{})
+	if result, err := e.reconciler.Reconcile(t.Context(), request(sup)); err != nil || result.RequeueAfter <= 0 {
 		t.Errorf("want a wait for the next attempt, got %+v, %v", result, err)
 	}
-	clk.SetTime(slot.NextAttemptAt.Add(time.Second))
-	b.drive(sup, nil, migrate(v1alpha1.TaskFailed, 2))
-	second := get(b, "development-migrate", &batchv1.Job{})
+	clk.SetTime(entry.NextAttemptAt.Add(time.Second))
+	e.drive(sup, nil, migrate(v1alpha1.TaskFailed, 2))
+	second := get(e, "development-migrate", &batchv1.Job{})
 	if first.UID == second.UID {
 		t.Error("the second attempt used the first one's Job")
 	}
@@ -301,14 +301,14 @@ func TestAFailingTaskIsTriedAgainAndThenGivenUp(t *testing.T) {
 		t.Errorf("phase %s, init %+v", sup.Status.Phase, sup.Status.Lifecycle.Init)
 	}
 	var pods corev1.PodList
-	if err := b.client.List(t.Context(), &pods, client.InNamespace(b.namespace),
+	if err := e.client.List(t.Context(), &pods, client.InNamespace(e.namespace),
 		client.MatchingLabels{v1alpha1.LabelTask: "migrate"}); err != nil || len(pods.Items) != 1 {
 		t.Errorf("%d pods of the task instead of the last attempt's (%v)", len(pods.Items), err)
 	}
 
 	// Other pod settings rescue it.
-	b.edit(sup, func(s *v1alpha1.Superset) {
+	e.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{TerminationGracePeriodSeconds: ptr(int64(5))}
 	})
-	b.drive(sup, nil, settled)
+	e.drive(sup, nil, settled)
 }

@@ -24,8 +24,8 @@ func withIngress(host string) func(*v1alpha1.Superset) {
 	}
 }
 
-func (b *bed) ingress() *networkingv1.Ingress {
-	return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development"}}
+func (e *env) ingress() *networkingv1.Ingress {
+	return &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development"}}
 }
 
 func routesTo(host string) func(*networkingv1.Ingress) error {
@@ -41,52 +41,52 @@ func routesTo(host string) func(*networkingv1.Ingress) error {
 	}
 }
 
-func TestIngressFollowsTheSpec(t *testing.T) {
+func TestIngressFollowsSpec(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml", withIngress("one.example.org")))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	ingress := b.ingress()
-	expect.Object(t, b.client, ingress, routesTo("one.example.org"))
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml", withIngress("one.example.org")))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	ingress := e.ingress()
+	expect.Object(t, e.client, ingress, routesTo("one.example.org"))
 	if !metav1.IsControlledBy(ingress, sup) || ingress.Labels[v1alpha1.LabelParent] != sup.Name {
 		t.Errorf("owner %v, labels %v", ingress.OwnerReferences, ingress.Labels)
 	}
-	b.rests(sup)
+	e.rests(sup)
 	uid := ingress.UID
 
-	b.edit(sup, withIngress("two.example.org"))
-	expect.Object(t, b.client, ingress, routesTo("two.example.org"))
+	e.edit(sup, withIngress("two.example.org"))
+	expect.Object(t, e.client, ingress, routesTo("two.example.org"))
 	ingress.Spec.Rules[0].Host = "hijacked.example.org"
-	if err := b.client.Update(t.Context(), ingress); err != nil {
+	if err := e.client.Update(t.Context(), ingress); err != nil {
 		t.Fatal(err)
 	}
-	expect.Object(t, b.client, ingress, routesTo("two.example.org"))
+	expect.Object(t, e.client, ingress, routesTo("two.example.org"))
 	if ingress.UID != uid {
 		t.Error("the Ingress was made anew")
 	}
 
-	if err := b.client.Delete(t.Context(), ingress); err != nil {
+	if err := e.client.Delete(t.Context(), ingress); err != nil {
 		t.Fatal(err)
 	}
-	expect.Object(t, b.client, b.ingress(), routesTo("two.example.org"))
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
-	expect.Gone(t, b.client, b.ingress())
-	b.rests(sup)
-	if n := b.requests.matching(`^DELETE .*/ingresses/.* 200$`); n != 1 {
+	expect.Object(t, e.client, e.ingress(), routesTo("two.example.org"))
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
+	expect.Gone(t, e.client, e.ingress())
+	e.rests(sup)
+	if n := e.requests.matching(`^DELETE .*/ingresses/.* 200$`); n != 1 {
 		t.Errorf("%d requests to delete one Ingress", n)
 	}
 }
 
-// TestStatusOfAnIngressIsNoNews shows that the controller which serves an Ingress does not keep us busy.
-func TestStatusOfAnIngressIsNoNews(t *testing.T) {
+// TestIngressStatusUpdateIsIgnored shows that the controller which serves an Ingress does not keep us busy.
+func TestIngressStatusUpdateIsIgnored(t *testing.T) {
 	t.Parallel()
 	passes := &atomic.Int64{}
-	b := start(t, options{wrap: func(c client.Client) client.Client { return lister{c, passes} }})
-	sup := b.create(b.sample("development.yaml", withIngress("one.example.org")))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	ingress := b.ingress()
-	expect.Object(t, b.client, ingress, routesTo("one.example.org"))
-	b.rests(sup)
+	e := start(t, options{wrap: func(c client.Client) client.Client { return lister{c, passes} }})
+	sup := e.create(e.sample("development.yaml", withIngress("one.example.org")))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	ingress := e.ingress()
+	expect.Object(t, e.client, ingress, routesTo("one.example.org"))
+	e.rests(sup)
 	// A pass for another reason may fall into one window, not into each of three.
 	var seen int64
 	for window := range 3 {
@@ -99,7 +99,7 @@ func TestStatusOfAnIngressIsNoNews(t *testing.T) {
 			return nil
 		})
 		ingress.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: fmt.Sprintf("192.0.2.%d", window+1)}}
-		if err := b.client.Status().Update(t.Context(), ingress); err != nil {
+		if err := e.client.Status().Update(t.Context(), ingress); err != nil {
 			t.Fatal(err)
 		}
 		steady(t, func() error { return nil })
@@ -112,14 +112,14 @@ func TestStatusOfAnIngressIsNoNews(t *testing.T) {
 	}
 	// The count counts: a change of what was declared is seen.
 	counted := passes.Load()
-	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(ingress), ingress); err != nil {
+	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(ingress), ingress); err != nil {
 		t.Fatal(err)
 	}
 	ingress.Spec.Rules[0].Host = "hijacked.example.org"
-	if err := b.client.Update(t.Context(), ingress); err != nil {
+	if err := e.client.Update(t.Context(), ingress); err != nil {
 		t.Fatal(err)
 	}
-	expect.Object(t, b.client, ingress, routesTo("one.example.org"))
+	expect.Object(t, e.client, ingress, routesTo("one.example.org"))
 	if passes.Load() == counted {
 		t.Error("no reconcile was counted")
 	}
@@ -138,32 +138,32 @@ func (l lister) List(ctx context.Context, list client.ObjectList, opts ...client
 	return l.Client.List(ctx, list, opts...)
 }
 
-func TestForeignIngressIsNotTakenOver(t *testing.T) {
+func TestForeignIngressIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	foreign := b.ingress()
+	e := start(t, options{})
+	foreign := e.ingress()
 	foreign.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 		Name: "other", Port: networkingv1.ServiceBackendPort{Number: 80},
 	}}
-	if err := b.client.Create(t.Context(), foreign); err != nil {
+	if err := e.client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	sup := b.create(b.sample("development.yaml", withIngress("one.example.org")))
-	got := expect.Condition(t, b.client, sup, "Degraded", metav1.ConditionTrue)
-	if !strings.Contains(got.Message, "not ours") {
+	sup := e.create(e.sample("development.yaml", withIngress("one.example.org")))
+	got := expect.Condition(t, e.client, sup, "Degraded", metav1.ConditionTrue)
+	if !strings.Contains(got.Message, "not controlled by the owner") {
 		t.Errorf("condition %+v", got)
 	}
-	if now := get(b, "development", &networkingv1.Ingress{}); now.ResourceVersion != foreign.ResourceVersion {
+	if now := get(e, "development", &networkingv1.Ingress{}); now.ResourceVersion != foreign.ResourceVersion {
 		t.Errorf("the Ingress was changed: %+v", now)
 	}
 }
 
 // policies lists the names of the Superset's NetworkPolicies.
-func (b *bed) policies(want ...string) {
-	b.t.Helper()
-	expect.Eventually(b.t, long, func() error {
+func (e *env) policies(want ...string) {
+	e.t.Helper()
+	expect.Eventually(e.t, long, func() error {
 		var list networkingv1.NetworkPolicyList
-		if err := b.client.List(b.t.Context(), &list, client.InNamespace(b.namespace)); err != nil {
+		if err := e.client.List(e.t.Context(), &list, client.InNamespace(e.namespace)); err != nil {
 			return err
 		}
 		var got []string
@@ -177,48 +177,48 @@ func (b *bed) policies(want ...string) {
 	})
 }
 
-func TestNetworkPoliciesFollowTheComponents(t *testing.T) {
+func TestNetworkPoliciesFollowComponents(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) {
 		s.Spec.CeleryWorker = &v1alpha1.CeleryWorkerSpec{}
 		port := networkingv1.NetworkPolicyPort{} // every port: the API server fills in the protocol
 		s.Spec.NetworkPolicy = &v1alpha1.NetworkPolicySpec{
 			ExtraIngress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{port}}},
 		}
 	}))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	b.policies("development-celery-worker-netpol", "development-web-server-netpol")
-	web := get(b, "development-web-server-netpol", &networkingv1.NetworkPolicy{})
-	worker := get(b, "development-celery-worker-netpol", &networkingv1.NetworkPolicy{})
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.policies("development-celery-worker-netpol", "development-web-server-netpol")
+	web := get(e, "development-web-server-netpol", &networkingv1.NetworkPolicy{})
+	worker := get(e, "development-celery-worker-netpol", &networkingv1.NetworkPolicy{})
 	if !metav1.IsControlledBy(web, sup) || len(web.Spec.Ingress) != 3 || len(worker.Spec.Ingress) != 2 {
 		t.Errorf("owners %v, rules %v and %v", web.OwnerReferences, web.Spec.Ingress, worker.Spec.Ingress)
 	}
 	pods := &corev1.PodList{}
-	err := b.client.List(t.Context(), pods, client.InNamespace(b.namespace), client.MatchingLabels(web.Spec.PodSelector.MatchLabels))
+	err := e.client.List(t.Context(), pods, client.InNamespace(e.namespace), client.MatchingLabels(web.Spec.PodSelector.MatchLabels))
 	if err != nil || len(pods.Items) != 2 {
 		t.Errorf("the policy selects %d pods of the web server (%v)", len(pods.Items), err)
 	}
-	b.rests(sup)
-	b.reconciler = b.process(nil) // a process that remembers nothing
-	b.rests(sup)
+	e.rests(sup)
+	e.reconciler = e.process(nil) // a process that remembers nothing
+	e.rests(sup)
 
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker, s.Spec.CeleryBeat = nil, &v1alpha1.CeleryBeatSpec{} })
-	b.policies("development-celery-beat-netpol", "development-web-server-netpol")
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.NetworkPolicy = nil })
-	b.policies()
-	if n := b.requests.matching(`^DELETE .*/networkpolicies/.* 200$`); n != 3 {
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker, s.Spec.CeleryBeat = nil, &v1alpha1.CeleryBeatSpec{} })
+	e.policies("development-celery-beat-netpol", "development-web-server-netpol")
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.NetworkPolicy = nil })
+	e.policies()
+	if n := e.requests.matching(`^DELETE .*/networkpolicies/.* 200$`); n != 3 {
 		t.Errorf("%d requests to delete three NetworkPolicies", n)
 	}
 }
 
-func TestW21NothingIsDeletedThatIsNotThere(t *testing.T) {
+func TestW21AbsentObjectsAreNotDeleted(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml"))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	b.rests(sup)
-	if n := b.requests.matching(`^DELETE .*/(ingresses|networkpolicies|httproutes|servicemonitors)/`); n > 0 {
-		t.Errorf("%d requests to delete what never existed: %v", n, b.requests.list())
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml"))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.rests(sup)
+	if n := e.requests.matching(`^DELETE .*/(ingresses|networkpolicies|httproutes|servicemonitors)/`); n > 0 {
+		t.Errorf("%d requests to delete what never existed: %v", n, e.requests.list())
 	}
 }

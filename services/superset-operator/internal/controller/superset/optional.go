@@ -21,11 +21,11 @@ import (
 
 // Kinds that a cluster may not serve.
 var (
-	httpRoutes = optional.Definition{
+	httpRoutes = optional.CRD{
 		Kind:     schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute"},
 		Resource: "httproutes",
 	}
-	serviceMonitors = optional.Definition{
+	serviceMonitors = optional.CRD{
 		Kind:     schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
 		Resource: "servicemonitors",
 	}
@@ -34,11 +34,11 @@ var (
 // optionals watch the optional kinds. The zero value reports them as unknown.
 type optionals struct {
 	routes, monitors *optional.Kind
-	missing          *missing
+	missing          *missingKinds
 }
 
-// follow creates the watches of the optional kinds, which are sources of the controller.
-func (r *Reconciler) follow(mgr ctrl.Manager) error {
+// watchOptionalKinds creates the watches of the optional kinds, which are sources of the controller.
+func (r *Reconciler) watchOptionalKinds(mgr ctrl.Manager) error {
 	var err error
 	r.optional.routes, err = r.optionalKind(mgr, httpRoutes, func(s *v1alpha1.SupersetSpec) bool {
 		return s.Networking != nil && s.Networking.Gateway != nil
@@ -52,43 +52,43 @@ func (r *Reconciler) follow(mgr ctrl.Manager) error {
 	return err
 }
 
-func (r *Reconciler) optionalKind(mgr ctrl.Manager, d optional.Definition, asks func(*v1alpha1.SupersetSpec) bool) (*optional.Kind, error) {
+func (r *Reconciler) optionalKind(mgr ctrl.Manager, d optional.CRD, uses func(*v1alpha1.SupersetSpec) bool) (*optional.Kind, error) {
 	return optional.New(mgr, d, optional.Options{
-		Namespaces: r.namespaces,
+		Namespaces: r.Namespaces,
 		Selector:   labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue}),
 		Indexes:    map[string]client.IndexerFunc{observe.ParentIndex: observe.ParentOf},
 		Handler: handler.EnqueueRequestForOwner(
 			mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.Superset{}, handler.OnlyControllerOwner()),
-		Predicates: []predicate.Predicate{declared()},
-		Wake:       func(ctx context.Context) []reconcile.Request { return r.asking(ctx, asks) },
+		Predicates: []predicate.Predicate{specPredicate()},
+		Requests:   func(ctx context.Context) []reconcile.Request { return r.supersetsUsing(ctx, uses) },
 	})
 }
 
-// asking returns the Supersets whose spec uses the kind.
-func (r *Reconciler) asking(ctx context.Context, asks func(*v1alpha1.SupersetSpec) bool) []reconcile.Request {
+// supersetsUsing returns the Supersets whose spec uses the kind.
+func (r *Reconciler) supersetsUsing(ctx context.Context, uses func(*v1alpha1.SupersetSpec) bool) []reconcile.Request {
 	var list v1alpha1.SupersetList
-	if err := r.client.List(ctx, &list); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Could not list the Supersets that an optional kind concerns")
+	if err := r.Client.List(ctx, &list); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list the Supersets that use an optional kind")
 		return nil
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		if asks(&list.Items[i].Spec) {
+		if uses(&list.Items[i].Spec) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
 	return out
 }
 
-// declared ignores status updates, such as those of an Ingress controller.
-func declared() predicate.Predicate {
+// specPredicate ignores status updates, such as those of an Ingress controller.
+func specPredicate() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return metadataDiffers(e.ObjectOld, e.ObjectNew) }}
 }
 
-// missing tracks for which generation of a Superset a missing kind was reported, so that each is reported once.
-type missing struct {
-	mu   sync.Mutex
-	told map[types.NamespacedName]map[string]version
+// missingKinds tracks for which generation of a Superset a missing kind was reported, so that each is reported once.
+type missingKinds struct {
+	mu       sync.Mutex
+	reported map[types.NamespacedName]map[string]version
 }
 
 // version is one generation of one object.
@@ -97,30 +97,32 @@ type version struct {
 	generation int64
 }
 
-func newMissing() *missing { return &missing{told: map[types.NamespacedName]map[string]version{}} }
+func newMissingKinds() *missingKinds {
+	return &missingKinds{reported: map[types.NamespacedName]map[string]version{}}
+}
 
-// first reports whether the missing kind is not reported yet for this generation.
-func (m *missing) first(sup *v1alpha1.Superset, d optional.Definition) bool {
+// shouldReport reports whether the missing kind is not reported yet for this generation.
+func (m *missingKinds) shouldReport(sup *v1alpha1.Superset, d optional.CRD) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key, now := client.ObjectKeyFromObject(sup), version{sup.UID, sup.Generation}
-	if m.told[key] == nil {
-		m.told[key] = map[string]version{}
+	if m.reported[key] == nil {
+		m.reported[key] = map[string]version{}
 	}
-	before := m.told[key][d.Name()]
-	m.told[key][d.Name()] = now
+	before := m.reported[key][d.Name()]
+	m.reported[key][d.Name()] = now
 	return before != now
 }
 
-// found records that the kind is served, so that it is reported again if it is removed.
-func (m *missing) found(sup *v1alpha1.Superset, d optional.Definition) {
+// setServed records that the kind is served, so that it is reported again if it is removed.
+func (m *missingKinds) setServed(sup *v1alpha1.Superset, d optional.CRD) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.told[client.ObjectKeyFromObject(sup)], d.Name())
+	delete(m.reported[client.ObjectKeyFromObject(sup)], d.Name())
 }
 
-func (m *missing) forget(key types.NamespacedName) {
+func (m *missingKinds) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.told, key)
+	delete(m.reported, key)
 }

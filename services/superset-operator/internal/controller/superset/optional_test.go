@@ -28,12 +28,12 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// monitorDefinition brings ServiceMonitor. What the cluster of the package has, it
+// monitorCRD brings ServiceMonitor. What the cluster of the package has, it
 // has for all tests, so these definitions are only in clusters of their own.
-const monitorDefinition = "testdata/servicemonitor-crd.yaml"
+const monitorCRD = "testdata/servicemonitor-crd.yaml"
 
-// routeDefinition is the file that brings HTTPRoute, as Gateway API publishes it.
-func routeDefinition(t *testing.T) string {
+// routeCRD is the file that brings HTTPRoute, as Gateway API publishes it.
+func routeCRD(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
 	if err != nil {
@@ -42,8 +42,8 @@ func routeDefinition(t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(out)), "config", "crd", "standard", "gateway.networking.k8s.io_httproutes.yaml")
 }
 
-// definitions applies or deletes a file, as a person would.
-func definitions(t *testing.T, c *cluster.Cluster, verb, file string) {
+// crds applies or deletes a file, as a person would.
+func crds(t *testing.T, c *cluster.Cluster, verb, file string) {
 	t.Helper()
 	args := []string{"--kubeconfig", c.Kubeconfig, verb, "-f", file}
 	if verb == "apply" {
@@ -68,28 +68,28 @@ func withMonitor(s *v1alpha1.Superset) {
 	s.Spec.Monitoring = &v1alpha1.MonitoringSpec{ServiceMonitor: &v1alpha1.ServiceMonitorSpec{}}
 }
 
-func (b *bed) untyped(apiVersion, kind string) *unstructured.Unstructured {
+func (e *env) untyped(apiVersion, kind string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion(apiVersion)
 	u.SetKind(kind)
-	u.SetNamespace(b.namespace)
+	u.SetNamespace(e.namespace)
 	u.SetName("development")
 	return u
 }
 
-func (b *bed) route() *unstructured.Unstructured {
-	return b.untyped("gateway.networking.k8s.io/v1", "HTTPRoute")
+func (e *env) route() *unstructured.Unstructured {
+	return e.untyped("gateway.networking.k8s.io/v1", "HTTPRoute")
 }
 
-func (b *bed) monitor() *unstructured.Unstructured {
-	return b.untyped("monitoring.coreos.com/v1", "ServiceMonitor")
+func (e *env) monitor() *unstructured.Unstructured {
+	return e.untyped("monitoring.coreos.com/v1", "ServiceMonitor")
 }
 
 // gone waits until an object of an optional kind does not exist, or its kind does not.
-func (b *bed) gone(u *unstructured.Unstructured) {
-	b.t.Helper()
-	expect.Eventually(b.t, long, func() error {
-		err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(u), u)
+func (e *env) gone(u *unstructured.Unstructured) {
+	e.t.Helper()
+	expect.Eventually(e.t, long, func() error {
+		err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(u), u)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return nil
 		}
@@ -110,21 +110,21 @@ func servesHost(host string) func(*unstructured.Unstructured) error {
 func exists(*unstructured.Unstructured) error { return nil }
 
 // warned waits until the Superset was told, so many times for each kind, that the cluster lacks it.
-func (b *bed) warned(want map[string]int) {
-	b.t.Helper()
-	expect.Eventually(b.t, long, func() error {
-		if diff := cmp.Diff(want, b.warnings()); diff != "" {
+func (e *env) warned(want map[string]int) {
+	e.t.Helper()
+	expect.Eventually(e.t, long, func() error {
+		if diff := cmp.Diff(want, e.warnings()); diff != "" {
 			return fmt.Errorf("warnings differ (-want +got):\n%s", diff)
 		}
 		return nil
 	})
 }
 
-func (b *bed) warnings() map[string]int {
-	b.t.Helper()
+func (e *env) warnings() map[string]int {
+	e.t.Helper()
 	var list eventsv1.EventList
-	if err := b.client.List(b.t.Context(), &list, client.InNamespace(b.namespace)); err != nil {
-		b.t.Fatal(err)
+	if err := e.client.List(e.t.Context(), &list, client.InNamespace(e.namespace)); err != nil {
+		e.t.Fatal(err)
 	}
 	got := map[string]int{}
 	for _, e := range list.Items {
@@ -139,108 +139,108 @@ func (b *bed) warnings() map[string]int {
 	return got
 }
 
-func TestW23WithoutTheDefinitionsEverythingElseWorks(t *testing.T) {
+func TestW23MissingCRDsBlockNothingElse(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml", withGateway("bi.example.org"), withMonitor, func(s *v1alpha1.Superset) {
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml", withGateway("bi.example.org"), withMonitor, func(s *v1alpha1.Superset) {
 		s.Spec.NetworkPolicy = &v1alpha1.NetworkPolicySpec{}
 	}))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	expect.Condition(t, b.client, sup, "Available", metav1.ConditionTrue)
-	b.policies("development-web-server-netpol")
-	b.warned(map[string]int{"HTTPRoute": 1, "ServiceMonitor": 1})
-	b.rests(sup)
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	expect.Condition(t, e.client, sup, "Available", metav1.ConditionTrue)
+	e.policies("development-web-server-netpol")
+	e.warned(map[string]int{"HTTPRoute": 1, "ServiceMonitor": 1})
+	e.rests(sup)
 
-	b.edit(sup, withGateway("other.example.org"))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	b.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 2})
-	b.edit(sup, withIngress("bi.example.org"))
-	expect.Object(t, b.client, b.ingress(), routesTo("bi.example.org"))
-	b.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 3})
-	b.rests(sup)
-	if n := b.requests.matching(`httproutes|servicemonitors`); n > 0 {
+	e.edit(sup, withGateway("other.example.org"))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 2})
+	e.edit(sup, withIngress("bi.example.org"))
+	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org"))
+	e.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 3})
+	e.rests(sup)
+	if n := e.requests.matching(`httproutes|servicemonitors`); n > 0 {
 		t.Errorf("%d requests for kinds that are not served", n)
 	}
 }
 
-func TestW23DefinitionsComeAndGoWithoutARestart(t *testing.T) {
+func TestW23CRDsAreAddedAndRemovedWithoutRestart(t *testing.T) {
 	t.Parallel()
-	c := cluster.Private(t, cluster.Options{CRDs: []string{crds}})
-	b := start(t, options{cluster: c})
-	sup := b.create(b.sample("development.yaml", withGateway("bi.example.org"), withMonitor))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	b.warned(map[string]int{"HTTPRoute": 1, "ServiceMonitor": 1})
+	c := cluster.Private(t, cluster.Options{CRDs: []string{crdDirectory}})
+	e := start(t, options{cluster: c})
+	sup := e.create(e.sample("development.yaml", withGateway("bi.example.org"), withMonitor))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.warned(map[string]int{"HTTPRoute": 1, "ServiceMonitor": 1})
 
-	definitions(t, c, "apply", routeDefinition(t))
-	route := b.route()
-	expect.Object(t, b.client, route, servesHost("bi.example.org"))
+	crds(t, c, "apply", routeCRD(t))
+	route := e.route()
+	expect.Object(t, e.client, route, servesHost("bi.example.org"))
 	if !metav1.IsControlledBy(route, sup) {
 		t.Errorf("owner %v", route.GetOwnerReferences())
 	}
-	definitions(t, c, "apply", monitorDefinition)
-	expect.Object(t, b.client, b.monitor(), exists)
-	b.rests(sup)
+	crds(t, c, "apply", monitorCRD)
+	expect.Object(t, e.client, e.monitor(), exists)
+	e.rests(sup)
 
 	// They are watched like everything else.
-	if err := b.client.Delete(t.Context(), route); err != nil {
+	if err := e.client.Delete(t.Context(), route); err != nil {
 		t.Fatal(err)
 	}
-	expect.Object(t, b.client, b.route(), servesHost("bi.example.org"))
-	b.edit(sup, withGateway("other.example.org"))
-	expect.Object(t, b.client, b.route(), servesHost("other.example.org"))
-	b.rests(sup)
+	expect.Object(t, e.client, e.route(), servesHost("bi.example.org"))
+	e.edit(sup, withGateway("other.example.org"))
+	expect.Object(t, e.client, e.route(), servesHost("other.example.org"))
+	e.rests(sup)
 
-	definitions(t, c, "delete", routeDefinition(t))
-	b.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 1})
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = ptr(int32(3)) })
-	b.becomes(sup, func(s *v1alpha1.Superset) error {
+	crds(t, c, "delete", routeCRD(t))
+	e.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 1})
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = ptr(int32(3)) })
+	e.becomes(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Ready != "3/3" {
 			return fmt.Errorf("ready %s", s.Status.Ready)
 		}
 		return nil
 	})
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	b.rests(sup)
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.rests(sup)
 
-	definitions(t, c, "apply", routeDefinition(t))
-	expect.Object(t, b.client, b.route(), servesHost("other.example.org"))
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Monitoring = nil })
-	b.gone(b.monitor())
-	b.rests(sup)
+	crds(t, c, "apply", routeCRD(t))
+	expect.Object(t, e.client, e.route(), servesHost("other.example.org"))
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Monitoring = nil })
+	e.gone(e.monitor())
+	e.rests(sup)
 }
 
-func TestNetworkingIsSwitchedBetweenIngressAndGateway(t *testing.T) {
+func TestNetworkingSwitchesBetweenIngressAndGateway(t *testing.T) {
 	t.Parallel()
-	c := cluster.Private(t, cluster.Options{CRDs: []string{crds, routeDefinition(t)}})
+	c := cluster.Private(t, cluster.Options{CRDs: []string{crdDirectory, routeCRD(t)}})
 	failed := &atomic.Bool{}
-	b := start(t, options{cluster: c, wrap: func(c client.Client) client.Client { return vanishing{c, failed} }})
-	sup := b.create(b.sample("development.yaml", withIngress("bi.example.org")))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	expect.Object(t, b.client, b.ingress(), routesTo("bi.example.org"))
+	e := start(t, options{cluster: c, wrap: func(c client.Client) client.Client { return vanishing{c, failed} }})
+	sup := e.create(e.sample("development.yaml", withIngress("bi.example.org")))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org"))
 
-	b.edit(sup, withGateway("bi.example.org"))
-	expect.Object(t, b.client, b.route(), servesHost("bi.example.org"))
-	expect.Gone(t, b.client, b.ingress())
-	b.rests(sup)
-	b.reconciler = b.process(nil) // reads nothing of optional kinds, and must leave them alone
-	b.rests(sup)
-	expect.Object(t, b.client, b.route(), servesHost("bi.example.org"))
+	e.edit(sup, withGateway("bi.example.org"))
+	expect.Object(t, e.client, e.route(), servesHost("bi.example.org"))
+	expect.Gone(t, e.client, e.ingress())
+	e.rests(sup)
+	e.reconciler = e.process(nil) // reads nothing of optional kinds, and must leave them alone
+	e.rests(sup)
+	expect.Object(t, e.client, e.route(), servesHost("bi.example.org"))
 
-	b.edit(sup, withIngress("bi.example.org"))
-	expect.Object(t, b.client, b.ingress(), routesTo("bi.example.org"))
-	b.gone(b.route())
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
-	expect.Gone(t, b.client, &networkingv1.Ingress{ObjectMeta: b.ingress().ObjectMeta})
+	e.edit(sup, withIngress("bi.example.org"))
+	expect.Object(t, e.client, e.ingress(), routesTo("bi.example.org"))
+	e.gone(e.route())
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
+	expect.Gone(t, e.client, &networkingv1.Ingress{ObjectMeta: e.ingress().ObjectMeta})
 	for kind, want := range map[string]int{"ingresses": 2, "httproutes": 1} {
-		if n := b.requests.matching(`^DELETE .*/` + kind + `/`); n != want {
+		if n := e.requests.matching(`^DELETE .*/` + kind + `/`); n != want {
 			t.Errorf("%d requests to delete %s, want %d", n, kind, want)
 		}
 	}
-	if got := b.warnings(); len(got) > 0 {
+	if got := e.warnings(); len(got) > 0 {
 		t.Errorf("warned of a kind that is there: %v", got)
 	}
 	var list eventsv1.EventList
-	if err := b.client.List(t.Context(), &list, client.InNamespace(b.namespace)); err != nil {
+	if err := e.client.List(t.Context(), &list, client.InNamespace(e.namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range list.Items {

@@ -11,19 +11,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
-	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/naming"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
 )
 
 // A status field that somebody patched is taken back, and the operator goes on.
-func TestForeignStatusWriteIsTakenBack(t *testing.T) {
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml"))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+func TestForeignStatusWriteIsReverted(t *testing.T) {
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml"))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Blocked","ready":"9/9"}}`))
-	if err := b.client.Status().Patch(t.Context(), sup.DeepCopy(), patch, client.FieldOwner("kubectl-patch")); err != nil {
+	if err := e.client.Status().Patch(t.Context(), sup.DeepCopy(), patch, client.FieldOwner("kubectl-patch")); err != nil {
 		t.Fatal(err)
 	}
-	b.becomes(sup, func(s *v1alpha1.Superset) error {
+	e.becomes(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Phase != v1alpha1.PhaseRunning || s.Status.Ready == "9/9" {
 			return fmt.Errorf("phase %s, ready %s", s.Status.Phase, s.Status.Ready)
 		}
@@ -32,27 +32,27 @@ func TestForeignStatusWriteIsTakenBack(t *testing.T) {
 }
 
 // What a user made beside a Superset is left alone, whatever its name and labels are.
-func TestObjectsOfOthersAreLeftAlone(t *testing.T) {
-	b := start(t, options{})
-	sup := b.sample("development.yaml")
-	sup.Namespace = b.namespace
-	name := naming.Component(sup.Name, "web-server")
-	meta := metav1.ObjectMeta{Namespace: b.namespace, Name: name, Labels: naming.Labels(sup.Name, "web-server")}
+func TestForeignObjectsStayUnchanged(t *testing.T) {
+	e := start(t, options{})
+	sup := e.sample("development.yaml")
+	sup.Namespace = e.namespace
+	name := names.Component(sup.Name, "web-server")
+	meta := metav1.ObjectMeta{Namespace: e.namespace, Name: name, Labels: names.Labels(sup.Name, "web-server")}
 	others := []client.Object{
 		&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, MaxReplicas: 3,
 		}},
 		&policyv1.PodDisruptionBudget{ObjectMeta: meta},
 	}
-	created := b.create(sup)
+	created := e.create(sup)
 	for _, obj := range others {
-		if err := b.client.Create(t.Context(), obj); err != nil {
+		if err := e.client.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.becomes(created, phase(v1alpha1.PhaseRunning))
+	e.becomes(created, phase(v1alpha1.PhaseRunning))
 	for _, obj := range others {
-		if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil || obj.GetDeletionTimestamp() != nil {
+		if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil || obj.GetDeletionTimestamp() != nil {
 			t.Errorf("%T: %v", obj, err)
 		}
 	}

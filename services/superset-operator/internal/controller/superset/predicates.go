@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
 )
 
-// relevant ignores updates that change only the conditions of other managers, and own status writes.
-func (r *Reconciler) relevant() predicate.Predicate {
+// shouldReconcile ignores updates that change only the conditions of other managers, and own status writes.
+func (r *Reconciler) shouldReconcile() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		old, okOld := e.ObjectOld.(*v1alpha1.Superset)
 		now, okNow := e.ObjectNew.(*v1alpha1.Superset)
@@ -45,20 +45,20 @@ func ownStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 	return own
 }
 
-// meaningful ignores updates that cannot change a decision.
-func meaningful() predicate.Predicate {
+// childPredicate ignores updates that cannot change a decision.
+func childPredicate() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return metadataDiffers(e.ObjectOld, e.ObjectNew) || contentDiffers(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
-// podNews ignores events of task pods, except a change of why the pod cannot start: the result of a task comes from
-// its Job.
-func podNews() predicate.Predicate {
+// podPredicate ignores events of task pods, except a change of why the pod cannot start: the result of a task comes
+// from its Job.
+func podPredicate() predicate.Predicate {
 	isTask := func(obj client.Object) bool {
 		return obj.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.TaskComponentValue
 	}
-	update := meaningful()
+	update := childPredicate()
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !isTask(e.Object) },
 		DeleteFunc: func(e event.DeleteEvent) bool { return !isTask(e.Object) },
@@ -68,7 +68,7 @@ func podNews() predicate.Predicate {
 			}
 			old, okOld := e.ObjectOld.(*corev1.Pod)
 			now, okNow := e.ObjectNew.(*corev1.Pod)
-			return !okOld || !okNow || snapshot.Stuck([]corev1.Pod{*old}) != snapshot.Stuck([]corev1.Pod{*now})
+			return !okOld || !okNow || snapshot.StartFailure([]corev1.Pod{*old}) != snapshot.StartFailure([]corev1.Pod{*now})
 		},
 	}
 }
@@ -127,12 +127,12 @@ func sameRollout(a, b *appsv1.DeploymentStatus) bool {
 
 func samePod(a, b *corev1.PodStatus) bool {
 	return a.Phase == b.Phase && a.Reason == b.Reason &&
-		equality.Semantic.DeepEqual(brief(a.Conditions), brief(b.Conditions)) &&
+		equality.Semantic.DeepEqual(summarize(a.Conditions), summarize(b.Conditions)) &&
 		equality.Semantic.DeepEqual(a.ContainerStatuses, b.ContainerStatuses) &&
 		equality.Semantic.DeepEqual(a.InitContainerStatuses, b.InitContainerStatuses)
 }
 
-func brief(list []corev1.PodCondition) []metav1.Condition {
+func summarize(list []corev1.PodCondition) []metav1.Condition {
 	out := make([]metav1.Condition, 0, len(list))
 	for _, c := range list {
 		out = append(out, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason})

@@ -22,7 +22,7 @@ const (
 	account = "system:serviceaccount:flotilla-system:superset-operator"
 )
 
-func TestTheRoleNamesEverythingAndNoSecrets(t *testing.T) {
+func TestRoleHasNoWildcardsOrSecrets(t *testing.T) {
 	cluster, own := roles(t)
 	for _, rule := range slices.Concat(cluster.Rules, own.Rules) {
 		for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs} {
@@ -36,7 +36,7 @@ func TestTheRoleNamesEverythingAndNoSecrets(t *testing.T) {
 	}
 }
 
-func TestTheRoleSeesOnlyTheDefinitionsOfOptionalKinds(t *testing.T) {
+func TestRoleReadsCRDsOfOptionalKindsOnly(t *testing.T) {
 	cluster, _ := roles(t)
 	found := false
 	for _, rule := range cluster.Rules {
@@ -61,7 +61,7 @@ func TestTheRoleSeesOnlyTheDefinitionsOfOptionalKinds(t *testing.T) {
 // reading are the verbs that change nothing.
 var reading = []string{"get", "list", "watch"}
 
-func TestUserRolesGrantSupersetsAndNothingElse(t *testing.T) {
+func TestUserRolesGrantSupersetsOnly(t *testing.T) {
 	writing := []string{"create", "update", "patch", "delete"}
 	want := map[string][]string{
 		"superset-admin":  slices.Concat(reading, writing, []string{"deletecollection"}),

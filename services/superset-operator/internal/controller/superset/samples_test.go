@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-// TestEverySampleReachesRunning creates each sample as users would, strictly
+// TestSamplesReachRunning creates each sample as users would, strictly
 // validated, and lets the operator run it on simulated pods.
-func TestEverySampleReachesRunning(t *testing.T) {
+func TestSamplesReachRunning(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join(samples, "*.yaml"))
 	if err != nil || len(paths) < 4 {
@@ -24,18 +24,18 @@ func TestEverySampleReachesRunning(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{})
+			e := start(t, options{})
 			for _, obj := range documents(t, path) {
-				obj.SetNamespace(b.namespace)
-				if err := client.WithFieldValidation(b.client, "Strict").Create(t.Context(), obj); err != nil {
+				obj.SetNamespace(e.namespace)
+				if err := client.WithFieldValidation(e.client, "Strict").Create(t.Context(), obj); err != nil {
 					t.Fatal(err)
 				}
 				if obj.GetKind() != v1alpha1.Kind {
 					continue
 				}
 				sup := &v1alpha1.Superset{}
-				sup.Namespace, sup.Name = b.namespace, obj.GetName()
-				b.becomes(sup, phase(v1alpha1.PhaseRunning))
+				sup.Namespace, sup.Name = e.namespace, obj.GetName()
+				e.becomes(sup, phase(v1alpha1.PhaseRunning))
 			}
 		})
 	}

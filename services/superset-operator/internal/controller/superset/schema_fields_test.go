@@ -23,9 +23,9 @@ import (
 
 var updateFields = flag.Bool("update-fields", false, "rewrite testdata/fields.txt")
 
-// TestFieldsKeepTheirNamesTypesAndLimits pins the whole API, one line a field. A
+// TestFieldsKeepNamesTypesAndLimits pins the whole API, one line a field. A
 // line that goes, or that becomes narrower, breaks manifests that work today.
-func TestFieldsKeepTheirNamesTypesAndLimits(t *testing.T) {
+func TestFieldsKeepNamesTypesAndLimits(t *testing.T) {
 	path := filepath.Join("testdata", "fields.txt")
 	var lines []string
 	visit(t, objectSchema(t), func(f field) {
@@ -48,8 +48,8 @@ func TestFieldsKeepTheirNamesTypesAndLimits(t *testing.T) {
 	}
 }
 
-// TestKubectlExplainsEveryField reads what kubectl explain shows, from the API server.
-func TestKubectlExplainsEveryField(t *testing.T) {
+// TestKubectlExplainsAllFields reads what kubectl explain shows, from the API server.
+func TestKubectlExplainsAllFields(t *testing.T) {
 	c := cluster.Get(t)
 	disco, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 )
 
-// TestBadSpecsAreRefusedAndTheMessageNamesTheField breaks every rule of the definition.
-func TestBadSpecsAreRefusedAndTheMessageNamesTheField(t *testing.T) {
+// TestSchemaErrorsNameField breaks every rule of the definition.
+func TestSchemaErrorsNameField(t *testing.T) {
 	refusals := refuse(t, badTop, badMetastore, badTuning, badComponents, badLifecycle, badNetworking, badPairs, badNames())
 	for _, message := range ruleMessages(t) {
 		if !strings.Contains(refusals, message) {
@@ -26,7 +26,7 @@ func TestBadSpecsAreRefusedAndTheMessageNamesTheField(t *testing.T) {
 
 // An Ingress without a host, and a clone from another kind of database, used to be
 // accepted and to fail for ever after.
-func TestW13TheSchemaRefusesHostlessIngressesAndForeignClones(t *testing.T) { refuse(t, badPairs) }
+func TestW13SchemaRejectsHostlessIngressAndForeignClone(t *testing.T) { refuse(t, badPairs) }
 
 // refuse creates each bad spec and its good neighbour on a real API server, and
 // returns what the API server said.
@@ -84,7 +84,7 @@ func ruleMessages(t *testing.T) []string {
 // definition reads the CustomResourceDefinition that is installed.
 func definition(t *testing.T) map[string]any {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(crds, "superset.apache.org_supersets.yaml"))
+	raw, err := os.ReadFile(filepath.Join(crdDirectory, "superset.apache.org_supersets.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

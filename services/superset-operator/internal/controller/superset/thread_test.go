@@ -22,11 +22,11 @@ import (
 const requestBudget = 40
 
 func TestDevelopmentSampleRuns(t *testing.T) {
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml"))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml"))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
 	for _, kind := range []string{"Available", "Ready"} {
-		if got := expect.Condition(t, b.client, sup, kind, metav1.ConditionTrue); got.Reason != "AllComponentsReady" {
+		if got := expect.Condition(t, e.client, sup, kind, metav1.ConditionTrue); got.Reason != "AllComponentsReady" {
 			t.Errorf("%s has reason %s", kind, got.Reason)
 		}
 	}
@@ -41,20 +41,20 @@ func TestDevelopmentSampleRuns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("transitions differ (-want +got):\n%s", diff)
 	}
-	checkObjects(t, b, sup)
+	checkObjects(t, e, sup)
 
-	if n := len(b.requests.list()); n > requestBudget {
-		t.Errorf("%d requests, at most %d are allowed:\n%v", n, requestBudget, b.requests.list())
+	if n := len(e.requests.list()); n > requestBudget {
+		t.Errorf("%d requests, at most %d are allowed:\n%v", n, requestBudget, e.requests.list())
 	} else {
 		t.Logf("BENCH superset_requests_to_running %d requests", n)
 	}
-	before := len(b.requests.list())
+	before := len(e.requests.list())
 	for range 3 {
-		if _, err := b.reconciler.Reconcile(t.Context(), request(sup)); err != nil {
+		if _, err := e.reconciler.Reconcile(t.Context(), request(sup)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if after := b.requests.list(); len(after) != before {
+	if after := e.requests.list(); len(after) != before {
 		t.Errorf("a reconcile in which nothing changed made requests: %v", after[before:])
 	}
 }
@@ -89,30 +89,30 @@ func wantStatus(sup *v1alpha1.Superset) v1alpha1.SupersetStatus {
 	}
 }
 
-func checkObjects(t *testing.T, b *bed, sup *v1alpha1.Superset) {
+func checkObjects(t *testing.T, e *env, sup *v1alpha1.Superset) {
 	t.Helper()
-	slot := sup.Status.Lifecycle.Migrate
-	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(slot.CompletedChecksum) || slot.CompletedChecksum != slot.DesiredChecksum {
-		t.Errorf("checksums %q and %q", slot.DesiredChecksum, slot.CompletedChecksum)
+	entry := sup.Status.Lifecycle.Migrate
+	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(entry.CompletedChecksum) || entry.CompletedChecksum != entry.DesiredChecksum {
+		t.Errorf("checksums %q and %q", entry.DesiredChecksum, entry.CompletedChecksum)
 	}
-	if slot.StartedAt == nil || slot.CompletedAt == nil || slot.CompletedAt.Before(slot.StartedAt) {
-		t.Errorf("times %v and %v", slot.StartedAt, slot.CompletedAt)
+	if entry.StartedAt == nil || entry.CompletedAt == nil || entry.CompletedAt.Before(entry.StartedAt) {
+		t.Errorf("times %v and %v", entry.StartedAt, entry.CompletedAt)
 	}
-	d := get(b, "development-web-server", &appsv1.Deployment{})
+	d := get(e, "development-web-server", &appsv1.Deployment{})
 	if !metav1.IsControlledBy(d, sup) || d.Labels[v1alpha1.LabelParent] != sup.Name {
 		t.Errorf("Deployment has owner %v and labels %v", d.OwnerReferences, d.Labels)
 	}
 	if d.Spec.Template.Annotations[v1alpha1.AnnotationConfigChecksum] != sup.Status.Components.WebServer.ConfigChecksum {
 		t.Error("the component's checksum is not that of its pods")
 	}
-	get(b, "development-web-server", &corev1.Service{})
-	get(b, "development", &corev1.ServiceAccount{})
+	get(e, "development-web-server", &corev1.Service{})
+	get(e, "development", &corev1.ServiceAccount{})
 	for _, name := range []string{"development-migrate", "development-init"} {
-		expect.Gone(t, b.client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}})
+		expect.Gone(t, e.client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
 	}
 	// The observation may have come a moment before the cache showed the Service.
 	expect.Eventually(t, long, func() error {
-		o := b.reports.of(sup.Name)
+		o := e.reports.of(sup.Name)
 		if len(o.Units) != 1 || len(o.Jobs) != 3 || o.Phase != "Running" || o.DeployedVersion != "6.0.0" {
 			return fmt.Errorf("observation %+v", o)
 		}
@@ -126,25 +126,25 @@ func checkObjects(t *testing.T, b *bed, sup *v1alpha1.Superset) {
 	})
 }
 
-func get[T client.Object](b *bed, name string, obj T) T {
-	b.t.Helper()
-	if err := b.client.Get(b.t.Context(), client.ObjectKey{Namespace: b.namespace, Name: name}, obj); err != nil {
-		b.t.Fatal(err)
+func get[T client.Object](e *env, name string, obj T) T {
+	e.t.Helper()
+	if err := e.client.Get(e.t.Context(), client.ObjectKey{Namespace: e.namespace, Name: name}, obj); err != nil {
+		e.t.Fatal(err)
 	}
 	return obj
 }
 
-func TestAnotherImageUpgrades(t *testing.T) {
+func TestChangedImageStartsUpgrade(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml"))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml"))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
 	first := sup.Status.Lifecycle.Migrate.CompletedChecksum
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Image.Tag = "6.0.1" })
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	for _, slot := range []*v1alpha1.TaskRefStatus{sup.Status.Lifecycle.Migrate, sup.Status.Lifecycle.Init} {
-		if slot.State != v1alpha1.TaskComplete || slot.Image != "apache/superset:6.0.1" || slot.Attempts != 1 {
-			t.Errorf("task %+v", slot)
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Image.Tag = "6.0.1" })
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	for _, entry := range []*v1alpha1.TaskRefStatus{sup.Status.Lifecycle.Migrate, sup.Status.Lifecycle.Init} {
+		if entry.State != v1alpha1.TaskComplete || entry.Image != "apache/superset:6.0.1" || entry.Attempts != 1 {
+			t.Errorf("task %+v", entry)
 		}
 	}
 	if sup.Status.Lifecycle.Migrate.CompletedChecksum == first {
@@ -162,7 +162,7 @@ func TestAnotherImageUpgrades(t *testing.T) {
 	}
 }
 
-func TestPausedSupersetIsNotTouchedButSeen(t *testing.T) {
+func TestPausedSupersetIsObservedOnly(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		pause, resume func(*v1alpha1.Superset)
@@ -183,32 +183,32 @@ func TestPausedSupersetIsNotTouchedButSeen(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, options{})
-			sup := b.create(b.sample("development.yaml"))
-			b.becomes(sup, phase(v1alpha1.PhaseRunning))
-			b.edit(sup, tc.pause)
-			b.becomes(sup, phase(v1alpha1.PhaseSuspended))
-			if got := expect.Condition(t, b.client, sup, "Suspended", metav1.ConditionTrue); got.Reason != tc.reason {
+			e := start(t, options{})
+			sup := e.create(e.sample("development.yaml"))
+			e.becomes(sup, phase(v1alpha1.PhaseRunning))
+			e.edit(sup, tc.pause)
+			e.becomes(sup, phase(v1alpha1.PhaseSuspended))
+			if got := expect.Condition(t, e.client, sup, "Suspended", metav1.ConditionTrue); got.Reason != tc.reason {
 				t.Errorf("reason %s", got.Reason)
 			}
-			expect.Condition(t, b.client, sup, "Paused", metav1.ConditionTrue)
+			expect.Condition(t, e.client, sup, "Paused", metav1.ConditionTrue)
 
-			d := get(b, "development-web-server", &appsv1.Deployment{})
+			d := get(e, "development-web-server", &appsv1.Deployment{})
 			d.Spec.Replicas = ptr(int32(1))
-			if err := b.client.Update(t.Context(), d); err != nil {
+			if err := e.client.Update(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			b.becomes(sup, func(s *v1alpha1.Superset) error {
+			e.becomes(sup, func(s *v1alpha1.Superset) error {
 				if s.Status.Components.WebServer.Ready != "1/1" || s.Status.Phase != v1alpha1.PhaseSuspended {
 					return fmt.Errorf("web server %s in phase %s", s.Status.Components.WebServer.Ready, s.Status.Phase)
 				}
 				return nil
 			})
-			if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil || *d.Spec.Replicas != 1 {
+			if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil || *d.Spec.Replicas != 1 {
 				t.Errorf("the paused operator scaled the Deployment to %d (%v)", *d.Spec.Replicas, err)
 			}
-			b.edit(sup, tc.resume)
-			b.becomes(sup, phase(v1alpha1.PhaseRunning))
+			e.edit(sup, tc.resume)
+			e.becomes(sup, phase(v1alpha1.PhaseRunning))
 			if sup.Status.LastLifecycleImage != "apache/superset:6.0.1" || sup.Status.Ready != "2/2" {
 				t.Errorf("after the pause: %s, %s", sup.Status.LastLifecycleImage, sup.Status.Ready)
 			}
@@ -216,21 +216,21 @@ func TestPausedSupersetIsNotTouchedButSeen(t *testing.T) {
 	}
 }
 
-func TestStoppedSupersetRunsNoPodsAndComesBack(t *testing.T) {
+func TestStoppedSupersetRunsNoPodsAndRestarts(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml"))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = map[string]string{"operator-command": "Stopped"} })
-	b.becomes(sup, phase(v1alpha1.PhaseStopped))
-	expect.Condition(t, b.client, sup, "Stopped", metav1.ConditionTrue)
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml"))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = map[string]string{"operator-command": "Stopped"} })
+	e.becomes(sup, phase(v1alpha1.PhaseStopped))
+	expect.Condition(t, e.client, sup, "Stopped", metav1.ConditionTrue)
 	var pods corev1.PodList
-	if err := b.client.List(t.Context(), &pods, client.InNamespace(b.namespace), client.MatchingLabels{v1alpha1.LabelComponent: "web-server"}); err != nil || len(pods.Items) > 0 {
+	if err := e.client.List(t.Context(), &pods, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelComponent: "web-server"}); err != nil || len(pods.Items) > 0 {
 		t.Errorf("%d pods are left (%v)", len(pods.Items), err)
 	}
-	get(b, "development-web-server", &corev1.Service{})
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	get(e, "development-web-server", &corev1.Service{})
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
 	if sup.Status.Ready != "2/2" {
 		t.Errorf("ready %s", sup.Status.Ready)
 	}
@@ -238,20 +238,20 @@ func TestStoppedSupersetRunsNoPodsAndComesBack(t *testing.T) {
 
 // One that never ran, and one whose spec changes meanwhile, are at rest as well: nobody
 // waits for them, and nothing is wrong with them.
-func TestASupersetThatIsBornStoppedIsAtRest(t *testing.T) {
+func TestSupersetCreatedStoppedIsStopped(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
+	e := start(t, options{})
 	stopped := map[string]string{"operator-command": "Stopped"}
-	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) { s.Annotations = stopped }))
+	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) { s.Annotations = stopped }))
 	atRest := all(phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped"),
 		condition("Progressing", metav1.ConditionFalse, "AsExpected"), condition("Degraded", metav1.ConditionFalse, "Stopped"))
-	b.becomes(sup, atRest)
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = stopped })
-	b.becomes(sup, atRest)
-	b.edit(sup, image("6.0.2"))
-	b.becomes(sup, all(atRest, func(s *v1alpha1.Superset) error {
+	e.becomes(sup, atRest)
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil })
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = stopped })
+	e.becomes(sup, atRest)
+	e.edit(sup, image("6.0.2"))
+	e.becomes(sup, all(atRest, func(s *v1alpha1.Superset) error {
 		for _, c := range s.Status.Conditions {
 			if c.Type == "Progressing" && c.ObservedGeneration != s.Generation {
 				return fmt.Errorf("Progressing is about generation %d of %d", c.ObservedGeneration, s.Generation)
@@ -261,20 +261,20 @@ func TestASupersetThatIsBornStoppedIsAtRest(t *testing.T) {
 	}))
 }
 
-func TestRemovedComponentGoes(t *testing.T) {
+func TestRemovedComponentIsDeleted(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml", func(s *v1alpha1.Superset) {
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) {
 		s.Spec.CeleryWorker, s.Spec.CeleryBeat = &v1alpha1.CeleryWorkerSpec{}, &v1alpha1.CeleryBeatSpec{}
 	}))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
 	if sup.Status.Ready != "4/4" {
 		t.Errorf("ready %s", sup.Status.Ready)
 	}
-	b.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = nil })
-	expect.Gone(t, b.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development-celery-worker"}})
-	expect.Gone(t, b.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development-celery-worker-config"}})
-	b.becomes(sup, func(s *v1alpha1.Superset) error {
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = nil })
+	expect.Gone(t, e.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker"}})
+	expect.Gone(t, e.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development-celery-worker-config"}})
+	e.becomes(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Components.CeleryWorker != nil || s.Status.Ready != "3/3" {
 			return fmt.Errorf("status %s, worker %v", s.Status.Ready, s.Status.Components.CeleryWorker)
 		}
@@ -282,17 +282,17 @@ func TestRemovedComponentGoes(t *testing.T) {
 	})
 }
 
-func TestAnotherStrategyIsTakenUp(t *testing.T) {
+func TestChangedStrategyIsApplied(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	sup := b.create(b.sample("development.yaml"))
-	b.becomes(sup, phase(v1alpha1.PhaseRunning))
+	e := start(t, options{})
+	sup := e.create(e.sample("development.yaml"))
+	e.becomes(sup, phase(v1alpha1.PhaseRunning))
 	for _, want := range []appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType} {
-		b.edit(sup, func(s *v1alpha1.Superset) {
+		e.edit(sup, func(s *v1alpha1.Superset) {
 			s.Spec.WebServer.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: &appsv1.DeploymentStrategy{Type: want}}
 		})
-		b.becomes(sup, func(*v1alpha1.Superset) error {
-			if got := get(b, "development-web-server", &appsv1.Deployment{}).Spec.Strategy.Type; got != want {
+		e.becomes(sup, func(*v1alpha1.Superset) error {
+			if got := get(e, "development-web-server", &appsv1.Deployment{}).Spec.Strategy.Type; got != want {
 				return fmt.Errorf("strategy %s", got)
 			}
 			return nil
@@ -300,19 +300,19 @@ func TestAnotherStrategyIsTakenUp(t *testing.T) {
 	}
 }
 
-func TestForeignServiceAccountIsNotTakenOver(t *testing.T) {
+func TestForeignServiceAccountIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	b := start(t, options{})
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "development"}}
-	if err := b.client.Create(t.Context(), account); err != nil {
+	e := start(t, options{})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "development"}}
+	if err := e.client.Create(t.Context(), account); err != nil {
 		t.Fatal(err)
 	}
-	sup := b.create(b.sample("development.yaml"))
-	got := expect.Condition(t, b.client, sup, "Degraded", metav1.ConditionTrue)
+	sup := e.create(e.sample("development.yaml"))
+	got := expect.Condition(t, e.client, sup, "Degraded", metav1.ConditionTrue)
 	if !regexp.MustCompile(`serviceAccount\.create`).MatchString(got.Message) {
 		t.Errorf("condition %+v", got)
 	}
-	if now := get(b, "development", &corev1.ServiceAccount{}); len(now.OwnerReferences) > 0 || len(now.Labels) > 0 {
+	if now := get(e, "development", &corev1.ServiceAccount{}); len(now.OwnerReferences) > 0 || len(now.Labels) > 0 {
 		t.Errorf("the account was changed: %+v", now.ObjectMeta)
 	}
 }

@@ -71,7 +71,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-func TestEveryTrialThatFailsIsReported(t *testing.T) {
+func TestMissingReportsFailedTrials(t *testing.T) {
 	facts := able()
 	for _, what := range capability.Trials() {
 		facts.Failed[what] = "it failed"
@@ -86,7 +86,7 @@ func TestEveryTrialThatFailsIsReported(t *testing.T) {
 	}
 }
 
-func TestTheErrorSaysWhatRunsInstead(t *testing.T) {
+func TestErrorNamesAlternative(t *testing.T) {
 	err := capability.Error{Missing: []string{"root: this is user 7"}}
 	for _, part := range []string{"root: this is user 7", "`make up`"} {
 		if !strings.Contains(err.Error(), part) {

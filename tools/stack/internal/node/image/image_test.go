@@ -25,7 +25,7 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-func TestImageHoldsItsProgram(t *testing.T) {
+func TestImageContainsProgram(t *testing.T) {
 	i := image.Image{Name: "tool", Program: write(t, "the program"), Path: "/bin/tool", Links: []string{"/bin/sh"}, Entrypoint: []string{"/bin/tool"}}
 	file := filepath.Join(t.TempDir(), "images", "tool.tar")
 	if err := i.Write(file); err != nil {
@@ -64,7 +64,7 @@ func TestImageHoldsItsProgram(t *testing.T) {
 	}
 }
 
-func TestReferenceChangesWithTheProgram(t *testing.T) {
+func TestReferenceChangesWithProgram(t *testing.T) {
 	one, err := image.Image{Name: "tool", Program: write(t, "one")}.Reference()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,113 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// view is a Lease as a reader shows it. What the API server does is not the point
+// here, but what the gate concludes, second by second.
+type view struct {
+	client.Reader
+	renewed int // 0 is no Lease, negative a read that fails
+}
+
+var errAway = errors.New("connection refused")
+
+func (v *view) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	switch {
+	case v.renewed < 0:
+		return errAway
+	case v.renewed == 0:
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "flotilla-conditions")
+	}
+	lease, ok := obj.(*coordinationv1.Lease)
+	if !ok {
+		return errAway
+	}
+	lease.Spec.HolderIdentity = ptr.To("aggregator-0")
+	// A clock that is decades behind ours.
+	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(int64(v.renewed), 0)))
+	return nil
+}
+
+func TestCheckConfirmsStaleLeaseByLocalClock(t *testing.T) {
+	type step struct {
+		at     int // seconds
+		cached int // what the watch shows: the second of the last renewal, 0 none, -1 unreadable
+		live   int // what the API server would show
+		asked  bool
+		must   bool
+		next   time.Duration
+	}
+	const s = time.Second
+	tests := map[string][]step{
+		"a lease that is renewed is never stale": {
+			{at: 0, cached: 1, must: false, next: 30 * s},
+			{at: 29, cached: 2, must: false, next: 30 * s},
+			{at: 58, cached: 3, must: false, next: 30 * s},
+		},
+		"a lease that is not renewed is stale after exactly 30 s": {
+			{at: 0, cached: 1, must: false, next: 30 * s},
+			{at: 29, cached: 1, must: false, next: 1 * s},
+			{at: 30, live: 1, asked: true, must: true},
+		},
+		"what the watch alone shows as stale is confirmed first": {
+			{at: 0, cached: 1, must: false, next: 30 * s},
+			{at: 30, cached: 1, must: false, next: time.Nanosecond},
+			{at: 30, live: 1, asked: true, must: true},
+		},
+		"a renewal that the watch has missed counts": {
+			{at: 0, cached: 1, must: false, next: 30 * s},
+			{at: 30, live: 2, asked: true, must: false, next: 30 * s},
+		},
+		"an API server that is away is no dead aggregator": {
+			{at: 0, cached: 1, must: false, next: 30 * s},
+			{at: 30, live: -1, asked: true, must: false, next: retryAfter},
+			{at: 600, live: -1, asked: true, must: false, next: retryAfter},
+			{at: 601, live: 2, asked: true, must: false, next: 30 * s},
+		},
+		"an API server that is away changes nothing for the one who writes": {
+			{at: 0, cached: 0, must: true},
+			{at: 30, live: -1, asked: true, must: true, next: retryAfter},
+		},
+		"a lease that comes back shuts the gate": {
+			{at: 0, cached: 0, must: true},
+			{at: 1, cached: 1, must: false, next: 30 * s},
+			{at: 2, cached: 0, must: true},
+			{at: 3, cached: 1, must: false, next: 30 * s},
+		},
+	}
+	for name, steps := range tests {
+		t.Run(name, func(t *testing.T) {
+			start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			clk := clocktesting.NewFakeClock(start)
+			cached, live := &view{}, &view{}
+			g := &LeaseWatcher{apiReader: live, clock: clk, log: logr.Discard()}
+			var seen observedLease
+			for i, step := range steps {
+				clk.SetTime(start.Add(time.Duration(step.at) * time.Second))
+				cached.renewed, live.renewed = step.cached, step.live
+				reader := client.Reader(cached)
+				if step.asked {
+					reader = live
+				}
+				next := g.check(t.Context(), reader, &seen)
+				if next != step.next || g.ShouldWrite() != step.must {
+					t.Errorf("step %d at %d s: ShouldWrite %v, next check after %v; want %v, %v", i, step.at, g.ShouldWrite(), next, step.must, step.next)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package cmdutiltest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/service"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/app"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/database"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/sweep"
+)
+
+// Start runs an ingester in the namespace of the environment until stop is called, or the test ends.
+func (b *Env) Start() (stop func()) {
+	b.Helper()
+	log := b.Env.Log
+	if t, ok := b.TB.(*testing.T); ok && testing.Verbose() {
+		log = testr.New(t)
+	}
+	skip := true
+	mgr, err := ctrl.NewManager(cluster.Get(b.TB).Config, ctrl.Options{
+		Scheme: b.Client.Scheme(), Logger: log,
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.Namespace: {}}},
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rt := &service.Runtime{
+		Manager: mgr, Log: log, Clock: clock.RealClock{}, Instance: "test",
+		Options: service.Options{ClusterName: "test", WatchNamespaces: []string{b.Namespace}, LeaderElectionNamespace: b.Namespace},
+	}
+	o := &app.Options{Enabled: true, MySQL: database.Settings{DSN: b.DSN}, ConcurrentReconciles: 16, RequeuePeriod: time.Second, Sweep: sweep.Options{Interval: b.SweepInterval}}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
+	if err := app.Setup(ctx, rt, o, prometheus.NewRegistry()); err != nil {
+		cancel()
+		b.Fatal(err)
+	}
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		if err := mgr.Start(ctx); err != nil {
+			b.Errorf("the ingester ended: %v", err)
+		}
+	})
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			ended.Wait()
+		})
+	}
+	b.Cleanup(stop)
+	return stop
+}

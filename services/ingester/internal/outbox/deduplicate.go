@@ -1,0 +1,93 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+)
+
+const (
+	// overlapRows is the number of rows that may be in the stream already when a relay starts, or
+	// after a failed round: those that another relay had in flight, the lowest rows of its
+	// window, between rows that were committed since.
+	overlapRows      = 2 * window
+	lastEventTimeout = 2 * time.Second
+	// streamReadValidity is how long a read of the stream's last events is valid. It is far less
+	// than the stream's duplicate window: a relay that pauses for longer reads again.
+	streamReadValidity = time.Minute
+)
+
+// deduplicate removes rows whose events are in the stream, and returns the others. The stream
+// deduplicates events within its duplicate window, the last minutes; deduplicate covers events
+// that were published earlier: by a relay that crashed between acknowledgment and removal, or
+// before an outage.
+//
+// Events of one object are stored in the order of their ids, so the stream has all ids up to
+// that of the last event, unless the database was replaced and its ids restarted: then the
+// rows were committed later than that event.
+//
+// While the stream is unavailable, nothing is published: readers that track their position in
+// the stream would take a repeated event for a new one.
+func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
+	if r.overlap <= 0 {
+		return rows, nil
+	}
+	last := map[string]*contract.Change{}
+	var rest []*row
+	var done []int64
+	for _, o := range rows {
+		change, cached := last[o.key()]
+		if !cached {
+			var err error
+			if change, err = r.lastEvent(ctx, o); err != nil {
+				r.cfg.Metrics.Errors.WithLabelValues("publish", class(err)).Inc()
+				return nil, fmt.Errorf("get last events from the stream: %w", err)
+			}
+			last[o.key()] = change
+		}
+		if change != nil && o.id <= change.OutboxID && !o.committedAt.After(change.CommittedAt) {
+			done = append(done, o.id)
+			continue
+		}
+		rest = append(rest, o)
+	}
+	r.overlap -= len(rows)
+	if err := r.remove(ctx, done); err != nil {
+		return nil, err
+	}
+	if len(done) > 0 {
+		r.cfg.Log.Info("Removed change events that were already in the stream", "events", len(done))
+	}
+	return rest, nil
+}
+
+// lastEvent returns the last event of the row's object in the stream, or nil without one.
+func (r *Relay) lastEvent(ctx context.Context, o *row) (*contract.Change, error) {
+	subject, err := r.subject(o)
+	if err != nil {
+		return nil, nil //nolint:nilnil // a row that cannot be published is not in the stream; see send
+	}
+	filter := subject[:strings.LastIndexByte(subject, '.')] + ".*"
+	ctx, cancel := context.WithTimeout(ctx, lastEventTimeout)
+	defer cancel()
+	reply, err := r.cfg.JetStream.Conn().RequestWithContext(ctx, "$JS.API.DIRECT.GET."+contract.StreamChanges+"."+filter, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch status := reply.Header.Get("Status"); {
+	case status == "404":
+		return nil, nil //nolint:nilnil // no event of this object
+	case status != "":
+		return nil, errors.New(status + " " + reply.Header.Get("Description"))
+	}
+	_, change, err := contract.Decode[contract.Change](reply.Data)
+	if err != nil {
+		r.cfg.Log.Error(err, "Failed to decode the last event of an object", "filter", filter)
+		return nil, nil //nolint:nilnil // not an event of the ingester
+	}
+	return &change, nil
+}

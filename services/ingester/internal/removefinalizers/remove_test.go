@@ -1,0 +1,208 @@
+package removefinalizers_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil/cmdutiltest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/dbtest"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/removefinalizers"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{"../../config/crd"}, Nodes: 1}))
+}
+
+// run returns what is printed and the error's text.
+func run(t *testing.T, command *removefinalizers.Command, env cmdutil.Env) (string, string) {
+	t.Helper()
+	var out strings.Builder
+	if err := command.Run(t.Context(), env, &out); err != nil {
+		return out.String(), err.Error()
+	}
+	return out.String(), ""
+}
+
+func lines(out string) []string {
+	var kept []string
+	for line := range strings.SplitSeq(out, "\n") {
+		if f := strings.Join(strings.Fields(line), " "); strings.HasPrefix(f, "Model ") || strings.HasPrefix(f, "Project ") || strings.Contains(f, "row") {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestObjectsAreDeletableAfterwards(t *testing.T) {
+	b := cmdutiltest.New(t)
+	for i := range 40 {
+		b.Stored(b.Model(fmt.Sprintf("m%d", i)))
+	}
+	b.Stored(b.Project("p"))
+	shared := b.Model("shared")
+	shared.SetFinalizers([]string{"example.com/first", api.IngesterFinalizer, "example.com/last"})
+	b.Stored(shared)
+	gone := b.Stored(b.Model("gone"))
+	b.Delete(gone)
+
+	out, err := run(t, &removefinalizers.Command{DryRun: true}, b.Env)
+	equal(t, "dry run", []string{"Model 42 1 1", "Project 1 0 0"}, lines(out))
+	equal(t, "error", "", err)
+	if b.Get(gone).GetDeletionTimestamp() == nil {
+		t.Error("the dry run changed something")
+	}
+
+	out, err = run(t, &removefinalizers.Command{}, b.Env)
+	equal(t, "release", []string{"Model 42 1 1", "Project 1 0 0"}, lines(out))
+	equal(t, "error", "", err)
+	equal(t, "closed rows", []string{"gone"}, dbtest.Strings(t, b.DB, "SELECT name FROM model WHERE delete_time IS NOT NULL"))
+	equal(t, "finalizers", []string{"example.com/first", "example.com/last"}, b.Get(shared).GetFinalizers())
+	out, err = run(t, &removefinalizers.Command{}, b.Env)
+	equal(t, "again", []string{"Model 0 0 0", "Project 0 0 0"}, lines(out))
+	equal(t, "error", "", err)
+
+	b.Patch(shared, `{"metadata":{"finalizers":null}}`)
+	for _, kind := range []string{"Model", "Project"} {
+		all := b.Object(kind, "")
+		if err := b.Client.DeleteAllOf(t.Context(), all, client.InNamespace(b.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		expect.Eventually(t, expect.Long, func() error {
+			var list unstructured.UnstructuredList
+			list.SetAPIVersion(api.GroupVersion)
+			list.SetKind(kind + "List")
+			if err := b.Client.List(t.Context(), &list, client.InNamespace(b.Namespace)); err != nil || len(list.Items) > 0 {
+				return fmt.Errorf("%d objects are left: %w", len(list.Items), err)
+			}
+			return nil
+		})
+	}
+}
+
+func TestCommandReportsLiveRowsWithoutMySQL(t *testing.T) {
+	b := cmdutiltest.New(t)
+	gone := b.Stored(b.Model("gone"))
+	b.Delete(gone)
+	env := b.Env
+	env.DB, env.Store = nil, nil
+	out, err := run(t, &removefinalizers.Command{}, env)
+	equal(t, "error", "", err)
+	equal(t, "output", "1 row of terminating objects stayed live; ingester verify --repair closes them as orphans", lines(out)[len(lines(out))-1])
+	expect.Gone(t, b.Client, gone)
+}
+
+func TestCommandFailsWhileIngesterRuns(t *testing.T) {
+	b := cmdutiltest.New(t)
+	m := b.Create(b.Model("m"))
+	now := metav1.NewMicroTime(b.Clock.Now())
+	holder, seconds := "pod-1", int32(60)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: cmdutil.LeaseName}}
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}
+	if err := b.Client.Create(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	_, err := run(t, &removefinalizers.Command{}, b.Env)
+	if want := "the ingester pod-1 is running"; !strings.Contains(err, want) {
+		t.Errorf("error %q, want one with %q", err, want)
+	}
+	equal(t, "finalizers", []string{api.IngesterFinalizer}, b.Get(m).GetFinalizers())
+
+	before := metav1.NewMicroTime(b.Clock.Now().Add(-2 * time.Minute))
+	lease.Spec.RenewTime = &before
+	if err := b.Client.Update(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	_, err = run(t, &removefinalizers.Command{}, b.Env)
+	equal(t, "error with a Lease that ran out", "", err)
+	equal(t, "finalizers", 0, len(b.Get(m).GetFinalizers()))
+
+	nowhere := b.Env
+	nowhere.LeaseNamespace = ""
+	_, err = run(t, &removefinalizers.Command{}, nowhere)
+	if want := "--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required"; !strings.Contains(err, want) {
+		t.Errorf("error %q, want one with %q", err, want)
+	}
+	_, err = run(t, &removefinalizers.Command{Force: true}, nowhere)
+	equal(t, "error by force", "", err)
+}
+
+// withClient returns an env whose patches pass through f first.
+func withClient(t *testing.T, b *cmdutiltest.Env, f func(ctx context.Context, c client.WithWatch, object client.Object) (skip bool)) cmdutil.Env {
+	t.Helper()
+	inner, err := client.NewWithWatch(cluster.Get(t).Config, client.Options{Scheme: b.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := b.Env
+	env.Client = interceptor.NewClient(inner, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if f(ctx, c, object) {
+				return nil
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+	})
+	return env
+}
+
+func TestCommandPatchesLatestVersion(t *testing.T) {
+	b := cmdutiltest.New(t)
+	m := b.Create(b.Model("m"))
+	var changes atomic.Int32
+	env := withClient(t, b, func(context.Context, client.WithWatch, client.Object) bool {
+		if n := changes.Add(1); n <= 3 {
+			b.Patch(m.DeepCopy(), fmt.Sprintf(`{"metadata":{"finalizers":["example.com/%d",%q]}}`, n, api.IngesterFinalizer))
+		}
+		return false
+	})
+	out, err := run(t, &removefinalizers.Command{}, env)
+	equal(t, "error", "", err)
+	equal(t, "output", "Model 1 0 0", lines(out)[0])
+	equal(t, "finalizers", []string{"example.com/3"}, b.Get(m).GetFinalizers())
+	b.Wipe(m)
+}
+
+func TestCommandReportsReaddedFinalizers(t *testing.T) {
+	b := cmdutiltest.New(t)
+	b.Create(b.Model("m"))
+	env := withClient(t, b, func(context.Context, client.WithWatch, client.Object) bool { return true })
+	_, err := run(t, &removefinalizers.Command{}, env)
+	if want := "1 object got the finalizer again"; !strings.HasPrefix(err, want) {
+		t.Errorf("error %q, want one with %q", err, want)
+	}
+}
+
+func TestCommandFailsForMissingNamespace(t *testing.T) {
+	b := cmdutiltest.New(t)
+	command := &removefinalizers.Command{}
+	command.Namespaces = []string{"nowhere"}
+	_, err := run(t, command, b.Env)
+	equal(t, "error", `--namespaces: namespace "nowhere" not found`, err)
+}

@@ -1,0 +1,214 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/api"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/accept"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/cmdutil"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/decide"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer"
+	"github.com/flotilla-dev/flotilla/services/ingester/storage"
+)
+
+// When more rows of a kind would be closed than both of these, the command probably
+// compares the wrong cluster or the wrong namespaces.
+const (
+	manyRows    = 100
+	manyPercent = 20
+)
+
+// RepairResult is the result of Repair.
+type RepairResult struct {
+	// Stored counts objects that were stored again, Closed rows that were closed.
+	Stored int `json:"stored"`
+	Closed int `json:"closed"`
+	// Left lists the differences that were not repaired, each with the reason.
+	Left []Unrepaired `json:"left"`
+}
+
+// Unrepaired is a difference that was not repaired.
+type Unrepaired struct {
+	Difference
+	Reason string `json:"why"`
+}
+
+// Repair repairs the differences of a report. Force disables the limit of closed rows.
+func Repair(ctx context.Context, env Env, report Report, force bool) (RepairResult, error) {
+	if err := env.Settle(ctx); err != nil {
+		return RepairResult{}, err
+	}
+	m := &repairer{env: env, result: RepairResult{Left: []Unrepaired{}}}
+	for _, counts := range report.Kinds {
+		kind, _ := env.Kinds.Lookup(counts.Kind)
+		var closing []Difference
+		for _, d := range report.Differences {
+			if d.Kind != kind.Name {
+				continue
+			}
+			if d.Type == Orphan || d.Type == Duplicate {
+				closing = append(closing, d)
+				continue
+			}
+			if err := m.repair(ctx, kind, d); err != nil {
+				return m.result, fmt.Errorf("repair %s %s/%s: %w", d.Kind, d.Namespace, d.Name, err)
+			}
+		}
+		if err := m.closeRows(ctx, kind, closing, counts.Rows, force); err != nil {
+			return m.result, fmt.Errorf("close rows of %s: %w", kind.Name, err)
+		}
+	}
+	return m.result, nil
+}
+
+type repairer struct {
+	env    Env
+	result RepairResult
+}
+
+func (m *repairer) skip(d Difference, format string, args ...any) {
+	m.result.Left = append(m.result.Left, Unrepaired{d, fmt.Sprintf(format, args...)})
+}
+
+func (m *repairer) repair(ctx context.Context, kind *registry.Kind, d Difference) error {
+	switch d.Type {
+	case Evicted:
+		m.skip(d, "rows of evicted objects are never changed: delete the object or the row")
+		return nil
+	case Ahead:
+		m.skip(d, "the cluster was restored to an earlier state: a running ingester detects this and bumps the incarnation")
+		return nil
+	case Finalizer:
+		m.skip(d, "a running ingester adds the finalizer")
+		return nil
+	case Terminating:
+		m.skip(d, "a running ingester removes the finalizer once MySQL is available")
+		return nil
+	}
+	var live unstructured.Unstructured
+	live.SetGroupVersionKind(kind.GVK())
+	err := m.env.Client.Get(ctx, types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, &live)
+	switch {
+	case apierrors.IsNotFound(err) || (err == nil && string(live.GetUID()) != d.UID):
+		if d.Type == Content {
+			m.skip(d, "the object does not exist: rewrite the row from its JSON with ingester backfill")
+		}
+		return nil // deleted since: no difference, or an orphan in the next comparison
+	case err != nil:
+		return cmdutil.Explain(err)
+	}
+	return m.store(ctx, kind, d, &live)
+}
+
+// store stores an object as the ingester would, if that does not change the object.
+func (m *repairer) store(ctx context.Context, kind *registry.Kind, d Difference, live *unstructured.Unstructured) error {
+	var err error
+	switch action := decide.For(observed(live)); action {
+	case decide.Adopt, decide.Sync:
+		if d.Type == Content || d.Type == Closed {
+			if err := m.makeStale(ctx, kind, live); err != nil {
+				return err
+			}
+		}
+		err = m.env.Store.Upsert(ctx, live, false, nil)
+	case decide.Finish:
+		err = m.env.Store.Finish(ctx, live)
+	case decide.Release:
+		err = m.env.Store.Release(ctx, live)
+	default:
+		m.skip(d, "a running ingester deletes the object from the cluster")
+		return nil
+	}
+	switch {
+	case errors.Is(err, storage.ErrStale):
+		return nil // a newer version is stored
+	case errors.Is(err, storage.ErrRejected):
+		m.skip(d, "%v", err)
+		return nil
+	case err != nil:
+		return err
+	}
+	m.result.Stored++
+	return nil
+}
+
+// makeStale makes the row of the object's exact version older than the object, so that
+// it is written again. After an interruption here the row is stale; the ingester or the
+// next repair corrects it.
+func (m *repairer) makeStale(ctx context.Context, kind *registry.Kind, live *unstructured.Unstructured) error {
+	_, err := m.env.DB.ExecContext(ctx, "UPDATE "+tables.Quote(kind.Table)+
+		" SET incarnation = incarnation - 1 WHERE uid = ? AND res_version = ? AND evict_time IS NULL",
+		string(live.GetUID()), live.GetResourceVersion())
+	return err
+}
+
+func observed(live *unstructured.Unstructured) decide.Observed {
+	annotations := live.GetAnnotations()
+	o := decide.Observed{
+		Found: true, Terminating: live.GetDeletionTimestamp() != nil,
+		DeletingMark: api.IsSet(annotations, api.DeletingAnnotation), ImmutableMark: api.IsSet(annotations, api.ImmutableAnnotation),
+	}
+	for _, f := range live.GetFinalizers() {
+		o.Finalizer = o.Finalizer || f == api.IngesterFinalizer
+	}
+	return o
+}
+
+// closeBatchSize bounds the rows of one transaction.
+const closeBatchSize = 200
+
+// closeRows closes rows whose object no longer exists, or whose name a newer row has.
+func (m *repairer) closeRows(ctx context.Context, kind *registry.Kind, closing []Difference, live int, force bool) error {
+	if len(closing) == 0 {
+		return nil
+	}
+	if err := accept.Behind(ctx, m.env); err != nil {
+		for _, d := range closing {
+			m.skip(d, "%v", err)
+		}
+		return nil
+	}
+	if !force && tooMany(len(closing), live) {
+		for _, d := range closing {
+			m.skip(d, "%d of %d rows of %s would be closed, more than %d %%: to close them, set --force", len(closing), live, kind.Name, manyPercent)
+		}
+		return nil
+	}
+	for len(closing) > 0 {
+		part := closing[:min(closeBatchSize, len(closing))]
+		closing = closing[len(part):]
+		uids := make([]string, 0, len(part))
+		for _, d := range part {
+			uids = append(uids, d.UID)
+		}
+		// The state excludes rows that were evicted since the comparison.
+		page, err := rows.Page(ctx, m.env.DB, kind, rows.Query{State: rows.InCluster, UIDs: uids, Limit: len(uids)})
+		if err != nil {
+			return err
+		}
+		outcomes, err := m.env.Store.CloseRows(ctx, kind, page)
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			if o == writer.Deleted {
+				m.result.Closed++
+			}
+		}
+	}
+	return nil
+}
+
+func tooMany(closing, live int) bool {
+	return closing > manyRows && closing*100 > live*manyPercent
+}

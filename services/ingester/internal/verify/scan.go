@@ -1,0 +1,240 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/rows"
+	tables "github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+)
+
+func (c *comparison) listKind() schema.GroupVersionKind {
+	gvk := c.kind.GVK()
+	return gvk.GroupVersion().WithKind(gvk.Kind + "List")
+}
+
+// uidsPerQuery bounds the uids in one query.
+const uidsPerQuery = 500
+
+// scan compares all rows and objects once. It lists the objects first: an object that is
+// created meanwhile appears as an orphan, and the next comparison finds the object.
+func (c *comparison) scan(ctx context.Context) error {
+	objects, err := c.objects(ctx)
+	if err != nil {
+		return err
+	}
+	c.counts.Objects = len(objects)
+	alone := maps.Clone(objects)
+	err = rows.Each(ctx, c.env.DB, c.kind, rows.Query{State: rows.Open, Namespaces: c.namespaces}, func(r rows.Row) error {
+		if r.Evicted() {
+			c.counts.Evicted++
+		} else {
+			c.counts.Rows++
+		}
+		var o *object
+		if found, ok := objects[r.UID]; ok {
+			o = &found
+			delete(alone, r.UID)
+		}
+		c.addDifferences(o, &r)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	closed, err := c.rowsOf(ctx, slices.Sorted(maps.Keys(alone)))
+	if err != nil {
+		return err
+	}
+	for uid, o := range alone {
+		c.addDifferences(&o, closed[uid])
+	}
+	return c.duplicates(ctx)
+}
+
+// addDifferences adds the differences of an object and its row to the candidates.
+func (c *comparison) addDifferences(o *object, r *rows.Row) {
+	want := c.expectation()
+	if o != nil {
+		want.reached = o.version
+	}
+	for _, f := range diff(o, r, want) {
+		c.candidates = append(c.candidates, candidate{c.difference(o, r, f), want.reached})
+	}
+}
+
+func (c *comparison) expectation() expectation {
+	want := expectation{incarnation: c.incarnation}
+	if c.options.TerminatingThreshold > 0 {
+		want.overdue = c.env.Clock.Now().Add(-c.options.TerminatingThreshold)
+	}
+	return want
+}
+
+func (c *comparison) difference(o *object, r *rows.Row, f finding) Difference {
+	d := Difference{Kind: c.kind.Name, Type: f.diffType, Cluster: f.cluster, Storage: f.storage}
+	if o != nil {
+		d.UID, d.Namespace, d.Name = o.uid, o.namespace, o.name
+	} else {
+		d.UID, d.Namespace, d.Name = r.UID, r.Namespace, r.Name
+	}
+	return d
+}
+
+// rowsOf reads the rows of some uids in any state.
+func (c *comparison) rowsOf(ctx context.Context, uids []string) (map[string]*rows.Row, error) {
+	out := map[string]*rows.Row{}
+	for part := range slices.Chunk(uids, uidsPerQuery) {
+		page, err := rows.Page(ctx, c.env.DB, c.kind, rows.Query{UIDs: part, Limit: len(part)})
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			out[page[i].UID] = &page[i]
+		}
+	}
+	return out, nil
+}
+
+// duplicates finds names with more than one live row. It reports all except the newest.
+func (c *comparison) duplicates(ctx context.Context) error {
+	query := "SELECT namespace, name FROM " + tables.Quote(c.kind.Table) + " WHERE delete_time IS NULL"
+	var args []any
+	if len(c.namespaces) > 0 {
+		query, args = query+" AND namespace IN (?)", append(args, c.namespaces)
+	}
+	query, args, err := sqlx.In(query+" GROUP BY namespace, name HAVING COUNT(*) > 1 ORDER BY namespace, name", args...)
+	if err != nil {
+		return fmt.Errorf("query duplicates: %w", err)
+	}
+	var names []struct {
+		Namespace string `db:"namespace"`
+		Name      string `db:"name"`
+	}
+	if err := sqlx.NewDb(c.env.DB, "mysql").SelectContext(ctx, &names, query, args...); err != nil {
+		return fmt.Errorf("read duplicates: %w", err)
+	}
+	for _, n := range names {
+		older, newest, err := c.rivals(ctx, n.Namespace, n.Name)
+		if err != nil {
+			return err
+		}
+		for _, r := range older {
+			c.candidates = append(c.candidates, c.duplicate(r, newest))
+		}
+	}
+	return nil
+}
+
+func (c *comparison) duplicate(r, newest *rows.Row) candidate {
+	return candidate{Difference: c.difference(nil, r, finding{Duplicate, "same name as " + newest.UID, describeRow(r)})}
+}
+
+// rivals returns the live rows of a name except the newest, and the newest, nil without a row.
+func (c *comparison) rivals(ctx context.Context, namespace, name string) (older []*rows.Row, newest *rows.Row, err error) {
+	page, err := rows.Page(ctx, c.env.DB, c.kind, rows.Query{State: rows.Open, Namespaces: []string{namespace}, Names: []string{name}})
+	if err != nil || len(page) == 0 {
+		return nil, nil, err
+	}
+	for i := range page {
+		r := &page[i]
+		switch {
+		case newest == nil:
+			newest = r
+		case r.Incarnation > newest.Incarnation || (r.Incarnation == newest.Incarnation && r.ResVersion > newest.ResVersion):
+			older, newest = append(older, newest), r
+		default:
+			older = append(older, r)
+		}
+	}
+	return older, newest, nil
+}
+
+// relistThreshold is the number of candidates above which all objects are listed again.
+const relistThreshold = 200
+
+// recheck drops the candidates that no longer differ.
+func (c *comparison) recheck(ctx context.Context) error {
+	read := c.object
+	if len(c.candidates) > relistThreshold {
+		objects, err := c.objects(ctx)
+		if err != nil {
+			return err
+		}
+		read = func(_ context.Context, _, _, uid string) (*object, error) {
+			if o, ok := objects[uid]; ok {
+				return &o, nil
+			}
+			return nil, nil //nolint:nilnil // no such object
+		}
+	}
+	uids := make([]string, 0, len(c.candidates))
+	for _, x := range c.candidates {
+		uids = append(uids, x.UID)
+	}
+	found := map[string]*object{}
+	for _, x := range c.candidates {
+		o, err := read(ctx, x.Namespace, x.Name, x.UID)
+		if err != nil {
+			return err
+		}
+		found[x.UID] = o
+	}
+	slices.Sort(uids)
+	lines, err := c.rowsOf(ctx, slices.Compact(uids))
+	if err != nil {
+		return err
+	}
+	var still []candidate
+	for _, x := range c.candidates {
+		kept, err := c.recheckOne(ctx, x, found[x.UID], lines[x.UID])
+		if err != nil {
+			return err
+		}
+		still = append(still, kept...)
+	}
+	c.candidates = still
+	return nil
+}
+
+// recheckOne compares a candidate again. A row that has reached the version of the first list
+// follows the cluster, so it is not stale.
+func (c *comparison) recheckOne(ctx context.Context, x candidate, o *object, r *rows.Row) ([]candidate, error) {
+	switch x.Type {
+	case Duplicate:
+		older, newest, err := c.rivals(ctx, x.Namespace, x.Name)
+		for _, old := range older {
+			if old.UID == x.UID {
+				return []candidate{c.duplicate(old, newest)}, nil
+			}
+		}
+		return nil, err
+	case Content:
+		return c.recheckContent(ctx, x, o, r)
+	}
+	want := c.expectation()
+	want.reached = x.reached
+	var out []candidate
+	for _, f := range diff(o, r, want) {
+		if sameAspect(f.diffType, x.Type) {
+			out = append(out, candidate{c.difference(o, r, f), x.reached})
+		}
+	}
+	return out, nil
+}
+
+// sameAspect reports whether two differences concern the same aspect. The difference between an
+// object and its row may change between comparisons; the finalizer has candidates of its own.
+func sameAspect(a, b DifferenceType) bool {
+	apart := func(w DifferenceType) bool { return w == Finalizer || w == Terminating }
+	return a == b || (!apart(a) && !apart(b))
+}
+
+// defaultTerminatingThreshold is how long an object may be terminating with our finalizer before it is reported.
+const defaultTerminatingThreshold = 10 * time.Minute

@@ -1,0 +1,168 @@
+package batch
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/decision"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/statement"
+)
+
+// Runner runs batches, each in one transaction. A caller that gets an error may repeat the call:
+// it reads and decides again.
+type Runner struct {
+	DB      *sql.DB
+	Clock   clock.Clock
+	Metrics *metrics.Metrics
+	// Incarnation of the cluster; see package incarnation.
+	Incarnation int64
+	// Outbox enables an outbox row for each change.
+	Outbox bool
+	// OnCommit is called after each commit that added outbox rows. It must not block.
+	OnCommit func()
+	// Statements caches the prepared statements of Run.
+	Statements *statement.Cache
+}
+
+// batch is one transaction over rows of a kind.
+type batch struct {
+	tx      *sql.Tx
+	kind    *registry.Kind
+	now     time.Time
+	changes []*change
+	outbox  bool
+	// blind batches assume that all objects are new, without reading rows.
+	blind bool
+	// statements caches prepared statements; nil prepares none.
+	statements *statement.Cache
+	// measure starts the measurement of a statement; nil measures nothing.
+	measure func(action string) func()
+}
+
+func (r *Runner) newBatch(tx *sql.Tx, kind *registry.Kind) *batch {
+	return &batch{
+		tx: tx, kind: kind, now: r.Clock.Now().UTC().Truncate(time.Microsecond), outbox: r.Outbox,
+		measure: func(action string) func() { return r.Metrics.Statement(r.Clock, action) },
+	}
+}
+
+// Run commits records of one kind, in the order of their uids. With blind set it does not read
+// their rows first: if one exists, it fails with retry.ErrRaced.
+func (r *Runner) Run(ctx context.Context, records []*record.Record, blind bool) (outcomes []decision.Outcome, err error) {
+	tx, err := r.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, fmt.Errorf("begin transaction: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = withRollback(err, tx.Rollback())
+		}
+	}()
+	b := r.newBatch(tx, records[0].Kind)
+	b.statements, b.blind = r.Statements, blind
+	outcomes, err = b.plan(ctx, records, r.Incarnation)
+	if err != nil {
+		return nil, fmt.Errorf("lock rows: %w", err)
+	}
+	if len(b.changes) == 0 {
+		return outcomes, tx.Rollback() // nothing to write; releases the row locks
+	}
+	if err := b.execute(ctx); err != nil {
+		return nil, err
+	}
+	end := b.measured("commit")
+	err = tx.Commit()
+	end()
+	if err != nil {
+		return nil, fmt.Errorf("commit transaction: %w", err)
+	}
+	for _, c := range b.changes {
+		outcomes[c.index] = c.outcome
+	}
+	if b.outbox {
+		r.OnCommit()
+	}
+	return outcomes, nil
+}
+
+// execute runs the statements of a batch that changes rows.
+func (b *batch) execute(ctx context.Context) error {
+	if err := b.upsert(ctx); err != nil {
+		return fmt.Errorf("write rows: %w", err)
+	}
+	superseded, err := b.supersede(ctx)
+	if err != nil {
+		return fmt.Errorf("close superseded rows: %w", err)
+	}
+	if err := b.syncAllPairs(ctx); err != nil {
+		return err
+	}
+	if !b.outbox {
+		return nil
+	}
+	if err := b.insertOutbox(ctx, superseded); err != nil {
+		return fmt.Errorf("write outbox: %w", err)
+	}
+	return nil
+}
+
+// transact runs work in one transaction; work reports whether it added outbox rows.
+func (r *Runner) transact(ctx context.Context, kind *registry.Kind, work func(*batch) (published bool, err error)) (err error) {
+	tx, err := r.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return fmt.Errorf("begin transaction: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = withRollback(err, tx.Rollback())
+		}
+	}()
+	published, err := work(r.newBatch(tx, kind))
+	if err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit transaction: %w", err)
+	}
+	if published && r.Outbox {
+		r.OnCommit()
+	}
+	return nil
+}
+
+// measured starts the measurement of a statement; the returned function ends it.
+func (b *batch) measured(action string) func() {
+	if b.measure == nil {
+		return func() {}
+	}
+	return b.measure(action)
+}
+
+// exec runs a statement in the transaction.
+func (b *batch) exec(ctx context.Context, name statement.Name, text func() string, args []any) (sql.Result, error) {
+	defer b.measured(name.Action)()
+	return b.statements.Exec(ctx, b.tx, name, text, args)
+}
+
+// query runs a query in the transaction and scans its rows.
+func (b *batch) query(ctx context.Context, name statement.Name, text func() string, args []any, scan func(*sql.Rows) error) error {
+	defer b.measured(name.Action)()
+	return b.statements.Query(ctx, b.tx, name, text, args, scan)
+}
+
+// withRollback joins the error of a rollback, except sql.ErrTxDone: the transaction has ended
+// already.
+func withRollback(err, rollback error) error {
+	if rollback == nil || errors.Is(rollback, sql.ErrTxDone) {
+		return err
+	}
+	return errors.Join(err, rollback)
+}

@@ -1,0 +1,61 @@
+package batch
+
+import (
+	"context"
+	"slices"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/schema"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/decision"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/statement"
+)
+
+// operations maps the outcomes that are written to change events.
+var operations = map[decision.Outcome]contract.ChangeOperation{
+	decision.Created:    contract.ChangeCreated,
+	decision.Updated:    contract.ChangeUpdated,
+	decision.Restored:   contract.ChangeRestored,
+	decision.Deleted:    contract.ChangeDeleted,
+	decision.Superseded: contract.ChangeDeleted,
+	decision.Evicted:    contract.ChangeEvicted,
+}
+
+const outboxColumns = 9
+
+// insertOutbox adds one outbox row for each change. Closed rows come first: readers of a name see
+// the end of the old object before the start of the new one.
+func (b *batch) insertOutbox(ctx context.Context, closed []liveRow) error {
+	changes := slices.DeleteFunc(slices.Clone(b.changes), func(c *change) bool { return c.outcome == decision.Amended })
+	n := len(closed) + len(changes)
+	args := make([]any, 0, n*outboxColumns)
+	for _, o := range closed {
+		args = append(args, b.kind.Singular, o.namespace, o.name, o.uid, o.generation, o.ResVersion,
+			string(contract.ChangeDeleted), b.now, "")
+	}
+	slices.SortStableFunc(changes, func(x, y *change) int { return ends(y) - ends(x) })
+	for _, c := range changes {
+		args = append(args, b.kind.Singular, c.Namespace, c.Name, c.UID, c.Generation, c.Version.ResVersion,
+			string(operations[c.outcome]), b.now, c.TraceParent)
+	}
+	for from, to := range b.statements.Split(n) {
+		query := func() string {
+			return "INSERT INTO " + schema.Quote(schema.OutboxTable) +
+				" (kind, namespace, name, uid, generation, res_version, operation, committed_at, traceparent) VALUES " +
+				statement.Tuples(to-from, outboxColumns)
+		}
+		name := statement.Name{Table: schema.OutboxTable, Action: "announce", Rows: to - from}
+		if _, err := b.exec(ctx, name, query, args[from*outboxColumns:to*outboxColumns]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends is 1 for a row that is closed after the batch.
+func ends(c *change) int {
+	if c.outcome == decision.Superseded || c.outcome == decision.Deleted {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,150 @@
+// Package decision decides what one record changes in the row of its object. It is pure.
+package decision
+
+import (
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+)
+
+// Outcome is the result of writing one record.
+type Outcome string
+
+// Outcomes of a write.
+const (
+	Created    Outcome = "created"
+	Updated    Outcome = "updated"
+	Restored   Outcome = "restored" // a closed row is live again
+	Deleted    Outcome = "deleted"
+	Evicted    Outcome = "evicted"
+	Amended    Outcome = "amended"    // the row of a deleted or evicted object took a newer state of it, without an event
+	Unchanged  Outcome = "unchanged"  // MySQL has all of it that is worth keeping
+	Stale      Outcome = "stale"      // MySQL has a newer version
+	Superseded Outcome = "superseded" // stored, but closed at once: a newer object has the name
+)
+
+// Writes reports whether the outcome needs a write.
+func (o Outcome) Writes() bool { return o != Unchanged && o != Stale }
+
+// Version orders the states of an object.
+type Version struct {
+	Incarnation, ResVersion int64
+}
+
+// Compare returns -1, 0 or 1 if v is older than, equal to or newer than o.
+func (v Version) Compare(o Version) int {
+	switch {
+	case v.Incarnation != o.Incarnation:
+		return sign(v.Incarnation - o.Incarnation)
+	default:
+		return sign(v.ResVersion - o.ResVersion)
+	}
+}
+
+func sign(n int64) int {
+	switch {
+	case n < 0:
+		return -1
+	case n > 0:
+		return 1
+	}
+	return 0
+}
+
+// Row is the stored row of an object.
+type Row struct {
+	Version
+	Closed, Evicted bool
+	// SameContent reports whether the object of an ended row equals the record's, except for
+	// finalizers and version.
+	SameContent bool
+}
+
+// Ended reports whether the object has left the cluster, or is about to.
+func (r *Row) Ended() bool { return r.Closed || r.Evicted }
+
+// Decide returns the outcome of a record with the given row; nil means that there is no row.
+// Everything but Unchanged and Stale is written.
+//
+// An ended row takes every newer content, since the API server acknowledges changes of an
+// object until the object no longer exists. Its deletion or eviction has one event all the same.
+//
+// A closed row stays closed for its uid and incarnation, whatever annotations the object gets
+// while foreign finalizers hold it; only an object that is neither Terminating nor annotated
+// reopens it.
+func Decide(row *Row, r *record.Record, v Version) Outcome {
+	if row == nil {
+		return decideNew(r.State)
+	}
+	order := v.Compare(row.Version)
+	switch r.State {
+	case record.Closed:
+		return decideClosed(row, v, order)
+	case record.Evicted:
+		if row.Closed && row.Incarnation == v.Incarnation {
+			return decideClosed(row, v, order)
+		}
+		return decideEvicted(row, v, order)
+	case record.Released:
+		if row.Evicted && !row.Closed {
+			return decideEvicted(row, v, order)
+		}
+		return decideClosed(row, v, order)
+	default:
+		return decideLive(row, order)
+	}
+}
+
+func decideClosed(row *Row, v Version, order int) Outcome {
+	switch {
+	case row.Closed && order <= 0:
+		return Unchanged
+	case order < 0:
+		return Stale
+	case row.Closed && row.Incarnation == v.Incarnation && row.SameContent:
+		return Unchanged
+	case row.Closed:
+		return Amended
+	default:
+		return Deleted
+	}
+}
+
+// decideEvicted decides about a row that is not closed in the record's incarnation. The version
+// of an evicted row always rises to that of the object, which proves that nothing newer was
+// deleted. It may be above it, since storage counts changes of evicted objects itself.
+func decideEvicted(row *Row, v Version, order int) Outcome {
+	again := row.Evicted && !row.Closed && row.Incarnation == v.Incarnation
+	switch {
+	case again && order <= 0:
+		return Unchanged
+	case order < 0:
+		return Stale
+	case again && row.SameContent:
+		return Amended
+	default:
+		return Evicted
+	}
+}
+
+func decideLive(row *Row, order int) Outcome {
+	switch {
+	case order < 0:
+		return Stale
+	case order == 0:
+		return Unchanged
+	case row.Closed:
+		return Restored
+	default:
+		return Updated
+	}
+}
+
+func decideNew(s record.State) Outcome {
+	switch s {
+	case record.Closed, record.Released:
+		return Deleted
+	case record.Evicted:
+		return Evicted
+	default:
+		return Created
+	}
+}

@@ -1,0 +1,173 @@
+// Package queue collects the requests of the writer into batches of one kind.
+package queue
+
+import (
+	"sort"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/record"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/registry"
+	"github.com/flotilla-dev/flotilla/services/ingester/internal/writer/decision"
+)
+
+// Request is one waiting record, and its result.
+type Request struct {
+	Record  *record.Record
+	Since   time.Time     // when the caller began to wait
+	Span    trace.Span    // of the caller
+	Done    chan struct{} // closed when Outcome and Err are set
+	Outcome decision.Outcome
+	Err     error
+}
+
+// linger is how long a request may wait for others while another batch is in flight.
+// Small batches would cost the server, and thus every caller, more time than the wait.
+// When nothing is in flight, requests do not wait.
+const linger = 10 * time.Millisecond
+
+// Queue collects requests by kind. It serves the kind whose request has waited longest first.
+type Queue struct {
+	maxRows, maxBytes int
+	clock             clock.Clock
+
+	mu      sync.Mutex
+	ready   *sync.Cond
+	waiting map[*registry.Kind][]*Request
+	order   []*registry.Kind // kinds with waiting requests, the next one first
+	busy    map[string]bool  // uids that are being written
+	writing int              // batches that are being written
+	timer   bool             // a timer is set that signals the slots when a request has lingered
+	closed  bool
+}
+
+// New returns an empty queue whose batches have at most maxRows records and maxBytes bytes.
+func New(maxRows, maxBytes int, c clock.Clock) *Queue {
+	q := &Queue{maxRows: maxRows, maxBytes: maxBytes, clock: c, waiting: map[*registry.Kind][]*Request{}, busy: map[string]bool{}}
+	q.ready = sync.NewCond(&q.mu)
+	return q
+}
+
+// Put adds a request and reports whether the queue is open.
+func (q *Queue) Put(req *Request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	kind := req.Record.Kind
+	if len(q.waiting[kind]) == 0 {
+		q.order = append(q.order, kind)
+	}
+	q.waiting[kind] = append(q.waiting[kind], req)
+	q.ready.Signal()
+	return true
+}
+
+// Take returns the next batch, in the order of the uids, or nil once the queue is
+// closed and empty. Of each object one request is in flight at a time, in this batch and
+// all others; [Queue.Release] allows the next one.
+func (q *Queue) Take() []*Request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		if batch := q.next(); len(batch) > 0 {
+			q.writing++
+			sort.Slice(batch, func(i, j int) bool { return batch[i].Record.UID < batch[j].Record.UID })
+			return batch
+		}
+		if q.closed && len(q.order) == 0 {
+			return nil
+		}
+		q.ready.Wait()
+	}
+}
+
+// Release marks a batch as written.
+func (q *Queue) Release(batch []*Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, req := range batch {
+		delete(q.busy, req.Record.UID)
+	}
+	q.writing--
+	if len(q.order) > 0 {
+		q.ready.Broadcast()
+	}
+}
+
+// next takes a batch of the first kind that has one, and puts the kind last.
+func (q *Queue) next() []*Request {
+	for i, kind := range q.order {
+		if !q.due(q.waiting[kind]) {
+			continue
+		}
+		batch, rest := q.split(q.waiting[kind])
+		if len(batch) == 0 {
+			continue
+		}
+		q.order = append(q.order[:i:i], q.order[i+1:]...)
+		delete(q.waiting, kind)
+		if len(rest) > 0 {
+			q.waiting[kind] = rest
+			q.order = append(q.order, kind)
+			q.ready.Signal()
+		}
+		return batch
+	}
+	return nil
+}
+
+// due reports whether requests have waited long enough; if not, it sets a timer that signals
+// the slots when they have.
+func (q *Queue) due(waiting []*Request) bool {
+	if q.writing == 0 || q.closed || len(waiting) >= q.maxRows {
+		return true
+	}
+	left := linger - q.clock.Since(waiting[0].Since)
+	if left <= 0 {
+		return true
+	}
+	if !q.timer {
+		q.timer = true
+		go q.signalAfter(left)
+	}
+	return false
+}
+
+func (q *Queue) signalAfter(d time.Duration) {
+	<-q.clock.After(d)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.timer = false
+	q.ready.Broadcast()
+}
+
+func (q *Queue) split(waiting []*Request) (batch, rest []*Request) {
+	size := 0
+	for i, req := range waiting {
+		full := len(batch) == q.maxRows || (len(batch) > 0 && size+req.Record.Size() > q.maxBytes)
+		if full {
+			return batch, append(rest, waiting[i:]...)
+		}
+		if q.busy[req.Record.UID] {
+			rest = append(rest, req)
+			continue
+		}
+		q.busy[req.Record.UID] = true
+		size += req.Record.Size()
+		batch = append(batch, req)
+	}
+	return batch, rest
+}
+
+// Close rejects later requests; Take still returns the waiting ones.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.ready.Broadcast()
+}

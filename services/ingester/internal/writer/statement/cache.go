@@ -1,0 +1,134 @@
+package statement
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// Cache caches prepared statements, so that the server parses the text of a large one only
+// once. Batches have any size, so work is split, or padded, to the few sizes that are cached.
+//
+// A nil *Cache caches nothing.
+type Cache struct {
+	db *sql.DB
+
+	mu       sync.Mutex
+	prepared map[Name]*sql.Stmt
+}
+
+// Name identifies a statement: what it does to a table, and for how many rows.
+type Name struct {
+	Table, Action string
+	Rows          int
+}
+
+// Sizes that are cached, in rows. Larger inserts would take a megabyte of the server's memory each.
+var (
+	splitSizes = []int{50, 10}
+	padSizes   = []int{1, 10, 50, 100}
+)
+
+// NewCache returns an empty cache of the statements of db.
+func NewCache(db *sql.DB) *Cache {
+	return &Cache{db: db, prepared: map[Name]*sql.Stmt{}}
+}
+
+// Split yields the parts of n rows, each for a statement of its own. All but the last have
+// a size that is cached.
+func (c *Cache) Split(n int) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		start := 0
+		if c != nil {
+			for _, size := range splitSizes {
+				for ; n-start >= size; start += size {
+					if !yield(start, start+size) {
+						return
+					}
+				}
+			}
+		}
+		if start < n {
+			yield(start, n)
+		}
+	}
+}
+
+// Pad repeats the last of the values for IN until their number is a size that is cached.
+func (c *Cache) Pad(values []any) []any {
+	if c == nil || len(values) == 0 {
+		return values
+	}
+	for _, size := range padSizes {
+		if len(values) <= size {
+			for len(values) < size {
+				values = append(values, values[len(values)-1])
+			}
+			return values
+		}
+	}
+	return values
+}
+
+// prepare returns the prepared statement, or nil if its size is not cached.
+func (c *Cache) prepare(ctx context.Context, name Name, text func() string) (*sql.Stmt, error) {
+	if c == nil || !slices.Contains(padSizes, name.Rows) {
+		return nil, nil //nolint:nilnil // not cached
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.prepared[name]; known != nil {
+		return known, nil
+	}
+	prepared, err := c.db.PrepareContext(ctx, text()) //nolint:sqlclosecheck // cached; Close closes it
+	if err != nil {
+		return nil, err
+	}
+	c.prepared[name] = prepared
+	return prepared, nil
+}
+
+// Close closes the prepared statements.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for name, prepared := range c.prepared {
+		errs = append(errs, prepared.Close())
+		delete(c.prepared, name)
+	}
+	return errors.Join(errs...)
+}
+
+// Exec runs a statement in a transaction.
+func (c *Cache) Exec(ctx context.Context, tx *sql.Tx, name Name, text func() string, args []any) (sql.Result, error) {
+	prepared, err := c.prepare(ctx, name, text)
+	if err != nil {
+		return nil, err
+	}
+	if prepared == nil {
+		return tx.ExecContext(ctx, text(), args...)
+	}
+	return tx.StmtContext(ctx, prepared).ExecContext(ctx, args...) //nolint:sqlclosecheck // ends with the transaction
+}
+
+// Query runs a query in a transaction and scans its rows.
+func (c *Cache) Query(
+	ctx context.Context, tx *sql.Tx, name Name, text func() string, args []any, scan func(*sql.Rows) error,
+) (err error) {
+	prepared, err := c.prepare(ctx, name, text)
+	if err != nil {
+		return err
+	}
+	if prepared == nil {
+		return Each(ctx, tx, text(), args, scan)
+	}
+	rows, err := tx.StmtContext(ctx, prepared).QueryContext(ctx, args...) //nolint:sqlclosecheck // ends with the transaction
+	if err != nil {
+		return err
+	}
+	return scanAll(rows, scan)
+}

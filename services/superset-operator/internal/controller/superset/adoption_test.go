@@ -1,0 +1,211 @@
+package superset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
+)
+
+// TestRecreatedSupersetAdoptsOrphans deletes with --cascade=orphan, also amid a migration, and applies
+// again.
+func TestRecreatedSupersetAdoptsOrphans(t *testing.T) {
+	for name, before := range map[string]func(*recordedEnv, *v1alpha1.Superset){
+		"at rest": func(*recordedEnv, *v1alpha1.Superset) {},
+		"amid a migration": func(l *recordedEnv, sup *v1alpha1.Superset) {
+			l.edit(sup, func(s *v1alpha1.Superset) { tasks(adopting("1h"))(s); image("6.1.0")(s) })
+			l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+			l.podOf("migrate", corev1.PodRunning)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(full())
+			before(l, sup)
+			if err := l.client.Delete(t.Context(), sup, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+				t.Fatal(err)
+			}
+			expect.Gone(t, l.client, sup)
+			again := l.runs(full(image("6.1.0")))
+			for _, kind := range children() {
+				for _, obj := range l.all(kind) {
+					if !metav1.IsControlledBy(obj, again) {
+						t.Errorf("%T %s is not the new one's: %v", obj, obj.GetName(), obj.GetOwnerReferences())
+					}
+				}
+			}
+			events := l.events()
+			if events["Normal Adopted"] < 10 || events["Warning ReconcileError"] > 0 {
+				t.Errorf("events %v", events)
+			}
+		})
+	}
+}
+
+// children lists the kinds of objects that a Superset has.
+func children() []client.ObjectList {
+	return []client.ObjectList{
+		&appsv1.DeploymentList{}, &batchv1.JobList{}, &corev1.ServiceList{}, &corev1.ConfigMapList{}, &corev1.ServiceAccountList{},
+		&autoscalingv2.HorizontalPodAutoscalerList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.IngressList{},
+		&networkingv1.NetworkPolicyList{},
+	}
+}
+
+// all lists the objects of a kind that bear the Superset's label.
+func (l *recordedEnv) all(list client.ObjectList) []client.Object {
+	l.t.Helper()
+	err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelParent: "lab"})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var out []client.Object
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		obj, ok := item.(client.Object)
+		if !ok {
+			return fmt.Errorf("%T is no object", item)
+		}
+		out = append(out, obj)
+		return nil
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return out
+}
+
+// inTheWay are objects of somebody else's by the names of a Superset's: one of each kind that its components have.
+func inTheWay(labels func(slug string) map[string]string) []client.Object {
+	named := func(name, slug string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Labels: labels(slug)} }
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"whose": "another"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+	}
+	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "x", Port: networkingv1.ServiceBackendPort{Number: 80}}}
+	return []client.Object{
+		&appsv1.Deployment{ObjectMeta: named("lab-mcp-server", "mcp-server"), Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}, Template: pod, Replicas: ptr(int32(0)),
+		}},
+		&corev1.Service{ObjectMeta: named("lab-celery-flower", "celery-flower"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+		&corev1.ConfigMap{ObjectMeta: named("lab-celery-beat-config", "celery-beat")},
+		&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: named("lab-celery-worker", "celery-worker"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "x"}, MaxReplicas: 3,
+		}},
+		&policyv1.PodDisruptionBudget{ObjectMeta: named("lab-web-server", "web-server")},
+		&networkingv1.Ingress{ObjectMeta: named("lab", ""), Spec: networkingv1.IngressSpec{DefaultBackend: &backend}},
+		&networkingv1.NetworkPolicy{ObjectMeta: named("lab-web-server-netpol", "web-server")},
+	}
+}
+
+// TestForeignObjectsAreReportedAndKept has somebody else's objects by the names that a Superset needs: without its
+// labels, with all but one, and with all of them and an owner. Once they are gone the Superset takes their place.
+func TestForeignObjectsAreReportedAndKept(t *testing.T) {
+	ours := func(slug string) map[string]string { return names.Labels("lab", slug) }
+	for name, labels := range map[string]func(slug string) map[string]string{
+		"without its labels":  func(string) map[string]string { return map[string]string{"whose": "another"} },
+		"without one of them": func(slug string) map[string]string { l := ours(slug); delete(l, v1alpha1.LabelParent); return l },
+		"of another owner":    ours,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "owner"}}
+			if err := l.client.Create(t.Context(), owner); err != nil {
+				t.Fatal(err)
+			}
+			others := inTheWay(labels)
+			for _, obj := range others {
+				obj.SetNamespace(l.namespace)
+				if name == "of another owner" {
+					if err := controllerutil.SetControllerReference(owner, obj, l.client.Scheme()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := l.client.Create(t.Context(), obj); err != nil {
+					t.Fatalf("%T: %v", obj, err)
+				}
+			}
+			sup := l.create(full()(l.env))
+			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue)))
+			text := message(sup, "Degraded")
+			if !strings.Contains(text, "lab-") || !strings.Contains(text, "Delete or rename") {
+				t.Errorf("Degraded says %q", text)
+			}
+			for _, obj := range others {
+				generation, uid := obj.GetGeneration(), obj.GetUID()
+				if err := l.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+					t.Fatalf("%T: %v", obj, err)
+				}
+				if obj.GetUID() != uid || obj.GetGeneration() != generation || metav1.IsControlledBy(obj, sup) || obj.GetDeletionTimestamp() != nil {
+					t.Errorf("%T %s was changed", obj, obj.GetName())
+				}
+				if err := l.client.Delete(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.becomes(sup, settled)
+		})
+	}
+}
+
+// TestForeignObjectBlocksDrain has a Deployment with the labels of a component that belongs to nobody: an upgrade says
+// so before anything is drained.
+func TestForeignObjectBlocksDrain(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full())
+	labels := names.Labels("lab", "celery-worker")
+	other := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "stranger", Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"whose": "another"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"whose": "another"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			},
+		},
+	}
+	if err := l.client.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "debug", Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+	}
+	if err := l.client.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	start := l.alter(sup, image("6.1.0"))
+	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue),
+		condition("LifecycleComplete", metav1.ConditionFalse, "NotOwned")))
+	if text := message(sup, "LifecycleComplete"); !strings.Contains(text, "Deployment stranger, Pod debug") || !strings.Contains(text, v1alpha1.LabelInstance) {
+		t.Errorf("it says %q", text)
+	}
+	l.eventually(map[string]int{"Warning NotOwned": 1, "Normal DrainingStarted": 0})
+	expect.Never(t, time.Second, func() error {
+		if ran := l.history.tasks(start); len(ran) > 0 {
+			return fmt.Errorf("%v ran", ran)
+		}
+		return nil
+	})
+	for _, obj := range []client.Object{pod, other} {
+		if err := l.client.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.becomes(sup, settled)
+	l.history.checkTasks("migrate")
+}

@@ -1,0 +1,210 @@
+package superset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+func supervised(s *v1alpha1.Superset) { s.Spec.Lifecycle.UpgradeMode = ptr(v1alpha1.UpgradeSupervised) }
+
+// awaiting is the state of a change that has no approval, and returns its token.
+func (l *recordedEnv) awaiting(sup *v1alpha1.Superset, to string) string {
+	l.t.Helper()
+	l.becomes(sup, all(phase(v1alpha1.PhaseAwaitingApproval), lifecyclePhase(v1alpha1.LifecycleAwaitingApproval),
+		condition("LifecycleComplete", metav1.ConditionFalse, "AwaitingApproval"),
+		func(s *v1alpha1.Superset) error {
+			if u := s.Status.Lifecycle.Upgrade; u == nil || u.ToVersion != to {
+				return fmt.Errorf("upgrade %+v", u)
+			}
+			return nil
+		}))
+	u := sup.Status.Lifecycle.Upgrade
+	if !strings.HasPrefix(u.ApprovalToken, "sha256:") || len(u.ApprovalToken) != len("sha256:")+64 || u.StartedAt == nil {
+		l.t.Errorf("upgrade %+v", u)
+	}
+	if text := message(sup, "LifecycleComplete"); !strings.Contains(text, v1alpha1.AnnotationApproveUpgrade) || !strings.Contains(text, u.ApprovalToken) {
+		l.t.Errorf("the message does not say how to approve: %s", text)
+	}
+	return u.ApprovalToken
+}
+
+func TestSupervisedUpgradeWaitsForOwnToken(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(small(supervised))
+	start := l.alter(sup, image("6.1.0"))
+	first := l.awaiting(sup, "6.1.0")
+	if u := sup.Status.Lifecycle.Upgrade; u.FromVersion != "6.0.0" || u.Direction != v1alpha1.DirectionUpgrade {
+		t.Errorf("upgrade %+v", u)
+	}
+	l.nothingRuns(sup, start)
+
+	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, "sha256:"+strings.Repeat("0", 64)))
+	l.nothingRuns(sup, start)
+
+	// Another target is another change: the first token is stale now.
+	l.edit(sup, image("6.2.0"))
+	second := l.awaiting(sup, "6.2.0")
+	if first == second {
+		t.Error("two changes have the same token")
+	}
+	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, first))
+	l.nothingRuns(sup, start)
+
+	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, second))
+	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+		if s.Annotations[v1alpha1.AnnotationApproveUpgrade] != "" || s.Status.Lifecycle.Upgrade != nil {
+			return fmt.Errorf("left over: %v, %+v", s.Annotations, s.Status.Lifecycle.Upgrade)
+		}
+		return nil
+	}))
+	l.history.checkTasks("migrate")
+	if diff := cmp.Diff([]string{"migrate apache/superset:6.2.0", "init apache/superset:6.2.0"}, l.history.tasks(start)); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+
+	// The approval is spent: the way back to a version that was approved needs another one.
+	l.edit(sup, image("6.3.0"))
+	l.awaiting(sup, "6.3.0")
+}
+
+// nothingRuns checks for a while that no task begins.
+func (l *recordedEnv) nothingRuns(sup *v1alpha1.Superset, since int64) {
+	l.t.Helper()
+	expect.Never(l.t, 500*time.Millisecond, func() error {
+		if ran := l.history.tasks(since); len(ran) > 0 {
+			return fmt.Errorf("%v ran without an approval", ran)
+		}
+		return nil
+	})
+	l.becomes(sup, func(*v1alpha1.Superset) error { return nil })
+	if sup.Status.Phase != v1alpha1.PhaseAwaitingApproval && sup.Status.Phase != v1alpha1.PhaseBlocked {
+		l.t.Errorf("phase %s", sup.Status.Phase)
+	}
+}
+
+// TestW18AwaitingApprovalAllowsOtherChanges changes the running version while another one waits.
+func TestW18AwaitingApprovalAllowsOtherChanges(t *testing.T) {
+	cases := map[string]struct {
+		to   string
+		want v1alpha1.Phase
+	}{
+		"awaiting approval": {to: "6.1.0", want: v1alpha1.PhaseAwaitingApproval},
+		"blocked downgrade": {to: "5.0.0", want: v1alpha1.PhaseBlocked},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(full(supervised))
+			start := l.alter(sup, image(tc.to))
+			l.becomes(sup, phase(tc.want))
+			l.becomes(sup, condition("Available", metav1.ConditionTrue, "AllComponentsReady"))
+
+			l.edit(sup, func(s *v1alpha1.Superset) {
+				s.Spec.WebServer.Replicas = ptr(int32(3))
+				s.Spec.WebServer.Config = ptr("NEW = 1")
+				s.Spec.Networking.Ingress.Host = "other.example.org"
+				s.Spec.CeleryFlower = nil
+			})
+			l.rolled("web-server", func(d *appsv1.Deployment) error {
+				if d.Status.ReadyReplicas != 3 || runningImage(d) != "apache/superset:6.0.0" {
+					return fmt.Errorf("%d of %s", d.Status.ReadyReplicas, runningImage(d))
+				}
+				return nil
+			})
+			l.becomes(sup, func(*v1alpha1.Superset) error {
+				config := get(l.env, "lab-web-server-config", configMap()).Data["superset_config.py"]
+				host := get(l.env, "lab", ingress()).Spec.Rules[0].Host
+				if !strings.Contains(config, "NEW = 1") || host != "other.example.org" {
+					return fmt.Errorf("the Ingress has host %s, the configuration is %s", host, config)
+				}
+				return nil
+			})
+			expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-flower"}})
+			l.becomes(sup, phase(tc.want))
+			l.nothingRuns(sup, start)
+		})
+	}
+}
+
+func TestDowngradeIsBlockedUntilRevertedOrApproved(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(small(image("6.1.0")))
+	pods := l.pods()
+	blocked := func() string {
+		l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
+			condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked"), presently("DowngradeBlocked", metav1.ConditionTrue),
+			condition("Available", metav1.ConditionTrue, "AllComponentsReady")))
+		u := sup.Status.Lifecycle.Upgrade
+		if u == nil || u.Direction != v1alpha1.DirectionDowngrade || u.FromVersion != "6.1.0" || u.ToVersion != "6.0.0" {
+			t.Fatalf("upgrade %+v", u)
+		}
+		return u.ApprovalToken
+	}
+	start := l.alter(sup, image("6.0.0"))
+	blocked()
+	l.nothingRuns(sup, start)
+	l.still(pods)
+
+	l.edit(sup, image("6.1.0"))
+	l.becomes(sup, all(settled, condition("LifecycleComplete", metav1.ConditionTrue, "LifecycleComplete")))
+	if sup.Status.Lifecycle.Upgrade != nil || len(l.history.tasks(start)) > 0 {
+		t.Errorf("after the revert: %+v, tasks %v", sup.Status.Lifecycle.Upgrade, l.history.tasks(start))
+	}
+	l.still(pods)
+
+	l.edit(sup, image("6.0.0"))
+	token := blocked()
+	l.edit(sup, annotate(v1alpha1.AnnotationApproveUpgrade, token))
+	l.nothingRuns(sup, start)
+	l.edit(sup, annotate(v1alpha1.AnnotationApproveDowngrade, token))
+	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+		if s.Annotations[v1alpha1.AnnotationApproveDowngrade] != "" || s.Status.LastLifecycleImage != "apache/superset:6.0.0" {
+			return fmt.Errorf("annotations %v, image %s", s.Annotations, s.Status.LastLifecycleImage)
+		}
+		return nil
+	}))
+	l.history.checkTasks("migrate")
+	if diff := cmp.Diff([]string{"migrate apache/superset:6.0.0", "init apache/superset:6.0.0"}, l.history.tasks(start)); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+	l.eventually(map[string]int{"Warning DowngradeBlocked": 2})
+}
+
+// TestW6W7OnlyComparableVersionsAreBlocked goes through changes of the tag
+// that are no downgrade, and one of the registry alone.
+func TestW6W7OnlyComparableVersionsAreBlocked(t *testing.T) {
+	cases := map[string]struct {
+		from string
+		to   func(*v1alpha1.Superset)
+	}{
+		"a flavour of the same version": {from: "4.1.1", to: image("4.1.1-py311")},
+		"an older date stamp":           {from: "20260701", to: image("20260615")},
+		"another registry":              {from: "6.0.0", to: func(s *v1alpha1.Superset) { s.Spec.Image.Repository = "mirror.example.org/superset" }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(small(image(tc.from)))
+			l.edit(sup, tc.to)
+			want := sup.Spec.Image.Repository + ":" + sup.Spec.Image.Tag
+			l.becomes(sup, func(s *v1alpha1.Superset) error {
+				if s.Status.Phase == v1alpha1.PhaseBlocked {
+					t.Fatalf("blocked: %s", message(s, "LifecycleComplete"))
+				}
+				if s.Status.LastLifecycleImage != want {
+					return fmt.Errorf("image %s", s.Status.LastLifecycleImage)
+				}
+				return settled(s)
+			})
+		})
+	}
+}

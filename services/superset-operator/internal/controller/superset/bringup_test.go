@@ -1,0 +1,53 @@
+package superset_test
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// checkWebServerFirst wants all others that run Superset to be made once the web server that came after a revision has
+// a ready pod.
+func (l *recordedEnv) checkWebServerFirst(since int64) {
+	l.t.Helper()
+	web := made[*appsv1.Deployment](l.history, since, "lab-web-server")
+	ready := moment{"a ready web server", when(l.history, web, "lab-web-server", hasReadyPod)}
+	for _, slug := range []string{"celery-worker", "celery-beat", "celery-flower", "mcp-server"} {
+		ascending(l.t, ready, moment{"the Deployment of " + slug, made[*appsv1.Deployment](l.history, since, "lab-"+slug)})
+	}
+}
+
+// A web server that does not get ready holds nobody up for longer than its startup probe gives it.
+func TestComponentsStartWithoutUnreadyWebServer(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.create(small(func(s *v1alpha1.Superset) {
+		s.Spec.WebServer.PodTemplate = &v1alpha1.PodTemplate{
+			Annotations: map[string]string{controlplane.ReadyAfterAnnotation: "1h"},
+			Container: &v1alpha1.ContainerTemplate{StartupProbe: &corev1.Probe{
+				ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}},
+				PeriodSeconds: 1, FailureThreshold: 3,
+			}},
+		}
+		s.Spec.CeleryBeat = &v1alpha1.CeleryBeatSpec{}
+	})(l.env))
+	beat := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-celery-beat"}}
+	expect.Object(t, l.client, beat, func(*appsv1.Deployment) error { return nil })
+	waited := sequence(l.history, 0, "lab", func(s *v1alpha1.Superset) string {
+		if c := components(s)["celery-beat"]; c != nil && c.Message == "The component waits for the web server, which starts first." {
+			return c.Message
+		}
+		return ""
+	})
+	if len(waited) != 1 {
+		t.Errorf("the status does not say that the scheduler waits: %s", text(sup))
+	}
+	if web := l.deployment("web-server"); web.Status.ReadyReplicas != 0 {
+		t.Errorf("the web server has %d ready pods", web.Status.ReadyReplicas)
+	}
+}

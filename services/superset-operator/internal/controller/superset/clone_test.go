@@ -1,0 +1,158 @@
+package superset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// cloning adds a clone, by schedule if there is one.
+func cloning(schedule string) func(*v1alpha1.Superset) {
+	return func(s *v1alpha1.Superset) {
+		s.Spec.Environment = v1alpha1.Staging
+		s.Spec.Lifecycle.Clone = &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{
+			Host: "postgres-prod", Database: "superset_prod", Username: "reader", PasswordFrom: secretKey("prod", "password"),
+		}}
+		if schedule != "" {
+			s.Spec.Lifecycle.Clone.CronSchedule = &schedule
+		}
+	}
+}
+
+// words are the tasks' names in a list of "name image".
+func words(tasks []string) []string {
+	var out []string
+	for _, s := range tasks {
+		name, _, _ := strings.Cut(s, " ")
+		out = append(out, name)
+	}
+	return out
+}
+
+// scheduled wants the ticks of the clone's status.
+func scheduled(last, next time.Time) func(*v1alpha1.Superset) error {
+	return func(s *v1alpha1.Superset) error {
+		entry := entryOf(s, "clone")
+		if entry == nil || entry.LastScheduledAt == nil || entry.NextScheduleAt == nil ||
+			!entry.LastScheduledAt.Time.Equal(last) || !entry.NextScheduleAt.Time.Equal(next) {
+			return fmt.Errorf("clone %+v, want ticks %s and %s", entry, last, next)
+		}
+		return nil
+	}
+}
+
+// TestScheduledCloneRunsSequenceAtScheduledTimes drives by hand, since the clock is the test's.
+func TestScheduledCloneRunsSequenceAtScheduledTimes(t *testing.T) {
+	day := func(n, hour, minute int) time.Time {
+		return time.Date(2026, time.November, n, hour, minute, 0, 0, time.UTC)
+	}
+	clk := clocktesting.NewFakePassiveClock(day(20, 12, 0))
+	l := experiment(t, options{idle: true, clock: clk})
+	sup := l.create(full(cloning("0 2 * * *"))(l.env))
+	l.drive(sup, nil, all(settled, scheduled(day(20, 2, 0), day(21, 2, 0)), condition("ScheduleValid", metav1.ConditionTrue, "SchedulesValid")))
+	sequence := []string{"clone", "migrate", "init"}
+	l.history.checkTasks("clone", "migrate")
+	if diff := cmp.Diff(sequence, words(l.history.tasks(0))); diff != "" {
+		t.Errorf("tasks of the installation differ (-want +got):\n%s", diff)
+	}
+
+	// Nothing happens before the tick, and the operator wakes itself for it.
+	clk.SetTime(day(21, 1, 59))
+	result, err := l.reconciler.Reconcile(t.Context(), request(sup))
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Minute {
+		t.Errorf("before the tick: %+v, %v", result, err)
+	}
+	l.drive(sup, nil, all(settled, scheduled(day(20, 2, 0), day(21, 2, 0))))
+
+	start := now(sup)
+	clk.SetTime(day(21, 2, 1))
+	l.drive(sup, nil, all(settled, scheduled(day(21, 2, 0), day(22, 2, 0)), task("clone", v1alpha1.TaskComplete, 1)))
+	l.history.checkTasks("clone", "migrate")
+	if diff := cmp.Diff(sequence, words(l.history.tasks(start))); diff != "" {
+		t.Errorf("tasks at the tick differ (-want +got):\n%s", diff)
+	}
+
+	// After days without an operator it catches up once.
+	start = now(sup)
+	clk.SetTime(day(25, 12, 0))
+	l.reconciler = l.process(nil)
+	l.drive(sup, nil, all(settled, scheduled(day(25, 2, 0), day(26, 2, 0))))
+	for range 5 {
+		if _, err := l.reconciler.Reconcile(t.Context(), request(sup)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.history.checkTasks("clone", "migrate")
+	if diff := cmp.Diff(sequence, words(l.history.tasks(start))); diff != "" {
+		t.Errorf("tasks after the outage differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestScheduledTimeWaitsForRunningSequence also crosses two ticks: they run once.
+func TestScheduledTimeWaitsForRunningSequence(t *testing.T) {
+	day := func(n, hour int) time.Time { return time.Date(2026, time.November, n, hour, 0, 0, 0, time.UTC) }
+	clk := clocktesting.NewFakePassiveClock(day(20, 12))
+	l := experiment(t, options{idle: true, clock: clk})
+	sup := l.create(full(cloning("0 2 * * *"), tasks(adopting("500ms")))(l.env))
+	l.drive(sup, nil, task("migrate", v1alpha1.TaskRunning, 1))
+	clk.SetTime(day(22, 12))
+	l.drive(sup, nil, all(settled, scheduled(day(22, 2), day(23, 2))))
+	l.history.checkTasks("clone", "migrate")
+	want := []string{"clone", "migrate", "init", "clone", "migrate", "init"}
+	if diff := cmp.Diff(want, words(l.history.tasks(0))); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(cloning("0 2 30 1 *")))
+	pods, start := l.pods(), l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.CronSchedule = ptr("61 2 * * *") })
+	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
+		condition("LifecycleComplete", metav1.ConditionFalse, "InvalidCronSchedule"),
+		condition("ScheduleValid", metav1.ConditionFalse, "InvalidCronSchedule")))
+	if text := message(sup, "ScheduleValid"); !strings.Contains(text, "spec.lifecycle.clone.cronSchedule") {
+		t.Errorf("the message names no path: %s", text)
+	}
+	l.nothingRuns(sup, start)
+	l.still(pods)
+	l.eventually(map[string]int{"Warning InvalidCronSchedule": 1})
+
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.CronSchedule = nil })
+	l.becomes(sup, settled)
+	if c := meta.FindStatusCondition(sup.Status.Conditions, "ScheduleValid"); c != nil {
+		t.Errorf("without a schedule: %+v", c)
+	}
+}
+
+// TestW14ReenabledCloneDropsNoDatabase also switches the whole lifecycle off and on.
+func TestW14ReenabledCloneDropsNoDatabase(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(cloning("")))
+	start := now(sup)
+	for _, change := range []func(*v1alpha1.Superset){
+		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = ptr(true) },
+		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = nil },
+		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Disabled = ptr(true) },
+		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Disabled = nil },
+	} {
+		l.edit(sup, change)
+		l.becomes(sup, settled)
+		disabled := sup.Spec.Lifecycle.Disabled != nil || sup.Spec.Lifecycle.Clone.Disabled != nil
+		if entry := entryOf(sup, "clone"); (entry == nil) != disabled {
+			t.Errorf("disabled: %v, clone %+v", disabled, entry)
+		}
+	}
+	l.history.checkTasks("clone", "migrate")
+	if ran := l.history.tasks(start); len(ran) > 0 {
+		t.Errorf("ran %v", ran)
+	}
+}

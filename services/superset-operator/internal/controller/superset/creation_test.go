@@ -1,0 +1,191 @@
+package superset_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// presently wants Progressing to be False and Degraded to have a status, both for a reason
+// and of the present generation.
+func presently(reason string, degraded metav1.ConditionStatus) func(*v1alpha1.Superset) error {
+	return all(condition("Progressing", metav1.ConditionFalse, reason), condition("Degraded", degraded, reason),
+		func(s *v1alpha1.Superset) error {
+			for _, c := range s.Status.Conditions {
+				if (c.Type == "Progressing" || c.Type == "Degraded" || c.Type == "Upgradable") && c.ObservedGeneration != s.Generation {
+					return fmt.Errorf("%s is of generation %d, want %d", c.Type, c.ObservedGeneration, s.Generation)
+				}
+			}
+			return nil
+		})
+}
+
+// obstacle keeps a namespace's pods from being created.
+type obstacle struct {
+	objects []client.Object
+	// edit makes the Superset one that the obstacle meets.
+	edit func(*v1alpha1.Superset)
+	// says is part of the API server's answer.
+	says string
+	// remedy takes the obstacle away, if deleting its objects does not.
+	remedy client.Object
+}
+
+func obstacles(namespace string) map[string]obstacle {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "obstacle"}
+	account := metav1.ObjectMeta{Namespace: namespace, Name: "absent"}
+	wide := metav1.ObjectMeta{Name: "obstacle-" + namespace}
+	return map[string]obstacle{
+		"a quota": {
+			objects: []client.Object{&corev1.ResourceQuota{ObjectMeta: meta, Spec: corev1.ResourceQuotaSpec{
+				Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")},
+			}}},
+			says: "forbidden: exceeded quota: obstacle",
+		},
+		"a LimitRange": {
+			objects: []client.Object{&corev1.LimitRange{ObjectMeta: meta, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypePod, Min: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Ti")},
+			}}}}},
+			says: "minimum memory usage per Pod is 1Ti",
+		},
+		"an admission policy": {
+			objects: []client.Object{
+				&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: wide, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+					MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+						RuleWithOperations: admissionv1.RuleWithOperations{
+							Operations: []admissionv1.OperationType{admissionv1.Create},
+							Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+						},
+					}}},
+					Validations: []admissionv1.Validation{{Expression: "false", Message: "no pods on Fridays"}},
+				}},
+				&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: wide, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+					PolicyName: wide.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+					MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+						MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
+					}},
+				}},
+			},
+			says: "no pods on Fridays",
+		},
+		"a service account that does not exist": {
+			edit: func(s *v1alpha1.Superset) {
+				s.Spec.ServiceAccount = &v1alpha1.ServiceAccountSpec{Create: ptr(false), Name: account.Name}
+			},
+			says:   `serviceaccount "absent" not found`,
+			remedy: &corev1.ServiceAccount{ObjectMeta: account},
+		},
+	}
+}
+
+// stand puts the obstacle in the way and waits until it works.
+func (o obstacle) stand(l *recordedEnv) {
+	l.t.Helper()
+	for _, obj := range o.objects {
+		if err := l.client.Create(l.t.Context(), obj); err != nil {
+			l.t.Fatal(err)
+		}
+		l.t.Cleanup(func() { o.remove(l, obj) })
+	}
+	expect.Eventually(l.t, long, func() error {
+		probe := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "probe"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		}
+		if len(o.objects) > 0 && l.client.Create(l.t.Context(), probe, client.DryRunAll) == nil {
+			return fmt.Errorf("pods are still admitted")
+		}
+		return nil
+	})
+}
+
+func (o obstacle) remove(l *recordedEnv, obj client.Object) {
+	l.t.Helper()
+	if err := l.client.Delete(context.WithoutCancel(l.t.Context()), obj); client.IgnoreNotFound(err) != nil {
+		l.t.Error(err)
+	}
+}
+
+// fall takes the obstacle away.
+func (o obstacle) fall(l *recordedEnv) {
+	l.t.Helper()
+	for _, obj := range o.objects {
+		o.remove(l, obj)
+	}
+	if o.remedy != nil {
+		if err := l.client.Create(l.t.Context(), o.remedy); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// allContain returns a check that each text contains a part.
+func allContain(part string, texts func(*v1alpha1.Superset) []string) func(*v1alpha1.Superset) error {
+	return func(s *v1alpha1.Superset) error {
+		for _, text := range texts(s) {
+			if !strings.Contains(text, part) {
+				return fmt.Errorf("%q does not name %q", text, part)
+			}
+		}
+		return nil
+	}
+}
+
+// The API server's answer to the creation of a task's pod is on the Superset, although the
+// Job itself was created.
+func TestTaskReportsFailedPodCreation(t *testing.T) {
+	for name := range obstacles("") {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			o := obstacles(l.namespace)[name]
+			o.stand(l)
+			sup := small()(l.env)
+			if o.edit != nil {
+				o.edit(sup)
+			}
+			l.create(sup)
+			l.becomes(sup, all(condition("LifecycleComplete", metav1.ConditionFalse, "TaskCannotStart"),
+				allContain(o.says, func(s *v1alpha1.Superset) []string {
+					return []string{message(s, "LifecycleComplete"), message(s, "Degraded"), s.Status.Lifecycle.Migrate.Message}
+				})))
+			l.eventually(map[string]int{"Warning TaskCannotStart": 1})
+			o.fall(l)
+			l.becomes(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
+		})
+	}
+}
+
+func TestComponentReportsFailedPodCreation(t *testing.T) {
+	for name := range obstacles("") {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			o := obstacles(l.namespace)[name]
+			o.stand(l)
+			sup := small(func(s *v1alpha1.Superset) { s.Spec.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: ptr(true)} })(l.env)
+			if o.edit != nil {
+				o.edit(sup)
+			}
+			l.create(sup)
+			l.becomes(sup, all(condition("Progressing", metav1.ConditionFalse, "Stalled"), func(s *v1alpha1.Superset) error {
+				if s.Status.Components == nil || s.Status.Components.WebServer == nil {
+					return fmt.Errorf("no component: %s", text(s))
+				}
+				return allContain(o.says, func(s *v1alpha1.Superset) []string {
+					return []string{message(s, "Degraded"), s.Status.Components.WebServer.Message}
+				})(s)
+			}))
+			o.fall(l)
+			l.becomes(sup, settled)
+		})
+	}
+}

@@ -1,0 +1,389 @@
+package superset_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/bus"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/app"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/controller/superset"
+)
+
+const (
+	crdDirectory = "../../../config/crd"
+	samples      = "../../../config/samples"
+	// long is enough for a whole upgrade on a machine that does much else.
+	long = 5 * time.Minute
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	// These tests wait for controllers most of the time, so more of them fit beside each other than there are cores.
+	if !chosen {
+		if err := flag.Set("test.parallel", "6"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(cluster.Main(m, cluster.Options{CRDs: []string{crdDirectory}}))
+}
+
+// env is an operator at work in a namespace of its own.
+type env struct {
+	t         *testing.T
+	namespace string
+	// client reads and writes the API server as a user would.
+	client client.Client
+	// reconciler is the one under test; its own controller drives it unless the environment is idle.
+	reconciler *superset.Reconciler
+	requests   *requests
+	reports    *reports
+	manager    ctrl.Manager
+	clock      clock.PassiveClock
+}
+
+// options configure an environment.
+type options struct {
+	// idle leaves reconciling to the test.
+	idle bool
+	// wrap replaces the operator's client.
+	wrap  func(client.Client) client.Client
+	clock clock.PassiveClock
+	// before is run in the namespace of the environment before the operator starts; nil for nothing.
+	before func(*env)
+	// observations go to a bus; nil for none.
+	observations *bus.ObservationPublisher
+	// cluster is the one that the package shares when nil.
+	cluster *cluster.Cluster
+}
+
+func scheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := errors.Join(clientscheme.AddToScheme(s), v1alpha1.AddToScheme(s)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start runs the operator as main does, but for leader election, and without a bus.
+func start(t *testing.T, o options) *env {
+	t.Helper()
+	c := o.cluster
+	if c == nil {
+		c = cluster.Get(t)
+	}
+	e := &env{t: t, namespace: c.Namespace(t), client: c.Client(t, scheme(t)), requests: &requests{}}
+	grant(t, c, e.namespace)
+	if o.before != nil {
+		o.before(e)
+	}
+	cfg := rest.CopyConfig(c.Config)
+	cfg.Impersonate.UserName = account
+	e.operator(cfg, o)
+	return e
+}
+
+// operator starts one more operator process in the namespace of the environment.
+func (e *env) operator(cfg *rest.Config, o options) {
+	e.t.Helper()
+	cfg.Wrap(e.requests.wrap)
+	cacheOptions := cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}}
+	app.CacheOptions(&cacheOptions)
+	skip := true
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme(e.t), Cache: cacheOptions, Metrics: server.Options{BindAddress: "0"},
+		Logger: logr.Discard(), Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if o.clock == nil {
+		o.clock = clock.RealClock{}
+	}
+	// No aggregator holds the lease in this namespace, so the operator writes the conditions itself.
+	gate, err := standalone.NewLeaseWatcher(mgr, e.namespace)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.manager, e.clock = mgr, o.clock
+	e.reports = &reports{gate: gate, bus: o.observations}
+	e.reconciler = e.process(o.wrap)
+	if o.idle {
+		err = superset.Index(e.t.Context(), mgr)
+	} else {
+		err = e.reconciler.SetupWithManager(e.t.Context(), mgr, gate, 2)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.run(mgr)
+	expect.Eventually(e.t, long, func() error {
+		if !gate.ShouldWrite() {
+			return errors.New("the gate has not looked for the lease yet")
+		}
+		return nil
+	})
+}
+
+// process makes a reconciler with an empty memory, as a new operator process has.
+func (e *env) process(wrap func(client.Client) client.Client) *superset.Reconciler {
+	c := e.manager.GetClient()
+	if wrap != nil {
+		c = wrap(c)
+	}
+	e.reports.next = standalone.NewReporter(c, e.reports.gate, e.reports.bus, contract.Superset, e.clock)
+	return superset.New(superset.Config{
+		Client: c, APIReader: e.manager.GetAPIReader(), Reporter: e.reports,
+		Recorder: e.manager.GetEventRecorder("superset-controller"), Clock: e.clock,
+		Namespaces: []string{e.namespace},
+	})
+}
+
+// drive reconciles by hand until the check is satisfied or a reconcile ends with the given error.
+func (e *env) drive(sup *v1alpha1.Superset, until error, check func(*v1alpha1.Superset) error) {
+	e.t.Helper()
+	expect.Eventually(e.t, long, func() error {
+		_, err := e.reconciler.Reconcile(e.t.Context(), request(sup))
+		if err != nil {
+			if until != nil && errors.Is(err, until) {
+				return nil
+			}
+			return err
+		}
+		if err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+			return err
+		}
+		return check(sup)
+	})
+}
+
+// rests waits until reconciles make no more requests.
+func (e *env) rests(sup *v1alpha1.Superset) {
+	e.t.Helper()
+	steady(e.t, func() error {
+		before := len(e.requests.list())
+		if _, err := e.reconciler.Reconcile(e.t.Context(), request(sup)); err != nil {
+			return err
+		}
+		if after := e.requests.list(); len(after) > before {
+			return fmt.Errorf("requests %v", after[before:])
+		}
+		return nil
+	})
+}
+
+// steady waits until a check has been satisfied for a while without a break: what
+// an operator sees of the cluster comes in several events.
+func steady(t testing.TB, check func() error) {
+	t.Helper()
+	const enough = 12
+	row := 0
+	expect.Eventually(t, long, func() error {
+		if err := check(); err != nil {
+			row = 0
+			return err
+		}
+		if row++; row < enough {
+			return errors.New("not steady for long enough")
+		}
+		return nil
+	})
+}
+
+// run starts a manager and stops it before the namespace goes.
+func (e *env) run(mgr ctrl.Manager) {
+	ctx, cancel := context.WithCancel(e.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	e.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			e.t.Errorf("the operator ended with: %v", err)
+		}
+	})
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		e.t.Fatal("the cache never filled")
+	}
+}
+
+// sample reads a sample into the namespace of the environment.
+func (e *env) sample(name string, edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
+	e.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(samples, name))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	sup := &v1alpha1.Superset{}
+	if err := yaml.UnmarshalStrict(raw, sup); err != nil {
+		e.t.Fatal(err)
+	}
+	sup.Namespace = e.namespace
+	for _, e := range edit {
+		e(sup)
+	}
+	return sup
+}
+
+func (e *env) create(sup *v1alpha1.Superset) *v1alpha1.Superset {
+	e.t.Helper()
+	if err := e.client.Create(e.t.Context(), sup); err != nil {
+		e.t.Fatal(err)
+	}
+	return sup
+}
+
+// edit changes the newest version of a Superset as a user would.
+func (e *env) edit(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) {
+	e.t.Helper()
+	expect.Eventually(e.t, long, func() error {
+		if err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+			return err
+		}
+		change(sup)
+		return e.client.Update(e.t.Context(), sup)
+	})
+}
+
+// becomes waits until the Superset's status satisfies the check.
+func (e *env) becomes(sup *v1alpha1.Superset, check func(*v1alpha1.Superset) error) {
+	e.t.Helper()
+	expect.Eventually(e.t, long, func() error {
+		if err := e.client.Get(e.t.Context(), client.ObjectKeyFromObject(sup), sup); err != nil {
+			return err
+		}
+		return check(sup)
+	})
+}
+
+func phase(want v1alpha1.Phase) func(*v1alpha1.Superset) error {
+	return func(sup *v1alpha1.Superset) error {
+		if sup.Status.Phase != want || sup.Status.ObservedGeneration != sup.Generation {
+			return fmt.Errorf("phase %q at generation %d of %d: %s", sup.Status.Phase,
+				sup.Status.ObservedGeneration, sup.Generation, text(sup))
+		}
+		return nil
+	}
+}
+
+// text is the status for people who look for what went wrong.
+func text(sup *v1alpha1.Superset) string {
+	raw, err := json.Marshal(sup.Status)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+// requests counts what an operator asks of the API server, watches and lists for caches left out.
+type requests struct {
+	// underway is held for reading by each request until its answer is noted: the effect of
+	// a request shows in the cluster before the answer arrives, so who counts waits for it.
+	underway sync.RWMutex
+	mu       sync.Mutex
+	seen     []string
+}
+
+func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		_, path, namespaced := strings.Cut(req.URL.Path, "/namespaces/")
+		watching := req.URL.Query().Get("watch") != "" || req.Method == http.MethodGet && req.URL.Query().Has("limit")
+		sendInitial := req.URL.Query().Has("sendInitialEvents")
+		if !namespaced || watching || sendInitial {
+			return next.RoundTrip(req)
+		}
+		r.underway.RLock()
+		defer r.underway.RUnlock()
+		resp, err := next.RoundTrip(req)
+		if err == nil {
+			r.mu.Lock()
+			r.seen = append(r.seen, fmt.Sprintf("%s %s %d", req.Method, path, resp.StatusCode))
+			r.mu.Unlock()
+		}
+		return resp, err
+	})
+}
+
+func (r *requests) list() []string {
+	r.underway.Lock()
+	defer r.underway.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.seen...)
+}
+
+// matching counts the requests that a pattern fits.
+func (r *requests) matching(pattern string) int {
+	n, re := 0, regexp.MustCompile(pattern)
+	for _, s := range r.list() {
+		if re.MatchString(s) {
+			n++
+		}
+	}
+	return n
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// reports keeps the last observation of each object and passes everything on.
+type reports struct {
+	gate *standalone.LeaseWatcher
+	bus  *bus.ObservationPublisher
+	next superset.Reporter
+	mu   sync.Mutex
+	last map[string]contract.Observation
+}
+
+func (r *reports) Report(ctx context.Context, cr client.Object, o contract.Observation) (time.Duration, error) {
+	r.mu.Lock()
+	if r.last == nil {
+		r.last = map[string]contract.Observation{}
+	}
+	r.last[o.Object.Name] = o
+	r.mu.Unlock()
+	return r.next.Report(ctx, cr, o)
+}
+
+func (r *reports) Delete(object contract.Object) { r.next.Delete(object) }
+
+func (r *reports) of(name string) contract.Observation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last[name]
+}
+
+func request(sup *v1alpha1.Superset) ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sup)}
+}

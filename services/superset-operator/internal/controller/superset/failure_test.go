@@ -1,0 +1,290 @@
+package superset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// printed is the end of a migration's log, with three secrets in it.
+const printed = "INFO  [alembic] Running upgrade a -> b\n" +
+	"sqlalchemy.exc.OperationalError: postgresql://superset:hunter2@postgres/superset\n" +
+	"password=correct-horse Authorization: Bearer abc123token\n" +
+	"alembic.util.exc.CommandError: Can't locate revision"
+
+// once lets each task have one attempt.
+func once(s *v1alpha1.Superset) {
+	s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{MaxRetries: ptr(int32(1))}}
+}
+
+func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.create(small(once, tasks(failing("3", printed)))(l.env))
+	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked), presently("JobFailed", metav1.ConditionTrue),
+		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed")))
+	entry := sup.Status.Lifecycle.Migrate
+	const why = `container "superset" ended with exit code 3 (Done): alembic.util.exc.CommandError: Can't locate revision`
+	if entry.ExitCode == nil || *entry.ExitCode != 3 || entry.Message != why {
+		t.Errorf("task %+v", entry)
+	}
+	if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, ": "+why+".") {
+		t.Errorf("the condition does not say why: %s", text)
+	}
+	for _, part := range []string{"Can't locate revision", "Running upgrade a -> b", "***"} {
+		if !strings.Contains(entry.LogTail, part) {
+			t.Errorf("%q is not in the log tail:\n%s", part, entry.LogTail)
+		}
+	}
+	l.noSecrets(sup, "hunter2", "correct-horse", "abc123token")
+	l.eventually(map[string]int{"Normal TaskStarted": 1, "Warning TaskFailed": 1, "Normal TaskSucceeded": 0})
+	// RetainOnFailure is the default.
+	failed := get(l.env, "lab-migrate", &batchv1.Job{})
+	l.podOf("migrate", corev1.PodFailed)
+
+	start := l.alter(sup, func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle.Migrate.Command = []string{"/bin/sh", "-c", "superset db upgrade && true"}
+		tasks(adopting("50ms"))(s)
+	})
+	l.becomes(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
+	l.history.checkTasks("migrate")
+	if diff := cmp.Diff([]string{"migrate", "init"}, words(l.history.tasks(start))); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+	if entry := sup.Status.Lifecycle.Migrate; entry.ExitCode != nil || entry.LogTail != "" || entry.Message != "" {
+		t.Errorf("the failure still stands in the status: %+v", entry)
+	}
+	expect.Gone(t, l.client, failed)
+}
+
+// noSecrets looks for words in everything that other people may read.
+func (l *recordedEnv) noSecrets(sup *v1alpha1.Superset, words ...string) {
+	l.t.Helper()
+	text := fmt.Sprintf("%+v", sup.Status)
+	for _, entry := range []*v1alpha1.TaskRefStatus{entryOf(sup, "migrate"), entryOf(sup, "init")} {
+		text += fmt.Sprintf("%+v", entry)
+	}
+	text += fmt.Sprintf("%+v", l.reports.of(sup.Name))
+	var events eventsv1.EventList
+	var configs corev1.ConfigMapList
+	for _, list := range []client.ObjectList{&events, &configs} {
+		if err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace)); err != nil {
+			l.t.Fatal(err)
+		}
+		text += fmt.Sprintf("%+v", list)
+	}
+	for _, w := range words {
+		if i := strings.Index(text, w); i >= 0 {
+			l.t.Errorf("%q is in the open: %s", w, text[max(0, i-100):min(len(text), i+100)])
+		}
+	}
+}
+
+func TestRetentionPoliciesKeepJobs(t *testing.T) {
+	cases := map[v1alpha1.RetentionPolicy]struct{ succeeded, failed bool }{
+		v1alpha1.RetentionDelete:          {},
+		v1alpha1.RetentionRetain:          {succeeded: true, failed: true},
+		v1alpha1.RetentionRetainOnFailure: {failed: true},
+	}
+	for policy, want := range cases {
+		t.Run(string(policy), func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(small(func(s *v1alpha1.Superset) {
+				s.Spec.Lifecycle.PodRetention = &v1alpha1.PodRetentionSpec{Policy: policy}
+			}))
+			l.jobs(map[string]bool{"lab-migrate": want.succeeded, "lab-init": want.succeeded})
+			l.edit(sup, func(s *v1alpha1.Superset) { once(s); tasks(failing("1", ""))(s); image("6.1.0")(s) })
+			l.becomes(sup, task("migrate", v1alpha1.TaskFailed, 1))
+			l.jobs(map[string]bool{"lab-migrate": want.failed, "lab-init": want.succeeded})
+			l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed")))
+			if entry := sup.Status.Lifecycle.Migrate; entry.ExitCode == nil || *entry.ExitCode != 1 {
+				t.Errorf("task %+v", entry)
+			}
+		})
+	}
+}
+
+// jobs waits until exactly the named Jobs are there.
+func (l *recordedEnv) jobs(want map[string]bool) {
+	l.t.Helper()
+	expect.Eventually(l.t, long, func() error {
+		var list batchv1.JobList
+		if err := l.client.List(l.t.Context(), &list, client.InNamespace(l.namespace)); err != nil {
+			return err
+		}
+		got := map[string]bool{}
+		for i := range list.Items {
+			got[list.Items[i].Name] = true
+		}
+		for name, is := range want {
+			if got[name] != is {
+				return fmt.Errorf("%s is there: %v, want %v", name, got[name], is)
+			}
+		}
+		return nil
+	})
+}
+
+// TestW22ChangedPodSettingsRestartFailedTask fails for good under the policy that removes the Job.
+func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.create(small(once, tasks(failing("1", "")), func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle.PodRetention = &v1alpha1.PodRetentionSpec{Policy: v1alpha1.RetentionDelete}
+	})(l.env))
+	l.becomes(sup, task("migrate", v1alpha1.TaskFailed, 1))
+	l.jobs(map[string]bool{"lab-migrate": false})
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		tasks(adopting("50ms"))(s)
+		s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = ptr(int64(5))
+	})
+	l.becomes(sup, settled)
+	l.history.checkTasks("migrate")
+	l.eventually(map[string]int{"Normal TaskRecovering": 1})
+}
+
+// TestW22PodStartFailureIsReportedAndRecovers goes through the
+// ways in which a task's pod cannot start.
+func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
+	cases := map[string]struct {
+		breaks, mends func(*v1alpha1.Superset)
+		says          []string
+		degraded      string // at once; empty: only after a while
+	}{
+		"an image that is not there": {
+			breaks: func(s *v1alpha1.Superset) {
+				s.Spec.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Repository: ptr("missing/superset")}
+			},
+			mends: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Image = nil },
+			says:  []string{"ImagePullBackOff", "superset"}, degraded: "ImagePull",
+		},
+		"a Secret without the key": {
+			breaks: tasks(map[string]string{
+				controlplane.FailAnnotation:    controlplane.FailContainerConfig,
+				controlplane.MessageAnnotation: `couldn't find key secret-key in Secret lab/lab`,
+			}),
+			mends: func(s *v1alpha1.Superset) {
+				tasks(nil)(s)
+				s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = ptr(int64(5))
+			},
+			says: []string{"CreateContainerConfigError", "couldn't find key secret-key in Secret lab/lab"}, degraded: "ConfigError",
+		},
+		"no node that fits": {
+			breaks: func(s *v1alpha1.Superset) {
+				s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"disk": "none-like-this"}}
+			},
+			mends: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.PodTemplate = nil },
+			says:  []string{"unschedulable", "nodes are available"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.create(small(tc.breaks)(l.env))
+			l.becomes(sup, all(condition("LifecycleComplete", metav1.ConditionFalse, "TaskCannotStart"), task("migrate", v1alpha1.TaskRunning, 1)))
+			for _, part := range tc.says {
+				if text := message(sup, "LifecycleComplete"); !strings.Contains(text, part) {
+					t.Errorf("%q is not in the condition: %s", part, text)
+				}
+				if text := sup.Status.Lifecycle.Migrate.Message; !strings.Contains(text, part) {
+					t.Errorf("%q is not in the task's message: %s", part, text)
+				}
+			}
+			if tc.degraded != "" {
+				l.becomes(sup, condition("Degraded", metav1.ConditionTrue, tc.degraded))
+			}
+			l.eventually(map[string]int{"Warning TaskCannotStart": 1})
+			l.edit(sup, tc.mends)
+			l.becomes(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
+			l.history.checkTasks("migrate")
+			l.eventually(map[string]int{"Warning TaskCannotStart": 1, "Warning TaskFailed": 0})
+			if text := sup.Status.Lifecycle.Migrate.Message; text != "" {
+				t.Errorf("the task still says %s", text)
+			}
+		})
+	}
+}
+
+// TestComponentStartFailureIsReported changes a running component to one that cannot start.
+func TestComponentStartFailureIsReported(t *testing.T) {
+	l := experiment(t, options{})
+	const why = "couldn't find key websocket in Secret lab/lab"
+	sup := l.runs(small(func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = &v1alpha1.CeleryWorkerSpec{} }))
+	web := l.deployment("web-server")
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		s.Spec.CeleryWorker.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{
+			controlplane.FailAnnotation: controlplane.FailContainerConfig, controlplane.MessageAnnotation: why,
+		}}
+	})
+	l.becomes(sup, func(s *v1alpha1.Superset) error {
+		c := s.Status.Components.CeleryWorker
+		if c.Phase != v1alpha1.ComponentProgressing && c.Phase != v1alpha1.ComponentUnavailable || !strings.Contains(c.Message, why) {
+			return fmt.Errorf("worker %+v", c)
+		}
+		if text := message(s, "Degraded"); !strings.Contains(text, "celeryWorker") {
+			return fmt.Errorf("Degraded says %q", text)
+		}
+		return condition("Degraded", metav1.ConditionTrue, "ConfigError")(s)
+	})
+	if now := l.deployment("web-server"); now.UID != web.UID || now.Generation != web.Generation {
+		t.Error("the web server was touched")
+	}
+	// The worker's old pod still serves: the roll-out waits for the new one.
+	if d := l.deployment("celery-worker"); d.Status.ReadyReplicas != 1 {
+		t.Errorf("%d workers are ready", d.Status.ReadyReplicas)
+	}
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.PodTemplate = nil })
+	l.becomes(sup, settled)
+}
+
+func TestMaintenancePageStartFailureDelaysDrain(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{
+			Image: &v1alpha1.ContainerImageSpec{Repository: "missing/page", Tag: "1"},
+		}
+	}))
+	pods, start := l.pods(), l.alter(sup, image("6.1.0"))
+	l.becomes(sup, all(lifecyclePhase(v1alpha1.LifecycleDraining), func(s *v1alpha1.Superset) error {
+		if text := message(s, "LifecycleComplete"); !strings.Contains(text, "ImagePullBackOff") {
+			return fmt.Errorf("condition %s", text)
+		}
+		return nil
+	}))
+	l.nothingYet(start)
+	for _, p := range pods {
+		if !strings.Contains(strings.Join(l.pods(), "\n"), p) {
+			t.Errorf("%s is gone", p)
+		}
+	}
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{} })
+	l.becomes(sup, settled)
+	l.history.checkTasks("migrate")
+}
+
+// nothingYet checks for a while that no task begins and no Deployment goes.
+func (l *recordedEnv) nothingYet(since int64) {
+	l.t.Helper()
+	expect.Never(l.t, 500*time.Millisecond, func() error {
+		if ran := l.history.tasks(since); len(ran) > 0 {
+			return fmt.Errorf("%v ran", ran)
+		}
+		for _, v := range versions[*appsv1.Deployment](l.history, since, "lab-web-server") {
+			if v.gone {
+				return fmt.Errorf("the web server is gone")
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,173 @@
+package superset_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// contradictions are specs that the schema cannot tell are wrong, with the path
+// that the answer has to name.
+func contradictions() map[string]struct {
+	breaks func(*v1alpha1.Superset)
+	path   string
+	reason string
+} {
+	return map[string]struct {
+		breaks func(*v1alpha1.Superset)
+		path   string
+		reason string
+	}{
+		"a sidecar named like an init container": {
+			breaks: func(s *v1alpha1.Superset) {
+				twin := []corev1.Container{{Name: "twin", Image: "example.org/twin:1"}}
+				s.Spec.WebServer.PodTemplate = &v1alpha1.PodTemplate{Sidecars: twin, InitContainers: twin}
+			},
+			path: "spec.webServer.podTemplate", reason: "InvalidSpec",
+		},
+		"two Services on one node port": {
+			breaks: func(s *v1alpha1.Superset) {
+				service := &v1alpha1.ComponentServiceSpec{Type: corev1.ServiceTypeNodePort, NodePort: ptr(int32(31999))}
+				s.Spec.WebServer.Service, s.Spec.MCPServer.Service = service, service
+			},
+			path: "spec.mcpServer.service", reason: "InvalidSpec",
+		},
+		"a schedule that names no time": {
+			breaks: cloning("61 2 * * *"), path: "spec.lifecycle.clone.cronSchedule", reason: "InvalidCronSchedule",
+		},
+	}
+}
+
+func TestInvalidSpecCreatesNothing(t *testing.T) {
+	for name, tc := range contradictions() {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.create(full(tc.breaks)(l.env))
+			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason), presently(tc.reason, metav1.ConditionTrue)))
+			if text := message(sup, "LifecycleComplete"); !strings.Contains(text, tc.path) {
+				t.Errorf("the message does not name %s: %s", tc.path, text)
+			}
+			expect.Never(t, time.Second, func() error {
+				for _, list := range []client.ObjectList{
+					&appsv1.DeploymentList{}, &batchv1.JobList{}, &corev1.ServiceList{}, &networkingv1.IngressList{},
+					&networkingv1.NetworkPolicyList{}, &policyv1.PodDisruptionBudgetList{},
+				} {
+					if err := l.client.List(t.Context(), list, client.InNamespace(l.namespace)); err != nil {
+						return err
+					}
+					if n := meta.LenList(list); n > 0 {
+						return fmt.Errorf("%d objects in %T", n, list)
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestInvalidSpecKeepsRunningObjects(t *testing.T) {
+	for name, tc := range contradictions() {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(full())
+			pods, front := l.pods(), l.front()
+			good := sup.Spec.DeepCopy()
+			start := l.alter(sup, func(s *v1alpha1.Superset) { tc.breaks(s); image("6.1.0")(s) })
+			l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, tc.reason),
+				condition("Available", metav1.ConditionTrue, "AllComponentsReady"), presently(tc.reason, metav1.ConditionTrue)))
+			if text := message(sup, "LifecycleComplete"); !strings.Contains(text, tc.path) {
+				t.Errorf("the message does not name %s: %s", tc.path, text)
+			}
+			l.nothingRuns(sup, start)
+			l.still(pods)
+			for key, want := range front {
+				if got := l.front()[key]; got != want {
+					t.Errorf("%s was %s and is %s", key, want, got)
+				}
+			}
+			l.edit(sup, func(s *v1alpha1.Superset) { s.Spec = *good })
+			l.becomes(sup, settled)
+			l.still(pods)
+		})
+	}
+}
+
+func TestSchemaRejectsInvalidSpecs(t *testing.T) {
+	t.Parallel()
+	c := cluster.Get(t)
+	e := &env{t: t, namespace: c.Namespace(t), client: c.Client(t, scheme(t))}
+	cases := map[string]struct {
+		breaks func(*v1alpha1.Superset)
+		says   string
+	}{
+		"a websocket server without an image": {
+			breaks: func(s *v1alpha1.Superset) { s.Spec.WebsocketServer.Image = nil }, says: "websocketServer.image.repository",
+		},
+		"an Ingress without a host": {
+			breaks: func(s *v1alpha1.Superset) { s.Spec.Networking.Ingress = &v1alpha1.IngressSpec{} }, says: "networking.ingress requires host",
+		},
+		"a clone whose source is of another type than the metastore": {
+			breaks: func(s *v1alpha1.Superset) {
+				cloning("")(s)
+				s.Spec.Lifecycle.Clone.Source.Type = ptr(v1alpha1.MySQL)
+			},
+			says: "spec.lifecycle.clone.source.type",
+		},
+		"a name too long for its children": {
+			breaks: func(s *v1alpha1.Superset) { s.Name = strings.Repeat("x", 47) }, says: "at most 46 characters",
+		},
+		"a cron expression of four fields": {
+			breaks: cloning("0 2 * *"), says: "spec.lifecycle.clone.cronSchedule",
+		},
+		"a rotation without a previous key": {
+			breaks: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Rotate = &v1alpha1.RotateTaskSpec{} }, says: "spec.lifecycle.rotate",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := e.client.Create(t.Context(), full(tc.breaks)(e))
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("want an answer with %q, got %v", tc.says, err)
+			}
+		})
+	}
+}
+
+// A name of ours that another owner's object has is said with what to do, also before
+// anything else was made, and work goes on once the name is free.
+func TestForeignNameBlocksAndIsReported(t *testing.T) {
+	l := experiment(t, options{})
+	taken := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-web-server"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if err := l.client.Create(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	sup := l.create(small()(l.env))
+	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("NotOwned", metav1.ConditionTrue)))
+	for _, part := range []string{taken.Name, "Delete or rename"} {
+		if text := message(sup, "Degraded"); !strings.Contains(text, part) {
+			t.Errorf("%q is not in the message: %s", part, text)
+		}
+	}
+	if err := l.client.Delete(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	l.becomes(sup, settled)
+}

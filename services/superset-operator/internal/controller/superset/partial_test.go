@@ -1,0 +1,136 @@
+package superset_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
+)
+
+// TestRejectedObjectDelaysNoOther has a Service whose port somebody else has.
+func TestRejectedObjectDelaysNoOther(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full())
+	taken := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "taken"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if err := l.client.Create(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	port := taken.Spec.Ports[0].NodePort
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		s.Spec.WebServer.Service = &v1alpha1.ComponentServiceSpec{Type: corev1.ServiceTypeNodePort, NodePort: &port}
+		s.Spec.CeleryFlower.Replicas = ptr(int32(2))
+		s.Spec.Networking.Ingress.Host = "other.example.org"
+	})
+	l.rolled("celery-flower", replicas(2))
+	expect.Eventually(t, long, func() error {
+		if host := get(l.env, "lab", ingress()).Spec.Rules[0].Host; host != "other.example.org" {
+			return fmt.Errorf("the Ingress is for %s", host)
+		}
+		return nil
+	})
+	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), presently("ApplyRefused", metav1.ConditionTrue)))
+	if text := message(sup, "Degraded"); !strings.Contains(text, fmt.Sprint(port)) {
+		t.Errorf("Degraded does not name the port %d: %s", port, text)
+	}
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Service.NodePort = nil })
+	l.becomes(sup, settled)
+}
+
+// refusing is a client whose applies of one object are refused while an answer is set.
+type refusing struct {
+	client.Client
+	name   string
+	answer *atomic.Pointer[error]
+}
+
+func (c refusing) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	if answer := c.answer.Load(); answer != nil && strings.HasSuffix(describe("apply", obj), c.name) {
+		return *answer
+	}
+	return c.Client.Apply(ctx, obj, opts...)
+}
+
+func TestTerminatingNamespaceCausesNoFailure(t *testing.T) {
+	ending := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "lab-mcp-server", fmt.Errorf("because it is being terminated"))
+	ending.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	var answer atomic.Pointer[error]
+	l := experiment(t, options{idle: true, wrap: func(c client.Client) client.Client {
+		return refusing{Client: c, name: " lab-web-server", answer: &answer}
+	}})
+	sup := l.create(full()(l.env))
+	l.drive(sup, nil, settled)
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		s.Spec.WebServer.Service = &v1alpha1.ComponentServiceSpec{Annotations: map[string]string{"a": "b"}}
+	})
+	reconcile := func() error {
+		_, err := l.reconciler.Reconcile(t.Context(), request(sup))
+		return err
+	}
+	// The cache shows the edit after a while; a reconcile fails then where the refusal is another one.
+	other := error(apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "lab-mcp-server", fmt.Errorf("of a policy")))
+	answer.Store(&other)
+	expect.Eventually(t, long, func() error {
+		if reconcile() == nil {
+			return fmt.Errorf("the refusal was not told")
+		}
+		return nil
+	})
+	refused := error(ending)
+	answer.Store(&refused)
+	if err := reconcile(); err != nil {
+		t.Errorf("in a namespace that ends: %v", err)
+	}
+	answer.Store(nil)
+	l.drive(sup, nil, settled)
+}
+
+// TestRejectedMaintenancePageDelaysNothing changes the page while it answers: first in a way that the API server
+// refused on a live Deployment, then in one that it always refuses.
+func TestRejectedMaintenancePageDelaysNothing(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.MaintenancePageSpec){
+		"another strategy": func(p *v1alpha1.MaintenancePageSpec) {
+			p.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: &appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}}
+		},
+		"a label that is none": func(p *v1alpha1.MaintenancePageSpec) {
+			p.PodTemplate = &v1alpha1.PodTemplate{Labels: map[string]string{"a": "not a value"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(full())
+			l.edit(sup, func(s *v1alpha1.Superset) { tasks(adopting("2s"))(s); image("6.1.0")(s) })
+			l.becomes(sup, func(s *v1alpha1.Superset) error {
+				if !s.Status.Lifecycle.MaintenanceActive {
+					return fmt.Errorf("the page does not answer: %s", text(s))
+				}
+				return task("migrate", v1alpha1.TaskRunning, 1)(s)
+			})
+			l.edit(sup, func(s *v1alpha1.Superset) { change(s.Spec.Lifecycle.MaintenancePage) })
+			l.rolled("web-server", replicas(2))
+			l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+				if s.Status.Lifecycle.MaintenanceActive || s.Status.DeployedVersion != "6.1.0" {
+					return fmt.Errorf("the page still answers: %s", text(s))
+				}
+				return nil
+			}))
+			gone := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: names.Component("lab", names.MaintenancePage)}}
+			expect.Gone(t, l.client, gone)
+		})
+	}
+}

@@ -1,0 +1,356 @@
+package superset_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// recordedEnv is an operator at work with the history of its namespace.
+type recordedEnv struct {
+	*env
+	history *history
+}
+
+// experiment returns an environment whose test runs in parallel with others.
+func experiment(t *testing.T, o options) *recordedEnv {
+	t.Helper()
+	t.Parallel()
+	return newRecordedEnv(t, o)
+}
+
+func newRecordedEnv(t *testing.T, o options) *recordedEnv {
+	t.Helper()
+	l := &recordedEnv{}
+	before := o.before
+	o.before = func(e *env) {
+		l.env, l.history = e, record(t, e.namespace)
+		if before != nil {
+			before(e)
+		}
+	}
+	start(t, o)
+	return l
+}
+
+// small is a Superset with a web server whose tasks end at once.
+func small(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
+	return func(e *env) *v1alpha1.Superset {
+		return e.sample("development.yaml", append([]func(*v1alpha1.Superset){func(s *v1alpha1.Superset) {
+			s.Name = "lab"
+			s.Spec.WebServer.Replicas = ptr(int32(1))
+		}}, edit...)...)
+	}
+}
+
+// full is a Superset with all components and all kinds of objects.
+func full(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
+	return func(e *env) *v1alpha1.Superset {
+		sup := parse[v1alpha1.Superset](e.t, "testdata/full.yaml")
+		sup.Namespace = e.namespace
+		for _, e := range edit {
+			e(sup)
+		}
+		return sup
+	}
+}
+
+// runs creates the Superset and waits until it is Running.
+func (l *recordedEnv) runs(kind func(*env) *v1alpha1.Superset) *v1alpha1.Superset {
+	l.t.Helper()
+	sup := l.create(kind(l.env))
+	l.becomes(sup, settled)
+	return sup
+}
+
+// alter edits the Superset and returns the revision of the edit.
+func (l *recordedEnv) alter(sup *v1alpha1.Superset, change func(*v1alpha1.Superset)) int64 {
+	l.t.Helper()
+	l.edit(sup, change)
+	return now(sup)
+}
+
+func parse[T any](t testing.TB, file string) *T {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(T)
+	if err := yaml.UnmarshalStrict(raw, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// image sets the version of the image.
+func image(tag string) func(*v1alpha1.Superset) {
+	return func(s *v1alpha1.Superset) { s.Spec.Image.Tag = tag }
+}
+
+// tasks sets annotations that steer the pods of migrate, rotate and init.
+func tasks(annotations map[string]string) func(*v1alpha1.Superset) {
+	return func(s *v1alpha1.Superset) {
+		if s.Spec.Lifecycle == nil {
+			s.Spec.Lifecycle = &v1alpha1.LifecycleSpec{}
+		}
+		if s.Spec.Lifecycle.PodTemplate == nil {
+			s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{}
+		}
+		s.Spec.Lifecycle.PodTemplate.Annotations = annotations
+	}
+}
+
+// adopting lets tasks take a while.
+func adopting(duration string) map[string]string {
+	return map[string]string{controlplane.FinishAfterAnnotation: duration}
+}
+
+// failing lets tasks fail at once, having printed something.
+func failing(code, printed string) map[string]string {
+	return map[string]string{
+		controlplane.FinishAfterAnnotation: "50ms", controlplane.ExitCodeAnnotation: code, controlplane.LogAnnotation: printed,
+	}
+}
+
+// approve sets an annotation of a Superset without touching its spec.
+func annotate(key, value string) func(*v1alpha1.Superset) {
+	return func(s *v1alpha1.Superset) {
+		if s.Annotations == nil {
+			s.Annotations = map[string]string{}
+		}
+		s.Annotations[key] = value
+		if value == "" {
+			delete(s.Annotations, key)
+		}
+	}
+}
+
+// all makes one check of several.
+func all(checks ...func(*v1alpha1.Superset) error) func(*v1alpha1.Superset) error {
+	return func(s *v1alpha1.Superset) error {
+		for _, check := range checks {
+			if err := check(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// condition wants a condition to have a status and a reason, and one of the
+// operator's own to be of the present generation. The others may speak of an older
+// one while the newest spec is not applied.
+func condition(kind string, status metav1.ConditionStatus, reason string) func(*v1alpha1.Superset) error {
+	own := []string{v1alpha1.ConditionLifecycleComplete, v1alpha1.ConditionSuspended, v1alpha1.ConditionScheduleValid}
+	return func(s *v1alpha1.Superset) error {
+		c := meta.FindStatusCondition(s.Status.Conditions, kind)
+		if c == nil || c.Status != status || c.Reason != reason || slices.Contains(own, kind) && c.ObservedGeneration != s.Generation {
+			return fmt.Errorf("condition %s is not %s, %s at generation %d: %s", kind, status, reason, s.Generation, text(s))
+		}
+		return nil
+	}
+}
+
+// message returns that of a condition.
+func message(s *v1alpha1.Superset, kind string) string {
+	if c := meta.FindStatusCondition(s.Status.Conditions, kind); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
+// lifecycle wants a lifecycle phase.
+func lifecyclePhase(want v1alpha1.LifecyclePhase) func(*v1alpha1.Superset) error {
+	return func(s *v1alpha1.Superset) error {
+		if s.Status.Lifecycle == nil || s.Status.Lifecycle.Phase != want {
+			return fmt.Errorf("lifecycle phase is not %s: %s", want, text(s))
+		}
+		return nil
+	}
+}
+
+// task wants the state and the attempts of a task.
+func task(kind string, state v1alpha1.TaskState, attempts int32) func(*v1alpha1.Superset) error {
+	return func(s *v1alpha1.Superset) error {
+		entry := entryOf(s, kind)
+		if entry == nil || entry.State != state || entry.Attempts != attempts {
+			return fmt.Errorf("task %s is not %s, attempt %d: %s", kind, state, attempts, text(s))
+		}
+		return nil
+	}
+}
+
+func entryOf(s *v1alpha1.Superset, kind string) *v1alpha1.TaskRefStatus {
+	if s.Status.Lifecycle == nil {
+		return nil
+	}
+	return map[string]*v1alpha1.TaskRefStatus{
+		"clone": s.Status.Lifecycle.Clone, "migrate": s.Status.Lifecycle.Migrate,
+		"preflight": s.Status.Lifecycle.Preflight,
+		"rotate":    s.Status.Lifecycle.Rotate, "init": s.Status.Lifecycle.Init,
+	}[kind]
+}
+
+// components lists the components of a status, by the word in the names of their objects.
+func components(s *v1alpha1.Superset) map[string]*v1alpha1.ComponentRefStatus {
+	out := map[string]*v1alpha1.ComponentRefStatus{}
+	if s.Status.Components == nil {
+		return out
+	}
+	for slug, c := range map[string]*v1alpha1.ComponentRefStatus{
+		"web-server": s.Status.Components.WebServer, "celery-worker": s.Status.Components.CeleryWorker,
+		"celery-beat": s.Status.Components.CeleryBeat, "celery-flower": s.Status.Components.CeleryFlower,
+		"websocket-server": s.Status.Components.WebsocketServer, "mcp-server": s.Status.Components.MCPServer,
+	} {
+		if c != nil {
+			out[slug] = c
+		}
+	}
+	return out
+}
+
+// deployment reads the Deployment of a component.
+func (l *recordedEnv) deployment(slug string) *appsv1.Deployment {
+	l.t.Helper()
+	return get(l.env, "lab-"+slug, &appsv1.Deployment{})
+}
+
+// rolled waits until a Deployment's pods are those of its template, as many as wanted.
+func (l *recordedEnv) rolled(slug string, check func(*appsv1.Deployment) error) {
+	l.t.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "lab-" + slug}}
+	expect.Object(l.t, l.client, d, func(d *appsv1.Deployment) error {
+		if s := d.Status; s.ObservedGeneration != d.Generation || s.Replicas != *d.Spec.Replicas || s.UpdatedReplicas != s.Replicas || s.ReadyReplicas != s.Replicas {
+			return fmt.Errorf("%s: %d wanted, status %+v", d.Name, *d.Spec.Replicas, s)
+		}
+		return check(d)
+	})
+}
+
+// runningImage is that of a Deployment's main container.
+func runningImage(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
+
+// pods lists the pods of the components, as "name uid", in order.
+func (l *recordedEnv) pods() []string {
+	l.t.Helper()
+	var list corev1.PodList
+	if err := l.client.List(l.t.Context(), &list, client.InNamespace(l.namespace)); err != nil {
+		l.t.Fatal(err)
+	}
+	var out []string
+	for i := range list.Items {
+		if p := &list.Items[i]; p.Labels[v1alpha1.LabelTask] == "" {
+			out = append(out, fmt.Sprintf("%s %s", p.Name, p.UID))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// events counts the events of a Superset by "type reason".
+func (l *recordedEnv) events() map[string]int {
+	l.t.Helper()
+	out := map[string]int{}
+	for _, e := range l.eventList() {
+		n := 1
+		if e.Series != nil {
+			n = int(e.Series.Count)
+		}
+		out[e.Type+" "+e.Reason] += n
+	}
+	return out
+}
+
+func (l *recordedEnv) eventList() []eventsv1.Event {
+	l.t.Helper()
+	var list eventsv1.EventList
+	if err := l.client.List(l.t.Context(), &list, client.InNamespace(l.namespace)); err != nil {
+		l.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != v1alpha1.Kind })
+}
+
+// eventually waits until the events are as wanted: they are sent in the background.
+func (l *recordedEnv) eventually(want map[string]int) {
+	l.t.Helper()
+	expect.Eventually(l.t, long, func() error {
+		got := l.events()
+		for key, n := range want {
+			if got[key] != n {
+				return fmt.Errorf("%d events %q instead of %d among %v", got[key], key, n, got)
+			}
+		}
+		return nil
+	})
+}
+
+// still checks that the pods are the very ones that were listed before.
+func (l *recordedEnv) still(pods []string) {
+	l.t.Helper()
+	if got := l.pods(); !slices.Equal(got, pods) {
+		l.t.Errorf("pods were\n%s\nand are\n%s", strings.Join(pods, "\n"), strings.Join(got, "\n"))
+	}
+}
+
+// leavesNothing waits until nothing is left of a Superset that was deleted.
+func (l *recordedEnv) leavesNothing(sup *v1alpha1.Superset) {
+	l.t.Helper()
+	expect.Gone(l.t, l.client, sup)
+	expect.Eventually(l.t, long, func() error {
+		for _, list := range []client.ObjectList{
+			&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.ServiceList{},
+			&policyv1.PodDisruptionBudgetList{}, &autoscalingv2.HorizontalPodAutoscalerList{},
+			&networkingv1.NetworkPolicyList{}, &networkingv1.IngressList{},
+		} {
+			if err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace)); err != nil {
+				return err
+			}
+			if n := meta.LenList(list); n > 0 {
+				return fmt.Errorf("%d objects are left in %T", n, list)
+			}
+		}
+		var configs corev1.ConfigMapList
+		if err := l.client.List(l.t.Context(), &configs, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelParent: sup.Name}); err != nil {
+			return err
+		}
+		if len(configs.Items) > 0 {
+			return fmt.Errorf("%d ConfigMaps are left", len(configs.Items))
+		}
+		return nil
+	})
+}
+
+func configMap() *corev1.ConfigMap   { return &corev1.ConfigMap{} }
+func ingress() *networkingv1.Ingress { return &networkingv1.Ingress{} }
+
+// named is an object to look for.
+type named struct {
+	client.Object
+	name string
+}
+
+func policy() *networkingv1.NetworkPolicy   { return &networkingv1.NetworkPolicy{} }
+func budget() *policyv1.PodDisruptionBudget { return &policyv1.PodDisruptionBudget{} }
+
+func autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
+	return &autoscalingv2.HorizontalPodAutoscaler{}
+}

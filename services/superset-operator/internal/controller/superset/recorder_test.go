@@ -1,0 +1,299 @@
+package superset_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// history keeps every version of every object of a namespace. All kinds share one
+// count of revisions in the API server's store, so versions of different kinds
+// can be put in order.
+type history struct {
+	t         testing.TB
+	client    client.WithWatch
+	namespace string
+	mu        sync.Mutex
+	versions  []version
+	err       error
+}
+
+// version is one object as it was from a revision on.
+type version struct {
+	object   client.Object
+	revision int64
+	gone     bool
+}
+
+func recorded() []client.ObjectList {
+	return []client.ObjectList{
+		&v1alpha1.SupersetList{}, &appsv1.DeploymentList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.ServiceList{},
+	}
+}
+
+// record begins a history of the namespace, which should still be empty.
+func record(t testing.TB, namespace string) *history {
+	t.Helper()
+	cl, err := client.NewWithWatch(cluster.Get(t).Config, client.Options{Scheme: scheme(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &history{t: t, client: cl, namespace: namespace}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for _, list := range recorded() {
+		w, err := cl.Watch(ctx, list, client.InNamespace(namespace))
+		if err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() { h.follow(ctx, w) })
+	}
+	t.Cleanup(func() { cancel(); group.Wait() })
+	return h
+}
+
+func (h *history) follow(ctx context.Context, w watch.Interface) {
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		obj, ok := e.Object.(client.Object)
+		h.mu.Lock()
+		if !ok {
+			h.err = fmt.Errorf("watch: %v", e.Object)
+		} else {
+			revision, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
+			h.err = errors.Join(h.err, err)
+			h.versions = append(h.versions, version{object: obj, revision: revision, gone: e.Type == watch.Deleted})
+		}
+		h.mu.Unlock()
+	}
+	if ctx.Err() == nil {
+		h.mu.Lock()
+		h.err = errors.Join(h.err, errors.New("a watch ended early"))
+		h.mu.Unlock()
+	}
+}
+
+// catchUp waits until the history shows what the API server shows.
+func (h *history) catchUp() {
+	h.t.Helper()
+	expect.Eventually(h.t, long, func() error {
+		for _, list := range recorded() {
+			if err := h.client.List(h.t.Context(), list, client.InNamespace(h.namespace)); err != nil {
+				return err
+			}
+			if err := h.shows(list); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (h *history) shows(list runtime.Object) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil {
+		h.t.Fatal(h.err)
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		obj, ok := item.(client.Object)
+		if !ok {
+			return fmt.Errorf("%T is no object", item)
+		}
+		seen := slices.ContainsFunc(h.versions, func(v version) bool {
+			return v.object.GetUID() == obj.GetUID() && v.object.GetResourceVersion() == obj.GetResourceVersion()
+		})
+		if !seen {
+			return fmt.Errorf("%T %s at revision %s is not recorded yet", obj, obj.GetName(), obj.GetResourceVersion())
+		}
+	}
+	return nil
+}
+
+// now is the revision of the object as it was last read.
+func now(obj client.Object) int64 {
+	revision, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return revision
+}
+
+// versions returns those of one object, by its name, from a revision on, in order.
+func versions[T client.Object](h *history, since int64, name string) []version {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []version
+	for _, v := range h.versions {
+		if _, ok := v.object.(T); ok && v.object.GetName() == name && v.revision >= since {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// when returns the revision of the first version that satisfies the check.
+func when[T client.Object](h *history, since int64, name string, check func(T) bool) int64 {
+	h.t.Helper()
+	for _, v := range versions[T](h, since, name) {
+		if obj, ok := v.object.(T); ok && !v.gone && check(obj) {
+			return v.revision
+		}
+	}
+	var kind T
+	h.t.Fatalf("no version of %T %s after revision %d is as wanted", kind, name, since)
+	return 0
+}
+
+// made returns the revision at which the next object of that name appeared.
+func made[T client.Object](h *history, since int64, name string) int64 {
+	h.t.Helper()
+	known := map[types.UID]bool{}
+	for _, v := range versions[T](h, 0, name) {
+		if v.revision > since && !known[v.object.GetUID()] {
+			return v.revision
+		}
+		known[v.object.GetUID()] = true
+	}
+	var kind T
+	h.t.Fatalf("no %T %s was made after revision %d", kind, name, since)
+	return 0
+}
+
+// deleted returns the revision at which the object's deletion began.
+func deleted[T client.Object](h *history, since int64, name string) int64 {
+	h.t.Helper()
+	for _, v := range versions[T](h, since, name) {
+		if v.gone || v.object.GetDeletionTimestamp() != nil {
+			return v.revision
+		}
+	}
+	var kind T
+	h.t.Fatalf("%T %s was not deleted after revision %d", kind, name, since)
+	return 0
+}
+
+// sequence lists what f says about an object's versions, without repetitions and empty words.
+func sequence[T client.Object](h *history, since int64, name string, f func(T) string) []string {
+	var out []string
+	for _, v := range versions[T](h, since, name) {
+		obj, ok := v.object.(T)
+		if !ok || v.gone {
+			continue
+		}
+		if slug := f(obj); slug != "" && (len(out) == 0 || out[len(out)-1] != slug) {
+			out = append(out, slug)
+		}
+	}
+	return out
+}
+
+// life is the time of one pod: from its creation until it ended or was gone.
+type life struct {
+	name, component, task, image string
+	from, ended, gone            int64
+}
+
+// lives returns those of all pods.
+func (h *history) lives() []life {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	order, byUID := []types.UID{}, map[types.UID]*life{}
+	for _, v := range h.versions {
+		pod, ok := v.object.(*corev1.Pod)
+		if !ok {
+			continue
+		}
+		l := byUID[pod.UID]
+		if l == nil {
+			l = &life{
+				name: pod.Name, component: pod.Labels[v1alpha1.LabelComponent], task: pod.Labels[v1alpha1.LabelTask],
+				image: pod.Spec.Containers[0].Image, from: v.revision, ended: math.MaxInt64, gone: math.MaxInt64,
+			}
+			byUID[pod.UID], order = l, append(order, pod.UID)
+		}
+		if over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed; over || v.gone {
+			l.ended = min(l.ended, v.revision)
+		}
+		if v.gone {
+			l.gone = v.revision
+		}
+	}
+	out := make([]life, 0, len(order))
+	for _, uid := range order {
+		out = append(out, *byUID[uid])
+	}
+	return out
+}
+
+// tasks returns the lives of task pods that began after a revision, as "migrate apache/superset:6.0.0".
+func (h *history) tasks(since int64) []string {
+	var out []string
+	for _, l := range h.lives() {
+		if l.task != "" && l.from > since {
+			out = append(out, l.task+" "+l.image)
+		}
+	}
+	return out
+}
+
+// checkTasks is what must hold in every scenario: no two task pods live at the
+// same time, and no component's pod lives beside a task that needs a drain.
+func (h *history) checkTasks(drains ...string) {
+	h.t.Helper()
+	h.catchUp()
+	lives := h.lives()
+	for _, task := range lives {
+		if task.task == "" {
+			continue
+		}
+		for _, other := range lives {
+			beside := other.from <= task.ended && task.from <= other.ended && other.name != task.name
+			switch {
+			case !beside:
+			case other.task != "" && other.name < task.name:
+				h.t.Errorf("task pods %s and %s lived at the same time: %+v, %+v", task.name, other.name, task, other)
+			case other.task == "" && other.component != "maintenance-page" && slices.Contains(drains, task.task):
+				h.t.Errorf("pod %s lived beside task pod %s: %+v, %+v", other.name, task.name, other, task)
+			}
+		}
+	}
+}
+
+// ascending checks that the named revisions come in the order given.
+func ascending(t testing.TB, list ...moment) {
+	t.Helper()
+	for i := 1; i < len(list); i++ {
+		if list[i-1].revision > list[i].revision {
+			t.Errorf("%s (revision %d) came before %s (%d)",
+				list[i].what, list[i].revision, list[i-1].what, list[i-1].revision)
+		}
+	}
+}
+
+type moment struct {
+	what     string
+	revision int64
+}

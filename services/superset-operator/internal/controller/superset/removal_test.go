@@ -1,0 +1,130 @@
+package superset_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// TestW2DrainFollowsExistingObjects takes pods away from the spec in the same edit that
+// asks for a migration: it must neither wait for ever nor migrate under live pods.
+func TestW2DrainFollowsExistingObjects(t *testing.T) {
+	slow := func(s *v1alpha1.Superset) {
+		s.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{controlplane.EndAfterAnnotation: "500ms"}}
+	}
+	cases := map[string]struct {
+		change func(*v1alpha1.Superset)
+		ready  string
+		left   []string
+	}{
+		"one component removed": {
+			change: func(s *v1alpha1.Superset) { s.Spec.CeleryWorker = nil },
+			ready:  "6/6", left: []string{"celery-beat", "celery-flower", "mcp-server", "web-server", "websocket-server"},
+		},
+		"all components removed": {
+			change: func(s *v1alpha1.Superset) {
+				s.Spec.WebServer, s.Spec.CeleryWorker, s.Spec.CeleryBeat = nil, nil, nil
+				s.Spec.CeleryFlower, s.Spec.WebsocketServer, s.Spec.MCPServer = nil, nil, nil
+				s.Spec.Networking = nil
+			},
+			ready: "0/0",
+		},
+		"no replicas wanted": {
+			change: func(s *v1alpha1.Superset) {
+				s.Spec.Replicas, s.Spec.WebServer.Replicas = ptr(int32(0)), nil
+				s.Spec.CeleryWorker.Autoscaling, s.Spec.CeleryBeat = nil, nil
+			},
+			ready: "0/0", left: []string{"celery-flower", "celery-worker", "mcp-server", "web-server", "websocket-server"},
+		},
+		"the web server removed": {
+			change: func(s *v1alpha1.Superset) { s.Spec.WebServer, s.Spec.Networking = nil, nil },
+			ready:  "5/5", left: []string{"celery-beat", "celery-flower", "celery-worker", "mcp-server", "websocket-server"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(full(slow))
+			start := l.alter(sup, func(s *v1alpha1.Superset) { tc.change(s); image("6.1.0")(s) })
+			l.becomes(sup, all(phase(v1alpha1.PhaseRunning), lifecyclePhase(v1alpha1.LifecycleComplete), func(s *v1alpha1.Superset) error {
+				if s.Status.Ready != tc.ready || s.Status.LastLifecycleImage != "apache/superset:6.1.0" {
+					return fmt.Errorf("ready %s, image %s", s.Status.Ready, s.Status.LastLifecycleImage)
+				}
+				return nil
+			}))
+			expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
+			l.history.checkTasks("migrate")
+			if diff := cmp.Diff([]string{"migrate", "init"}, words(l.history.tasks(start))); diff != "" {
+				t.Errorf("tasks differ (-want +got):\n%s", diff)
+			}
+			var got []string
+			for _, obj := range l.owned(&appsv1.DeploymentList{}, sup) {
+				got = append(got, obj.GetName()[len("lab-"):])
+			}
+			if diff := cmp.Diff(tc.left, got); diff != "" {
+				t.Errorf("Deployments differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRemovedComponentsLeaveNothing(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full())
+	pods := l.pods()
+	l.edit(sup, func(s *v1alpha1.Superset) {
+		s.Spec.MCPServer, s.Spec.NetworkPolicy, s.Spec.PodDisruptionBudget = nil, nil, nil
+		s.Spec.CeleryWorker.Autoscaling = nil
+	})
+	for _, obj := range []named{
+		{&appsv1.Deployment{}, "lab-mcp-server"},
+		{&corev1.Service{}, "lab-mcp-server"},
+		{&corev1.ConfigMap{}, "lab-mcp-server-config"},
+		{policy(), "lab-web-server-netpol"},
+		{policy(), "lab-mcp-server-netpol"},
+		{budget(), "lab-web-server"},
+		{budget(), "lab-mcp-server"},
+		{autoscaler(), "lab-celery-worker"},
+	} {
+		obj.SetNamespace(l.namespace)
+		obj.SetName(obj.name)
+		expect.Gone(t, l.client, obj.Object)
+	}
+	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+		if s.Status.Components.MCPServer != nil || s.Status.Ready != "6/6" {
+			return fmt.Errorf("ready %s", s.Status.Ready)
+		}
+		return nil
+	}))
+	var left []string
+	expect.Eventually(t, long, func() error {
+		if left = l.pods(); len(left) != len(pods)-1 {
+			return fmt.Errorf("pods were %v and are %v", pods, left)
+		}
+		return nil
+	})
+	for _, p := range left {
+		found := false
+		for _, before := range pods {
+			found = found || before == p
+		}
+		if !found {
+			t.Errorf("pod %s is new", p)
+		}
+	}
+	// That there is no proxy any more concerns the configuration, so this alone rolls pods.
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Networking = nil })
+	route := ingress()
+	route.SetNamespace(l.namespace)
+	route.SetName("lab")
+	expect.Gone(t, l.client, route)
+	l.becomes(sup, settled)
+}

@@ -1,0 +1,132 @@
+package superset_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+// TestW3RevertedImageRestoresComponentsWithoutTask reverts an upgrade at
+// several points of its way. Once the migration is complete that is a downgrade.
+func TestW3RevertedImageRestoresComponentsWithoutTask(t *testing.T) {
+	cases := map[string]struct {
+		// how the tasks of the upgrade run, and the point at which it is reverted.
+		tasks map[string]string
+		point func(l *recordedEnv, sup *v1alpha1.Superset)
+		// ran are the tasks of the upgrade that had begun.
+		ran []string
+		// downgrade is true when the change back has to be approved.
+		downgrade bool
+	}{
+		"while migrate runs": {
+			tasks: map[string]string{controlplane.FinishAfterAnnotation: "1h", controlplane.EndAfterAnnotation: "500ms"},
+			point: func(l *recordedEnv, sup *v1alpha1.Superset) {
+				l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+				l.podOf("migrate", corev1.PodRunning)
+			},
+			ran: []string{"migrate"},
+		},
+		"after migrate, while init runs": {
+			tasks: adopting("1500ms"),
+			point: func(l *recordedEnv, sup *v1alpha1.Superset) {
+				l.becomes(sup, task("init", v1alpha1.TaskRunning, 1))
+				l.podOf("init", corev1.PodRunning)
+			},
+			ran: []string{"migrate", "init"}, downgrade: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			sup := l.runs(full())
+			start := l.alter(sup, func(s *v1alpha1.Superset) { tasks(tc.tasks)(s); image("6.1.0")(s) })
+			tc.point(l, sup)
+			if tc.downgrade {
+				l.edit(sup, image("6.0.0"))
+				l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), condition("LifecycleComplete", metav1.ConditionFalse, "DowngradeBlocked")))
+				if sup.Status.Lifecycle.MigratedImage != "apache/superset:6.1.0" || len(l.owned(&appsv1.DeploymentList{}, sup)) != 1 {
+					t.Errorf("migrated for %q, and more than the page runs", sup.Status.Lifecycle.MigratedImage)
+				}
+				l.edit(sup, annotate(v1alpha1.AnnotationApproveDowngrade, sup.Status.Lifecycle.Upgrade.ApprovalToken))
+			}
+			l.reverted(sup, start, tc.ran)
+		})
+	}
+}
+
+// reverted takes the image back and checks that all is as it was.
+func (l *recordedEnv) reverted(sup *v1alpha1.Superset, start int64, ran []string) {
+	l.t.Helper()
+	l.edit(sup, image("6.0.0"))
+	l.becomes(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete),
+		condition("LifecycleComplete", metav1.ConditionTrue, "LifecycleComplete"), func(s *v1alpha1.Superset) error {
+			if lc := s.Status.Lifecycle; lc.Upgrade != nil || lc.MaintenanceActive || lc.MigratedImage != "" || s.Status.LastLifecycleImage != "apache/superset:6.0.0" {
+				return fmt.Errorf("left over: %+v, image %s", lc, s.Status.LastLifecycleImage)
+			}
+			return nil
+		}))
+	l.history.checkTasks("migrate")
+	if diff := cmp.Diff(ran, words(l.history.tasks(start))); diff != "" {
+		l.t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+	for slug, c := range components(sup) {
+		if c.Phase != v1alpha1.ComponentReady || slug != "websocket-server" && c.Image != "apache/superset:6.0.0" {
+			l.t.Errorf("%s is %s with %s", slug, c.Phase, c.Image)
+		}
+	}
+	for _, kind := range []string{"migrate", "init"} {
+		if entry := entryOf(sup, kind); entry.State != v1alpha1.TaskComplete || entry.Image != "apache/superset:6.0.0" {
+			l.t.Errorf("task %s: %+v", kind, entry)
+		}
+	}
+	// The old pods start only when the last pod of the new version's tasks is gone or ended.
+	for _, task := range l.history.lives() {
+		for _, p := range l.history.lives() {
+			if task.task != "" && task.from > start && p.task == "" && p.from > task.from && p.from < task.ended && p.component != "maintenance-page" {
+				l.t.Errorf("pod %s started while %s still ran", p.name, task.name)
+			}
+		}
+	}
+}
+
+// TestW19FailedDrainedUpgradeIsReversible shows what remains after a failure:
+// the page stays, the old version is not started by itself since the schema may be
+// half migrated, and taking the image back starts it without a task.
+func TestW19FailedDrainedUpgradeIsReversible(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full())
+	start := l.alter(sup, func(s *v1alpha1.Superset) { once(s); tasks(failing("1", "no such column"))(s); image("6.1.0")(s) })
+	l.becomes(sup, all(task("migrate", v1alpha1.TaskFailed, 1), phase(v1alpha1.PhaseBlocked),
+		condition("LifecycleComplete", metav1.ConditionFalse, "TaskFailed"), condition("Degraded", metav1.ConditionTrue, "JobFailed")))
+	service := get(l.env, "lab-web-server", &corev1.Service{})
+	if !sup.Status.Lifecycle.MaintenanceActive || !selects("maintenance-page")(service) {
+		t.Errorf("the page does not stay: %+v, selector %v", sup.Status.Lifecycle, service.Spec.Selector)
+	}
+	if n := len(l.owned(&appsv1.DeploymentList{}, sup)); n != 1 {
+		t.Errorf("%d Deployments instead of the page's alone", n)
+	}
+	l.reverted(sup, start, []string{"migrate"})
+	if leads := get(l.env, "lab-web-server", &corev1.Service{}); !selects("web-server")(leads) {
+		t.Errorf("the Service leads to %v", leads.Spec.Selector)
+	}
+}
+
+func TestRevertBeforeFirstTaskRestartsNoPod(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(supervised))
+	pods, start := l.pods(), l.alter(sup, image("6.1.0"))
+	l.awaiting(sup, "6.1.0")
+	l.reverted(sup, start, nil)
+	l.still(pods)
+	if i := slices.IndexFunc(versions[*appsv1.Deployment](l.history, start, "lab-web-server"), func(v version) bool { return v.gone }); i >= 0 {
+		t.Error("the web server was removed")
+	}
+}

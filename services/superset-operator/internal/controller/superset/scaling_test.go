@@ -1,0 +1,221 @@
+package superset_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/names"
+)
+
+// scale does what an autoscaler does.
+func (l *recordedEnv) scale(slug string, replicas int32) {
+	l.t.Helper()
+	d := l.deployment(slug)
+	body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+	if err := l.client.SubResource("scale").Update(l.t.Context(), d, client.WithSubResourceBody(body)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func replicas(want int32) func(*appsv1.Deployment) error {
+	return func(d *appsv1.Deployment) error {
+		if *d.Spec.Replicas != want {
+			return fmt.Errorf("%d replicas instead of %d", *d.Spec.Replicas, want)
+		}
+		return nil
+	}
+}
+
+// TestW11AutoscaledComponentsKeepReplicas goes through everything
+// that touches the Deployment of an autoscaled worker.
+func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full())
+	l.scale("celery-worker", 4)
+	l.rolled("celery-worker", replicas(4))
+	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+		if c := s.Status.Components.CeleryWorker; c.Ready != "4/4" || s.Status.Ready != "10/10" {
+			return fmt.Errorf("worker %s, all %s", c.Ready, s.Status.Ready)
+		}
+		return nil
+	}))
+
+	// A change of its template does not reset it.
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Config = ptr("X = 1") })
+	l.becomes(sup, settled)
+	l.rolled("celery-worker", replicas(4))
+
+	// A drain removes the Deployment; it comes back as large as it was, in its first version already.
+	start := l.alter(sup, image("6.1.0"))
+	l.becomes(sup, settled)
+	l.rolled("celery-worker", replicas(4))
+	l.history.checkTasks("migrate")
+	again := made[*appsv1.Deployment](l.history, start, "lab-celery-worker")
+	when(l.history, again, "lab-celery-worker", func(d *appsv1.Deployment) bool {
+		if d.ResourceVersion == fmt.Sprint(again) && *d.Spec.Replicas != 4 {
+			t.Errorf("it began with %d replicas", *d.Spec.Replicas)
+		}
+		return true
+	})
+
+	// Stopped and back.
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.becomes(sup, phase(v1alpha1.PhaseStopped))
+	l.rolled("celery-worker", replicas(0))
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
+	l.becomes(sup, settled)
+	l.rolled("celery-worker", replicas(4))
+
+	// Another minimum above that counts.
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Autoscaling.MinReplicas = ptr(int32(5)) })
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.becomes(sup, phase(v1alpha1.PhaseStopped))
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
+	l.rolled("celery-worker", replicas(5))
+}
+
+func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full())
+	l.edit(sup, func(s *v1alpha1.Superset) { tasks(adopting("1s"))(s); image("6.1.0")(s) })
+	l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+	l.podOf("migrate", corev1.PodRunning)
+	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true) })
+	l.becomes(sup, all(phase(v1alpha1.PhaseSuspended), condition("Suspended", metav1.ConditionTrue, "Suspended")))
+	// The Job finishes, since nobody touches it, and nothing follows.
+	l.podOf("migrate", corev1.PodSucceeded)
+	expect.Never(t, time.Second, func() error {
+		if n := len(l.owned(&appsv1.DeploymentList{}, sup)); n != 1 {
+			return fmt.Errorf("%d Deployments instead of the page's alone", n)
+		}
+		if n := len(versions[*corev1.Service](l.history, start, "lab-web-server")); n > 0 {
+			return errors.New("the Service was changed")
+		}
+		if ran := l.history.tasks(start); len(ran) > 0 {
+			return fmt.Errorf("%v ran", ran)
+		}
+		return nil
+	})
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = nil })
+	l.becomes(sup, all(settled, task("migrate", v1alpha1.TaskComplete, 1)))
+	l.history.checkTasks("migrate")
+}
+
+// TestStopDuringUpgradeWaitsForTask also asks for the upgrade of a Superset that is stopped.
+func TestStopDuringUpgradeWaitsForTask(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full())
+	start := l.alter(sup, func(s *v1alpha1.Superset) { tasks(adopting("700ms"))(s); image("6.1.0")(s) })
+	l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.becomes(sup, all(task("migrate", v1alpha1.TaskComplete, 1), phase(v1alpha1.PhaseStopped), condition("Stopped", metav1.ConditionTrue, "Stopped")))
+	if pods := l.pods(); len(pods) > 0 {
+		t.Errorf("pods %v are left", pods)
+	}
+	expect.Never(t, 500*time.Millisecond, func() error {
+		if ran := words(l.history.tasks(start)); len(ran) != 1 {
+			return fmt.Errorf("%v ran", ran)
+		}
+		return nil
+	})
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
+	l.becomes(sup, all(settled, task("init", v1alpha1.TaskComplete, 1)))
+	l.history.checkTasks("migrate")
+
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
+	l.becomes(sup, phase(v1alpha1.PhaseStopped))
+	start = l.alter(sup, image("6.2.0"))
+	l.becomes(sup, phase(v1alpha1.PhaseStopped))
+	if ran := l.history.tasks(start); len(ran) > 0 {
+		t.Errorf("%v ran while stopped", ran)
+	}
+	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
+	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
+		if s.Status.LastLifecycleImage != "apache/superset:6.2.0" {
+			return fmt.Errorf("image %s", s.Status.LastLifecycleImage)
+		}
+		return nil
+	}))
+	l.history.checkTasks("migrate")
+}
+
+// setsReplicas says whether the operator claims the number of pods.
+func setsReplicas(d *appsv1.Deployment) bool {
+	for _, entry := range d.ManagedFields {
+		if entry.Manager == names.FieldManager && strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAutoscalerOwnsReplicas also gives an autoscaler to a component that had a fixed number of pods: it never
+// runs with the API server's default of one.
+func TestAutoscalerOwnsReplicas(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = ptr(int32(3)) }))
+	free := func(n int32) func(*appsv1.Deployment) error {
+		return func(d *appsv1.Deployment) error {
+			if setsReplicas(d) {
+				return fmt.Errorf("%s: the operator sets the number of pods", d.Name)
+			}
+			return replicas(n)(d)
+		}
+	}
+	l.rolled("celery-worker", free(1))
+	start := l.alter(sup, func(s *v1alpha1.Superset) {
+		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: ptr(int32(2)), MaxReplicas: 6}
+	})
+	l.rolled("web-server", free(3))
+	l.scale("web-server", 5)
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = ptr("X = 1") })
+	l.rolled("web-server", free(5))
+	l.becomes(sup, settled)
+	if got := sequence(l.history, start, "lab-web-server", func(d *appsv1.Deployment) string { return fmt.Sprint(*d.Spec.Replicas) }); !slices.Equal(got, []string{"3", "5"}) {
+		t.Errorf("replicas were %v", got)
+	}
+
+	// Without the autoscaler the spec says it again.
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Autoscaling = nil })
+	l.rolled("web-server", func(d *appsv1.Deployment) error {
+		if !setsReplicas(d) {
+			return errors.New("nobody sets the number of pods")
+		}
+		return replicas(3)(d)
+	})
+}
+
+// TestDrainKeepsComponentsWithoutPods drains a Superset of which one component asks for no pods.
+func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = ptr(int32(0)) }))
+	idle, busy := l.deployment("celery-flower"), l.deployment("web-server")
+	service := get(l.env, "lab-celery-flower", &corev1.Service{})
+	l.edit(sup, image("6.1.0"))
+	l.becomes(sup, settled)
+	l.history.checkTasks("migrate")
+	if now := l.deployment("celery-flower"); now.UID != idle.UID || runningImage(now) != "apache/superset:6.1.0" {
+		t.Errorf("the Deployment without pods is another one, or runs %s", runningImage(now))
+	}
+	if l.deployment("web-server").UID == busy.UID {
+		t.Error("the web server was not removed")
+	}
+	if get(l.env, "lab-celery-flower", &corev1.Service{}).UID != service.UID {
+		t.Error("the Service of a component without pods was removed")
+	}
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = ptr(int32(1)) })
+	l.becomes(sup, settled)
+	l.rolled("celery-flower", replicas(1))
+}

@@ -1,0 +1,90 @@
+package superset
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observation"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
+)
+
+// persistDecision writes the status before anything acts on the decision. A decision to apply the spec that changes
+// nothing is written with everything else by [Reconciler.persistStatus].
+func (r *Reconciler) persistDecision(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	changes := !equality.Semantic.DeepEqual(s.decision.Status, s.sup.Status.Lifecycle) ||
+		s.decision.LastImage != s.sup.Status.LastLifecycleImage
+	if s.decision.Mode == lifecycle.Apply && !changes {
+		return steps.Result{}, nil
+	}
+	var err error
+	s.persisted, err = r.persist(ctx, s)
+	return steps.Result{}, err
+}
+
+// persistStatus writes the status of a reconcile that ran all steps.
+func (r *Reconciler) persistStatus(ctx context.Context, s *reconcileState) (steps.Result, error) {
+	s.applied = s.decision.Mode == lifecycle.Apply && len(s.failures) == 0
+	_, err := r.persist(ctx, s)
+	return steps.Result{}, err
+}
+
+// persist writes the owned status fields if they changed.
+func (r *Reconciler) persist(ctx context.Context, s *reconcileState) (bool, error) {
+	now := r.Clock.Now()
+	owned, err := status.For(status.Input{
+		Superset: s.sup, Desired: s.desired, Snapshot: s.snapshot, Decision: s.decision,
+		Generations: s.generations, Applied: s.applied, Intent: s.intent, Violations: s.violations, Failed: s.failed,
+		Order: s.bringupOrder(now), Now: now,
+	})
+	if err != nil {
+		return false, err
+	}
+	before := s.sup.DeepCopy()
+	changed, err := r.status.Apply(ctx, s.sup, owned)
+	if err == nil && changed {
+		r.written.Record(s.sup)
+		metrics.Observe(before, s.sup, now)
+	}
+	return changed, err
+}
+
+// persistFailure also writes a permanent error to the phase.
+func (r *Reconciler) persistFailure(ctx context.Context, s *reconcileState, failure error) error {
+	if failure == nil || s.desired == nil || s.snapshot == nil {
+		return failure
+	}
+	if outcome := s.outcome(failure); outcome.Terminal {
+		s.failed = &outcome
+		_, err := r.persist(ctx, s)
+		return errors.Join(failure, err)
+	}
+	return failure
+}
+
+// report publishes the observation, also if the reconcile failed.
+func (r *Reconciler) report(ctx context.Context, s *reconcileState, failure error) (time.Duration, error) {
+	now := r.Clock.Now()
+	outcome := s.outcome(failure)
+	outcome.Since = r.errors.failingSince(s.sup, outcome.Outcome == contract.Failed, now)
+	o := observation.For(observation.Input{
+		Superset: s.sup, Desired: s.desired, Snapshot: s.snapshot, Intent: s.intent,
+		Applied: s.applied, Generations: s.generations, Outcome: outcome, Now: now,
+	})
+	if before, replaced := r.uids.record(o.Object); replaced {
+		r.Reporter.Delete(before)
+	}
+	after, err := r.Reporter.Report(ctx, s.sup, o)
+	if s.snapshot != nil {
+		after = steps.MinRequeue(after, workload.UntilProbesDue(now, maps.Values(s.snapshot.Pods)))
+	}
+	return after, err
+}

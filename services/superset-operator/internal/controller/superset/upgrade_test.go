@@ -1,0 +1,264 @@
+package superset_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/controlplane"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+)
+
+const page = "lab-maintenance-page"
+
+// selects says whether a Service selects a component's pods.
+func selects(component string) func(*corev1.Service) bool {
+	return func(s *corev1.Service) bool { return s.Spec.Selector[v1alpha1.LabelComponent] == component }
+}
+
+func hasReadyPod(d *appsv1.Deployment) bool { return d.Status.ReadyReplicas > 0 }
+
+func TestUpgradeDrainsBehindMaintenancePage(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(func(s *v1alpha1.Superset) {
+		// Pods that take their time show who waits for whom.
+		s.Spec.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{
+			controlplane.EndAfterAnnotation: "300ms", controlplane.ReadyAfterAnnotation: "300ms",
+		}}
+	}, tasks(adopting("300ms"))))
+	before := l.front()
+	start := l.alter(sup, image("6.1.0"))
+	l.becomes(sup, all(settled, lifecyclePhase(v1alpha1.LifecycleComplete)))
+	expect.Gone(t, l.client, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page}})
+	expect.Gone(t, l.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: page + "-config"}})
+	l.history.checkTasks("migrate", "init")
+
+	if diff := cmp.Diff(before, l.front()); diff != "" {
+		t.Errorf("what clients connect to changed (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"migrate apache/superset:6.1.0", "init apache/superset:6.1.0"}, l.history.tasks(start)); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+	checkOrderOfUpgrade(t, l, start)
+	l.checkWebServerFirst(start)
+	checkStatusDuringUpgrade(t, l, start)
+	// Two of the tasks' events are those of the installation.
+	l.eventually(map[string]int{
+		"Normal UpgradeStarted": 1, "Normal UpgradeCompleted": 1, "Normal LifecycleStarted": 1, "Normal LifecycleComplete": 2,
+		"Normal MaintenanceStarted": 1, "Normal MaintenanceEnded": 1, "Normal DrainingStarted": 1, "Normal DrainingCompleted": 1,
+		"Normal TaskStarted": 4, "Normal TaskSucceeded": 4,
+	})
+}
+
+// front is what clients connect to: its identity must survive an upgrade.
+func (l *recordedEnv) front() map[string]string {
+	l.t.Helper()
+	service := get(l.env, "lab-web-server", &corev1.Service{})
+	out := map[string]string{"service": string(service.UID) + " " + service.Spec.ClusterIP + fmt.Sprint(service.Spec.Selector)}
+	ingress := get(l.env, "lab", &networkingv1.Ingress{})
+	out["ingress"] = string(ingress.UID) + " " + ingress.ResourceVersion
+	var policies networkingv1.NetworkPolicyList
+	if err := l.client.List(l.t.Context(), &policies, client.InNamespace(l.namespace)); err != nil {
+		l.t.Fatal(err)
+	}
+	for _, p := range policies.Items {
+		out[p.Name] = string(p.UID) + " " + p.ResourceVersion
+	}
+	return out
+}
+
+func checkOrderOfUpgrade(t *testing.T, l *recordedEnv, start int64) {
+	t.Helper()
+	h := l.history
+	var firstRemoved, lastGone, firstNew int64
+	for _, p := range h.lives() {
+		switch {
+		case p.task != "" || p.component == "maintenance-page":
+		case p.from < start:
+			lastGone = max(lastGone, p.gone)
+		case firstNew == 0:
+			firstNew = p.from
+		}
+	}
+	for slug := range components(latest(h)) {
+		at := deleted[*appsv1.Deployment](h, start, "lab-"+slug)
+		if firstRemoved == 0 || at < firstRemoved {
+			firstRemoved = at
+		}
+	}
+	away := when(h, start, "lab-web-server", selects("maintenance-page"))
+	job := made[*batchv1.Job](h, start, "lab-migrate")
+	second := made[*batchv1.Job](h, start, "lab-init")
+	done := when(h, second, "lab-init", func(j *batchv1.Job) bool { return j.Status.Succeeded > 0 })
+	again := made[*appsv1.Deployment](h, start, "lab-web-server")
+	back := when(h, away, "lab-web-server", selects("web-server"))
+	ascending(t,
+		moment{"the change", start},
+		moment{"a ready page", when(h, start, page, hasReadyPod)},
+		moment{"the Service leading to the page", away},
+		moment{"the first Deployment's deletion", firstRemoved},
+		moment{"the last component pod's end", lastGone},
+		moment{"the Job of migrate", job},
+		moment{"the Job of init", second},
+		moment{"the end of init", done},
+		moment{"the first new component pod", firstNew},
+		moment{"a ready web server", when(h, again, "lab-web-server", hasReadyPod)},
+		moment{"the Service leading back", back},
+		moment{"the page's deletion", deleted[*appsv1.Deployment](h, start, page)},
+	)
+}
+
+// latest is the Superset as it was last seen.
+func latest(h *history) *v1alpha1.Superset {
+	list := versions[*v1alpha1.Superset](h, 0, "lab")
+	sup, ok := list[len(list)-1].object.(*v1alpha1.Superset)
+	if !ok {
+		h.t.Fatal("no Superset was seen")
+	}
+	return sup
+}
+
+func checkStatusDuringUpgrade(t *testing.T, l *recordedEnv, start int64) {
+	t.Helper()
+	phases := sequence(l.history, start, "lab", func(s *v1alpha1.Superset) string { return string(s.Status.Phase) })
+	if diff := cmp.Diff([]string{"Running", "Upgrading", "Running"}, slices.DeleteFunc(phases, isDegraded)); diff != "" {
+		t.Errorf("phases differ (-want +got):\n%s", diff)
+	}
+	steps := sequence(l.history, start, "lab", func(s *v1alpha1.Superset) string { return string(s.Status.Lifecycle.Phase) })
+	if diff := cmp.Diff([]string{"Complete", "Draining", "Migrating", "Initializing", "Restoring", "Complete"}, steps); diff != "" {
+		t.Errorf("lifecycle phases differ (-want +got):\n%s", diff)
+	}
+	active := sequence(l.history, start, "lab", func(s *v1alpha1.Superset) string { return fmt.Sprint(s.Status.Lifecycle.MaintenanceActive) })
+	if diff := cmp.Diff([]string{"false", "true", "false"}, active); diff != "" {
+		t.Errorf("maintenanceActive differs (-want +got):\n%s", diff)
+	}
+	for _, v := range versions[*v1alpha1.Superset](l.history, start, "lab") {
+		sup, ok := v.object.(*v1alpha1.Superset)
+		if !ok {
+			continue
+		}
+		checkMoment(t, sup)
+	}
+	var got []string
+	for _, e := range latest(l.history).Status.Transitions {
+		got = append(got, fmt.Sprintf("%d %s>%s", e.Seq, e.From, e.To))
+	}
+	if diff := cmp.Diff([]string{"1 >Initializing", "2 Initializing>Running", "3 Running>Upgrading", "4 Upgrading>Running"}, got); diff != "" {
+		t.Errorf("transitions differ (-want +got):\n%s", diff)
+	}
+}
+
+// checkMoment checks what must hold in each version of a status during an upgrade.
+func checkMoment(t *testing.T, sup *v1alpha1.Superset) {
+	t.Helper()
+	s := &sup.Status
+	if s.Lifecycle.Phase == v1alpha1.LifecycleMigrating || s.Lifecycle.Phase == v1alpha1.LifecycleInitializing {
+		for slug, c := range components(sup) {
+			if c.Phase != v1alpha1.ComponentDrained {
+				t.Errorf("revision %s: %s is %s while %s", sup.ResourceVersion, slug, c.Phase, s.Lifecycle.Phase)
+			}
+		}
+		if len(components(sup)) != 6 {
+			t.Errorf("revision %s: %d components", sup.ResourceVersion, len(components(sup)))
+		}
+	}
+	available := meta.FindStatusCondition(s.Conditions, "Available")
+	if s.Phase == v1alpha1.PhaseRunning && s.Lifecycle.MaintenanceActive {
+		t.Errorf("revision %s: Running behind the maintenance page", sup.ResourceVersion)
+	}
+	if available != nil && available.ObservedGeneration == sup.Generation && available.Status == metav1.ConditionTrue &&
+		s.Phase == v1alpha1.PhaseUpgrading && s.Lifecycle.Phase == v1alpha1.LifecycleMigrating {
+		t.Errorf("revision %s: available while migrating", sup.ResourceVersion)
+	}
+}
+
+// TestW1TaskEndsBeforeNextStarts changes the inputs of a task
+// whose pod takes its time to end.
+func TestW1TaskEndsBeforeNextStarts(t *testing.T) {
+	cases := map[string]func(*v1alpha1.Superset){
+		"another trigger": func(s *v1alpha1.Superset) {
+			s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Trigger: "again"}}
+		},
+		"another image": image("6.0.1"),
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := experiment(t, options{})
+			slow := adopting("1h")
+			slow[controlplane.EndAfterAnnotation] = "1s"
+			sup := l.create(small(tasks(slow))(l.env))
+			l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
+			l.podOf("migrate", corev1.PodRunning)
+			start := l.alter(sup, func(s *v1alpha1.Superset) { change(s); tasks(adopting("100ms"))(s) })
+			l.becomes(sup, settled)
+			l.history.checkTasks("migrate")
+			old := l.history.lives()[0]
+			next := made[*batchv1.Job](l.history, start, "lab-migrate")
+			if old.task != "migrate" || old.gone > next {
+				t.Errorf("the old pod %+v was still there when the next Job was made (%d)", old, next)
+			}
+		})
+	}
+}
+
+// podOf waits until a task's newest pod is in a phase.
+func (l *recordedEnv) podOf(slug string, want corev1.PodPhase) *corev1.Pod {
+	l.t.Helper()
+	var found *corev1.Pod
+	expect.Eventually(l.t, long, func() error {
+		var list corev1.PodList
+		err := l.client.List(l.t.Context(), &list, client.InNamespace(l.namespace), client.MatchingLabels{v1alpha1.LabelTask: slug})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if p := &list.Items[i]; p.DeletionTimestamp == nil && p.Status.Phase == want {
+				found = p
+				return nil
+			}
+		}
+		return fmt.Errorf("no pod of %s is %s among %d", slug, want, len(list.Items))
+	})
+	return found
+}
+
+func TestTasksWithoutDrainKeepComponents(t *testing.T) {
+	l := experiment(t, options{})
+	sup := l.runs(full(tasks(adopting("100ms"))))
+	pods := l.pods()
+	start := l.alter(sup, func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Trigger: "reset-roles"}}
+	})
+	l.becomes(sup, settled)
+	l.still(pods)
+	l.history.checkTasks("migrate")
+	if diff := cmp.Diff([]string{"init apache/superset:6.0.0"}, l.history.tasks(start)); diff != "" {
+		t.Errorf("tasks differ (-want +got):\n%s", diff)
+	}
+
+	// A migration may be declared harmless: then pods roll instead of stopping.
+	start = l.alter(sup, func(s *v1alpha1.Superset) {
+		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: ptr(false)}}
+		image("6.1.0")(s)
+	})
+	l.becomes(sup, settled)
+	l.history.catchUp()
+	if n := len(versions[*appsv1.Deployment](l.history, start, page)); n > 0 {
+		t.Errorf("a maintenance page without a drain, in %d versions", n)
+	}
+	for _, v := range versions[*appsv1.Deployment](l.history, start, "lab-web-server") {
+		if v.gone {
+			t.Error("the web server was removed although no task asked for a drain")
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+// Results of a run.
+const (
+	succeeded = "succeeded"
+	failed    = "failed"  // permanently: no attempt is left
+	retried   = "retried" // another attempt follows
+)
+
+// change holds the changes that one write of a status makes.
+type change struct {
+	runs     []run
+	drain    drain
+	approval *approval
+}
+
+// run is one attempt of a task that ended.
+type run struct {
+	task, result string
+	took         time.Duration
+	// attempts is how many attempts the task has had, this one included.
+	attempts int32
+}
+
+// drain is the progress of removing the components.
+type drain int
+
+const (
+	drainUnchanged drain = iota
+	drainBegun
+	drainDone
+	drainAbandoned // its reason no longer applies, for example because the image was reverted
+)
+
+// approval is an image change that a user approved.
+type approval struct {
+	direction string
+	waited    time.Duration
+}
+
+// diff returns the changes between the lifecycle before and after a write; both may be nil.
+func diff(before, after *v1alpha1.LifecycleStatus, now time.Time) change {
+	var out change
+	if before == nil {
+		before = &v1alpha1.LifecycleStatus{}
+	}
+	if after == nil {
+		after = &v1alpha1.LifecycleStatus{}
+	}
+	for _, kind := range resolve.TaskKinds() {
+		if r, ended := endedRun(*kind.StatusRef(before), *kind.StatusRef(after), now); ended {
+			r.task = kind.Slug
+			out.runs = append(out.runs, r)
+		}
+	}
+	out.drain = drained(before.Phase, after.Phase)
+	out.approval = approved(before.Upgrade, after.Upgrade)
+	return out
+}
+
+// endedRun distinguishes an attempt that ended from a task that only changed its state:
+// reverting to an image that ran before completes tasks without a run, and
+// lowering the number of attempts fails one that ended long ago.
+func endedRun(before, after *v1alpha1.TaskRefStatus, now time.Time) (run, bool) {
+	if after == nil || after.Attempts == 0 {
+		return run{}, false
+	}
+	if before == nil {
+		before = &v1alpha1.TaskRefStatus{}
+	}
+	r := run{attempts: after.Attempts, took: took(after, now)}
+	ran := before.State == v1alpha1.TaskRunning || before.Attempts != after.Attempts
+	switch {
+	case after.State == v1alpha1.TaskComplete && after.CompletedAt != nil && !after.CompletedAt.Equal(before.CompletedAt):
+		r.result = succeeded
+	case after.State == v1alpha1.TaskFailed && before.State != v1alpha1.TaskFailed && ran:
+		r.result = failed
+	case after.State == v1alpha1.TaskPending && after.NextAttemptAt != nil && !after.NextAttemptAt.Equal(before.NextAttemptAt) && ran:
+		r.result = retried
+	default:
+		return run{}, false
+	}
+	return r, true
+}
+
+// took returns how long the attempt lasted; a failed one ends when the failure is observed.
+func took(entry *v1alpha1.TaskRefStatus, now time.Time) time.Duration {
+	if entry.StartedAt == nil {
+		return 0
+	}
+	end := now
+	if entry.CompletedAt != nil {
+		end = entry.CompletedAt.Time
+	}
+	return max(end.Sub(entry.StartedAt.Time), 0)
+}
+
+func drained(before, after v1alpha1.LifecyclePhase) drain {
+	switch {
+	case before == after:
+		return drainUnchanged
+	case after == v1alpha1.LifecycleDraining:
+		return drainBegun
+	case before != v1alpha1.LifecycleDraining:
+		return drainUnchanged
+	}
+	for _, kind := range resolve.TaskKinds() {
+		if after == kind.Phase {
+			return drainDone
+		}
+	}
+	return drainAbandoned
+}
+
+func approved(before, after *v1alpha1.UpgradeContext) *approval {
+	if after == nil || after.ApprovedAt == nil || before != nil && before.ApprovedAt.Equal(after.ApprovedAt) {
+		return nil
+	}
+	a := &approval{direction: string(after.Direction)}
+	if after.StartedAt != nil {
+		a.waited = max(after.ApprovedAt.Sub(after.StartedAt.Time), 0)
+	}
+	return a
+}

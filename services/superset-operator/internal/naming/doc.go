@@ -1,4 +1,0 @@
-// Package naming holds the names and labels of the objects that belong to a
-// Superset. They are deterministic: the same Superset always has the same names, so
-// a repeated reconcile never creates a second object.
-package naming

@@ -1,0 +1,143 @@
+package observation
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+)
+
+// ValidForSeconds is how long after the last heartbeat an observation is valid.
+const ValidForSeconds = 30
+
+// Input is all that [Observation] reads.
+type Input struct {
+	// Superset has the status after this reconcile.
+	Superset *v1alpha1.Superset
+	// Desired and Snapshot are nil if the reconcile failed before it computed them.
+	Desired  *desired.State
+	Snapshot *snapshot.Snapshot
+	Intent   contract.Intent
+	// Applied reports whether this reconcile applied the whole spec.
+	Applied bool
+	// Generations are those that applying the Deployments returned, by component name.
+	Generations map[string]int64
+	Outcome     contract.Reconcile
+	Now         time.Time
+}
+
+// For describes the Superset.
+func For(in Input) contract.Observation {
+	sup := in.Superset
+	o := contract.Observation{
+		Object:          workload.Object(sup, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)),
+		ObservedAt:      in.Now,
+		ValidForSeconds: ValidForSeconds,
+		Deleting:        !sup.DeletionTimestamp.IsZero(),
+		Phase:           string(sup.Status.Phase),
+		DeployedVersion: sup.Status.DeployedVersion,
+		Reconcile:       in.Outcome,
+		Intent:          in.Intent,
+		Jobs:            jobs(sup, in.Intent),
+	}
+	if in.Desired != nil && in.Snapshot != nil {
+		o.Units = units(in)
+	}
+	o.ObservedGeneration = observedGeneration(in, o.Units)
+	o.Units = append(o.Units, startFailures(in)...)
+	return o
+}
+
+// observedGeneration returns the latest generation that was applied and that every child has
+// observed. The conditions hold the one that was covered before.
+func observedGeneration(in Input, list []contract.Unit) int64 {
+	notObserved := func(u contract.Unit) bool { return !u.Present || !u.Observed }
+	if in.Applied && !slices.ContainsFunc(list, notObserved) || isStopped(in, list) {
+		return in.Superset.Generation
+	}
+	var before int64
+	for _, c := range in.Superset.Status.Conditions {
+		if c.Type == conditions.TypeAvailable { // the only condition that never describes a spec that takes no effect
+			before = c.ObservedGeneration
+		}
+	}
+	return min(before, in.Superset.Generation)
+}
+
+// isStopped reports whether a Superset is stopped and runs no pod: its tasks and its
+// components wait for the start as intended, so its spec is applied as far as possible.
+func isStopped(in Input, list []contract.Unit) bool {
+	if !in.Intent.Stopped || in.Intent.Paused || in.Desired == nil || in.Snapshot == nil {
+		return false
+	}
+	return !slices.ContainsFunc(list, func(u contract.Unit) bool {
+		return u.Present && (!u.Observed || u.Desired != 0 || u.Current != 0)
+	})
+}
+
+func units(in Input) []contract.Unit {
+	var out []contract.Unit
+	for i := range in.Desired.Components {
+		c := &in.Desired.Components[i]
+		d := in.Snapshot.Deployments[c.Slug]
+		routed := c.Service == nil || in.Snapshot.Services[c.Slug] != nil
+		if c.Slug == component.WebServerName && in.Superset.Status.Lifecycle != nil {
+			routed = routed && !in.Superset.Status.Lifecycle.MaintenanceActive
+		}
+		want := c.Replicas
+		if c.Autoscaling != nil && d != nil && want > 0 {
+			want = -1 // the number that the autoscaler set in the Deployment
+		}
+		out = append(out, workload.Deployment(
+			contract.Unit{
+				Name: c.Descriptor.Key, Kind: "Deployment", Role: contract.Serving,
+				Routed: routed, Desired: want,
+			},
+			d,
+			workload.Inputs{AppliedGeneration: in.Generations[c.Slug], Pods: in.Snapshot.Pods[c.Slug], Now: in.Now},
+		))
+	}
+	return out
+}
+
+// remedy is the advice for a task that failed and has no attempt left.
+const remedy = "Fix the cause, then change the settings of the task, raise maxRetries, or revert the image."
+
+// failureMessage returns the cause of a permanent failure, if it is known, and the remedy.
+func failureMessage(cause string) string {
+	if cause == "" {
+		return remedy
+	}
+	return "Cause: " + strings.TrimSuffix(cause, ".") + ". " + remedy
+}
+
+// jobs returns the tasks from the status, which outlives their Jobs.
+func jobs(sup *v1alpha1.Superset, intent contract.Intent) []contract.Job {
+	if sup.Status.Lifecycle == nil {
+		return nil
+	}
+	phase := sup.Status.Lifecycle.Phase
+	waits := intent.Stopped || intent.Paused || phase == v1alpha1.LifecycleBlocked || phase == v1alpha1.LifecycleAwaitingApproval
+	var out []contract.Job
+	for _, kind := range resolve.TaskKinds() {
+		entry := *kind.StatusRef(sup.Status.Lifecycle)
+		if entry == nil || entry.State == v1alpha1.TaskPending && waits {
+			// A task that must not start does not indicate progress.
+			continue
+		}
+		job := contract.Job{Name: kind.Slug, State: contract.JobState(entry.State), Message: entry.Message}
+		if entry.State == v1alpha1.TaskFailed {
+			job.Message = failureMessage(entry.Message)
+		}
+		out = append(out, job)
+	}
+	return out
+}

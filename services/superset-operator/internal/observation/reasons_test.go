@@ -1,0 +1,319 @@
+package observation_test
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-dev/flotilla/libs/conditions"
+	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/desired"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observation"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/snapshot"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/status"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// moment is a Superset at generation 4 whose generation 3 runs with all its pods, and how
+// its reconcile ended.
+type moment struct {
+	sup      *v1alpha1.Superset
+	snapshot *snapshot.Snapshot
+	decision *lifecycle.Decision
+	refused  []string
+	failure  error
+	applied  bool
+}
+
+func running() *moment {
+	const old = "apache/superset:6.0.0"
+	one := int32(1)
+	sup := &v1alpha1.Superset{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "uid", Generation: 4},
+		Spec: v1alpha1.SupersetSpec{
+			Image:     v1alpha1.ImageSpec{Repository: "apache/superset", Tag: "6.1.0"},
+			WebServer: &v1alpha1.WebServerSpec{ScalableComponentSpec: v1alpha1.ScalableComponentSpec{Replicas: &one}},
+		},
+		Status: v1alpha1.SupersetStatus{
+			Phase: v1alpha1.PhaseRunning, LastLifecycleImage: old, ObservedGeneration: 3,
+			Conditions: []metav1.Condition{{Type: conditions.TypeAvailable, Status: metav1.ConditionTrue, ObservedGeneration: 3}},
+		},
+	}
+	d := &appsv1.Deployment{
+		Spec:   appsv1.DeploymentSpec{Replicas: &one},
+		Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
+	}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "superset", Image: old}}
+	return &moment{sup: sup, snapshot: &snapshot.Snapshot{
+		Deployments: map[string]*appsv1.Deployment{component.WebServerName: d},
+		Services:    map[string]*corev1.Service{component.WebServerName: {}},
+	}}
+}
+
+// decided adds a decision about the tasks: its reason, and the states of migrate and init.
+func (m *moment) decided(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) {
+	state := &v1alpha1.LifecycleStatus{Phase: v1alpha1.LifecyclePhase(phase)} // where both have a name, it is the same
+	for i, entry := range []**v1alpha1.TaskRefStatus{&state.Migrate, &state.Init} {
+		if i < len(states) {
+			*entry = &v1alpha1.TaskRefStatus{State: states[i]}
+		}
+	}
+	m.decision = &lifecycle.Decision{
+		Mode: mode, Phase: phase, Upgrading: mode != lifecycle.Apply, Status: state, LastImage: m.sup.Status.LastLifecycleImage,
+		Condition: metav1.Condition{Type: v1alpha1.ConditionLifecycleComplete, Status: metav1.ConditionFalse, Reason: reason, Message: "Do this."},
+	}
+	m.applied = mode == lifecycle.Apply
+}
+
+// drained removes the components, as before a task.
+func (m *moment) drained() {
+	m.snapshot.Deployments, m.snapshot.Services = nil, nil
+	m.decision.Drained = true
+}
+
+// ends computes the status and the conditions, two minutes and more after the moment began.
+func (m *moment) ends(t *testing.T) (v1alpha1.Phase, map[string]metav1.Condition) {
+	t.Helper()
+	intent := status.Intent(m.sup)
+	want, err := desired.For(desired.Input{Superset: m.sup, Stopped: intent.Stopped})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome := observation.Outcome(m.refused, m.decision, m.failure)
+	in := status.Input{
+		Superset: m.sup, Desired: want, Snapshot: m.snapshot, Decision: m.decision, Intent: intent,
+		Violations: m.refused, Applied: m.applied, Now: noon,
+	}
+	if m.failure != nil && outcome.Terminal {
+		in.Failed = &outcome
+	}
+	owned, err := status.For(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sup := m.sup.DeepCopy()
+	owned.Conditions = append(owned.Conditions, sup.Status.Conditions...)
+	sup.Status = owned
+	o := observation.For(observation.Input{
+		Superset: sup, Desired: want, Snapshot: m.snapshot, Intent: intent, Applied: m.applied, Outcome: outcome, Now: noon,
+	})
+	input := conditions.Input{Observation: &o, Generation: sup.Generation, Now: noon, WithReady: true}
+	first := conditions.Compute(input)
+	input.Previous, input.Memory, input.Now = first.Conditions, first.Memory, noon.Add(time.Hour)
+	out := map[string]metav1.Condition{}
+	for _, c := range conditions.Compute(input).Conditions {
+		out[c.Type] = c
+	}
+	return owned.Phase, out
+}
+
+// reasonRow is what one reason means for the phase and the six conditions.
+type reasonRow struct {
+	name  string // the reason, and what tells rows of one reason apart
+	set   func(*moment)
+	phase v1alpha1.Phase
+	// want are the statuses of Available, Progressing, Degraded, Upgradable, Paused and
+	// Stopped, in this order: True, False or Unknown; and the reasons of Progressing and Degraded.
+	want string
+	text string // in the message of Progressing or Degraded
+}
+
+func reasonRows() []reasonRow {
+	const (
+		pending, active, complete, failed = v1alpha1.TaskPending, v1alpha1.TaskRunning, v1alpha1.TaskComplete, v1alpha1.TaskFailed
+
+		wait, hold, done = lifecycle.Wait, lifecycle.Hold, lifecycle.Apply
+
+		ready = "TFFTFF AsExpected AsExpected"
+		busy  = "FTFFFF JobRunning AsExpected"
+	)
+	decided := func(mode lifecycle.Mode, phase v1alpha1.Phase, reason string, states ...v1alpha1.TaskState) func(*moment) {
+		return func(m *moment) { m.decided(mode, phase, reason, states...) }
+	}
+	drained := func(set func(*moment)) func(*moment) { return func(m *moment) { set(m); m.drained() } }
+	settled := func(reason string, more ...func(*moment)) func(*moment) {
+		return func(m *moment) {
+			m.decided(done, "", reason, complete, complete)
+			for _, f := range more {
+				f(m)
+			}
+		}
+	}
+	fails := func(err error) func(*moment) {
+		return settled(v1alpha1.ReasonLifecycleComplete, func(m *moment) { m.failure, m.applied = err, false })
+	}
+	command := func(c string) func(*moment) {
+		return func(m *moment) { m.sup.Annotations = map[string]string{v1alpha1.AnnotationCommand: c} }
+	}
+	first := func(m *moment) {
+		m.sup.Status = v1alpha1.SupersetStatus{}
+		m.snapshot.Deployments, m.snapshot.Services = nil, nil
+	}
+	short := func(m *moment) {
+		s := &m.snapshot.Deployments[component.WebServerName].Status
+		s.ReadyReplicas, s.AvailableReplicas = 0, 0
+	}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "x-web-server", nil)
+	return []reasonRow{
+		{"LifecycleComplete", settled("LifecycleComplete"), "Running", ready, ""},
+		{"LifecycleDisabled", settled("LifecycleDisabled"), "Running", ready, ""},
+		{"NoLifecycleTasks", settled("NoLifecycleTasks"), "Running", ready, ""},
+		{"TaskComplete", settled("LifecycleComplete"), "Running", ready, ""},
+		{"TaskInProgress", drained(decided(wait, "", "TaskInProgress", active, pending)), "Upgrading", busy, "Waiting for init, migrate."},
+		{"TaskRetrying", drained(decided(wait, "", "TaskRetrying", pending, pending)), "Upgrading", busy, "Waiting for"},
+		{"TaskCannotStart", drained(decided(wait, "", "TaskCannotStart", active, pending)), "Upgrading", busy, "Waiting for"},
+		{"TaskCannotStart, its pod cannot be created", drained(func(m *moment) {
+			m.decided(wait, "", "TaskCannotStart", active, pending)
+			m.snapshot.CreateFailures = map[string]string{"migrate": "forbidden: exceeded quota"}
+		}), "Upgrading", "FTTFFF JobRunning CreateFailed", "migrate: pods cannot be created: forbidden: exceeded quota"},
+		{"TaskFailed", decided(hold, "", "TaskFailed", failed, pending), "Blocked", "TFTFFF JobFailed JobFailed", "raise maxRetries"},
+		{"TaskFailed, drained", drained(decided(wait, "", "TaskFailed", failed, pending)), "Blocked", "FFTFFF JobFailed JobFailed", "raise maxRetries"},
+		{"TaskFailed, at the first deployment", func(m *moment) {
+			first(m)
+			m.decided(hold, "", "TaskFailed", failed, pending)
+			m.decision.Initial = true
+		}, "Blocked", "FFTFFF JobFailed JobFailed", "raise maxRetries"},
+		{"TaskWaiting", drained(decided(wait, "", "TaskWaiting", pending, pending)), "Upgrading", busy, ""},
+		{"Draining", decided(wait, "", "Draining", pending, pending), "Upgrading", "TTFFFF JobRunning AsExpected", ""},
+		{"ComponentsDrained", drained(decided(wait, "", "ComponentsDrained", pending, pending)), "Upgrading", busy, ""},
+		{
+			"DowngradeBlocked", decided(hold, v1alpha1.PhaseBlocked, "DowngradeBlocked", complete, complete), "Blocked",
+			"TFTFFF DowngradeBlocked DowngradeBlocked", "Do this.",
+		},
+		{
+			"DowngradeBlocked, amid the tasks", decided(hold, v1alpha1.PhaseBlocked, "DowngradeBlocked", complete, pending), "Blocked",
+			"TFTFFF DowngradeBlocked DowngradeBlocked", "Do this.",
+		},
+		{
+			"AwaitingApproval", decided(hold, v1alpha1.PhaseAwaitingApproval, "AwaitingApproval", complete, complete), "AwaitingApproval",
+			"TFFFFF AwaitingApproval AsExpected", "Do this.",
+		},
+		{
+			"InvalidCronSchedule", decided(hold, v1alpha1.PhaseBlocked, "InvalidCronSchedule", complete, complete), "Blocked",
+			"TFTFFF InvalidCronSchedule InvalidCronSchedule", "Do this.",
+		},
+		{
+			"InvalidSpec", func(m *moment) { m.refused = []string{"spec.valkey: requires a host"} }, "Blocked",
+			"TFTFFF InvalidSpec InvalidSpec", "The spec is invalid: spec.valkey: requires a host. Reconciliation is blocked until the spec is fixed.",
+		},
+		{
+			"InvalidSpec, from birth", func(m *moment) { first(m); m.refused = []string{"spec.valkey"} }, "Blocked",
+			"FFTFFF InvalidSpec InvalidSpec", "spec.valkey",
+		},
+		{
+			"NotOwned, before a task", decided(hold, v1alpha1.PhaseBlocked, "NotOwned", pending, pending), "Blocked",
+			"TFTFFF NotOwned NotOwned", "Do this.",
+		},
+		{
+			"NotOwned", fails(fmt.Errorf("apply Service %q: %w", "x-web-server", apply.ErrNotOwned)), "Blocked",
+			"TFTFFF NotOwned NotOwned", "Delete or rename the object",
+		},
+		{"ApplyRefused", fails(fmt.Errorf("apply: %w", invalid)), "Blocked", "TFTFFF ApplyRefused ApplyRefused", "is invalid"},
+		{"ReconcileError", fails(errors.New("forbidden")), "Running", "TTTFFF SpecNotObserved ReconcileError", "forbidden"},
+		{"SchedulesValid", settled("LifecycleComplete"), "Running", ready, ""},
+		{"NotSuspended", settled("LifecycleComplete"), "Running", ready, ""},
+		{
+			"Suspended", func(m *moment) { yes := true; m.sup.Spec.Suspend = &yes }, "Suspended",
+			"TFFFTF ReconciliationPaused AsExpected", "paused by spec.suspend",
+		},
+		{
+			"Suspended, from birth", func(m *moment) { first(m); yes := true; m.sup.Spec.Suspend = &yes }, "Suspended",
+			"FFFFTF ReconciliationPaused ReconciliationPaused", "before the spec was applied",
+		},
+		{"OperatorCommand", command(v1alpha1.CommandPaused), "Suspended", "TFFFTF ReconciliationPaused AsExpected", ""},
+		{"ReconciliationPaused", command(v1alpha1.CommandPaused), "Suspended", "TFFFTF ReconciliationPaused AsExpected", ""},
+		{"Stopped", settled("LifecycleComplete", command(v1alpha1.CommandStopped), func(m *moment) {
+			d := m.snapshot.Deployments[component.WebServerName]
+			d.Spec.Replicas, d.Status = new(int32), appsv1.DeploymentStatus{}
+		}), "Stopped", "FFFFFT AsExpected Stopped", ""},
+		{"FirstDeployment", func(m *moment) {
+			first(m)
+			m.decided(wait, "", "TaskInProgress", active, pending)
+			m.decision.Initial, m.decision.Upgrading = true, false
+		}, "Initializing", "FTUFFF JobRunning SpecNotObserved", ""},
+		{"ImageChanged", drained(decided(wait, "", "TaskInProgress", active, pending)), "Upgrading", busy, ""},
+		{"AllComponentsReady", settled("LifecycleComplete"), "Running", ready, ""},
+		{"NoComponentsEnabled", settled("LifecycleComplete", func(m *moment) {
+			m.sup.Spec.WebServer = nil
+			m.snapshot.Deployments, m.snapshot.Services = nil, nil
+		}), "Running", ready, ""},
+		{"ComponentsNotReady", settled("LifecycleComplete", short), "Degraded", "FTFFFF RollingOut AsExpected", ""},
+	}
+}
+
+// TestReasonsMatchConditions covers all reasons: the phase and the six conditions of each.
+func TestReasonsMatchConditions(t *testing.T) {
+	pinned := slices.Concat(conditions.Refusals(), conditions.Holds(), []string{conditions.ReasonJobFailed, conditions.ReasonReconciliationPaused})
+	for _, row := range reasonRows() {
+		t.Run(row.name, func(t *testing.T) {
+			m := running()
+			row.set(m)
+			phase, list := m.ends(t)
+			got := ""
+			for _, kind := range conditions.Types()[:6] {
+				got += string(list[kind].Status[0])
+			}
+			progressing, degraded := list[conditions.TypeProgressing], list[conditions.TypeDegraded]
+			got += " " + progressing.Reason + " " + degraded.Reason
+			if got != row.want || phase != row.phase {
+				t.Errorf("phase %s and %s, want %s and %s\n%+v", phase, got, row.phase, row.want, list)
+			}
+			if !strings.Contains(progressing.Message+degraded.Message, row.text) {
+				t.Errorf("Progressing says %q, Degraded %q; want %q in one of them", progressing.Message, degraded.Message, row.text)
+			}
+			for _, c := range []metav1.Condition{progressing, degraded, list[conditions.TypeUpgradable]} {
+				if slices.Contains(pinned, progressing.Reason) && c.ObservedGeneration != 4 {
+					t.Errorf("%s has observedGeneration %d, want the present one", c.Type, c.ObservedGeneration)
+				}
+			}
+		})
+	}
+}
+
+// TestReasonsHaveRows checks that every reason of the operator has a row.
+func TestReasonsHaveRows(t *testing.T) {
+	rows := map[string]bool{}
+	for _, row := range reasonRows() {
+		reason, _, _ := strings.Cut(row.name, ",")
+		rows[reason] = true
+	}
+	found := 0
+	for _, path := range []string{"../../api/v1alpha1/names.go", "../status/phase.go", "outcome.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			v, is := n.(*ast.ValueSpec)
+			if !is || !strings.HasPrefix(strings.ToLower(v.Names[0].Name), "reason") {
+				return true
+			}
+			if literal, is := v.Values[0].(*ast.BasicLit); is {
+				found++
+				if reason := strings.Trim(literal.Value, `"`); !rows[reason] {
+					t.Errorf("no row for %s of %s", reason, path)
+				}
+			}
+			return true
+		})
+	}
+	if found < 25 {
+		t.Errorf("only %d reasons were found", found)
+	}
+}

@@ -1,0 +1,92 @@
+package observe_test
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// alembic is how a migration of Superset's fails on PostgreSQL.
+const alembic = `Traceback (most recent call last):
+  File "/usr/bin/superset", line 8, in <module>
+sqlalchemy.exc.ProgrammingError: (psycopg2.errors.UndefinedTable) relation "slices" does not exist
+LINE 1: UPDATE slices SET params = 'x'
+               ^
+
+[SQL: UPDATE slices SET params = %(params)s, owner = %(owner)s]
+[parameters: {'params': 'hunter2', 'owner': 1}]
+(Background on this error at: https://sqlalche.me/e/14/f405)
+`
+
+func endedBy(reason string, code int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "superset", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}},
+		}}
+	}
+}
+
+func evicted(p *corev1.Pod) {
+	p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
+}
+
+func late(j *batchv1.Job) {
+	j.Status.Conditions = []batchv1.JobCondition{{
+		Type: batchv1.JobFailed, Status: "True", Reason: "DeadlineExceeded", Message: "Job was active longer than specified deadline",
+	}}
+}
+
+func TestMessageNamesCause(t *testing.T) {
+	const how = `container "superset" ended with exit code `
+	cases := map[string]struct {
+		job  func(*batchv1.Job)
+		pod  corev1.Pod
+		want string
+	}{
+		"the line of the error": {
+			failed, taskPod("job", ended(1, alembic)),
+			how + `1: sqlalchemy.exc.ProgrammingError: (psycopg2.errors.UndefinedTable) relation "slices" does not exist`,
+		},
+		"only asides":     {failed, taskPod("job", ended(1, "  first\n  last\n")), how + "1: last"},
+		"nothing printed": {failed, taskPod("job", ended(2, "")), how + "2"},
+		"out of memory":   {failed, taskPod("job", endedBy("OOMKilled", 137)), how + "137 (OOMKilled)"},
+		"nothing special": {failed, taskPod("job", endedBy("Error", 1)), how + "1"},
+		"evicted":         {failed, taskPod("job", evicted), "the pod failed: Evicted: The node was low on resource: memory."},
+		"the deadline":    {late, taskPod("job", endedBy("Error", 143)), "DeadlineExceeded: Job was active longer than specified deadline"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := look(taskJob(tc.job), tc.pod).Message; got != tc.want {
+				t.Errorf("\ngot  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestMessageKeepsStartWithinLimit(t *testing.T) {
+	got := look(taskJob(failed), taskPod("job", ended(1, "CommandError: "+strings.Repeat("ä", 500)))).Message
+	if len(got) > 256 || !strings.Contains(got, "exit code 1: CommandError: ä") || !strings.HasSuffix(got, "...") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+func TestMessageOmitsParameters(t *testing.T) {
+	got := look(taskJob(failed), taskPod("job", ended(1, alembic)))
+	if text := got.Message + got.LogTail; strings.Contains(text, "hunter2") || !strings.Contains(got.LogTail, "[parameters: ***") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// The kubelet keeps the last 2048 bytes of a log: of the first line the key of a secret may be gone.
+func TestLogTailOmitsTruncatedLine(t *testing.T) {
+	cut := "er2, and more of the line" + strings.Repeat("\nline", 405)
+	if got := look(taskJob(failed), taskPod("job", ended(1, cut))); strings.Contains(got.LogTail, "er2") || !strings.HasSuffix(got.LogTail, "\nline") {
+		t.Errorf("log tail %q", got.LogTail)
+	}
+	one := look(taskJob(failed), taskPod("job", ended(1, strings.Repeat("er2 ", 512))))
+	if strings.Contains(one.Message+one.LogTail, "er2") || one.Message != `container "superset" ended with exit code 1` {
+		t.Errorf("got %+v", one)
+	}
+}

@@ -1,0 +1,278 @@
+package optional_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
+	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/optional"
+)
+
+const (
+	long = 90 * time.Second
+	// pace is how long to listen for what should not happen.
+	pace = 2 * time.Second
+	// awake is the request by which the test detects that the owners were enqueued.
+	awake = "everybody"
+)
+
+// env is a controller that follows a kind of its own, so that tests can share a cluster.
+type env struct {
+	*testing.T
+	namespace string
+	client    client.Client
+	crd       optional.CRD
+	kind      *optional.Kind
+
+	mu sync.Mutex
+	// reconciled counts by name; first is the state at the first reconcile.
+	reconciled map[string]int
+	first      optional.State
+	requests   []string
+}
+
+// newEnv prepares a kind that the cluster does not have.
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	c := cluster.Get(t)
+	e := &env{T: t, namespace: c.Namespace(t), client: c.Client(t, scheme.Scheme), reconciled: map[string]int{}}
+	group := e.namespace + ".test.flotilla.dev"
+	e.crd = optional.CRD{
+		Kind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Boat"}, Resource: "boats",
+	}
+	t.Cleanup(func() {
+		err := e.client.Delete(context.Background(), e.manifest("v1")) // the test's own context has ended
+		if client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// permissions are what a test's operator may read.
+type permissions struct{ crd, objects bool }
+
+var all = permissions{crd: true, objects: true}
+
+// start runs the controller as a user with the given rights: that to the definition
+// holds in the cluster, that to the objects in the namespace.
+func (e *env) start(may permissions) {
+	e.Helper()
+	cfg := rest.CopyConfig(cluster.Get(e).Config)
+	user := e.user()
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	cfg.Wrap(e.count)
+	e.grant(user, may)
+	skip := true
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme.Scheme, Metrics: server.Options{BindAddress: "0"},
+		Logger: logr.Discard(), Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.kind, err = optional.New(mgr, e.crd, optional.Options{
+		Namespaces: []string{e.namespace},
+		Selector:   labels.SelectorFromSet(labels.Set{"ours": "yes"}),
+		Indexes: map[string]client.IndexerFunc{"fleet": func(o client.Object) []string {
+			return []string{o.GetLabels()["fleet"]}
+		}},
+		Handler: &handler.EnqueueRequestForObject{},
+		Requests: func(context.Context) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: awake}}}
+		},
+	})
+	if err != nil {
+		e.Fatal(err)
+	}
+	c, err := controller.New("boats", mgr, controller.Options{Reconciler: reconcile.Func(e.reconcile)})
+	if err != nil {
+		e.Fatal(err)
+	}
+	if err := c.Watch(e.kind); err != nil {
+		e.Fatal(err)
+	}
+	e.run(mgr)
+}
+
+func (e *env) user() string { return "system:serviceaccount:" + e.namespace + ":operator" }
+
+func (e *env) run(mgr ctrl.Manager) {
+	ctx, cancel := context.WithCancel(e.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	e.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			e.Errorf("the manager ended with: %v", err)
+		}
+	})
+}
+
+func (e *env) grant(user string, may permissions) {
+	e.Helper()
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	verbs := []string{"get", "list", "watch"}
+	meta := metav1.ObjectMeta{Namespace: e.namespace, Name: e.namespace}
+	var objects []client.Object
+	if may.objects {
+		objects = append(objects, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{e.crd.Kind.Group}, Resources: []string{e.crd.Resource}, Verbs: verbs,
+		}}}, &rbacv1.RoleBinding{
+			ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: e.namespace},
+		})
+	}
+	if may.crd {
+		objects = append(objects, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+			ResourceNames: []string{e.crd.Name()}, Verbs: verbs,
+		}}}, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: e.namespace}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: e.namespace},
+		})
+	}
+	for _, obj := range objects {
+		if err := e.client.Create(e.Context(), obj); err != nil {
+			e.Fatal(err)
+		}
+	}
+}
+
+func (e *env) reconcile(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+	state, _ := e.kind.State()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.first == "" {
+		e.first = state
+	}
+	e.reconciled[req.Name]++
+	return reconcile.Result{}, nil
+}
+
+func (e *env) times(name string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reconciled[name]
+}
+
+func (e *env) count(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		if strings.Contains(req.URL.Path, e.crd.Kind.Group) || strings.Contains(req.URL.Path, "customresourcedefinitions") {
+			e.mu.Lock()
+			e.requests = append(e.requests, req.Method+" "+req.URL.String())
+			e.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+func (e *env) requested() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]string(nil), e.requests...)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// silent checks that no request is sent to the API server.
+func (e *env) silent() {
+	e.Helper()
+	before := len(e.requested())
+	expect.Never(e, pace, func() error {
+		if now := e.requested(); len(now) > before {
+			return fmt.Errorf("asked %v", now[before:])
+		}
+		return nil
+	})
+}
+
+func (e *env) becomes(want optional.State) client.Reader {
+	e.Helper()
+	var reader client.Reader
+	expect.Eventually(e, long, func() error {
+		state, r := e.kind.State()
+		if state != want || (r != nil) != (want == optional.Served) {
+			return fmt.Errorf("state %s, reader %v", state, r)
+		}
+		reader = r
+		return nil
+	})
+	return reader
+}
+
+// manifest is the definition, served in one version.
+func (e *env) manifest(version string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": e.crd.Name()},
+		"spec": map[string]any{
+			"group": e.crd.Kind.Group, "scope": "Namespaced",
+			"names": map[string]any{"kind": "Boat", "listKind": "BoatList", "plural": "boats", "singular": "boat"},
+			"versions": []any{map[string]any{
+				"name": version, "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+			}},
+		},
+	}}
+}
+
+func (e *env) install(version string) {
+	e.Helper()
+	if err := e.client.Create(e.Context(), e.manifest(version)); err != nil {
+		e.Fatal(err)
+	}
+}
+
+func (e *env) uninstall() {
+	e.Helper()
+	definition := e.manifest("v1")
+	if err := e.client.Delete(e.Context(), definition); err != nil {
+		e.Fatal(err)
+	}
+	expect.Gone(e, e.client, definition)
+}
+
+// boat creates an object as soon as the API server takes it.
+func (e *env) boat(name string, marks map[string]string) *unstructured.Unstructured {
+	e.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(e.crd.Kind)
+	u.SetNamespace(e.namespace)
+	u.SetName(name)
+	u.SetLabels(marks)
+	expect.Eventually(e, long, func() error {
+		err := e.client.Create(e.Context(), u)
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+	return u
+}

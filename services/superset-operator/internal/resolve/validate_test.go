@@ -1,0 +1,313 @@
+package resolve_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/resolve"
+)
+
+func fromInt(n int) intstr.IntOrString { return intstr.FromInt(n) }
+
+// TestW13ContradictionsAreReported gives each contradiction with the paths that the
+// answer begins with.
+func TestW13ContradictionsAreReported(t *testing.T) {
+	off := ptr(true)
+	mysql := v1alpha1.MySQL
+	clone := func(edit func(*v1alpha1.SupersetSpec)) func(*v1alpha1.SupersetSpec) {
+		return func(s *v1alpha1.SupersetSpec) {
+			s.Environment = v1alpha1.Staging
+			s.Metastore = &v1alpha1.MetastoreSpec{Host: ptr("h"), Database: ptr("d"), Username: ptr("u")}
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{Host: "s"}}}
+			edit(s)
+		}
+	}
+	websocket := func(edit func(*v1alpha1.WebsocketServerSpec)) func(*v1alpha1.SupersetSpec) {
+		return func(s *v1alpha1.SupersetSpec) {
+			s.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
+			s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: ptr("r")}
+			edit(s.WebsocketServer)
+		}
+	}
+	service := func(kind corev1.ServiceType, nodePort int32) *v1alpha1.ComponentServiceSpec {
+		return &v1alpha1.ComponentServiceSpec{Type: kind, NodePort: &nodePort}
+	}
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want []string
+	}{
+		"nothing": {edit: func(*v1alpha1.SupersetSpec) {}},
+		"a websocket server without an image": {
+			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Image = nil }),
+			want: []string{"spec.websocketServer.image.repository"},
+		},
+		"a websocket server with an empty repository": {
+			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Image.Repository = ptr("") }),
+			want: []string{"spec.websocketServer.image.repository"},
+		},
+		"two configurations of the websocket server": {
+			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) {
+				w.Config, w.ConfigFrom = &runtime.RawExtension{Raw: []byte(`{}`)}, &corev1.SecretKeySelector{}
+			}),
+			want: []string{"spec.websocketServer.config"},
+		},
+		"a list as configuration": {
+			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(`[1]`)} }),
+			want: []string{"spec.websocketServer.config"},
+		},
+		"a good websocket server": {
+			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Config = &runtime.RawExtension{Raw: []byte(` {"a": 1}`)} }),
+		},
+		"a good clone": {edit: clone(func(*v1alpha1.SupersetSpec) {})},
+		"a clone from another kind of database": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Source.Type = &mysql }),
+			want: []string{"spec.lifecycle.clone.source.type"},
+		},
+		"a clone into another kind of database": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore.Type = &mysql }),
+			want: []string{"spec.lifecycle.clone.source.type"},
+		},
+		"a clone by a command of the user's own": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) {
+				s.Metastore.Type, s.Lifecycle.Clone.Command = &mysql, []string{"translate"}
+			}),
+		},
+		"a clone that is off": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Clone.Disabled = nil, off }),
+		},
+		"a clone while all tasks are off": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Disabled = nil, off }),
+		},
+		"a clone into a database that is not described": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{URI: ptr("sqlite://")} }),
+			want: []string{"spec.lifecycle.clone"},
+		},
+		"a clone over production": {
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Environment = v1alpha1.Production }),
+			want: []string{"spec.lifecycle.clone"},
+		},
+		"an Ingress without a host": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{}}
+			},
+			want: []string{"spec.networking.ingress"},
+		},
+		"an Ingress with hosts": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.Networking = &v1alpha1.NetworkingSpec{Ingress: &v1alpha1.IngressSpec{Hosts: []v1alpha1.IngressHost{{Host: "h"}}}}
+			},
+		},
+		"threads of workers without threads": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Threads: ptr(int32(2)), WorkerClass: ptr("sync")}
+			},
+			want: []string{"spec.webServer.gunicorn.threads"},
+		},
+		"limits per child without children": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{Celery: &v1alpha1.CeleryWorkerProcessSpec{
+					Pool: ptr("gevent"), MaxTasksPerChild: ptr(int32(1)), MaxMemoryPerChild: ptr(int32(1)),
+				}}
+			},
+			want: []string{"spec.celeryWorker.celery.maxTasksPerChild", "spec.celeryWorker.celery.maxMemoryPerChild"},
+		},
+		"a node port of a Service that has none": {
+			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Service = service(corev1.ServiceTypeClusterIP, 30001) },
+			want: []string{"spec.webServer.service.nodePort"},
+		},
+		"one node port for two": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.WebServer.Service = service(corev1.ServiceTypeNodePort, 30001)
+				s.MCPServer = &v1alpha1.MCPServerSpec{Service: service(corev1.ServiceTypeLoadBalancer, 30001)}
+			},
+			want: []string{"spec.mcpServer.service.nodePort"},
+		},
+		"a port that is none": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.WebServer.Service = &v1alpha1.ComponentServiceSpec{Port: ptr(int32(70000))}
+				s.Valkey = &v1alpha1.ValkeySpec{Host: "h", Port: ptr(int32(0))}
+				s.Metastore = &v1alpha1.MetastoreSpec{Port: ptr(int32(-1))}
+			},
+			want: []string{"spec.webServer.service.port", "spec.metastore.port", "spec.valkey.port"},
+		},
+		"bounds the wrong way round, from the top level": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.CeleryBeat = &v1alpha1.CeleryBeatSpec{}
+				s.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: ptr(int32(3)), MaxReplicas: 2}
+			},
+			want: []string{"spec.webServer.autoscaling.maxReplicas"},
+		},
+		"a budget with two bounds": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.WebServer.PodDisruptionBudget = &v1alpha1.PDBSpec{MinAvailable: ptr(fromInt(1)), MaxUnavailable: ptr(fromInt(1))}
+			},
+			want: []string{"spec.webServer.podDisruptionBudget"},
+		},
+		"a strategy that contradicts itself": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.CeleryBeat = &v1alpha1.CeleryBeatSpec{}
+				s.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: &appsv1.DeploymentStrategy{
+					Type: appsv1.RecreateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{},
+				}}
+			},
+			want: []string{"spec.webServer.deploymentTemplate.strategy.rollingUpdate"},
+		},
+		"two containers of one name": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.PodTemplate = &v1alpha1.PodTemplate{Sidecars: []corev1.Container{{Name: "a"}}}
+				s.WebServer.PodTemplate = &v1alpha1.PodTemplate{InitContainers: []corev1.Container{{Name: "a"}}}
+			},
+			want: []string{"spec.webServer.podTemplate"},
+		},
+		"containers that are left out anyway": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				impostor := []corev1.Container{{Name: "superset"}}
+				s.PodTemplate = &v1alpha1.PodTemplate{Sidecars: impostor, InitContainers: impostor}
+			},
+		},
+		"half a metastore": {
+			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{Host: ptr("h")} },
+			want: []string{"spec.metastore.host"},
+		},
+		"a cache server without a name, and a database below zero": {
+			edit: func(s *v1alpha1.SupersetSpec) {
+				s.Valkey = &v1alpha1.ValkeySpec{CeleryBroker: &v1alpha1.ValkeyCelerySpec{Database: ptr(int32(-1))}}
+			},
+			want: []string{"spec.valkey.host", "spec.valkey"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: v1alpha1.SupersetSpec{WebServer: &v1alpha1.WebServerSpec{}}}
+			tc.edit(&sup.Spec)
+			if diff := cmp.Diff(tc.want, paths(t, sup)); diff != "" {
+				t.Errorf("paths differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// paths returns the path of each violation, and checks that it has a fix.
+func paths(t *testing.T, sup *v1alpha1.Superset) []string {
+	t.Helper()
+	var out []string
+	for _, text := range resolve.Validate(sup) {
+		path, advice, found := strings.Cut(text, ": ")
+		if !found || len(advice) < 20 {
+			t.Errorf("%q gives no advice", text)
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+func TestViolationsReportTooLongNames(t *testing.T) {
+	off := ptr(true)
+	none := func(s *v1alpha1.SupersetSpec) { s.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: off} }
+	cases := map[string]struct {
+		longest int
+		edit    func(*v1alpha1.SupersetSpec)
+	}{
+		"webServer":       {52, func(s *v1alpha1.SupersetSpec) { none(s); s.WebServer = &v1alpha1.WebServerSpec{} }},
+		"celeryWorker":    {49, func(s *v1alpha1.SupersetSpec) { none(s); s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{} }},
+		"celeryBeat":      {51, func(s *v1alpha1.SupersetSpec) { none(s); s.CeleryBeat = &v1alpha1.CeleryBeatSpec{} }},
+		"celeryFlower":    {49, func(s *v1alpha1.SupersetSpec) { none(s); s.CeleryFlower = &v1alpha1.CeleryFlowerSpec{} }},
+		"mcpServer":       {52, func(s *v1alpha1.SupersetSpec) { none(s); s.MCPServer = &v1alpha1.MCPServerSpec{} }},
+		"maintenancePage": {46, func(s *v1alpha1.SupersetSpec) { none(s); s.Lifecycle.MaintenancePage = &v1alpha1.MaintenancePageSpec{} }},
+		"migrate":         {48, func(*v1alpha1.SupersetSpec) {}},
+		"rotate": {49, func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle = &v1alpha1.LifecycleSpec{
+				Migrate: &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Disabled: off}}, Rotate: &v1alpha1.RotateTaskSpec{},
+			}
+		}},
+		"init": {51, func(s *v1alpha1.SupersetSpec) {
+			s.Lifecycle = &v1alpha1.LifecycleSpec{Migrate: &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{Disabled: off}}}
+		}},
+		"websocketServer": {46, func(s *v1alpha1.SupersetSpec) {
+			none(s)
+			s.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
+			s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: ptr("r")}
+		}},
+	}
+	for what, tc := range cases {
+		t.Run(what, func(t *testing.T) {
+			for extra, want := range map[int]bool{0: false, 1: true} {
+				sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("x", tc.longest+extra)}}
+				tc.edit(&sup.Spec)
+				got := resolve.Validate(sup)
+				refused := len(got) == 1 && strings.HasPrefix(got[0], "metadata.name: ") && strings.Contains(got[0], what+" is enabled")
+				if refused != want || !want && len(got) > 0 {
+					t.Errorf("a name of %d characters: %v", tc.longest+extra, got)
+				}
+			}
+		})
+	}
+}
+
+// TestViolationsHoldNoSecrets checks the texts that conditions and events contain.
+func TestViolationsHoldNoSecrets(t *testing.T) {
+	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("x", 63)}}
+	secret := "very-secret"
+	sup.Spec = v1alpha1.SupersetSpec{
+		SecretKey: &secret, PreviousSecretKey: &secret,
+		Metastore:       &v1alpha1.MetastoreSpec{Host: ptr("h"), Password: &secret, URI: &secret, Port: ptr(int32(0))},
+		Valkey:          &v1alpha1.ValkeySpec{Password: &secret},
+		WebsocketServer: &v1alpha1.WebsocketServerSpec{Config: &runtime.RawExtension{Raw: []byte(`"very-secret"`)}},
+	}
+	got := resolve.Validate(sup)
+	if len(got) < 5 {
+		t.Errorf("only %d complaints", len(got))
+	}
+	if strings.Contains(strings.Join(got, "\n"), secret) {
+		t.Errorf("a secret: %v", got)
+	}
+}
+
+// TestVariablesReplacingConfigurationAreRejected: Superset would take another file, module or metastore, silently.
+func TestVariablesReplacingConfigurationAreRejected(t *testing.T) {
+	env := func(name string) *v1alpha1.PodTemplate {
+		return &v1alpha1.PodTemplate{Container: &v1alpha1.ContainerTemplate{Env: []corev1.EnvVar{{Name: name, Value: "x"}}}}
+	}
+	const uri = "SUPERSET__SQLALCHEMY_DATABASE_URI"
+	cases := map[string]struct {
+		edit func(*v1alpha1.SupersetSpec)
+		want string
+	}{
+		"another file": {
+			func(s *v1alpha1.SupersetSpec) { s.WebServer.PodTemplate = env("SUPERSET_CONFIG_PATH") },
+			"spec.webServer.podTemplate.container.env: must not set SUPERSET_CONFIG_PATH",
+		},
+		"another module of a task": {
+			func(s *v1alpha1.SupersetSpec) {
+				s.Lifecycle = &v1alpha1.LifecycleSpec{PodTemplate: env("SUPERSET_CONFIG")}
+			},
+			"spec.lifecycle.podTemplate.container.env: must not set SUPERSET_CONFIG,",
+		},
+		"another metastore": {
+			func(s *v1alpha1.SupersetSpec) {
+				s.PodTemplate, s.Metastore = env(uri), &v1alpha1.MetastoreSpec{URI: ptr("x")}
+			},
+			"use spec.metastore",
+		},
+		"the only metastore": {func(s *v1alpha1.SupersetSpec) { s.PodTemplate = env(uri) }, ""},
+		"something harmless": {func(s *v1alpha1.SupersetSpec) { s.PodTemplate = env("SUPERSET_ENV") }, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{WebServer: &v1alpha1.WebServerSpec{}}}
+			tc.edit(&sup.Spec)
+			got := strings.Join(resolve.Validate(sup), "; ")
+			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/redact"
+)
+
+// maxReason is the maximum size of the reason of a pod that cannot start, in bytes.
+const maxReason = 256
+
+// startFailures are the reasons of waiting containers that do not recover by waiting.
+var startFailures = []string{
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+	"InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull",
+}
+
+// StartFailure returns why one of the pods cannot start; empty if none is known to be stuck.
+func StartFailure(pods []corev1.Pod) string {
+	for i := range pods {
+		if text := podStartFailure(&pods[i]); text != "" {
+			return redact.Line(text, maxReason)
+		}
+	}
+	return ""
+}
+
+// CreateFailure returns why Kubernetes creates no pods of a Deployment; empty if it does.
+func CreateFailure(d *appsv1.Deployment) string {
+	if d == nil {
+		return ""
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return CreateFailureMessage(workload.CreateFailure(c.Message))
+		}
+	}
+	return ""
+}
+
+// CreateFailureMessage formats the API server's answer to the creation of a pod; empty for none.
+func CreateFailureMessage(answer string) string {
+	if answer == "" {
+		return ""
+	}
+	return redact.Line("pods cannot be created: "+answer, maxReason)
+}
+
+func podStartFailure(p *corev1.Pod) string {
+	if !p.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && slices.Contains(startFailures, w.Reason) {
+			return fmt.Sprintf("container %q: %s: %s", c.Name, w.Reason, w.Message)
+		}
+	}
+	if p.Status.Phase != corev1.PodPending {
+		return ""
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return "pod unschedulable: " + c.Message
+		}
+	}
+	return ""
+}

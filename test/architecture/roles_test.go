@@ -1,0 +1,241 @@
+package architecture
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// controller is the declarations of one package below internal/controller, tests left out.
+type controller struct {
+	dir     string
+	names   map[string]bool     // top-level functions, types, constants and variables; methods as Type.Method
+	params  map[string][]string // parameter types of top-level functions
+	imports map[string]string   // path to local name, where one is given
+}
+
+// required are the roles of a controller: every controller has a declaration of each name.
+var required = []string{
+	"Reconciler", "Config", "New", "Reconciler.SetupWithManager", "Reconciler.Reconcile", "Reconciler.steps",
+	"reconcileState", "requeueStale",
+}
+
+// optionalRoles are declared where a controller has the concern: the key, found in the imports or the names, requires
+// the names.
+var optionalRoles = map[string][]string{
+	"Reconciler.ensureFinalizer": {"Reconciler.reconcileDelete"},
+	"errStale":                   {"isStale"},
+}
+
+// replaced are names of roles that have another one, by the name to use.
+var replaced = map[string]string{
+	"Controller": "Reconciler", "Dependencies": "Config", "Settings": "Options", "pass": "reconcileState",
+	"matters": "shouldReconcile", "relevant": "shouldReconcile", "clean": "reconcileDelete", "gone": "reconcileDelete",
+	"protect": "ensureFinalizer", "Register": "SetupWithManager", "errOutdated": "errStale",
+}
+
+// pauses are constants of times whose name does not say what they wait for.
+var pauses = regexp.MustCompile(`^(retry[A-Z]\w*|\w+Retry|\w+Pause|first\w+|longest\w+|last(Retry|Wait|Pause))$`)
+
+// rolePackages are the packages that a role has in each service that has the role, by the names it must not have.
+var rolePackages = map[string]string{
+	"naming": "names", "report": "observation or statusevents", "watch": "observe", "setup": "app", "aggregator": "app",
+	"admit": "validation", "inject": "webhook", "operate": "cmdutil", "sync": "objectsync", "silence": "liveness",
+	"live": "readmodel", "takeover": "adopt or legacyschema", "release": "removefinalizers",
+}
+
+func controllers(t *testing.T) []controller {
+	t.Helper()
+	dirs, err := filepath.Glob("../../services/*/internal/controller/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []controller
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			out = append(out, declarations(t, dir))
+		}
+	}
+	if len(out) < 6 {
+		t.Fatalf("found %d controllers: the search is broken", len(out))
+	}
+	return out
+}
+
+func declarations(t *testing.T, dir string) controller {
+	t.Helper()
+	c := controller{strings.TrimPrefix(filepath.ToSlash(dir), "../../"), map[string]bool{}, map[string][]string{}, map[string]string{}}
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.add(f)
+	}
+	return c
+}
+
+func (c controller) add(f *ast.File) {
+	for _, spec := range f.Imports {
+		if spec.Name != nil {
+			c.imports[strings.Trim(spec.Path.Value, `"`)] = spec.Name.Name
+		}
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				c.names[d.Name.Name] = true
+				for _, p := range d.Type.Params.List {
+					if id, ok := p.Type.(*ast.Ident); ok {
+						c.params[d.Name.Name] = append(c.params[d.Name.Name], id.Name)
+					}
+				}
+				continue
+			}
+			receiver := d.Recv.List[0].Type
+			if star, ok := receiver.(*ast.StarExpr); ok {
+				receiver = star.X
+			}
+			if id, ok := receiver.(*ast.Ident); ok {
+				c.names[id.Name+"."+d.Name.Name] = true
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					c.names[s.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						c.names[name.Name] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// problems returns where a controller departs from the roles.
+func (c controller) problems() []string {
+	var out []string
+	for _, name := range required {
+		if !c.names[name] {
+			out = append(out, "declares no "+name)
+		}
+	}
+	for has, names := range optionalRoles {
+		for _, name := range names {
+			if c.names[has] && !c.names[name] {
+				out = append(out, "declares "+has+" and no "+name)
+			}
+		}
+	}
+	if c.names["New"] && !slices.Contains(c.params["New"], "Config") {
+		out = append(out, "New takes no Config")
+	}
+	for name := range c.names {
+		bare := name[strings.LastIndex(name, ".")+1:]
+		if use, ok := replaced[bare]; ok {
+			out = append(out, name+" is called "+use)
+		}
+		if pauses.MatchString(name) {
+			out = append(out, name+" is called requeue<Cause>, minBackoff or maxBackoff")
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestControllersDefineRoles(t *testing.T) {
+	for _, c := range controllers(t) {
+		for _, problem := range c.problems() {
+			t.Errorf("%s: %s (test/architecture/roles_test.go)", c.dir, problem)
+		}
+	}
+}
+
+func TestServicesNamePackagesByRole(t *testing.T) {
+	dirs, err := filepath.Glob("../../services/*")
+	if err != nil || len(dirs) != 4 {
+		t.Fatalf("services: %v, %v", dirs, err)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, "internal", "app")); err != nil {
+			t.Errorf("%s: its wiring is not in internal/app", filepath.Base(dir))
+		}
+		err := filepath.WalkDir(filepath.Join(dir, "internal"), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && d.Name() == "testdata" {
+				return filepath.SkipDir
+			}
+			if err == nil && d.IsDir() && rolePackages[d.Name()] != "" {
+				t.Errorf("%s is called %s", path, rolePackages[d.Name()])
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestV1alpha1HasNoAlias(t *testing.T) {
+	root := "../../"
+	for _, f := range sources(t) {
+		if !strings.HasPrefix(f.path, "services/") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), root+f.path, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := prefix + strings.Join(strings.SplitN(f.path, "/", 3)[:2], "/") + "/api/v1alpha1"
+		for _, spec := range parsed.Imports {
+			if strings.Trim(spec.Path.Value, `"`) == own && spec.Name != nil && spec.Name.Name != "." {
+				t.Errorf("%s imports its api as %s", f.path, spec.Name.Name)
+			}
+		}
+	}
+}
+
+func TestMissingRolesAreReported(t *testing.T) {
+	dir := t.TempDir()
+	text := `package thing
+type Controller struct{}
+type Reconciler struct{}
+func (r *Reconciler) SetupWithManager() {}
+func (r *Reconciler) Reconcile() {}
+func (r *Reconciler) steps() {}
+func (r *Reconciler) ensureFinalizer() {}
+func (r *Reconciler) matters() {}
+func New(d int) *Reconciler { return nil }
+type reconcileState struct{}
+var errStale error
+const staleRetry = 1
+type Config struct{}
+`
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"Controller is called Reconciler", "New takes no Config", "Reconciler.matters is called shouldReconcile",
+		"declares Reconciler.ensureFinalizer and no Reconciler.reconcileDelete", "declares errStale and no isStale",
+		"declares no requeueStale", "staleRetry is called requeue<Cause>, minBackoff or maxBackoff",
+	}
+	if got := declarations(t, dir).problems(); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
