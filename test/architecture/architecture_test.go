@@ -126,7 +126,7 @@ func TestImportRulesReportViolations(t *testing.T) {
 		got, want bool
 	}{
 		"a service may not import another's internals": {foreignInternals("services/ingester/internal/decide", prefix+"services/engine-operator/internal/engine"), true},
-		"a service may import another's api":           {foreignInternals("services/status-aggregator/internal/watch", prefix+"services/engine-operator/api/v1alpha1"), false},
+		"a service may import another's api":           {foreignInternals("services/status-aggregator/internal/observe", prefix+"services/engine-operator/api/v1alpha1"), false},
 		"a service may import its own internals":       {foreignInternals("services/ingester/cmd/ingester", prefix+"services/ingester/internal/decide"), false},
 		"a lib may not import a service":               {foreignInternals("libs/kube/apply", prefix+"services/ingester/storage"), true},
 		"the operating system is I/O":                  {isImpure("os"), true},

@@ -23,8 +23,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
 var errDown = errors.New("not reached")
@@ -247,25 +247,25 @@ func (a *aggregator) sweep(r contract.Ref, upTo uint64) error {
 }
 
 // Get, Live, LiveUID, Last and Drop are the watcher's.
-func (a *aggregator) Get(ctx context.Context, kind registry.Kind, r contract.Ref) (watch.Object, error) {
+func (a *aggregator) Get(ctx context.Context, kind registry.Kind, r contract.Ref) (observe.Object, error) {
 	if u := a.cache[r.Name]; u != nil {
-		return watch.Read(kind, u.DeepCopy())
+		return observe.Read(kind, u.DeepCopy())
 	}
 	if _, err := a.LiveUID(ctx, kind, r); err != nil {
-		return watch.Object{}, err
+		return observe.Object{}, err
 	}
-	return watch.Object{}, watch.ErrStale
+	return observe.Object{}, observe.ErrStale
 }
 
-func (a *aggregator) Live(_ context.Context, kind registry.Kind, r contract.Ref) (watch.Object, error) {
+func (a *aggregator) Live(_ context.Context, kind registry.Kind, r contract.Ref) (observe.Object, error) {
 	u := a.w.objects[r.Name]
 	switch {
 	case !a.w.apiUp:
-		return watch.Object{}, errDown
+		return observe.Object{}, errDown
 	case u == nil:
-		return watch.Object{}, watch.ErrNotFound
+		return observe.Object{}, observe.ErrNotFound
 	}
-	return watch.Read(kind, u.DeepCopy())
+	return observe.Read(kind, u.DeepCopy())
 }
 
 func (a *aggregator) LiveUID(ctx context.Context, kind registry.Kind, r contract.Ref) (string, error) {
@@ -276,8 +276,8 @@ func (a *aggregator) LiveUID(ctx context.Context, kind registry.Kind, r contract
 	return string(u.GetUID()), nil
 }
 
-func (a *aggregator) Last(registry.Kind, contract.Ref, string) (watch.Object, bool) {
-	return watch.Object{}, false
+func (a *aggregator) Last(registry.Kind, contract.Ref, string) (observe.Object, bool) {
+	return observe.Object{}, false
 }
 
 func (a *aggregator) Drop(contract.Ref) {}

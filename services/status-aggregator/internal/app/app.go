@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
 const (
@@ -61,7 +61,7 @@ type parts struct {
 	history  *history.Store
 	queue    *object.Queue
 	ingest   *ingest.Ingest
-	watcher  *watch.Watcher
+	watcher  *observe.Watcher
 	lease    *lease.Holder
 	resync   *resyncer
 	control  *object.Reconciler
@@ -118,7 +118,7 @@ func (p *parts) addIngest() {
 }
 
 func (p *parts) addWatcher() {
-	p.watcher = watch.New(watch.Config{
+	p.watcher = observe.New(observe.Config{
 		Cache: p.cfg.Manager.GetCache(), Live: p.cfg.Manager.GetAPIReader(),
 		Kinds: p.cfg.Kinds, Cluster: p.cfg.Cluster, Clock: p.cfg.Clock,
 		OnObject: p.queue.Add,

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/service"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/httpapi"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
 // Name is the service's name: its binary, its observer on the bus, its client on NATS.
@@ -62,7 +62,7 @@ func prerequisites() []service.Prerequisite {
 var election = service.Election{LeaseDuration: 7 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: time.Second}
 
 // CacheOptions keeps of each object only what the aggregator reads.
-func CacheOptions(o *cache.Options) { o.DefaultTransform = watch.Trim }
+func CacheOptions(o *cache.Options) { o.DefaultTransform = observe.Trim }
 
 // Validate refuses settings under which the aggregator has nothing to do.
 func Validate(o service.Options) error {

@@ -7,16 +7,16 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
 // resource is an object as it is answered. A status that cannot be read shows as none:
 // the object is still there.
 func resource(cluster string, kind registry.Kind, u *unstructured.Unstructured) statusapi.Resource {
-	o, err := watch.Read(kind, u)
+	o, err := observe.Read(kind, u)
 	if err != nil {
-		o = watch.Object{Unstructured: u}
+		o = observe.Object{Unstructured: u}
 	}
 	return statusapi.Resource{
 		Cluster: cluster, Kind: kind.Token, Object: o.Identity(kind), Phase: o.Phase, Conditions: conditions(o.Conditions),

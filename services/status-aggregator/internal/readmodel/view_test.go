@@ -19,10 +19,10 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract/statusapi"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel/readmodeltest"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
 var (
@@ -221,7 +221,7 @@ func TestDetailDropsDeletedEntry(t *testing.T) {
 // aggregator's watcher ends the informer that both read.
 func TestViewFollowsRemovedKind(t *testing.T) {
 	l := readmodeltest.New(t, nil)
-	l.Run(watch.New(watch.Config{
+	l.Run(observe.New(observe.Config{
 		Cache: l.Cache, Live: l.Client, Kinds: l.Kinds, Cluster: readmodeltest.Cluster, Clock: clock.RealClock{},
 		OnObject: func(contract.Ref) {}, OnKind: func(registry.Kind) {},
 	}).Start)

@@ -111,12 +111,15 @@ func (r *Reconciler) run(ctx context.Context, s *reconcileState) (ctrl.Result, e
 		return ctrl.Result{}, nil
 	default:
 	}
-	if errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, errStale) {
+	if isStale(err) {
 		s.stale = true
 		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	}
 	return ctrl.Result{}, err
 }
+
+// isStale reports whether the decision must be made again from a newer object.
+func isStale(err error) bool { return errors.Is(err, ownedstatus.ErrStale) || errors.Is(err, errStale) }
 
 // errStale means that the cache does not show the API server's state yet.
 var errStale = errors.New("stale cache")

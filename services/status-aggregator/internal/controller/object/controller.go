@@ -22,8 +22,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
 // Bounds of the backoff after a failed reconcile.
@@ -51,12 +51,12 @@ type Config struct {
 	Workers        int
 }
 
-// Objects reads the managed objects. [watch.Watcher] implements it and documents the methods.
+// Objects reads the managed objects. [observe.Watcher] implements it and documents the methods.
 type Objects interface {
-	Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (watch.Object, error)
-	Live(ctx context.Context, kind registry.Kind, ref contract.Ref) (watch.Object, error)
+	Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (observe.Object, error)
+	Live(ctx context.Context, kind registry.Kind, ref contract.Ref) (observe.Object, error)
 	LiveUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error)
-	Last(kind registry.Kind, ref contract.Ref, uid string) (watch.Object, bool)
+	Last(kind registry.Kind, ref contract.Ref, uid string) (observe.Object, bool)
 	Drop(ref contract.Ref)
 }
 

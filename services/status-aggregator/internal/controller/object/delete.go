@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 )
 
 // reconcileDelete publishes that the object was deleted. received is the stream sequence of its newest
@@ -47,7 +47,7 @@ func (r *Reconciler) replace(ctx context.Context, s *reconcileState) (steps.Resu
 	// The entry may be ahead of the cache: read the current UID from the API server.
 	alive, err := r.cfg.Watcher.LiveUID(ctx, s.kind, s.ref)
 	switch {
-	case errors.Is(err, watch.ErrNotFound) || err == nil && alive != uid:
+	case errors.Is(err, observe.ErrNotFound) || err == nil && alive != uid:
 		return steps.Result{Stop: true, Requeue: requeueStale}, nil
 	case err != nil:
 		return steps.Result{}, err

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/liveness"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
 const (
@@ -34,7 +34,7 @@ type reconcileState struct {
 	ref    contract.Ref
 	now    time.Time
 	kind   registry.Kind
-	live   watch.Object
+	live   observe.Object
 	record *history.Record
 	// held keeps the conditions of the object unchanged.
 	held     bool
@@ -63,9 +63,9 @@ func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result,
 	received := r.cfg.Model.Get(s.ref).Newest() // must precede Get, so that an observation of a successor is kept
 	live, err := r.cfg.Watcher.Get(ctx, s.kind, s.ref)
 	switch {
-	case errors.Is(err, watch.ErrNotFound):
+	case errors.Is(err, observe.ErrNotFound):
 		return steps.Result{Stop: true}, r.reconcileDelete(ctx, s, received)
-	case errors.Is(err, watch.ErrStale):
+	case errors.Is(err, observe.ErrStale):
 		return steps.Result{Stop: true}, nil // its event will come
 	case err != nil:
 		return steps.Result{}, err
@@ -178,7 +178,7 @@ func (r *Reconciler) phases(ctx context.Context, s *reconcileState) (steps.Resul
 func (r *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	live, err := r.cfg.Watcher.Live(ctx, s.kind, s.ref)
 	switch {
-	case errors.Is(err, watch.ErrNotFound) || err == nil && live.GetResourceVersion() != s.live.GetResourceVersion():
+	case errors.Is(err, observe.ErrNotFound) || err == nil && live.GetResourceVersion() != s.live.GetResourceVersion():
 		return steps.Result{Stop: true, Requeue: requeueStale}, nil
 	case err != nil:
 		return steps.Result{}, err

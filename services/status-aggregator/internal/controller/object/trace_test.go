@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/model"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 )
 
 func TestSpanContinuesObservationTrace(t *testing.T) {
@@ -43,7 +43,7 @@ func TestSpanContinuesObservationTrace(t *testing.T) {
 			otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 			defer otel.SetTracerProvider(noop.NewTracerProvider())
 
-			s := &reconcileState{ref: contract.Ref{Namespace: "ns", Name: "main"}, now: now, received: c.received, live: watch.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{}}}}
+			s := &reconcileState{ref: contract.Ref{Namespace: "ns", Name: "main"}, now: now, received: c.received, live: observe.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{}}}}
 			s.kind.GVK.Kind = "Superset"
 			if within := trace.SpanContextFromContext(s.within(t.Context())); within.Equal(cause) != c.parent {
 				t.Errorf("nothing is said yet, and it belongs to %+v", within)

@@ -19,9 +19,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/testkit/cluster"
 	"github.com/flotilla-dev/flotilla/libs/testkit/expect"
 
+	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/observe"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/readmodel"
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/registry"
-	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/watch"
 )
 
 // SupersetKind is the kind of [Env.Superset].
@@ -51,7 +51,7 @@ func New(t testing.TB, as *rest.Config) *Env {
 	if l.Kinds, err = registry.Managed(); err != nil {
 		t.Fatal(err)
 	}
-	objects, err := cache.New(as, cache.Options{DefaultTransform: watch.Trim})
+	objects, err := cache.New(as, cache.Options{DefaultTransform: observe.Trim})
 	if err != nil {
 		t.Fatal(err)
 	}

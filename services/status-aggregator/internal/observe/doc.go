@@ -1,4 +1,4 @@
-// Package watch watches the managed custom resources.
+// Package observe watches the managed custom resources.
 //
 // It keeps of each object only what the aggregator reads ([Trim]): metadata,
 // status.conditions, status.phase and status.transitions. Types of the operators
@@ -10,4 +10,4 @@
 //
 // The last state of a deleted object is kept until it is read ([Watcher.Last]), since its
 // status may hold phase changes that are not published yet.
-package watch
+package observe
