@@ -116,7 +116,7 @@ func TestInvalidKeysChangeNoComponent(t *testing.T) {
 				l.becomes(sup, phase(v1alpha1.PhaseAwaitingApproval))
 			} else {
 				l.becomes(sup, condition("LifecycleComplete", metav1.ConditionFalse, "TaskRetrying"))
-				if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, why) {
+				if text := message(sup, "LifecycleComplete"); !strings.HasSuffix(text, why+".") {
 					t.Errorf("the condition does not say why: %s", text)
 				}
 			}
