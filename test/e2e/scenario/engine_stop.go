@@ -25,6 +25,12 @@ func (e *engine) stop(ctx context.Context, s *run.Step) error {
 	if e.before, err = e.serving(ctx); err != nil {
 		return err
 	}
+	// The queries of the previous phase must not be refused: they have reached an engine when one of this phase is answered.
+	if e.loadgen != nil {
+		if err := e.loadgen.Sees(ctx, s, answered); err != nil {
+			return err
+		}
+	}
 	if err := e.patch(ctx, s, engines, "etl", `{"metadata":{"annotations":{"operator-command":"Stopped"}}}`); err != nil {
 		return err
 	}
