@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	promlabels "github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	promparser "github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -76,7 +76,7 @@ func unknownValues(expr promparser.Expr, known map[string]bool) (missing []strin
 			return nil
 		}
 		for _, m := range selector.LabelMatchers {
-			if m.Name == promlabels.MetricName || slices.Contains(scraped, m.Name) || !alternatives.MatchString(m.Value) {
+			if m.Name == model.MetricNameLabel || slices.Contains(scraped, m.Name) || !alternatives.MatchString(m.Value) {
 				continue
 			}
 			for value := range strings.SplitSeq(m.Value, "|") {

@@ -66,7 +66,7 @@ func (w *Writer) CloseChosen(ctx context.Context, kind *registry.Kind, uids []st
 	once := func(ctx context.Context, tx *sql.Tx, locked []rows.Row) (chosen []string, err error) {
 		chosen, choiceErr = choose(ctx, tx, locked)
 		if choiceErr != nil && retry.Classify(choiceErr) == database.Other {
-			return nil, nil //nolint:nilerr // returned below
+			return nil, nil // choiceErr is returned below
 		}
 		return chosen, choiceErr
 	}
@@ -87,8 +87,8 @@ func (w *Writer) CloseChosen(ctx context.Context, kind *registry.Kind, uids []st
 // same transaction. The row keeps its incarnation and its times of eviction and creation.
 func (w *Writer) Amend(ctx context.Context, kind *registry.Kind, uid string, edit Edit) error {
 	changed := false
-	var editErr error // of edit: not a failure of the write
-	once := func(row *rows.Row, json []byte) (r *record.Record, err error) {
+	var editErr error                                                        // of edit: not a failure of the write
+	once := func(row *rows.Row, json []byte) (r *record.Record, err error) { //nolint:unparam // an Edit
 		if r, editErr = edit(row, json); editErr != nil {
 			return nil, nil //nolint:nilerr,nilnil // no change; the error is returned below
 		}

@@ -96,7 +96,7 @@ func (b *batch) insertPart(ctx context.Context, changes []*change, end func() st
 	for _, c := range changes {
 		args = append(args, c.UID, c.Namespace, c.Name, c.CreateTime, c.GroupVersion, b.now, c.Proto, c.JSON)
 		args = append(args, c.Indexed...)
-		args = append(args, c.evictAt, c.deleteAt, c.Version.ResVersion, c.Version.Incarnation)
+		args = append(args, c.evictAt, c.deleteAt, c.Version.ResVersion, c.Incarnation)
 	}
 	name := statement.Name{Table: b.kind.Table, Action: "insert", Rows: len(changes)}
 	if end != nil {
