@@ -203,7 +203,7 @@ func TestErrorsNameRemedy(t *testing.T) {
 	}
 	env = s.env()
 	env.Client = nobody
-	if _, err := s.run(removefinalizers.Command{Force: true}, env); !strings.Contains(err, "config/rbac/operator_role.yaml has the rights") {
+	if _, err := s.run(removefinalizers.Command{Force: true}, env); !strings.Contains(err, "config/rbac/operator_role.yaml grants the required permissions") {
 		t.Errorf("error %q", err)
 	}
 }

@@ -132,7 +132,7 @@ func checkLeader(ctx context.Context, env Env) error {
 func explain(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w (config/rbac/operator_role.yaml has the required permissions)", err)
+		return fmt.Errorf("%w (config/rbac/operator_role.yaml grants the required permissions)", err)
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("%w (does the cluster have the CRDs of config/crd?)", err)
 	}
