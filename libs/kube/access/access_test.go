@@ -339,7 +339,7 @@ func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
 	}
 	other := allowed
 	other.Name = "unasked"
-	refused("authorise", other)
+	refused("authorize", other)
 }
 
 func TestAuthorizerRequiresAuthentication(t *testing.T) {
