@@ -201,6 +201,8 @@ func TestRecreatedObjectStartsAnew(t *testing.T) {
 		}
 		return nil
 	})
+	// The recorder's watch may lag behind the read above.
+	flips.want(t, conditions.TypeAvailable, "False")
 	expect.Never(t, time.Second, func() error {
 		if got := flips.of(conditions.TypeAvailable); got != "[False]" {
 			return fmt.Errorf("Available was %s", got)
