@@ -22,6 +22,8 @@ type Result struct {
 // a few words, lower case, for example "preflight" or "apply networking".
 type Step[S any] struct {
 	Name string
+	// When reports whether the step applies to the state; nil means always. A step that does not apply has no span.
+	When func(state *S) bool
 	Run  func(ctx context.Context, state *S) (Result, error)
 }
 
@@ -35,6 +37,9 @@ func Run[S any](ctx context.Context, state *S, list []Step[S]) (Result, error) {
 	for _, step := range list {
 		if err := ctx.Err(); err != nil {
 			return total, fmt.Errorf("%s: %w", step.Name, err)
+		}
+		if step.When != nil && !step.When(state) {
+			continue
 		}
 		result, err := runOne(ctx, state, step)
 		total.Requeue = MinRequeue(total.Requeue, result.Requeue)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,6 +49,10 @@ func TestRun(t *testing.T) {
 			return result, err
 		}}
 	}
+	when := func(s steps.Step[state], after string) steps.Step[state] {
+		s.When = func(s *state) bool { return slices.Contains(s.ran, after) }
+		return s
+	}
 	ok := steps.Result{}
 	tests := map[string]struct {
 		list []steps.Step[state]
@@ -58,6 +63,12 @@ func TestRun(t *testing.T) {
 		"no steps do nothing": {},
 		"all run in order": {
 			list: []steps.Step[state]{step("a", ok, nil), step("b", ok, nil)}, ran: []string{"a", "b"},
+		},
+		"a step that does not apply is skipped": {
+			list: []steps.Step[state]{
+				step("a", ok, nil), when(step("b", steps.Result{Stop: true}, errBroken), "x"), when(step("c", ok, nil), "a"),
+			},
+			ran: []string{"a", "c"},
 		},
 		"a stop ends the run without an error": {
 			list: []steps.Step[state]{step("a", steps.Result{Stop: true}, nil), step("b", ok, nil)},
@@ -114,7 +125,7 @@ func TestRunRecordsSpanPerStep(t *testing.T) {
 	spans := record(t)
 	nothing := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
 	fails := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, errBroken }
-	list := []steps.Step[struct{}]{{"preflight", nothing}, {"apply", fails}}
+	list := []steps.Step[struct{}]{{Name: "preflight", Run: nothing}, {Name: "apply", Run: fails}}
 	ctx, end := steps.Begin(t.Context(), "Superset", &metav1.ObjectMeta{})
 	_, err := steps.Run(ctx, &struct{}{}, list)
 	if err == nil {

@@ -134,7 +134,7 @@ func BenchmarkReconcileWithoutTracing(b *testing.B) {
 	trail := steps.NewTracer("Superset", clocktesting.NewFakeClock(time.Now()))
 	object := &metav1.ObjectMeta{Namespace: "ns", Name: "main", UID: "u", Generation: 1}
 	nothing := func(context.Context, *struct{}) (steps.Result, error) { return steps.Result{}, nil }
-	list := []steps.Step[struct{}]{{"a", nothing}, {"b", nothing}, {"c", nothing}}
+	list := []steps.Step[struct{}]{{Name: "a", Run: nothing}, {Name: "b", Run: nothing}, {Name: "c", Run: nothing}}
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {

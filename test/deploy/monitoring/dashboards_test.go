@@ -113,6 +113,19 @@ func TestPanelsUseExistingMetrics(t *testing.T) {
 	}
 }
 
+// expand replaces the variables of an expression by values, and returns the names of those of the dashboard.
+func expand(expression string) (expanded string, names []string) {
+	expanded = variables.ReplaceAllStringFunc(expression, func(v string) string {
+		name := strings.Trim(v, "${}")
+		if value, ok := grafanas[name]; ok {
+			return value
+		}
+		names = append(names, name)
+		return ".*"
+	})
+	return expanded, names
+}
+
 func (c catalogue) checkPanel(p panel, variablesKnown map[string]bool) []string {
 	if p.Type == "row" {
 		return nil
@@ -122,16 +135,12 @@ func (c catalogue) checkPanel(p panel, variablesKnown map[string]bool) []string 
 		problems = append(problems, "asks for nothing")
 	}
 	for _, target := range p.Targets {
-		expression := variables.ReplaceAllStringFunc(target.Expr, func(v string) string {
-			name := strings.Trim(v, "${}")
-			if value, ok := grafanas[name]; ok {
-				return value
-			}
+		expression, names := expand(target.Expr)
+		for _, name := range names {
 			if !variablesKnown[name] {
-				problems = append(problems, "there is no variable "+v)
+				problems = append(problems, "there is no variable "+name)
 			}
-			return ".*"
-		})
+		}
 		if err := c.check(expression); err != nil && !strings.Contains(err.Error(), "no metric in it") {
 			problems = append(problems, fmt.Sprintf("%s: %v", target.Expr, err))
 		}

@@ -100,12 +100,7 @@ func TestLabelValuesAreSetByCode(t *testing.T) {
 	for name, d := range dashboards(t) {
 		for _, p := range d.Panels {
 			for _, target := range p.Targets {
-				expression := variables.ReplaceAllStringFunc(target.Expr, func(v string) string {
-					if value, ok := grafanas[strings.Trim(v, "${}")]; ok {
-						return value
-					}
-					return ".*"
-				})
+				expression, _ := expand(target.Expr)
 				selected += checkValues(t, name+", "+p.Title, expression)
 			}
 		}

@@ -60,14 +60,9 @@ type objectKey struct{ kind, namespace, name string }
 
 // RequestCheck queues the check of an object whose row seemed newer. It never blocks.
 func (w *Watch) RequestCheck(kind, namespace, name string) {
+	w.enqueue(objectKey{kind, namespace, name})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.checks == nil {
-		w.checks = map[objectKey]bool{}
-	}
-	if len(w.checks) < maxChecks {
-		w.checks[objectKey{kind, namespace, name}] = true
-	}
 	select {
 	case w.hints() <- struct{}{}:
 	default:
@@ -103,6 +98,11 @@ func (w *Watch) Run(ctx context.Context, resolved Cluster, current int64) error 
 			if sign == "" {
 				sign, err = w.version(ctx, resolved.UID, &highest)
 			}
+			if sign == "" {
+				var failed error
+				sign, failed = w.objects(ctx, current)
+				err = errors.Join(err, failed)
+			}
 		}
 		if sign != "" {
 			w.Log.Error(ErrClusterRestored, "Bumping the incarnation", "sign", sign, "was", current)
@@ -134,20 +134,35 @@ func (w *Watch) version(ctx context.Context, uid string, highest *int64) (sign s
 	return "", nil
 }
 
-// objects checks the queued objects until one of them proves a restore. A failed check is not repeated.
+// objects checks the queued objects until one of them proves a restore. A failed check stays queued.
 func (w *Watch) objects(ctx context.Context, current int64) (sign string, err error) {
 	w.mu.Lock()
 	all := w.checks
 	w.checks = nil
 	w.mu.Unlock()
 	for s := range all {
-		one, checkErr := w.object(ctx, s, current)
+		one, failed := w.object(ctx, s, current)
 		if one != "" {
 			return one, nil
 		}
-		err = errors.Join(err, checkErr)
+		if failed != nil {
+			w.enqueue(s)
+			err = errors.Join(err, failed)
+		}
 	}
 	return "", err
+}
+
+// enqueue queues the check of an object, unless too many are queued.
+func (w *Watch) enqueue(key objectKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.checks == nil {
+		w.checks = map[objectKey]bool{}
+	}
+	if len(w.checks) < maxChecks {
+		w.checks[key] = true
+	}
 }
 
 // object compares a live object with its row. It reads the row first: its writer had observed

@@ -30,12 +30,16 @@ import (
 type api struct {
 	cluster, object atomic.Int64
 	lists           atomic.Int64
+	failing         atomic.Int64 // reads of the object that fail from now on
 }
 
 func (a *api) Get(_ context.Context, key types.NamespacedName, o client.Object, _ ...client.GetOption) error {
 	uid := "cluster-uid"
 	if key.Namespace != "" {
 		uid = "u"
+		if a.failing.Add(-1) >= 0 {
+			return errors.New("the API server is unavailable")
+		}
 	}
 	o.SetUID(types.UID(uid))
 	o.SetResourceVersion(strconv.FormatInt(a.object.Load(), 10))
@@ -133,6 +137,19 @@ func TestWatchDetectsLowerClusterVersion(t *testing.T) {
 	w.check()
 	w.api.cluster.Store(200) // more than when it was settled, less than it was
 	w.restored()
+}
+
+// An outage of the API server may hide the only object that proves the restore.
+func TestWatchRepeatsFailedObjectCheck(t *testing.T) {
+	w := watch(t)
+	w.api.cluster.Store(300)
+	w.api.object.Store(80)
+	w.api.failing.Store(2)
+	w.watch.RequestCheck("Project", "ns", "n")
+	w.restored()
+	if left := w.api.failing.Load(); left >= 0 {
+		t.Errorf("%d failures are left: the object was not checked again", left+1)
+	}
 }
 
 // The cluster's own version may have passed the old one by then.

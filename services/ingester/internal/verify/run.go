@@ -42,7 +42,7 @@ func (c *Command) AddFlags(fs *pflag.FlagSet) {
 type Result struct {
 	Report
 	// Repaired is nil without --repair. With it, Report is that of the second comparison.
-	Repaired *RepairResult `json:"mended,omitempty"`
+	Repaired *RepairResult `json:"repaired,omitempty"`
 }
 
 // Run compares, repairs if Repair is set, and prints the result. It returns an error if differences are left.

@@ -38,7 +38,7 @@ type Difference struct {
 	Namespace string         `json:"namespace"`
 	Name      string         `json:"name"`
 	UID       string         `json:"uid"`
-	Type      DifferenceType `json:"what"`
+	Type      DifferenceType `json:"difference"`
 	// Cluster and Storage describe what each side has.
 	Cluster string `json:"cluster"`
 	Storage string `json:"storage"`

@@ -18,33 +18,18 @@ import (
 // closed already is Unchanged; one that has another version, or was evicted meanwhile, is Stale
 // and stays. The outcomes are parallel to the rows.
 func (r *Runner) CloseRows(ctx context.Context, kind *registry.Kind, wanted []rows.Row) (outcomes []decision.Outcome, err error) {
-	tx, err := r.DB.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return nil, fmt.Errorf("begin transaction: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = withRollback(err, tx.Rollback())
+	err = r.transact(ctx, kind, func(b *batch) (bool, error) {
+		var closed []liveRow
+		var err error
+		if closed, outcomes, err = b.lockVersions(ctx, wanted); err != nil {
+			return false, fmt.Errorf("lock rows: %w", err)
 		}
-	}()
-	b := r.newBatch(tx, kind)
-	closed, outcomes, err := b.lockVersions(ctx, wanted)
-	if err != nil {
-		return nil, fmt.Errorf("lock rows: %w", err)
-	}
-	if len(closed) == 0 {
-		return outcomes, tx.Rollback()
-	}
-	if err := b.closeRows(ctx, closed); err != nil {
-		return nil, err
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("commit transaction: %w", err)
-	}
-	if b.outbox {
-		r.OnCommit()
-	}
-	return outcomes, nil
+		if len(closed) == 0 {
+			return false, nil
+		}
+		return true, b.closeRows(ctx, closed)
+	})
+	return outcomes, err
 }
 
 // lockVersions locks the rows in the order of their uids and decides the outcome of each.

@@ -58,13 +58,7 @@ func (r *Reconciler) steps() []step {
 
 // in limits a step to modes of the decision.
 func in(modes []lifecycle.Mode, st step) step {
-	run := st.Run
-	st.Run = func(ctx context.Context, s *reconcileState) (steps.Result, error) {
-		if !slices.Contains(modes, s.decision.Mode) {
-			return steps.Result{}, nil
-		}
-		return run(ctx, s)
-	}
+	st.When = func(s *reconcileState) bool { return slices.Contains(modes, s.decision.Mode) }
 	return st
 }
 
