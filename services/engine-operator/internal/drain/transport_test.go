@@ -77,12 +77,6 @@ func TestFailedScrapeIsNotZeroQueries(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
 			`scrape pod "a-0": status 204 No Content: ""`,
 		},
-		"a page that is cut off before the gauges": {
-			func(w http.ResponseWriter, _ *http.Request) {
-				fmt.Fprint(w, strings.Repeat("other 1\n", maxBody/8), quiet)
-			},
-			`scrape pod "a-0": gauge firebolt_running_queries is missing`,
-		},
 		"a connection that breaks": {
 			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			`scrape pod "a-0": EOF`,
@@ -97,6 +91,23 @@ func TestFailedScrapeIsNotZeroQueries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The clock of synctest stands while the page is parsed, however slow the machine is.
+func TestSampleRejectsPageBeyondLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		filler := strings.Repeat("other 1\n", maxBody/8)
+		for text, want := range map[string]string{
+			page(0) + filler: "",
+			filler + page(0): `scrape pod "a-0": gauge firebolt_running_queries is missing`,
+		} {
+			transport := &pods{answers: map[string]string{"a-0": text}, asked: map[string]int{}}
+			s, got := sampleOf(t, v1alpha1.ScrapePodIP, transport, pod("a-0", corev1.PodRunning, "10.0.0.1"))
+			if got != want || s.Queries != 0 || s.Pods != 1 {
+				t.Errorf("error %q, want %q; sample %+v", got, want, s)
+			}
+		}
+	})
 }
 
 func TestSampleReportsUnreachablePod(t *testing.T) {
