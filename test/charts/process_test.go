@@ -210,5 +210,6 @@ var without = map[string]string{
 	"enable-metadata-storage":   "on as soon as there is a database",
 	"mysql-dsn":                 "from a Secret by the environment",
 	"mysql-password":            "from a Secret by a file",
+	"pprof-bind-address":        "without authentication, and only while profiles are read",
 	"webhook-cert-secret":       "its name is in the rights",
 }

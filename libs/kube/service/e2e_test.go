@@ -89,6 +89,17 @@ func TestServiceRunsAndStopsInOrder(t *testing.T) {
 	}
 }
 
+func TestServiceServesProfilesOnRequest(t *testing.T) {
+	p := newPlace(t)
+	port, err := freeport.One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, "mark", nil, append(p.args(), "--pprof-bind-address="+freeport.Address(port))...)
+	s.answers(freeport.Address(port), "/debug/pprof/cmdline", http.StatusOK)
+	s.stop()
+}
+
 func TestServiceExitsOnSetupError(t *testing.T) {
 	for mode, want := range map[string]string{
 		"idle":   "test-service: set up: no controller was registered",

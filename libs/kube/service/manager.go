@@ -42,6 +42,7 @@ func newManager(spec Spec, o Options, cfg *rest.Config, log logr.Logger) (ctrl.M
 		Cache:                   cacheOptions(spec, o),
 		Metrics:                 metricsOptions(o),
 		HealthProbeBindAddress:  Disabled, // served by health, which starts earlier
+		PprofBindAddress:        pprofAddress(o),
 		LeaderElection:          o.LeaderElect,
 		LeaderElectionID:        spec.Name + ".flotilla.dev",
 		LeaderElectionNamespace: o.LeaderElectionNamespace,
@@ -81,6 +82,14 @@ func metricsOptions(o Options) metricsserver.Options {
 		options.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	return options
+}
+
+// pprofAddress returns the address in the form of the manager, where empty means disabled.
+func pprofAddress(o Options) string {
+	if o.PprofAddr == Disabled {
+		return ""
+	}
+	return o.PprofAddr
 }
 
 // instrumented is the manager as Setup sees it: it counts what is added, since a

@@ -23,6 +23,7 @@ type Options struct {
 	MetricsAddr              string
 	MetricsSecure            bool
 	HealthAddr               string
+	PprofAddr                string
 	LeaderElect              bool
 	LeaderElectionNamespace  string
 	Election                 Election
@@ -51,6 +52,7 @@ func (o *Options) addFlags(fs *pflag.FlagSet, defaults Election) {
 	fs.StringVar(&o.MetricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 disables it")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics over TLS to callers that the API server authenticates and authorizes")
 	fs.StringVar(&o.HealthAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 disables them")
+	fs.StringVar(&o.PprofAddr, "pprof-bind-address", Disabled, "address of the Go profiles under /debug/pprof, without authentication: use a loopback address; 0 disables them")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "enable leader election")
 	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the leader election Lease; empty means the pod's namespace")
 	o.Election.addFlags(fs, defaults)
@@ -67,6 +69,7 @@ func (o *Options) Validate() error {
 		o.validateBus(),
 		validateAddress("metrics-bind-address", o.MetricsAddr),
 		validateAddress("health-probe-bind-address", o.HealthAddr),
+		validateAddress("pprof-bind-address", o.PprofAddr),
 	}
 	if o.Workers < 1 {
 		checks = append(checks, settingError("workers", "must be at least 1, got %d", o.Workers))

@@ -15,7 +15,7 @@ import (
 // defaults are the options that an empty command line gives.
 func defaults(change func(*Options)) Options {
 	o := Options{
-		MetricsAddr: ":8443", MetricsSecure: true, HealthAddr: ":8081", LeaderElect: true,
+		MetricsAddr: ":8443", MetricsSecure: true, HealthAddr: ":8081", PprofAddr: "0", LeaderElect: true,
 		Election:                 DefaultElection,
 		ConditionsLeaseNamespace: "flotilla-system", Workers: 8, LogLevel: "info", LogFormat: "json",
 	}
@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 				"--kubeconfig=k", "--cluster-name=c", "--nats-url=nats://n", "--nats-creds=x", "--bus-bootstrap",
 				"--nats-nkey=y", "--nats-ca=ca", "--nats-cert=cert", "--nats-key=key",
 				"--leader-election-lease-duration=9s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=500ms",
-				"--metrics-bind-address=0", "--metrics-secure=false", "--health-probe-bind-address=:1", "--leader-elect=false",
+				"--metrics-bind-address=0", "--metrics-secure=false", "--health-probe-bind-address=:1", "--pprof-bind-address=:2", "--leader-elect=false",
 				"--leader-election-namespace=l", "--conditions-lease-namespace=n", "--watch-namespaces=a,b", "--workers=2",
 				"--log-level=debug", "--log-format=text",
 			},
@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 				Kubeconfig: "k", ClusterName: "c", NATSURL: "nats://n", NATSCreds: "x", BusBootstrap: true,
 				NATSNKey: "y", NATSCA: "ca", NATSCert: "cert", NATSKey: "key",
 				Election:    Election{9 * time.Second, 5 * time.Second, 500 * time.Millisecond},
-				MetricsAddr: "0", HealthAddr: ":1", LeaderElectionNamespace: "l", ConditionsLeaseNamespace: "n",
+				MetricsAddr: "0", HealthAddr: ":1", PprofAddr: ":2", LeaderElectionNamespace: "l", ConditionsLeaseNamespace: "n",
 				WatchNamespaces: []string{"a", "b"}, Workers: 2, LogLevel: "debug", LogFormat: "text",
 			},
 		},
@@ -131,7 +131,7 @@ func TestValidate(t *testing.T) {
 		"someone has to work":                         {func(o *Options) { o.Workers = 0 }, []string{"--workers (FLOTILLA_WORKERS) must be at least 1, got 0"}},
 		"an election needs a namespace":               {func(o *Options) { o.LeaderElectionNamespace = "" }, []string{"--leader-election-namespace (FLOTILLA_LEADER_ELECTION_NAMESPACE) is required"}},
 		"the conditions lease has a namespace":        {func(o *Options) { o.ConditionsLeaseNamespace = "" }, []string{"--conditions-lease-namespace"}},
-		"every mistake is told":                       {func(o *Options) { o.Workers, o.HealthAddr = 0, "x" }, []string{"--workers", "--health-probe-bind-address"}},
+		"every mistake is told":                       {func(o *Options) { o.Workers, o.HealthAddr, o.PprofAddr = 0, "x", "y" }, []string{"--workers", "--health-probe-bind-address", "--pprof-bind-address"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
