@@ -24,3 +24,9 @@ bench-ingester: ## what the ingester costs (SCENARIOS="sync objects=1000" for so
 bench-status: ## what conditions cost from operator to resource (SCENARIOS="offer load" for some)
 bench-superset bench-engine bench-ingester bench-status: bench-%:
 	@$(BENCH) $* $(SCENARIOS)
+
+.PHONY: bench-compare bench-record
+bench-compare: ## SUBJECT=superset against its last recorded run, by benchstat (RUNS=4 SCENARIOS="create")
+	@hack/bench-compare.sh compare $(SUBJECT) $(SCENARIOS)
+bench-record: ## SUBJECT=superset: a new recorded run, after a change that is meant (RUNS=4 SCENARIOS="create")
+	@hack/bench-compare.sh record $(SUBJECT) $(SCENARIOS)

@@ -45,6 +45,21 @@ func RSS(pid int) (float64, error) {
 	return kib * 1024, nil
 }
 
+// WrittenBytes returns how many bytes a process has caused to be written to disks.
+func WrittenBytes(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read written bytes: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\nwrite_bytes: ") // another name ends with write_bytes too
+	value, _, _ := strings.Cut(rest, "\n")
+	written, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read written bytes: no write_bytes: %w", err)
+	}
+	return written, nil
+}
+
 // CleanEnv drops variables that would configure a service in addition to its arguments: every flag can be set by a
 // FLOTILLA_ variable, and a sourced .local/env may belong to another checkout. The cache directory stays.
 func CleanEnv(env []string) []string {

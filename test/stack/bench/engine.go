@@ -13,7 +13,10 @@ import (
 
 var engineGroup = schema.GroupVersion{Group: "compute.firebolt.io", Version: "v1alpha1"}
 
-var engines = fleet{name: "engine", new: newEngine, arrived: serves(0), roll: newImage, rolled: serves(1), raw: rawEngines}
+var engines = fleet{
+	name: "engine", new: newEngine, arrived: serves(0), roll: newImage, rolled: serves(1), raw: rawEngines, pods: 2,
+	edit: func(i int) map[string]any { return map[string]any{"drainCheckEnabled": i%2 == 0} },
+}
 
 // newEngine is the workload of the budget: two replicas. The pods are simulated and have no metrics, so they
 // report no queries.

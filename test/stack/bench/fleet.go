@@ -23,14 +23,19 @@ type fleet struct {
 	// roll changes an object so that its pods are replaced; rolled reports whether they are. Both may be nil.
 	roll   func(*benchenv.Env) benchenv.Write
 	rolled func(client.Object) bool
+	// edit is a change of the spec of one object that replaces no pod, another one for each number; pods are those of an object.
+	edit func(int) map[string]any
+	pods int
 	// raw reports what Kubernetes alone takes for the same.
 	raw func(ctx context.Context, e *benchenv.Env, w fleet, n int, f *benchenv.Figures) error
 }
 
 func (w fleet) scenarios() []benchenv.Scenario {
 	return []benchenv.Scenario{
+		{Name: "create", OnRequest: true, Run: w.create},
 		{Name: "small", Run: w.small},
 		{Name: "large", Run: w.large},
+		{Name: "fleet", OnRequest: true, Run: w.whole},
 		{Name: "small" + benchenv.WithAggregator, Aggregator: true, Run: w.small},
 		{Name: "large" + benchenv.WithAggregator, Aggregator: true, Run: w.large},
 	}
@@ -47,19 +52,36 @@ func (w fleet) objects(from, to int) []client.Object {
 
 func (w fleet) nameOf(i int) string { return fmt.Sprintf("%s-%03d", w.name, i) }
 
-// small creates 50 objects, rolls them where that is measured, then creates 50 more and watches the hundred do nothing for
-// a minute.
-func (w fleet) small(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+// create creates 50 objects, rolls them where that is measured, and compares with Kubernetes alone: the shortest scenario,
+// to repeat after each change.
+func (w fleet) create(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+	if err := w.createAndRoll(ctx, e, f); err != nil {
+		return err
+	}
+	return w.raw(ctx, e, w, 50, f)
+}
+
+func (w fleet) createAndRoll(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
 	cost, err := e.Work(ctx, w.objects(0, 50), e.Create, w.arrived)
 	if err != nil {
 		return err
 	}
 	f.Created(50, cost)
-	if w.roll != nil {
-		if cost, err = e.Work(ctx, w.objects(0, 50), w.roll(e), w.rolled); err != nil {
-			return err
-		}
-		f.Work("rollout50", cost)
+	if w.roll == nil {
+		return nil
+	}
+	if cost, err = e.Work(ctx, w.objects(0, 50), w.roll(e), w.rolled); err != nil {
+		return err
+	}
+	f.Work("rollout50", cost)
+	return nil
+}
+
+// small creates 50 objects, rolls them where that is measured, then creates 50 more and watches the hundred do nothing for
+// a minute.
+func (w fleet) small(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) error {
+	if err := w.createAndRoll(ctx, e, f); err != nil {
+		return err
 	}
 	if _, err := e.Work(ctx, w.objects(50, 100), e.Create, w.arrived); err != nil {
 		return err

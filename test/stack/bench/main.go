@@ -2,14 +2,15 @@
 //
 //	BENCH <name> <value> <unit>
 //
-// Usage: bench SUBJECT [name=number...] [scenario...]. Without scenarios all of the subject are run. How they are measured
-// is described by package benchenv.
+// Usage: bench SUBJECT [name=number...] [scenario...]. Without scenarios all of the subject are run, except create and fleet.
+// How they are measured is described by package benchenv.
 //
 //	stack      on a stack of its own that make up starts: controlplane (from nothing to a cluster that answers), supersets,
 //	           engines (10 of them until they run), models (1,000 into MySQL, and raw inserts of rows of that size)
-//	superset   what the Superset operator costs: small (50 Supersets, then 50 more for a minute of idleness, then the
-//	           Deployments of 50 without the operator), large (500), each again with .with_aggregator
-//	engine     what the engine operator costs: compute (one decision), small (as above, and a new image for each), large
+//	superset   what the Superset operator costs: create (50 Supersets, then their Deployments without the operator), small
+//	           (with 50 more for a minute of idleness in between), large (500), the last two again with .with_aggregator, and
+//	           fleet (fleet=1000 of them, a restart of the operator, and edits of one meanwhile)
+//	engine     what the engine operator costs: compute (one decision), and as above with a new image for each
 //	ingester   what the ingester costs; unless said otherwise the schema is there before it starts, the objects are Models
 //	           with 3 labels and 2 annotations, and the clock runs from the ingester's exec to the last commit:
 //	             sync             objects with the finalizer; then the same rows by raw inserts; then a restart that
@@ -45,7 +46,7 @@ import (
 	"github.com/flotilla-dev/flotilla/test/stack/benchenv"
 )
 
-// subjects run the scenarios of these names, all of them if there is none.
+// subjects run the scenarios of these names.
 var subjects = map[string]func(ctx context.Context, scenarios []string) error{
 	"stack":    runStack,
 	"superset": superset.Run,
@@ -116,8 +117,8 @@ var status = benchenv.Benchmark{
 	},
 }
 
-// sizes of the ingester's scenarios. The names of other sizes are in the names of their figures.
-var sizes = map[string]int{"objects": 10000, "one": 2000, "updates": 500, "cached": 100000}
+// sizes of the scenarios that have one. The names of other sizes are in the names of their figures.
+var sizes = map[string]int{"fleet": 1000, "objects": 10000, "one": 2000, "updates": 500, "cached": 100000}
 
 func main() {
 	log.SetLogger(logr.Discard()) // what matters comes back as an error

@@ -15,7 +15,12 @@ import (
 
 var supersetGroup = schema.GroupVersion{Group: "superset.apache.org", Version: "v1alpha1"}
 
-var supersets = fleet{name: "superset", new: newSuperset, arrived: inPhase("Running"), raw: rawDeployments}
+var supersets = fleet{
+	name: "superset", new: newSuperset, arrived: inPhase("Running"), raw: rawDeployments, pods: 5,
+	edit: func(i int) map[string]any {
+		return map[string]any{"networking": map[string]any{"ingress": map[string]any{"host": "edited", "annotations": map[string]any{"edit": fmt.Sprint(i)}}}}
+	},
+}
 
 // newSuperset is the workload of the budget: web server and worker with two replicas, and beat.
 func newSuperset(name string) *unstructured.Unstructured {

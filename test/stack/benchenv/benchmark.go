@@ -49,8 +49,10 @@ type Scenario struct {
 	Aggregator bool
 	// Late scenarios start the services themselves.
 	Late bool
-	Run  func(context.Context, *Env, *Figures) error
-	Go   []GoBenchmark
+	// OnRequest scenarios run only when they are named.
+	OnRequest bool
+	Run       func(context.Context, *Env, *Figures) error
+	Go        []GoBenchmark
 }
 
 // aggregator is the service that writes the conditions where it takes part.
@@ -65,7 +67,7 @@ type runner struct {
 	tools     controlplane.Tools
 }
 
-// Run runs the scenarios of these names, all of them if there is none.
+// Run runs the scenarios of these names; without names all that do not run on request only.
 func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
 	chosen, err := b.choose(names)
 	if err != nil {
@@ -110,7 +112,7 @@ func (b Benchmark) Run(ctx context.Context, names []string) (err error) {
 
 func (b Benchmark) choose(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
-		return b.Scenarios, nil
+		return slices.DeleteFunc(slices.Clone(b.Scenarios), func(s Scenario) bool { return s.OnRequest }), nil
 	}
 	var chosen []Scenario
 	for _, name := range names {

@@ -49,6 +49,7 @@ type Env struct {
 	kubectl   kubectl.Client
 	audit     audit.Log
 	processes []*process
+	profiles  int // taken so far
 }
 
 // start starts everything and returns when the operator has warmed up, or, in a late scenario, before anything starts.
@@ -157,8 +158,8 @@ func (e *Env) startControlPlane(ctx context.Context) error {
 // CPU is the processor time that processes have used since their start, in seconds, by name: the operator's, that of each
 // part of the control plane, and of other processes that are given by their process id.
 func (e *Env) CPU(others map[string]int) (map[string]float64, error) {
-	out, err := e.controlPlaneCPU()
-	errs := []error{err}
+	c, err := e.controlPlane()
+	out, errs := c.ControlPlane, []error{err}
 	measure := func(name string, pid int) {
 		seconds, err := proc.CPUSeconds(pid)
 		out[name] = seconds
@@ -173,17 +174,21 @@ func (e *Env) CPU(others map[string]int) (map[string]float64, error) {
 	return out, errors.Join(errs...)
 }
 
-// controlPlaneCPU returns the processor time that each part of the control plane has used, in seconds.
-func (e *Env) controlPlaneCPU() (map[string]float64, error) {
-	out := map[string]float64{}
+// controlPlane returns what each process of the control plane has used.
+func (e *Env) controlPlane() (Counters, error) {
+	c := Counters{ControlPlane: map[string]float64{}}
 	components, err := e.cluster.Components()
 	errs := []error{err}
 	for _, one := range components {
-		seconds, err := proc.CPUSeconds(one.PID)
-		out[one.Name] = seconds
+		var err error
+		c.ControlPlane[one.Name], err = proc.CPUSeconds(one.PID)
 		errs = append(errs, err)
+		if one.Name == "etcd" {
+			c.EtcdBytes, err = proc.WrittenBytes(one.PID)
+			errs = append(errs, err)
+		}
 	}
-	return out, errors.Join(errs...)
+	return c, errors.Join(errs...)
 }
 
 // stop ends all processes; the next scenario starts its own.

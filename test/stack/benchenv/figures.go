@@ -2,7 +2,10 @@ package benchenv
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/flotilla-dev/flotilla/test/stack/audit"
 )
@@ -18,17 +21,23 @@ type Cost struct {
 
 // Counters only ever grow.
 type Counters struct {
-	CPUSeconds   float64 // of the operator
-	ControlPlane float64 // CPU seconds of the control plane with its simulated nodes
+	CPUSeconds   float64            // of the operator
+	ControlPlane map[string]float64 // CPU seconds by process: API server, etcd, scheduler, controller manager, simulated nodes
+	EtcdBytes    float64            // that etcd wrote to its disk
 	Reconciles   float64
 }
 
 func (c Counters) minus(before Counters) Counters {
-	return Counters{
+	out := Counters{
 		CPUSeconds:   c.CPUSeconds - before.CPUSeconds,
-		ControlPlane: c.ControlPlane - before.ControlPlane,
+		ControlPlane: map[string]float64{},
+		EtcdBytes:    c.EtcdBytes - before.EtcdBytes,
 		Reconciles:   c.Reconciles - before.Reconciles,
 	}
+	for process, seconds := range c.ControlPlane {
+		out.ControlPlane[process] = seconds - before.ControlPlane[process]
+	}
+	return out
 }
 
 // Figures prints the figures of the scenarios that belong together.
@@ -83,7 +92,7 @@ func (f *Figures) Work(name string, c *Cost) {
 	f.Report(name+".conflicts", float64(c.Requests.Conflicts), "requests")
 	f.Report(name+".reconciles_per_"+f.each, c.Reconciles/each, "reconciles")
 	f.Report(name+".cpu_seconds_per_"+f.each, c.CPUSeconds/each, "s")
-	f.Report(name+".control_plane_cpu_seconds_per_"+f.each, c.ControlPlane/each, "s")
+	f.controlPlane(name+".", each, c.Counters)
 	Note("all requests of %s.%s%s: %s", f.subject, name, f.suffix, c.Requests)
 	if f.suffix != "" {
 		f.Report(name+".aggregator_requests_per_"+f.each, float64(c.Aggregator.Requests)/each, "requests")
@@ -108,5 +117,14 @@ func (f *Figures) Idle(n int, c *Cost) {
 // Raw prints what Kubernetes alone takes for the same: a name such as "create50.raw_deployments".
 func (f *Figures) Raw(name string, c *Cost) {
 	f.Report(name+"_seconds", c.Seconds, "s")
-	f.Report(name+"_control_plane_cpu_seconds_per_"+f.each, c.ControlPlane/float64(c.Objects), "s")
+	f.controlPlane(name+"_", float64(c.Objects), c.Counters)
+}
+
+// controlPlane prints what the control plane used, in all and by process, and what it stored.
+func (f *Figures) controlPlane(prefix string, each float64, c Counters) {
+	f.Report(prefix+"control_plane_cpu_seconds_per_"+f.each, sum(c.ControlPlane)/each, "s")
+	for _, process := range slices.Sorted(maps.Keys(c.ControlPlane)) {
+		f.Report(prefix+strings.ReplaceAll(process, "-", "_")+"_cpu_seconds_per_"+f.each, c.ControlPlane[process]/each, "s")
+	}
+	f.Report(prefix+"etcd_kilobytes_written_per_"+f.each, c.EtcdBytes/each/1000, "kB")
 }

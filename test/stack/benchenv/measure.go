@@ -69,6 +69,7 @@ func (e *Env) Create(ctx context.Context, obj client.Object) error { return e.Cl
 func (e *Env) Work(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) (*Cost, error) {
 	var elapsed time.Duration
 	c, err := e.measure(ctx, func(ctx context.Context) error {
+		defer e.profile(ctx)()
 		start := time.Now()
 		if err := e.Bring(ctx, objects, write, arrived); err != nil {
 			return err
@@ -102,7 +103,7 @@ func (e *Env) Raw(ctx context.Context, n int, work func(context.Context) error) 
 	if err := e.Operator.Stop(ctx); err != nil {
 		return nil, err
 	}
-	before, err := e.controlPlaneCPU()
+	before, err := e.controlPlane()
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +112,8 @@ func (e *Env) Raw(ctx context.Context, n int, work func(context.Context) error) 
 		return nil, err
 	}
 	elapsed := time.Since(start)
-	after, err := e.controlPlaneCPU()
-	return &Cost{Objects: n, Seconds: elapsed.Seconds(), Counters: Counters{ControlPlane: sum(after) - sum(before)}}, err
+	after, err := e.controlPlane()
+	return &Cost{Objects: n, Seconds: elapsed.Seconds(), Counters: after.minus(before)}, err
 }
 
 // WarmUp brings one object to where it should be, deletes it, and waits until the services rest.
@@ -170,13 +171,11 @@ func (e *Env) measure(ctx context.Context, work func(context.Context) error) (*C
 
 // counters reads what has been used since the processes started.
 func (e *Env) counters(ctx context.Context) (Counters, error) {
-	var c Counters
-	var errs [3]error
-	c.CPUSeconds, errs[0] = proc.CPUSeconds(e.Operator.running.PID)
-	c.Reconciles, errs[1] = e.Operator.Metric(ctx, "controller_runtime_reconcile_total")
-	parts, err := e.controlPlaneCPU()
-	c.ControlPlane, errs[2] = sum(parts), err
-	return c, errors.Join(errs[:]...)
+	c, err := e.controlPlane()
+	errs := []error{err, nil, nil}
+	c.CPUSeconds, errs[1] = proc.CPUSeconds(e.Operator.running.PID)
+	c.Reconciles, errs[2] = e.Operator.Metric(ctx, "controller_runtime_reconcile_total")
+	return c, errors.Join(errs...)
 }
 
 // Settled waits until no service has asked anything for a while.

@@ -55,6 +55,7 @@ type Service struct {
 	flags      []string
 	kubeconfig string
 	metrics    string   // URL
+	pprof      string   // URL
 	running    *process // the last one that was started
 }
 
@@ -103,15 +104,17 @@ func (e *Env) renderAccount(ctx context.Context, service string) (string, error)
 
 // Start starts the service, again after Stop, and returns the moment of its start.
 func (s *Service) Start(flags ...string) (time.Time, error) {
-	port, err := freeport.One()
+	ports, err := freeport.Pick(2)
 	if err != nil {
 		return time.Time{}, err
 	}
-	s.metrics = "http://" + freeport.Address(port) + "/metrics"
+	metrics, pprof := freeport.Address(ports[0]), freeport.Address(ports[1])
+	s.metrics, s.pprof = "http://"+metrics+"/metrics", "http://"+pprof
 	begin := time.Now()
 	s.running, err = s.env.launch(s.Name, slices.Concat([]string{
 		s.env.binary(s.Name), "--kubeconfig=" + s.kubeconfig,
-		"--metrics-bind-address=" + freeport.Address(port), "--metrics-secure=false", "--health-probe-bind-address=0",
+		"--metrics-bind-address=" + metrics, "--metrics-secure=false", "--health-probe-bind-address=0",
+		"--pprof-bind-address=" + pprof,
 		"--leader-election-namespace=" + systemNamespace, "--conditions-lease-namespace=" + systemNamespace,
 	}, s.flags, flags)...)
 	return begin, err
