@@ -70,9 +70,11 @@ type SupersetStatus struct {
 	LastLifecycleImage string `json:"lastLifecycleImage,omitempty"`
 	// components is the state of each enabled component.
 	// +optional
+	// +structType=atomic
 	Components *ComponentsStatus `json:"components,omitempty"`
 	// lifecycle is the state of the lifecycle tasks.
 	// +optional
+	// +structType=atomic
 	Lifecycle *LifecycleStatus `json:"lifecycle,omitempty"`
 	// transitions are the last 20 changes of the phase, oldest first. Flapping between Running and Degraded is left
 	// out.
