@@ -17,7 +17,9 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/bus"
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/coalesce"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
+	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 )
 
 // Reporter publishes observations and, while [LeaseWatcher.ShouldWrite] is true, writes
@@ -28,6 +30,7 @@ type Reporter struct {
 	observations *bus.ObservationPublisher
 	kind         contract.Kind
 	clock        clock.PassiveClock
+	details      *coalesce.Details[types.UID]
 
 	mu     sync.Mutex
 	states map[types.UID]conditions.State
@@ -38,13 +41,14 @@ type Reporter struct {
 func NewReporter(c client.Client, lease *LeaseWatcher, observations *bus.ObservationPublisher, kind contract.Kind, clk clock.PassiveClock) *Reporter {
 	return &Reporter{
 		writer: ownedstatus.New(c, conditions.FieldManager), lease: lease, observations: observations,
-		kind: kind, clock: clk, states: map[types.UID]conditions.State{},
+		kind: kind, clock: clk, details: coalesce.New[types.UID](clk), states: map[types.UID]conditions.State{},
 	}
 }
 
 // Report offers o to the bus and, while this process must write, applies the
 // conditions to cr. It returns the time after which the conditions may change without
-// a change of the object; zero means never.
+// a change of the object; zero means never. A change that leaves all statuses is
+// written no sooner than [coalesce.Interval] after the last write.
 //
 // cr is the object as read from the cache, after the operator's own status write if
 // it made one; after a write it carries the new resourceVersion. The error is
@@ -71,13 +75,22 @@ func (r *Reporter) Report(ctx context.Context, cr client.Object, o contract.Obse
 		WithReady:   r.kind == contract.Superset,
 	})
 	r.recordState(cr.GetUID(), result.Memory)
-	if _, err := r.writer.ApplyConditions(ctx, cr, result.Conditions); err != nil {
+	if !result.Next.IsZero() {
+		requeueAfter = max(result.Next.Sub(now), time.Millisecond)
+	}
+	if conditions.OnlyDetailsDiffer(previous, result.Conditions) {
+		if wait := r.details.Wait(cr.GetUID()); wait > 0 {
+			return steps.MinRequeue(requeueAfter, wait), nil
+		}
+	}
+	changed, err := r.writer.ApplyConditions(ctx, cr, result.Conditions)
+	if err != nil {
 		return 0, fmt.Errorf("report %s %s: %w", r.kind, client.ObjectKeyFromObject(cr), err)
 	}
-	if result.Next.IsZero() {
-		return 0, nil
+	if changed {
+		r.details.Written(cr.GetUID())
 	}
-	return max(result.Next.Sub(now), time.Millisecond), nil
+	return requeueAfter, nil
 }
 
 // Delete publishes that the object no longer exists and drops its remembered state.
@@ -91,6 +104,7 @@ func (r *Reporter) Forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.states, uid)
+	r.details.Forget(uid)
 }
 
 func (r *Reporter) loadState(uid types.UID) conditions.State {

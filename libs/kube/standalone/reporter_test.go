@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/coalesce"
 	"github.com/flotilla-dev/flotilla/libs/kube/internal/apitest"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
@@ -89,6 +90,31 @@ func TestReporterWritesConditionsAlone(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("reporting the same again cost %d requests, want 0", n)
 	}
+}
+
+func TestReporterDelaysReasonsAndMessages(t *testing.T) {
+	w := setUp(t)
+	apitest.Create(t, w.c, w.ship())
+	w.want(true)
+	r := w.reporter(contract.FireboltEngine)
+	w.report(r, 0)
+	available := func() string {
+		return meta.FindStatusCondition(w.read().Status.Conditions, conditions.TypeAvailable).Message
+	}
+	none := available()
+	if again := w.report(r, 1); again != coalesce.Interval {
+		t.Errorf("look again after %v, want %v", again, coalesce.Interval)
+	}
+	w.clock.Step(coalesce.Interval - time.Millisecond)
+	if w.report(r, 1); available() != none {
+		t.Errorf("message is %q before the interval ends, want %q", available(), none)
+	}
+	w.clock.Step(time.Millisecond)
+	if w.report(r, 1); available() == none {
+		t.Errorf("message is still %q after the interval", none)
+	}
+	w.report(r, 2) // a status does not wait
+	w.wantCondition(conditions.TypeAvailable, metav1.ConditionTrue)
 }
 
 func TestReporterWritesReadyOfSuperset(t *testing.T) {

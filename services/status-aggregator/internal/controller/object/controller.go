@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/libs/kube/coalesce"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 
 	"github.com/flotilla-dev/flotilla/services/status-aggregator/internal/history"
@@ -77,7 +78,8 @@ type Writer interface {
 
 // Reconciler reconciles managed objects by their name on the bus.
 type Reconciler struct {
-	cfg Config
+	cfg     Config
+	details *coalesce.Details[contract.Ref] // limits the writes that leave all statuses
 
 	mu      sync.Mutex
 	written map[contract.Ref]string    // resourceVersion before the controller's last write
@@ -86,7 +88,10 @@ type Reconciler struct {
 
 // New returns a reconciler that does nothing before [Reconciler.SetupWithManager].
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, written: map[contract.Ref]string{}, waiting: map[contract.Ref]time.Time{}}
+	return &Reconciler{
+		cfg: cfg, details: coalesce.New[contract.Ref](cfg.Clock),
+		written: map[contract.Ref]string{}, waiting: map[contract.Ref]time.Time{},
+	}
 }
 
 // steps lists the steps of a reconcile in order.
@@ -178,6 +183,7 @@ func (r *Reconciler) clearWaiting(ref contract.Ref) {
 }
 
 func (r *Reconciler) forget(ref contract.Ref) {
+	r.details.Forget(ref)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.waiting, ref)

@@ -213,10 +213,16 @@ func (r *Reconciler) events(ctx context.Context, s *reconcileState) (steps.Resul
 	return steps.Result{Stop: s.held}, r.cfg.History.Flush(s.within(ctx), s.ref)
 }
 
-// write applies the conditions if they differ and the process is still permitted to.
+// write applies the conditions if they differ and the process is still permitted to. A change that leaves all
+// statuses may wait.
 func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	if !r.cfg.Permitted() {
 		return steps.Result{Stop: true}, nil
+	}
+	if conditions.OnlyDetailsDiffer(s.live.Conditions, s.folded.Conditions) {
+		if wait := r.details.Wait(s.ref); wait > 0 {
+			return steps.Result{Requeue: wait}, nil
+		}
 	}
 	before := s.live.GetResourceVersion()
 	changed, err := r.cfg.Writer.ApplyConditions(s.within(ctx), s.live.Unstructured, s.folded.Conditions)
@@ -233,11 +239,13 @@ func (r *Reconciler) write(ctx context.Context, s *reconcileState) (steps.Result
 		return steps.Result{Requeue: requeueRejected}, nil
 	case err != nil:
 		return steps.Result{}, err
-	case !changed:
+	}
+	if !changed {
 		r.cfg.Metrics.Writes.WithLabelValues("unchanged").Inc()
 		return steps.Result{}, nil
 	}
 	r.cfg.Metrics.Writes.WithLabelValues("written").Inc()
+	r.details.Written(s.ref)
 	s.saying(ctx)
 	r.wrote(s.ref, before)
 	logr.FromContextOrDiscard(ctx).V(1).Info("Wrote conditions", "object", s.ref.String())

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
+	"github.com/flotilla-dev/flotilla/libs/kube/coalesce"
 	"github.com/flotilla-dev/flotilla/libs/kube/createfailure"
 	"github.com/flotilla-dev/flotilla/libs/kube/mutationcache"
 	"github.com/flotilla-dev/flotilla/libs/kube/ownedstatus"
@@ -68,6 +69,8 @@ type Reconciler struct {
 	// errors and uids are state that a restart may lose.
 	errors *errorTracker
 	uids   *uidTracker
+	// details limits the writes of changed details.
+	details *coalesce.Details[types.UID]
 }
 
 // New returns a Reconciler.
@@ -83,6 +86,7 @@ func New(cfg Config) *Reconciler {
 		optional: optionals{missing: newMissingKinds()},
 		errors:   newErrorTracker(),
 		uids:     newUIDTracker(),
+		details:  coalesce.New[types.UID](cfg.Clock),
 	}
 }
 
@@ -140,6 +144,7 @@ func (r *Reconciler) reconcileDelete(key types.NamespacedName) {
 	metrics.Delete(key)
 	r.optional.missing.forget(key)
 	if object, found := r.uids.forget(key); found {
+		r.details.Forget(types.UID(object.UID))
 		r.Reporter.Delete(object)
 	}
 }

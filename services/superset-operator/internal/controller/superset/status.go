@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/steps"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/lifecycle"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observation"
@@ -30,31 +31,52 @@ func (r *Reconciler) persistDecision(ctx context.Context, s *reconcileState) (st
 	return steps.Result{}, err
 }
 
-// persistStatus writes the status of a reconcile that ran all steps.
+// persistStatus writes the status of a reconcile that ran all steps. A change of nothing but details may wait.
 func (r *Reconciler) persistStatus(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	s.applied = s.decision.Mode == lifecycle.Apply && len(s.failures) == 0
-	_, err := r.persist(ctx, s)
+	owned, err := r.ownedStatus(s)
+	if err != nil {
+		return steps.Result{}, err
+	}
+	if status.OnlyDetailsDiffer(&s.sup.Status, &owned) {
+		if wait := r.details.Wait(s.sup.UID); wait > 0 {
+			return steps.Result{Requeue: wait}, nil
+		}
+	}
+	_, err = r.write(ctx, s, owned)
 	return steps.Result{}, err
 }
 
 // persist writes the owned status fields if they changed.
 func (r *Reconciler) persist(ctx context.Context, s *reconcileState) (bool, error) {
+	owned, err := r.ownedStatus(s)
+	if err != nil {
+		return false, err
+	}
+	return r.write(ctx, s, owned)
+}
+
+func (r *Reconciler) ownedStatus(s *reconcileState) (v1alpha1.SupersetStatus, error) {
 	now := r.Clock.Now()
-	owned, err := status.For(status.Input{
+	return status.For(status.Input{
 		Superset: s.sup, Desired: s.desired, Snapshot: s.snapshot, Decision: s.decision,
 		Generations: s.generations, Applied: s.applied, Intent: s.intent, Violations: s.violations, Failed: s.failed,
 		Order: s.bringupOrder(now), Now: now,
 	})
+}
+
+func (r *Reconciler) write(ctx context.Context, s *reconcileState, owned v1alpha1.SupersetStatus) (bool, error) {
+	before := s.sup.DeepCopy()
+	changed, err := r.status.Apply(ctx, s.sup, owned)
 	if err != nil {
 		return false, err
 	}
-	before := s.sup.DeepCopy()
-	changed, err := r.status.Apply(ctx, s.sup, owned)
-	if err == nil && changed {
+	if changed {
+		r.details.Written(s.sup.UID)
 		r.written.Record(s.sup)
-		metrics.Observe(before, s.sup, now)
+		metrics.Observe(before, s.sup, r.Clock.Now())
 	}
-	return changed, err
+	return changed, nil
 }
 
 // persistFailure also writes a permanent error to the phase.

@@ -1,0 +1,44 @@
+package status
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
+	componentkind "github.com/flotilla-dev/flotilla/services/superset-operator/internal/component"
+)
+
+// OnlyDetailsDiffer reports whether two statuses differ, and in nothing but how far the pods of the components are. A change
+// of the phase, of the tasks, of the operator's conditions or of what the operator must remember is more than that.
+func OnlyDetailsDiffer(present, wanted *v1alpha1.SupersetStatus) bool {
+	a, b := withoutDetails(present), withoutDetails(wanted)
+	return equality.Semantic.DeepEqual(a, b) && !equality.Semantic.DeepEqual(details(present), details(wanted))
+}
+
+// progress are the fields of a status that are details.
+type progress struct {
+	Ready      string
+	Components *v1alpha1.ComponentsStatus
+}
+
+func details(s *v1alpha1.SupersetStatus) progress { return progress{s.Ready, s.Components} }
+
+// withoutDetails returns the status without them, and without the conditions of other managers.
+func withoutDetails(s *v1alpha1.SupersetStatus) *v1alpha1.SupersetStatus {
+	out := s.DeepCopy()
+	out.Ready = ""
+	out.Conditions = nil
+	for _, c := range s.Conditions {
+		if Owned(c.Type) {
+			out.Conditions = append(out.Conditions, c)
+		}
+	}
+	if out.Components == nil {
+		return out
+	}
+	for _, d := range componentkind.All() {
+		if c := *d.StatusRef(out.Components); c != nil {
+			*c = v1alpha1.ComponentRefStatus{Ref: c.Ref, LastReplicas: c.LastReplicas, AdoptedSpec: c.AdoptedSpec}
+		}
+	}
+	return out
+}
