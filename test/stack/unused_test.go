@@ -49,7 +49,7 @@ var unused = slices.Concat(ofSuperset, ofEngine, ofIngester, ofAggregator)
 var ofSuperset = of("superset-operator",
 	rights.Unused{Verbs: "delete", On: supersetMade, Reason: kept},
 	rights.Unused{Verbs: "list", On: slices.Concat(supersetMade, aggregation, []string{"core/pods", "batch/jobs", "superset.apache.org/supersets", supersetCRDs}), Sometimes: true, Reason: listed},
-	rights.Unused{Verbs: "get", On: slices.Concat(supersetMade, aggregation, []string{"batch/jobs"}), Sometimes: true, Reason: unshown},
+	rights.Unused{Verbs: "get", On: slices.Concat(supersetMade, aggregation, []string{"batch/jobs", "superset.apache.org/supersets"}), Sometimes: true, Reason: unshown},
 	rights.Unused{Verbs: "patch", On: []string{"batch/jobs"}, Reason: "no Superset was deleted without its objects"},
 	rights.Unused{Verbs: "patch", On: []string{"superset.apache.org/supersets"}, Reason: "no earlier operator has written fields that are to be taken over"},
 	rights.Unused{Verbs: "update", On: []string{"superset.apache.org/supersets/finalizers"}, Reason: owners},

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/enqueue"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
@@ -75,6 +76,7 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWatcher) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("engine").
 		For(&v1alpha1.FireboltEngine{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.shouldReconcile})).
+		Watches(&v1alpha1.FireboltEngine{}, enqueue.Edits()).
 		Owns(&appsv1.StatefulSet{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.ConfigMap{}).

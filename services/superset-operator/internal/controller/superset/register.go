@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-dev/flotilla/libs/kube/enqueue"
+	"github.com/flotilla-dev/flotilla/libs/kube/pace"
 	"github.com/flotilla-dev/flotilla/libs/kube/standalone"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/internal/observe"
@@ -34,6 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 	b := ctrl.NewControllerManagedBy(mgr).Named("superset").
 		For(&v1alpha1.Superset{}, builder.WithPredicates(r.shouldReconcile())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	b = b.Watches(&v1alpha1.Superset{}, enqueue.Edits())
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{}, &batchv1.Job{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{},
 		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
@@ -48,7 +52,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 	if lease != nil {
 		b = b.WatchesRawSource(lease.Source(&v1alpha1.SupersetList{}))
 	}
-	if err := b.Complete(r); err != nil {
+	if err := b.Complete(pace.New(r, clock.RealClock{})); err != nil {
 		return fmt.Errorf("register the superset controller: %w", err)
 	}
 	return nil

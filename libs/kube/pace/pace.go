@@ -1,0 +1,76 @@
+// Package pace limits how often one object is reconciled.
+//
+// A rollout sends many events of pods and workloads within a fraction of a second. A reconcile for each of them costs
+// processor time, and one that begins before the informer caches show the writes of the last one sends requests that the
+// API server refuses. [New] wraps a reconciler so that the events of a moment share one reconcile.
+package pace
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// An object rests after a successful reconcile for as long as the reconcile took, within these bounds. The time that a reconcile takes is
+// the time in which the API server answers its requests, so a loaded API server gets fewer of them.
+const (
+	MinRest = 100 * time.Millisecond
+	MaxRest = 2 * time.Second
+)
+
+// Reconciler delays the reconciles of the reconciler that it wraps.
+type Reconciler struct {
+	next  reconcile.Reconciler
+	clock clock.WithDelayedExecution
+
+	mu    sync.Mutex
+	rests map[ctrl.Request]time.Time // the ends of those that are not over
+}
+
+// New wraps a reconciler. Its first reconcile of an object after a while is not delayed.
+func New(next reconcile.Reconciler, clk clock.WithDelayedExecution) *Reconciler {
+	return &Reconciler{next: next, clock: clk, rests: map[ctrl.Request]time.Time{}}
+}
+
+// Reconcile calls the wrapped reconciler, or requeues the request for the end of the rest. There is no rest after a failure: the
+// backoff of the queue follows, and a requeue would reset it.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	begin := r.clock.Now()
+	if wait := r.wait(req, begin); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	result, err := r.next.Reconcile(ctx, req)
+	if err == nil {
+		r.rest(req, min(max(r.clock.Since(begin), MinRest), MaxRest))
+	}
+	return result, err
+}
+
+func (r *Reconciler) wait(req ctrl.Request, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	end, found := r.rests[req]
+	if !found {
+		return 0
+	}
+	return end.Sub(now)
+}
+
+// rest remembers the end of a rest until then: the map holds busy objects only.
+func (r *Reconciler) rest(req ctrl.Request, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	end := r.clock.Now().Add(d)
+	r.rests[req] = end
+	r.clock.AfterFunc(d, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.rests[req].Equal(end) {
+			delete(r.rests, req)
+		}
+	})
+}
