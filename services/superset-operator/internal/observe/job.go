@@ -38,6 +38,9 @@ func Podless(s *snapshot.Snapshot) map[string]*batchv1.Job {
 	return out
 }
 
+// Complete reports whether a Job has succeeded.
+func Complete(j *batchv1.Job) bool { return job(j, nil).State == lifecycle.JobSucceeded }
+
 // ownPods omits pods of an earlier Job of the same name.
 func ownPods(j *batchv1.Job, pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {

@@ -146,14 +146,18 @@ func (r *Reconciler) startTask(ctx context.Context, s *reconcileState, t *desire
 	return nil
 }
 
-// deleteJob deletes a Job in the foreground: it stays visible until its last pod has terminated, so that no second one
-// starts before.
+// deleteJob deletes a Job. One that is not complete is deleted in the foreground: it stays visible until its last pod has
+// terminated, so that no second one starts before. The pods of a complete Job have terminated.
 func (r *Reconciler) deleteJob(ctx context.Context, s *reconcileState, action lifecycle.Action) error {
 	job := s.snapshot.Jobs[action.Task]
 	if job == nil || job.UID != action.UID {
 		return nil
 	}
-	return r.applier.Delete(ctx, job, apply.WithPropagation(metav1.DeletePropagationForeground))
+	propagation := metav1.DeletePropagationForeground
+	if observe.Complete(job) {
+		propagation = metav1.DeletePropagationBackground
+	}
+	return r.applier.Delete(ctx, job, apply.WithPropagation(propagation))
 }
 
 // pruneTaskConfig deletes the ConfigMaps of tasks that are not enabled.
