@@ -26,16 +26,16 @@ func (w fleet) whole(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 		return err
 	}
 	phase := func(name string, write benchenv.Write, arrived func(client.Object) bool) error {
-		slowest, stop := w.editing(ctx, e, edited)
-		cost, err := e.Work(ctx, w.objects(0, n), write, arrived)
-		if failed := stop(); err == nil {
-			err = failed
-		}
+		var slowest time.Duration
+		cost, err := e.Work(ctx, w.objects(0, n), write, arrived, func(ctx context.Context) (err error) {
+			slowest, err = w.editing(ctx, e, edited)
+			return err
+		})
 		if err != nil {
 			return err
 		}
 		f.Work(fmt.Sprintf("%s%d", name, n), cost)
-		f.Report(fmt.Sprintf("%s%d.slowest_edit_seconds", name, n), slowest().Seconds(), "s")
+		f.Report(fmt.Sprintf("%s%d.slowest_edit_seconds", name, n), slowest.Seconds(), "s")
 		rss, err := e.Operator.RSS()
 		f.Report(fmt.Sprintf("%s%d.rss_mb", name, n), rss/1e6, "MB")
 		return err
@@ -58,28 +58,21 @@ func (w fleet) whole(ctx context.Context, e *benchenv.Env, f *benchenv.Figures) 
 	return err
 }
 
-// editing edits one object again and again until stop, each time when the operator has observed the edit before. slowest
-// returns the longest time to an observation.
-func (w fleet) editing(ctx context.Context, e *benchenv.Env, edited *unstructured.Unstructured) (slowest func() time.Duration, stop func() error) {
-	var longest time.Duration
-	end, done := make(chan struct{}), make(chan error, 1)
-	go func() {
-		for i := 0; ; i++ {
-			select {
-			case <-end:
-				done <- nil
-				return
-			case <-time.After(500 * time.Millisecond):
-			}
-			took, err := w.editOnce(ctx, e, edited.DeepCopy(), i)
-			if err != nil {
-				done <- fmt.Errorf("edit %s: %w", edited.GetName(), err)
-				return
-			}
-			longest = max(longest, took)
+// editing edits one object again and again until its context ends, each time when the operator has observed the edit before.
+// It returns the longest time to an observation.
+func (w fleet) editing(ctx context.Context, e *benchenv.Env, edited *unstructured.Unstructured) (slowest time.Duration, err error) {
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			return slowest, nil
+		case <-time.After(500 * time.Millisecond):
 		}
-	}()
-	return func() time.Duration { return longest }, func() error { close(end); return <-done }
+		took, err := w.editOnce(context.WithoutCancel(ctx), e, edited.DeepCopy(), i)
+		if err != nil {
+			return slowest, fmt.Errorf("edit %s: %w", edited.GetName(), err)
+		}
+		slowest = max(slowest, took)
+	}
 }
 
 // editOnce returns the time from an edit to its observation.

@@ -65,16 +65,21 @@ func Each(ctx context.Context, objects []client.Object, write Write) error {
 // Create is a [Write].
 func (e *Env) Create(ctx context.Context, obj client.Object) error { return e.Client.Create(ctx, obj) }
 
-// Work measures the services from the first write of the objects until they rest again.
-func (e *Env) Work(ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool) (*Cost, error) {
+// Work measures the services from the first write of the objects until they rest again. What is done meanwhile ends with its
+// context, when all objects have arrived.
+func (e *Env) Work(
+	ctx context.Context, objects []client.Object, write Write, arrived func(client.Object) bool, meanwhile ...func(context.Context) error,
+) (*Cost, error) {
 	var elapsed time.Duration
 	c, err := e.measure(ctx, func(ctx context.Context) error {
 		defer e.profile(ctx)()
 		start := time.Now()
-		if err := e.Bring(ctx, objects, write, arrived); err != nil {
+		end := begin(ctx, meanwhile)
+		err := e.Bring(ctx, objects, write, arrived)
+		elapsed = time.Since(start)
+		if err := errors.Join(err, end()); err != nil {
 			return err
 		}
-		elapsed = time.Since(start)
 		return e.Settled(ctx)
 	})
 	if err != nil {
@@ -82,6 +87,21 @@ func (e *Env) Work(ctx context.Context, objects []client.Object, write Write, ar
 	}
 	c.Objects, c.Seconds = len(objects), elapsed.Seconds()
 	return c, nil
+}
+
+// begin starts functions that run until end, which returns their errors.
+func begin(ctx context.Context, functions []func(context.Context) error) (end func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	errs := make([]error, len(functions))
+	var wg sync.WaitGroup
+	for i, f := range functions {
+		wg.Go(func() { errs[i] = f(ctx) })
+	}
+	return func() error {
+		cancel()
+		wg.Wait()
+		return errors.Join(errs...)
+	}
 }
 
 // Idle measures the services for a minute without requests.

@@ -87,7 +87,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, gate *standalone.LeaseWa
 	if gate != nil {
 		b = b.WatchesRawSource(gate.Source(&v1alpha1.FireboltEngineList{}))
 	}
-	if err := b.Complete(r); err != nil {
+	if err := b.Complete(enqueue.ResetPriority(r)); err != nil {
 		return fmt.Errorf("register the engine controller: %w", err)
 	}
 	return nil

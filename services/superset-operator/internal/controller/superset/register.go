@@ -52,7 +52,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, lea
 	if lease != nil {
 		b = b.WatchesRawSource(lease.Source(&v1alpha1.SupersetList{}))
 	}
-	if err := b.Complete(pace.New(r, clock.RealClock{})); err != nil {
+	if err := b.Complete(pace.New(enqueue.ResetPriority(r), clock.RealClock{})); err != nil {
 		return fmt.Errorf("register the superset controller: %w", err)
 	}
 	return nil
