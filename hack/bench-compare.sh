@@ -22,7 +22,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for run in $(seq "${RUNS:-1}"); do
   echo "--- run $run of ${RUNS:-1}" >&2
-  make --no-print-directory "bench-$subject" SCENARIOS="$*" | tee /dev/stderr | benchmarks >> "$work/now"
+  make --no-print-directory "bench-$subject" SCENARIOS="$*" | tee "$work/run" >&2
+  benchmarks < "$work/run" >> "$work/now"
 done
 if [ "$mode" = record ]; then
   mkdir -p "$(dirname "$record")"
