@@ -83,7 +83,7 @@ func statuses(conditions []contract.Condition) map[string]string {
 func load(file string) (*table, error) {
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil //nolint:nilnil // the first run
+		return nil, nil // the first run
 	}
 	if err != nil {
 		return nil, err

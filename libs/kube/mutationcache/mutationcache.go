@@ -139,7 +139,7 @@ func set[T client.Object](obj, value T) {
 }
 
 func clone[T client.Object](obj T) T {
-	return obj.DeepCopyObject().(T) //nolint:forcetypeassert // a copy has the type of its original
+	return obj.DeepCopyObject().(T) // a copy has the type of its original
 }
 
 // isSame reports whether both are the same version of the same object.

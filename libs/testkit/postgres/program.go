@@ -114,7 +114,7 @@ func (p program) command(ctx context.Context, as *syscall.Credential, name strin
 // owner of the directory.
 func (p program) identity() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // no credential means our own
+		return nil, nil // no credential means our own
 	}
 	account, err := user.Lookup("postgres")
 	if err != nil {

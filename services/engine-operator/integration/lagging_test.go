@@ -73,7 +73,7 @@ func (s *shop) hold(o client.Object) {
 	s.calm()
 	s.halt()
 	s.read(o)
-	old := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+	old := o.DeepCopyObject().(client.Object) // a copy has the type of its original
 	s.newClient = func(cfg *rest.Config, options client.Options) (client.Client, error) {
 		c, err := client.New(cfg, options)
 		return lagging{c, old}, err

@@ -118,7 +118,7 @@ func loopback(host string) bool {
 
 func roots(file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil //nolint:nilnil // nil stands for the system's
+		return nil, nil // nil stands for the system's
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {

@@ -160,7 +160,7 @@ func (c *conn) listen() {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Stream.Read(p)
 	if err == nil || n > 0 {
-		return n, err //nolint:wrapcheck // io.EOF must stay what it is
+		return n, err // io.EOF must stay what it is
 	}
 	select {
 	case <-c.heard:
@@ -170,7 +170,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	case <-c.closed:
 	case <-time.After(lastWord):
 	}
-	return 0, err //nolint:wrapcheck // io.EOF must stay what it is
+	return 0, err // io.EOF must stay what it is
 }
 
 // Close closes the connection; unsent data is dropped.

@@ -130,7 +130,7 @@ func eventFilter(cluster *kinds.Cluster, o eventsOptions, args []string) (status
 
 func sequence(text string) (*uint64, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // nil stands for "from now on"
+		return nil, nil // nil stands for "from now on"
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

@@ -158,8 +158,8 @@ func (h *host) kill() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.conns {
-		_ = c.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert // it is TCP
-		_ = c.Close()                     // that it is gone is the point
+		_ = c.(*net.TCPConn).SetLinger(0)
+		_ = c.Close() // that it is gone is the point
 	}
 }
 
@@ -169,7 +169,7 @@ func (h *host) accept(l net.Listener) {
 		if err != nil {
 			return
 		}
-		go h.connection(c.(*net.TCPConn)) //nolint:forcetypeassert // it is TCP
+		go h.connection(c.(*net.TCPConn))
 	}
 }
 

@@ -146,7 +146,7 @@ func echo(t testing.TB) (host string, port uint32) {
 			}()
 		}
 	}()
-	a := l.Addr().(*net.TCPAddr)         //nolint:forcetypeassert // it is TCP
+	a := l.Addr().(*net.TCPAddr)
 	return a.IP.String(), uint32(a.Port) //nolint:gosec // a port
 }
 

@@ -186,8 +186,8 @@ func newNameServer(t *testing.T) *nameServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })                                    // the test ends
-	s := &nameServer{address: conn.LocalAddr().(*net.UDPAddr).AddrPort()} //nolint:forcetypeassert // it is UDP
+	t.Cleanup(func() { conn.Close() }) // the test ends
+	s := &nameServer{address: conn.LocalAddr().(*net.UDPAddr).AddrPort()}
 	go func() {
 		in := make([]byte, 1500)
 		for {

@@ -36,7 +36,7 @@ func value(c *registry.Column, object map[string]any) (any, error) {
 		case depth == 0: // metadata, spec and status are never absent
 			object = nil
 		default:
-			return nil, nil //nolint:nilnil // NULL
+			return nil, nil // NULL
 		}
 	}
 	leaf, _ := lookup(object, c.Path[last])
@@ -90,7 +90,7 @@ func convert(c *registry.Column, field protoreflect.FieldDescriptor, v any) (any
 		return boolValue(c, v)
 	case registry.Time:
 		if v == nil {
-			return nil, nil //nolint:nilnil // NULL
+			return nil, nil // NULL
 		}
 		out, err = wire.Time(v)
 	}

@@ -84,7 +84,7 @@ func (l *List) DeepCopyObject() runtime.Object {
 	out := *l
 	out.Items = make([]*Object, len(l.Items))
 	for i, o := range l.Items {
-		out.Items[i] = o.DeepCopyObject().(*Object) //nolint:forcetypeassert // by its definition
+		out.Items[i] = o.DeepCopyObject().(*Object) // by its definition
 	}
 	return &out
 }

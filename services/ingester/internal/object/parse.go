@@ -61,7 +61,7 @@ func members(dec *jsontext.Decoder, member func(name []byte) error) error {
 		if err != nil {
 			return err
 		}
-		if len(name) < 2 { //nolint:mnd // its quotes
+		if len(name) < 2 { // the quotes
 			return fmt.Errorf("want member name at %s", dec.StackPointer())
 		}
 		if err := member(name[1 : len(name)-1]); err != nil {

@@ -69,7 +69,7 @@ func (r *Relay) deduplicate(ctx context.Context, rows []*row) ([]*row, error) {
 func (r *Relay) lastEvent(ctx context.Context, o *row) (*contract.Change, error) {
 	subject, err := r.subject(o)
 	if err != nil {
-		return nil, nil //nolint:nilnil // a row that cannot be published is not in the stream; see send
+		return nil, nil // a row that cannot be published is not in the stream; see send
 	}
 	filter := subject[:strings.LastIndexByte(subject, '.')] + ".*"
 	ctx, cancel := context.WithTimeout(ctx, lastEventTimeout)
@@ -80,14 +80,14 @@ func (r *Relay) lastEvent(ctx context.Context, o *row) (*contract.Change, error)
 	}
 	switch status := reply.Header.Get("Status"); {
 	case status == "404":
-		return nil, nil //nolint:nilnil // no event of this object
+		return nil, nil // no event of this object
 	case status != "":
 		return nil, errors.New(status + " " + reply.Header.Get("Description"))
 	}
 	_, change, err := contract.Decode[contract.Change](reply.Data)
 	if err != nil {
 		r.cfg.Log.Error(err, "Failed to decode the last event of an object", "filter", filter)
-		return nil, nil //nolint:nilnil // not an event of the ingester
+		return nil, nil // not an event of the ingester
 	}
 	return &change, nil
 }

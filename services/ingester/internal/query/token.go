@@ -131,7 +131,7 @@ func (f *Field) decode(s *string) (any, error) {
 		if !f.Nullable {
 			return nil, invalid("field %q is not nullable", f.Column)
 		}
-		return nil, nil //nolint:nilnil // NULL
+		return nil, nil // NULL
 	}
 	if f.Type == registry.Bool || f.Type == registry.Int {
 		return intOnly(*s)

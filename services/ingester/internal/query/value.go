@@ -203,12 +203,12 @@ func show(v any) string {
 // of the object. Nil, also a nil pointer, is NULL.
 func (f *Field) Override(v any) (any, error) {
 	if v == nil {
-		return nil, nil //nolint:nilnil // NULL
+		return nil, nil // NULL
 	}
 	r := reflect.ValueOf(v)
 	if r.Kind() == reflect.Pointer {
 		if r.IsNil() {
-			return nil, nil //nolint:nilnil // NULL
+			return nil, nil // NULL
 		}
 		if f.Type != registry.Time {
 			v = r.Elem().Interface()

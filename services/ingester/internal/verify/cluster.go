@@ -83,7 +83,7 @@ func (c *comparison) object(ctx context.Context, namespace, name, uid string) (*
 	item.SetGroupVersionKind(c.kind.GVK())
 	err := c.env.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &item)
 	if apierrors.IsNotFound(err) || (err == nil && string(item.GetUID()) != uid) {
-		return nil, nil //nolint:nilnil // no such object
+		return nil, nil // no such object
 	}
 	if err != nil {
 		return nil, cmdutil.Explain(fmt.Errorf("get %s %s/%s: %w", c.kind.Name, namespace, name, err))

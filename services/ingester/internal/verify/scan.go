@@ -171,7 +171,7 @@ func (c *comparison) recheck(ctx context.Context) error {
 			if o, ok := objects[uid]; ok {
 				return &o, nil
 			}
-			return nil, nil //nolint:nilnil // no such object
+			return nil, nil // no such object
 		}
 	}
 	uids := make([]string, 0, len(c.candidates))

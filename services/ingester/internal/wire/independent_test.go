@@ -190,7 +190,7 @@ func decodedAny(m protoreflect.Message) (any, error) {
 	}
 	switch set.Name() {
 	case "null_value":
-		return nil, nil //nolint:nilnil // null
+		return nil, nil // null
 	case "struct_value":
 		return decodedStruct(m.Get(set).Message())
 	case "list_value":

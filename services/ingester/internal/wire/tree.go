@@ -44,7 +44,7 @@ func tree(dec *jsontext.Decoder) (any, error) {
 	case 't', 'f':
 		return token.Bool(), nil
 	default: // null; the decoder rejects everything else
-		return nil, nil //nolint:nilnil // a value of JSON
+		return nil, nil // a value of JSON
 	}
 }
 

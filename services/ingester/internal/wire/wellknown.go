@@ -14,7 +14,7 @@ import (
 // It is filled in init because Struct contains itself.
 var wellKnown map[protoreflect.FullName]encodeFunc
 
-func init() { //nolint:gochecknoinits // Value refers to the functions that refer to it
+func init() {
 	wellKnown = map[protoreflect.FullName]encodeFunc{
 		"google.protobuf.Timestamp": appendTimestamp,
 		"google.protobuf.Duration":  appendDuration,

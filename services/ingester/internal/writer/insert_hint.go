@@ -19,7 +19,7 @@ type insertHint struct {
 }
 
 func newInsertHint(full int) *insertHint {
-	return &insertHint{large: max(1, full/2), kinds: map[*registry.Kind]bool{}} //nolint:mnd // half a batch
+	return &insertHint{large: max(1, full/2), kinds: map[*registry.Kind]bool{}} // half a batch
 }
 
 // applies reports whether all of these records are probably of new objects.

@@ -90,7 +90,7 @@ func (w *Writer) Amend(ctx context.Context, kind *registry.Kind, uid string, edi
 	var editErr error                                                        // of edit: not a failure of the write
 	once := func(row *rows.Row, json []byte) (r *record.Record, err error) { //nolint:unparam // an Edit
 		if r, editErr = edit(row, json); editErr != nil {
-			return nil, nil //nolint:nilerr,nilnil // no change; the error is returned below
+			return nil, nil //nolint:nilerr // no change; the error is returned below
 		}
 		return r, nil
 	}

@@ -71,7 +71,7 @@ func (c *cachedClient) get(key types.NamespacedName) (*object.Object, error) {
 		informer = c.informers[""]
 	}
 	if informer == nil {
-		return nil, nil //nolint:nilnil // a namespace that is not watched
+		return nil, nil // a namespace that is not watched
 	}
 	item, found, err := informer.GetStore().GetByKey(key.String())
 	if err != nil {

@@ -64,14 +64,14 @@ func TestInitialListIsEnqueuedWhileStreaming(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if req.URL.Query().Get("watch") != "" {
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // the server's own writer
+			w.(http.Flusher).Flush()
 			<-req.Context().Done()
 			return
 		}
 		lists++
 		if lists == 1 {
 			_, _ = fmt.Fprintf(w, `{"kind":"ModelList","items":[%s,%s,`, listedJSON("stays", "u1", "7"), listedJSON("goes", "u2", "8"))
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // the server's own writer
+			w.(http.Flusher).Flush()
 			<-half
 			panic(http.ErrAbortHandler)
 		}

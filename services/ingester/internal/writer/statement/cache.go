@@ -76,7 +76,7 @@ func (c *Cache) Pad(values []any) []any {
 // prepare returns the prepared statement, or nil if its size is not cached.
 func (c *Cache) prepare(ctx context.Context, name Name, text func() string) (*sql.Stmt, error) {
 	if c == nil || !slices.Contains(padSizes, name.Rows) {
-		return nil, nil //nolint:nilnil // not cached
+		return nil, nil // not cached
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
