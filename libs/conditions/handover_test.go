@@ -87,7 +87,7 @@ func happen(r *rand.Rand, o *object) *contract.Observation {
 func TestHandoverChangesNoCondition(t *testing.T) {
 	handOvers, late, early := 0, 0, 0
 	for seed := range uint64(100) {
-		r := rand.New(rand.NewPCG(seed, 6)) //nolint:gosec // a history must be repeatable, not secret
+		r := rand.New(rand.NewPCG(seed, 6)) // a history must be repeatable
 		o := &object{t: t, generation: 2}
 		aggregator, operator, witness := &writer{}, &writer{}, &writer{}
 		shadow := &object{t: t, generation: 2}

@@ -37,7 +37,7 @@ func (h *history) live(o *contract.Observation, until time.Time, looks []time.Ti
 // that comes later: a resync, a restart or an event without news is no event.
 func TestFrequentComputeChangesNothing(t *testing.T) {
 	for seed := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // a history must be repeatable, not secret
+		r := rand.New(rand.NewPCG(seed, 9)) // a history must be repeatable
 		seldom, often := newHistory(t), newHistory(t)
 		o := &object{t: t, generation: 2}
 		for i := range 40 {

@@ -59,7 +59,7 @@ type guard struct {
 }
 
 func newGuard(project string) (*guard, error) {
-	cmd := exec.Command(filepath.Join(root(), "hack", "docker"), "guard", project) //nolint:gosec,noctx // must outlive this process
+	cmd := exec.Command(filepath.Join(root(), "hack", "docker"), "guard", project) //nolint:noctx // must outlive this process
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

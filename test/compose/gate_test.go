@@ -113,7 +113,7 @@ case "$*" in
   *) echo "kind: unexpected $*" >&2; exit 1 ;;
 esac
 `)
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path, calls

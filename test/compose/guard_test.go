@@ -23,7 +23,7 @@ func child(project string) int {
 		{"volume", "create", "--label", projectLabel + "=" + project, project},
 		{"run", "--detach", "--label", projectLabel + "=" + project, "--network", project, "--volume", project + ":/tmp", os.Getenv("IMAGE")},
 	} {
-		cmd := exec.Command("docker", args...) //nolint:gosec,noctx // a test's own
+		cmd := exec.Command("docker", args...) //nolint:noctx // a test's own
 		cmd.Env = append(os.Environ(), g.env...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "docker %v: %v: %s\n", args, err, out)

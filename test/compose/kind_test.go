@@ -57,7 +57,7 @@ func TestKindScriptNamesMissingPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			for program, script := range tc.programs {
-				if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+				if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -81,7 +81,7 @@ func tools(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		wrapper := "#!/bin/sh\nexec " + path + " \"$@\"\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(wrapper), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(wrapper), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

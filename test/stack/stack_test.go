@@ -222,7 +222,7 @@ func (s *suite) compareRows(ctx context.Context, kind schema.GroupVersionKind) e
 		return err
 	}
 	table := strings.ToLower(kind.Kind)
-	rows, err := s.DB.QueryContext(ctx, "SELECT uid, res_version FROM "+table+" WHERE delete_time IS NULL") //nolint:gosec // the name is one of two constants
+	rows, err := s.DB.QueryContext(ctx, "SELECT uid, res_version FROM "+table+" WHERE delete_time IS NULL")
 	if err != nil {
 		return err
 	}

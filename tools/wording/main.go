@@ -164,7 +164,7 @@ func match(where, text string, expressions []expression, commit bool) []hit {
 }
 
 func git(root string, args ...string) ([]byte, error) {
-	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output() //nolint:gosec,noctx // our own arguments
+	out, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output() //nolint:noctx // our own arguments
 	if err != nil {
 		return nil, fmt.Errorf("git %s: %w", args[0], err)
 	}

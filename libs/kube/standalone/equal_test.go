@@ -95,7 +95,7 @@ type life struct {
 }
 
 func newLife(seed uint64) *life {
-	return &life{r: rand.New(rand.NewPCG(seed, 4))} //nolint:gosec // a history must be repeatable, not secret
+	return &life{r: rand.New(rand.NewPCG(seed, 4))} // a history must be repeatable
 }
 
 // next is how much time passes, and what is seen then.

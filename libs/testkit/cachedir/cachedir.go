@@ -30,7 +30,7 @@ func Path() (string, error) {
 // that releases it. It calls waiting once if another process holds the lock. The kernel releases the lock when the
 // process ends, so a killed holder blocks no other process.
 func Lock(ctx context.Context, path string, waiting func()) (unlock func() error, err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // inside the cache directory
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock: %w", err)
 	}

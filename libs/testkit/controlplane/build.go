@@ -29,7 +29,7 @@ func Build(ctx context.Context, module string, say Progress, more ...Program) (T
 	if len(tools.Missing(more...)) == 0 {
 		return tools, nil
 	}
-	if err := os.MkdirAll(tools.Dir, 0o755); err != nil { //nolint:gosec // programs are not secret
+	if err := os.MkdirAll(tools.Dir, 0o755); err != nil {
 		return Tools{}, fmt.Errorf("create the tools directory: %w", err)
 	}
 	unlock, err := cachedir.Lock(ctx, filepath.Join(tools.Dir, ".lock"), func() {
@@ -106,7 +106,7 @@ func KubernetesVersion(module string) (string, error) {
 
 // versionOf returns a text, and in it the whole version, its major and its minor part.
 func versionOf(module string) ([]string, error) {
-	data, err := os.ReadFile(filepath.Join(module, "go.mod")) //nolint:gosec // the checkout's own file
+	data, err := os.ReadFile(filepath.Join(module, "go.mod"))
 	if err != nil {
 		return nil, fmt.Errorf("read the version of Kubernetes: %w", err)
 	}

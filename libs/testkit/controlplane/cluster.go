@@ -191,7 +191,7 @@ func (c *Cluster) Components() ([]Component, error) {
 	}
 	var all []Component
 	for _, file := range files {
-		data, err := os.ReadFile(file) //nolint:gosec // inside the cluster's directory
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("read a pid of cluster %q: %w", c.Name, err)
 		}
@@ -251,7 +251,7 @@ func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	args = append([]string{"--name", c.Name}, args...)
-	cmd := exec.CommandContext(ctx, c.tools.Path("kwokctl"), args...) //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, c.tools.Path("kwokctl"), args...)
 	cmd.Env = append(os.Environ(),
 		"KWOK_WORKDIR="+c.Dir,
 		"PATH="+c.tools.Dir+string(os.PathListSeparator)+os.Getenv("PATH"))

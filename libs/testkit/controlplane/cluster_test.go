@@ -148,7 +148,7 @@ func TestCreateCleansUpAfterBrokenComponent(t *testing.T) {
 	if err := os.Remove(broken + "/etcd"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(broken+"/etcd", []byte(script), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(broken+"/etcd", []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

@@ -39,7 +39,7 @@ func (c *Cluster) Restore(ctx context.Context, from string) error {
 	if err := os.CopyFS(c.dataDir(), os.DirFS(from)); err != nil {
 		return fmt.Errorf("restore cluster %q: %w", c.Name, err)
 	}
-	if err := os.Chmod(c.dataDir(), 0o700); err != nil { //nolint:gosec // etcd wants it so
+	if err := os.Chmod(c.dataDir(), 0o700); err != nil { // etcd wants it so
 		return fmt.Errorf("restore cluster %q: %w", c.Name, err)
 	}
 	return c.Start(ctx)

@@ -81,14 +81,14 @@ func (t Tools) saveStages(ctx context.Context, module string) error {
 	}
 	var all bytes.Buffer
 	for _, path := range stagePaths {
-		data, err := os.ReadFile(filepath.Join(info.Dir, path)) //nolint:gosec // inside the module cache
+		data, err := os.ReadFile(filepath.Join(info.Dir, path))
 		if err != nil {
 			return fmt.Errorf("read a default stage of kwok: %w", err)
 		}
 		fmt.Fprintf(&all, "---\n%s\n", data)
 	}
 	part := t.Path("." + stagesName + ".part")
-	if err := os.WriteFile(part, all.Bytes(), 0o644); err != nil { //nolint:gosec // not secret
+	if err := os.WriteFile(part, all.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("keep the stages of kwok: %w", err)
 	}
 	return os.Rename(part, t.stagesFile())

@@ -42,7 +42,7 @@ func Install(ctx context.Context, say func(format string, args ...any), environm
 }
 
 func lock(ctx context.Context, say func(format string, args ...any)) (func() error, error) {
-	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil { //nolint:gosec // as Debian has it
+	if err := os.MkdirAll(filepath.Dir(lockFile), 0o755); err != nil { // as Debian has it
 		return nil, fmt.Errorf("create the directory of the lock: %w", err)
 	}
 	return cachedir.Lock(ctx, lockFile, func() { say("waiting for another apt-get") })
@@ -67,7 +67,7 @@ func install(ctx context.Context, environment []string, apt string, packages []s
 func run(ctx context.Context, environment []string, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // apt-get with our own arguments
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = slices.Concat(os.Environ(), []string{"DEBIAN_FRONTEND=noninteractive"}, environment)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)

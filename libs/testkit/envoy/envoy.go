@@ -57,7 +57,7 @@ func Start(t testing.TB, config, admin string, args ...string) *proc.Child {
 		t.Fatal(err)
 	}
 	args = append([]string{"--config-path", path, "--disable-hot-restart", "--concurrency", "2", "--log-level", "warning"}, args...)
-	child, err := proc.Start(exec.CommandContext(context.WithoutCancel(t.Context()), program, args...), filepath.Join(dir, "envoy.log")) //nolint:gosec // the pinned binary
+	child, err := proc.Start(exec.CommandContext(context.WithoutCancel(t.Context()), program, args...), filepath.Join(dir, "envoy.log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestInstalledBinaryHasPinnedVersion(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), envoy.Get(t), "--version").CombinedOutput() //nolint:gosec // the pinned binary
+	out, err := exec.CommandContext(t.Context(), envoy.Get(t), "--version").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "/"+envoy.Version+"/") {
 		t.Errorf("got %v %s, want version %s", err, out, envoy.Version)
 	}

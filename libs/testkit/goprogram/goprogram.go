@@ -44,7 +44,7 @@ func Build(ctx context.Context, pkg string) (Program, error) {
 		return Program{}, err
 	}
 	p := Program{Path: filepath.Join(folder.Path, filepath.Base(pkg)), marker: folder.Marker}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", p.Path, pkg) //nolint:gosec // a package of this repository
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", p.Path, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return Program{}, errors.Join(fmt.Errorf("build %s: %w\n%s", pkg, err, strings.TrimSpace(string(out))), folder.Release())
@@ -62,7 +62,7 @@ func (p Program) Start(environment []string, args ...string) (*proc.Child, error
 	if err := log.Close(); err != nil {
 		return nil, fmt.Errorf("create a log: %w", err)
 	}
-	cmd := exec.Command(p.Path, args...) //nolint:gosec,noctx // outlives the start
+	cmd := exec.Command(p.Path, args...) //nolint:noctx // outlives the start
 	cmd.Env = append(append(os.Environ(), environment...), p.marker)
 	return proc.Start(cmd, log.Name())
 }

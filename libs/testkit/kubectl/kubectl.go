@@ -28,7 +28,7 @@ func (c Client) Run(ctx context.Context, stdin string, args ...string) ([]byte, 
 	if c.Cache != "" {
 		flags = append(flags, "--cache-dir="+c.Cache)
 	}
-	cmd := exec.CommandContext(ctx, c.Program, append(flags, args...)...) //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, c.Program, append(flags, args...)...)
 	cmd.Env = os.Environ()
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, complaint bytes.Buffer

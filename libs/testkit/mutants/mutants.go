@@ -122,7 +122,7 @@ func (m Mutant) Test(t testing.TB, test string, env ...string) (output string, e
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-run=^"+test+"$", "-overlay="+overlay, ".") //nolint:gosec // the name stands in the list
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-run=^"+test+"$", "-overlay="+overlay, ".")
 	cmd.Env = append(os.Environ(), env...)
 	text, err := cmd.CombinedOutput()
 	return string(text), err

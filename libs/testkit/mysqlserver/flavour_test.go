@@ -53,7 +53,7 @@ func TestFlavorFollowsVersionOutput(t *testing.T) {
 		"mariadbd": "mariadbd  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
 	} {
 		script := "#!/bin/sh\necho '" + line + "'\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

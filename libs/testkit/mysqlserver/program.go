@@ -128,7 +128,7 @@ func (p *program) launch(s *Server) (int, error) {
 		"--secure-file-priv="+p.cfg.Dir,
 		"--loose-mysqlx=0", // MySQL's second port, which MariaDB does not know
 	), asUser()...)
-	cmd := exec.Command(p.command(), args...) //nolint:gosec,noctx // outlives every context
+	cmd := exec.Command(p.command(), args...) //nolint:noctx // outlives every context
 	cmd.Dir = p.cfg.Dir
 	cmd.Env = append(os.Environ(), p.cfg.Marker)
 	child, err := proc.Start(cmd, s.Log)

@@ -33,7 +33,7 @@ func unpacked(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	dir := filepath.Join(cache, "mysql-"+mysqlSuite)
 	if _, err := os.Stat(dir); err != nil {
-		if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // programs are not secret
+		if err := os.MkdirAll(cache, 0o755); err != nil {
 			return nil, fmt.Errorf("create the cache directory: %w", err)
 		}
 		unlock, err := cachedir.Lock(ctx, dir+".lock", func() { cfg.Say("waiting for another download of MySQL") })

@@ -86,10 +86,10 @@ func withoutServer() error {
 	if _, err := os.Stat(clusterConfig); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(clusterConfig), 0o755); err != nil { //nolint:gosec // everybody may read /etc
+	if err := os.MkdirAll(filepath.Dir(clusterConfig), 0o755); err != nil { // everybody may read /etc
 		return fmt.Errorf("configure %s: %w", debianPackage, err)
 	}
-	if err := os.WriteFile(clusterConfig, []byte("create_main_cluster = false\n"), 0o644); err != nil { //nolint:gosec // as above
+	if err := os.WriteFile(clusterConfig, []byte("create_main_cluster = false\n"), 0o644); err != nil {
 		return fmt.Errorf("configure %s: %w", debianPackage, err)
 	}
 	return nil

@@ -76,7 +76,7 @@ func (p program) launch(ctx context.Context, s *Server) error {
 		return err
 	}
 	secret := filepath.Join(p.dir, "password")
-	if err := os.WriteFile(secret, []byte(password), 0o644); err != nil { //nolint:gosec // not a secret
+	if err := os.WriteFile(secret, []byte(password), 0o644); err != nil {
 		return fmt.Errorf("write the password: %w", err)
 	}
 	data := filepath.Join(p.dir, "data")
@@ -103,7 +103,7 @@ func (p program) launch(ctx context.Context, s *Server) error {
 }
 
 func (p program) command(ctx context.Context, as *syscall.Credential, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, name), args...) //nolint:gosec // fixed programs with our own arguments
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, name), args...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), p.marker, "LC_ALL=C")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}

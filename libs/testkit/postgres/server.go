@@ -89,7 +89,7 @@ func (s *Server) Environment(database string) []string {
 func (s *Server) psql(ctx context.Context, database, statements string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(s.Bin, "psql"), //nolint:gosec // a fixed program with our own arguments
+	cmd := exec.CommandContext(ctx, filepath.Join(s.Bin, "psql"),
 		"--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1")
 	cmd.Env = append(os.Environ(), s.Environment(database)...)
 	cmd.Env = append(cmd.Env, "PGCLIENTENCODING=UTF8")

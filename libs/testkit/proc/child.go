@@ -24,7 +24,7 @@ type Child struct {
 // Start starts a program with its output at the end of a file. It runs in a session of its own: Ctrl-C goes to this
 // process, which ends its children in order.
 func Start(cmd *exec.Cmd, log string) (*Child, error) {
-	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the caller's own log
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", cmd.Path, err)
 	}
@@ -74,7 +74,7 @@ func (c *Child) Kill() {
 
 // Tail returns the last lines of a log, or why there are none.
 func Tail(log string, lines int) string {
-	data, err := os.ReadFile(log) //nolint:gosec // the caller's own log
+	data, err := os.ReadFile(log)
 	if err != nil {
 		return err.Error()
 	}
@@ -89,7 +89,7 @@ func Go(ctx context.Context, module string, args ...string) *exec.Cmd {
 
 // Group is a command whose own children end with it when ctx does, as compilers do with the go command.
 func Group(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the caller's own program
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

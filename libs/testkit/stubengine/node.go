@@ -99,7 +99,7 @@ func Launch(ctx context.Context, grace time.Duration) (*Node, error) {
 
 // address is one of 127.1.0.1 to 127.254.255.254.
 func address() string {
-	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)) //nolint:gosec // no secret
+	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
 func (n *Node) at(port int) string { return net.JoinHostPort(n.Address, strconv.Itoa(port)) }

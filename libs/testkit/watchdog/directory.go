@@ -35,7 +35,7 @@ const memory = "/dev/shm"
 func NewDirectory(n Need) (Directory, error) {
 	parent := ""
 	var fs syscall.Statfs_t
-	if n.Memory > 0 && os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > n.Memory { //nolint:gosec // a size is positive
+	if n.Memory > 0 && os.Getenv("TMPDIR") == "" && syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > n.Memory {
 		parent = memory
 	}
 	dir, err := os.MkdirTemp(parent, n.Prefix)

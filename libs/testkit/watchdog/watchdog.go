@@ -62,7 +62,7 @@ func Start(c Cleanup) (*Guard, error) {
 		return nil, fmt.Errorf("open the watchdog's pipe: %w", err)
 	}
 	args := append([]string{"-c", script, "flotilla-watchdog", c.Marker, c.Dir}, c.Containers...)
-	cmd := exec.Command("sh", args...) //nolint:gosec,noctx // a fixed script that must outlive every context
+	cmd := exec.Command("sh", args...) //nolint:noctx // a fixed script that must outlive every context
 	cmd.Dir = "/"
 	cmd.Stdin = read
 	// A session of its own keeps Ctrl-C and a closing terminal away from it.

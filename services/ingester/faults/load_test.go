@@ -39,7 +39,7 @@ func (s *stage) load(n int) *load {
 	seed := rand.Uint64()
 	s.Logf("seed of the load: %d", seed)
 	for c := range clients {
-		r := rand.New(rand.NewPCG(seed, uint64(c))) //nolint:gosec // not a secret
+		r := rand.New(rand.NewPCG(seed, uint64(c)))
 		l.clients.Go(func() {
 			for i := 0; l.done.Load() < l.total; i++ {
 				if err := l.life(r, fmt.Sprintf("o-%d-%d", c, i%40)); err != nil {

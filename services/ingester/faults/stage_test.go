@@ -126,11 +126,11 @@ func (s *stage) launch(arguments ...string) *ingester {
 		// What commits after the look at an object that went is closed by the next sweep, ten minutes later by default.
 		"--sweep-interval=20s",
 	}, arguments...)
-	i.cmd = exec.Command(program(s), arguments...) //nolint:gosec,noctx // ends by kill or stop
+	i.cmd = exec.Command(program(s), arguments...) //nolint:noctx // ends by kill or stop
 	i.cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig, "NATS_URL="+s.nats.URL(), "MYSQL_DSN="+s.dsn, s.marker)
 	name := filepath.Join(s.TempDir(), fmt.Sprintf("ingester-%d.log", len(s.logs)))
 	s.logs = append(s.logs, name)
-	log, err := os.Create(name) //nolint:gosec // in the test's folder
+	log, err := os.Create(name)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func (i *ingester) ready(want bool) {
 func (s *stage) showLogs() {
 	const lines = 25
 	for _, name := range s.logs[max(0, len(s.logs)-3):] {
-		data, err := os.ReadFile(name) //nolint:gosec // in the test's folder
+		data, err := os.ReadFile(name)
 		if err != nil {
 			s.Log(err)
 			continue

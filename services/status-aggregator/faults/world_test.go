@@ -93,7 +93,7 @@ func newWorld(seed uint64) (*world, error) {
 	}
 	kind, _ := kinds.Lookup(contract.FireboltEngine)
 	return &world{
-		random:  rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // reproducible
+		random:  rand.New(rand.NewPCG(seed, 1)), // reproducible
 		clock:   clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		kind:    kind,
 		kinds:   kinds,

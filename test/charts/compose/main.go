@@ -102,7 +102,7 @@ func replace(from, to, pattern string) error {
 }
 
 func copyFile(from, to string) error {
-	content, err := os.ReadFile(from) //nolint:gosec // a file of the checkout
+	content, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
@@ -110,10 +110,10 @@ func copyFile(from, to string) error {
 }
 
 func write(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // nothing here is secret
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(file, content, 0o644) //nolint:gosec // nothing here is secret
+	return os.WriteFile(file, content, 0o644)
 }
 
 // fill replaces the word that stands for the service in shared texts.

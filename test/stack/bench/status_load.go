@@ -186,7 +186,7 @@ func recorded(ctx context.Context, js jetstream.JetStream, n int) error {
 	if err != nil {
 		return err
 	}
-	if have := stream.CachedInfo().State.NumSubjects; have < uint64(n) { //nolint:gosec // a count of objects
+	if have := stream.CachedInfo().State.NumSubjects; have < uint64(n) {
 		return fmt.Errorf("%d entries for %d resources", have, n)
 	}
 	return nil

@@ -79,7 +79,7 @@ func (o *observer) sayAll() error {
 func (o *observer) change(ctx context.Context, n int) error {
 	o.round++
 	for _, object := range o.objects[:n] {
-		o.observations.Offer(contract.Superset, observation(object, int32(1+o.round%2))) //nolint:gosec // 1 or 2
+		o.observations.Offer(contract.Superset, observation(object, int32(1+o.round%2)))
 	}
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -62,7 +62,7 @@ func TestOpenSendsKubeconfigToken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	plugin := filepath.Join(t.TempDir(), "plugin")
 	script := fmt.Sprintf("#!/bin/sh\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%s\"}}'\n", statustest.Token)
-	if err := errors.Join(os.WriteFile(file, []byte(statustest.Token), 0o600), os.WriteFile(plugin, []byte(script), 0o700)); err != nil { //nolint:gosec // a program
+	if err := errors.Join(os.WriteFile(file, []byte(statustest.Token), 0o600), os.WriteFile(plugin, []byte(script), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	for name, config := range map[string]*rest.Config{

@@ -21,7 +21,7 @@ func TestOpenKeepsAddressOffCommandLine(t *testing.T) {
 		opener = "open"
 	}
 	script := "#!/bin/sh\nprintf '%s' \"$*\" > " + noted + ".part && mv " + noted + ".part " + noted + "\n"
-	if err := os.WriteFile(filepath.Join(bin, opener), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(bin, opener), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))

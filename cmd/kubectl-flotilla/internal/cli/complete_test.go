@@ -65,7 +65,7 @@ func TestKubectlCompletesPlugin(t *testing.T) {
 		t.Fatalf("build the plugin: %v\n%s", err, out)
 	}
 	script := filepath.Join(bin, "kubectl_complete-flotilla")
-	if err := os.WriteFile(script, []byte(s.run("completion", "kubectl")), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(script, []byte(s.run("completion", "kubectl")), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	kubectl := func(args ...string) string {

@@ -82,7 +82,7 @@ func loopback(t testing.TB, config *bootstrapv3.Bootstrap) string {
 	listeners := config.GetStaticResources().GetListeners()
 	for n, a := range []*corev3.Address{config.GetAdmin().GetAddress(), listeners[0].GetAddress(), listeners[1].GetAddress()} {
 		a.GetSocketAddress().Address = "127.0.0.1"
-		a.GetSocketAddress().PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(ports[n])} //nolint:gosec // a port
+		a.GetSocketAddress().PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(ports[n])}
 	}
 	return fmt.Sprintf("127.0.0.1:%d", ports[1])
 }
@@ -147,7 +147,7 @@ func echo(t testing.TB) (host string, port uint32) {
 		}
 	}()
 	a := l.Addr().(*net.TCPAddr)
-	return a.IP.String(), uint32(a.Port) //nolint:gosec // a port
+	return a.IP.String(), uint32(a.Port)
 }
 
 func readHead(in *bufio.Reader) (string, error) {
@@ -197,7 +197,7 @@ func (e *filtering) request(t testing.TB, in headers) outcome {
 		t.Fatalf("request %q: %v", in, err)
 	}
 	if answer.Close {
-		e.conn.Close() //nolint:gosec // Envoy has done so
+		e.conn.Close()
 		e.conn = nil
 	}
 	if answer.StatusCode != http.StatusOK {

@@ -209,7 +209,7 @@ func preStop(t *testing.T, port, seconds string) *exec.Cmd {
 	text := strings.NewReplacer("/9901", "/"+port, "sleep 8", "sleep "+seconds).Replace(command[2])
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
-	return exec.CommandContext(ctx, command[0], command[1], text) //nolint:gosec // the script under test
+	return exec.CommandContext(ctx, command[0], command[1], text)
 }
 
 func TestTerminatingPodFailsHealthChecksFirst(t *testing.T) {

@@ -35,7 +35,7 @@ func newPods(t *testing.T, s *system) []*pod {
 		s.await(t, func() bool {
 			c, err := net.Dial("tcp", h.address) //nolint:noctx // loopback
 			if err == nil {
-				c.Close() //nolint:gosec // only tried
+				c.Close()
 			}
 			return err == nil
 		})

@@ -57,10 +57,10 @@ func newSystem(t *testing.T, n int) *system {
 
 // addresses are n of loopback, which other tests do not use at the same time.
 func addresses(n int) []netip.Addr {
-	a, b := byte(rand.IntN(250)+1), byte(rand.IntN(250)) //nolint:gosec // not a secret
+	a, b := byte(rand.IntN(250)+1), byte(rand.IntN(250))
 	var out []netip.Addr
 	for i := range n {
-		out = append(out, netip.AddrFrom4([4]byte{127, a, b, byte(i + 1)})) //nolint:gosec // a few
+		out = append(out, netip.AddrFrom4([4]byte{127, a, b, byte(i + 1)}))
 	}
 	return out
 }

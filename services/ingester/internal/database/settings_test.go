@@ -59,7 +59,7 @@ func ping(t *testing.T, s database.Settings) error {
 
 func write(t *testing.T, path string, content []byte) string {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // the server runs as another user and has to read it
+	if err := os.WriteFile(path, content, 0o644); err != nil { // the server runs as another user and has to read it
 		t.Fatal(err)
 	}
 	return path
@@ -106,7 +106,7 @@ func TestTLSVerifiesServerCertificate(t *testing.T) {
 	server := mysqltest.PrivateOf(t, mysqltest.MySQL)
 	dsn := server.DSN()
 	dir := t.TempDir()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // the server runs as another user
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // the server runs as another user
 		t.Fatal(err)
 	}
 	certificate, key := certify(t)

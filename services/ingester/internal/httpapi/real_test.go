@@ -96,7 +96,7 @@ func newClusterEnv(t *testing.T, change ...func(*Config)) *clusterEnv {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // made in memory
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	t.Cleanup(transport.CloseIdleConnections)
 	_, router := openAPI(t)
 	l.caller = &caller{TB: t, base: "https://" + address, router: router, do: transport.RoundTrip}

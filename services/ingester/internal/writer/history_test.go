@@ -114,7 +114,7 @@ func newHistory(t *testing.T, seed uint64, wild bool) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &history{T: t, rand: rand.New(rand.NewPCG(seed, 1)), wild: wild} //nolint:gosec // not a secret
+	h := &history{T: t, rand: rand.New(rand.NewPCG(seed, 1)), wild: wild}
 	if h.builder, err = record.NewBuilder(kinds); err != nil {
 		t.Fatal(err)
 	}

@@ -109,16 +109,16 @@ func TestDuplicatesAndReorderingAreHarmless(t *testing.T) {
 	f.leading(time.Time{})
 	ordered, shuffled := f.superset("ordered"), f.superset("shuffled")
 	const last = 20
-	available := func(seq int) int32 { return int32(1 + seq%2) } //nolint:gosec // 1 or 2
+	available := func(seq int) int32 { return int32(1 + seq%2) }
 	var log []int
 	for seq := 1; seq <= last; seq++ {
-		o.send(ordered, available(seq+1), uint64(seq)) //nolint:gosec // small
+		o.send(ordered, available(seq+1), uint64(seq))
 		log = append(log, seq, seq)
 	}
-	random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(7, 7)) // reproducible
 	random.Shuffle(len(log), func(i, j int) { log[i], log[j] = log[j], log[i] })
 	for _, seq := range log {
-		o.send(shuffled, available(seq+1), uint64(seq)) //nolint:gosec // small
+		o.send(shuffled, available(seq+1), uint64(seq))
 	}
 	var ends [2][]contract.Condition
 	for i, u := range []*unstructured.Unstructured{ordered, shuffled} {

@@ -22,7 +22,7 @@ import (
 // child runs the service in a process of its own: this program, see TestMain.
 func (f *fixture) child(name string) *os.Process {
 	f.t.Helper()
-	cmd := exec.CommandContext(f.t.Context(), os.Args[0], //nolint:gosec // our own program
+	cmd := exec.CommandContext(f.t.Context(), os.Args[0],
 		"--cluster-name="+clusterName, "--nats-url="+f.url, "--watch-namespaces="+f.namespace,
 		"--leader-election-namespace="+f.namespace, "--conditions-lease-namespace="+f.namespace,
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--log-level=error")

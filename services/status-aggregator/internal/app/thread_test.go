@@ -239,7 +239,7 @@ func TestKindInstalledLater(t *testing.T) {
 	f.leading(time.Time{})
 	kubectl := func(args ...string) []byte {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), f.cluster.Tools.Path("kubectl"), append([]string{"--kubeconfig", f.cluster.Kubeconfig}, args...)...) //nolint:gosec // our own program
+		cmd := exec.CommandContext(t.Context(), f.cluster.Tools.Path("kubectl"), append([]string{"--kubeconfig", f.cluster.Kubeconfig}, args...)...)
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func heard(uid string, epoch int64, seq uint64, place uint64) Received {
 	return Received{
 		Observation: contract.Observation{
-			Object: contract.Object{UID: uid, ResourceVersion: fmt.Sprint(1000*epoch + int64(seq))}, //nolint:gosec // small test numbers
+			Object: contract.Object{UID: uid, ResourceVersion: fmt.Sprint(1000*epoch + int64(seq))},
 			Epoch:  epoch,
 			Seq:    seq,
 			Phase:  fmt.Sprintf("%s/%d/%d", uid, epoch, seq),
@@ -75,7 +75,7 @@ func TestPick(t *testing.T) {
 
 // Shuffled, doubled and replayed messages end in the same state.
 func TestMergeIgnoresOrderAndDuplicates(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible, not secret
+	random := rand.New(rand.NewPCG(1, 2)) // reproducible
 	for round := range 300 {
 		var messages []Received
 		for place := range uint64(20) {
@@ -93,7 +93,7 @@ func TestMergeIgnoresOrderAndDuplicates(t *testing.T) {
 
 // The version that is believed never goes back while its epoch is heard.
 func TestPickNeverReturnsOlderVersion(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // reproducible, not secret
+	random := rand.New(rand.NewPCG(3, 4)) // reproducible
 	var o Object
 	var last Received
 	for place := range uint64(2000) {
@@ -178,10 +178,10 @@ func FuzzMerge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, seed uint64) {
 		var messages []Received
 		for i := 0; i+1 < len(raw) && i < 60; i += 2 {
-			messages = append(messages, heard(string('a'+rune(raw[i]%5)), int64(raw[i+1]%4), uint64(raw[i+1]/4), uint64(i+1))) //nolint:gosec // small
+			messages = append(messages, heard(string('a'+rune(raw[i]%5)), int64(raw[i+1]%4), uint64(raw[i+1]/4), uint64(i+1)))
 		}
 		shuffled := append([]Received{}, messages...)
-		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) { //nolint:gosec // reproducible
+		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) { // reproducible
 			shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
 		})
 		if a, b := merged(messages...), merged(shuffled...); !reflect.DeepEqual(a, b) {

@@ -41,7 +41,7 @@ func TestBootstrapRunsBeforeCommand(t *testing.T) {
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program has to be executable
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -50,19 +50,19 @@ elif words != ["init"]:
 func admin(t *testing.T, shell []string, users, broken string) (commands string, created map[string]any, output string, err error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "superset"), []byte(standInSuperset), 0o700); err != nil { //nolint:gosec // a program has to be executable
+	if err := os.WriteFile(filepath.Join(dir, "superset"), []byte(standInSuperset), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	log := filepath.Join(dir, "log")
 	words := append(append([]string{}, shell...), "-c", scripts.InitWithAdmin()+"echo after\n")
-	cmd := exec.CommandContext(t.Context(), "setsid", append([]string{"--wait"}, words...)...) //nolint:gosec // the script under test
+	cmd := exec.CommandContext(t.Context(), "setsid", append([]string{"--wait"}, words...)...)
 	cmd.Env = []string{
 		"PATH=" + dir + ":" + os.Getenv("PATH"), "LOG=" + log, "USERS=" + users, "BROKEN=" + broken, "PYTHONUTF8=1",
 		prefix + "ADMIN_USERNAME=-it's $HOME", prefix + "ADMIN_PASSWORD=p\"a'$s `id`\\ü", prefix + "ADMIN_FIRST_NAME=First",
 		prefix + "ADMIN_LAST_NAME=O'Last", prefix + "ADMIN_EMAIL=it@example.com",
 	}
 	out, err := cmd.CombinedOutput()
-	done, readErr := os.ReadFile(log) //nolint:gosec // the stand-in's log
+	done, readErr := os.ReadFile(log)
 	if readErr != nil {
 		t.Fatalf("%v\n%s", readErr, out)
 	}

@@ -44,7 +44,7 @@ func replicate(t *testing.T, s server) *replica {
 	}
 	words = append(words, filepath.Join(r.bin, "postgres"), "-D", data, "-p", r.port, "-c", "fsync=off",
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
-	cmd := exec.CommandContext(context.Background(), words[0], words[1:]...) //nolint:gosec // a fixed program
+	cmd := exec.CommandContext(context.Background(), words[0], words[1:]...)
 	log := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -69,16 +69,16 @@ func giveToNobody(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "chown", "-R", nobody.Uid+":"+nobody.Gid, dir).CombinedOutput(); err != nil { //nolint:gosec // a folder of the test
+	if out, err := exec.CommandContext(t.Context(), "chown", "-R", nobody.Uid+":"+nobody.Gid, dir).CombinedOutput(); err != nil {
 		t.Fatalf("chown: %v: %s", err, out)
 	}
-	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil { //nolint:gosec // it holds no secret
+	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (r *replica) try(ctx context.Context, program string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(r.bin, program), args...) //nolint:gosec // a fixed program
+	cmd := exec.CommandContext(ctx, filepath.Join(r.bin, program), args...)
 	cmd.Env = append(os.Environ(), r.environment...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -54,7 +54,7 @@ func (r runner) createDatabase(t *testing.T) (string, error) {
 func (r runner) run(t *testing.T, script string) (string, error) {
 	t.Helper()
 	words := append(slices.Clone(r.shell), "-c", script)
-	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...) //nolint:gosec // the scripts under test
+	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	temp := t.TempDir()
 	// A locale that cannot say more than ASCII, as in the images.
 	cmd.Env = []string{"PATH=" + strings.Join([]string{r.bin, r.path(), os.Getenv("PATH")}, ":"), "TMPDIR=" + temp, "LC_ALL=C", "HOME=" + temp}
@@ -113,7 +113,7 @@ func (r runner) standIn(t *testing.T, name, text string) {
 		}
 	}
 	text = "#!/bin/sh\n" + strings.ReplaceAll(text, "REAL", program) + "\n"
-	if err := os.WriteFile(filepath.Join(r.bin, name), []byte(text), 0o700); err != nil { //nolint:gosec // a program has to be executable
+	if err := os.WriteFile(filepath.Join(r.bin, name), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }

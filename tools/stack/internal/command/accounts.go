@@ -88,7 +88,7 @@ func (a *app) renderChart(ctx context.Context, name string) ([]byte, error) {
 		"template", name, a.env.Chart(name), "--namespace=" + components.SystemNamespace, "--kube-version=" + version,
 		"--set=cluster.name=" + components.ClusterName, "--set=bus.url=" + a.env.NATSURL(),
 	}
-	cmd := exec.CommandContext(ctx, a.env.Tools.Path("helm"), args...) //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, a.env.Tools.Path("helm"), args...)
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+a.env.Checkout.Local("cache", "helm"), "KUBECONFIG="+a.env.Kubeconfig())
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut

@@ -70,7 +70,7 @@ func (a *app) readAudit(ledgers map[string]*permissions.Ledger) error {
 }
 
 func readAuditFile(path string, ledgers map[string]*permissions.Ledger) (err error) {
-	file, err := os.Open(path) //nolint:gosec // the stack's own log
+	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return errors.New("the control plane keeps no audit log: it is older than this command; " +
 			"run `make down` and `make up` to create it again")

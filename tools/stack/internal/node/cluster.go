@@ -186,7 +186,7 @@ func (n *Node) kubectl(ctx context.Context, stdin []byte, args ...string) ([]byt
 }
 
 func output(ctx context.Context, program string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // our own programs
+	cmd := exec.CommandContext(ctx, program, args...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {

@@ -119,7 +119,7 @@ func ignoreAbsent(err error) error {
 }
 
 func run(ctx context.Context, command ...string) error {
-	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput() //nolint:gosec // our own commands
+	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, strings.TrimSpace(string(out)))
 	}

@@ -124,7 +124,7 @@ func Ready(ctx context.Context, c checkout.Checkout) error {
 	}
 	slices.Sort(want)
 	// Packages that it cannot install are reported as missing.
-	ensure := exec.CommandContext(ctx, c.Path("hack", "ensure"), want...) //nolint:gosec // our own script
+	ensure := exec.CommandContext(ctx, c.Path("hack", "ensure"), want...)
 	out, ensureErr := ensure.CombinedOutput()
 	missing := capability.Missing(capability.Look(ctx, c.Local()))
 	if len(missing) == 0 {

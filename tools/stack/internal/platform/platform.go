@@ -145,7 +145,7 @@ func (c Config) busConfig() (map[string]string, error) {
 	names := strings.NewReplacer("CLUSTER", c.ClusterName, "NAMESPACE", watched, "TOOL", tool)
 	config := map[string]string{}
 	for _, path := range paths {
-		data, err := os.ReadFile(path) //nolint:gosec // the checkout's own file
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read the configuration of the bus: %w", err)
 		}
@@ -227,7 +227,7 @@ func (c Config) apply(ctx context.Context, manifest []byte) error {
 }
 
 func (c Config) run(ctx context.Context, stdin []byte, program string, args ...string) error {
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // our own programs
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "KUBECACHEDIR="+c.Cache, "HELM_CACHE_HOME="+filepath.Join(c.Cache, "helm"))
 	cmd.Stdin = bytes.NewReader(stdin)
 	var errOut bytes.Buffer

@@ -84,7 +84,7 @@ func (s Spec) Start() error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", s.Name, err)
 	}
-	cmd := exec.Command(s.Args[0], s.Args[1:]...) //nolint:gosec,noctx // our own programs, which outlive this one
+	cmd := exec.Command(s.Args[0], s.Args[1:]...) //nolint:noctx // our own programs, which outlive this one
 	cmd.Dir = s.Dir
 	cmd.Env = slices.Concat(proc.CleanEnv(os.Environ()), s.Env, []string{s.Marker, s.part()})
 	cmd.Stdout, cmd.Stderr = log, log
@@ -154,7 +154,7 @@ func (s Spec) fingerprint() (string, error) {
 }
 
 func addFile(w io.Writer, path string) (err error) {
-	file, err := os.Open(path) //nolint:gosec // one of the stack's own files
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -170,5 +170,5 @@ func openLog(path string) (*os.File, error) {
 			return nil, err
 		}
 	}
-	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the stack's own file
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }

@@ -41,7 +41,7 @@ func Load(folders []string) (Set, error) {
 }
 
 func parse(file string) ([]Resource, error) {
-	data, err := os.ReadFile(file) //nolint:gosec // a sample of the checkout
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read sample: %w", err)
 	}

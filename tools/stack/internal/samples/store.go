@@ -25,7 +25,7 @@ func (d Database) Has(ctx context.Context, table, namespace, name string) (found
 		return false, fmt.Errorf("open the database: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	query := "SELECT COUNT(*) FROM `" + strings.ReplaceAll(table, "`", "``") + "`" + //nolint:gosec // quoted, and from a sample
+	query := "SELECT COUNT(*) FROM `" + strings.ReplaceAll(table, "`", "``") + "`" +
 		" WHERE namespace = ? AND name = ? AND delete_time IS NULL"
 	var n int
 	err = db.QueryRowContext(ctx, query, namespace, name).Scan(&n)

@@ -28,7 +28,7 @@ func Render(rows [][]string) string {
 			fmt.Fprintln(w)
 		}
 	}
-	w.Flush() //nolint:errcheck,gosec // as above
+	w.Flush() //nolint:errcheck // as above
 	lines := strings.Split(text.String(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")

@@ -129,7 +129,7 @@ func (f *faulty) call(do func() error) error {
 func newHistory(t *testing.T, db *sql.DB, store storage.Keeper, seed uint64, i int) *history {
 	t.Helper()
 	h := &history{T: t, db: db, uid: fmt.Sprintf("u-%d", i), key: types.NamespacedName{Namespace: "default", Name: fmt.Sprintf("m-%d", i)}}
-	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // not a secret
+	random := rand.New(rand.NewPCG(seed, 2))
 	h.users = &users{apiServer: &apiServer{t: t}, rand: random}
 	h.fault = func() bool { return !h.calm && random.IntN(10) == 0 }
 	h.store = &faulty{store, h.fault}

@@ -97,7 +97,7 @@ func (c Config) scratch() error {
 // other node.
 func cover(folder string) error {
 	upper, work := "/run/cover/upper", "/run/cover/work"
-	if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil { //nolint:gosec // as the folder is
+	if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil {
 		return fmt.Errorf("cover %s: %w", folder, err)
 	}
 	options := "lowerdir=" + folder + ",upperdir=" + upper + ",workdir=" + work

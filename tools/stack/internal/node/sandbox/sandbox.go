@@ -50,7 +50,7 @@ func (c Config) Write(file string) error {
 
 func read(file string) (Config, error) {
 	var c Config
-	data, err := os.ReadFile(file) //nolint:gosec // the stack's own file
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return c, fmt.Errorf("read the configuration of the node: %w", err)
 	}
