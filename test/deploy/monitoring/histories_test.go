@@ -52,7 +52,7 @@ var histories = map[string]history{
 		},
 		silent: []time.Duration{30 * m, 33 * m}, fires: 45 * m, labels: `name="main", namespace="team-a", type="Degraded"`,
 	},
-	"FlotillaObserverSilent": {
+	"FlotillaObserverStale": {
 		series: []string{`flotilla_status_observer{observer="engine-operator",state="Stale"} 0 0 1x10`, `flotilla_status_observer{observer="superset-operator",state="Stale"} 0x12`},
 		silent: []time.Duration{3 * m}, fires: 5 * m, labels: `observer="engine-operator"`,
 	},
