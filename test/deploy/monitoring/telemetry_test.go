@@ -5,19 +5,19 @@ import (
 	"testing"
 )
 
-// Every question of docs/telemetry.md is asked of metrics that exist.
+// TestTelemetryPageQueriesExistingMetrics compares the example queries of docs/telemetry.md with the metrics.
 func TestTelemetryPageQueriesExistingMetrics(t *testing.T) {
 	c := everyMetric(t)
-	_, after, _ := strings.Cut(text(t, "docs/telemetry.md"), "### Ask\n```\n")
+	_, after, _ := strings.Cut(text(t, "docs/telemetry.md"), "### Example queries\n```\n")
 	block, _, _ := strings.Cut(after, "```")
-	questions := 0
-	for question := range strings.SplitSeq(strings.TrimSpace(block), "\n\n") {
-		questions++
-		if err := c.check(question); err != nil {
-			t.Errorf("%s\n%v", question, err)
+	queries := 0
+	for query := range strings.SplitSeq(strings.TrimSpace(block), "\n\n") {
+		queries++
+		if err := c.check(query); err != nil {
+			t.Errorf("%s\n%v", query, err)
 		}
 	}
-	if questions < 5 {
-		t.Errorf("%d questions: the page is not read right", questions)
+	if queries < 5 {
+		t.Errorf("%d queries: the page was not parsed", queries)
 	}
 }
