@@ -158,10 +158,12 @@ func TestPublisherDetectsLostStream(t *testing.T) {
 		lose func(t *testing.T, srv *natstest.Server, c client)
 	}{
 		"the server lost its disk": {func(t *testing.T, srv *natstest.Server, c client) {
+			t.Helper()
 			srv.Wipe()
 			bootstrap(t, c)
 		}},
 		"somebody deleted the stream": {func(t *testing.T, _ *natstest.Server, c client) {
+			t.Helper()
 			if err := c.JetStream().DeleteStream(t.Context(), contract.StreamObservations); err != nil {
 				t.Fatal(err)
 			}

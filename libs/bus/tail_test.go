@@ -126,16 +126,21 @@ func TestTailSurvivesFaults(t *testing.T) {
 	}{
 		"a restart of the server": {func(_ *testing.T, _ client, stop, start, _ func()) { stop(); start() }, false},
 		"the loss of all data": {func(t *testing.T, c client, _, _, wipe func()) {
+			t.Helper()
 			wipe()
 			bootstrap(t, c)
 		}, true},
 		"the re-creation of the stream": {func(t *testing.T, c client, _, _, _ func()) {
+			t.Helper()
 			if err := c.JetStream().DeleteStream(t.Context(), contract.StreamObservations); err != nil {
 				t.Fatal(err)
 			}
 			bootstrap(t, c)
 		}, true},
-		"the deletion of its consumer": {func(t *testing.T, c client, _, _, _ func()) { deleteConsumers(t, c) }, false},
+		"the deletion of its consumer": {func(t *testing.T, c client, _, _, _ func()) {
+			t.Helper()
+			deleteConsumers(t, c)
+		}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

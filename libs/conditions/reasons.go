@@ -66,7 +66,7 @@ const (
 	ReasonRolledBack              = "RolledBack"                 // the rollout missed its deadline and was rolled back
 	ReasonEnsureFailed            = "EnsureFailed"               // the API server calls an object of an instance invalid
 	ReasonPostgresEnsureFailed    = "PostgresEnsureFailed"       // the same for the operator's own PostgreSQL
-	ReasonPostgresCredentialsLost = "PostgresCredentialsLost"    // the database exists, its password does not
+	ReasonPostgresCredentialsLost = "PostgresCredentialsLost"    //nolint:gosec // a reason: the database exists, its password does not
 
 	ReasonPostgresSecretPreflightFailed = "PostgresSecretPreflightFailed" // the credentials are absent or incomplete
 )

@@ -144,7 +144,10 @@ func (h *history) fold(after time.Duration, o *contract.Observation, change ...f
 	return r
 }
 
-func newHistory(t *testing.T) *history { return &history{t: t, now: start} }
+func newHistory(t *testing.T) *history {
+	t.Helper()
+	return &history{t: t, now: start}
+}
 
 func through(t *testing.T, from, to any) {
 	t.Helper()

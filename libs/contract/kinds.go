@@ -1,6 +1,9 @@
 package contract
 
-import "sort"
+import (
+	"maps"
+	"slices"
+)
 
 // GroupVersionKind names a Kubernetes kind without importing Kubernetes.
 type GroupVersionKind struct {
@@ -63,11 +66,4 @@ func KindFor(group, kind string) (Kind, bool) {
 }
 
 // Kinds lists all tokens in alphabetical order.
-func Kinds() []Kind {
-	out := make([]Kind, 0, len(registry))
-	for k := range registry {
-		out = append(out, k)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
-	return out
-}
+func Kinds() []Kind { return slices.Sorted(maps.Keys(registry)) }

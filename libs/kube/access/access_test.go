@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -106,7 +107,7 @@ func ask(g *access.Authorizer, authorization string, a access.Attributes) *httpt
 		u, ok := access.UserFrom(r.Context())
 		fmt.Fprintf(w, "%v %v %q", ok, u.GetName(), r.Header.Values("Authorization"))
 	})
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
@@ -207,7 +208,7 @@ func TestAuthorizerRejectsReviewWithoutAudiences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("Authorization", "Bearer token")
 		w := httptest.NewRecorder()
 		g.Authenticated(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
@@ -346,7 +347,7 @@ func TestAuthorizerRequiresAuthentication(t *testing.T) {
 	l := newLab(t)
 	w := httptest.NewRecorder()
 	l.gate(access.Options{}).Authorized(l.reads(l.namespace), http.NotFoundHandler()).
-		ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	l.status(w, http.StatusUnauthorized)
 }
 

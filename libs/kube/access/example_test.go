@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +22,7 @@ func ExampleAuthorizer() {
 	handler := gate.Authenticated(gate.Authorized(access.Attributes{Verb: "get", Path: "/page"}, page))
 
 	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/page", nil))
+	handler.ServeHTTP(answer, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/page", nil))
 	fmt.Println(answer.Code, answer.Header().Get("WWW-Authenticate"))
 	// Output: 401 Bearer realm="kubernetes"
 }

@@ -81,6 +81,7 @@ func TestApplyObjectMissingFromCache(t *testing.T) {
 		"our own object is updated": {
 			reason: "the cache may lag behind our own write",
 			prepare: func(t *testing.T, c client.Client, ns string, owner client.Object) {
+				t.Helper()
 				mustApply(t, apply.New(c, manager), apply.Created, owner, configMap(ns, map[string]string{"a": "0"}), nil)
 			},
 			want: apply.Updated,
@@ -88,12 +89,14 @@ func TestApplyObjectMissingFromCache(t *testing.T) {
 		"somebody's object without an owner is refused": {
 			reason: "the garbage collector would delete a user's object with ours",
 			prepare: func(t *testing.T, c client.Client, ns string, _ client.Object) {
+				t.Helper()
 				apitest.Create(t, c, configMap(ns, map[string]string{"user": "data"}))
 			},
 			want: apply.Unchanged, err: apply.ErrNotOwned,
 		},
 		"somebody's object without an owner is adopted on request": {
 			prepare: func(t *testing.T, c client.Client, ns string, _ client.Object) {
+				t.Helper()
 				apitest.Create(t, c, configMap(ns, map[string]string{"user": "data"}))
 			},
 			options: []apply.Option{apply.WithAdoption()},
@@ -101,6 +104,7 @@ func TestApplyObjectMissingFromCache(t *testing.T) {
 		},
 		"another controller's object is refused even with adoption": {
 			prepare: func(t *testing.T, c client.Client, ns string, _ client.Object) {
+				t.Helper()
 				other := apitest.Owner(t, c, ns, "other")
 				mustApply(t, apply.New(c, "other-operator"), apply.Created, other, configMap(ns, map[string]string{"a": "0"}), nil)
 			},

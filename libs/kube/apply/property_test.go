@@ -37,15 +37,15 @@ func TestApplyIsIdempotent(t *testing.T) {
 		desired.SetName(fmt.Sprintf("child-%d", serial))
 		copyOf := func() client.Object { return desired.DeepCopyObject().(client.Object) }
 
-		if got, err := apply.New(c, manager).Object(t.Context(), owner, copyOf(), nil); err != nil || got != apply.Created {
+		if got, err := apply.New(c, manager).Object(ctx, owner, copyOf(), nil); err != nil || got != apply.Created {
 			rt.Fatalf("create: %s, %v", got, err)
 		}
 		live := emptyOf(desired)
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(desired), live); err != nil {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
 			rt.Fatal(err)
 		}
 		defer func() {
-			if err := c.Delete(t.Context(), live); err != nil { // Services use up addresses
+			if err := c.Delete(ctx, live); err != nil { // Services use up addresses
 				rt.Error(err)
 			}
 		}()

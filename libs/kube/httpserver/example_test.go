@@ -1,6 +1,7 @@
 package httpserver_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +17,7 @@ func ExampleRecovered() {
 	broken := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("index out of range") })
 
 	answer := httptest.NewRecorder()
-	httpserver.Recovered(fail, broken).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	httpserver.Recovered(fail, broken).ServeHTTP(answer, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", http.NoBody))
 	fmt.Println(answer.Code, answer.Body)
 	// Output: 500 see the log of the service
 }

@@ -15,20 +15,23 @@ type Fail func(w http.ResponseWriter, r *http.Request, err error)
 // the response has started, only the log has the error.
 func Recovered(fail Fail, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			caught := recover()
-			if caught == nil {
-				return
-			}
-			err := fmt.Errorf("panic: %v\n%s", caught, debug.Stack())
-			if x := ExchangeOf(r.Context()); x.code != 0 {
-				x.Cause = err
-				return
-			}
-			fail(w, r, err)
-		}()
+		defer handlePanic(w, r, fail)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// handlePanic has to be deferred itself: only then recover returns the panic.
+func handlePanic(w http.ResponseWriter, r *http.Request, fail Fail) {
+	caught := recover()
+	if caught == nil {
+		return
+	}
+	err := fmt.Errorf("panic: %v\n%s", caught, debug.Stack())
+	if x := ExchangeOf(r.Context()); x.code != 0 {
+		x.Cause = err
+		return
+	}
+	fail(w, r, err)
 }
 
 // Slots limit the number of concurrent requests.

@@ -28,7 +28,7 @@ func observed(t *testing.T, method, url string, sources bool, h http.HandlerFunc
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := httptest.NewRequest(method, url, http.NoBody)
+	request := httptest.NewRequestWithContext(t.Context(), method, url, http.NoBody)
 	request.Header.Set("Authorization", "Bearer secret")
 	fail := func(w http.ResponseWriter, r *http.Request, err error) {
 		httpserver.ExchangeOf(r.Context()).Cause = err
@@ -102,7 +102,7 @@ test_api_requests_total{code="418",method="other",route="/things/{name}"} 1
 func TestExchangeIsOptionalOutsideObserve(t *testing.T) {
 	h := httpserver.Noted("/page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/page", http.NoBody))
+	h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/page", http.NoBody))
 	if answer.Code != http.StatusNoContent {
 		t.Errorf("the answer is %d", answer.Code)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
+	"log" //nolint:depguard // http.Server.ErrorLog has its type
 	"net"
 	"net/http"
 	"time"

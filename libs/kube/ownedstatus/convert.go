@@ -85,7 +85,7 @@ func adopt(current client.Object, response *unstructured.Unstructured) error {
 	if u, ok := current.(*unstructured.Unstructured); ok {
 		u.Object[subresource] = response.Object[subresource]
 	} else {
-		fresh, ok := reflect.New(reflect.TypeOf(current).Elem()).Interface().(client.Object)
+		fresh, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(current).Elem()))
 		if !ok {
 			return fmt.Errorf("%T cannot be copied", current)
 		}

@@ -83,7 +83,7 @@ func restart() error {
 	if err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}
-	return fmt.Errorf("restart: %w", syscall.Exec(path, os.Args, os.Environ()))
+	return fmt.Errorf("restart: %w", syscall.Exec(path, os.Args, os.Environ())) //nolint:gosec // the program itself
 }
 
 // report prints an error in one line.

@@ -125,7 +125,7 @@ func conditionsOf(obj client.Object) ([]metav1.Condition, error) {
 	if !ok {
 		if status := reflect.ValueOf(obj).Elem().FieldByName("Status"); status.IsValid() {
 			if field := status.FieldByName("Conditions"); field.IsValid() {
-				if list, ok := field.Interface().([]metav1.Condition); ok {
+				if list, ok := reflect.TypeAssert[[]metav1.Condition](field); ok {
 					return list, nil
 				}
 			}

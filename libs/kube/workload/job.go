@@ -26,6 +26,7 @@ func Job(name string, j *batchv1.Job) contract.Job {
 			return contract.Job{Name: name, State: contract.JobComplete}
 		case batchv1.JobFailed:
 			return contract.Job{Name: name, State: contract.JobFailed, Message: clean(c.Reason + ": " + c.Message)}
+		default: // the Job has not ended
 		}
 	}
 	switch {

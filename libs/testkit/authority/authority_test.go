@@ -53,7 +53,11 @@ func TestCertificatesAreValidForServerAndClient(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 			RootCAs: pool, Certificates: certificates, MinVersion: tls.VersionTLS13,
 		}}}
-		return client.Get(server.URL)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+		if err != nil {
+			return nil, err
+		}
+		return client.Do(r)
 	}
 	resp, err := get(load("client"))
 	if err != nil {

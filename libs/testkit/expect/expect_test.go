@@ -71,6 +71,7 @@ func TestEventuallyReturnsOnFirstSuccess(t *testing.T) {
 func TestEventuallyReportsLastError(t *testing.T) {
 	calls := 0
 	message := outcome(t, func(tb testing.TB) {
+		tb.Helper()
 		expect.Eventually(tb, 100*time.Millisecond, func() error {
 			calls++
 			return fmt.Errorf("seen %d", calls)
@@ -84,6 +85,7 @@ func TestEventuallyReportsLastError(t *testing.T) {
 func TestNeverReportsFirstViolation(t *testing.T) {
 	calls := 0
 	message := outcome(t, func(tb testing.TB) {
+		tb.Helper()
 		expect.Never(tb, expect.Long, func() error {
 			if calls++; calls == 2 {
 				return errors.New("a boat was lost")

@@ -38,7 +38,7 @@ func TestPortIsNotFreeWhileInUse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", host, port))
+			l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprintf("%s:%d", host, port))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -58,6 +58,7 @@ func (s *Server) Database(t testing.TB) string {
 
 // DropAtEnd drops a database at the end of the test, connections to it or not.
 func (s *Server) DropAtEnd(t testing.TB, name string) {
+	t.Helper()
 	t.Cleanup(func() {
 		// The test's own context has ended by now.
 		ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)

@@ -19,6 +19,7 @@ import (
 
 func Example() {
 	test := func(t *testing.T) {
+		t.Helper()
 		node := stubengine.Start(t)
 		query := make(chan error, 1)
 		go func() { query <- node.Query(t.Context(), time.Second) }()

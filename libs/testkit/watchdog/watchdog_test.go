@@ -48,7 +48,7 @@ func child(dir string) error {
 
 // startMarked starts a shell that ignores polite signals and has a child of its own.
 func startMarked(dir string) (*exec.Cmd, error) {
-	cmd := exec.Command("sh", "-c", `trap '' TERM INT HUP; sleep 1000; sleep 1000`)
+	cmd := exec.Command("sh", "-c", `trap '' TERM INT HUP; sleep 1000; sleep 1000`) //nolint:noctx // only the watchdog ends it
 	cmd.Env = append(os.Environ(), marker(dir))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, cmd.Start()

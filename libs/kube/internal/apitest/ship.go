@@ -19,9 +19,9 @@ func AddToScheme(s *runtime.Scheme) error {
 // Ship is a custom resource with a status that several managers write.
 type Ship struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              ShipSpec   `json:"spec,omitempty"`
-	Status            ShipStatus `json:"status,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              ShipSpec   `json:"spec"`
+	Status            ShipStatus `json:"status"`
 }
 
 // ShipSpec is what a Ship should be.
@@ -46,7 +46,7 @@ type Transition struct {
 // ShipList is a list of Ships.
 type ShipList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata"`
 	Items           []Ship `json:"items"`
 }
 

@@ -60,6 +60,7 @@ func (q *queries) metrics(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		}
+	default: // page writes them
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 	page(w, mode, q.counts())
