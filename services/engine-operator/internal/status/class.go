@@ -31,7 +31,7 @@ type Class struct {
 func (p Class) Next(now time.Time) v1alpha1.FireboltEngineClassStatus {
 	out := *p.Object.Status.DeepCopy()
 	out.ObservedGeneration = p.Object.Generation
-	out.BoundEngines = int32(min(len(p.Engines), 1<<31-1)) //nolint:gosec // bounded in the same line
+	out.BoundEngines = int32(min(len(p.Engines), 1<<31-1))
 	ready := p.ready()
 	ready.ObservedGeneration = p.Object.Generation
 	put(&out.Conditions, ready, now)

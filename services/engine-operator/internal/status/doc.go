@@ -1,4 +1,3 @@
-// Package status computes what the operator reports about an engine or an
-// instance: the status fields that it owns, and the observation that is published to the
-// bus, from which the six common conditions follow. It is pure.
+// Package status computes the status fields that the operator owns on an engine, an
+// instance or a class. It is pure.
 package status

@@ -203,7 +203,7 @@ func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message st
 	case instance.Status != metav1.ConditionTrue:
 		return v1alpha1.ReasonInstanceNotReady, instance.Message
 	case p.Class != "" || p.Unsupported != "" || p.Rejected != "" || p.Bounds != "":
-		return p.rejection()
+		return p.Rejection()
 	case out.Phase == v1alpha1.PhaseStopped && p.Object.Spec.Replicas == 0:
 		return v1alpha1.ReasonStopped, "The engine is stopped: spec.replicas is 0."
 	case out.Phase == v1alpha1.PhaseStopped:
@@ -214,6 +214,23 @@ func (p Engine) notReady(out *v1alpha1.FireboltEngineStatus) (reason, message st
 		return v1alpha1.ReasonRolling, fmt.Sprintf("The engine is in phase %s.", out.Phase)
 	case p.PodsReady < p.Replicas || p.PodsTotal != p.Replicas:
 		return v1alpha1.ReasonPodsNotReady, fmt.Sprintf("Generation %d has %d of %d pods ready.", out.ActiveGeneration, p.PodsReady, p.Replicas)
+	}
+	return "", ""
+}
+
+// Rejection returns why the engine's spec is rejected, in the order of precedence of Ready.
+func (p Engine) Rejection() (reason, message string) {
+	switch {
+	case p.Class != "":
+		return v1alpha1.ReasonEngineClassUnready, p.Class
+	case p.Unsupported != "":
+		return v1alpha1.ReasonNotSupported, p.Unsupported
+	case p.Rejected != "":
+		return v1alpha1.ReasonTemplateRejected, p.Rejected
+	case p.Bounds != "":
+		return v1alpha1.ReasonBoundsExceeded, p.Bounds
+	case p.Plan.Next.Rejected != "":
+		return v1alpha1.ConditionRolledBack, fmt.Sprintf("The rollout missed its progress deadline; generation %d serves. Change the engine or its class to try again.", p.Plan.Next.Active)
 	}
 	return "", ""
 }

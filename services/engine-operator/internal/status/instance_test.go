@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions/transition"
-	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 )
 
@@ -175,29 +174,5 @@ func TestInstanceStatusKeepsUnchangedStatus(t *testing.T) {
 	p.Object.Status = p.Next(noon)
 	if diff := cmp.Diff(p.Object.Status, p.Next(noon.Add(time.Hour))); diff != "" {
 		t.Errorf("an hour later (-want +got):\n%s", diff)
-	}
-}
-
-func TestInstanceObservation(t *testing.T) {
-	p := found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true))
-	p.Gateway.Replicas = 2
-	o := p.Observation(nil)
-	var units []string
-	for _, u := range o.Units {
-		units = append(units, u.Name)
-		if u.Role != contract.Serving || !u.Routed {
-			t.Errorf("unit %s: %+v", u.Name, u)
-		}
-	}
-	if diff := cmp.Diff([]string{"metadata", "postgres", "gateway"}, units); diff != "" {
-		t.Errorf("units (-want +got):\n%s", diff)
-	}
-	if o.Reconcile.Outcome != contract.Failed || o.Reconcile.Reason != v1alpha1.ReasonTemplateRejected {
-		t.Errorf("reconcile = %+v", o.Reconcile)
-	}
-	blocked := found(up(), up())
-	blocked.Failure = &Failure{Reason: v1alpha1.ReasonDeletionBlocked}
-	if got := blocked.Observation(nil).Reconcile.Outcome; got != contract.Succeeded {
-		t.Errorf("a deletion that waits for engines is %s", got)
 	}
 }

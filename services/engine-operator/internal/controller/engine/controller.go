@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/drain"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observation"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/validation"
@@ -185,7 +186,7 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 		return 0, false, failure
 	}
 	now := r.Clock.Now()
-	after, err = r.Reporter.Report(ctx, s.engine, outcome.Observation(s.children, s.applied(), failure, now))
+	after, err = r.Reporter.Report(ctx, s.engine, observation.ForEngine(outcome, s.children, s.applied(), failure, now))
 	after = steps.MinRequeue(after, workload.UntilProbesDue(now, maps.Values(s.children.Pods)))
 	if isStale(err) {
 		return 0, true, nil

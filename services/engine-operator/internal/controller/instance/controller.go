@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/metrics"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observation"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/render"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/statusevents"
@@ -158,7 +159,7 @@ func (r *Reconciler) finish(ctx context.Context, s *reconcileState, failure erro
 	if changed {
 		r.recordEvents(before, s.instance)
 	}
-	after, err := r.Reporter.Report(ctx, s.instance, outcome.Observation(failure))
+	after, err := r.Reporter.Report(ctx, s.instance, observation.ForInstance(outcome, failure))
 	if err != nil {
 		return 0, errors.Join(failure, fmt.Errorf("report: %w", err))
 	}

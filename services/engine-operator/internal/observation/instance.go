@@ -1,13 +1,14 @@
-package status
+package observation
 
 import (
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// Observation returns the observation of an instance; failure is the error of the reconcile.
-func (p Instance) Observation(failure error) contract.Observation {
+// ForInstance returns the observation of an instance; failure is the error of the reconcile.
+func ForInstance(p status.Instance, failure error) contract.Observation {
 	i := p.Object
 	o := contract.Observation{
 		Object:             workload.Object(i, v1alpha1.GroupVersion.WithKind("FireboltInstance")),
@@ -15,9 +16,9 @@ func (p Instance) Observation(failure error) contract.Observation {
 		Deleting:           i.DeletionTimestamp != nil,
 		Phase:              string(i.Status.Phase),
 		DeployedVersion:    i.Status.DeployedVersion,
-		Reconcile:          p.reconcile(failure),
-		Intent:             Intent(i),
-		Units:              []contract.Unit{p.Metadata.unit("metadata")},
+		Reconcile:          instanceReconcile(p, failure),
+		Intent:             status.Intent(i),
+		Units:              []contract.Unit{componentUnit("metadata", p.Metadata)},
 	}
 	if i.Spec.Metadata.Postgres == nil {
 		base := contract.Unit{Name: "postgres", Kind: "StatefulSet", Role: contract.Serving, Routed: true, Desired: p.DatabaseReplicas}
@@ -27,23 +28,23 @@ func (p Instance) Observation(failure error) contract.Observation {
 		}
 		o.Units = append(o.Units, database)
 	}
-	o.Units = append(o.Units, p.Gateway.unit("gateway"))
+	o.Units = append(o.Units, componentUnit("gateway", p.Gateway))
 	return o
 }
 
-func (c Component) unit(name string) contract.Unit {
+func componentUnit(name string, c status.Component) contract.Unit {
 	base := contract.Unit{Name: name, Kind: "Deployment", Role: contract.Serving, Routed: true, Desired: c.Replicas}
 	return workload.Deployment(base, c.Deployment, workload.Inputs{AppliedGeneration: c.Generation})
 }
 
-// reconcile names the first failure. A deletion that engines block is not a failure.
-func (p Instance) reconcile(failure error) contract.Reconcile {
-	for _, t := range []*Failure{p.Failure, p.Metadata.Failure, p.Gateway.Failure} {
+// instanceReconcile names the first failure. A deletion that engines block is not a failure.
+func instanceReconcile(p status.Instance, failure error) contract.Reconcile {
+	for _, t := range []*status.Failure{p.Failure, p.Metadata.Failure, p.Gateway.Failure} {
 		if t != nil && t.Reason != v1alpha1.ReasonDeletionBlocked {
 			// No retry clears a missing Secret that the spec names,
 			// though the phase is not Failed.
 			terminal := t.Terminal || t.Reason == v1alpha1.ReasonPostgresSecretPreflightFailed
-			return contract.Reconcile{Outcome: contract.Failed, Terminal: terminal, Reason: t.Reason, Message: Clamp(t.Message)}
+			return contract.Reconcile{Outcome: contract.Failed, Terminal: terminal, Reason: t.Reason, Message: status.Clamp(t.Message)}
 		}
 	}
 	return outcome(failure)

@@ -1,4 +1,4 @@
-package status
+package observation
 
 import (
 	"errors"
@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // apiReasons reads all reasons of the API from its source.
@@ -77,13 +78,13 @@ func TestReasonsHaveRows(t *testing.T) {
 
 // serving is an engine of generation 4 whose generation g1 serves with all its pods, as
 // generation 3 of its spec asked for.
-func serving(change func(*Engine)) (Engine, observe.Children) {
+func serving(change func(*status.Engine)) (status.Engine, observe.Children) {
 	object := &v1alpha1.FireboltEngine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "e", UID: "u", Generation: 4},
 		Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2, EngineClassRef: ptr.To("class")},
 		Status:     v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable, CurrentGeneration: 1, ActiveGeneration: 1, ObservedGeneration: 3},
 	}
-	e := Engine{
+	e := status.Engine{
 		Object: object, Decided: true, GateAsked: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
 		Plan: engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Current: 1, Active: 1, Draining: engine.None, Allocated: 1}},
 	}
@@ -164,15 +165,15 @@ func TestInstanceReasonsMatchConditions(t *testing.T) {
 }
 
 func engineReasons() []reasonRow {
-	moving := func(e *Engine) {
+	moving := func(e *status.Engine) {
 		e.Plan.Next = engine.State{Phase: v1alpha1.PhaseCreating, Current: 2, Active: 1, Draining: engine.None, Allocated: 2}
 	}
-	row := func(name string, change func(*Engine), applied bool, failure error, want, message string) reasonRow {
+	row := func(name string, change func(*status.Engine), applied bool, failure error, want, message string) reasonRow {
 		e, c := serving(change)
-		return reasonRow{name, e.Observation(c, applied, failure, time.Time{}), want, message}
+		return reasonRow{name, ForEngine(e, c, applied, failure, time.Time{}), want, message}
 	}
-	refuses := func(w Warning) func(*Engine) {
-		return func(e *Engine) {
+	refuses := func(w status.Warning) func(*status.Engine) {
+		return func(e *status.Engine) {
 			e.Decided = false
 			w.Reason = v1alpha1.ReasonApplyRefused
 			e.Warning = w
@@ -180,54 +181,54 @@ func engineReasons() []reasonRow {
 	}
 	return []reasonRow{
 		row("EngineReady", nil, true, nil, "TFFTFF AsExpected AsExpected", ""),
-		row("EngineReady, waiting for a slot", func(e *Engine) { e.Plan.Waiting = true }, false, nil, "TFFFFF RolloutThrottled AsExpected", "waits for a rollout slot"),
-		row("EngineReady, rolled back", func(e *Engine) { e.Plan.Next.Rejected = "bad" }, false, nil, "TFTFFF RolledBack RolledBack", "Change the engine or its class"),
-		row("EngineReady, paused from birth", func(e *Engine) {
+		row("EngineReady, waiting for a slot", func(e *status.Engine) { e.Plan.Waiting = true }, false, nil, "TFFFFF RolloutThrottled AsExpected", "waits for a rollout slot"),
+		row("EngineReady, rolled back", func(e *status.Engine) { e.Plan.Next.Rejected = "bad" }, false, nil, "TFTFFF RolledBack RolledBack", "Change the engine or its class"),
+		row("EngineReady, paused from birth", func(e *status.Engine) {
 			e.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandPaused}
 			e.Object.Status = v1alpha1.FireboltEngineStatus{}
 			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}
 			e.PodsReady = 0
 		}, false, nil, "FFFFTF ReconciliationPaused ReconciliationPaused", "paused"),
-		row("Initializing", func(e *Engine) {
+		row("Initializing", func(e *status.Engine) {
 			e.Plan.Next = engine.State{Current: 0, Active: engine.None, Draining: engine.None}
 			e.PodsReady = 0
 		}, false, nil, "FTFFFF SpecNotObserved AsExpected", ""),
-		row("InstanceNotReady", func(e *Engine) { e.Gate = "The instance has no endpoint." }, true, nil, "TFTFFF AsExpected DependencyUnavailable", "FireboltInstance shop is not ready"),
-		row("FireboltEngineClassUnready", func(e *Engine) { e.Class = "The class does not exist." }, false, nil, "TFTFFF FireboltEngineClassUnready FireboltEngineClassUnready", "The class does not exist"),
-		row("NotSupported", func(e *Engine) { e.Unsupported = "spec.autoStop is not supported." }, false, nil, "TFTFFF NotSupported NotSupported", "spec.autoStop"),
-		row("TemplateRejected", func(e *Engine) { e.Rejected = "spec.template: hostNetwork." }, false, nil, "TFTFFF TemplateRejected TemplateRejected", "hostNetwork"),
-		row("ResourceBoundsExceeded", func(e *Engine) { e.Bounds = "cpu: 8." }, false, nil, "TFTFFF ResourceBoundsExceeded ResourceBoundsExceeded", "cpu: 8"),
-		row("Stopped", func(e *Engine) {
+		row("InstanceNotReady", func(e *status.Engine) { e.Gate = "The instance has no endpoint." }, true, nil, "TFTFFF AsExpected DependencyUnavailable", "FireboltInstance shop is not ready"),
+		row("FireboltEngineClassUnready", func(e *status.Engine) { e.Class = "The class does not exist." }, false, nil, "TFTFFF FireboltEngineClassUnready FireboltEngineClassUnready", "The class does not exist"),
+		row("NotSupported", func(e *status.Engine) { e.Unsupported = "spec.autoStop is not supported." }, false, nil, "TFTFFF NotSupported NotSupported", "spec.autoStop"),
+		row("TemplateRejected", func(e *status.Engine) { e.Rejected = "spec.template: hostNetwork." }, false, nil, "TFTFFF TemplateRejected TemplateRejected", "hostNetwork"),
+		row("ResourceBoundsExceeded", func(e *status.Engine) { e.Bounds = "cpu: 8." }, false, nil, "TFTFFF ResourceBoundsExceeded ResourceBoundsExceeded", "cpu: 8"),
+		row("Stopped", func(e *status.Engine) {
 			e.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
 			e.Plan.Next.Phase, e.PodsReady, e.PodsTotal = v1alpha1.PhaseStopped, 0, 0
 			e.Replicas = 0
 		}, true, nil, "FFFFFT AsExpected Stopped", ""),
-		row("DrainCheckFailing", func(e *Engine) { e.DrainError = "Generation 0 does not answer." }, true, nil, "TFFFFF AsExpected AsExpected", "does not answer"),
+		row("DrainCheckFailing", func(e *status.Engine) { e.DrainError = "Generation 0 does not answer." }, true, nil, "TFFFFF AsExpected AsExpected", "does not answer"),
 		row("Rolling", moving, false, nil, "TTFFFF SpecNotObserved AsExpected", ""),
-		row("Rolling, overdue", func(e *Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "exceeded its progress deadline"),
-		row("Rolling, no pod can be created", func(e *Engine) {
+		row("Rolling, overdue", func(e *status.Engine) { moving(e); e.Overdue = true }, true, nil, "TFTFFF Stalled Stalled", "exceeded its progress deadline"),
+		row("Rolling, no pod can be created", func(e *status.Engine) {
 			moving(e)
-			e.Warning = Warning{Reason: "FailedCreate", Message: "StatefulSet e-g2: exceeded quota: pods=3 (x4)", Cause: "forbidden: exceeded quota: pods=3"}
+			e.Warning = status.Warning{Reason: "FailedCreate", Message: "StatefulSet e-g2: exceeded quota: pods=3 (x4)", Cause: "forbidden: exceeded quota: pods=3"}
 		}, true, nil, "TFTFFF Stalled CreateFailed", "g2: pods cannot be created: forbidden: exceeded quota: pods=3"),
-		row("Rolling, what serves has lost its pods", func(e *Engine) { moving(e); e.PodsReady = 0 }, true, nil, "FTTFFF RollingOut InsufficientReplicas", "g1 has 0 of 2 replicas"),
-		row("PodsNotReady", func(e *Engine) { e.PodsReady = 1 }, true, nil, "FTFFFF RollingOut AsExpected", ""),
-		row("ExternalFinalizer", func(e *Engine) {
+		row("Rolling, what serves has lost its pods", func(e *status.Engine) { moving(e); e.PodsReady = 0 }, true, nil, "FTTFFF RollingOut InsufficientReplicas", "g1 has 0 of 2 replicas"),
+		row("PodsNotReady", func(e *status.Engine) { e.PodsReady = 1 }, true, nil, "FTFFFF RollingOut AsExpected", ""),
+		row("ExternalFinalizer", func(e *status.Engine) {
 			e.Held = "A finalizer keeps StatefulSet e-g1."
 			e.Object.DeletionTimestamp = &metav1.Time{}
 		}, false, nil, "TTFFFF Deleting AsExpected", ""),
-		row("ApplyRefused, invalid", refuses(Warning{Message: "spec.x: invalid", Terminal: true}), false, errors.New("invalid"), "TFTFFF ApplyRefused ApplyRefused", "spec.x: invalid"),
-		row("ApplyRefused, for now", refuses(Warning{Message: "exceeded quota"}), false, errors.New("exceeded quota"), "TTTFFF SpecNotObserved ReconcileError", "exceeded quota"),
+		row("ApplyRefused, invalid", refuses(status.Warning{Message: "spec.x: invalid", Terminal: true}), false, errors.New("invalid"), "TFTFFF ApplyRefused ApplyRefused", "spec.x: invalid"),
+		row("ApplyRefused, for now", refuses(status.Warning{Message: "exceeded quota"}), false, errors.New("exceeded quota"), "TTTFFF SpecNotObserved ReconcileError", "exceeded quota"),
 	}
 }
 
 func instanceReasons() []reasonRow {
-	available := func(c Component) Component {
+	available := func(c status.Component) status.Component {
 		s := &c.Deployment.Status
 		s.UpdatedReplicas, s.AvailableReplicas = s.ReadyReplicas, s.ReadyReplicas
 		c.Deployment.Spec.Replicas = &c.Replicas
 		return c
 	}
-	row := func(name string, metadata, gateway Component, change func(*Instance), want, message string) reasonRow {
+	row := func(name string, metadata, gateway status.Component, change func(*status.Instance), want, message string) reasonRow {
 		i := found(metadata, gateway)
 		i.Object.Status.ObservedGeneration = 3
 		i.Object.Spec.Metadata.Postgres = &v1alpha1.PostgresSpec{}
@@ -235,25 +236,29 @@ func instanceReasons() []reasonRow {
 			change(&i)
 		}
 		i.Object.Status = i.Next(noon)
-		return reasonRow{name, i.Observation(nil), want, message}
+		return reasonRow{name, ForInstance(i, nil), want, message}
 	}
-	applied := func(i *Instance) { i.Applied = true }
-	whole := func(reason string, terminal bool) func(*Instance) {
-		return func(i *Instance) { i.Failure = &Failure{Reason: reason, Message: "what is wrong", Terminal: terminal} }
+	applied := func(i *status.Instance) { i.Applied = true }
+	whole := func(reason string, terminal bool) func(*status.Instance) {
+		return func(i *status.Instance) {
+			i.Failure = &status.Failure{Reason: reason, Message: "what is wrong", Terminal: terminal}
+		}
 	}
 	ok, starting := available(up()), available(unreadyAs(""))
-	broken := func(reason string, terminal bool) Component { return troubledBy(available(up()), reason, terminal) }
-	stopped := Component{Desired: true, Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32)}}}
+	broken := func(reason string, terminal bool) status.Component {
+		return troubledBy(available(up()), reason, terminal)
+	}
+	stopped := status.Component{Desired: true, Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32)}}}
 	ending := *stopped.Deployment.DeepCopy()
 	ending.Status.Replicas = 1
-	stop := func(i *Instance) {
+	stop := func(i *status.Instance) {
 		applied(i)
 		i.Object.Annotations = map[string]string{v1alpha1.AnnotationCommand: v1alpha1.CommandStopped}
 	}
 	return []reasonRow{
 		row("AllComponentsReady", ok, ok, applied, "TFFTFF AsExpected AsExpected", ""),
 		row("Ready", ok, starting, applied, "FTFFFF RollingOut AsExpected", ""),
-		row("Initializing", Component{Replicas: 1}, Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
+		row("Initializing", status.Component{Replicas: 1}, status.Component{Replicas: 1}, nil, "FTFFFF SpecNotObserved AsExpected", ""),
 		row("Provisioning", starting, ok, applied, "FTFFFF RollingOut AsExpected", ""),
 		row("ProbeFailed", ok, available(unreadyAs("NewReplicaSetAvailable")), applied, "FTFFFF RollingOut AsExpected", ""),
 		row("NotSupported", ok, ok, whole(v1alpha1.ReasonNotSupported, true), "TFTFFF NotSupported NotSupported", "what is wrong"),
@@ -264,18 +269,18 @@ func instanceReasons() []reasonRow {
 		row("PostgresSecretPreflightFailed", broken(v1alpha1.ReasonPostgresSecretPreflightFailed, false), ok, nil,
 			"TFTFFF PostgresSecretPreflightFailed PostgresSecretPreflightFailed", "what is wrong"),
 		row("PostgresCredentialsLost", broken(v1alpha1.ReasonPostgresCredentialsLost, true), ok, nil, "TFTFFF PostgresCredentialsLost PostgresCredentialsLost", "what is wrong"),
-		row("Provisioning, the database's pod cannot be created", starting, ok, func(i *Instance) {
+		row("Provisioning, the database's pod cannot be created", starting, ok, func(i *status.Instance) {
 			applied(i)
 			i.Object.Spec.Metadata.Postgres = nil
 			i.Database, i.DatabaseReplicas = &appsv1.StatefulSet{}, 1
 			i.DatabaseFailure = "forbidden: exceeded quota"
 		}, "FTTFFF RollingOut CreateFailed", "postgres: pods cannot be created: forbidden: exceeded quota"),
-		row("DeletionBlocked", ok, ok, func(i *Instance) {
+		row("DeletionBlocked", ok, ok, func(i *status.Instance) {
 			applied(i)
 			whole(v1alpha1.ReasonDeletionBlocked, false)(i)
 			i.Object.DeletionTimestamp = &metav1.Time{}
 		}, "TTFFFF Deleting AsExpected", ""),
-		row("Stopping", Component{Desired: true, Deployment: &ending}, stopped, stop, "FTFFFF Stopping Stopped", ""),
+		row("Stopping", status.Component{Desired: true, Deployment: &ending}, stopped, stop, "FTFFFF Stopping Stopped", ""),
 		row("Stopped", stopped, stopped, stop, "FFFFFT AsExpected Stopped", ""),
 	}
 }

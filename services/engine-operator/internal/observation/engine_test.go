@@ -1,4 +1,4 @@
-package status
+package observation
 
 import (
 	"errors"
@@ -12,9 +12,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/names"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
 // What users are served by, what comes and what goes: only the serving unit decides
@@ -92,8 +94,20 @@ func TestEngineWithoutPodsIsUnavailable(t *testing.T) {
 	}
 }
 
+func stable() status.Engine {
+	return status.Engine{
+		Object: &v1alpha1.FireboltEngine{
+			ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: 4},
+			Spec:       v1alpha1.FireboltEngineSpec{InstanceRef: "shop", Replicas: 2},
+			Status:     v1alpha1.FireboltEngineStatus{Phase: v1alpha1.PhaseStable},
+		},
+		Plan:      engine.Plan{Next: engine.State{Phase: v1alpha1.PhaseStable, Draining: engine.None}},
+		GateAsked: true, Decided: true, PodsReady: 2, PodsTotal: 2, Replicas: 2,
+	}
+}
+
 func TestFailedReconcileIsReported(t *testing.T) {
-	o := stable().Observation(observe.Children{}, false, errors.New("apply x: refused"), time.Time{})
+	o := ForEngine(stable(), observe.Children{}, false, errors.New("apply x: refused"), time.Time{})
 	want := contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: "apply x: refused"}
 	if diff := cmp.Diff(want, o.Reconcile); diff != "" {
 		t.Errorf("reconcile (-want +got):\n%s", diff)

@@ -1,9 +1,8 @@
-package status
+package observation
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
@@ -13,12 +12,13 @@ import (
 	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
 	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
 )
 
-// Observation returns the observation of an engine. children are those that this
+// ForEngine returns the observation of an engine. children are those that this
 // reconcile observed, applied is whether the current generation matches the spec, and
 // failure is the error of the reconcile.
-func (p Engine) Observation(children observe.Children, applied bool, failure error, now time.Time) contract.Observation {
+func ForEngine(p status.Engine, children observe.Children, applied bool, failure error, now time.Time) contract.Observation {
 	e, next := p.Object, p.Plan.Next
 	o := contract.Observation{
 		Object:             workload.Object(e, v1alpha1.GroupVersion.WithKind("FireboltEngine")),
@@ -26,9 +26,9 @@ func (p Engine) Observation(children observe.Children, applied bool, failure err
 		Deleting:           e.DeletionTimestamp != nil,
 		Phase:              string(next.Phase),
 		DeployedVersion:    e.Status.DeployedVersion,
-		Reconcile:          p.reconcile(failure),
-		Intent:             Intent(e),
-		Units:              p.units(children, now),
+		Reconcile:          engineReconcile(p, failure),
+		Intent:             status.Intent(e),
+		Units:              engineUnits(p, children, now),
 	}
 	if applied {
 		o.ObservedGeneration = e.Generation
@@ -91,11 +91,11 @@ func unit(c observe.Children, n int64, role contract.Role, routed bool, replicas
 	return workload.StatefulSet(base, set, workload.Inputs{Pods: c.Pods[n], Now: now})
 }
 
-// units adds to the units what the reconcile knows and no workload shows: that the new
+// engineUnits adds to the units what the reconcile knows and no workload shows: that the new
 // generation missed its deadline, and why pods cannot be created.
-func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
+func engineUnits(p status.Engine, c observe.Children, now time.Time) []contract.Unit {
 	next := p.Plan.Next
-	out := units(c, next, Replicas(p.Object), now)
+	out := units(c, next, status.Replicas(p.Object), now)
 	i := slices.IndexFunc(out, func(u contract.Unit) bool { return u.Name == name(next.Current) })
 	if i < 0 {
 		return out
@@ -109,14 +109,14 @@ func (p Engine) units(c observe.Children, now time.Time) []contract.Unit {
 	return out
 }
 
-// reconcile returns the result of the reconcile. A rejected or rolled-back spec stays so
+// engineReconcile returns the result of the reconcile. A rejected or rolled-back spec stays so
 // until it, or an object that it refers to, changes.
-func (p Engine) reconcile(failure error) contract.Reconcile {
-	reason, message := p.rejection()
+func engineReconcile(p status.Engine, failure error) contract.Reconcile {
+	reason, message := p.Rejection()
 	switch {
-	case Intent(p.Object).Paused:
+	case status.Intent(p.Object).Paused:
 	case reason != "":
-		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: Clamp(message)}
+		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: reason, Message: status.Clamp(message)}
 	case failure != nil && p.Warning.Terminal:
 		return contract.Reconcile{Outcome: contract.Failed, Terminal: true, Reason: p.Warning.Reason, Message: p.Warning.Message}
 	case failure == nil && p.Plan.Waiting:
@@ -126,51 +126,9 @@ func (p Engine) reconcile(failure error) contract.Reconcile {
 	return outcome(failure)
 }
 
-// rejection returns why the engine's spec is rejected, in the order of precedence of Ready.
-func (p Engine) rejection() (reason, message string) {
-	switch {
-	case p.Class != "":
-		return v1alpha1.ReasonEngineClassUnready, p.Class
-	case p.Unsupported != "":
-		return v1alpha1.ReasonNotSupported, p.Unsupported
-	case p.Rejected != "":
-		return v1alpha1.ReasonTemplateRejected, p.Rejected
-	case p.Bounds != "":
-		return v1alpha1.ReasonBoundsExceeded, p.Bounds
-	case p.Plan.Next.Rejected != "":
-		return v1alpha1.ConditionRolledBack, fmt.Sprintf("The rollout missed its progress deadline; generation %d serves. Change the engine or its class to try again.", p.Plan.Next.Active)
-	}
-	return "", ""
-}
-
 func outcome(failure error) contract.Reconcile {
 	if failure == nil {
 		return contract.Reconcile{Outcome: contract.Succeeded}
 	}
-	return contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: Clamp(failure.Error())}
-}
-
-// Clamp keeps a message within the contract's limit.
-func Clamp(s string) string {
-	const limit = 1024
-	if len(s) > limit {
-		return strings.ToValidUTF8(s[:limit-3], "") + "..."
-	}
-	return s
-}
-
-// Serving returns the pods of the active generation and the size that it is meant to have.
-func Serving(c observe.Children, active int64) (ready, total, replicas int32, image string) {
-	set := c.StatefulSets[active]
-	if set == nil || active == engine.None {
-		return 0, 0, 0, ""
-	}
-	total, ready = observe.Count(c.Pods[active])
-	if set.Spec.Replicas != nil {
-		replicas = *set.Spec.Replicas
-	}
-	if len(set.Spec.Template.Spec.Containers) > 0 {
-		image = set.Spec.Template.Spec.Containers[0].Image
-	}
-	return ready, total, replicas, image
+	return contract.Reconcile{Outcome: contract.Failed, Reason: "ReconcileError", Message: status.Clamp(failure.Error())}
 }

@@ -1,0 +1,66 @@
+package observation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-dev/flotilla/libs/contract"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/api/v1alpha1"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/status"
+)
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// up is a component with one ready pod.
+func up() status.Component {
+	return status.Component{Desired: true, Replicas: 1, Deployment: &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, ReadyReplicas: 1}}}
+}
+
+// unreadyAs is a component without ready pods whose Deployment says so much of its progress.
+func unreadyAs(progress string) status.Component {
+	c := up()
+	c.Deployment.Status.ReadyReplicas = 0
+	c.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: progress}}
+	return c
+}
+
+func troubledBy(c status.Component, reason string, terminal bool) status.Component {
+	c.Failure = &status.Failure{Reason: reason, Message: "what is wrong", Terminal: terminal}
+	return c
+}
+
+func found(metadata, gateway status.Component) status.Instance {
+	return status.Instance{
+		Object:   &v1alpha1.FireboltInstance{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "ns", Generation: 4}},
+		Metadata: metadata, Gateway: gateway, Evaluated: true,
+	}
+}
+
+func TestInstanceObservation(t *testing.T) {
+	p := found(up(), troubledBy(up(), v1alpha1.ReasonTemplateRejected, true))
+	p.Gateway.Replicas = 2
+	o := ForInstance(p, nil)
+	var units []string
+	for _, u := range o.Units {
+		units = append(units, u.Name)
+		if u.Role != contract.Serving || !u.Routed {
+			t.Errorf("unit %s: %+v", u.Name, u)
+		}
+	}
+	if diff := cmp.Diff([]string{"metadata", "postgres", "gateway"}, units); diff != "" {
+		t.Errorf("units (-want +got):\n%s", diff)
+	}
+	if o.Reconcile.Outcome != contract.Failed || o.Reconcile.Reason != v1alpha1.ReasonTemplateRejected {
+		t.Errorf("reconcile = %+v", o.Reconcile)
+	}
+	blocked := found(up(), up())
+	blocked.Failure = &status.Failure{Reason: v1alpha1.ReasonDeletionBlocked}
+	if got := ForInstance(blocked, nil).Reconcile.Outcome; got != contract.Succeeded {
+		t.Errorf("a deletion that waits for engines is %s", got)
+	}
+}

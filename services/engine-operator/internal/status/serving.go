@@ -1,0 +1,33 @@
+package status
+
+import (
+	"strings"
+
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/engine"
+	"github.com/flotilla-dev/flotilla/services/engine-operator/internal/observe"
+)
+
+// Serving returns the pods of the active generation and the size that it is meant to have.
+func Serving(c observe.Children, active int64) (ready, total, replicas int32, image string) {
+	set := c.StatefulSets[active]
+	if set == nil || active == engine.None {
+		return 0, 0, 0, ""
+	}
+	total, ready = observe.Count(c.Pods[active])
+	if set.Spec.Replicas != nil {
+		replicas = *set.Spec.Replicas
+	}
+	if len(set.Spec.Template.Spec.Containers) > 0 {
+		image = set.Spec.Template.Spec.Containers[0].Image
+	}
+	return ready, total, replicas, image
+}
+
+// Clamp keeps a message within the contract's limit.
+func Clamp(s string) string {
+	const limit = 1024
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit-3], "") + "..."
+	}
+	return s
+}
