@@ -16,7 +16,7 @@ import (
 // controller is the declarations of one package below internal/controller, tests left out.
 type controller struct {
 	dir     string
-	names   map[string]bool     // top-level functions, types, constants and variables; methods as Type.Method
+	names   map[string]bool     // top-level functions, types, constants and variables; methods and fields of Config as Type.Name
 	params  map[string][]string // parameter types of top-level functions
 	imports map[string]string   // path to local name, where one is given
 }
@@ -44,6 +44,7 @@ var replaced = map[string]string{
 	"Controller": "Reconciler", "Dependencies": "Config", "Settings": "Options", "pass": "reconcileState",
 	"matters": "shouldReconcile", "relevant": "shouldReconcile", "clean": "reconcileDelete", "gone": "reconcileDelete",
 	"protect": "ensureFinalizer", "Register": "SetupWithManager", "errOutdated": "errStale",
+	"Watcher": "Reader", "Live": "APIReader", "LiveUID": "GetUncachedUID",
 }
 
 // pauses are constants of times whose name does not say what they wait for.
@@ -54,6 +55,11 @@ var rolePackages = map[string]string{
 	"naming": "names", "report": "observation or statusevents", "watch": "observe", "setup": "app", "aggregator": "app",
 	"admit": "validation", "inject": "webhook", "operate": "cmdutil", "sync": "objectsync", "silence": "liveness",
 	"live": "readmodel", "takeover": "adopt or legacyschema", "release": "removefinalizers",
+}
+
+// operatorPackages are the packages of an operator that writes a status and publishes observations.
+var operatorPackages = []string{
+	"app", "metrics", "names", "observation", "observe", "render", "resolve", "status", "statusevents",
 }
 
 func controllers(t *testing.T) []controller {
@@ -124,12 +130,23 @@ func (c controller) add(f *ast.File) {
 				switch s := spec.(type) {
 				case *ast.TypeSpec:
 					c.names[s.Name.Name] = true
+					if fields, ok := s.Type.(*ast.StructType); ok && s.Name.Name == "Config" {
+						c.addFields(fields)
+					}
 				case *ast.ValueSpec:
 					for _, name := range s.Names {
 						c.names[name.Name] = true
 					}
 				}
 			}
+		}
+	}
+}
+
+func (c controller) addFields(config *ast.StructType) {
+	for _, field := range config.Fields.List {
+		for _, name := range field.Names {
+			c.names["Config."+name.Name] = true
 		}
 	}
 }
@@ -201,6 +218,20 @@ func TestServicesNamePackagesByRole(t *testing.T) {
 	}
 }
 
+func TestOperatorsHaveRolePackages(t *testing.T) {
+	dirs, err := filepath.Glob("../../services/*-operator")
+	if err != nil || len(dirs) != 2 {
+		t.Fatalf("operators: %v, %v", dirs, err)
+	}
+	for _, dir := range dirs {
+		for _, name := range operatorPackages {
+			if _, err := os.Stat(filepath.Join(dir, "internal", name)); err != nil {
+				t.Errorf("%s: %v", filepath.Base(dir), err)
+			}
+		}
+	}
+}
+
 func TestV1alpha1HasNoAlias(t *testing.T) {
 	root := "../../"
 	for _, f := range sources(t) {
@@ -234,13 +265,13 @@ func New(d int) *Reconciler { return nil }
 type reconcileState struct{}
 var errStale error
 const staleRetry = 1
-type Config struct{}
+type Config struct{ Watcher int }
 `
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Controller is called Reconciler", "New takes no Config", "Reconciler.matters is called shouldReconcile",
+		"Config.Watcher is called Reader", "Controller is called Reconciler", "New takes no Config", "Reconciler.matters is called shouldReconcile",
 		"declares Reconciler.ensureFinalizer and no Reconciler.reconcileDelete", "declares errStale and no isStale",
 		"declares no requeueStale", "staleRetry is called requeue<Cause>, minBackoff or maxBackoff",
 	}

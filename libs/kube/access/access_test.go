@@ -30,7 +30,7 @@ type lab struct {
 	*testing.T
 	client    client.Client
 	namespace string
-	reviews   atomic.Int64 // questions that the gate has put to the API server
+	reviews   atomic.Int64 // questions that the authorizer has put to the API server
 }
 
 func newLab(t *testing.T) *lab {
@@ -39,7 +39,7 @@ func newLab(t *testing.T) *lab {
 	return &lab{T: t, client: c.Client(t, clientgoscheme.Scheme), namespace: c.Namespace(t)}
 }
 
-func (l *lab) gate(o access.Options) *access.Authorizer {
+func (l *lab) authorizer(o access.Options) *access.Authorizer {
 	l.Helper()
 	cfg := rest.CopyConfig(cluster.Get(l).Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -101,7 +101,7 @@ func (l *lab) reads(namespace string) access.Attributes {
 	return access.Attributes{Verb: "get", Version: "v1", Resource: "configmaps", Namespace: namespace, Name: "settings"}
 }
 
-// ask sends a request through the gate and returns the answer.
+// ask sends a request through the authorizer and returns the answer.
 func ask(g *access.Authorizer, authorization string, a access.Attributes) *httptest.ResponseRecorder {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, ok := access.UserFrom(r.Context())
@@ -134,7 +134,7 @@ func (l *lab) status(response *httptest.ResponseRecorder, code int) metav1.Statu
 
 func TestAuthorizerRejectsInvalidToken(t *testing.T) {
 	l := newLab(t)
-	g := l.gate(access.Options{})
+	g := l.authorizer(access.Options{})
 	token := l.account("reader")
 	l.grant("reader")
 	allowed := l.reads(l.namespace)
@@ -162,17 +162,17 @@ func TestAuthorizerRejectsInvalidToken(t *testing.T) {
 	expect.Eventually(t, expect.Long, func() error { // the news of a role takes a moment
 		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
 	})
-	body := ask(l.gate(access.Options{}), "bearer "+token, allowed).Body
+	body := ask(l.authorizer(access.Options{}), "bearer "+token, allowed).Body
 	want := fmt.Sprintf("true system:serviceaccount:%s:reader []", l.namespace)
 	if !strings.HasSuffix(body.String(), want) {
 		t.Errorf("the handler saw %q, want %q at the end", body.String(), want)
 	}
 }
 
-// answers asks a fresh gate, which has nothing cached.
+// answers asks a fresh authorizer, which has nothing cached.
 func (l *lab) answers(o access.Options, header string, a access.Attributes, code int) error {
 	l.Helper()
-	response := ask(l.gate(o), header, a)
+	response := ask(l.authorizer(o), header, a)
 	if response.Code != code {
 		return fmt.Errorf("the answer is %d, want %d", response.Code, code)
 	}
@@ -225,7 +225,7 @@ func TestAuthorizerNamesMissingPermission(t *testing.T) {
 	expect.Eventually(t, expect.Long, func() error {
 		return l.answers(access.Options{}, "Bearer "+token, l.reads(l.namespace), http.StatusOK)
 	})
-	g := l.gate(access.Options{})
+	g := l.authorizer(access.Options{})
 	deletes := l.reads(l.namespace)
 	deletes.Verb = "delete"
 	lists := l.reads("")
@@ -261,8 +261,8 @@ func TestAuthorizerCacheExpires(t *testing.T) {
 	expect.Eventually(t, expect.Long, func() error {
 		return l.answers(access.Options{}, "Bearer "+token, allowed, http.StatusOK)
 	})
-	long := l.gate(access.Options{TTL: time.Hour})
-	short := l.gate(access.Options{TTL: 50 * time.Millisecond})
+	long := l.authorizer(access.Options{TTL: time.Hour})
+	short := l.authorizer(access.Options{TTL: 50 * time.Millisecond})
 	l.reviews.Store(0)
 	denied := l.reads("kube-system")
 	for range 20 {
@@ -346,7 +346,7 @@ func TestAuthorizerDeniesWithoutAPIServer(t *testing.T) {
 func TestAuthorizerRequiresAuthentication(t *testing.T) {
 	l := newLab(t)
 	w := httptest.NewRecorder()
-	l.gate(access.Options{}).Authorized(l.reads(l.namespace), http.NotFoundHandler()).
+	l.authorizer(access.Options{}).Authorized(l.reads(l.namespace), http.NotFoundHandler()).
 		ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	l.status(w, http.StatusUnauthorized)
 }

@@ -2,13 +2,13 @@
 // request and a SubjectAccessReview authorizes it, so the service's endpoints follow
 // the same roles as the API server.
 //
-//	gate, err := access.New(restConfig, access.Options{})
+//	authorizer, err := access.New(restConfig, access.Options{})
 //	...
-//	handler = gate.Authenticated(handler)                    // 401 without a valid token
+//	handler = authorizer.Authenticated(handler)             // 401 without a valid token
 //	...
-//	err = gate.Authorize(ctx, user, access.Attributes{Verb: "get", Group: g, Resource: "models", Namespace: ns, Name: n})
+//	err = authorizer.Authorize(ctx, user, access.Attributes{Verb: "get", Group: g, Resource: "models", Namespace: ns, Name: n})
 //	if err != nil {
-//		access.WriteError(w, err)                           // 403 or 503
+//		access.WriteError(w, err)                            // 403 or 503
 //	}
 //
 // Reviews are cached for [Options.TTL]. If the API server does not answer, the caller gets

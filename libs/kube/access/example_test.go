@@ -11,15 +11,15 @@ import (
 	"github.com/flotilla-dev/flotilla/libs/kube/access"
 )
 
-// A handler behind a gate is reached by callers with a token and the right only.
+// A handler behind an authorizer is reached by callers with a token and the right only.
 func ExampleAuthorizer() {
-	gate, err := access.New(&rest.Config{Host: "https://127.0.0.1:6443"}, access.Options{})
+	authorizer, err := access.New(&rest.Config{Host: "https://127.0.0.1:6443"}, access.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the page") })
-	handler := gate.Authenticated(gate.Authorized(access.Attributes{Verb: "get", Path: "/page"}, page))
+	handler := authorizer.Authenticated(authorizer.Authorized(access.Attributes{Verb: "get", Path: "/page"}, page))
 
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/page", nil))

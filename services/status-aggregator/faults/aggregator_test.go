@@ -64,7 +64,7 @@ func newAggregator(w *world, name string, m *metrics.Metrics) *aggregator {
 	a.records = &records{w: w, known: map[contract.Ref]*history.Record{}, remembered: map[contract.Ref]*history.Record{}}
 	a.watchdog = liveness.NewWatchdog(a.liveness, a.missed, nil, func(string, liveness.State) { a.announce() })
 	a.control = object.New(object.Config{
-		Kinds: w.kinds, Model: a.model, Liveness: a.liveness, Watcher: a, History: a.records, Writer: a,
+		Kinds: w.kinds, Model: a.model, Liveness: a.liveness, Reader: a, History: a.records, Writer: a,
 		Permitted:      func() bool { return a.unaware || a.linked > 0 && a.holds() },
 		PurgeTombstone: a.sweep,
 		Clock:          w.clock, Metrics: m,
@@ -246,18 +246,18 @@ func (a *aggregator) sweep(r contract.Ref, upTo uint64) error {
 	return nil
 }
 
-// Get, Live, LiveUID, Last and Drop are the watcher's.
+// Get, GetUncached, GetUncachedUID, Last and Drop are the watcher's.
 func (a *aggregator) Get(ctx context.Context, kind registry.Kind, r contract.Ref) (observe.Object, error) {
 	if u := a.cache[r.Name]; u != nil {
 		return observe.Read(kind, u.DeepCopy())
 	}
-	if _, err := a.LiveUID(ctx, kind, r); err != nil {
+	if _, err := a.GetUncachedUID(ctx, kind, r); err != nil {
 		return observe.Object{}, err
 	}
 	return observe.Object{}, observe.ErrStale
 }
 
-func (a *aggregator) Live(_ context.Context, kind registry.Kind, r contract.Ref) (observe.Object, error) {
+func (a *aggregator) GetUncached(_ context.Context, kind registry.Kind, r contract.Ref) (observe.Object, error) {
 	u := a.w.objects[r.Name]
 	switch {
 	case !a.w.apiUp:
@@ -268,8 +268,8 @@ func (a *aggregator) Live(_ context.Context, kind registry.Kind, r contract.Ref)
 	return observe.Read(kind, u.DeepCopy())
 }
 
-func (a *aggregator) LiveUID(ctx context.Context, kind registry.Kind, r contract.Ref) (string, error) {
-	u, err := a.Live(ctx, kind, r)
+func (a *aggregator) GetUncachedUID(ctx context.Context, kind registry.Kind, r contract.Ref) (string, error) {
+	u, err := a.GetUncached(ctx, kind, r)
 	if err != nil {
 		return "", err
 	}

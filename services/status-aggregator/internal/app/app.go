@@ -119,7 +119,7 @@ func (p *parts) addIngest() {
 
 func (p *parts) addWatcher() {
 	p.watcher = observe.New(observe.Config{
-		Cache: p.cfg.Manager.GetCache(), Live: p.cfg.Manager.GetAPIReader(),
+		Cache: p.cfg.Manager.GetCache(), APIReader: p.cfg.Manager.GetAPIReader(),
 		Kinds: p.cfg.Kinds, Cluster: p.cfg.Cluster, Clock: p.cfg.Clock,
 		OnObject: p.queue.Add,
 		OnKind:   func(registry.Kind) { p.resync.all() },
@@ -154,7 +154,7 @@ func (p *parts) addLease() error {
 
 func (p *parts) controller() *object.Reconciler {
 	return object.New(object.Config{
-		Kinds: p.cfg.Kinds, Model: p.model, Liveness: p.liveness, Watcher: p.watcher, History: p.history,
+		Kinds: p.cfg.Kinds, Model: p.model, Liveness: p.liveness, Reader: p.watcher, History: p.history,
 		Writer: ownedstatus.New(p.cfg.Manager.GetClient(), conditions.FieldManager), Queue: p.queue,
 		Permitted:      func() bool { return p.ingest.CaughtUp() && p.lease.Held() },
 		PurgeTombstone: p.ingest.PurgeTombstone,

@@ -34,7 +34,7 @@ func Serve(cfg ServeConfig) (*httpserver.Server, error) {
 	if !cfg.Options.Enabled() {
 		return nil, nil
 	}
-	gate, err := access.New(cfg.Manager.GetConfig(), access.Options{Audiences: cfg.Options.TokenAudiences})
+	authorizer, err := access.New(cfg.Manager.GetConfig(), access.Options{Audiences: cfg.Options.TokenAudiences})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func Serve(cfg ServeConfig) (*httpserver.Server, error) {
 	})
 	hub := readmodel.NewHub(readmodel.HubConfig{Bus: cfg.Bus, Cluster: cfg.Cluster, Clock: cfg.Clock, Log: cfg.Log.WithName("events")})
 	server, err := httpapi.New(httpapi.Config{
-		Options: cfg.Options, Gate: gate, View: view, Hub: hub, Kinds: cfg.Kinds,
+		Options: cfg.Options, Authorizer: authorizer, View: view, Hub: hub, Kinds: cfg.Kinds,
 		Registerer: cfg.Registerer, Log: cfg.Log.WithName("api"), Clock: cfg.Clock,
 	})
 	if err != nil {

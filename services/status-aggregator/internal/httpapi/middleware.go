@@ -82,9 +82,9 @@ func callerOf(ctx context.Context) caller {
 
 // authenticated lets only requests with a valid token through, without the token, so that
 // nothing behind it can log or pass it on.
-func authenticated(gate Gate, next http.Handler) http.Handler {
+func authenticated(authorizer Authorizer, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u, err := gate.Authenticate(r)
+		u, err := authorizer.Authenticate(r)
 		if err != nil {
 			fail(w, r, err)
 			return
@@ -92,7 +92,7 @@ func authenticated(gate Gate, next http.Handler) http.Handler {
 		httpserver.ExchangeOf(r.Context()).User = u.GetName()
 		with := r.Clone(context.Background()) // keeps the token for as long as a stream runs
 		again := func(ctx context.Context) error {
-			_, err := gate.Authenticate(with.WithContext(ctx))
+			_, err := authorizer.Authenticate(with.WithContext(ctx))
 			return err
 		}
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{Info: u, again: again}))

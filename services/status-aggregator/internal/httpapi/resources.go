@@ -97,7 +97,7 @@ func (a *handlers) one(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	// Before anything is looked up, so that a refusal tells nothing.
-	err := a.gate.Authorize(r.Context(), callerOf(r.Context()).Info, attributes(verbGet, kind, namespace, name))
+	err := a.authorizer.Authorize(r.Context(), callerOf(r.Context()).Info, attributes(verbGet, kind, namespace, name))
 	if err != nil {
 		return err
 	}

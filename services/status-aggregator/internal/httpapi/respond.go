@@ -66,7 +66,7 @@ func translate(err error) *problem {
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &kubernetes) && codes[int(kubernetes.Status().Code)] != "": // of the gate
+	case errors.As(err, &kubernetes) && codes[int(kubernetes.Status().Code)] != "": // of the authorizer
 		status := kubernetes.Status()
 		p := &problem{status: int(status.Code), message: status.Message}
 		if status.Details != nil {

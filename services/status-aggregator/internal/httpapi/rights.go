@@ -43,9 +43,9 @@ func (a *handlers) mayList(ctx context.Context, c caller, p place) (bool, error)
 	if !ok {
 		return false, nil
 	}
-	err := a.gate.Authorize(ctx, c.Info, attributes(verbList, kind, "", ""))
+	err := a.authorizer.Authorize(ctx, c.Info, attributes(verbList, kind, "", ""))
 	if isForbidden(err) && p.namespace != "" {
-		err = a.gate.Authorize(ctx, c.Info, attributes(verbList, kind, p.namespace, ""))
+		err = a.authorizer.Authorize(ctx, c.Info, attributes(verbList, kind, p.namespace, ""))
 	}
 	if isForbidden(err) {
 		return false, nil
@@ -86,7 +86,7 @@ func (a *handlers) scope(ctx context.Context, c caller, f readmodel.Filter) erro
 		if f.Kind != "" && f.Kind != kind.Token {
 			continue
 		}
-		err := a.gate.Authorize(ctx, c.Info, attributes(verbList, kind, f.Namespace, ""))
+		err := a.authorizer.Authorize(ctx, c.Info, attributes(verbList, kind, f.Namespace, ""))
 		if !isForbidden(err) {
 			return err
 		}

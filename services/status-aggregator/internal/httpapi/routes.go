@@ -30,22 +30,22 @@ type View interface {
 	Detail(ctx context.Context, namespace string, kind contract.Kind, name string, events int) (statusapi.ResourceDetail, error)
 }
 
-// Gate decides who may ask; [access.Authorizer] is one.
-type Gate interface {
+// Authorizer authenticates and authorizes requests; [access.Authorizer] is one.
+type Authorizer interface {
 	Authenticate(r *http.Request) (user.Info, error)
 	Authorize(ctx context.Context, u user.Info, a access.Attributes) error
 }
 
 // handlers answer requests.
 type handlers struct {
-	gate      Gate
-	view      View
-	hub       *readmodel.Hub
-	kinds     registry.Set
-	clock     clock.WithTicker
-	heartbeat time.Duration
-	metrics   *apiMetrics
-	stopping  chan struct{} // closed when the server is about to stop
+	authorizer Authorizer
+	view       View
+	hub        *readmodel.Hub
+	kinds      registry.Set
+	clock      clock.WithTicker
+	heartbeat  time.Duration
+	metrics    *apiMetrics
+	stopping   chan struct{} // closed when the server is about to stop
 }
 
 // route is one operation, always a GET.
@@ -85,14 +85,14 @@ func (a *handlers) handler(c Config) (http.Handler, error) {
 	}
 	requests, streams := make(httpserver.Slots, c.Options.MaxRequests), make(httpserver.Slots, c.Options.MaxStreams)
 	bounded := func(h http.Handler) http.Handler {
-		return compress(limited(requests, "requests", httpserver.Within(c.Options.RequestTimeout, authenticated(a.gate, h))))
+		return compress(limited(requests, "requests", httpserver.Within(c.Options.RequestTimeout, authenticated(a.authorizer, h))))
 	}
 	mux := http.NewServeMux()
 	for _, one := range routes() {
 		mux.Handle("GET "+one.path, httpserver.Noted(one.path, bounded(a.answer(one.answer))))
 	}
 	events := limitedPerUser(c.Options.MaxStreamsPerUser, "streams of one user", a.answer((*handlers).events))
-	mux.Handle("GET "+routeEvents, httpserver.Noted(routeEvents, streaming(limited(streams, "streams", authenticated(a.gate, events)))))
+	mux.Handle("GET "+routeEvents, httpserver.Noted(routeEvents, streaming(limited(streams, "streams", authenticated(a.authorizer, events)))))
 	mux.Handle(apiPrefix, httpserver.Noted(httpserver.RouteOther, bounded(unrouted(mux))))
 	for path, h := range page.Handlers() {
 		mux.Handle("GET "+path, httpserver.Noted(statusapi.PathPage, h))
@@ -113,7 +113,7 @@ func (a *handlers) answer(f func(*handlers, http.ResponseWriter, *http.Request) 
 // document answers with docs/openapi.yaml.
 func (a *handlers) document(w http.ResponseWriter, r *http.Request) error {
 	path := access.Attributes{Verb: verbGet, Path: statusapi.PathOpenAPI}
-	if err := a.gate.Authorize(r.Context(), callerOf(r.Context()).Info, path); err != nil {
+	if err := a.authorizer.Authorize(r.Context(), callerOf(r.Context()).Info, path); err != nil {
 		return err
 	}
 	if _, err := parameters(r); err != nil {

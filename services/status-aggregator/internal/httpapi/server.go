@@ -16,11 +16,11 @@ import (
 
 // Config is what a server is made of. All fields but Registerer and Heartbeat are required.
 type Config struct {
-	Options Options
-	Gate    Gate
-	View    View
-	Hub     *readmodel.Hub
-	Kinds   registry.Set
+	Options    Options
+	Authorizer Authorizer
+	View       View
+	Hub        *readmodel.Hub
+	Kinds      registry.Set
 	// Registerer takes the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 	Log        logr.Logger
@@ -39,7 +39,7 @@ func New(c Config) (*httpserver.Server, error) {
 		c.Heartbeat = heartbeat
 	}
 	a := &handlers{
-		gate: c.Gate, view: c.View, hub: c.Hub, kinds: c.Kinds, clock: c.Clock,
+		authorizer: c.Authorizer, view: c.View, hub: c.Hub, kinds: c.Kinds, clock: c.Clock,
 		heartbeat: c.Heartbeat, metrics: m, stopping: make(chan struct{}),
 	}
 	handler, err := a.handler(c)

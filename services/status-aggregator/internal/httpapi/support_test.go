@@ -71,13 +71,13 @@ func newBench(t *testing.T, change ...func(*bench, *Config)) *bench {
 	t.Helper()
 	as := asAggregator(t)
 	b := &bench{Env: readmodeltest.New(t, as), registry: prometheus.NewRegistry()}
-	gate, err := access.New(as, access.Options{TTL: time.Millisecond}) // roles that the test makes are seen at once
+	authorizer, err := access.New(as, access.Options{TTL: time.Millisecond}) // roles that the test makes are seen at once
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := Config{
-		Options: Options{MaxStreams: 10, Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
-		Gate:    gate, View: b.View, Hub: b.Hub, Kinds: b.Kinds, Registerer: b.registry,
+		Options:    Options{MaxStreams: 10, Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
+		Authorizer: authorizer, View: b.View, Hub: b.Hub, Kinds: b.Kinds, Registerer: b.registry,
 		Log: logr.Discard(), Clock: clock.RealClock{}, Heartbeat: 100 * time.Millisecond,
 	}
 	for _, f := range change {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	firstRetry = 250 * time.Millisecond // a CRD is there a moment before it is served
-	lastRetry  = 15 * time.Second
+	minBackoff = 250 * time.Millisecond // a CRD is there a moment before it is served
+	maxBackoff = 15 * time.Second
 )
 
 // follower keeps one kind followed while its CRD exists.
@@ -37,7 +37,7 @@ func (f *follower) want(exists bool) {
 
 func (f *follower) run(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("kind", f.kind.GVK.Kind)
-	following, delay := false, firstRetry
+	following, delay := false, minBackoff
 	for {
 		var retry <-chan time.Time
 		switch {
@@ -47,11 +47,11 @@ func (f *follower) run(ctx context.Context) {
 					return
 				}
 				log.Info("Failed to watch kind", "reason", err.Error(), "retryAfter", delay.String())
-				retry, delay = f.watcher.cfg.Clock.After(delay), min(2*delay, lastRetry)
+				retry, delay = f.watcher.cfg.Clock.After(delay), min(2*delay, maxBackoff)
 				break
 			}
 			log.Info("Follows the kind")
-			following, delay = true, firstRetry
+			following, delay = true, minBackoff
 			f.watcher.cfg.OnKind(f.kind)
 		case !f.exists.Load() && following:
 			if err := f.leave(ctx); err != nil {

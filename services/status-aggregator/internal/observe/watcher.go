@@ -33,11 +33,11 @@ var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v
 // Config selects the kinds to watch and the callbacks.
 type Config struct {
 	Cache cache.Cache
-	// Live reads from the API server.
-	Live    client.Reader
-	Kinds   registry.Set
-	Cluster string
-	Clock   clock.WithTicker
+	// APIReader reads from the API server.
+	APIReader client.Reader
+	Kinds     registry.Set
+	Cluster   string
+	Clock     clock.WithTicker
 	// OnObject is called when an object appeared, changed or went.
 	OnObject func(contract.Ref)
 	// OnKind is called when a kind began to be followed, after OnObject for all of its objects.
@@ -110,7 +110,7 @@ func (w *Watcher) Get(ctx context.Context, kind registry.Kind, ref contract.Ref)
 			return Object{}, fmt.Errorf("read %s %s/%s: %w", kind.GVK.Kind, ref.Namespace, ref.Name, err)
 		}
 	}
-	if _, err := w.LiveUID(ctx, kind, ref); err != nil {
+	if _, err := w.GetUncachedUID(ctx, kind, ref); err != nil {
 		return Object{}, err
 	}
 	return Object{}, ErrStale
@@ -119,11 +119,11 @@ func (w *Watcher) Get(ctx context.Context, kind registry.Kind, ref contract.Ref)
 // ErrStale reports that the object exists but is not in the cache yet; its event will arrive.
 var ErrStale = errors.New("object is not in the cache yet")
 
-// LiveUID asks the API server which incarnation of a name lives, or returns [ErrNotFound].
-func (w *Watcher) LiveUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error) {
+// GetUncachedUID reads the UID of the incarnation that the API server has, or returns [ErrNotFound].
+func (w *Watcher) GetUncachedUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error) {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(kind.GVK)
-	err := w.cfg.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, m)
+	err := w.cfg.APIReader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, m)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		return "", ErrNotFound
@@ -133,11 +133,11 @@ func (w *Watcher) LiveUID(ctx context.Context, kind registry.Kind, ref contract.
 	return string(m.GetUID()), nil
 }
 
-// Live reads an object from the API server, or returns [ErrNotFound].
-func (w *Watcher) Live(ctx context.Context, kind registry.Kind, ref contract.Ref) (Object, error) {
+// GetUncached reads an object from the API server, or returns [ErrNotFound].
+func (w *Watcher) GetUncached(ctx context.Context, kind registry.Kind, ref contract.Ref) (Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind.GVK)
-	err := w.cfg.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
+	err := w.cfg.APIReader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		return Object{}, ErrNotFound

@@ -87,8 +87,8 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	server, err := httpapi.New(httpapi.Config{
-		Options: httpapi.Options{MaxStreams: 20, Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 20, RequestTimeout: time.Minute}},
-		Gate:    s.fleet, View: s.fleet, Hub: s.NewHub(0), Kinds: kinds, Log: logr.Discard(), Clock: clock.RealClock{},
+		Options:    httpapi.Options{MaxStreams: 20, Options: httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 20, RequestTimeout: time.Minute}},
+		Authorizer: s.fleet, View: s.fleet, Hub: s.NewHub(0), Kinds: kinds, Log: logr.Discard(), Clock: clock.RealClock{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -62,10 +62,10 @@ func (h *Hub) NeedLeaderElection() bool { return false }
 // connection breaks, the stream is re-created or a delivery is missed, all subscriptions
 // end and a new session begins at the end of the stream.
 func (h *Hub) Start(ctx context.Context) error {
-	for delay := firstRetry; ctx.Err() == nil; delay = min(2*delay, lastRetry) {
+	for delay := minBackoff; ctx.Err() == nil; delay = min(2*delay, maxBackoff) {
 		began, err := h.session(ctx)
 		if began {
-			delay = firstRetry
+			delay = minBackoff
 		}
 		h.end(ErrBusUnavailable)
 		h.cfg.Log.V(1).Info("Failed to read the lifecycle stream", "reason", err.Error(), "retryAfter", delay.String())

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	firstRetry = 250 * time.Millisecond
-	lastRetry  = 15 * time.Second
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 15 * time.Second
 )
 
 // crdKind is watched for its metadata only.
@@ -119,7 +119,7 @@ func (s *source) nudge() {
 
 // follow keeps a kind attached to its informer.
 func (o *objects) follow(ctx context.Context, s *source) {
-	delay := firstRetry
+	delay := minBackoff
 	for {
 		var retry <-chan time.Time
 		err := o.attach(ctx, s)
@@ -128,9 +128,9 @@ func (o *objects) follow(ctx context.Context, s *source) {
 			return
 		case err != nil:
 			logr.FromContextOrDiscard(ctx).V(1).Info("Failed to watch kind", "kind", s.kind.Token, "reason", err.Error())
-			retry, delay = o.clock.After(delay), min(2*delay, lastRetry)
+			retry, delay = o.clock.After(delay), min(2*delay, maxBackoff)
 		default:
-			delay = firstRetry
+			delay = minBackoff
 		}
 		select {
 		case <-ctx.Done():

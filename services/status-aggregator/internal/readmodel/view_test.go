@@ -222,7 +222,7 @@ func TestDetailDropsDeletedEntry(t *testing.T) {
 func TestViewFollowsRemovedKind(t *testing.T) {
 	l := readmodeltest.New(t, nil)
 	l.Run(observe.New(observe.Config{
-		Cache: l.Cache, Live: l.Client, Kinds: l.Kinds, Cluster: readmodeltest.Cluster, Clock: clock.RealClock{},
+		Cache: l.Cache, APIReader: l.Client, Kinds: l.Kinds, Cluster: readmodeltest.Cluster, Clock: clock.RealClock{},
 		OnObject: func(contract.Ref) {}, OnKind: func(registry.Kind) {},
 	}).Start)
 	engine := func() *unstructured.Unstructured {

@@ -38,7 +38,7 @@ type Config struct {
 	Kinds    registry.Set
 	Model    *model.Store
 	Liveness *liveness.Tracker
-	Watcher  Objects
+	Reader   Reader
 	History  Records
 	Writer   Writer
 	Queue    *Queue
@@ -52,11 +52,11 @@ type Config struct {
 	Workers        int
 }
 
-// Objects reads the managed objects. [observe.Watcher] implements it and documents the methods.
-type Objects interface {
+// Reader reads the managed objects. [observe.Watcher] implements it and documents the methods.
+type Reader interface {
 	Get(ctx context.Context, kind registry.Kind, ref contract.Ref) (observe.Object, error)
-	Live(ctx context.Context, kind registry.Kind, ref contract.Ref) (observe.Object, error)
-	LiveUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error)
+	GetUncached(ctx context.Context, kind registry.Kind, ref contract.Ref) (observe.Object, error)
+	GetUncachedUID(ctx context.Context, kind registry.Kind, ref contract.Ref) (string, error)
 	Last(kind registry.Kind, ref contract.Ref, uid string) (observe.Object, bool)
 	Drop(ref contract.Ref)
 }

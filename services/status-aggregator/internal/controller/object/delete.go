@@ -45,7 +45,7 @@ func (r *Reconciler) replace(ctx context.Context, s *reconcileState) (steps.Resu
 		return steps.Result{}, nil
 	}
 	// The entry may be ahead of the cache: read the current UID from the API server.
-	alive, err := r.cfg.Watcher.LiveUID(ctx, s.kind, s.ref)
+	alive, err := r.cfg.Reader.GetUncachedUID(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, observe.ErrNotFound) || err == nil && alive != uid:
 		return steps.Result{Stop: true, Requeue: requeueStale}, nil
@@ -70,7 +70,7 @@ func (r *Reconciler) publishLastPhases(ctx context.Context, s *reconcileState, r
 	if record.Entry.Object.UID == "" {
 		return true, nil
 	}
-	last, seen := r.cfg.Watcher.Last(s.kind, s.ref, record.Entry.Object.UID)
+	last, seen := r.cfg.Reader.Last(s.kind, s.ref, record.Entry.Object.UID)
 	if !seen {
 		return false, nil
 	}
@@ -82,7 +82,7 @@ func (r *Reconciler) publishLastPhases(ctx context.Context, s *reconcileState, r
 }
 
 func (r *Reconciler) forgetIncarnation(ref contract.Ref, uid string) {
-	r.cfg.Watcher.Drop(ref)
+	r.cfg.Reader.Drop(ref)
 	r.cfg.Model.Forget(ref, uid)
 	r.forget(ref)
 }

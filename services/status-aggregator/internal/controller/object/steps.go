@@ -61,7 +61,7 @@ func (r *Reconciler) guard(_ context.Context, s *reconcileState) (steps.Result, 
 // load reads the object and its entry, and publishes the pending events of the entry.
 func (r *Reconciler) load(ctx context.Context, s *reconcileState) (steps.Result, error) {
 	received := r.cfg.Model.Get(s.ref).Newest() // must precede Get, so that an observation of a successor is kept
-	live, err := r.cfg.Watcher.Get(ctx, s.kind, s.ref)
+	live, err := r.cfg.Reader.Get(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, observe.ErrNotFound):
 		return steps.Result{Stop: true}, r.reconcileDelete(ctx, s, received)
@@ -176,7 +176,7 @@ func (r *Reconciler) phases(ctx context.Context, s *reconcileState) (steps.Resul
 // phaseRegressed distinguishes a stale cache from a cluster that was restored from a backup, by
 // reading from the API server. After a restore the entry is reset too, which publishes a gap.
 func (r *Reconciler) phaseRegressed(ctx context.Context, s *reconcileState) (steps.Result, error) {
-	live, err := r.cfg.Watcher.Live(ctx, s.kind, s.ref)
+	live, err := r.cfg.Reader.GetUncached(ctx, s.kind, s.ref)
 	switch {
 	case errors.Is(err, observe.ErrNotFound) || err == nil && live.GetResourceVersion() != s.live.GetResourceVersion():
 		return steps.Result{Stop: true, Requeue: requeueStale}, nil
