@@ -206,7 +206,7 @@ func (i *ingester) addControllers(context.Context) error {
 }
 
 func (i *ingester) addWebhook(ctx context.Context) error {
-	return webhook.Register(ctx, i.Runtime, i.o.Finalizer, webhook.Dependencies{
+	return webhook.Register(ctx, i.Runtime, i.o.Finalizer, webhook.Config{
 		Clock: i.Clock, Namespace: i.Options.LeaderElectionNamespace, Watched: i.Options.WatchNamespaces,
 	})
 }
@@ -215,7 +215,7 @@ func (i *ingester) addAPI(context.Context) error {
 	if !i.o.API.Enabled() {
 		return nil
 	}
-	gate, err := access.New(i.GetConfig(), access.Options{Audiences: i.o.API.TokenAudiences})
+	authorizer, err := access.New(i.GetConfig(), access.Options{Audiences: i.o.API.TokenAudiences})
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (i *ingester) addAPI(context.Context) error {
 		return err
 	}
 	server, err := httpapi.New(httpapi.Config{
-		Options: i.o.API, Authorizer: gate, Cluster: cluster, Store: i.store, Registerer: i.registerer, Log: i.Log.WithName("api"), Clock: i.Clock,
+		Options: i.o.API, Authorizer: authorizer, Cluster: cluster, Store: i.store, Registerer: i.registerer, Log: i.Log.WithName("api"), Clock: i.Clock,
 	})
 	if err != nil {
 		return err

@@ -68,13 +68,13 @@ func newClusterEnv(t *testing.T, change ...func(*Config)) *clusterEnv {
 	if l.cluster, err = NewCluster(cfg); err != nil {
 		t.Fatal(err)
 	}
-	gate, err := access.New(cfg, access.Options{TTL: time.Millisecond}) // roles of the test apply at once
+	authorizer, err := access.New(cfg, access.Options{TTL: time.Millisecond}) // roles of the test apply at once
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := Config{
 		Options:    Options{httpserver.Options{BindAddress: "127.0.0.1:0", MaxRequests: 10, RequestTimeout: time.Minute}},
-		Authorizer: gate, Cluster: l.cluster, Store: l.store, Log: logr.Discard(), Clock: clock.RealClock{},
+		Authorizer: authorizer, Cluster: l.cluster, Store: l.store, Log: logr.Discard(), Clock: clock.RealClock{},
 	}
 	for _, f := range change {
 		f(&config)

@@ -33,8 +33,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.Options.AddFlags(f)
 }
 
-// Dependencies holds the dependencies of the webhook.
-type Dependencies struct {
+// Config configures the webhook.
+type Config struct {
 	Clock clock.WithTicker
 	// Namespace is the ingester's own, that of the leader election, for the Secret. It is
 	// unused with Options.CertDir.
@@ -46,13 +46,13 @@ type Dependencies struct {
 
 // Register adds the webhook, its certificates and its readiness check to the manager, whose
 // server comes from [certs.Options.ManagerOptions]. It does nothing if o serves no webhook.
-func Register(ctx context.Context, mgr ctrl.Manager, o Options, d Dependencies) error {
+func Register(ctx context.Context, mgr ctrl.Manager, o Options, c Config) error {
 	if !o.Enabled() {
 		ctrl.LoggerFrom(ctx).V(1).Info("Finalizer webhook is disabled")
 		return nil
 	}
-	mgr.GetWebhookServer().Register(path, &webhook.Admission{Handler: handler{watched: d.Watched}})
-	err := o.AddToManager(mgr, certs.Identity{Clock: d.Clock, Namespace: d.Namespace, Owner: name, FieldManager: fieldManager})
+	mgr.GetWebhookServer().Register(path, &webhook.Admission{Handler: handler{watched: c.Watched}})
+	err := o.AddToManager(mgr, certs.Identity{Clock: c.Clock, Namespace: c.Namespace, Owner: name, FieldManager: fieldManager})
 	if err != nil {
 		return fmt.Errorf("add webhook certificates: %w", err)
 	}

@@ -153,7 +153,7 @@ func (s *server) run() {
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	err = Register(ctx, &checked{Manager: mgr, ready: s.ready}, s.options, Dependencies{
+	err = Register(ctx, &checked{Manager: mgr, ready: s.ready}, s.options, Config{
 		Clock: clock.RealClock{}, Namespace: s.namespace, Watched: s.watched,
 	})
 	if err != nil {

@@ -26,154 +26,154 @@ var errStale = errors.New("stale cache: storage has a newer version")
 // isStale reports whether the decision must be made again from a newer object.
 func isStale(err error) bool { return errors.Is(err, errStale) || apierrors.IsConflict(err) }
 
-func (c *Reconciler) act(ctx context.Context, action decide.Action, o *object.Object) error {
+func (r *Reconciler) act(ctx context.Context, action decide.Action, o *object.Object) error {
 	switch action {
 	case decide.Finish:
-		return c.reconcileDelete(ctx, o)
+		return r.reconcileDelete(ctx, o)
 	case decide.Delete:
-		return c.deleteMarked(ctx, o)
+		return r.deleteMarked(ctx, o)
 	case decide.Evict:
-		return c.evict(ctx, o)
+		return r.evict(ctx, o)
 	case decide.Release:
-		return c.closeReleased(ctx, o)
+		return r.closeReleased(ctx, o)
 	case decide.Adopt:
-		return c.ensureFinalizer(ctx, o)
+		return r.ensureFinalizer(ctx, o)
 	default:
-		return c.sync(ctx, o)
+		return r.sync(ctx, o)
 	}
 }
 
 // sync stores the object. A stale object is not a failure: the newer version is already stored.
-func (c *Reconciler) sync(ctx context.Context, o *object.Object) error {
-	err := c.config.Store.Upsert(ctx, o, false, nil)
+func (r *Reconciler) sync(ctx context.Context, o *object.Object) error {
+	err := r.config.Store.Upsert(ctx, o, false, nil)
 	if errors.Is(err, storage.ErrStale) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	c.observeCommit(o)
+	r.observeCommit(o)
 	ctrl.LoggerFrom(ctx).V(1).Info("Successfully synced object to metadata storage")
 	return nil
 }
 
 // observeCommit observes the time from the watch event to the commit. Objects of a list are
 // not counted: they have no watch event.
-func (c *Reconciler) observeCommit(o *object.Object) {
+func (r *Reconciler) observeCommit(o *object.Object) {
 	if !o.Received.IsZero() {
-		c.config.Metrics.EventToCommit.WithLabelValues(c.config.Kind.Name).Observe(c.config.Clock.Since(o.Received).Seconds())
+		r.config.Metrics.EventToCommit.WithLabelValues(r.config.Kind.Name).Observe(r.config.Clock.Since(o.Received).Seconds())
 	}
 }
 
 // ensureFinalizer adds our finalizer to the object, so that its deletion cannot be missed, and
 // stores the result of the patch: one write instead of two.
-func (c *Reconciler) ensureFinalizer(ctx context.Context, o *object.Object) error {
-	adopted, err := c.client.PatchFinalizers(ctx, o, fieldManager, append(slices.Clone(o.Finalizers), api.IngesterFinalizer))
+func (r *Reconciler) ensureFinalizer(ctx context.Context, o *object.Object) error {
+	adopted, err := r.client.PatchFinalizers(ctx, o, fieldManager, append(slices.Clone(o.Finalizers), api.IngesterFinalizer))
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	adopted.Received = o.Received
-	c.config.Metrics.Adopted.WithLabelValues(c.config.Kind.Name).Inc()
-	return c.sync(ctx, adopted)
+	r.config.Metrics.Adopted.WithLabelValues(r.config.Kind.Name).Inc()
+	return r.sync(ctx, adopted)
 }
 
 // reconcileDelete closes the row of a terminating object and removes our finalizer.
-func (c *Reconciler) reconcileDelete(ctx context.Context, o *object.Object) error {
+func (r *Reconciler) reconcileDelete(ctx context.Context, o *object.Object) error {
 	log := ctrl.LoggerFrom(ctx)
 	log.V(1).Info("Object is being deleted")
-	if err := c.closeRow(ctx, o, c.config.Store.Finish); err != nil {
+	if err := r.closeRow(ctx, o, r.config.Store.Finish); err != nil {
 		return err
 	}
 	if !slices.Contains(o.Finalizers, api.IngesterFinalizer) {
 		log.V(1).Info("Finalizer not present, nothing to do")
 		return nil
 	}
-	_, err := c.removeFinalizer(ctx, o)
+	_, err := r.removeFinalizer(ctx, o)
 	return err
 }
 
 // closeReleased closes the row of an object that only foreign finalizers hold, unless it was
 // evicted. An older database may lack the eviction: then the row is marked as evicted.
-func (c *Reconciler) closeReleased(ctx context.Context, o *object.Object) error {
-	err := c.config.Checkpoint.Check(ctx)
+func (r *Reconciler) closeReleased(ctx context.Context, o *object.Object) error {
+	err := r.config.Checkpoint.Check(ctx)
 	if errors.Is(err, checkpoint.ErrBehind) {
-		return c.closeRow(ctx, o, c.config.Store.Evict)
+		return r.closeRow(ctx, o, r.config.Store.Evict)
 	}
 	if err != nil {
 		return fmt.Errorf("compare checkpoints: %w", err)
 	}
-	return c.closeRow(ctx, o, c.config.Store.Release)
+	return r.closeRow(ctx, o, r.config.Store.Release)
 }
 
 // deleteMarked closes the row of an object that carries the deleting annotation, then deletes the object.
-func (c *Reconciler) deleteMarked(ctx context.Context, o *object.Object) error {
+func (r *Reconciler) deleteMarked(ctx context.Context, o *object.Object) error {
 	ctrl.LoggerFrom(ctx).Info("Object marked for deletion via annotation")
-	if err := c.closeRow(ctx, o, c.config.Store.Finish); err != nil {
+	if err := r.closeRow(ctx, o, r.config.Store.Finish); err != nil {
 		return err
 	}
-	return c.deleteVersion(ctx, o)
+	return r.deleteVersion(ctx, o)
 }
 
 // closeRow stores the object's final state and closes its row. A final state that
 // cannot be stored must not hold the object indefinitely, since it may no longer be
 // possible to change it: the row is closed as stored, and the loss is reported.
-func (c *Reconciler) closeRow(ctx context.Context, o *object.Object, store func(context.Context, runtime.Object) error) error {
+func (r *Reconciler) closeRow(ctx context.Context, o *object.Object, store func(context.Context, runtime.Object) error) error {
 	err := current(store(ctx, o))
 	if errors.Is(err, storage.ErrRejected) {
 		ctrl.LoggerFrom(ctx).Info("Failed to store the final state, closing the row as stored", "reason", err.Error())
-		c.reject(o, err)
-		c.config.Metrics.Incomplete.WithLabelValues(c.config.Kind.Name).Inc()
-		err = current(c.config.Store.Abandon(ctx, o))
+		r.reject(o, err)
+		r.config.Metrics.Incomplete.WithLabelValues(r.config.Kind.Name).Inc()
+		err = current(r.config.Store.Abandon(ctx, o))
 	}
 	if err != nil {
 		return fmt.Errorf("delete from metadata storage: %w", err)
 	}
-	c.observeCommit(o)
+	r.observeCommit(o)
 	return nil
 }
 
 // evict stores the object one last time and deletes it from the cluster. Its row stays live
 // and has exactly the deleted version: a change that the API server acknowledged meanwhile
 // makes the deletion a conflict.
-func (c *Reconciler) evict(ctx context.Context, o *object.Object) error {
-	if err := c.config.Checkpoint.Behind(ctx); err != nil {
-		return c.keep(ctx, o, err)
+func (r *Reconciler) evict(ctx context.Context, o *object.Object) error {
+	if err := r.config.Checkpoint.Behind(ctx); err != nil {
+		return r.keep(ctx, o, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Object is immutable, removing from K8s/ETCD")
-	if err := current(c.config.Store.Evict(ctx, o)); err != nil {
+	if err := current(r.config.Store.Evict(ctx, o)); err != nil {
 		return fmt.Errorf("mark row as evicted: %w", err)
 	}
-	c.observeCommit(o)
-	released, err := c.removeFinalizer(ctx, o)
+	r.observeCommit(o)
+	released, err := r.removeFinalizer(ctx, o)
 	if err != nil {
 		return err
 	}
 	if released.ResourceVersion != o.ResourceVersion {
-		if err := current(c.config.Store.Evict(ctx, released)); err != nil {
+		if err := current(r.config.Store.Evict(ctx, released)); err != nil {
 			return fmt.Errorf("mark row as evicted after the finalizer was removed: %w", err)
 		}
 	}
-	if err := c.config.Checkpoint.Advance(ctx); err != nil {
+	if err := r.config.Checkpoint.Advance(ctx); err != nil {
 		return fmt.Errorf("advance checkpoint: %w", err)
 	}
-	return c.deleteVersion(ctx, released)
+	return r.deleteVersion(ctx, released)
 }
 
 // keep stores an object that must not be evicted while the database is behind, and returns the reason.
-func (c *Reconciler) keep(ctx context.Context, o *object.Object, reason error) error {
-	if err := c.sync(ctx, o); err != nil {
+func (r *Reconciler) keep(ctx context.Context, o *object.Object, reason error) error {
+	if err := r.sync(ctx, o); err != nil {
 		return err
 	}
 	return reason
 }
 
 // deleteVersion removes our finalizer and deletes exactly the version of the decision.
-func (c *Reconciler) deleteVersion(ctx context.Context, o *object.Object) error {
-	o, err := c.removeFinalizer(ctx, o)
+func (r *Reconciler) deleteVersion(ctx context.Context, o *object.Object) error {
+	o, err := r.removeFinalizer(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := client.IgnoreNotFound(c.client.Delete(ctx, o)); err != nil {
+	if err := client.IgnoreNotFound(r.client.Delete(ctx, o)); err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
 	return nil
@@ -181,12 +181,12 @@ func (c *Reconciler) deleteVersion(ctx context.Context, o *object.Object) error 
 
 // removeFinalizer removes our finalizer and returns the resulting object. An object that is
 // not found is a success.
-func (c *Reconciler) removeFinalizer(ctx context.Context, o *object.Object) (*object.Object, error) {
+func (r *Reconciler) removeFinalizer(ctx context.Context, o *object.Object) (*object.Object, error) {
 	rest := slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == api.IngesterFinalizer })
 	if len(rest) == len(o.Finalizers) {
 		return o, nil
 	}
-	released, err := c.client.PatchFinalizers(ctx, o, fieldManager, rest)
+	released, err := r.client.PatchFinalizers(ctx, o, fieldManager, rest)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("remove finalizer: %w", err)
 	}

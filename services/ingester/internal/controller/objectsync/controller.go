@@ -87,30 +87,30 @@ func newBackoff(maxBackoff time.Duration) workqueue.TypedRateLimiter[types.Names
 }
 
 // SetupWithManager adds the controller and its informers to the manager.
-func (c *Reconciler) SetupWithManager(mgr ctrl.Manager) (err error) {
-	to := connection{config: mgr.GetConfig(), http: mgr.GetHTTPClient(), clock: c.config.Clock, log: mgr.GetLogger()}
-	if c.client, err = newCachedClient(c.config.Kind, to, c.config.Namespaces); err != nil {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (err error) {
+	to := connection{config: mgr.GetConfig(), http: mgr.GetHTTPClient(), clock: r.config.Clock, log: mgr.GetLogger()}
+	if r.client, err = newCachedClient(r.config.Kind, to, r.config.Namespaces); err != nil {
 		return err
 	}
-	c.events = mgr.GetEventRecorder("ingester")
-	if err := mgr.Add(c.client); err != nil {
+	r.events = mgr.GetEventRecorder("ingester")
+	if err := mgr.Add(r.client); err != nil {
 		return err
 	}
 	build := ctrl.NewControllerManagedBy(mgr).
-		Named("ingester_" + c.config.Kind.Name).
+		Named("ingester_" + r.config.Kind.Name).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: c.config.Workers,
+			MaxConcurrentReconciles: r.config.Workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				minBackoff, c.config.RequeuePeriod),
+				minBackoff, r.config.RequeuePeriod),
 		})
-	for _, informer := range c.client.informers {
+	for _, informer := range r.client.informers {
 		build = build.WatchesRawSource(source.Func(informer.initialList.start)).
 			WatchesRawSource(&source.Informer{
 				Informer: informer, Handler: &handler.EnqueueRequestForObject{},
-				Predicates: []predicate.Predicate{informer.initialList.notEnqueued(), c.last.predicate()},
+				Predicates: []predicate.Predicate{informer.initialList.notEnqueued(), r.last.predicate()},
 			})
 	}
-	return build.Complete(c)
+	return build.Complete(r)
 }
 
 const (
@@ -124,69 +124,69 @@ const (
 )
 
 // Reconcile implements reconcile.Reconciler.
-func (c *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
-	if last := c.last.get(req.NamespacedName); last != nil {
-		if result, err := c.handle(ctx, last); err != nil || !result.IsZero() {
+	if last := r.last.get(req.NamespacedName); last != nil {
+		if result, err := r.handle(ctx, last); err != nil || !result.IsZero() {
 			return result, err
 		}
-		c.last.forget(last)
+		r.last.forget(last)
 	}
-	o, err := c.client.get(req.NamespacedName)
+	o, err := r.client.get(req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if o == nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("Object not found, may have been deleted")
-		c.config.OnDelete(req.Namespace, req.Name)
+		r.config.OnDelete(req.Namespace, req.Name)
 		return ctrl.Result{}, nil
 	}
-	return c.handle(ctx, o)
+	return r.handle(ctx, o)
 }
 
 // handle runs the action that package decide chooses for an object.
-func (c *Reconciler) handle(ctx context.Context, o *object.Object) (ctrl.Result, error) {
-	ctx, end := steps.Begin(ctx, c.config.Kind.Name, o)
-	err := c.act(ctx, decide.For(c.observed(o)), o)
+func (r *Reconciler) handle(ctx context.Context, o *object.Object) (ctrl.Result, error) {
+	ctx, end := steps.Begin(ctx, r.config.Kind.Name, o)
+	err := r.act(ctx, decide.For(r.observed(o)), o)
 	end(err)
-	return c.result(ctx, o, err)
+	return r.result(ctx, o, err)
 }
 
-func (c *Reconciler) observed(o *object.Object) decide.Observed {
+func (r *Reconciler) observed(o *object.Object) decide.Observed {
 	return decide.Observed{
 		Found:         true,
 		Terminating:   o.DeletionTimestamp != nil,
 		Finalizer:     slices.Contains(o.Finalizers, api.IngesterFinalizer),
 		DeletingMark:  api.IsSet(o.Annotations, api.DeletingAnnotation),
 		ImmutableMark: api.IsSet(o.Annotations, api.ImmutableAnnotation),
-		ImmutableKind: c.config.Kind.Immutable && c.config.EvictImmutableKinds,
+		ImmutableKind: r.config.Kind.Immutable && r.config.EvictImmutableKinds,
 	}
 }
 
 // result turns an error into the result for the queue. It never returns RequeueAfter with
 // an error: controller-runtime would ignore it.
-func (c *Reconciler) result(ctx context.Context, o *object.Object, err error) (ctrl.Result, error) {
+func (r *Reconciler) result(ctx context.Context, o *object.Object, err error) (ctrl.Result, error) {
 	log := ctrl.LoggerFrom(ctx)
 	switch {
 	case err == nil:
-		c.backoff.Forget(nameOf(o))
+		r.backoff.Forget(nameOf(o))
 		return ctrl.Result{}, nil
 	case isStale(err):
-		c.config.Metrics.Errors.WithLabelValues("kubernetes", "conflict").Inc()
+		r.config.Metrics.Errors.WithLabelValues("kubernetes", "conflict").Inc()
 		log.V(1).Info("Stale cache, requeueing", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: requeueStale}, nil
 	case errors.Is(err, checkpoint.ErrBehind):
 		// The keeper of the checkpoint logs this once.
-		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
+		return ctrl.Result{RequeueAfter: r.config.RequeuePeriod}, nil
 	case errors.Is(err, storage.ErrNotReady):
 		// The store logs once that it waits for MySQL; do not log it for each object.
-		return ctrl.Result{RequeueAfter: c.config.RequeuePeriod}, nil
+		return ctrl.Result{RequeueAfter: r.config.RequeuePeriod}, nil
 	case errors.Is(err, storage.ErrNotWritten):
 		// The writer logs once that the batch failed; do not log it for each object.
-		return ctrl.Result{RequeueAfter: c.backoff.When(nameOf(o))}, nil
+		return ctrl.Result{RequeueAfter: r.backoff.When(nameOf(o))}, nil
 	case errors.Is(err, storage.ErrRejected):
-		c.reject(o, err)
+		r.reject(o, err)
 		return ctrl.Result{}, reconcile.TerminalError(err)
 	default:
 		return ctrl.Result{}, err

@@ -17,9 +17,9 @@ import (
 const reasonRejected = "StorageRejected"
 
 // reject counts an object that cannot be stored as it is, and emits an event with the cause.
-func (c *Reconciler) reject(o *object.Object, err error) {
-	c.config.Metrics.Rejected.WithLabelValues(c.config.Kind.Name, field(c.config.Kind, err)).Inc()
-	c.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", message(err))
+func (r *Reconciler) reject(o *object.Object, err error) {
+	r.config.Metrics.Rejected.WithLabelValues(r.config.Kind.Name, field(r.config.Kind, err)).Inc()
+	r.events.Eventf(o, nil, "Warning", reasonRejected, "Store", "%s", message(err))
 }
 
 // maxMessage is the maximum length of an event's note.
