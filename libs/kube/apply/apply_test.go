@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
@@ -52,7 +51,7 @@ func TestApplyCreatesSkipsAndUpdates(t *testing.T) {
 	}
 	wantOwner := []metav1.OwnerReference{{
 		APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID(),
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		Controller: new(true), BlockOwnerDeletion: new(true),
 	}}
 	if diff := cmp.Diff(wantOwner, live.OwnerReferences); diff != "" {
 		t.Errorf("owner references (-want +got):\n%s", diff)
@@ -275,7 +274,7 @@ func TestApplyKeepsForeignFields(t *testing.T) {
 	mustApply(t, a, apply.Created, owner, deployment(ns, nil), nil)
 
 	live := settled(t, c, ns)
-	live.Spec.Replicas = ptr.To[int32](5) // as an autoscaler does; we render none
+	live.Spec.Replicas = new(int32(5)) // as an autoscaler does; we render none
 	live.Spec.Template.Spec.Containers[0].Env = append(live.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "INJECTED", Value: "x"})
 	if err := c.Update(t.Context(), live, client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -22,7 +21,7 @@ func (a *Applier) Delete(ctx context.Context, obj client.Object, opts ...Option)
 	if o.propagation == "" {
 		o.propagation = metav1.DeletePropagationBackground
 	}
-	err := a.client.Delete(ctx, obj, client.PropagationPolicy(o.propagation), client.Preconditions{UID: ptr.To(obj.GetUID())})
+	err := a.client.Delete(ctx, obj, client.PropagationPolicy(o.propagation), client.Preconditions{UID: new(obj.GetUID())})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		// Deleted, or deleted and re-created: the object in question does not exist.

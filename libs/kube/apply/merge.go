@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
@@ -105,7 +104,7 @@ func (k keys) element(item any) fieldpath.PathElement {
 		}
 		fields = append(fields, name, v)
 	}
-	return fieldpath.PathElement{Key: ptr.To(*fieldpath.KeyByFields(fields...))}
+	return fieldpath.PathElement{Key: new(*fieldpath.KeyByFields(fields...))}
 }
 
 // find returns the item that pe names, nil if there is none.

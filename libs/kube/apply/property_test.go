@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,13 +90,13 @@ func drawObject(t *rapid.T) client.Object {
 		}}
 	case "StatefulSet":
 		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To[int32](0), Selector: selector, Template: template, ServiceName: "x",
+			Replicas: new(int32(0)), Selector: selector, Template: template, ServiceName: "x",
 			PodManagementPolicy:  rapid.SampledFrom([]appsv1.PodManagementPolicyType{"", "Parallel"}).Draw(t, "policy"),
 			VolumeClaimTemplates: drawClaims(t),
 		}}
 	case "Job":
 		job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
-			Suspend: ptr.To(true), BackoffLimit: maybe(t, "backoff", int32(0), 3),
+			Suspend: new(true), BackoffLimit: maybe(t, "backoff", int32(0), 3),
 			ActiveDeadlineSeconds: maybe(t, "deadline", int64(60)), Template: template,
 		}}
 		job.Spec.Template.Spec.RestartPolicy = rapid.SampledFrom([]corev1.RestartPolicy{"Never", "OnFailure"}).Draw(t, "restart")
@@ -111,13 +110,13 @@ func drawObject(t *rapid.T) client.Object {
 		return &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: *selector,
 			Ingress: []networkingv1.NetworkPolicyIngressRule{{
-				Ports: []networkingv1.NetworkPolicyPort{{Port: ptr.To(drawPort(t, "policy port"))}},
+				Ports: []networkingv1.NetworkPolicyPort{{Port: new(drawPort(t, "policy port"))}},
 				From:  []networkingv1.NetworkPolicyPeer{{PodSelector: selector}},
 			}, {}},
 		}}
 	case "PDB":
 		return &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{
-			Selector: selector, MaxUnavailable: ptr.To(rapid.SampledFrom([]intstr.IntOrString{intstr.FromInt32(1), intstr.FromString("25%")}).Draw(t, "max")),
+			Selector: selector, MaxUnavailable: new(rapid.SampledFrom([]intstr.IntOrString{intstr.FromInt32(1), intstr.FromString("25%")}).Draw(t, "max")),
 		}}
 	}
 	return &corev1.ConfigMap{ObjectMeta: meta, Data: drawMap(t, "data"), BinaryData: map[string][]byte{"bin": {0, 1, 2}}}

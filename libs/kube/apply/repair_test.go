@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/kube/apply"
@@ -40,7 +39,7 @@ func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 				ReadinessProbe: &corev1.Probe{
 					ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromString("dns")}}, TimeoutSeconds: 3,
 				},
-				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false)},
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
 			}},
 		},
 	}
@@ -50,10 +49,10 @@ func TestApplyRepairsDriftOfAllFields(t *testing.T) {
 		atLeast int // changes that the API server must have let through
 	}{
 		"deployment": {&appsv1.Deployment{Spec: appsv1.DeploymentSpec{
-			Paused: true, Replicas: ptr.To[int32](0), Selector: selector, Template: template,
+			Paused: true, Replicas: new(int32(0)), Selector: selector, Template: template,
 		}}, 25},
 		"statefulset": {&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To[int32](0), Selector: selector, Template: template, ServiceName: "x",
+			Replicas: new(int32(0)), Selector: selector, Template: template, ServiceName: "x",
 		}}, 25},
 		"service": {&corev1.Service{Spec: corev1.ServiceSpec{
 			Selector: labels, PublishNotReadyAddresses: true,
@@ -198,12 +197,12 @@ func mutations(live, desired map[string]any) []mutation {
 		case map[string]any:
 			lm, _ := l.(map[string]any)
 			for _, k := range slices.Sorted(maps.Keys(d)) {
-				walk(append(path[:len(path):len(path)], k), d[k], lm[k])
+				walk(append(slices.Clip(path), k), d[k], lm[k])
 			}
 		case []any:
 			ll, _ := l.([]any)
 			for i := range min(len(d), len(ll)) {
-				walk(append(path[:len(path):len(path)], i), d[i], ll[i])
+				walk(append(slices.Clip(path), i), d[i], ll[i])
 			}
 		default:
 			if other := otherValue(l); other != nil {

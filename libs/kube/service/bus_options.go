@@ -70,8 +70,7 @@ func fileErrors(err error) error {
 		all = joined.Unwrap()
 	}
 	for i, one := range all {
-		var file *bus.FileError
-		if errors.As(one, &file) {
+		if file, ok := errors.AsType[*bus.FileError](one); ok {
 			all[i] = settingError(fileFlags[file.File], "%w", file.Err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
@@ -60,7 +59,7 @@ func (e Election) validate() error {
 }
 
 func (e Election) apply(o *ctrl.Options) {
-	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = ptr.To(e.LeaseDuration), ptr.To(e.RenewDeadline), ptr.To(e.RetryPeriod)
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = new(e.LeaseDuration), new(e.RenewDeadline), new(e.RetryPeriod)
 }
 
 // Takeover returns the longest time of a failover, from the leader's last renewal until

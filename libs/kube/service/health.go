@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -67,9 +68,7 @@ func (h *health) handle(mux *http.ServeMux, path string, checks map[string]healt
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		snapshot := make(map[string]healthz.Checker, len(checks))
-		for name, check := range checks {
-			snapshot[name] = check
-		}
+		maps.Copy(snapshot, checks)
 		h.mu.Unlock()
 		(&healthz.Handler{Checks: snapshot}).ServeHTTP(w, r)
 	})

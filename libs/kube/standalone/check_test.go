@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -36,9 +35,9 @@ func (v *view) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ .
 	if !ok {
 		return errAway
 	}
-	lease.Spec.HolderIdentity = ptr.To("aggregator-0")
+	lease.Spec.HolderIdentity = new("aggregator-0")
 	// A clock that is decades behind ours.
-	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(int64(v.renewed), 0)))
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Unix(int64(v.renewed), 0)))
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,8 +111,8 @@ func (w *world) hold() {
 	if err != nil && !create {
 		w.Fatal(err)
 	}
-	lease.Spec.HolderIdentity = ptr.To("aggregator-0")
-	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Date(1999, 1, 1, 0, 0, w.renew, 0, time.UTC)))
+	lease.Spec.HolderIdentity = new("aggregator-0")
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Date(1999, 1, 1, 0, 0, w.renew, 0, time.UTC)))
 	write := func() error { return w.c.Update(w.Context(), lease) }
 	if create {
 		write = func() error { return w.c.Create(w.Context(), lease) }
@@ -126,7 +125,7 @@ func (w *world) hold() {
 func (w *world) release() {
 	w.Helper()
 	lease := apitest.Read(w.T, w.c.Client, w.lease())
-	lease.Spec.HolderIdentity = ptr.To("")
+	lease.Spec.HolderIdentity = new("")
 	if err := w.c.Update(w.Context(), lease); err != nil {
 		w.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -166,7 +165,7 @@ func TestReporterWritesNoConditionsBesideAggregator(t *testing.T) {
 	}
 	// The aggregator takes over under the same manager, and hands back.
 	folded := conditions.Compute(conditions.Input{
-		Observation: ptr.To(observation(cr, 1)), Generation: cr.Generation, Now: w.clock.Now(), Previous: cr.Status.Conditions,
+		Observation: new(observation(cr, 1)), Generation: cr.Generation, Now: w.clock.Now(), Previous: cr.Status.Conditions,
 	})
 	if _, err := ownedstatus.New(w.c, conditions.FieldManager).ApplyConditions(t.Context(), cr, folded.Conditions); err != nil {
 		t.Fatal(err)

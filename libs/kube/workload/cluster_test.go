@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -84,7 +83,7 @@ func TestFailuresOfStatusesAcceptedByAPIServer(t *testing.T) {
 	since := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	up := func(ready bool) corev1.ContainerStatus {
 		return corev1.ContainerStatus{
-			Name: "main", Image: "x", Ready: ready, Started: ptr.To(true), RestartCount: 1,
+			Name: "main", Image: "x", Ready: ready, Started: new(true), RestartCount: 1,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}},
 		}
 	}
@@ -141,7 +140,7 @@ func TestDeploymentReportsCreateFailure(t *testing.T) {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "d"},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](2),
+			Replicas: new(int32(2)),
 			Selector: &metav1.LabelSelector{MatchLabels: p.Labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: p.Spec},
 		},

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
@@ -28,7 +27,7 @@ func probed(change ...func(*corev1.Pod)) corev1.Pod {
 			{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady", LastTransitionTime: second(-3)},
 		},
 		ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "main", Started: ptr.To(true), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: second(0)}},
+			Name: "main", Started: new(true), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: second(0)}},
 		}},
 	})
 	p.Spec.Containers = []corev1.Container{{
@@ -43,7 +42,7 @@ func probed(change ...func(*corev1.Pod)) corev1.Pod {
 
 func startsUp(p *corev1.Pod) {
 	p.Spec.Containers[0].StartupProbe = &corev1.Probe{PeriodSeconds: 5, FailureThreshold: 10, TimeoutSeconds: 1}
-	p.Status.ContainerStatuses[0].Started = ptr.To(false)
+	p.Status.ContainerStatuses[0].Started = new(false)
 }
 
 func livenessProbe(p *corev1.Pod) { p.Spec.Containers[0].LivenessProbe = &corev1.Probe{} }

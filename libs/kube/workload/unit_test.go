@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/libs/kube/workload"
@@ -39,7 +38,7 @@ func unit(change func(*contract.Unit)) contract.Unit {
 
 func TestDeployment(t *testing.T) {
 	status := appsv1.DeploymentStatus{
-		ObservedGeneration: 4, Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 1, TerminatingReplicas: ptr.To[int32](1),
+		ObservedGeneration: 4, Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 1, TerminatingReplicas: new(int32(1)),
 	}
 	counts := func(u *contract.Unit) {
 		u.Present, u.Observed = true, true
@@ -89,7 +88,7 @@ func TestDeployment(t *testing.T) {
 			declare: func(u *contract.Unit) { u.Desired = -1 },
 			d: func() *appsv1.Deployment {
 				d := with()
-				d.Spec.Replicas = ptr.To[int32](7)
+				d.Spec.Replicas = new(int32(7))
 				return d
 			}(),
 			want: unit(func(u *contract.Unit) { counts(u); u.Desired = 7 }),
@@ -143,7 +142,7 @@ func TestJob(t *testing.T) {
 	}{
 		"absent is pending":                         {nil, contract.Job{State: contract.JobPending}},
 		"not started is pending":                    {&batchv1.Job{}, contract.Job{State: contract.JobPending}},
-		"suspended is pending":                      {&batchv1.Job{Spec: batchv1.JobSpec{Suspend: ptr.To(true)}}, contract.Job{State: contract.JobPending, Message: "suspended"}},
+		"suspended is pending":                      {&batchv1.Job{Spec: batchv1.JobSpec{Suspend: new(true)}}, contract.Job{State: contract.JobPending, Message: "suspended"}},
 		"started is running":                        {with(), contract.Job{State: contract.JobRunning}},
 		"complete":                                  {with(batchv1.JobCondition{Type: batchv1.JobComplete, Status: "True"}), contract.Job{State: contract.JobComplete}},
 		"about to fail still runs":                  {with(batchv1.JobCondition{Type: batchv1.JobFailureTarget, Status: "True"}), contract.Job{State: contract.JobRunning}},
