@@ -25,15 +25,15 @@ func TestEditChangesAffectedChecksumsOnly(t *testing.T) {
 			want: effect{migrate: true, init: true},
 		},
 		"shared Python runs init again and rolls all components": {
-			edit: func(s *v1alpha1.SupersetSpec) { s.Config = ptr("ROW_LIMIT = 1\n") },
+			edit: func(s *v1alpha1.SupersetSpec) { s.Config = new("ROW_LIMIT = 1\n") },
 			want: effect{init: true, web: true, worker: true},
 		},
 		"a component's Python rolls that component only": {
-			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Config = ptr("WEB_ONLY = False\n") },
+			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Config = new("WEB_ONLY = False\n") },
 			want: effect{web: true},
 		},
 		"tuning the web server leaves the worker alone": {
-			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Workers = ptr(int32(9)) },
+			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Workers = new(int32(9)) },
 			want: effect{web: true},
 		},
 		"a feature flag concerns everybody": {
@@ -52,10 +52,10 @@ func TestEditChangesAffectedChecksumsOnly(t *testing.T) {
 			edit: func(s *v1alpha1.SupersetSpec) { s.Lifecycle.PodTemplate.Container.Resources = nil },
 		},
 		"replicas run nothing again": {
-			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = ptr(int32(7)) },
+			edit: func(s *v1alpha1.SupersetSpec) { s.WebServer.Replicas = new(int32(7)) },
 		},
 		"timeouts and retries run nothing again": {
-			edit: func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.MaxRetries = ptr(int32(9)) },
+			edit: func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Migrate.MaxRetries = new(int32(9)) },
 		},
 	}
 	for name, tc := range cases {
@@ -106,5 +106,3 @@ func TestRecreatedSupersetHasOwnTaskChecksums(t *testing.T) {
 		t.Error("a re-created Superset would skip its tasks")
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -63,22 +63,22 @@ func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 		want string
 	}{
 		"nothing":            {func(*v1alpha1.SupersetSpec) {}, ""},
-		"gunicorn's timeout": {func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Timeout = ptr(int32(99)) }, "web-server"},
+		"gunicorn's timeout": {func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Timeout = new(int32(99)) }, "web-server"},
 		"gunicorn's workers change the pool": {
-			func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Workers = ptr(int32(99)) }, "web-server",
+			func(s *v1alpha1.SupersetSpec) { s.WebServer.Gunicorn.Workers = new(int32(99)) }, "web-server",
 		},
 		"celery's concurrency changes the pool": {
-			func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery.Concurrency = ptr(int32(99)) }, "celery-worker",
+			func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery.Concurrency = new(int32(99)) }, "celery-worker",
 		},
 		"the limits of celery are in the command": {
-			func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery.TimeLimit = ptr(int32(99)) }, "",
+			func(s *v1alpha1.SupersetSpec) { s.CeleryWorker.Celery.TimeLimit = new(int32(99)) }, "",
 		},
-		"own Python": {func(s *v1alpha1.SupersetSpec) { s.CeleryBeat.Config = ptr("A = 1") }, "celery-beat"},
+		"own Python": {func(s *v1alpha1.SupersetSpec) { s.CeleryBeat.Config = new("A = 1") }, "celery-beat"},
 		"own bootstrap": {
-			func(s *v1alpha1.SupersetSpec) { s.CeleryFlower.BootstrapScript = ptr("true") }, "celery-flower",
+			func(s *v1alpha1.SupersetSpec) { s.CeleryFlower.BootstrapScript = new("true") }, "celery-flower",
 		},
 		"own pool": {
-			func(s *v1alpha1.SupersetSpec) { s.MCPServer.SQLAEngineOptions.PoolSize = ptr(int32(2)) }, "mcp-server",
+			func(s *v1alpha1.SupersetSpec) { s.MCPServer.SQLAEngineOptions.PoolSize = new(int32(2)) }, "mcp-server",
 		},
 		"the websocket server's Secret": {
 			func(s *v1alpha1.SupersetSpec) { s.WebsocketServer.ConfigFrom.Name = "other" }, "websocket-server",
@@ -89,9 +89,9 @@ func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 		"replicas, autoscaling and budgets": {func(s *v1alpha1.SupersetSpec) {
 			s.Replicas, s.Autoscaling, s.PodDisruptionBudget, s.WebServer.Autoscaling = nil, nil, nil, nil
 		}, ""},
-		"shared Python": {func(s *v1alpha1.SupersetSpec) { s.Config = ptr("A = 1") }, everything},
+		"shared Python": {func(s *v1alpha1.SupersetSpec) { s.Config = new("A = 1") }, everything},
 		"a shared bootstrap is not the worker's, which has its own": {
-			func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = ptr("true") },
+			func(s *v1alpha1.SupersetSpec) { s.BootstrapScript = new("true") },
 			"shared web-server celery-beat celery-flower mcp-server migrate init",
 		},
 		"a feature flag":           {func(s *v1alpha1.SupersetSpec) { s.FeatureFlags["THUMBNAILS"] = true }, everything},
@@ -100,17 +100,17 @@ func TestW10ComponentSettingsRollOneComponent(t *testing.T) {
 		"the cache server's password": {
 			func(s *v1alpha1.SupersetSpec) { s.Valkey.PasswordFrom.Key = "other" }, everything,
 		},
-		"a cache's prefix":   {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.KeyPrefix = ptr("x") }, everything},
-		"a cache's database": {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.Database = ptr(int32(13)) }, everything},
-		"a cache's timeout":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.Cache.DefaultTimeout = ptr(int32(1)) }, everything},
+		"a cache's prefix":   {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.KeyPrefix = new("x") }, everything},
+		"a cache's database": {func(s *v1alpha1.SupersetSpec) { s.Valkey.DataCache.Database = new(int32(13)) }, everything},
+		"a cache's timeout":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.Cache.DefaultTimeout = new(int32(1)) }, everything},
 		"a cache that is off": {
 			func(s *v1alpha1.SupersetSpec) {
-				s.Valkey.FilterStateCache = &v1alpha1.ValkeyCacheSpec{Disabled: ptr(true)}
+				s.Valkey.FilterStateCache = &v1alpha1.ValkeyCacheSpec{Disabled: new(true)}
 			}, everything,
 		},
-		"the broker's database":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.CeleryBroker.Database = ptr(int32(14)) }, everything},
-		"the results' prefix":    {func(s *v1alpha1.SupersetSpec) { s.Valkey.ResultsBackend.KeyPrefix = ptr("x") }, everything},
-		"how certificates count": {func(s *v1alpha1.SupersetSpec) { s.Valkey.SSL.CertRequired = ptr("none") }, everything},
+		"the broker's database":  {func(s *v1alpha1.SupersetSpec) { s.Valkey.CeleryBroker.Database = new(int32(14)) }, everything},
+		"the results' prefix":    {func(s *v1alpha1.SupersetSpec) { s.Valkey.ResultsBackend.KeyPrefix = new("x") }, everything},
+		"how certificates count": {func(s *v1alpha1.SupersetSpec) { s.Valkey.SSL.CertRequired = new("none") }, everything},
 		"no cache server":        {func(s *v1alpha1.SupersetSpec) { s.Valkey = nil }, everything},
 	}
 	for name, tc := range cases {
@@ -139,10 +139,10 @@ func TestInlineSecretsRollPods(t *testing.T) {
 	}
 	before := sum(func(*v1alpha1.SupersetSpec) {})
 	for name, edit := range map[string]func(*v1alpha1.SupersetSpec){
-		"secret key":        func(s *v1alpha1.SupersetSpec) { s.SecretKey = ptr("other") },
-		"previous key":      func(s *v1alpha1.SupersetSpec) { s.PreviousSecretKey = ptr("other") },
-		"metastore":         func(s *v1alpha1.SupersetSpec) { s.Metastore.URI = ptr("sqlite:////other") },
-		"Valkey's password": func(s *v1alpha1.SupersetSpec) { s.Valkey.Password = ptr("other") },
+		"secret key":        func(s *v1alpha1.SupersetSpec) { s.SecretKey = new("other") },
+		"previous key":      func(s *v1alpha1.SupersetSpec) { s.PreviousSecretKey = new("other") },
+		"metastore":         func(s *v1alpha1.SupersetSpec) { s.Metastore.URI = new("sqlite:////other") },
+		"Valkey's password": func(s *v1alpha1.SupersetSpec) { s.Valkey.Password = new("other") },
 	} {
 		after := sum(edit)
 		for slug := range before {

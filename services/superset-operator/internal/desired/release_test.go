@@ -22,6 +22,7 @@ func TestUpgradeKeepsRenderedObjects(t *testing.T) {
 	renderdiff.Renders{
 		Cases: cases, Inputs: []string{"superset.yaml"}, Changelog: "../../CHANGELOG.md",
 		Render: func(t *testing.T, dir string) map[string][]byte {
+			t.Helper()
 			state, err := desired.For(desired.Input{Superset: load(t, filepath.Join(dir, "superset.yaml"))})
 			if err != nil {
 				t.Fatal(err)

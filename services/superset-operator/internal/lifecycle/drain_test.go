@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,9 +135,7 @@ func with(in lifecycle.Input, edit ...func(*lifecycle.Input)) lifecycle.Input {
 	in.Status = in.Status.DeepCopy()
 	jobs := in.Jobs
 	in.Jobs = map[string]lifecycle.Job{}
-	for slug, j := range jobs {
-		in.Jobs[slug] = j
-	}
+	maps.Copy(in.Jobs, jobs)
 	in.Steps = append([]lifecycle.Step(nil), in.Steps...)
 	for _, e := range edit {
 		e(&in)

@@ -58,7 +58,7 @@ func serve(t *testing.T, page *resolve.Page) *server {
 	s.start(t, root)
 	probe := container(page).ReadinessProbe
 	expect.Eventually(t, expect.Long, func() error {
-		if err := s.probe(probe); err != nil {
+		if err := s.probe(t.Context(), probe); err != nil {
 			return fmt.Errorf("%w; the log says: %s", err, s.said(t))
 		}
 		return nil
@@ -73,8 +73,9 @@ func (s *server) start(t *testing.T, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(nginx(t), "-e", "stderr", "-c", filepath.Join(root, "etc/nginx/nginx.conf"), "-g", "daemon off;")
+	cmd := exec.CommandContext(t.Context(), nginx(t), "-e", "stderr", "-c", filepath.Join(root, "etc/nginx/nginx.conf"), "-g", "daemon off;")
 	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
@@ -82,7 +83,6 @@ func (s *server) start(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 		_ = out.Close()
 	})
@@ -98,11 +98,15 @@ func (s *server) said(t *testing.T) string {
 }
 
 // probe does what a kubelet does with a probe.
-func (s *server) probe(p *corev1.Probe) error {
+func (s *server) probe(ctx context.Context, p *corev1.Probe) error {
 	if p.HTTPGet == nil {
 		return errors.New("the probe does not ask for the page")
 	}
-	res, err := http.Get("http://" + s.address + p.HTTPGet.Path)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+p.HTTPGet.Path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return err
 	}

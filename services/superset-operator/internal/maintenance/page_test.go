@@ -108,13 +108,13 @@ func TestW20PageIsReadyWhenItServes(t *testing.T) {
 	page := page(t, "managed")
 	dead := &server{address: "127.0.0.1:1"}
 	for _, p := range probes(container(page)) {
-		if err := dead.probe(p); err == nil {
+		if err := dead.probe(t.Context(), p); err == nil {
 			t.Error("the probe succeeds although nobody listens")
 		}
 	}
 	s := serve(t, page)
 	for _, p := range probes(container(page)) {
-		if err := s.probe(p); err != nil {
+		if err := s.probe(t.Context(), p); err != nil {
 			t.Error(err)
 		}
 		if got := p.HTTPGet.Port.IntVal; got != page.Port {

@@ -139,7 +139,8 @@ func TestSupersetLifecycleCountsOnce(t *testing.T) {
 		s.observe(before, w.sup, now.Add(time.Duration(w.second)*time.Second))
 		before = w.sup
 	}
-	want := `
+	var want strings.Builder
+	want.WriteString(`
 # HELP superset_approvals_total Total number of approved image changes by direction.
 # TYPE superset_approvals_total counter
 superset_approvals_total{direction="Upgrade"} 1
@@ -148,17 +149,17 @@ superset_approvals_total{direction="Upgrade"} 1
 superset_drains_total 1
 # HELP superset_task_runs_total Total number of ended attempts of lifecycle tasks by result: succeeded, retried, or failed permanently.
 # TYPE superset_task_runs_total counter
-`
+`)
 	for _, name := range []string{"preflight", "clone", "init", "rotate"} {
 		for _, result := range []string{failed, retried, succeeded} {
-			want += `superset_task_runs_total{result="` + result + `",task="` + name + "\"} 0\n"
+			want.WriteString(`superset_task_runs_total{result="` + result + `",task="` + name + "\"} 0\n")
 		}
 	}
 	for _, result := range []string{failed, retried, succeeded} {
-		want += `superset_task_runs_total{result="` + result + "\",task=\"migrate\"} 1\n"
+		want.WriteString(`superset_task_runs_total{result="` + result + "\",task=\"migrate\"} 1\n")
 	}
 	names := []string{"superset_approvals_total", "superset_drains_total", "superset_task_runs_total"}
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want.String()), names...); err != nil {
 		t.Error(err)
 	}
 	sums := map[string]float64{}
@@ -226,12 +227,13 @@ func TestGaugesFollowExistingSupersets(t *testing.T) {
 		got := map[string]float64{}
 		for _, family := range gather(t, registry) {
 			for _, m := range family.GetMetric() {
-				name := family.GetName()
+				var name strings.Builder
+				name.WriteString(family.GetName())
 				for _, l := range m.GetLabel() {
-					name += " " + l.GetValue()
+					name.WriteString(" " + l.GetValue())
 				}
 				if v := m.GetGauge().GetValue(); v != 0 {
-					got[name] = v
+					got[name.String()] = v
 				}
 			}
 		}

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/contract"
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
@@ -26,7 +25,7 @@ func TestFailedProbeIsReportedInTime(t *testing.T) {
 			Name: "superset", ReadinessProbe: &corev1.Probe{PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 1},
 		}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: unready, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "superset", Started: ptr.To(true),
+			Name: "superset", Started: new(true),
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started)}},
 		}}},
 	}

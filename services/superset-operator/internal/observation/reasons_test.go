@@ -265,14 +265,14 @@ func TestReasonsMatchConditions(t *testing.T) {
 			m := running()
 			row.set(m)
 			phase, list := m.ends(t)
-			got := ""
+			var got strings.Builder
 			for _, kind := range conditions.Types()[:6] {
-				got += string(list[kind].Status[0])
+				got.WriteString(string(list[kind].Status[0]))
 			}
 			progressing, degraded := list[conditions.TypeProgressing], list[conditions.TypeDegraded]
-			got += " " + progressing.Reason + " " + degraded.Reason
-			if got != row.want || phase != row.phase {
-				t.Errorf("phase %s and %s, want %s and %s\n%+v", phase, got, row.phase, row.want, list)
+			got.WriteString(" " + progressing.Reason + " " + degraded.Reason)
+			if got.String() != row.want || phase != row.phase {
+				t.Errorf("phase %s and %s, want %s and %s\n%+v", phase, got.String(), row.phase, row.want, list)
 			}
 			if !strings.Contains(progressing.Message+degraded.Message, row.text) {
 				t.Errorf("Progressing says %q, Degraded %q; want %q in one of them", progressing.Message, degraded.Message, row.text)

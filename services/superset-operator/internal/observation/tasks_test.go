@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-dev/flotilla/libs/conditions"
 	"github.com/flotilla-dev/flotilla/libs/contract"
@@ -27,7 +26,7 @@ func migrating(owner types.UID, state corev1.ContainerState) observation.Input {
 		phase = corev1.PodFailed
 	}
 	pod := corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "x-migrate-1", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "x-migrate-1", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}}},
 		Status:     corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{{Name: "superset", State: state}}},
 	}
 	return observation.Input{

@@ -73,6 +73,7 @@ func job(j *batchv1.Job, pods []corev1.Pod) lifecycle.Job {
 			out.State, out.FinishedAt = lifecycle.JobFailed, c.LastTransitionTime.DeepCopy()
 			end := readTermination(pods)
 			out.ExitCode, out.LogTail, out.Message = end.code, end.tail, end.message(c)
+		default: // the Job has not ended
 		}
 	}
 	if out.State == lifecycle.JobActive {

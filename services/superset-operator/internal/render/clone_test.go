@@ -82,7 +82,7 @@ func TestScriptsReachShellUnchanged(t *testing.T) {
 	}
 	got := command(taskPod(t, "init", func(s *v1alpha1.SupersetSpec) {
 		s.BootstrapScript = nil
-		s.Lifecycle.Init = &v1alpha1.InitTaskSpec{AdminUser: &v1alpha1.AdminUserSpec{}, LoadExamples: ptr(true)}
+		s.Lifecycle.Init = &v1alpha1.InitTaskSpec{AdminUser: &v1alpha1.AdminUserSpec{}, LoadExamples: new(true)}
 	}).Containers[0])
 	if diff := cmp.Diff([]string{"/bin/sh", "-c", scripts.InitWithAdmin() + "superset load-examples"}, got); diff != "" {
 		t.Errorf("init differs (-want +got):\n%s", diff)
@@ -100,7 +100,7 @@ func TestTaskCommands(t *testing.T) {
 		"rotate":                 {"rotate", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py rotate /dev/termination-log"}},
 		"preflight":              {"preflight", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "exec python3 /app/pythonpath/superset_secret_keys.py check /dev/termination-log"}},
 		"init":                   {"init", func(*v1alpha1.SupersetSpec) {}, []string{"/bin/sh", "-c", "superset init"}},
-		"examples":               {"init", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init.LoadExamples = ptr(true) }, []string{"/bin/sh", "-c", "superset init && superset load-examples"}},
+		"examples":               {"init", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Init.LoadExamples = new(true) }, []string{"/bin/sh", "-c", "superset init && superset load-examples"}},
 		"a clone of the user's":  {"clone", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Clone.Command = own }, own},
 		"a rotate of the user's": {"rotate", func(s *v1alpha1.SupersetSpec) { s.Lifecycle.Rotate.Command = own }, own},
 	}

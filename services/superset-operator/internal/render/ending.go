@@ -37,9 +37,9 @@ func grace(c *resolve.Component) *int64 {
 		if c.Gunicorn != nil {
 			request = c.Gunicorn.Timeout
 		}
-		return ptr(int64(settle + request + margin))
+		return new(int64(settle + request + margin))
 	case component.CeleryWorkerName:
-		return ptr(int64(workerGrace))
+		return new(int64(workerGrace))
 	}
 	return nil
 }

@@ -31,9 +31,9 @@ func Job(t *resolve.Task, taskChecksum string, attempt int32) (*batchv1.Job, err
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name, Labels: t.Labels, Annotations: annotations},
 		Spec: batchv1.JobSpec{
 			BackoffLimit:          new(int32),
-			Completions:           ptr(int32(1)),
-			Parallelism:           ptr(int32(1)),
-			ActiveDeadlineSeconds: ptr(int64(t.Timeout.Seconds())),
+			Completions:           new(int32(1)),
+			Parallelism:           new(int32(1)),
+			ActiveDeadlineSeconds: new(int64(t.Timeout.Seconds())),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: layered(t.Pod.Labels, t.Labels), Annotations: podAnnotations},
 				Spec:       pod,
@@ -79,5 +79,3 @@ func taskContainer(t *resolve.Task) container {
 		files:   pythonFiles(&t.Workload),
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -22,7 +22,7 @@ func settings(t *testing.T, v *v1alpha1.ValkeySpec) map[string]any {
 
 func worker(v *v1alpha1.ValkeySpec) program {
 	sup := &v1alpha1.Superset{ObjectMeta: metav1.ObjectMeta{Name: "sales", Namespace: "bi"}}
-	sup.Spec = v1alpha1.SupersetSpec{SecretKey: ptr("key"), Valkey: v, CeleryWorker: &v1alpha1.CeleryWorkerSpec{}}
+	sup.Spec = v1alpha1.SupersetSpec{SecretKey: new("key"), Valkey: v, CeleryWorker: &v1alpha1.CeleryWorkerSpec{}}
 	c := resolve.For(sup, resolve.Options{}).Components[0]
 	env := render.Deployment(&c, "sum").Spec.Template.Spec.Containers[0].Env
 	return program{render.Config(&c.Python), expand(env)}
@@ -67,7 +67,7 @@ func TestValkeyDefaults(t *testing.T) {
 }
 
 func TestDisabledValkeySectionsAreOmitted(t *testing.T) {
-	off := ptr(true)
+	off := new(true)
 	cache, celery := &v1alpha1.ValkeyCacheSpec{Disabled: off}, &v1alpha1.ValkeyCelerySpec{Disabled: off}
 	cases := map[string]struct {
 		spec v1alpha1.ValkeySpec
@@ -89,9 +89,7 @@ func TestDisabledValkeySectionsAreOmitted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.spec.Host = "valkey"
 			want := map[string]any{}
-			for setting, value := range whole {
-				want[setting] = value
-			}
+			maps.Copy(want, whole)
 			for _, setting := range tc.gone {
 				delete(want, setting)
 			}
@@ -116,14 +114,14 @@ func TestValkeyLogins(t *testing.T) {
 		login              string
 	}{
 		"nobody":                  {},
-		"a password":              {password: ptr("p@ss/w:rd"), login: ":p%40ss%2Fw%3Ard@"},
-		"a user with a password":  {username: ptr("us:er"), password: ptr("p"), login: "us%3Aer:p@"},
-		"a user without password": {username: ptr("u"), login: "u@"},
-		"an empty user":           {username: ptr(""), password: ptr("p"), login: ":p@"},
+		"a password":              {password: new("p@ss/w:rd"), login: ":p%40ss%2Fw%3Ard@"},
+		"a user with a password":  {username: new("us:er"), password: new("p"), login: "us%3Aer:p@"},
+		"a user without password": {username: new("u"), login: "u@"},
+		"an empty user":           {username: new(""), password: new("p"), login: ":p@"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := settings(t, &v1alpha1.ValkeySpec{Host: "h", Port: ptr(int32(1)), Username: tc.username, Password: tc.password})
+			got := settings(t, &v1alpha1.ValkeySpec{Host: "h", Port: new(int32(1)), Username: tc.username, Password: tc.password})
 			celery := got["CELERY_CONFIG"].(map[string]any)
 			if want := "redis://" + tc.login + "h:1/0"; celery["broker_url"] != want {
 				t.Errorf("broker %v, want %s", celery["broker_url"], want)
@@ -141,11 +139,11 @@ func TestW12ValkeySSLSetsCertRequirement(t *testing.T) {
 		want map[string]any
 	}{
 		"nothing said":       {want: map[string]any{"ssl_cert_reqs": "required"}},
-		"an empty text":      {ssl: v1alpha1.ValkeySSLSpec{CertRequired: ptr("")}, want: map[string]any{"ssl_cert_reqs": "required"}},
-		"none without files": {ssl: v1alpha1.ValkeySSLSpec{CertRequired: ptr("none")}, want: map[string]any{"ssl_cert_reqs": "none"}},
+		"an empty text":      {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("")}, want: map[string]any{"ssl_cert_reqs": "required"}},
+		"none without files": {ssl: v1alpha1.ValkeySSLSpec{CertRequired: new("none")}, want: map[string]any{"ssl_cert_reqs": "none"}},
 		"optional with files": {
 			ssl: v1alpha1.ValkeySSLSpec{
-				CertRequired: ptr("optional"), KeyFile: ptr("/k k"), CertFile: ptr("/c&c"), CACertFile: ptr("/a=a+%41"),
+				CertRequired: new("optional"), KeyFile: new("/k k"), CertFile: new("/c&c"), CACertFile: new("/a=a+%41"),
 			},
 			want: map[string]any{"ssl_cert_reqs": "optional", "ssl_keyfile": "/k k", "ssl_certfile": "/c&c", "ssl_ca_certs": "/a=a+%41"},
 		},
@@ -232,5 +230,3 @@ var hostileTexts = []string{
 	`'`, `"`, `'''`, `"""`, `\`, `\\`, `\n`, `\'`, `\u0041`, `\N{DASH}`, "a\nb", "a\r\nb", "\r", "\t", "\x01", "\x7f", "ü", "\u2028", "\u2029",
 	"\ufeff", "\U0001F4A5", `"); import os; os.system("true") #`, `'; touch /tmp/x; '`, "!!", "~", "*", "-n", " a  b ", "#", "&|;<>", "<script>",
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -71,8 +71,8 @@ func TestCommands(t *testing.T) {
 		"a worker with every limit": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.CeleryWorker.Celery = &v1alpha1.CeleryWorkerProcessSpec{
-					Concurrency: ptr(int32(3)), Pool: ptr("threads"), Optimization: ptr("default"), MaxTasksPerChild: ptr(int32(1)),
-					MaxMemoryPerChild: ptr(int32(2)), PrefetchMultiplier: ptr(int32(0)), SoftTimeLimit: ptr(int32(4)), TimeLimit: ptr(int32(5)),
+					Concurrency: new(int32(3)), Pool: new("threads"), Optimization: new("default"), MaxTasksPerChild: new(int32(1)),
+					MaxMemoryPerChild: new(int32(2)), PrefetchMultiplier: new(int32(0)), SoftTimeLimit: new(int32(4)), TimeLimit: new(int32(5)),
 				}
 			},
 			want: map[string][]string{"celery-worker": {
@@ -88,7 +88,7 @@ func TestCommands(t *testing.T) {
 		},
 		"the user's command is left alone, bootstrap or not": {
 			edit: func(s *v1alpha1.SupersetSpec) {
-				s.BootstrapScript = ptr("true")
+				s.BootstrapScript = new("true")
 				own := template(&v1alpha1.ContainerTemplate{Command: []string{"/bin/sh", "-c", "mine"}})
 				s.WebServer.PodTemplate, s.CeleryWorker.PodTemplate, s.CeleryFlower.PodTemplate = own, own, own
 			},
@@ -125,7 +125,7 @@ func TestFlowerReadsPrefixFromEnvironment(t *testing.T) {
 	for _, bootstrap := range []string{"", "NAME=\"it's sourced\""} {
 		d := workloads(func(s *v1alpha1.SupersetSpec) {
 			s.BootstrapScript = &bootstrap
-			s.CeleryFlower.Service = &v1alpha1.ComponentServiceSpec{GatewayPath: ptr("/a/$(id) `id` 'b'")}
+			s.CeleryFlower.Service = &v1alpha1.ComponentServiceSpec{GatewayPath: new("/a/$(id) `id` 'b'")}
 			s.CeleryFlower.PodTemplate = template(&v1alpha1.ContainerTemplate{Args: []string{"it's", "$HOME"}})
 		})["celery-flower"]
 		dir := t.TempDir()
@@ -156,7 +156,7 @@ func TestFlowerReadsPrefixFromEnvironment(t *testing.T) {
 func TestProbes(t *testing.T) {
 	own := &corev1.Probe{PeriodSeconds: 99}
 	all := workloads(func(s *v1alpha1.SupersetSpec) {
-		s.CeleryFlower.Service = &v1alpha1.ComponentServiceSpec{GatewayPath: ptr("/tools/flower/")}
+		s.CeleryFlower.Service = &v1alpha1.ComponentServiceSpec{GatewayPath: new("/tools/flower/")}
 		s.MCPServer.PodTemplate = template(&v1alpha1.ContainerTemplate{ReadinessProbe: own, Ports: []corev1.ContainerPort{{ContainerPort: 9000}}})
 		s.CeleryWorker.PodTemplate = template(&v1alpha1.ContainerTemplate{LivenessProbe: own})
 		s.WebServer.PodTemplate = template(&v1alpha1.ContainerTemplate{Env: []corev1.EnvVar{{Name: "SUPERSET_APP_ROOT", Value: "/root/"}}})
@@ -205,7 +205,7 @@ func TestProbes(t *testing.T) {
 func TestW8BeatNeverRunsTwice(t *testing.T) {
 	rolling := &appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{}}
 	all := workloads(func(s *v1alpha1.SupersetSpec) {
-		s.Replicas, s.Autoscaling = ptr(int32(5)), &v1alpha1.AutoscalingSpec{MinReplicas: ptr(int32(3)), MaxReplicas: 9}
+		s.Replicas, s.Autoscaling = new(int32(5)), &v1alpha1.AutoscalingSpec{MinReplicas: new(int32(3)), MaxReplicas: 9}
 		s.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: rolling}
 		s.CeleryBeat.DeploymentTemplate = &v1alpha1.DeploymentTemplate{Strategy: rolling}
 	})
@@ -271,8 +271,8 @@ func TestEnvironmentIsOrdered(t *testing.T) {
 	d := workloads(func(s *v1alpha1.SupersetSpec) {
 		ref := &corev1.SecretKeySelector{Key: "k"}
 		s.SecretKeyFrom, s.PreviousSecretKeyFrom, s.ForceReload = ref, ref, "now"
-		s.Metastore = &v1alpha1.MetastoreSpec{Host: ptr("h"), Database: ptr("d"), Username: ptr("u"), PasswordFrom: ref}
-		s.Valkey = &v1alpha1.ValkeySpec{Host: "h", Username: ptr("u"), PasswordFrom: ref}
+		s.Metastore = &v1alpha1.MetastoreSpec{Host: new("h"), Database: new("d"), Username: new("u"), PasswordFrom: ref}
+		s.Valkey = &v1alpha1.ValkeySpec{Host: "h", Username: new("u"), PasswordFrom: ref}
 	})
 	names := func(slug string) (out []string) {
 		for _, e := range main(d[slug]).Env {
@@ -304,7 +304,7 @@ func TestEnvironmentIsOrdered(t *testing.T) {
 // TestLivenessProbe runs the real probe against files of several ages, with a broker that answers and with none.
 func TestLivenessProbe(t *testing.T) {
 	all := workloads(func(s *v1alpha1.SupersetSpec) { s.Valkey = &v1alpha1.ValkeySpec{Host: "valkey"} })
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,10 +359,10 @@ func TestComponentTermination(t *testing.T) {
 	}{
 		{"web-server", func(*v1alpha1.SupersetSpec) {}, 2, 70},
 		{"web-server", func(s *v1alpha1.SupersetSpec) {
-			s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: ptr(int32(300))}
+			s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Timeout: new(int32(300))}
 		}, 2, 310},
 		{"web-server", func(s *v1alpha1.SupersetSpec) {
-			s.PodTemplate = &v1alpha1.PodTemplate{TerminationGracePeriodSeconds: ptr(int64(1))}
+			s.PodTemplate = &v1alpha1.PodTemplate{TerminationGracePeriodSeconds: new(int64(1))}
 		}, 0, 1},
 		{"celery-worker", func(*v1alpha1.SupersetSpec) {}, 0, 300},
 		{"celery-beat", func(*v1alpha1.SupersetSpec) {}, 0, 0},
@@ -391,7 +391,7 @@ func TestPoolsFitDatabase(t *testing.T) {
 		"mysql+mysqlconnector://h/d":         with(map[string]any{"isolation_level": "READ COMMITTED"}),
 	} {
 		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{
-			SecretKey: ptr("k"), Metastore: &v1alpha1.MetastoreSpec{URI: &uri}, WebServer: &v1alpha1.WebServerSpec{},
+			SecretKey: new("k"), Metastore: &v1alpha1.MetastoreSpec{URI: &uri}, WebServer: &v1alpha1.WebServerSpec{},
 		}}
 		c := resolve.For(sup, resolve.Options{}).Components[0]
 		env := expand(render.Deployment(&c, "").Spec.Template.Spec.Containers[0].Env)
@@ -399,7 +399,7 @@ func TestPoolsFitDatabase(t *testing.T) {
 			t.Errorf("%s: options differ (-want +got):\n%s", uri, diff)
 		}
 	}
-	sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{SecretKey: ptr("k"), WebServer: &v1alpha1.WebServerSpec{}}}
+	sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{SecretKey: new("k"), WebServer: &v1alpha1.WebServerSpec{}}}
 	c := resolve.For(sup, resolve.Options{}).Components[0]
 	if text := render.Config(&c.Python); strings.Contains(text, "pool_size") {
 		t.Errorf("a metastore that is SQLite by default gets a pool:\n%s", text)
@@ -410,7 +410,7 @@ func TestPoolsFitDatabase(t *testing.T) {
 func TestClientAddressesBehindProxy(t *testing.T) {
 	read := func(n *v1alpha1.NetworkingSpec) map[string]any {
 		sup := &v1alpha1.Superset{Spec: v1alpha1.SupersetSpec{
-			SecretKey: ptr("k"), WebServer: &v1alpha1.WebServerSpec{}, Networking: n, Valkey: &v1alpha1.ValkeySpec{Host: "v"},
+			SecretKey: new("k"), WebServer: &v1alpha1.WebServerSpec{}, Networking: n, Valkey: &v1alpha1.ValkeySpec{Host: "v"},
 		}}
 		sup.Name = "x"
 		c := resolve.For(sup, resolve.Options{}).Components[0]

@@ -18,7 +18,7 @@ func taskOf(kind resolve.TaskKind, edit func(*v1alpha1.SupersetSpec)) *resolve.T
 	sup.Spec = v1alpha1.SupersetSpec{
 		Environment: v1alpha1.Staging,
 		Image:       v1alpha1.ImageSpec{Repository: "r", Tag: "1", PullSecrets: []corev1.LocalObjectReference{{Name: "top"}}},
-		Metastore:   &v1alpha1.MetastoreSpec{Host: ptr("db"), Database: ptr("d"), Username: ptr("u"), CreateDatabase: ptr(true)},
+		Metastore:   &v1alpha1.MetastoreSpec{Host: new("db"), Database: new("d"), Username: new("u"), CreateDatabase: new(true)},
 		Lifecycle: &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{
 			Host: "prod", Database: "p", Username: "reader",
 		}}},
@@ -45,7 +45,7 @@ func TestCloneImage(t *testing.T) {
 	}{
 		"PostgreSQL": {func(*v1alpha1.CloneTaskSpec) {}, image{"postgres:17-alpine", "IfNotPresent", 5432}},
 		"MySQL": {
-			func(c *v1alpha1.CloneTaskSpec) { c.Source.Type = ptr(v1alpha1.MySQL) },
+			func(c *v1alpha1.CloneTaskSpec) { c.Source.Type = new(v1alpha1.MySQL) },
 			image{"mysql:8-alpine", "IfNotPresent", 3306},
 		},
 		"only a tag": {
@@ -53,7 +53,7 @@ func TestCloneImage(t *testing.T) {
 			image{"postgres:16", "IfNotPresent", 5432},
 		},
 		"only a repository": {func(c *v1alpha1.CloneTaskSpec) {
-			c.Image, c.Source.Port = &v1alpha1.ContainerImageSpec{Repository: "mirror/pg", PullPolicy: "Always"}, ptr(int32(6432))
+			c.Image, c.Source.Port = &v1alpha1.ContainerImageSpec{Repository: "mirror/pg", PullPolicy: "Always"}, new(int32(6432))
 		}, image{"mirror/pg:17-alpine", "Always", 6432}},
 	}
 	for name, tc := range cases {
@@ -68,15 +68,15 @@ func TestCloneImage(t *testing.T) {
 
 func TestCloneInheritsNothingFromOtherTasks(t *testing.T) {
 	task := taskOf(resolve.Clone, func(s *v1alpha1.SupersetSpec) {
-		s.SecretKey, s.ForceReload, s.BootstrapScript = ptr("secret"), "again", ptr("export A=b")
+		s.SecretKey, s.ForceReload, s.BootstrapScript = new("secret"), "again", new("export A=b")
 		s.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"from": "top", "kept": "yes"}}
-		s.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Tag: ptr("2")}
+		s.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Tag: new("2")}
 		s.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"from": "lifecycle", "lifecycle": "yes"}}
 		s.Lifecycle.PodRetention = &v1alpha1.PodRetentionSpec{Policy: v1alpha1.RetentionRetain}
 		c := s.Lifecycle.Clone
 		c.PodTemplate = &v1alpha1.PodTemplate{NodeSelector: map[string]string{"from": "clone"}}
 		c.PodRetention = &v1alpha1.PodRetentionSpec{Policy: v1alpha1.RetentionDelete}
-		c.Timeout, c.MaxRetries, c.RequiresDrain = &metav1.Duration{Duration: 30 * time.Minute}, ptr(int32(7)), ptr(false)
+		c.Timeout, c.MaxRetries, c.RequiresDrain = &metav1.Duration{Duration: 30 * time.Minute}, new(int32(7)), new(false)
 		c.Image = &v1alpha1.ContainerImageSpec{PullSecrets: []corev1.LocalObjectReference{{Name: "own"}, {Name: "top"}}}
 	})
 	want := map[string]any{
@@ -103,7 +103,7 @@ func TestCloneInheritsNothingFromOtherTasks(t *testing.T) {
 }
 
 func TestTasksAndRequirements(t *testing.T) {
-	on, off := &v1alpha1.RotateTaskSpec{}, v1alpha1.BaseTaskSpec{Disabled: ptr(true)}
+	on, off := &v1alpha1.RotateTaskSpec{}, v1alpha1.BaseTaskSpec{Disabled: new(true)}
 	cases := map[string]struct {
 		edit func(*v1alpha1.LifecycleSpec)
 		want map[string]bool // whether a task requires a drain
@@ -117,13 +117,13 @@ func TestTasksAndRequirements(t *testing.T) {
 			map[string]bool{"preflight": false, "clone": true, "migrate": true, "rotate": true, "init": false},
 		},
 		"none of the disabled ones": {func(l *v1alpha1.LifecycleSpec) {
-			l.Preflight = &v1alpha1.PreflightSpec{Disabled: ptr(true)}
+			l.Preflight = &v1alpha1.PreflightSpec{Disabled: new(true)}
 			l.Clone.BaseTaskSpec, l.Rotate = off, &v1alpha1.RotateTaskSpec{BaseTaskSpec: off}
 			l.Migrate, l.Init = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: off}, &v1alpha1.InitTaskSpec{BaseTaskSpec: off}
 		}, map[string]bool{}},
 		"with other wishes": {func(l *v1alpha1.LifecycleSpec) {
-			l.Clone, l.Migrate = nil, &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: ptr(false)}}
-			l.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: ptr(true)}}
+			l.Clone, l.Migrate = nil, &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: new(false)}}
+			l.Init = &v1alpha1.InitTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: new(true)}}
 		}, map[string]bool{"preflight": false, "migrate": false, "init": true}},
 	}
 	for name, tc := range cases {

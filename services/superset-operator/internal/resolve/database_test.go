@@ -13,7 +13,7 @@ import (
 // security makes a context: a user, whether it may be root, and nothing else of the user's.
 func security(user *int64, nonRoot *bool) *corev1.SecurityContext {
 	return &corev1.SecurityContext{
-		RunAsUser: user, RunAsNonRoot: nonRoot, AllowPrivilegeEscalation: ptr(false),
+		RunAsUser: user, RunAsNonRoot: nonRoot, AllowPrivilegeEscalation: new(false),
 		Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
@@ -26,43 +26,43 @@ func TestW20DatabaseToolsRunAsNonRootByDefault(t *testing.T) {
 	inContainer := func(s *corev1.SecurityContext) *v1alpha1.PodTemplate {
 		return container(&v1alpha1.ContainerTemplate{SecurityContext: s})
 	}
-	withProfile := security(ptr(int64(70)), ptr(true))
+	withProfile := security(new(int64(70)), new(true))
 	withProfile.SeccompProfile = nil
 	cases := map[string]struct {
 		pod  *v1alpha1.PodTemplate
 		kind v1alpha1.DatabaseType
 		want *corev1.SecurityContext
 	}{
-		"PostgreSQL": {kind: v1alpha1.PostgreSQL, want: security(ptr(int64(70)), ptr(true))},
-		"MySQL":      {kind: v1alpha1.MySQL, want: security(ptr(int64(999)), ptr(true))},
+		"PostgreSQL": {kind: v1alpha1.PostgreSQL, want: security(new(int64(70)), new(true))},
+		"MySQL":      {kind: v1alpha1.MySQL, want: security(new(int64(999)), new(true))},
 		"a user of the pod": {
-			pod:  inPod(&corev1.PodSecurityContext{RunAsUser: ptr(int64(0))}),
+			pod:  inPod(&corev1.PodSecurityContext{RunAsUser: new(int64(0))}),
 			want: security(nil, nil),
 		},
 		"a user of the container": {
-			pod:  inContainer(&corev1.SecurityContext{RunAsUser: ptr(int64(5))}),
-			want: security(ptr(int64(5)), nil),
+			pod:  inContainer(&corev1.SecurityContext{RunAsUser: new(int64(5))}),
+			want: security(new(int64(5)), nil),
 		},
 		"root is allowed": {
-			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: ptr(false)}),
+			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: new(false)}),
 			want: security(nil, nil),
 		},
 		"a pod that must not be root still needs a user": {
-			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: ptr(true)}),
-			want: security(ptr(int64(70)), nil),
+			pod:  inPod(&corev1.PodSecurityContext{RunAsNonRoot: new(true)}),
+			want: security(new(int64(70)), nil),
 		},
 		"a profile of the pod": {
 			pod:  inPod(&corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
 			want: withProfile,
 		},
 		"a privileged container stays one": {
-			pod:  inContainer(&corev1.SecurityContext{Privileged: ptr(true)}),
-			want: &corev1.SecurityContext{Privileged: ptr(true), RunAsUser: ptr(int64(70)), RunAsNonRoot: ptr(true)},
+			pod:  inContainer(&corev1.SecurityContext{Privileged: new(true)}),
+			want: &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(70)), RunAsNonRoot: new(true)},
 		},
 		"capabilities of the user's": {
 			pod: inContainer(&corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}),
 			want: &corev1.SecurityContext{
-				RunAsUser: ptr(int64(70)), RunAsNonRoot: ptr(true),
+				RunAsUser: new(int64(70)), RunAsNonRoot: new(true),
 				Capabilities:   &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}},
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
@@ -92,7 +92,7 @@ func TestCustomCommandInCustomImageKeepsUser(t *testing.T) {
 		s.Lifecycle.Clone.Command = []string{"/clone"}
 	})
 	want := &corev1.SecurityContext{
-		AllowPrivilegeEscalation: ptr(false), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		AllowPrivilegeEscalation: new(false), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
 	if diff := cmp.Diff(want, task.Pod.Container.SecurityContext); diff != "" {
 		t.Errorf("security context differs (-want +got):\n%s", diff)
@@ -105,10 +105,10 @@ func TestCreateDatabaseRequiresStructuredMetastore(t *testing.T) {
 		want      bool
 	}{
 		"none":       {},
-		"a URI":      {metastore: &v1alpha1.MetastoreSpec{URI: ptr("x"), CreateDatabase: ptr(true)}},
-		"not asked":  {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h")}},
-		"turned off": {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h"), CreateDatabase: ptr(false)}},
-		"configured": {metastore: &v1alpha1.MetastoreSpec{Host: ptr("h"), CreateDatabase: ptr(true)}, want: true},
+		"a URI":      {metastore: &v1alpha1.MetastoreSpec{URI: new("x"), CreateDatabase: new(true)}},
+		"not asked":  {metastore: &v1alpha1.MetastoreSpec{Host: new("h")}},
+		"turned off": {metastore: &v1alpha1.MetastoreSpec{Host: new("h"), CreateDatabase: new(false)}},
+		"configured": {metastore: &v1alpha1.MetastoreSpec{Host: new("h"), CreateDatabase: new(true)}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

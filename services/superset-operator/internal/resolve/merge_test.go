@@ -179,8 +179,8 @@ func TestMergeRules(t *testing.T) {
 	minutes := func(n int64) *int64 { return &n }
 	base := &v1alpha1.PodTemplate{
 		Annotations: map[string]string{"a": "top", "b": "top"}, NodeSelector: map[string]string{"pool": "top", "zone": "top"},
-		TerminationGracePeriodSeconds: minutes(1), PriorityClassName: ptrTo("top"),
-		PodSecurityContext: &corev1.PodSecurityContext{RunAsUser: minutes(1), RunAsNonRoot: ptrTo(true)},
+		TerminationGracePeriodSeconds: minutes(1), PriorityClassName: new("top"),
+		PodSecurityContext: &corev1.PodSecurityContext{RunAsUser: minutes(1), RunAsNonRoot: new(true)},
 		Container: &v1alpha1.ContainerTemplate{
 			Command: []string{"top"}, Args: []string{"top"}, EnvFrom: []corev1.EnvFromSource{{Prefix: "top"}},
 			LivenessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(1)}}},
@@ -196,7 +196,7 @@ func TestMergeRules(t *testing.T) {
 	}
 	want := v1alpha1.PodTemplate{
 		Annotations: map[string]string{"a": "top", "b": "own"}, NodeSelector: map[string]string{"pool": "own", "zone": "top"},
-		TerminationGracePeriodSeconds: minutes(2), PriorityClassName: ptrTo("top"),
+		TerminationGracePeriodSeconds: minutes(2), PriorityClassName: new("top"),
 		PodSecurityContext: &corev1.PodSecurityContext{RunAsUser: minutes(2)},
 		Container: &v1alpha1.ContainerTemplate{
 			Args: []string{"own"}, EnvFrom: []corev1.EnvFromSource{{Prefix: "top"}, {Prefix: "own"}},
@@ -221,5 +221,3 @@ func TestMergeDropsReservedKeys(t *testing.T) {
 		t.Errorf("an empty map is rendered: %v", got)
 	}
 }
-
-func ptrTo[T any](v T) *T { return &v }

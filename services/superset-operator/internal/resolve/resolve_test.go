@@ -55,11 +55,11 @@ func TestKeyedListsMergeInPlaceAndStayUnique(t *testing.T) {
 func TestPrecedenceOfSingleValues(t *testing.T) {
 	yes, no := true, false
 	c := web(func(s *v1alpha1.SupersetSpec) {
-		s.Replicas, s.BootstrapScript = ptr(int32(4)), ptr("top")
+		s.Replicas, s.BootstrapScript = new(int32(4)), new("top")
 		s.PodTemplate = &v1alpha1.PodTemplate{EnableServiceLinks: &yes, ShareProcessNamespace: &yes}
 		s.WebServer.PodTemplate = &v1alpha1.PodTemplate{EnableServiceLinks: &no}
-		s.WebServer.BootstrapScript = ptr("")
-		s.WebServer.Image = &v1alpha1.ImageOverrideSpec{Tag: ptr("2")}
+		s.WebServer.BootstrapScript = new("")
+		s.WebServer.Image = &v1alpha1.ImageOverrideSpec{Tag: new("2")}
 	})
 	if c.Replicas != 4 || c.Bootstrap != "" || c.Image != "r:2" {
 		t.Errorf("got %d replicas, bootstrap %q, image %s", c.Replicas, c.Bootstrap, c.Image)
@@ -68,5 +68,3 @@ func TestPrecedenceOfSingleValues(t *testing.T) {
 		t.Error("component over top level does not hold")
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -131,7 +131,7 @@ func pool(spec *v1alpha1.SQLAlchemyEngineOptionsSpec, mode DatabaseMode, sizes m
 }
 
 // product returns a*b, limited to the maximum size of a pool.
-func product(a, b int32) int32 { return int32(min(int64(a)*int64(b), math.MaxInt32)) }
+func product(a, b int32) int32 { return int32(min(int64(a)*int64(b), math.MaxInt32)) } //nolint:gosec // neither factor is negative
 
 func or[T any](p *T, fallback T) T {
 	if p == nil {

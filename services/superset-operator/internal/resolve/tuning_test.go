@@ -46,16 +46,16 @@ func TestGunicornPresets(t *testing.T) {
 		want *resolve.Gunicorn
 	}{
 		"nothing said is balanced": {want: size(2, 8)},
-		"conservative":             {spec: &v1alpha1.GunicornSpec{Preset: ptr(v1alpha1.PresetConservative)}, want: size(1, 4)},
-		"balanced":                 {spec: &v1alpha1.GunicornSpec{Preset: ptr(v1alpha1.PresetBalanced)}, want: size(2, 8)},
-		"performance":              {spec: &v1alpha1.GunicornSpec{Preset: ptr(v1alpha1.PresetPerformance)}, want: size(4, 8)},
-		"aggressive":               {spec: &v1alpha1.GunicornSpec{Preset: ptr(v1alpha1.PresetAggressive)}, want: size(8, 16)},
-		"disabled":                 {spec: &v1alpha1.GunicornSpec{Preset: ptr(v1alpha1.PresetDisabled), Workers: ptr(int32(3))}},
+		"conservative":             {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetConservative)}, want: size(1, 4)},
+		"balanced":                 {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetBalanced)}, want: size(2, 8)},
+		"performance":              {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetPerformance)}, want: size(4, 8)},
+		"aggressive":               {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetAggressive)}, want: size(8, 16)},
+		"disabled":                 {spec: &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetDisabled), Workers: new(int32(3))}},
 		"explicit fields win": {
 			spec: &v1alpha1.GunicornSpec{
-				Preset: ptr(v1alpha1.PresetPerformance), Workers: ptr(int32(3)), Threads: ptr(int32(5)), Timeout: ptr(int32(6)),
-				KeepAlive: ptr(int32(0)), MaxRequests: ptr(int32(7)), MaxRequestsJitter: ptr(int32(8)), LimitRequestLine: ptr(int32(9)),
-				LimitRequestFieldSize: ptr(int32(10)), LogLevel: ptr("debug"),
+				Preset: new(v1alpha1.PresetPerformance), Workers: new(int32(3)), Threads: new(int32(5)), Timeout: new(int32(6)),
+				KeepAlive: new(int32(0)), MaxRequests: new(int32(7)), MaxRequestsJitter: new(int32(8)), LimitRequestLine: new(int32(9)),
+				LimitRequestFieldSize: new(int32(10)), LogLevel: new("debug"),
 			},
 			want: &resolve.Gunicorn{
 				Workers: 3, Threads: 5, WorkerClass: "gthread", Timeout: 6, MaxRequests: 7, MaxRequestsJitter: 8,
@@ -77,8 +77,8 @@ func TestGunicornPresets(t *testing.T) {
 func TestW13OnlyGthreadWorkersHaveThreads(t *testing.T) {
 	for class, want := range map[string]int32{"sync": 1, "gevent": 1, "eventlet": 1, "gthread": 16} {
 		c := web(func(s *v1alpha1.SupersetSpec) {
-			s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Preset: ptr(v1alpha1.PresetAggressive), WorkerClass: &class}
-			s.SQLAEngineOptions = &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: ptr(v1alpha1.PresetAggressive)}
+			s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Preset: new(v1alpha1.PresetAggressive), WorkerClass: &class}
+			s.SQLAEngineOptions = &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: new(v1alpha1.PresetAggressive)}
 		})
 		if c.Gunicorn.Threads != want || c.Gunicorn.Workers != 8 || c.Python.Pool.Size != 8*want {
 			t.Errorf("%s: %d workers with %d threads and a pool of %d", class, c.Gunicorn.Workers, c.Gunicorn.Threads, c.Python.Pool.Size)
@@ -95,15 +95,15 @@ func TestCeleryPresets(t *testing.T) {
 		want *resolve.Celery
 	}{
 		"nothing said is balanced": {want: size(4)},
-		"conservative":             {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: ptr(v1alpha1.PresetConservative)}, want: size(2)},
-		"balanced":                 {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: ptr(v1alpha1.PresetBalanced)}, want: size(4)},
-		"performance":              {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: ptr(v1alpha1.PresetPerformance)}, want: size(8)},
-		"aggressive":               {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: ptr(v1alpha1.PresetAggressive)}, want: size(16)},
-		"disabled":                 {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: ptr(v1alpha1.PresetDisabled)}},
+		"conservative":             {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetConservative)}, want: size(2)},
+		"balanced":                 {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetBalanced)}, want: size(4)},
+		"performance":              {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetPerformance)}, want: size(8)},
+		"aggressive":               {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetAggressive)}, want: size(16)},
+		"disabled":                 {spec: &v1alpha1.CeleryWorkerProcessSpec{Preset: new(v1alpha1.PresetDisabled)}},
 		"explicit fields win": {
 			spec: &v1alpha1.CeleryWorkerProcessSpec{
-				Concurrency: ptr(int32(1)), Pool: ptr("solo"), Optimization: ptr("default"), MaxTasksPerChild: ptr(int32(2)),
-				MaxMemoryPerChild: ptr(int32(3)), PrefetchMultiplier: ptr(int32(0)), SoftTimeLimit: ptr(int32(4)), TimeLimit: ptr(int32(5)),
+				Concurrency: new(int32(1)), Pool: new("solo"), Optimization: new("default"), MaxTasksPerChild: new(int32(2)),
+				MaxMemoryPerChild: new(int32(3)), PrefetchMultiplier: new(int32(0)), SoftTimeLimit: new(int32(4)), TimeLimit: new(int32(5)),
 			},
 			want: &resolve.Celery{
 				Concurrency: 1, Pool: "solo", Optimization: "default", MaxTasksPerChild: 2, MaxMemoryPerChild: 3,
@@ -167,7 +167,7 @@ func TestPoolsFollowPreset(t *testing.T) {
 // TestW13ExplicitPoolSizeIsKept covers the preset conservative too.
 func TestW13ExplicitPoolSizeIsKept(t *testing.T) {
 	options := func(edit func(*v1alpha1.SQLAlchemyEngineOptionsSpec)) *v1alpha1.SQLAlchemyEngineOptionsSpec {
-		o := &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: ptr(v1alpha1.PresetConservative)}
+		o := &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: new(v1alpha1.PresetConservative)}
 		edit(o)
 		return o
 	}
@@ -176,19 +176,19 @@ func TestW13ExplicitPoolSizeIsKept(t *testing.T) {
 		want     *resolve.Pool
 	}{
 		"a size": {
-			top:  options(func(o *v1alpha1.SQLAlchemyEngineOptionsSpec) { o.PoolSize = ptr(int32(3)) }),
+			top:  options(func(o *v1alpha1.SQLAlchemyEngineOptionsSpec) { o.PoolSize = new(int32(3)) }),
 			want: &resolve.Pool{Size: 3, MaxOverflow: -1, Recycle: 3600},
 		},
 		"every field": {
 			top: options(func(o *v1alpha1.SQLAlchemyEngineOptionsSpec) {
-				o.PoolSize, o.MaxOverflow, o.PoolRecycle = ptr(int32(0)), ptr(int32(4)), ptr(int32(0))
-				o.PoolPrePing, o.PoolTimeout = ptr(true), ptr(int32(5))
+				o.PoolSize, o.MaxOverflow, o.PoolRecycle = new(int32(0)), new(int32(4)), new(int32(0))
+				o.PoolPrePing, o.PoolTimeout = new(true), new(int32(5))
 			}),
 			want: &resolve.Pool{MaxOverflow: 4, PrePing: true, Timeout: 5},
 		},
 		"a component's options replace the others as a whole": {
-			top:  options(func(o *v1alpha1.SQLAlchemyEngineOptionsSpec) { o.PoolSize = ptr(int32(3)) }),
-			own:  &v1alpha1.SQLAlchemyEngineOptionsSpec{PoolTimeout: ptr(int32(7))},
+			top:  options(func(o *v1alpha1.SQLAlchemyEngineOptionsSpec) { o.PoolSize = new(int32(3)) }),
+			own:  &v1alpha1.SQLAlchemyEngineOptionsSpec{PoolTimeout: new(int32(7))},
 			want: &resolve.Pool{Size: 1, MaxOverflow: -1, Recycle: 3600, Timeout: 7},
 		},
 	}
@@ -204,8 +204,8 @@ func TestW13ExplicitPoolSizeIsKept(t *testing.T) {
 
 func TestPoolSizeNeverOverflows(t *testing.T) {
 	c := web(func(s *v1alpha1.SupersetSpec) {
-		s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Workers: ptr(int32(math.MaxInt32)), Threads: ptr(int32(math.MaxInt32))}
-		s.SQLAEngineOptions = &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: ptr(v1alpha1.PresetAggressive)}
+		s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Workers: new(int32(math.MaxInt32)), Threads: new(int32(math.MaxInt32))}
+		s.SQLAEngineOptions = &v1alpha1.SQLAlchemyEngineOptionsSpec{Preset: new(v1alpha1.PresetAggressive)}
 	})
 	if c.Python.Pool.Size != math.MaxInt32 {
 		t.Errorf("size %d", c.Python.Pool.Size)
@@ -226,16 +226,16 @@ func TestW11AutoscaledComponentReturnsAtFormerSize(t *testing.T) {
 		scaled   bool
 	}{
 		"nothing said":                   {want: 1},
-		"a number":                       {replicas: ptr(int32(4)), last: 9, want: 4},
-		"no pods":                        {replicas: ptr(int32(0)), want: 0},
-		"the first time":                 {own: scaling(ptr(int32(2)), 8), want: 2, scaled: true},
-		"without a minimum":              {own: scaling(nil, 8), replicas: ptr(int32(5)), want: 1, scaled: true},
-		"as many as before":              {own: scaling(ptr(int32(2)), 8), last: 6, want: 6, scaled: true},
-		"fewer than the minimum before":  {own: scaling(ptr(int32(3)), 8), last: 2, want: 3, scaled: true},
-		"more than the maximum before":   {own: scaling(ptr(int32(2)), 5), last: 8, want: 5, scaled: true},
-		"stopped":                        {own: scaling(ptr(int32(2)), 8), last: 6, stopped: true, want: 0, scaled: true},
-		"from the top level":             {top: scaling(ptr(int32(2)), 8), last: 4, want: 4, scaled: true},
-		"own bounds replace the others'": {top: scaling(ptr(int32(9)), 9), own: scaling(nil, 3), last: 2, want: 2, scaled: true},
+		"a number":                       {replicas: new(int32(4)), last: 9, want: 4},
+		"no pods":                        {replicas: new(int32(0)), want: 0},
+		"the first time":                 {own: scaling(new(int32(2)), 8), want: 2, scaled: true},
+		"without a minimum":              {own: scaling(nil, 8), replicas: new(int32(5)), want: 1, scaled: true},
+		"as many as before":              {own: scaling(new(int32(2)), 8), last: 6, want: 6, scaled: true},
+		"fewer than the minimum before":  {own: scaling(new(int32(3)), 8), last: 2, want: 3, scaled: true},
+		"more than the maximum before":   {own: scaling(new(int32(2)), 5), last: 8, want: 5, scaled: true},
+		"stopped":                        {own: scaling(new(int32(2)), 8), last: 6, stopped: true, want: 0, scaled: true},
+		"from the top level":             {top: scaling(new(int32(2)), 8), last: 4, want: 4, scaled: true},
+		"own bounds replace the others'": {top: scaling(new(int32(9)), 9), own: scaling(nil, 3), last: 2, want: 2, scaled: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestW11AutoscaledComponentReturnsAtFormerSize(t *testing.T) {
 }
 
 func TestDisruptionBudgets(t *testing.T) {
-	top, own := &v1alpha1.PDBSpec{}, &v1alpha1.PDBSpec{MinAvailable: ptr(fromInt(1))}
+	top, own := &v1alpha1.PDBSpec{}, &v1alpha1.PDBSpec{MinAvailable: new(fromInt(1))}
 	all := byWord(everything(func(s *v1alpha1.SupersetSpec) {
 		s.PodDisruptionBudget, s.CeleryFlower.PodDisruptionBudget = top, own
 	}, resolve.Options{}))

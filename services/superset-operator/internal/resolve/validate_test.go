@@ -20,12 +20,12 @@ func fromInt(n int) intstr.IntOrString { return intstr.FromInt(n) }
 // TestW13ContradictionsAreReported gives each contradiction with the paths that the
 // answer begins with.
 func TestW13ContradictionsAreReported(t *testing.T) {
-	off := ptr(true)
+	off := new(true)
 	mysql := v1alpha1.MySQL
 	clone := func(edit func(*v1alpha1.SupersetSpec)) func(*v1alpha1.SupersetSpec) {
 		return func(s *v1alpha1.SupersetSpec) {
 			s.Environment = v1alpha1.Staging
-			s.Metastore = &v1alpha1.MetastoreSpec{Host: ptr("h"), Database: ptr("d"), Username: ptr("u")}
+			s.Metastore = &v1alpha1.MetastoreSpec{Host: new("h"), Database: new("d"), Username: new("u")}
 			s.Lifecycle = &v1alpha1.LifecycleSpec{Clone: &v1alpha1.CloneTaskSpec{Source: v1alpha1.CloneSourceSpec{Host: "s"}}}
 			edit(s)
 		}
@@ -33,7 +33,7 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 	websocket := func(edit func(*v1alpha1.WebsocketServerSpec)) func(*v1alpha1.SupersetSpec) {
 		return func(s *v1alpha1.SupersetSpec) {
 			s.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
-			s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: ptr("r")}
+			s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: new("r")}
 			edit(s.WebsocketServer)
 		}
 	}
@@ -50,7 +50,7 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			want: []string{"spec.websocketServer.image.repository"},
 		},
 		"a websocket server with an empty repository": {
-			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Image.Repository = ptr("") }),
+			edit: websocket(func(w *v1alpha1.WebsocketServerSpec) { w.Image.Repository = new("") }),
 			want: []string{"spec.websocketServer.image.repository"},
 		},
 		"two configurations of the websocket server": {
@@ -87,7 +87,7 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore, s.Lifecycle.Disabled = nil, off }),
 		},
 		"a clone into a database that is not described": {
-			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{URI: ptr("sqlite://")} }),
+			edit: clone(func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{URI: new("sqlite://")} }),
 			want: []string{"spec.lifecycle.clone"},
 		},
 		"a clone over production": {
@@ -107,14 +107,14 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 		},
 		"threads of workers without threads": {
 			edit: func(s *v1alpha1.SupersetSpec) {
-				s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Threads: ptr(int32(2)), WorkerClass: ptr("sync")}
+				s.WebServer.Gunicorn = &v1alpha1.GunicornSpec{Threads: new(int32(2)), WorkerClass: new("sync")}
 			},
 			want: []string{"spec.webServer.gunicorn.threads"},
 		},
 		"limits per child without children": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.CeleryWorker = &v1alpha1.CeleryWorkerSpec{Celery: &v1alpha1.CeleryWorkerProcessSpec{
-					Pool: ptr("gevent"), MaxTasksPerChild: ptr(int32(1)), MaxMemoryPerChild: ptr(int32(1)),
+					Pool: new("gevent"), MaxTasksPerChild: new(int32(1)), MaxMemoryPerChild: new(int32(1)),
 				}}
 			},
 			want: []string{"spec.celeryWorker.celery.maxTasksPerChild", "spec.celeryWorker.celery.maxMemoryPerChild"},
@@ -132,22 +132,22 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 		},
 		"a port that is none": {
 			edit: func(s *v1alpha1.SupersetSpec) {
-				s.WebServer.Service = &v1alpha1.ComponentServiceSpec{Port: ptr(int32(70000))}
-				s.Valkey = &v1alpha1.ValkeySpec{Host: "h", Port: ptr(int32(0))}
-				s.Metastore = &v1alpha1.MetastoreSpec{Port: ptr(int32(-1))}
+				s.WebServer.Service = &v1alpha1.ComponentServiceSpec{Port: new(int32(70000))}
+				s.Valkey = &v1alpha1.ValkeySpec{Host: "h", Port: new(int32(0))}
+				s.Metastore = &v1alpha1.MetastoreSpec{Port: new(int32(-1))}
 			},
 			want: []string{"spec.webServer.service.port", "spec.metastore.port", "spec.valkey.port"},
 		},
 		"bounds the wrong way round, from the top level": {
 			edit: func(s *v1alpha1.SupersetSpec) {
 				s.CeleryBeat = &v1alpha1.CeleryBeatSpec{}
-				s.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: ptr(int32(3)), MaxReplicas: 2}
+				s.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: new(int32(3)), MaxReplicas: 2}
 			},
 			want: []string{"spec.webServer.autoscaling.maxReplicas"},
 		},
 		"a budget with two bounds": {
 			edit: func(s *v1alpha1.SupersetSpec) {
-				s.WebServer.PodDisruptionBudget = &v1alpha1.PDBSpec{MinAvailable: ptr(fromInt(1)), MaxUnavailable: ptr(fromInt(1))}
+				s.WebServer.PodDisruptionBudget = &v1alpha1.PDBSpec{MinAvailable: new(fromInt(1)), MaxUnavailable: new(fromInt(1))}
 			},
 			want: []string{"spec.webServer.podDisruptionBudget"},
 		},
@@ -174,12 +174,12 @@ func TestW13ContradictionsAreReported(t *testing.T) {
 			},
 		},
 		"half a metastore": {
-			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{Host: ptr("h")} },
+			edit: func(s *v1alpha1.SupersetSpec) { s.Metastore = &v1alpha1.MetastoreSpec{Host: new("h")} },
 			want: []string{"spec.metastore.host"},
 		},
 		"a cache server without a name, and a database below zero": {
 			edit: func(s *v1alpha1.SupersetSpec) {
-				s.Valkey = &v1alpha1.ValkeySpec{CeleryBroker: &v1alpha1.ValkeyCelerySpec{Database: ptr(int32(-1))}}
+				s.Valkey = &v1alpha1.ValkeySpec{CeleryBroker: &v1alpha1.ValkeyCelerySpec{Database: new(int32(-1))}}
 			},
 			want: []string{"spec.valkey.host", "spec.valkey"},
 		},
@@ -210,7 +210,7 @@ func paths(t *testing.T, sup *v1alpha1.Superset) []string {
 }
 
 func TestViolationsReportTooLongNames(t *testing.T) {
-	off := ptr(true)
+	off := new(true)
 	none := func(s *v1alpha1.SupersetSpec) { s.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: off} }
 	cases := map[string]struct {
 		longest int
@@ -234,7 +234,7 @@ func TestViolationsReportTooLongNames(t *testing.T) {
 		"websocketServer": {46, func(s *v1alpha1.SupersetSpec) {
 			none(s)
 			s.WebsocketServer = &v1alpha1.WebsocketServerSpec{}
-			s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: ptr("r")}
+			s.WebsocketServer.Image = &v1alpha1.ImageOverrideSpec{Repository: new("r")}
 		}},
 	}
 	for what, tc := range cases {
@@ -258,7 +258,7 @@ func TestViolationsHoldNoSecrets(t *testing.T) {
 	secret := "very-secret"
 	sup.Spec = v1alpha1.SupersetSpec{
 		SecretKey: &secret, PreviousSecretKey: &secret,
-		Metastore:       &v1alpha1.MetastoreSpec{Host: ptr("h"), Password: &secret, URI: &secret, Port: ptr(int32(0))},
+		Metastore:       &v1alpha1.MetastoreSpec{Host: new("h"), Password: &secret, URI: &secret, Port: new(int32(0))},
 		Valkey:          &v1alpha1.ValkeySpec{Password: &secret},
 		WebsocketServer: &v1alpha1.WebsocketServerSpec{Config: &runtime.RawExtension{Raw: []byte(`"very-secret"`)}},
 	}
@@ -293,7 +293,7 @@ func TestVariablesReplacingConfigurationAreRejected(t *testing.T) {
 		},
 		"another metastore": {
 			func(s *v1alpha1.SupersetSpec) {
-				s.PodTemplate, s.Metastore = env(uri), &v1alpha1.MetastoreSpec{URI: ptr("x")}
+				s.PodTemplate, s.Metastore = env(uri), &v1alpha1.MetastoreSpec{URI: new("x")}
 			},
 			"use spec.metastore",
 		},

@@ -16,6 +16,7 @@ const (
 
 func TestCloneCopiesTablesAndReplacesTarget(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, `CREATE TABLE parent (id INT PRIMARY KEY, name VARCHAR(100));
 			CREATE TABLE child (id INT PRIMARY KEY, parent_id INT, FOREIGN KEY (parent_id) REFERENCES parent (id));
@@ -37,6 +38,7 @@ func TestCloneCopiesTablesAndReplacesTarget(t *testing.T) {
 
 func TestW5CloneAcceptsHostileNamesPasswordsAndValues(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, target := fresh(hostileName), fresh(hostileName)
 		password := "p'a\"s$s`w`o\\rd %s;" + fresh("")
 		user := r.user(t, "us'er-"+fresh("")[:6], password)
@@ -63,6 +65,7 @@ func TestW5CloneAcceptsHostileNamesPasswordsAndValues(t *testing.T) {
 
 func TestCloneExcludesNamedTablesOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, target := r.databases(t)
 		names := []string{"keep", "logs", "logs2", "log_s", "gone", "gone1", hostileTable, "g*"}
 		for _, name := range names {
@@ -78,7 +81,7 @@ func TestCloneExcludesNamedTablesOnly(t *testing.T) {
 		succeeds(t, r.clone)
 		want := map[string]string{"keep": "1", "logs": "0", "logs2": "1", "log_s": "1", "gone1": "1", hostileTable: "0"}
 		got := map[string]string{}
-		for _, name := range strings.Split(r.query(t, target, `SELECT table_name FROM information_schema.tables
+		for name := range strings.SplitSeq(r.query(t, target, `SELECT table_name FROM information_schema.tables
 			WHERE table_type = 'BASE TABLE' AND table_schema IN ('public', '`+target+`')`), "\n") {
 			got[name] = r.query(t, target, "SELECT COUNT(*) FROM "+r.identifier(name))
 		}
@@ -92,6 +95,7 @@ func TestCloneExcludesNamedTablesOnly(t *testing.T) {
 // Superset's table_schema refers to tab_state, and tab_state to query.
 func TestCloneOmitsForeignKeysToExcludedTables(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, `CREATE TABLE query (id INT PRIMARY KEY);
 			CREATE TABLE tab_state (id INT PRIMARY KEY);
@@ -122,6 +126,7 @@ func TestCloneOmitsForeignKeysToExcludedTables(t *testing.T) {
 
 func TestW5PostCloneSQLRunsUnchanged(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE note (id INT PRIMARY KEY, v VARCHAR(200))")
 		block := "DO $$\nBEGIN\n  INSERT INTO note VALUES (3, 'line\nbreak');\nEND\n$$;"
@@ -150,6 +155,7 @@ func TestW5PostCloneSQLRunsUnchanged(t *testing.T) {
 
 func TestCloneReplacesTargetInUse(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
 		r.hold(t, target, "old")
@@ -228,6 +234,7 @@ func TestCloneRejectsReplicaOfTarget(t *testing.T) {
 
 func TestCloneRejectsOwnSourceAsTarget(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, _ := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
 		r.between(source, source)

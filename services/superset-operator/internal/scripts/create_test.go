@@ -4,6 +4,7 @@ import "testing"
 
 func TestCreateDatabaseRunsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		for _, name := range []string{fresh("plain"), fresh(hostileName), fresh("a=b host=nowhere")} {
 			r.env["DB_NAME"] = name
 			r.drop(t, name)
@@ -17,6 +18,7 @@ func TestCreateDatabaseRunsOnce(t *testing.T) {
 
 func TestCreateDatabaseReportsFailure(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		r.env["DB_NAME"], r.env["DB_PASS"] = fresh("never"), "wrong password"
 		fails(t, r.createDatabase)
 	})

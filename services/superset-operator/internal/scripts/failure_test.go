@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"maps"
 	"os"
 	"testing"
 )
@@ -26,15 +27,14 @@ func TestW4CloneWithUnreadableSourceKeepsTarget(t *testing.T) {
 		"no target password": func(r runner) { delete(r.env, "DB_PASS") },
 	}
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
 		before := r.env
 		for name, change := range cases {
 			t.Run(name, func(t *testing.T) {
 				r.env = map[string]string{}
-				for k, v := range before {
-					r.env[k] = v
-				}
+				maps.Copy(r.env, before)
 				change(r)
 				fails(t, r.clone, "clone: cannot")
 				untouched(t, r, target)
@@ -50,6 +50,7 @@ func TestW4CloneWithFailingDumpFails(t *testing.T) {
 		"it is killed":               {`case "$*" in *--help*) exec REAL "$@"; esac; REAL "$@" | head -n 25; kill -9 $$`, "ended with status 137"},
 	}
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		for name, tc := range cases {
 			t.Run(name, func(t *testing.T) {
 				source, target := r.databases(t)
@@ -68,6 +69,7 @@ func TestW4CloneWithFailingDumpFails(t *testing.T) {
 
 func TestW4CloneWithFailingRestoreFails(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, _ := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
 		for _, program := range r.dumpPrograms() {
@@ -79,6 +81,7 @@ func TestW4CloneWithFailingRestoreFails(t *testing.T) {
 
 func TestW4CloneWithFailingStatementFails(t *testing.T) {
 	everywhere(t, func(t *testing.T, r runner) {
+		t.Helper()
 		source, target := r.databases(t)
 		r.query(t, source, "CREATE TABLE a (id INT)")
 		r.list("CLONE_POST_SQL", "INSERT INTO a VALUES (1)", "INSERT INTO missing VALUES (1)", "INSERT INTO a VALUES (2)")

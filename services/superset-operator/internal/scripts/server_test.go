@@ -68,11 +68,15 @@ type pg struct{ *postgres.Server }
 func (pg) kind() v1alpha1.DatabaseType { return v1alpha1.PostgreSQL }
 
 func (s pg) create(t *testing.T, name string) {
+	t.Helper()
 	s.Query(t, "postgres", "CREATE DATABASE "+postgres.Identifier(name))
 	s.DropAtEnd(t, name)
 }
 
-func (s pg) drop(t *testing.T, name string) { s.DropAtEnd(t, name) }
+func (s pg) drop(t *testing.T, name string) {
+	t.Helper()
+	s.DropAtEnd(t, name)
+}
 
 func (s pg) query(t *testing.T, database, statements string) string {
 	t.Helper()
@@ -130,11 +134,13 @@ type my struct{ login *mysql.Config }
 func (my) kind() v1alpha1.DatabaseType { return v1alpha1.MySQL }
 
 func (s my) create(t *testing.T, name string) {
+	t.Helper()
 	s.query(t, "", "CREATE DATABASE "+s.identifier(name)+" CHARACTER SET utf8mb4")
 	s.drop(t, name)
 }
 
 func (s my) drop(t *testing.T, name string) {
+	t.Helper()
 	t.Cleanup(func() {
 		if _, err := s.run(context.Background(), "", "DROP DATABASE IF EXISTS "+s.identifier(name)); err != nil {
 			t.Error(err)

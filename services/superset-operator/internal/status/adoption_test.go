@@ -54,11 +54,11 @@ func TestAdoptionLastsUntilSpecChanges(t *testing.T) {
 	if first == "" || next() != first {
 		t.Fatal("the adoption did not last")
 	}
-	sup.Spec.WebServer.Replicas = ptr(int32(5))
+	sup.Spec.WebServer.Replicas = new(int32(5))
 	if next() != first {
 		t.Error("another number of pods ended the adoption")
 	}
-	sup.Spec.WebServer.Config, sup.Generation = ptr("ROW_LIMIT = 1"), 4
+	sup.Spec.WebServer.Config, sup.Generation = new("ROW_LIMIT = 1"), 4
 	if next() != "" {
 		t.Fatal("another config did not end the adoption")
 	}

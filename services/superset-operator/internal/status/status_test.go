@@ -25,7 +25,7 @@ func superset(edit ...func(*v1alpha1.Superset)) *v1alpha1.Superset {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x", UID: "uid", Generation: 3},
 		Spec: v1alpha1.SupersetSpec{
 			Image:     v1alpha1.ImageSpec{Repository: "apache/superset", Tag: "6.0.0"},
-			WebServer: &v1alpha1.WebServerSpec{ScalableComponentSpec: v1alpha1.ScalableComponentSpec{Replicas: ptr(int32(2))}},
+			WebServer: &v1alpha1.WebServerSpec{ScalableComponentSpec: v1alpha1.ScalableComponentSpec{Replicas: new(int32(2))}},
 		},
 	}
 	for _, e := range edit {
@@ -144,7 +144,7 @@ func TestPhase(t *testing.T) {
 			want:     v1alpha1.PhaseRunning, lifecycle: v1alpha1.LifecycleInitializing,
 		},
 		"suspended": {
-			sup: superset(was(v1alpha1.PhaseRunning, image), func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true) }), snapshot: seen(deployment(2, 2)),
+			sup: superset(was(v1alpha1.PhaseRunning, image), func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) }), snapshot: seen(deployment(2, 2)),
 			want: v1alpha1.PhaseSuspended,
 		},
 		"paused by annotation": {
@@ -292,5 +292,3 @@ func TestForeignConditionsAreNotWritten(t *testing.T) {
 		t.Errorf("conditions, and whether their time stayed (-want +got):\n%s", diff)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

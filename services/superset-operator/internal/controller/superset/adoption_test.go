@@ -99,7 +99,7 @@ func inTheWay(labels func(slug string) map[string]string) []client.Object {
 	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "x", Port: networkingv1.ServiceBackendPort{Number: 80}}}
 	return []client.Object{
 		&appsv1.Deployment{ObjectMeta: named("lab-mcp-server", "mcp-server"), Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}, Template: pod, Replicas: ptr(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}, Template: pod, Replicas: new(int32(0)),
 		}},
 		&corev1.Service{ObjectMeta: named("lab-celery-flower", "celery-flower"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
 		&corev1.ConfigMap{ObjectMeta: named("lab-celery-beat-config", "celery-beat")},

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-dev/flotilla/services/superset-operator/api/v1alpha1"
 )
 
-func supervised(s *v1alpha1.Superset) { s.Spec.Lifecycle.UpgradeMode = ptr(v1alpha1.UpgradeSupervised) }
+func supervised(s *v1alpha1.Superset) { s.Spec.Lifecycle.UpgradeMode = new(v1alpha1.UpgradeSupervised) }
 
 // awaiting is the state of a change that has no approval, and returns its token.
 func (l *recordedEnv) awaiting(sup *v1alpha1.Superset, to string) string {
@@ -109,8 +109,8 @@ func TestW18AwaitingApprovalAllowsOtherChanges(t *testing.T) {
 			l.becomes(sup, condition("Available", metav1.ConditionTrue, "AllComponentsReady"))
 
 			l.edit(sup, func(s *v1alpha1.Superset) {
-				s.Spec.WebServer.Replicas = ptr(int32(3))
-				s.Spec.WebServer.Config = ptr("NEW = 1")
+				s.Spec.WebServer.Replicas = new(int32(3))
+				s.Spec.WebServer.Config = new("NEW = 1")
 				s.Spec.Networking.Ingress.Host = "other.example.org"
 				s.Spec.CeleryFlower = nil
 			})

@@ -50,7 +50,7 @@ func TestObservationIsPublished(t *testing.T) {
 
 	// While the bus is away everything works; when it is back the newest state is there.
 	server.Stop()
-	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil; s.Spec.WebServer.Replicas = ptr(int32(3)) })
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Annotations = nil; s.Spec.WebServer.Replicas = new(int32(3)) })
 	e.becomes(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Ready != "3/3" {
 			return fmt.Errorf("ready %s", s.Status.Ready)

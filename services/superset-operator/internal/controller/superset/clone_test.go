@@ -115,7 +115,7 @@ func TestScheduledTimeWaitsForRunningSequence(t *testing.T) {
 func TestInvalidScheduleBlocksAndChangesNothing(t *testing.T) {
 	l := experiment(t, options{})
 	sup := l.runs(full(cloning("0 2 30 1 *")))
-	pods, start := l.pods(), l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.CronSchedule = ptr("61 2 * * *") })
+	pods, start := l.pods(), l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.CronSchedule = new("61 2 * * *") })
 	l.becomes(sup, all(phase(v1alpha1.PhaseBlocked), lifecyclePhase(v1alpha1.LifecycleBlocked),
 		condition("LifecycleComplete", metav1.ConditionFalse, "InvalidCronSchedule"),
 		condition("ScheduleValid", metav1.ConditionFalse, "InvalidCronSchedule")))
@@ -139,9 +139,9 @@ func TestW14ReenabledCloneDropsNoDatabase(t *testing.T) {
 	sup := l.runs(full(cloning("")))
 	start := now(sup)
 	for _, change := range []func(*v1alpha1.Superset){
-		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = ptr(true) },
+		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = new(true) },
 		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = nil },
-		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Disabled = ptr(true) },
+		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Disabled = new(true) },
 		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Disabled = nil },
 	} {
 		l.edit(sup, change)

@@ -237,7 +237,7 @@ func TestReconcileKeepsConcurrentEdit(t *testing.T) {
 	meddle := func(c client.Client) client.Client {
 		return meddler{c, func() {
 			if edited.CompareAndSwap(false, true) {
-				e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true) })
+				e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
 			}
 		}}
 	}
@@ -269,7 +269,7 @@ func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
 	clk := clocktesting.NewFakePassiveClock(time.Now())
 	e := start(t, options{idle: true, clock: clk})
 	sup := e.create(e.sample("development.yaml", func(s *v1alpha1.Superset) {
-		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{MaxRetries: ptr(int32(2))}}
+		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{MaxRetries: new(int32(2))}}
 		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{Annotations: map[string]string{
 			controlplane.FinishAfterAnnotation: "100ms", controlplane.ExitCodeAnnotation: "3",
 		}}
@@ -308,7 +308,7 @@ func TestFailingTaskIsRetriedAndThenFails(t *testing.T) {
 
 	// Other pod settings rescue it.
 	e.edit(sup, func(s *v1alpha1.Superset) {
-		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{TerminationGracePeriodSeconds: ptr(int64(5))}
+		s.Spec.Lifecycle.PodTemplate = &v1alpha1.PodTemplate{TerminationGracePeriodSeconds: new(int64(5))}
 	})
 	e.drive(sup, nil, settled)
 }

@@ -80,7 +80,7 @@ func obstacles(namespace string) map[string]obstacle {
 		},
 		"a service account that does not exist": {
 			edit: func(s *v1alpha1.Superset) {
-				s.Spec.ServiceAccount = &v1alpha1.ServiceAccountSpec{Create: ptr(false), Name: account.Name}
+				s.Spec.ServiceAccount = &v1alpha1.ServiceAccountSpec{Create: new(false), Name: account.Name}
 			},
 			says:   `serviceaccount "absent" not found`,
 			remedy: &corev1.ServiceAccount{ObjectMeta: account},
@@ -171,7 +171,7 @@ func TestComponentReportsFailedPodCreation(t *testing.T) {
 			l := experiment(t, options{})
 			o := obstacles(l.namespace)[name]
 			o.stand(l)
-			sup := small(func(s *v1alpha1.Superset) { s.Spec.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: ptr(true)} })(l.env)
+			sup := small(func(s *v1alpha1.Superset) { s.Spec.Lifecycle = &v1alpha1.LifecycleSpec{Disabled: new(true)} })(l.env)
 			if o.edit != nil {
 				o.edit(sup)
 			}

@@ -27,7 +27,7 @@ const printed = "INFO  [alembic] Running upgrade a -> b\n" +
 
 // once lets each task have one attempt.
 func once(s *v1alpha1.Superset) {
-	s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{MaxRetries: ptr(int32(1))}}
+	s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{MaxRetries: new(int32(1))}}
 }
 
 func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
@@ -72,22 +72,23 @@ func TestFailedMigrateIsReportedAndRecovers(t *testing.T) {
 // noSecrets looks for words in everything that other people may read.
 func (l *recordedEnv) noSecrets(sup *v1alpha1.Superset, words ...string) {
 	l.t.Helper()
-	text := fmt.Sprintf("%+v", sup.Status)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("%+v", sup.Status))
 	for _, entry := range []*v1alpha1.TaskRefStatus{entryOf(sup, "migrate"), entryOf(sup, "init")} {
-		text += fmt.Sprintf("%+v", entry)
+		text.WriteString(fmt.Sprintf("%+v", entry))
 	}
-	text += fmt.Sprintf("%+v", l.reports.of(sup.Name))
+	text.WriteString(fmt.Sprintf("%+v", l.reports.of(sup.Name)))
 	var events eventsv1.EventList
 	var configs corev1.ConfigMapList
 	for _, list := range []client.ObjectList{&events, &configs} {
 		if err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace)); err != nil {
 			l.t.Fatal(err)
 		}
-		text += fmt.Sprintf("%+v", list)
+		text.WriteString(fmt.Sprintf("%+v", list))
 	}
 	for _, w := range words {
-		if i := strings.Index(text, w); i >= 0 {
-			l.t.Errorf("%q is in the open: %s", w, text[max(0, i-100):min(len(text), i+100)])
+		if i := strings.Index(text.String(), w); i >= 0 {
+			l.t.Errorf("%q is in the open: %s", w, text.String()[max(0, i-100):min(len(text.String()), i+100)])
 		}
 	}
 }
@@ -147,7 +148,7 @@ func TestW22ChangedPodSettingsRestartFailedTask(t *testing.T) {
 	l.jobs(map[string]bool{"lab-migrate": false})
 	l.edit(sup, func(s *v1alpha1.Superset) {
 		tasks(adopting("50ms"))(s)
-		s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = ptr(int64(5))
+		s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = new(int64(5))
 	})
 	l.becomes(sup, settled)
 	l.history.checkTasks("migrate")
@@ -164,7 +165,7 @@ func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
 	}{
 		"an image that is not there": {
 			breaks: func(s *v1alpha1.Superset) {
-				s.Spec.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Repository: ptr("missing/superset")}
+				s.Spec.Lifecycle.Image = &v1alpha1.ImageOverrideSpec{Repository: new("missing/superset")}
 			},
 			mends: func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Image = nil },
 			says:  []string{"ImagePullBackOff", "superset"}, degraded: "ImagePull",
@@ -176,7 +177,7 @@ func TestW22PodStartFailureIsReportedAndRecovers(t *testing.T) {
 			}),
 			mends: func(s *v1alpha1.Superset) {
 				tasks(nil)(s)
-				s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = ptr(int64(5))
+				s.Spec.Lifecycle.PodTemplate.TerminationGracePeriodSeconds = new(int64(5))
 			},
 			says: []string{"CreateContainerConfigError", "couldn't find key secret-key in Secret lab/lab"}, degraded: "ConfigError",
 		},

@@ -209,7 +209,7 @@ func TestW8SchedulersNeverOverlap(t *testing.T) {
 	if got := l.deployment("celery-beat").Spec.Strategy.Type; got != appsv1.RecreateDeploymentStrategyType {
 		t.Errorf("strategy %s", got)
 	}
-	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryBeat.Config = ptr("BEAT = 1") })
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryBeat.Config = new("BEAT = 1") })
 	l.becomes(sup, settled)
 	l.history.catchUp()
 	var beats []life

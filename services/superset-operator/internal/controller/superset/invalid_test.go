@@ -42,7 +42,7 @@ func contradictions() map[string]struct {
 		},
 		"two Services on one node port": {
 			breaks: func(s *v1alpha1.Superset) {
-				service := &v1alpha1.ComponentServiceSpec{Type: corev1.ServiceTypeNodePort, NodePort: ptr(int32(31999))}
+				service := &v1alpha1.ComponentServiceSpec{Type: corev1.ServiceTypeNodePort, NodePort: new(int32(31999))}
 				s.Spec.WebServer.Service, s.Spec.MCPServer.Service = service, service
 			},
 			path: "spec.mcpServer.service", reason: "InvalidSpec",
@@ -124,7 +124,7 @@ func TestSchemaRejectsInvalidSpecs(t *testing.T) {
 		"a clone whose source is of another type than the metastore": {
 			breaks: func(s *v1alpha1.Superset) {
 				cloning("")(s)
-				s.Spec.Lifecycle.Clone.Source.Type = ptr(v1alpha1.MySQL)
+				s.Spec.Lifecycle.Clone.Source.Type = new(v1alpha1.MySQL)
 			},
 			says: "spec.lifecycle.clone.source.type",
 		},

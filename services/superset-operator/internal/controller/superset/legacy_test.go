@@ -151,7 +151,7 @@ func TestAdoptionRunsNoTaskAndRestartsNoPod(t *testing.T) {
 
 func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 	l, sup, before := adopted(t)
-	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = ptr("SUPERSET_WEBSERVER_TIMEOUT = 61") })
+	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = new("SUPERSET_WEBSERVER_TIMEOUT = 61") })
 	l.becomes(sup, settled)
 	l.rolled("web-server", func(d *appsv1.Deployment) error {
 		if fmt.Sprintf("%s generation %d", d.UID, d.Generation) == before[d.Name] {
@@ -172,7 +172,7 @@ func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 		t.Errorf("a change of one component ran %v", ran)
 	}
 
-	start = l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = ptr(true); image("6.1.0")(s) })
+	start = l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = new(true); image("6.1.0")(s) })
 	l.becomes(sup, all(settled, func(s *v1alpha1.Superset) error {
 		if s.Status.LastLifecycleImage != "apache/superset:6.1.0" {
 			return fmt.Errorf("image %s", s.Status.LastLifecycleImage)
@@ -196,8 +196,8 @@ func TestAdoptionKeepsConfigAndImageChangesWorking(t *testing.T) {
 func TestAdoptionWithCloneDropsNothing(t *testing.T) {
 	l, sup, _ := adopted(t)
 	for _, change := range []func(*v1alpha1.Superset){
-		func(s *v1alpha1.Superset) { s.Spec.Config = ptr("ROW_LIMIT = 6000") },
-		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = ptr(true) },
+		func(s *v1alpha1.Superset) { s.Spec.Config = new("ROW_LIMIT = 6000") },
+		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = new(true) },
 		func(s *v1alpha1.Superset) { s.Spec.Lifecycle.Clone.Disabled = nil },
 		func(s *v1alpha1.Superset) { s.Spec.ForceReload = "now" },
 	} {

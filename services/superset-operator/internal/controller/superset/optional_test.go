@@ -192,7 +192,7 @@ func TestW23CRDsAreAddedAndRemovedWithoutRestart(t *testing.T) {
 
 	crds(t, c, "delete", routeCRD(t))
 	e.warned(map[string]int{"HTTPRoute": 2, "ServiceMonitor": 1})
-	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = ptr(int32(3)) })
+	e.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) })
 	e.becomes(sup, func(s *v1alpha1.Superset) error {
 		if s.Status.Ready != "3/3" {
 			return fmt.Errorf("ready %s", s.Status.Ready)

@@ -34,7 +34,7 @@ func TestRejectedObjectDelaysNoOther(t *testing.T) {
 	port := taken.Spec.Ports[0].NodePort
 	l.edit(sup, func(s *v1alpha1.Superset) {
 		s.Spec.WebServer.Service = &v1alpha1.ComponentServiceSpec{Type: corev1.ServiceTypeNodePort, NodePort: &port}
-		s.Spec.CeleryFlower.Replicas = ptr(int32(2))
+		s.Spec.CeleryFlower.Replicas = new(int32(2))
 		s.Spec.Networking.Ingress.Host = "other.example.org"
 	})
 	l.rolled("celery-flower", replicas(2))

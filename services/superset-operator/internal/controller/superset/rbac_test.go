@@ -72,7 +72,7 @@ func TestUserRolesGrantSupersetsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, doc := range bytes.Split(raw, []byte("\n---\n")) {
+	for doc := range bytes.SplitSeq(raw, []byte("\n---\n")) {
 		role := &rbacv1.ClusterRole{}
 		if err := yaml.UnmarshalStrict(doc, role); err != nil {
 			t.Fatal(err)

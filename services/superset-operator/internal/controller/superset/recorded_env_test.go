@@ -56,7 +56,7 @@ func small(edit ...func(*v1alpha1.Superset)) func(*env) *v1alpha1.Superset {
 	return func(e *env) *v1alpha1.Superset {
 		return e.sample("development.yaml", append([]func(*v1alpha1.Superset){func(s *v1alpha1.Superset) {
 			s.Name = "lab"
-			s.Spec.WebServer.Replicas = ptr(int32(1))
+			s.Spec.WebServer.Replicas = new(int32(1))
 		}}, edit...)...)
 	}
 }

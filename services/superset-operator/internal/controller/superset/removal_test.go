@@ -39,7 +39,7 @@ func TestW2DrainFollowsExistingObjects(t *testing.T) {
 		},
 		"no replicas wanted": {
 			change: func(s *v1alpha1.Superset) {
-				s.Spec.Replicas, s.Spec.WebServer.Replicas = ptr(int32(0)), nil
+				s.Spec.Replicas, s.Spec.WebServer.Replicas = new(int32(0)), nil
 				s.Spec.CeleryWorker.Autoscaling, s.Spec.CeleryBeat = nil, nil
 			},
 			ready: "0/0", left: []string{"celery-flower", "celery-worker", "mcp-server", "web-server", "websocket-server"},

@@ -49,7 +49,7 @@ func documents(t *testing.T, path string) []*unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	var out []*unstructured.Unstructured
-	for _, doc := range bytes.Split(raw, []byte("\n---\n")) {
+	for doc := range bytes.SplitSeq(raw, []byte("\n---\n")) {
 		obj := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(doc, &obj.Object); err != nil {
 			t.Fatalf("%s: %v", path, err)

@@ -53,7 +53,7 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 	}))
 
 	// A change of its template does not reset it.
-	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Config = ptr("X = 1") })
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Config = new("X = 1") })
 	l.becomes(sup, settled)
 	l.rolled("celery-worker", replicas(4))
 
@@ -79,7 +79,7 @@ func TestW11AutoscaledComponentsKeepReplicas(t *testing.T) {
 	l.rolled("celery-worker", replicas(4))
 
 	// Another minimum above that counts.
-	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Autoscaling.MinReplicas = ptr(int32(5)) })
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryWorker.Autoscaling.MinReplicas = new(int32(5)) })
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, v1alpha1.CommandStopped))
 	l.becomes(sup, phase(v1alpha1.PhaseStopped))
 	l.edit(sup, annotate(v1alpha1.AnnotationCommand, ""))
@@ -92,7 +92,7 @@ func TestSuspendDuringMigrationChangesNothing(t *testing.T) {
 	l.edit(sup, func(s *v1alpha1.Superset) { tasks(adopting("1s"))(s); image("6.1.0")(s) })
 	l.becomes(sup, task("migrate", v1alpha1.TaskRunning, 1))
 	l.podOf("migrate", corev1.PodRunning)
-	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true) })
+	start := l.alter(sup, func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true) })
 	l.becomes(sup, all(phase(v1alpha1.PhaseSuspended), condition("Suspended", metav1.ConditionTrue, "Suspended")))
 	// The Job finishes, since nobody touches it, and nothing follows.
 	l.podOf("migrate", corev1.PodSucceeded)
@@ -165,7 +165,7 @@ func setsReplicas(d *appsv1.Deployment) bool {
 // runs with the API server's default of one.
 func TestAutoscalerOwnsReplicas(t *testing.T) {
 	l := experiment(t, options{})
-	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = ptr(int32(3)) }))
+	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.WebServer.Replicas = new(int32(3)) }))
 	free := func(n int32) func(*appsv1.Deployment) error {
 		return func(d *appsv1.Deployment) error {
 			if setsReplicas(d) {
@@ -176,11 +176,11 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 	}
 	l.rolled("celery-worker", free(1))
 	start := l.alter(sup, func(s *v1alpha1.Superset) {
-		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: ptr(int32(2)), MaxReplicas: 6}
+		s.Spec.WebServer.Autoscaling = &v1alpha1.AutoscalingSpec{MinReplicas: new(int32(2)), MaxReplicas: 6}
 	})
 	l.rolled("web-server", free(3))
 	l.scale("web-server", 5)
-	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = ptr("X = 1") })
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.WebServer.Config = new("X = 1") })
 	l.rolled("web-server", free(5))
 	l.becomes(sup, settled)
 	if got := sequence(l.history, start, "lab-web-server", func(d *appsv1.Deployment) string { return fmt.Sprint(*d.Spec.Replicas) }); !slices.Equal(got, []string{"3", "5"}) {
@@ -200,7 +200,7 @@ func TestAutoscalerOwnsReplicas(t *testing.T) {
 // TestDrainKeepsComponentsWithoutPods drains a Superset of which one component asks for no pods.
 func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
 	l := experiment(t, options{})
-	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = ptr(int32(0)) }))
+	sup := l.runs(full(func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(0)) }))
 	idle, busy := l.deployment("celery-flower"), l.deployment("web-server")
 	service := get(l.env, "lab-celery-flower", &corev1.Service{})
 	l.edit(sup, image("6.1.0"))
@@ -215,7 +215,7 @@ func TestDrainKeepsComponentsWithoutPods(t *testing.T) {
 	if get(l.env, "lab-celery-flower", &corev1.Service{}).UID != service.UID {
 		t.Error("the Service of a component without pods was removed")
 	}
-	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = ptr(int32(1)) })
+	l.edit(sup, func(s *v1alpha1.Superset) { s.Spec.CeleryFlower.Replicas = new(int32(1)) })
 	l.becomes(sup, settled)
 	l.rolled("celery-flower", replicas(1))
 }

@@ -173,18 +173,19 @@ func (f field) String() string {
 	if items, ok := f.schema["items"].(map[string]any); ok {
 		kind += " of " + textOf(items, "type")
 	}
-	out := f.path + " " + kind
+	var out strings.Builder
+	out.WriteString(f.path + " " + kind)
 	if f.required {
-		out += " required"
+		out.WriteString(" required")
 	}
 	for _, limit := range []string{
 		"format", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
 	} {
 		if value, ok := f.schema[limit]; ok {
-			out += fmt.Sprintf(" %s=%v", limit, value)
+			out.WriteString(fmt.Sprintf(" %s=%v", limit, value))
 		}
 	}
-	return out
+	return out.String()
 }
 
 // visit calls with every property below spec and status, in order. Types of
@@ -275,7 +276,7 @@ func textOf(node map[string]any, key string) string {
 // lookup follows a path of keys and indexes below the spec.
 func lookup(obj *unstructured.Unstructured, path string) any {
 	node := obj.Object["spec"]
-	for _, key := range strings.Split(path, ".") {
+	for key := range strings.SplitSeq(path, ".") {
 		switch n := node.(type) {
 		case map[string]any:
 			node = n[key]

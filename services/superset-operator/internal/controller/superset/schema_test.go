@@ -111,7 +111,7 @@ func object(t *testing.T, namespace, name, patches string) *unstructured.Unstruc
 	if err := yaml.Unmarshal([]byte(valid), &spec); err != nil {
 		t.Fatal(err)
 	}
-	for _, patch := range strings.Split(patches, "\n---\n") {
+	for patch := range strings.SplitSeq(patches, "\n---\n") {
 		over := map[string]any{}
 		if err := yaml.Unmarshal([]byte(patch), &over); err != nil {
 			t.Fatalf("%v in %q", err, patch)

@@ -169,7 +169,7 @@ func TestPausedSupersetIsObservedOnly(t *testing.T) {
 		reason        string
 	}{
 		"by spec.suspend": {
-			pause:  func(s *v1alpha1.Superset) { s.Spec.Suspend = ptr(true); s.Spec.Image.Tag = "6.0.1" },
+			pause:  func(s *v1alpha1.Superset) { s.Spec.Suspend = new(true); s.Spec.Image.Tag = "6.0.1" },
 			resume: func(s *v1alpha1.Superset) { s.Spec.Suspend = nil }, reason: "Suspended",
 		},
 		"by annotation": {
@@ -194,7 +194,7 @@ func TestPausedSupersetIsObservedOnly(t *testing.T) {
 			expect.Condition(t, e.client, sup, "Paused", metav1.ConditionTrue)
 
 			d := get(e, "development-web-server", &appsv1.Deployment{})
-			d.Spec.Replicas = ptr(int32(1))
+			d.Spec.Replicas = new(int32(1))
 			if err := e.client.Update(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
@@ -316,5 +316,3 @@ func TestForeignServiceAccountIsNotAdopted(t *testing.T) {
 		t.Errorf("the account was changed: %+v", now.ObjectMeta)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

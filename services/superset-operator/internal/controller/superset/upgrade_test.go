@@ -248,7 +248,7 @@ func TestTasksWithoutDrainKeepComponents(t *testing.T) {
 
 	// A migration may be declared harmless: then pods roll instead of stopping.
 	start = l.alter(sup, func(s *v1alpha1.Superset) {
-		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: ptr(false)}}
+		s.Spec.Lifecycle.Migrate = &v1alpha1.MigrateTaskSpec{BaseTaskSpec: v1alpha1.BaseTaskSpec{RequiresDrain: new(false)}}
 		image("6.1.0")(s)
 	})
 	l.becomes(sup, settled)
